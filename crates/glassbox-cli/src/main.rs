@@ -1,0 +1,2 @@
+//! The `glassbox` program.
+fn main() {}

@@ -1,0 +1,6 @@
+//! Glassbox: an OLTP database one can see through.
+
+pub mod procedure;
+pub mod record;
+
+pub use glassbox_derive::Record;

@@ -1,0 +1,14 @@
+//! What a procedure is: code written once against [`Transaction`], run by every engine.
+//!
+//! This module knows records, but no engine, file or thread.
+
+mod read_write_set;
+mod stop;
+#[path = "procedure.rs"]
+mod stored;
+mod transaction;
+
+pub use read_write_set::{Declared, Entry, EntryKey, Mode, ReadWriteSet};
+pub use stop::{Abort, Retry, Stop};
+pub use stored::{Aborts, Procedure};
+pub use transaction::Transaction;

@@ -1,0 +1,99 @@
+//! What a procedure may do: the one interface that every engine gives it.
+
+use std::ops::ControlFlow;
+
+use super::stop::Stop;
+use crate::record::{Bounds, Direction, Index, Record, Timestamp};
+
+/// A running transaction.
+///
+/// Every method may answer [`Stop`], to be passed on with `?`; the engine then does what is needed and runs the procedure again.
+/// A table that the database's catalog does not name is a mistake in the program and panics with its name.
+pub trait Transaction {
+    /// The row with this primary key.
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop>;
+
+    /// Changes the row with this primary key in place, and gives what `change` returned; `None` when there is no such row.
+    /// Secondary indexes follow.
+    ///
+    /// # Errors
+    /// [`Stop`]; among them an abort with [`DUPLICATE_KEY`](super::Abort::DUPLICATE_KEY) when a unique index has the new key already.
+    ///
+    /// # Panics
+    /// When `change` changes the primary key: delete and insert instead.
+    fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop>;
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`Stop`]; among them an abort with [`DUPLICATE_KEY`](super::Abort::DUPLICATE_KEY) when the primary key or a unique index has it already.
+    fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop>;
+
+    /// Removes the row with this primary key; whether there was one.
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop>;
+
+    /// Visits the rows within `bounds` in the order of the primary key until `visit` breaks. For tables of ordered access only
+    /// (checked when compiled).
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn scan<R: Record>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+        visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop>;
+
+    /// Visits the rows within `bounds` in the order of a secondary index until `visit` breaks.
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn scan_index<I: Index>(
+        &mut self,
+        bounds: impl Bounds<I::Key>,
+        direction: Direction,
+        visit: impl FnMut(&I::Record) -> ControlFlow<()>,
+    ) -> Result<(), Stop>;
+
+    /// The transaction's time, the same however often it is asked and replayed.
+    fn now(&mut self) -> Timestamp;
+
+    /// The next of the transaction's random numbers, the same when replayed.
+    fn random(&mut self) -> u64;
+
+    /// A copy of the first row within `bounds`, in `direction`.
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn first<R: Record>(&mut self, bounds: impl Bounds<R::Key>, direction: Direction) -> Result<Option<R>, Stop> {
+        let mut first = None;
+        self.scan::<R>(bounds, direction, |row| {
+            first = Some(*row);
+            ControlFlow::Break(())
+        })?;
+        Ok(first)
+    }
+
+    /// A copy of the first row within `bounds` of a secondary index, in `direction`.
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn first_by<I: Index>(
+        &mut self,
+        bounds: impl Bounds<I::Key>,
+        direction: Direction,
+    ) -> Result<Option<I::Record>, Stop> {
+        let mut first = None;
+        self.scan_index::<I>(bounds, direction, |row| {
+            first = Some(*row);
+            ControlFlow::Break(())
+        })?;
+        Ok(first)
+    }
+}

@@ -1,0 +1,92 @@
+//! Keys: one column, or a tuple of up to eight.
+
+use super::column::KeyColumn;
+use super::encoded::{EncodedKey, KeyWriter};
+
+/// What identifies a row: one key column, or a tuple of them in order.
+pub trait Key: Copy + PartialEq + Send + Sync + 'static {
+    /// Width of the encoded key in bytes.
+    const WIDTH: usize;
+
+    /// Appends the encoding of every column.
+    fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>);
+
+    /// [`KeyColumn::placement`] of the column at `position`.
+    fn placement_at(&self, position: usize) -> u64;
+
+    /// Whether the columns up to and including `position` are the same in both.
+    fn agrees_up_to(&self, other: &Self, position: usize) -> bool;
+
+    /// The whole key, encoded.
+    #[inline(always)]
+    fn encode<E: EncodedKey>(&self) -> E {
+        let mut writer = KeyWriter::default();
+        self.push(&mut writer);
+        writer.finish(0, Self::WIDTH)
+    }
+}
+
+impl<C: KeyColumn> Key for C {
+    const WIDTH: usize = C::KEY_WIDTH;
+
+    #[inline(always)]
+    fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>) {
+        KeyColumn::push(self, to);
+    }
+
+    #[inline(always)]
+    fn placement_at(&self, position: usize) -> u64 {
+        debug_assert_eq!(position, 0);
+        self.placement()
+    }
+
+    #[inline(always)]
+    fn agrees_up_to(&self, other: &Self, _position: usize) -> bool {
+        self == other
+    }
+}
+
+macro_rules! tuple_keys {
+    ($(($($name:ident $position:tt),+))*) => {$(
+        impl<$($name: KeyColumn),+> Key for ($($name,)+) {
+            const WIDTH: usize = 0 $(+ $name::KEY_WIDTH)+;
+
+            #[inline(always)]
+            fn push<Enc: EncodedKey>(&self, to: &mut KeyWriter<Enc>) {
+                $(KeyColumn::push(&self.$position, to);)+
+            }
+
+            #[inline(always)]
+            fn placement_at(&self, position: usize) -> u64 {
+                match position {
+                    $($position => self.$position.placement(),)+
+                    _ => unreachable!("a key has no column {position}"),
+                }
+            }
+
+            #[inline(always)]
+            fn agrees_up_to(&self, other: &Self, position: usize) -> bool {
+                $(
+                    if self.$position != other.$position {
+                        return false;
+                    }
+                    if position == $position {
+                        return true;
+                    }
+                )+
+                true
+            }
+        }
+    )*};
+}
+
+tuple_keys! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}

@@ -1,0 +1,25 @@
+//! What a row is: columns, keys, stored layout, schema, placement.
+//!
+//! A record is a plain Rust struct. In memory it *is* the row: engines hand out references to it and nothing is decoded.
+//! In files it has one fixed little-endian layout, the columns in declaration order without gaps, described by
+//! [`TableSchema`] so that tools read it without the Rust type. This module knows no engine, file or transaction.
+
+mod bounds;
+mod column;
+mod decimal;
+mod encoded;
+mod key;
+mod row;
+mod schema;
+mod text;
+mod timestamp;
+
+pub use bounds::{Bounds, Direction, Encoded, Prefix, PrefixOf};
+pub use column::{BadColumn, Column, KeyColumn};
+pub use decimal::{Decimal, DecimalError};
+pub use encoded::{EncodedFor, EncodedKey, KeyWidth, KeyWriter};
+pub use key::Key;
+pub use row::{Access, BadRow, Index, IndexVisitor, Record, TableId};
+pub use schema::{ColumnSchema, ColumnType, IndexSchema, TableSchema};
+pub use text::{Bytes, Text, TextError};
+pub use timestamp::Timestamp;

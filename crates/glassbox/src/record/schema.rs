@@ -1,0 +1,78 @@
+//! The schema as data: enough to read a database without the Rust types it was written with.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::row::Access;
+
+/// The type of a column's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum ColumnType {
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
+    Bool,
+    /// Microseconds since 1970, UTC, as an `i64`.
+    Timestamp,
+    /// An `i64` of units; the number of digits after the point.
+    Decimal(u32),
+    /// UTF-8 of at most so many bytes, padded with zeros.
+    Text(usize),
+    /// Exactly so many bytes.
+    Bytes(usize),
+}
+
+/// One column: its name, type, and place in the stored row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnSchema {
+    /// The field's name.
+    pub name: Cow<'static, str>,
+    /// The type of its values.
+    #[serde(rename = "type")]
+    pub kind: ColumnType,
+    /// Whether a value may be missing: then a byte 0 or 1 stands before it.
+    pub nullable: bool,
+    /// Offset in the stored row, bytes.
+    pub offset: usize,
+    /// Width in the stored row, bytes.
+    pub width: usize,
+}
+
+/// One secondary index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexSchema {
+    /// Name, unique within the table.
+    pub name: Cow<'static, str>,
+    /// Positions of the key's columns, in key order. A non-unique index ends with those of the primary key that it did not
+    /// name, so that its entries differ.
+    pub columns: Cow<'static, [usize]>,
+    /// Whether two rows may not agree on all of `columns`.
+    pub unique: bool,
+}
+
+/// One table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableSchema {
+    /// The table's name.
+    pub name: Cow<'static, str>,
+    /// Columns in declaration order, which is their stored order.
+    pub columns: Cow<'static, [ColumnSchema]>,
+    /// Positions of the primary key's columns, in key order.
+    pub key: Cow<'static, [usize]>,
+    /// Width of a stored row in bytes.
+    pub row_width: usize,
+    /// Position in `columns` of the one that decides the partition, always part of the key; `None`: replicated.
+    pub partition_by: Option<usize>,
+    /// What the primary index is able to do.
+    pub access: Access,
+    /// Secondary indexes.
+    pub indexes: Cow<'static, [IndexSchema]>,
+}
