@@ -1,0 +1,197 @@
+//! New-Order (TPC-C 5.11, clause 2.4) of ten lines from the home warehouse.
+
+use super::fields::is_original;
+use super::index::Index;
+use super::keys;
+use super::memory::Row;
+use super::rows::{Customer, District, Item, NewOrder, Order, OrderLine, Stock, Warehouse};
+use super::store::{Indexes, Kernel};
+
+/// Lines of an order in this mix.
+pub(super) const LINES: usize = 10;
+/// A cache line, in bytes.
+const CACHE_LINE: usize = 64;
+
+/// One line of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// The item; one that does not exist makes the order be refused.
+    pub i_id: u32,
+    /// How many of it, 1 to 10.
+    pub quantity: u8,
+}
+
+/// What a New-Order is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewOrderInput {
+    /// The time of entry, in microseconds since 1970.
+    pub entry_d: i64,
+    /// The lines; every one is supplied by the home warehouse.
+    pub lines: [Line; LINES],
+    /// The home warehouse.
+    pub w_id: u16,
+    /// The customer.
+    pub c_id: u16,
+    /// The district.
+    pub d_id: u8,
+}
+
+/// What a New-Order answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewOrderOutput {
+    /// The order stands.
+    Placed {
+        /// Its number.
+        o_id: u32,
+        /// What it costs, in cents, with discount and taxes.
+        total: i64,
+        /// Bit `i` is set when line `i` is of an original brand ("B", and "G" otherwise).
+        originals: u32,
+    },
+    /// An item does not exist: nothing was changed.
+    UnknownItem,
+}
+
+/// The rows a New-Order works on.
+struct Located {
+    warehouse: Row<Warehouse>,
+    district: Row<District>,
+    customer: Row<Customer>,
+    items: [Row<Item>; LINES],
+    stocks: [Row<Stock>; LINES],
+}
+
+/// All of them, or none if one is missing.
+#[inline(always)]
+fn all<T>(rows: [Option<Row<T>>; LINES]) -> Option<[Row<T>; LINES]> {
+    if rows.iter().any(Option::is_none) {
+        return None;
+    }
+    Some(rows.map(|row| row.unwrap_or_else(|| unreachable!("none is missing"))))
+}
+
+impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
+    /// Places an order.
+    ///
+    /// # Panics
+    /// When the warehouse, the district or the customer does not exist: the caller's inputs are wrong.
+    #[inline(never)]
+    pub fn new_order(&mut self, input: &NewOrderInput) -> NewOrderOutput {
+        let located = if PREFETCH { self.locate_together(input) } else { self.locate(input) };
+        match located {
+            Some(located) => self.place(input, &located),
+            None => NewOrderOutput::UnknownItem,
+        }
+    }
+
+    #[inline(always)]
+    fn locate(&self, input: &NewOrderInput) -> Option<Located> {
+        let customer = keys::customer(input.w_id, input.d_id, input.c_id);
+        let items = all(input.lines.map(|line| self.item_by_id.find(line.i_id.into())))?;
+        let stocks = all(input.lines.map(|line| self.stock_by_id.find(keys::stock(input.w_id, line.i_id))))?;
+        Some(Located {
+            warehouse: self.warehouse_by_id.find(input.w_id.into()).expect("the warehouse exists"),
+            district: self.district_by_id.find(keys::district(input.w_id, input.d_id)).expect("the district exists"),
+            customer: self.customer_by_id.find(customer).expect("the customer exists"),
+            items,
+            stocks,
+        })
+    }
+
+    /// As [`Kernel::locate`], all keys going down their indexes side by side, and then the rows' lines asked for.
+    #[inline(always)]
+    fn locate_together(&self, input: &NewOrderInput) -> Option<Located> {
+        let stock_keys = input.lines.map(|line| keys::stock(input.w_id, line.i_id));
+        let item_keys = input.lines.map(|line| u64::from(line.i_id));
+        let customer_key = keys::customer(input.w_id, input.d_id, input.c_id);
+        let at_stocks = self.stock_by_id.begin(&stock_keys);
+        let at_items = self.item_by_id.begin(&item_keys);
+        let [at_customer] = self.customer_by_id.begin(&[customer_key]);
+        let last_order = keys::order_of_customer(input.w_id, input.d_id, input.c_id, u32::MAX);
+        self.order_by_customer.prefetch_leaf(self.order_by_customer.seek(last_order));
+
+        let mut i = 0;
+        let stocks = all(at_stocks.map(|step| {
+            let row = self.stock_by_id.finish(stock_keys[i], step);
+            i += 1;
+            if let Some(row) = row {
+                let dist = std::mem::offset_of!(Stock, dist) + 24 * usize::from(input.d_id - 1);
+                self.stocks.prefetch(row, 0);
+                self.stocks.prefetch(row, dist);
+                self.stocks.prefetch(row, dist + 23);
+            }
+            row
+        }));
+        let mut i = 0;
+        let items = all(at_items.map(|step| {
+            let row = self.item_by_id.finish(item_keys[i], step);
+            i += 1;
+            if let Some(row) = row {
+                self.items.prefetch(row, 0);
+            }
+            row
+        }));
+        let customer = self.customer_by_id.finish(customer_key, at_customer).expect("the customer exists");
+        self.customers.prefetch(customer, 0);
+        Some(Located {
+            warehouse: self.warehouse_by_id.find(input.w_id.into()).expect("the warehouse exists"),
+            district: self.district_by_id.find(keys::district(input.w_id, input.d_id)).expect("the district exists"),
+            customer,
+            items: items?,
+            stocks: stocks?,
+        })
+    }
+
+    #[inline(always)]
+    fn place(&mut self, input: &NewOrderInput, located: &Located) -> NewOrderOutput {
+        let NewOrderInput { w_id, d_id, c_id, entry_d, .. } = *input;
+        let district = self.districts.get_mut(located.district);
+        let o_id = district.next_o_id;
+        district.next_o_id = o_id + 1;
+        let tax = self.warehouses.get(located.warehouse).tax + district.tax;
+
+        let key = keys::order(w_id, d_id, o_id);
+        let ol_cnt = LINES as u8;
+        let order =
+            self.orders.push(Order { id: o_id, d_id, w_id, c_id, entry_d, carrier_id: 0, ol_cnt, all_local: 1 });
+        self.order_by_id.insert(key, order);
+        let new_order = self.new_orders.push(NewOrder { o_id, d_id, w_id });
+        self.new_order_by_id.insert(key, new_order);
+
+        let (mut sum, mut originals) = (0, 0);
+        let first = self.order_lines.push_each::<LINES>(|i| {
+            let Line { i_id, quantity } = input.lines[i];
+            let item = self.items.get(located.items[i]);
+            let stock = self.stocks.get_mut(located.stocks[i]);
+            take(stock, quantity);
+            let original = is_original(&item.data) && is_original(&stock.data);
+            originals |= u32::from(original) << i;
+            let amount = item.price * i32::from(quantity);
+            sum += i64::from(amount);
+            let dist_info = stock.dist[usize::from(d_id - 1)];
+            let number = i as u8 + 1;
+            OrderLine { o_id, d_id, w_id, number, i_id, supply_w_id: w_id, delivery_d: 0, quantity, amount, dist_info }
+        });
+        let line_key = keys::order_line(w_id, d_id, o_id) + 1;
+        let spot = self.order_line_by_id.seek(line_key);
+        self.order_line_by_id.insert_run_at::<LINES>(spot, line_key, first);
+        self.order_by_customer.insert(keys::order_of_customer(w_id, d_id, c_id, o_id), order);
+
+        let discount = self.customers.get(located.customer).discount;
+        let total = sum * i64::from(10_000 - discount) * i64::from(10_000 + tax) / 100_000_000;
+        NewOrderOutput::Placed { o_id, total, originals }
+    }
+}
+
+/// Takes `quantity` out of stock, which is filled up when it would fall below ten (clause 2.4.2.2).
+#[inline(always)]
+fn take(stock: &mut Stock, quantity: u8) {
+    let left = stock.quantity - i16::from(quantity);
+    stock.quantity = if left >= 10 { left } else { left + 91 };
+    stock.ytd += u32::from(quantity);
+    stock.order_cnt += 1;
+}
+
+const _: () = {
+    assert!(std::mem::offset_of!(Stock, dist) <= CACHE_LINE && std::mem::offset_of!(Item, im_id) <= CACHE_LINE);
+};

@@ -1,0 +1,374 @@
+//! A B+-tree from `u64` keys to rows.
+//!
+//! A lookup in a B+-tree is a binary search cut into nodes. Three things make this one short:
+//!
+//! - **No branches on keys.** Nodes hold exactly 64 places and unused ones hold [`NO_KEY`], the largest key. So a search is always six
+//!   steps of compare and conditional move, unrolled, with no count to read and nothing to mispredict.
+//! - **A guess in the leaf.** The key that separates a leaf from its left neighbour is, with few exceptions, its first key; and keys
+//!   of customers, items and stock are consecutive numbers. So `key - separator` is looked at first. It is right in every densely
+//!   loaded leaf, which costs one compare, and one cache line that can be named, and asked for, before the leaf is touched. When
+//!   it is wrong, the six steps follow.
+//! - **A dense right edge.** Orders and their lines arrive in ascending order within each district, so the insertion point is the end
+//!   of a district's run, not of the tree. A full leaf therefore splits where an ascending run stands (its last insertion and this
+//!   one are neighbours), or at its end when the key belongs there: what is left of the split stays full.
+//!
+//! Invariants: keys in a leaf ascend in its first `used` places, and are `NO_KEY` in the rest; `keys[i]` of an inner node is at most
+//! every key under `children[i]` for `i > 0`, and more than every key under `children[i - 1]`; all leaves lie at the same height and
+//! are chained from left to right. Nothing is ever removed, for the mix removes nothing.
+//!
+//! Keys and rows lie side by side in a leaf (16 bytes), because a lookup by guess then touches one line and not two; inner nodes
+//! keep their keys together, because a search touches several keys and only one child.
+//!
+//! Rejected: guessing in inner nodes too (a gain on loaded data that no real tree has); larger leaves (a random insertion, that of
+//! orders by customer, moves half a leaf).
+
+use std::io;
+
+use super::index::{Index, NO_KEY};
+use super::memory::{Pages, Row, Slab, prefetch};
+
+/// Places of a node, inner or leaf.
+const PLACES: usize = 64;
+/// Inner levels of the highest tree: 64^7 leaves are more than rows can be counted.
+const MOST_LEVELS: usize = 7;
+
+#[repr(C, align(64))]
+struct Leaf<T> {
+    entries: [Entry<T>; PLACES],
+    used: u32,
+    /// Where the last insertion came to stand.
+    last: u32,
+    /// The leaf with the next greater keys.
+    next: Option<Row<Leaf<T>>>,
+}
+
+struct Entry<T> {
+    key: u64,
+    row: Row<T>,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Inner {
+    keys: [u64; PLACES],
+    /// Numbers of inner nodes or of leaves: the height says which.
+    children: [u32; PLACES],
+    used: u32,
+}
+
+impl<T> Clone for Leaf<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Leaf<T> {}
+
+impl<T> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Entry<T> {}
+
+/// Keys to rows of `T`, in the order of the keys.
+pub struct Tree<T> {
+    inners: Slab<Inner>,
+    leaves: Slab<Leaf<T>>,
+    /// Number of the root: a leaf if there are no levels.
+    root: u32,
+    /// Levels of inner nodes.
+    levels: u32,
+    /// At most the first key; its best guess when the root is a leaf.
+    low: u64,
+}
+
+/// A leaf, and the place where the key stands if leaf and keys are dense.
+pub struct Spot<T> {
+    leaf: Row<Leaf<T>>,
+    guess: u32,
+}
+
+impl<T> Clone for Spot<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Spot<T> {}
+
+/// The last place with `key_at(place) <= key`; place 0 if there is none.
+#[inline(always)]
+fn last_at_most(key: u64, key_at: impl Fn(usize) -> u64) -> usize {
+    let mut place = 0;
+    for half in [32, 16, 8, 4, 2, 1] {
+        let next = place + half;
+        place = std::hint::select_unpredictable(key_at(next) <= key, next, place);
+    }
+    place
+}
+
+#[inline(always)]
+fn guess(key: u64, low: u64) -> u32 {
+    key.wrapping_sub(low).min(PLACES as u64 - 1) as u32
+}
+
+impl Inner {
+    #[inline(always)]
+    fn place(&self, key: u64) -> usize {
+        last_at_most(key, |place| self.keys[place % PLACES])
+    }
+
+    /// Adds a child behind `place`, where there is room.
+    fn insert(&mut self, place: usize, key: u64, child: u32) {
+        let used = self.used as usize;
+        self.keys.copy_within(place + 1..used, place + 2);
+        self.children.copy_within(place + 1..used, place + 2);
+        self.keys[place + 1] = key;
+        self.children[place + 1] = child;
+        self.used += 1;
+    }
+
+    /// Takes the places from `at` on into a new node.
+    fn split_off(&mut self, at: usize) -> Self {
+        let mut right = Self { keys: [NO_KEY; PLACES], children: [0; PLACES], used: self.used - at as u32 };
+        let moved = at..self.used as usize;
+        right.keys[..moved.len()].copy_from_slice(&self.keys[moved.clone()]);
+        right.children[..moved.len()].copy_from_slice(&self.children[moved.clone()]);
+        self.keys[moved].fill(NO_KEY);
+        self.used = at as u32;
+        right
+    }
+}
+
+impl<T> Leaf<T> {
+    fn empty() -> Self {
+        // SAFETY: the row of an unused place is never used.
+        let entry = Entry { key: NO_KEY, row: unsafe { Row::known(0) } };
+        Self { entries: [entry; PLACES], used: 0, last: 0, next: None }
+    }
+
+    /// The first place whose key is more than `key`.
+    #[inline(always)]
+    fn place_behind(&self, key: u64) -> usize {
+        let place = last_at_most(key, |place| self.entries[place % PLACES].key);
+        place + usize::from(self.entries[place % PLACES].key <= key)
+    }
+
+    /// Makes room at `place` for `more` entries, which the leaf has.
+    #[inline(always)]
+    fn open(&mut self, place: usize, more: usize) {
+        let used = self.used as usize;
+        if place < used {
+            self.entries.copy_within(place..used, place + more);
+        }
+        self.used = (used + more) as u32;
+        self.last = (place + more - 1) as u32;
+    }
+
+    fn split_off(&mut self, at: usize) -> Self {
+        let mut right = Self { used: self.used - at as u32, next: self.next, ..Self::empty() };
+        let moved = at..self.used as usize;
+        right.entries[..moved.len()].copy_from_slice(&self.entries[moved.clone()]);
+        self.entries[moved].fill(Self::empty().entries[0]);
+        self.used = at as u32;
+        right
+    }
+}
+
+impl<T> Tree<T> {
+    #[inline(always)]
+    fn inner(&self, number: u32) -> &Inner {
+        // SAFETY: above the last level, children and the root are numbers that `inners` gave.
+        self.inners.get(unsafe { Row::known(number) })
+    }
+
+    #[inline(always)]
+    fn leaf_row(number: u32) -> Row<Leaf<T>> {
+        // SAFETY: below the last level, children (and the root, if there is no level) are numbers that `leaves` gave.
+        unsafe { Row::known(number) }
+    }
+
+    /// The leaf in which `key` is, or would be.
+    #[inline(always)]
+    pub(super) fn seek(&self, key: u64) -> Spot<T> {
+        let (mut node, mut low) = (self.root, self.low);
+        for _ in 0..self.levels {
+            let inner = self.inner(node);
+            let place = inner.place(key);
+            (node, low) = (inner.children[place % PLACES], inner.keys[place % PLACES]);
+        }
+        Spot { leaf: Self::leaf_row(node), guess: guess(key, low) }
+    }
+
+    /// Asks for the whole leaf: for an insertion among its entries.
+    #[inline(always)]
+    pub(super) fn prefetch_leaf(&self, spot: Spot<T>) {
+        for line in 0..size_of::<Leaf<T>>() / 64 {
+            self.leaves.prefetch(spot.leaf, line * 64);
+        }
+    }
+
+    /// Enters `key`, which is new, at the spot that [`Tree::seek`] found for it; nothing has been entered since.
+    #[inline(always)]
+    pub(super) fn insert_at(&mut self, spot: Spot<T>, key: u64, row: Row<T>) {
+        self.insert_run_at::<1>(spot, key, row);
+    }
+
+    /// Enters the `N` keys from `key` on for the `N` rows from `row` on, all new, at the spot of the first. One search serves all:
+    /// with no key of the tree between them, they belong side by side.
+    #[inline(always)]
+    pub(super) fn insert_run_at<const N: usize>(&mut self, spot: Spot<T>, key: u64, row: Row<T>) {
+        let leaf = self.leaves.get_mut(spot.leaf);
+        let used = leaf.used as usize;
+        if used + N > PLACES {
+            for i in 0..N as u32 {
+                // SAFETY: the caller's rows are N, side by side.
+                self.insert_splitting(key + u64::from(i), unsafe { row.plus(i) });
+            }
+            return;
+        }
+        // Most insertions append; the place is known without a search then.
+        let appends = used > 0 && leaf.entries[(used - 1) % PLACES].key < key;
+        let place = if appends { used } else { leaf.place_behind(key) };
+        leaf.open(place, N);
+        for (i, entry) in leaf.entries[place..place + N].iter_mut().enumerate() {
+            // SAFETY: as above.
+            *entry = Entry { key: key + i as u64, row: unsafe { row.plus(i as u32) } };
+        }
+        if key < self.low {
+            self.low = key;
+        }
+    }
+
+    /// Enters `key`, splitting nodes on its path as needed.
+    #[cold]
+    #[inline(never)]
+    fn insert_splitting(&mut self, key: u64, row: Row<T>) {
+        let mut path = [(0, 0); MOST_LEVELS];
+        let mut node = self.root;
+        for step in &mut path[..self.levels as usize] {
+            let place = self.inner(node).place(key);
+            *step = (node, place);
+            node = self.inner(node).children[place];
+        }
+        self.low = self.low.min(key);
+        let at = Self::leaf_row(node);
+        let next_row = self.leaves.as_slice().len() as u32;
+        let leaf = self.leaves.get_mut(at);
+        let place = leaf.place_behind(key);
+        let entry = Entry { key, row };
+        if (leaf.used as usize) < PLACES {
+            leaf.open(place, 1);
+            leaf.entries[place] = entry;
+            return;
+        }
+        let ascends = place == leaf.last as usize + 1;
+        let cut = if place == PLACES || ascends { place } else { PLACES / 2 };
+        let mut right = leaf.split_off(cut);
+        // The new key goes left if there is room and it is not the first of the right: at the end of a full leaf there is none.
+        let (target, place) = if place < PLACES && place <= cut { (leaf, place) } else { (&mut right, place - cut) };
+        target.open(place, 1);
+        target.entries[place] = entry;
+        self.leaves.get_mut(at).next = Some(Self::leaf_row(next_row));
+        let (separator, child) = (right.entries[0].key, self.leaves.push(right).number());
+        self.insert_child(&path[..self.levels as usize], separator, child);
+    }
+
+    /// Enters a new right neighbour below the last node of `path`.
+    fn insert_child(&mut self, path: &[(u32, usize)], key: u64, child: u32) {
+        let (mut key, mut child) = (key, child);
+        for (node, place) in path.iter().rev() {
+            // SAFETY: paths hold numbers that `inners` gave.
+            let inner = self.inners.get_mut(unsafe { Row::known(*node) });
+            if (inner.used as usize) < PLACES {
+                return inner.insert(*place, key, child);
+            }
+            let cut = if *place == PLACES - 1 { PLACES } else { PLACES / 2 };
+            let mut right = inner.split_off(cut);
+            if *place < cut && cut < PLACES {
+                inner.insert(*place, key, child);
+            } else if cut < PLACES {
+                right.insert(*place - cut, key, child);
+            } else {
+                (right.keys[0], right.children[0], right.used) = (key, child, 1);
+            }
+            (key, child) = (right.keys[0], self.inners.push(right).number());
+        }
+        let mut root = Inner { keys: [NO_KEY; PLACES], children: [0; PLACES], used: 2 };
+        (root.keys[0], root.keys[1]) = (self.low, key);
+        (root.children[0], root.children[1]) = (self.root, child);
+        assert!(self.levels < MOST_LEVELS as u32, "a tree of the kernel cannot grow higher");
+        self.root = self.inners.push(root).number();
+        self.levels += 1;
+    }
+
+    /// All keys and rows in order, from the first key that is `from` or more.
+    pub(super) fn scan(&self, from: u64) -> impl Iterator<Item = (u64, Row<T>)> {
+        let leaves = std::iter::successors(Some(self.seek(from).leaf), |leaf| self.leaves.get(*leaf).next);
+        let entries = leaves.flat_map(|leaf| {
+            let leaf = self.leaves.get(leaf);
+            leaf.entries[..leaf.used as usize].iter().map(|entry| (entry.key, entry.row))
+        });
+        entries.skip_while(move |(key, _)| *key < from)
+    }
+}
+
+impl<T> Index<Row<T>> for Tree<T> {
+    type Step = Spot<T>;
+
+    fn with_capacity(capacity: usize, pages: Pages) -> io::Result<Self> {
+        // A leaf that is not the last keeps a quarter of its places at least, unless a run was cut short: reserve for that.
+        let leaves = capacity / (PLACES / 8) + 8;
+        let mut tree = Self {
+            inners: Slab::new(leaves / (PLACES / 8) + 8, pages)?,
+            leaves: Slab::new(leaves, pages)?,
+            root: 0,
+            levels: 0,
+            low: NO_KEY,
+        };
+        tree.leaves.push(Leaf::empty());
+        Ok(tree)
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: u64, row: Row<T>) {
+        debug_assert_ne!(key, NO_KEY);
+        self.insert_at(self.seek(key), key, row);
+    }
+
+    #[inline(always)]
+    fn find(&self, key: u64) -> Option<Row<T>> {
+        self.finish(key, self.seek(key))
+    }
+
+    #[inline(always)]
+    fn begin<const N: usize>(&self, keys: &[u64; N]) -> [Spot<T>; N] {
+        let mut at = [(self.root, self.low); N];
+        for _ in 0..self.levels {
+            for (key, (node, low)) in keys.iter().zip(&mut at) {
+                let inner = self.inner(*node);
+                let place = inner.place(*key);
+                (*node, *low) = (inner.children[place % PLACES], inner.keys[place % PLACES]);
+            }
+        }
+        let mut place = 0;
+        at.map(|(node, low)| {
+            let spot = Spot { leaf: Self::leaf_row(node), guess: guess(keys[place], low) };
+            place += 1;
+            prefetch(&raw const self.leaves.get(spot.leaf).entries[spot.guess as usize]);
+            spot
+        })
+    }
+
+    #[inline(always)]
+    fn finish(&self, key: u64, spot: Spot<T>) -> Option<Row<T>> {
+        let leaf = self.leaves.get(spot.leaf);
+        let mut entry = &leaf.entries[spot.guess as usize % PLACES];
+        if entry.key != key {
+            entry = &leaf.entries[last_at_most(key, |place| leaf.entries[place % PLACES].key)];
+        }
+        (entry.key == key).then_some(entry.row)
+    }
+}
