@@ -2,7 +2,7 @@
 //!
 //! `kernel [TRANSACTIONS] [ROUNDS] [WAREHOUSES]` prints transactions per second. `kernel count VARIANT [TRANSACTIONS]` runs one variant
 //! once, for an instruction count:
-//! `valgrind --tool=callgrind --collect-atstart=no --toggle-collect='*Kernel*run*' kernel count tree`.
+//! `valgrind --tool=callgrind --collect-atstart=no --toggle-collect='glassbox_lab*Kernel*run' kernel count tree`.
 
 use std::time::Instant;
 
@@ -35,6 +35,7 @@ impl<I: Indexes, const PREFETCH: bool> Variant for Kernel<I, PREFETCH> {
 fn filled<I: Indexes + 'static, const PREFETCH: bool>(scale: &Scale, most: usize, pages: Pages) -> Box<dyn Variant> {
     let mut kernel = Kernel::<I, PREFETCH>::new(scale.sizing(most), pages).expect("the system gives memory");
     fill(&mut kernel, scale, SEED);
+    kernel.touch(most);
     Box::new(kernel)
 }
 

@@ -7,19 +7,39 @@ const ORIGINAL: &[u8; 8] = b"ORIGINAL";
 
 /// Whether the data of an item or of its stock say `ORIGINAL` somewhere.
 ///
-/// Few texts have a G with an N two places on, so this is asked first, of three blocks of sixteen places at once: the compiler makes
-/// vector instructions of it, because the blocks' size is that of a vector and nothing depends on an earlier place.
+/// Few texts have a G with an N two places on, so this is asked first, of sixteen places at a time.
 #[inline(always)]
 pub(super) fn is_original(data: &[u8; 50]) -> bool {
-    const G: usize = 3;
-    let mut possible = [false; 16];
-    // The last block overlaps the second: the word starts at place 42 at the latest.
-    for first in [0, 16, 42 - 15] {
-        for (i, possible) in possible.iter_mut().enumerate() {
-            *possible |= (data[first + i + G] == b'G') & (data[first + i + G + 2] == b'N');
+    may_be_original(data) && contains_original(data)
+}
+
+/// Whether a G stands with an N two places on where the word could have them. Written by hand for x86-64, because the compiler
+/// makes a loop over bytes of it: 1,200 instructions in each transaction, a third of all.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn may_be_original(data: &[u8; 50]) -> bool {
+    use std::arch::x86_64::{
+        _mm_and_si128, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+    };
+
+    // The words of a block start at these places and the fifteen behind; the last possible place is 42.
+    let [one, two, three] = [0, 16, 42 - 15].map(|block| {
+        let (g, n) = (&data[block + 3..block + 3 + 16], &data[block + 5..block + 5 + 16]);
+        // SAFETY: both slices have the sixteen bytes that are loaded, and SSE2 is part of every x86-64.
+        unsafe {
+            let g = _mm_cmpeq_epi8(_mm_loadu_si128(g.as_ptr().cast()), _mm_set1_epi8(b'G' as i8));
+            let n = _mm_cmpeq_epi8(_mm_loadu_si128(n.as_ptr().cast()), _mm_set1_epi8(b'N' as i8));
+            _mm_and_si128(g, n)
         }
-    }
-    possible != [false; 16] && contains_original(data)
+    });
+    // SAFETY: SSE2 is part of every x86-64.
+    unsafe { _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(one, two), three)) != 0 }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn may_be_original(data: &[u8; 50]) -> bool {
+    data[3..46].iter().zip(&data[5..48]).any(|pair| pair == (&b'G', &b'N'))
 }
 
 #[inline(never)]

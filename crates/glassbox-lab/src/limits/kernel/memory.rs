@@ -124,6 +124,16 @@ impl<T: Copy> Slab<T> {
         Row(first, PhantomData)
     }
 
+    /// Has the system give the memory of the next `more` values now, rather than at the first touch of each page.
+    pub(super) fn touch(&self, more: usize) {
+        let to = (self.len as usize + more).min(self.capacity as usize) * size_of::<T>();
+        let from = (self.len as usize * size_of::<T>()).next_multiple_of(HUGE);
+        if from < to {
+            // SAFETY: the range lies in the mapping, and the advice changes no contents. A system that does not know it refuses it.
+            let _ = unsafe { madvise(self.base.as_ptr().byte_add(from).cast(), to - from, Advice::LinuxPopulateWrite) };
+        }
+    }
+
     /// The value at `row`.
     #[inline(always)]
     pub(super) fn get(&self, row: Row<T>) -> &T {

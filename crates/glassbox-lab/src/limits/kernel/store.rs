@@ -6,7 +6,7 @@ use super::direct::Direct;
 use super::hash::Hash;
 use super::index::Index;
 use super::memory::{Pages, Row, Slab};
-use super::new_order::{NewOrderInput, NewOrderOutput};
+use super::new_order::{LINES, NewOrderInput, NewOrderOutput};
 use super::payment::{PaymentInput, PaymentOutput};
 use super::rows::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Warehouse};
 use super::tree::Tree;
@@ -134,6 +134,18 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
             item_by_id: Index::with_capacity(items, pages)?,
             stock_by_id: Index::with_capacity(stocks, pages)?,
         })
+    }
+
+    /// Has the system give the memory that so many transactions will fill, which would otherwise be given in the midst of them.
+    pub fn touch(&self, transactions: usize) {
+        self.history.touch(transactions);
+        self.orders.touch(transactions);
+        self.new_orders.touch(transactions);
+        self.order_lines.touch(transactions * LINES);
+        self.order_by_id.touch(transactions);
+        self.order_by_customer.touch(transactions);
+        self.new_order_by_id.touch(transactions);
+        self.order_line_by_id.touch(transactions * LINES);
     }
 
     /// Runs one transaction; the answer is a number that depends on its whole output, so that no part of it is left out.

@@ -223,11 +223,7 @@ impl<T> Tree<T> {
         let leaf = self.leaves.get_mut(spot.leaf);
         let used = leaf.used as usize;
         if used + N > PLACES {
-            for i in 0..N as u32 {
-                // SAFETY: the caller's rows are N, side by side.
-                self.insert_splitting(key + u64::from(i), unsafe { row.plus(i) });
-            }
-            return;
+            return self.insert_splitting(key, row, N);
         }
         // Most insertions append; the place is known without a search then.
         let appends = used > 0 && leaf.entries[(used - 1) % PLACES].key < key;
@@ -242,38 +238,48 @@ impl<T> Tree<T> {
         }
     }
 
-    /// Enters `key`, splitting nodes on its path as needed.
+    /// Enters a run for which its leaf has no room: fills the leaf, splits it, and goes on where the next key belongs then.
     #[cold]
     #[inline(never)]
-    fn insert_splitting(&mut self, key: u64, row: Row<T>) {
-        let mut path = [(0, 0); MOST_LEVELS];
-        let mut node = self.root;
-        for step in &mut path[..self.levels as usize] {
-            let place = self.inner(node).place(key);
-            *step = (node, place);
-            node = self.inner(node).children[place];
-        }
+    fn insert_splitting(&mut self, mut key: u64, mut row: Row<T>, mut count: usize) {
         self.low = self.low.min(key);
-        let at = Self::leaf_row(node);
-        let next_row = self.leaves.as_slice().len() as u32;
-        let leaf = self.leaves.get_mut(at);
-        let place = leaf.place_behind(key);
-        let entry = Entry { key, row };
-        if (leaf.used as usize) < PLACES {
-            leaf.open(place, 1);
-            leaf.entries[place] = entry;
-            return;
+        while count > 0 {
+            let mut path = [(0, 0); MOST_LEVELS];
+            let mut node = self.root;
+            for step in &mut path[..self.levels as usize] {
+                let place = self.inner(node).place(key);
+                *step = (node, place);
+                node = self.inner(node).children[place];
+            }
+            let at = Self::leaf_row(node);
+            let leaf = self.leaves.get_mut(at);
+            let place = leaf.place_behind(key);
+            let fitting = count.min(PLACES - leaf.used as usize);
+            if fitting == 0 {
+                self.split(at, place, key, &path[..self.levels as usize]);
+                continue;
+            }
+            leaf.open(place, fitting);
+            for (i, entry) in leaf.entries[place..place + fitting].iter_mut().enumerate() {
+                // SAFETY: the caller's rows are `count`, side by side.
+                *entry = Entry { key: key + i as u64, row: unsafe { row.plus(i as u32) } };
+            }
+            // SAFETY: as above; after the last one, `row` is not used again.
+            (key, row, count) = (key + fitting as u64, unsafe { row.plus(fitting as u32) }, count - fitting);
         }
+    }
+
+    /// Splits the full leaf `at`, into which `key` wants to go at `place`; `path` leads there.
+    fn split(&mut self, at: Row<Leaf<T>>, place: usize, key: u64, path: &[(u32, usize)]) {
+        let leaf = self.leaves.get_mut(at);
         let ascends = place == leaf.last as usize + 1;
         let cut = if place == PLACES || ascends { place } else { PLACES / 2 };
-        let mut right = leaf.split_off(cut);
-        // The new key goes left if there is room and it is not the first of the right: at the end of a full leaf there is none.
-        let (target, place) = if place < PLACES && place <= cut { (leaf, place) } else { (&mut right, place - cut) };
-        target.open(place, 1);
-        target.entries[place] = entry;
-        self.leaves.get_mut(at).next = Some(Self::leaf_row(next_row));
-        let (separator, child) = (right.entries[0].key, self.leaves.push(right).number());
-        self.insert_child(&path[..self.levels as usize], separator, child);
+        let right = leaf.split_off(cut);
+        // Behind a leaf left full, the new one is empty yet: the key itself separates them.
+        let separator = if cut == PLACES { key } else { right.entries[0].key };
+        let right = self.leaves.push(right);
+        self.leaves.get_mut(at).next = Some(right);
+        self.insert_child(path, separator, right.number());
     }
 
     /// Enters a new right neighbour below the last node of `path`.
@@ -302,6 +308,11 @@ impl<T> Tree<T> {
         assert!(self.levels < MOST_LEVELS as u32, "a tree of the kernel cannot grow higher");
         self.root = self.inners.push(root).number();
         self.levels += 1;
+    }
+
+    /// Has the system give the memory of the next `keys` now.
+    pub(super) fn touch(&self, keys: usize) {
+        self.leaves.touch(keys / (PLACES / 2));
     }
 
     /// All keys and rows in order, from the first key that is `from` or more.
