@@ -14,7 +14,7 @@ pub(super) fn is_original(data: &[u8; 50]) -> bool {
 }
 
 /// Whether a G stands with an N two places on where the word could have them. Written by hand for x86-64, because the compiler
-/// makes a loop over bytes of it: 1,200 instructions in each transaction, a third of all.
+/// makes a loop over bytes of it, which was a third of all instructions of this mix.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn may_be_original(data: &[u8; 50]) -> bool {

@@ -6,6 +6,7 @@ use super::keys;
 use super::memory::Row;
 use super::rows::{Customer, District, Item, NewOrder, Order, OrderLine, Stock, Warehouse};
 use super::store::{Indexes, Kernel};
+use super::tree::Spot;
 
 /// Lines of an order in this mix.
 pub(super) const LINES: usize = 10;
@@ -59,6 +60,8 @@ struct Located {
     customer: Row<Customer>,
     items: [Row<Item>; LINES],
     stocks: [Row<Stock>; LINES],
+    /// Where the order will stand among its customer's: the only insertion that is not beside the district's last one.
+    of_customer: Spot<Order>,
 }
 
 /// All of them, or none if one is missing.
@@ -84,14 +87,25 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         }
     }
 
+    /// The district, and the place among its customer's orders of the next one.
+    #[inline(always)]
+    fn locate_order(&self, input: &NewOrderInput) -> (Row<District>, Spot<Order>) {
+        let NewOrderInput { w_id, d_id, c_id, .. } = *input;
+        let district = self.district_by_id.find(keys::district(w_id, d_id)).expect("the district exists");
+        let key = keys::order_of_customer(w_id, d_id, c_id, self.districts.get(district).next_o_id);
+        (district, self.order_by_customer.seek(key))
+    }
+
     #[inline(always)]
     fn locate(&self, input: &NewOrderInput) -> Option<Located> {
         let customer = keys::customer(input.w_id, input.d_id, input.c_id);
         let items = all(input.lines.map(|line| self.item_by_id.find(line.i_id.into())))?;
         let stocks = all(input.lines.map(|line| self.stock_by_id.find(keys::stock(input.w_id, line.i_id))))?;
+        let (district, of_customer) = self.locate_order(input);
         Some(Located {
             warehouse: self.warehouse_by_id.find(input.w_id.into()).expect("the warehouse exists"),
-            district: self.district_by_id.find(keys::district(input.w_id, input.d_id)).expect("the district exists"),
+            district,
+            of_customer,
             customer: self.customer_by_id.find(customer).expect("the customer exists"),
             items,
             stocks,
@@ -107,8 +121,8 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         let at_stocks = self.stock_by_id.begin(&stock_keys);
         let at_items = self.item_by_id.begin(&item_keys);
         let [at_customer] = self.customer_by_id.begin(&[customer_key]);
-        let last_order = keys::order_of_customer(input.w_id, input.d_id, input.c_id, u32::MAX);
-        self.order_by_customer.prefetch_leaf(self.order_by_customer.seek(last_order));
+        let (district, of_customer) = self.locate_order(input);
+        self.order_by_customer.prefetch_leaf(of_customer);
 
         let mut i = 0;
         let stocks = all(at_stocks.map(|step| {
@@ -135,7 +149,8 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         self.customers.prefetch(customer, 0);
         Some(Located {
             warehouse: self.warehouse_by_id.find(input.w_id.into()).expect("the warehouse exists"),
-            district: self.district_by_id.find(keys::district(input.w_id, input.d_id)).expect("the district exists"),
+            district,
+            of_customer,
             customer,
             items: items?,
             stocks: stocks?,
@@ -175,7 +190,8 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         let line_key = keys::order_line(w_id, d_id, o_id) + 1;
         let spot = self.order_line_by_id.seek(line_key);
         self.order_line_by_id.insert_run_at::<LINES>(spot, line_key, first);
-        self.order_by_customer.insert(keys::order_of_customer(w_id, d_id, c_id, o_id), order);
+        let key = keys::order_of_customer(w_id, d_id, c_id, o_id);
+        self.order_by_customer.insert_at(located.of_customer, key, order);
 
         let discount = self.customers.get(located.customer).discount;
         let total = sum * i64::from(10_000 - discount) * i64::from(10_000 + tax) / 100_000_000;

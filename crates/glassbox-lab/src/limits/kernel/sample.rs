@@ -102,13 +102,13 @@ impl Random {
 /// The time of all loaded rows: 1 January 2026, in microseconds.
 const LOADED_AT: i64 = 1_767_225_600_000_000;
 /// What every customer has paid before the load, in cents.
-const PAID: i32 = 10_00;
+const PAID: i32 = 1_000;
 
 /// Loads everything.
 pub fn fill<I: Indexes, const PREFETCH: bool>(kernel: &mut Kernel<I, PREFETCH>, scale: &Scale, seed: u64) {
     let random = &mut Random(seed);
     for id in 1..=scale.items {
-        let (im_id, price) = (random.uniform(1, 10_000), random.uniform(1_00, 100_00) as i32);
+        let (im_id, price) = (random.uniform(1, 10_000), random.uniform(100, 10_000) as i32);
         kernel.load_item(Item { id, im_id, price, name: random.text(14), data: random.data() });
     }
     for w_id in 1..=scale.warehouses {
@@ -171,7 +171,7 @@ fn fill_customers<I: Indexes, const PREFETCH: bool>(
         kernel.load_customer(Customer {
             balance: -i64::from(PAID),
             ytd_payment: PAID.into(),
-            credit_lim: 50_000_00,
+            credit_lim: 5_000_000,
             payment_cnt: 1,
             delivery_cnt: 0,
             discount: random.uniform(0, 5_000) as i32,
@@ -218,7 +218,7 @@ fn fill_orders<I: Indexes, const PREFETCH: bool>(
             kernel.load_new_order(NewOrder { o_id, w_id, d_id });
         }
         for number in 1..=ol_cnt {
-            let (delivery_d, amount) = if new { (0, random.uniform(1, 9_999_99) as i32) } else { (LOADED_AT, 0) };
+            let (delivery_d, amount) = if new { (0, random.uniform(1, 999_999) as i32) } else { (LOADED_AT, 0) };
             let (i_id, supply_w_id, dist_info) = (random.uniform(1, scale.items), w_id, random.text(24));
             let quantity = 5;
             let row =
@@ -240,7 +240,7 @@ fn input(scale: &Scale, refusals: bool, random: &mut Random) -> Input {
     let d_id = random.uniform(1, 10) as u8;
     let c_id = random.uneven(1_023, scale.customers.into()) as u16;
     if random.uniform(0, 1) == 0 {
-        let amount = random.uniform(1_00, 5_000_00) as i32;
+        let amount = random.uniform(100, 500_000) as i32;
         return Input::Payment(PaymentInput { date: time, amount, w_id, c_w_id: w_id, c_id, d_id, c_d_id: d_id });
     }
     let mut lines = [Line { i_id: 0, quantity: 0 }; LINES];

@@ -174,12 +174,12 @@ fn bad_credit_writes_the_payment_before_the_data() {
     let mut kernel = filled::<BTrees, false>(Pages::Small);
     let customer = *kernel.customers.as_slice().iter().find(|row| row.credit == *b"BC").unwrap();
     let (w_id, d_id, c_id) = (customer.w_id, customer.d_id, customer.id);
-    let input = super::PaymentInput { date: 0, amount: 1_234_05, w_id, c_w_id: w_id, c_id, d_id, c_d_id: d_id };
+    let input = super::PaymentInput { date: 0, amount: 123_405, w_id, c_w_id: w_id, c_id, d_id, c_d_id: d_id };
     let output = kernel.payment(&input);
     let after =
         kernel.customers.as_slice().iter().find(|row| (row.w_id, row.d_id, row.id) == (w_id, d_id, c_id)).unwrap();
     let line = format!("{c_id} {d_id} {w_id} {d_id} {w_id} 1234.05 ");
-    assert_eq!(output.balance, customer.balance - 1_234_05);
+    assert_eq!(output.balance, customer.balance - 123_405);
     assert_eq!(&after.data[..line.len()], line.as_bytes());
     assert_eq!(after.data[line.len()..], customer.data[..500 - line.len()]);
 }
