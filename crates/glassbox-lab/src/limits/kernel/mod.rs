@@ -27,6 +27,7 @@ mod keys;
 mod load;
 mod memory;
 mod new_order;
+mod node;
 mod payment;
 mod rows;
 pub mod sample;

@@ -16,9 +16,6 @@
 //! every key under `children[i]` for `i > 0`, and more than every key under `children[i - 1]`; all leaves lie at the same height and
 //! are chained from left to right. Nothing is ever removed, for the mix removes nothing.
 //!
-//! Keys and rows lie side by side in a leaf (16 bytes), because a lookup by guess then touches one line and not two; inner nodes
-//! keep their keys together, because a search touches several keys and only one child.
-//!
 //! Rejected: guessing in inner nodes too (a gain on loaded data that no real tree has); larger leaves (a random insertion, that of
 //! orders by customer, moves half a leaf).
 
@@ -26,51 +23,10 @@ use std::io;
 
 use super::index::{Index, NO_KEY};
 use super::memory::{Pages, Row, Slab, prefetch};
+use super::node::{Entry, Inner, Leaf, PLACES, last_at_most};
 
-/// Places of a node, inner or leaf.
-const PLACES: usize = 64;
 /// Inner levels of the highest tree: 64^7 leaves are more than rows can be counted.
 const MOST_LEVELS: usize = 7;
-
-#[repr(C, align(64))]
-struct Leaf<T> {
-    entries: [Entry<T>; PLACES],
-    used: u32,
-    /// Where the last insertion came to stand.
-    last: u32,
-    /// The leaf with the next greater keys.
-    next: Option<Row<Leaf<T>>>,
-}
-
-struct Entry<T> {
-    key: u64,
-    row: Row<T>,
-}
-
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Inner {
-    keys: [u64; PLACES],
-    /// Numbers of inner nodes or of leaves: the height says which.
-    children: [u32; PLACES],
-    used: u32,
-}
-
-impl<T> Clone for Leaf<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Leaf<T> {}
-
-impl<T> Clone for Entry<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Entry<T> {}
 
 /// Keys to rows of `T`, in the order of the keys.
 pub struct Tree<T> {
@@ -98,83 +54,9 @@ impl<T> Clone for Spot<T> {
 
 impl<T> Copy for Spot<T> {}
 
-/// The last place with `key_at(place) <= key`; place 0 if there is none.
-#[inline(always)]
-fn last_at_most(key: u64, key_at: impl Fn(usize) -> u64) -> usize {
-    let mut place = 0;
-    for half in [32, 16, 8, 4, 2, 1] {
-        let next = place + half;
-        place = std::hint::select_unpredictable(key_at(next) <= key, next, place);
-    }
-    place
-}
-
 #[inline(always)]
 fn guess(key: u64, low: u64) -> u32 {
     key.wrapping_sub(low).min(PLACES as u64 - 1) as u32
-}
-
-impl Inner {
-    #[inline(always)]
-    fn place(&self, key: u64) -> usize {
-        last_at_most(key, |place| self.keys[place % PLACES])
-    }
-
-    /// Adds a child behind `place`, where there is room.
-    fn insert(&mut self, place: usize, key: u64, child: u32) {
-        let used = self.used as usize;
-        self.keys.copy_within(place + 1..used, place + 2);
-        self.children.copy_within(place + 1..used, place + 2);
-        self.keys[place + 1] = key;
-        self.children[place + 1] = child;
-        self.used += 1;
-    }
-
-    /// Takes the places from `at` on into a new node.
-    fn split_off(&mut self, at: usize) -> Self {
-        let mut right = Self { keys: [NO_KEY; PLACES], children: [0; PLACES], used: self.used - at as u32 };
-        let moved = at..self.used as usize;
-        right.keys[..moved.len()].copy_from_slice(&self.keys[moved.clone()]);
-        right.children[..moved.len()].copy_from_slice(&self.children[moved.clone()]);
-        self.keys[moved].fill(NO_KEY);
-        self.used = at as u32;
-        right
-    }
-}
-
-impl<T> Leaf<T> {
-    fn empty() -> Self {
-        // SAFETY: the row of an unused place is never used.
-        let entry = Entry { key: NO_KEY, row: unsafe { Row::known(0) } };
-        Self { entries: [entry; PLACES], used: 0, last: 0, next: None }
-    }
-
-    /// The first place whose key is more than `key`.
-    #[inline(always)]
-    fn place_behind(&self, key: u64) -> usize {
-        let place = last_at_most(key, |place| self.entries[place % PLACES].key);
-        place + usize::from(self.entries[place % PLACES].key <= key)
-    }
-
-    /// Makes room at `place` for `more` entries, which the leaf has.
-    #[inline(always)]
-    fn open(&mut self, place: usize, more: usize) {
-        let used = self.used as usize;
-        if place < used {
-            self.entries.copy_within(place..used, place + more);
-        }
-        self.used = (used + more) as u32;
-        self.last = (place + more - 1) as u32;
-    }
-
-    fn split_off(&mut self, at: usize) -> Self {
-        let mut right = Self { used: self.used - at as u32, next: self.next, ..Self::empty() };
-        let moved = at..self.used as usize;
-        right.entries[..moved.len()].copy_from_slice(&self.entries[moved.clone()]);
-        self.entries[moved].fill(Self::empty().entries[0]);
-        self.used = at as u32;
-        right
-    }
 }
 
 impl<T> Tree<T> {
