@@ -47,17 +47,17 @@ fn offset(column: usize) -> Ident {
     format_ident!("__OFFSET_{column}")
 }
 
-/// `<Type as Column>`, so placed that an error about the type points at the field.
-fn as_column(column: &Column) -> TokenStream {
-    let kind = &column.kind;
-    quote_spanned!(kind.span()=> <#kind as ::glassbox::record::Column>)
+/// `<Type as Column>::item`, so placed that an error about the type points at the field.
+fn of_column(column: &Column, item: &str) -> TokenStream {
+    let (kind, item) = (&column.kind, Ident::new(item, column.kind.span()));
+    quote_spanned!(kind.span()=> <#kind as ::glassbox::record::Column>::#item)
 }
 
 fn offsets(record: &Record) -> TokenStream {
     let first = offset(0);
     let others = record.columns.iter().enumerate().map(|(at, column)| {
-        let (this, next, column) = (offset(at), offset(at + 1), as_column(column));
-        quote!(const #next: usize = #this + #column::WIDTH;)
+        let (this, next, width) = (offset(at), offset(at + 1), of_column(column, "WIDTH"));
+        quote!(const #next: usize = #this + #width;)
     });
     let row_width = offset(record.columns.len());
     quote! {
@@ -71,14 +71,15 @@ fn schema(record: &Record) -> TokenStream {
     let table = &record.table;
     let access = &record.access;
     let columns = record.columns.iter().enumerate().map(|(at, column)| {
-        let (name, offset, column) = (&column.name, offset(at), as_column(column));
+        let (name, offset) = (&column.name, offset(at));
+        let [kind, nullable, width] = ["TYPE", "NULLABLE", "WIDTH"].map(|item| of_column(column, item));
         quote! {
             ::glassbox::record::ColumnSchema {
                 name: ::std::borrow::Cow::Borrowed(#name),
-                kind: #column::TYPE,
-                nullable: #column::NULLABLE,
+                kind: #kind,
+                nullable: #nullable,
                 offset: #offset,
-                width: #column::WIDTH,
+                width: #width,
             }
         }
     });
@@ -149,8 +150,8 @@ fn header(record: &Record) -> TokenStream {
 fn store(record: &Record) -> TokenStream {
     let table = &record.table;
     let columns = record.columns.iter().enumerate().map(|(at, column)| {
-        let (field, from, to, column) = (&column.field, offset(at), offset(at + 1), as_column(column));
-        quote!(#column::store(&self.#field, &mut out[#from..#to]);)
+        let (field, from, to, store) = (&column.field, offset(at), offset(at + 1), of_column(column, "store"));
+        quote!(#store(&self.#field, &mut out[#from..#to]);)
     });
     quote! {
         #[inline]
@@ -188,9 +189,9 @@ fn load(record: &Record) -> TokenStream {
 
 /// The value of a column read from `bytes`, or the end of the function with an error that names the column.
 fn load_column(record: &Record, column: &Column, bytes: &TokenStream) -> TokenStream {
-    let (table, name, column) = (&record.table, &column.name, as_column(column));
+    let (table, name, load) = (&record.table, &column.name, of_column(column, "load"));
     quote! {
-        match #column::load(#bytes) {
+        match #load(#bytes) {
             ::core::result::Result::Ok(value) => value,
             ::core::result::Result::Err(bad) => {
                 return ::core::result::Result::Err(::glassbox::record::BadRow::Column {
@@ -205,12 +206,13 @@ fn load_column(record: &Record, column: &Column, bytes: &TokenStream) -> TokenSt
 
 fn store_changes(record: &Record) -> TokenStream {
     let columns = record.columns.iter().enumerate().map(|(at, column)| {
-        let (field, bit, column) = (&column.field, Literal::usize_unsuffixed(at), as_column(column));
+        let (field, bit) = (&column.field, Literal::usize_unsuffixed(at));
+        let [store, width] = ["store", "WIDTH"].map(|item| of_column(column, item));
         quote! {
             if self.#field != before.#field {
-                #column::store(&self.#field, &mut out[at..at + #column::WIDTH]);
+                #store(&self.#field, &mut out[at..at + #width]);
                 columns |= 1 << #bit;
-                at += #column::WIDTH;
+                at += #width;
             }
         }
     });
@@ -235,11 +237,11 @@ fn load_changes(record: &Record) -> TokenStream {
         }
     };
     let columns = record.columns.iter().enumerate().map(|(at, column)| {
-        let (field, bit, as_column) = (&column.field, Literal::usize_unsuffixed(at), as_column(column));
+        let (field, bit, width) = (&column.field, Literal::usize_unsuffixed(at), of_column(column, "WIDTH"));
         let load = load_column(record, column, &quote!(part));
         quote! {
             if columns & (1 << #bit) != 0 {
-                let end = at + #as_column::WIDTH;
+                let end = at + #width;
                 let ::core::option::Option::Some(part) = bytes.get(at..end) else {
                     return ::core::result::Result::Err(::glassbox::record::BadRow::Width {
                         table: #table,
@@ -274,7 +276,7 @@ pub fn key_type(record: &Record, key: &Key) -> TokenStream {
     let kinds = key.columns.iter().map(|&column| &record.columns[column].kind);
     match key.columns.len() {
         1 => quote!(#(#kinds)*),
-        _ => quote!((#(#kinds),*)),
+        _ => quote_spanned!(key.span=> (#(#kinds),*)),
     }
 }
 
@@ -294,7 +296,7 @@ pub fn encoded_type(record: &Record, key: &Key) -> TokenStream {
         let kind = &record.columns[column].kind;
         quote_spanned!(kind.span()=> <#kind as ::glassbox::record::KeyColumn>::KEY_WIDTH)
     });
-    let width = quote_spanned!(key.span=> ::glassbox::record::KeyWidth<{ 0 #(+ #widths)* }>);
+    let width = quote_spanned!(key.span=> ::glassbox::record::KeyWidth<{ #(#widths)+* }>);
     quote_spanned!(key.span=> <#width as ::glassbox::record::EncodedFor>::Key)
 }
 
