@@ -5,8 +5,9 @@
 pub mod conditions;
 mod delivery;
 mod find_customer;
-pub mod loader;
-pub mod mix;
+mod inputs;
+mod loader;
+mod mix;
 mod new_order;
 mod order_status;
 mod payment;
@@ -18,8 +19,9 @@ mod stock_level;
 
 pub use delivery::{Delivery, DeliveryReceipt};
 pub use find_customer::Customers;
+pub use inputs::{Call, Input, Inputs};
 pub use loader::load;
-pub use mix::{Call, Home, Input, Inputs, Kind, Mix, Remote, Settings};
+pub use mix::{Home, Kind, Mix, Remote, Settings};
 pub use new_order::{ABORT_UNUSED_ITEM, ABORT_WRONG_ARGUMENTS, Line, NewOrder, NewOrderReceipt, ReceiptLine};
 pub use order_status::{OrderStatus, OrderStatusAnswer, OrderStatusLine};
 pub use payment::{CreditData, Payment, PaymentReceipt};
