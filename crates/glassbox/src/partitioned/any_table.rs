@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use super::memory::OutOfMemory;
+use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
 use super::values::BadChange;
 use crate::procedure::EntryKey;
@@ -31,6 +32,7 @@ pub(crate) trait AnyTable: Send {
     fn prefetch_step(&self, key: EntryKey, bytes: &[u8], state: u32) -> Option<u32>;
     fn begin_snapshot(&mut self);
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool;
+    fn end_snapshot(&mut self);
     /// Adds stored rows, those that are `mine`; how many.
     fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadChange>;
     fn apply<'a>(&mut self, operation: u8, bytes: &'a [u8], mine: Mine<'_>) -> Result<&'a [u8], BadChange>;
@@ -75,6 +77,10 @@ impl<R: Record> AnyTable for Table<R> {
 
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool {
         self.snapshot.slice(&self.rows, most, out)
+    }
+
+    fn end_snapshot(&mut self) {
+        self.snapshot = Snapshot::none();
     }
 
     fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadChange> {

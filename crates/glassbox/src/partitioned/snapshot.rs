@@ -12,6 +12,9 @@
 use super::memory::{RowId, Rows};
 use crate::record::Record;
 
+/// Size of the pieces in which changed rows are kept.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// Which rows a checkpoint still has to see.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
@@ -21,8 +24,8 @@ pub(crate) struct Snapshot {
     end: u32,
     /// Bit per row: kept already, or not part of the snapshot.
     marked: Vec<u64>,
-    /// Stored form of rows that were changed before the walk reached them.
-    kept: Vec<u8>,
+    /// Stored form of rows that were changed before the walk reached them, in pieces, so that growing copies nothing.
+    kept: Vec<Vec<u8>>,
 }
 
 impl Snapshot {
@@ -45,9 +48,13 @@ impl Snapshot {
     #[cold]
     pub(crate) fn preserve<R: Record>(&mut self, id: RowId, row: &R) {
         if self.cursor != u32::MAX && id.number() < self.end && self.mark(id) {
-            let at = self.kept.len();
-            self.kept.resize(at + R::ROW_WIDTH, 0);
-            row.store(&mut self.kept[at..]);
+            if self.kept.last().is_none_or(|piece| piece.len() + R::ROW_WIDTH > piece.capacity()) {
+                self.kept.push(Vec::with_capacity(PIECE_BYTES.max(R::ROW_WIDTH)));
+            }
+            let piece = self.kept.last_mut().expect("pushed if there was none");
+            let at = piece.len();
+            piece.resize(at + R::ROW_WIDTH, 0);
+            row.store(&mut piece[at..]);
         }
     }
 
@@ -72,7 +79,9 @@ impl Snapshot {
         if self.cursor == u32::MAX {
             return true;
         }
-        out.append(&mut self.kept);
+        if let Some(piece) = self.kept.pop() {
+            out.extend_from_slice(&piece);
+        }
         // Dead places cost time too: a slice is bounded in places as well as in bytes.
         let stop = self.end.min(self.cursor.saturating_add(1 << 16));
         while self.cursor < stop && out.len() < most {
@@ -85,7 +94,7 @@ impl Snapshot {
             }
             self.cursor += 1;
         }
-        let done = self.cursor == self.end;
+        let done = self.cursor == self.end && self.kept.is_empty();
         if done {
             *self = Self::none();
         }

@@ -1,0 +1,30 @@
+//! The main-memory engine: data in partitions, each owned at any time by the one thread that holds its token.
+//!
+//! This module knows records, procedures, files and the log; it knows nothing of other engines or of the
+//! workloads that run on it.
+
+mod any_table;
+mod checkpoint;
+mod command;
+mod engine;
+mod load;
+mod memory;
+mod merge;
+mod partition;
+mod prefetch;
+mod procedure_kind;
+mod record_buffer;
+mod replay;
+mod snapshot;
+mod table;
+mod token;
+mod transaction;
+mod undo;
+mod values;
+mod verify;
+
+pub use any_table::TableUsage;
+pub(crate) use any_table::TableKind;
+pub(crate) use engine::{Engine, Executed};
+pub(crate) use procedure_kind::ProcedureKind;
+pub use transaction::PartitionedTransaction;
