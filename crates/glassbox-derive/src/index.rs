@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::expand::{encoded_type, key_type, key_value, placement};
+use crate::key::{encoded_type, key_type, key_value, placement};
 use crate::model::Record;
 use crate::names::listed;
 

@@ -1,16 +1,18 @@
 //! The `Record` macro of Glassbox: a struct becomes a row of a table.
 //!
 //! The engines want everything about a table at compile time: where each column stands in the stored row, how wide the encoded
-//! key is, which secondary indexes there are. A person wants to write a struct. So the macro works in three steps, one file each:
-//! `parse` reads the attributes and knows only their grammar; `model` checks them against the struct and resolves names to
-//! positions; `expand` and `index` write code and can no longer fail. A mistake is reported at the word that holds it, and
-//! mistakes that are independent are reported together.
+//! key is, which secondary indexes there are. A person wants to write a struct. So the macro works in three steps: `parse`
+//! reads the attributes and knows only their grammar; `model` checks them against the struct and resolves names to positions;
+//! `expand`, with `row`, `key` and `index`, writes code and can no longer fail. A mistake is reported at the word that holds
+//! it, and mistakes that are independent are reported together.
 
 mod expand;
 mod index;
+mod key;
 mod model;
 mod names;
 mod parse;
+mod row;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};

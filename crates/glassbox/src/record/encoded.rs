@@ -221,7 +221,11 @@ impl<E: EncodedKey> KeyWriter<E> {
 pub struct KeyWidth<const N: usize>;
 
 /// Chooses how a key of a given width is encoded.
-#[diagnostic::on_unimplemented(message = "this key is too wide: a key may have at most 128 bytes")]
+#[diagnostic::on_unimplemented(
+    message = "a key has 1 to 128 bytes; this one has the width `{Self}`",
+    label = "this key",
+    note = "the width of a key is the sum of its columns' widths, and one byte more for each Option"
+)]
 pub trait EncodedFor {
     /// `u64` up to 8 bytes, `u128` up to 16, else a byte string.
     type Key: EncodedKey;
