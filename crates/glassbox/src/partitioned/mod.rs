@@ -1,0 +1,3 @@
+//! The main-memory engine: partitions, each owned by one thread at a time.
+
+pub(crate) mod memory;
