@@ -10,3 +10,5 @@ mod tree;
 
 pub(crate) use range::Cursor;
 pub(crate) use tree::{BTree, Next, Node};
+#[cfg(test)]
+mod tests;

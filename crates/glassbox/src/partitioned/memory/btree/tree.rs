@@ -121,7 +121,8 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
             prefetch_span(start, LEAF * (size_of::<K>() + size_of::<RowId>()) + 16);
         } else {
             for eighth in 1..8 {
-                prefetch_read(start.wrapping_add((eighth * INNER / 8 - 1) * size_of::<K>()));
+                let probed = (eighth * INNER / 8).saturating_sub(1);
+                prefetch_read(start.wrapping_add(probed * size_of::<K>()));
             }
         }
     }
