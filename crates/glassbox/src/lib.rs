@@ -1,5 +1,6 @@
 //! Glassbox: an OLTP database one can see through.
 
+pub mod io;
 pub mod procedure;
 pub mod record;
 
