@@ -1,6 +1,7 @@
 //! Glassbox: an OLTP database one can see through.
 
 pub mod io;
+mod log;
 pub mod procedure;
 pub mod record;
 
