@@ -46,9 +46,9 @@ impl<'a> BulkLoad<'a> {
 impl Drop for BulkLoad<'_> {
     fn drop(&mut self) {
         if !self.finished {
-            self.inner.engine.stop(
-                "a bulk load was given up; open the database again to have it as it was before".to_owned(),
-            );
+            self.inner
+                .engine
+                .stop("a bulk load was given up; open the database again to have it as it was before".to_owned());
         }
     }
 }

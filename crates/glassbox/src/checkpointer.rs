@@ -41,7 +41,7 @@ fn look(inner: &Weak<Inner>) {
     let Some(inner) = inner.upgrade() else { return };
     let (Some(log), Some(storage)) = (&inner.engine.log, &inner.storage) else { return };
     let start = inner.manifest(storage).log_start;
-    if log.appended().get() - start < inner.config.checkpoint_log_bytes || inner.engine.check().is_err() {
+    if log.appended().0 - start < inner.config.checkpoint_log_bytes || inner.engine.check().is_err() {
         return;
     }
     // A failure leaves the log whole; it is tried again, and counted where people look.

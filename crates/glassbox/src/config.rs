@@ -48,6 +48,8 @@ pub struct Config {
     pub segment_bytes: u64,
     /// Memory for log records that are not yet written, in bytes, a power of two. Also bounds a record to a quarter of it.
     pub log_buffer_bytes: usize,
+    /// A checkpoint is made whenever the log since the last one has grown to so many bytes; 0: only when asked for.
+    pub checkpoint_log_bytes: u64,
 }
 
 impl Default for Config {
@@ -59,6 +61,7 @@ impl Default for Config {
             in_flight: 65_536,
             segment_bytes: 64 << 20,
             log_buffer_bytes: 32 << 20,
+            checkpoint_log_bytes: 4 << 30,
         }
     }
 }

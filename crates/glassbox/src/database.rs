@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::bulk_load::BulkLoad;
@@ -10,7 +10,7 @@ use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::config::{Config, Durability};
 use crate::error::Error;
-use crate::io::{Clock, DirectoryLock, Files, RealFiles, SystemClock};
+use crate::io::{Clock, DirectoryLock, Files, RealClock, RealFiles};
 use crate::log::{Log, Lsn};
 use crate::manifest::Manifest;
 use crate::open;
@@ -38,6 +38,8 @@ pub(crate) struct Inner {
     /// `None`: in memory only.
     pub(crate) storage: Option<Storage>,
     pub(crate) recovery: Recovery,
+    /// Checkpoints that the database began by itself and could not finish.
+    pub(crate) failed_checkpoints: AtomicU64,
 }
 
 /// The database's directory.
@@ -47,7 +49,6 @@ pub(crate) struct Storage {
     pub(crate) manifest: Mutex<Manifest>,
     /// Where the log ends when it is not written (`Durability::None`).
     pub(crate) log_end: Lsn,
-    /// Log written by a session that logs, kept closed by one that does not.
     pub(crate) _lock: DirectoryLock,
 }
 
@@ -59,7 +60,7 @@ impl Database {
     /// the error says which and what to do.
     pub fn open(directory: impl AsRef<Path>, config: Config, catalog: Catalog) -> Result<Self, Error> {
         let files = RealFiles::new(directory.as_ref())?;
-        Self::open_files(Arc::new(files), Box::new(SystemClock::new()), config, catalog)
+        Self::open_files(Arc::new(files), Box::new(RealClock::new()), config, catalog)
     }
 
     /// Opens the database in any implementation of files, with any clock: for tests and simulation.
@@ -81,7 +82,7 @@ impl Database {
     /// When the catalog or the configuration cannot be.
     pub fn in_memory(config: Config, catalog: Catalog) -> Result<Self, Error> {
         let config = Config { durability: Durability::None, ..config };
-        open::open(None, Box::new(SystemClock::new()), config, catalog).map(Self::new)
+        open::open(None, Box::new(RealClock::new()), config, catalog).map(Self::new)
     }
 
     fn new(inner: Inner) -> Self {
@@ -119,10 +120,7 @@ impl Database {
     ///
     /// # Errors
     /// As for [`Database::call`].
-    pub fn transaction<O>(
-        &self,
-        run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>,
-    ) -> Result<O, Error> {
+    pub fn transaction<O>(&self, run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>) -> Result<O, Error> {
         let Executed { outcome, lsn } = self.inner.engine.execute_adhoc(run)?;
         self.inner.wait(lsn)?;
         Ok(outcome?)
@@ -167,7 +165,7 @@ impl Database {
 
     /// Checks every index against its table, in memory; what is wrong, empty when nothing is.
     pub fn verify(&self) -> Vec<String> {
-        self.inner.engine.verify(&self.inner.catalog)
+        self.inner.engine.verify(&self.inner.catalog.tables)
     }
 
     /// Number of partitions.
@@ -257,22 +255,19 @@ impl Inner {
         };
         let mut manifest = self.manifest(storage);
         let lsn_now = || self.engine.log.as_ref().map_or(storage.log_end, Log::appended);
-        let written = self.engine.checkpoint(&*storage.files, manifest.database_id, &self.catalog, &manifest, lsn_now)?;
+        let written = self.engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, lsn_now)?;
         if let Some(log) = &self.engine.log {
             // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue.
             log.wait(written.lsn)?;
         }
         let older = manifest.checkpoint.take();
-        let newer = Manifest {
-            log_start: written.lsn.get(),
-            checkpoint: Some(written.entry),
-            ..manifest.clone()
-        };
+        let newer = Manifest { log_start: written.lsn.0, checkpoint: Some(written.entry), ..manifest.clone() };
         if let Err(error) = newer.write(&*storage.files) {
             manifest.checkpoint = older;
             return Err(error);
         }
-        let same = older.as_ref().is_some_and(|older| Some(&older.file) == newer.checkpoint.as_ref().map(|it| &it.file));
+        let same =
+            older.as_ref().is_some_and(|older| Some(&older.file) == newer.checkpoint.as_ref().map(|it| &it.file));
         *manifest = newer;
         if let Some(older) = older
             && !same

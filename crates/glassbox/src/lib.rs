@@ -3,19 +3,19 @@
 // The derive writes `::glassbox::record::…`; in here that name must mean this crate.
 extern crate self as glassbox;
 
-pub mod record;
-pub mod procedure;
-pub mod io;
-mod log;
-mod partitioned;
 mod bulk_load;
 mod catalog;
 mod checkpointer;
 mod config;
 mod database;
 mod error;
+pub mod io;
+mod log;
 mod manifest;
 mod open;
+mod partitioned;
+pub mod procedure;
+pub mod record;
 mod stats;
 mod ticket;
 
@@ -27,7 +27,7 @@ pub use error::Error;
 pub use glassbox_derive::Record;
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry};
 pub use partitioned::{PartitionedTransaction, TableUsage};
-pub use procedure::{Aborts, Abort, Declared, Procedure, ReadWriteSet, Stop, Transaction};
+pub use procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
 pub use record::Record;
 pub use stats::{Recovery, Stats};
 pub use ticket::Ticket;

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::io::{Files, read_all, write_all};
+use crate::io::Files;
 use crate::record::TableSchema;
 
 /// Its name in the database's directory.
@@ -33,6 +33,8 @@ pub struct Manifest {
     pub checkpoint: Option<CheckpointEntry>,
     /// Where reading the log begins.
     pub log_start: u64,
+    /// False only while a new database is being made.
+    pub log_created: bool,
 }
 
 /// A procedure that the log may name.
@@ -62,7 +64,8 @@ impl Manifest {
             return Ok(None);
         }
         let file = files.open(MANIFEST)?;
-        let bytes = read_all(&*file)?;
+        let mut bytes = vec![0; file.len()? as usize];
+        file.read_exact_at(&mut bytes, 0)?;
         let damaged = |offset, problem: &str| Error::Damaged {
             file: file.path().display().to_string(),
             offset,
@@ -74,7 +77,10 @@ impl Manifest {
         }
         let format = u32::from_le_bytes(header[8..12].try_into().expect("4 bytes"));
         if format != FORMAT {
-            return Err(damaged(8, &format!("its format is {format}, and this program knows only {FORMAT}; use the program that wrote it")));
+            return Err(damaged(
+                8,
+                &format!("its format is {format}, and this program knows only {FORMAT}; use the program that wrote it"),
+            ));
         }
         if u64::from_le_bytes(header[16..24].try_into().expect("8 bytes")) != content.len() as u64 {
             return Err(damaged(16, "its length is not what it says"));
@@ -98,7 +104,7 @@ impl Manifest {
             files.remove(TEMPORARY)?;
         }
         let file = files.create(TEMPORARY)?;
-        write_all(&*file, &bytes, 0)?;
+        file.write_at(&bytes, 0)?;
         file.sync_data()?;
         files.rename(TEMPORARY, MANIFEST)?;
         files.sync_directory("")?;

@@ -42,17 +42,21 @@ pub(crate) fn open(
         return Ok(inner(cells, None, clock, config, catalog, procedures, None, recovery));
     };
     let lock = files.lock()?;
-    let old = read_or_create(&*files, &config, &mut recovery)?;
+    let old = read_or_create(&*files, &mut recovery)?;
     let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
     let mut cells = partitioned::new_cells(&catalog.tables, &tables, config.partitions)?;
     let started = Instant::now();
     if let Some(checkpoint) = &old.checkpoint {
         let ids = table_ids(&old, &catalog);
-        recovery.checkpoint_rows =
-            partitioned::load_checkpoint(&*files, checkpoint, &old, &ids, &mut cells)?;
+        recovery.checkpoint_rows = partitioned::load_checkpoint(&*files, checkpoint, &old, &ids, &mut cells)?;
         recovery.checkpoint_s = started.elapsed().as_secs_f64();
     }
     let opened = replay_log(&files, &old, &catalog, &config, &cells, &*clock, &mut recovery)?;
+    if let Some(log) = &opened.log {
+        for cell in &mut cells {
+            cell.set_appender(log.appender()?);
+        }
+    }
     if manifest != old {
         manifest.write(&*files)?;
     }
@@ -105,7 +109,7 @@ fn log_config(config: &Config) -> LogConfig {
 }
 
 /// The manifest; a new database's, if the directory is empty or its creation was interrupted.
-fn read_or_create(files: &dyn Files, config: &Config, recovery: &mut Recovery) -> Result<Manifest, Error> {
+fn read_or_create(files: &dyn Files, recovery: &mut Recovery) -> Result<Manifest, Error> {
     if let Some(manifest) = Manifest::read(files)? {
         return Ok(manifest);
     }
@@ -113,14 +117,13 @@ fn read_or_create(files: &dyn Files, config: &Config, recovery: &mut Recovery) -
     let own = |name: &str| name == "LOCK" || name.starts_with(MANIFEST);
     if let Some(name) = foreign.iter().find(|name| !own(name)) {
         return Err(Error::Directory {
-            path: files.root().display().to_string(),
+            path: MANIFEST.to_owned(),
             problem: format!(
                 "it holds `{name}` but no manifest, so it is not a Glassbox database (or its manifest was removed); use an \
                  empty directory or restore the manifest"
             ),
         });
     }
-    let _ = config;
     recovery.created = true;
     let manifest = Manifest {
         database_id: random_id(),
@@ -185,7 +188,11 @@ fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
                 let describe = |column: &crate::record::ColumnSchema| {
                     format!("`{}` {:?}{}", column.name, column.kind, if column.nullable { " or nothing" } else { "" })
                 };
-                return mismatch(format!("column {at} is stored as {} and now is {}", describe(stored), describe(wanted)));
+                return mismatch(format!(
+                    "column {at} is stored as {} and now is {}",
+                    describe(stored),
+                    describe(wanted)
+                ));
             }
             None => return mismatch(format!("column `{}` is new", wanted.name)),
         }
@@ -225,10 +232,15 @@ fn replay_log(
         let context = ReplayContext { cells, tables: &tables, procedures: &procedures, clock };
         let open = |push: &mut dyn FnMut(Lsn, &[u8]) -> bool| {
             Log::open(files, manifest.database_id, log_config(config), start, |lsn, record| {
-                if push(lsn, record) { Ok(()) } else { Err(LogError::Refused { lsn, why: "replay stopped".to_owned() }) }
+                if push(lsn, record) {
+                    Ok(())
+                } else {
+                    Err(LogError::Refused { lsn, why: "replay stopped".to_owned() })
+                }
             })
         };
-        let (log, records) = partitioned::replay(&context, open).map_err(|failed| refusal(failed, manifest, catalog))?;
+        let (log, records) =
+            partitioned::replay(&context, open).map_err(|failed| refusal(failed, manifest, catalog))?;
         recovery.log_records = records;
         log?
     } else {

@@ -68,7 +68,8 @@ impl Stats {
 
     /// Memory of all tables and indexes, bytes.
     pub fn memory_bytes(&self) -> u64 {
-        let of_table = |table: &TableUsage| table.row_bytes + table.index_bytes.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        let of_table =
+            |table: &TableUsage| table.row_bytes + table.index_bytes.iter().map(|(_, bytes)| bytes).sum::<u64>();
         self.tables.iter().map(of_table).sum()
     }
 }

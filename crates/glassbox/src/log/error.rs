@@ -8,7 +8,8 @@ use crate::io::IoError;
 
 /// Why the log does not do what was asked.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LogError {
+#[allow(missing_docs)] // the messages say it
+pub enum LogError {
     /// An operation on a file failed while opening or creating.
     #[error(transparent)]
     Io(#[from] IoError),

@@ -10,11 +10,11 @@ use std::fmt;
 /// Order: LSNs grow along the log and never wrap. Reuse: the LSN of a durable record is never given again; the LSNs of
 /// records that a crash took away before they were durable are. Reserved: 0 ([`Lsn::NONE`]) is behind no record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Lsn(pub(crate) u64);
+pub struct Lsn(pub(crate) u64);
 
 impl Lsn {
     /// Before every record.
-    pub(crate) const NONE: Lsn = Lsn(0);
+    pub const NONE: Lsn = Lsn(0);
 }
 
 impl fmt::Display for Lsn {

@@ -33,6 +33,7 @@ mod writer;
 
 pub(crate) use appender::Appender;
 pub(crate) use config::{LogConfig, LogStats};
-pub(crate) use error::LogError;
+pub use error::LogError;
 pub(crate) use log::Log;
-pub(crate) use lsn::Lsn;
+pub use lsn::Lsn;
+pub(crate) use segments::DIRECTORY;

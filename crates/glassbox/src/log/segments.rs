@@ -17,7 +17,7 @@ use super::lsn::Lsn;
 use crate::io::{File, Files, IoError};
 
 /// The directory of the log, within the database's.
-pub(super) const DIRECTORY: &str = "log";
+pub(crate) const DIRECTORY: &str = "log";
 
 /// Name of the segment that begins at `first`.
 pub(super) fn segment_name(first: Lsn) -> String {

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::memory::OutOfMemory;
+use super::memory::CannotReserve;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
 use super::values::BadChange;
@@ -29,7 +29,7 @@ pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
 
 /// A table of any record.
 pub(crate) trait AnyTable: Send {
-    fn prefetch_step(&self, key: EntryKey, bytes: &[u8], state: u32) -> Option<u32>;
+    fn prefetch_step(&self, key: EntryKey, bytes: &[u8], state: u64) -> Option<u64>;
     fn begin_snapshot(&mut self);
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool;
     fn end_snapshot(&mut self);
@@ -46,22 +46,18 @@ pub(crate) trait AnyTable: Send {
 pub(crate) struct TableKind {
     pub(crate) schema: TableSchema,
     pub(crate) id: usize,
-    pub(crate) create: fn(u16) -> Result<Box<dyn AnyTable>, OutOfMemory>,
+    pub(crate) create: fn(u16) -> Result<Box<dyn AnyTable>, CannotReserve>,
 }
 
 impl TableKind {
     pub(crate) fn of<R: Record>() -> Self {
-        Self {
-            schema: R::SCHEMA,
-            id: R::table_id().assign(),
-            create: |number| Ok(Box::new(Table::<R>::new(number)?)),
-        }
+        Self { schema: R::SCHEMA, id: R::table_id().assign(), create: |number| Ok(Box::new(Table::<R>::new(number)?)) }
     }
 }
 
 impl<R: Record> AnyTable for Table<R> {
     #[inline]
-    fn prefetch_step(&self, key: EntryKey, bytes: &[u8], state: u32) -> Option<u32> {
+    fn prefetch_step(&self, key: EntryKey, bytes: &[u8], state: u64) -> Option<u64> {
         let key = match key {
             EntryKey::Small(key) => R::Encoded::from_small(key),
             EntryKey::Wide(at) | EntryKey::Range(at) => {
@@ -104,7 +100,7 @@ impl<R: Record> AnyTable for Table<R> {
 
     fn add_usage(&self, usage: &mut TableUsage, first: bool) {
         if R::PLACEMENT.is_some() || first {
-            usage.rows += u64::from(self.rows.len());
+            usage.rows += self.rows.len() as u64;
         }
         usage.row_bytes += self.rows.used_bytes() as u64;
         for (at, (name, bytes)) in self.index_usage().into_iter().enumerate() {

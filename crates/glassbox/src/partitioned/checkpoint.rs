@@ -82,7 +82,7 @@ pub(crate) struct Source {
 
 /// Name of the checkpoint file of a log position.
 fn name_of(lsn: Lsn) -> String {
-    format!("{DIRECTORY}/{:016x}.checkpoint", lsn.get())
+    format!("{DIRECTORY}/{:016x}.checkpoint", lsn.0)
 }
 
 /// Writes all rows, as of now, to a new file. Transactions go on meanwhile.
@@ -114,7 +114,10 @@ pub(crate) fn write(
     written
 }
 
-fn table<'a>(partition: &'a mut super::partition::Partition, source: &Source) -> &'a mut dyn super::any_table::AnyTable {
+fn table<'a>(
+    partition: &'a mut super::partition::Partition,
+    source: &Source,
+) -> &'a mut dyn super::any_table::AnyTable {
     &mut **partition.tables[source.id].as_mut().expect("the sources are the catalog's tables")
 }
 
@@ -161,7 +164,7 @@ fn write_rows(
 fn header(database_id: u128, lsn: Lsn, partitions: usize) -> Vec<u8> {
     let mut rest = Vec::with_capacity(HEADER_BYTES);
     rest.extend_from_slice(&database_id.to_le_bytes());
-    rest.extend_from_slice(&lsn.get().to_le_bytes());
+    rest.extend_from_slice(&lsn.0.to_le_bytes());
     rest.extend_from_slice(&(partitions as u64).to_le_bytes());
     let mut header = Vec::with_capacity(HEADER_BYTES);
     header.extend_from_slice(MAGIC);

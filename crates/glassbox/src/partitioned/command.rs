@@ -12,9 +12,6 @@ use super::values::COMMAND;
 use crate::procedure::Procedure;
 use crate::record::Timestamp;
 
-/// Bytes before the arguments.
-pub(crate) const COMMAND_HEAD: usize = 1 + 2 + 8 + 8;
-
 /// What stands before the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CommandHead {

@@ -13,16 +13,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::command::{CommandHead, write_command};
-use super::partition::Cell;
+use super::partition::{Cell, Scratch};
 use super::prefetch::prefetch;
 use super::token::Waiter;
 use super::transaction::{Keep, PartitionedTransaction};
 use super::values::VALUES;
-use crate::config::{Durability, LogKind};
+use crate::config::LogKind;
 use crate::error::Error;
 use crate::io::Clock;
-use crate::log::{Log, Lsn};
-use crate::procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Retry, Stop, Transaction};
+use crate::log::{Log, LogError, Lsn};
+use crate::procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Retry, Stop};
 use crate::record::Timestamp;
 
 /// The partitions of a database, its log, and its state of health.
@@ -31,7 +31,6 @@ pub(crate) struct Engine {
     /// `None` with [`Durability::None`].
     pub(crate) log: Option<Log>,
     pub(crate) log_kind: LogKind,
-    pub(crate) durability: Durability,
     pub(crate) clock: Box<dyn Clock>,
     /// Number of each procedure in the log.
     pub(crate) procedures: Vec<(TypeId, u16)>,
@@ -70,7 +69,6 @@ impl Engine {
         cells: Box<[Cell]>,
         log: Option<Log>,
         log_kind: LogKind,
-        durability: Durability,
         clock: Box<dyn Clock>,
         procedures: Vec<(TypeId, u16)>,
     ) -> Self {
@@ -78,7 +76,6 @@ impl Engine {
             cells,
             log,
             log_kind,
-            durability,
             clock,
             procedures,
             closed: AtomicBool::new(false),
@@ -300,9 +297,9 @@ impl Engine {
                 }
                 let scratch = transaction.scratch();
                 // SAFETY: the tokens of `held` are held.
-                match unsafe { self.commit(held, home, wrote, scratch.record.as_slice()) } {
+                match unsafe { self.commit(held, home, wrote, scratch) } {
                     Ok(lsn) => Attempt::Done(Executed { outcome: Ok(output), lsn }),
-                    Err(error) => Attempt::Failed(error),
+                    Err(error) => Attempt::Failed(self.not_logged(error, keep, scratch)),
                 }
             }
             Ok(Err(stop)) => {
@@ -334,17 +331,10 @@ impl Engine {
 
     /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome is told.
     #[inline(always)]
-    unsafe fn commit(&self, held: u64, home: usize, wrote: bool, record: &[u8]) -> Result<Lsn, Error> {
-        let mut last = Lsn::ZERO;
-        if wrote && let Some(log) = &self.log {
-            match log.append(home, record) {
-                Ok(lsn) => last = lsn,
-                Err(error) => {
-                    // The change is in memory and cannot be made durable.
-                    self.stop(error.to_string());
-                    return Err(error.into());
-                }
-            }
+    unsafe fn commit(&self, held: u64, home: usize, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
+        let mut last = Lsn::NONE;
+        if wrote && let Some(appender) = &mut scratch.appender {
+            last = appender.append(scratch.record.as_slice())?;
         }
         for at in ones(held) {
             // SAFETY: its token is held.
@@ -360,10 +350,21 @@ impl Engine {
         Ok(last)
     }
 
+    /// A change in memory that the log did not take: undone if it can be, else the database stops.
+    #[cold]
+    fn not_logged(&self, error: LogError, keep: Keep, scratch: &mut Scratch) -> Error {
+        if keep.undo {
+            scratch.undo.undo();
+        } else {
+            self.stop(error.to_string());
+        }
+        error.into()
+    }
+
     #[cold]
     unsafe fn aborted<O>(&self, held: u64, home: usize, abort: Abort) -> Attempt<O> {
         // SAFETY: the tokens are held.
-        let lsn = ones(held).map(|at| unsafe { (*self.cells[at].partition()).last }).max().unwrap_or(Lsn::ZERO);
+        let lsn = ones(held).map(|at| unsafe { (*self.cells[at].partition()).last }).max().unwrap_or(Lsn::NONE);
         // SAFETY: as above.
         unsafe { (*self.cells[home].partition()).counters.aborted += 1 };
         Attempt::Done(Executed { outcome: Err(abort), lsn })

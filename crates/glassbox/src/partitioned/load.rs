@@ -45,7 +45,11 @@ impl CheckpointFile {
     pub(crate) fn open(file: Box<dyn File>, bytes: u64, database_id: u128, lsn: Lsn) -> Result<Self, Error> {
         let length = file.len()?;
         if length != bytes {
-            return Err(damaged(&*file, length.min(bytes), format!("it has {length} bytes where {bytes} were written")));
+            return Err(damaged(
+                &*file,
+                length.min(bytes),
+                format!("it has {length} bytes where {bytes} were written"),
+            ));
         }
         if length < HEADER_BYTES as u64 {
             return Err(damaged(&*file, length, "it is too short to be a checkpoint"));
@@ -64,7 +68,7 @@ impl CheckpointFile {
         if header[16..32] != database_id.to_le_bytes() {
             return Err(damaged(&*file, 16, "it belongs to another database"));
         }
-        if u64_at(&header, 32) != lsn.get() {
+        if u64_at(&header, 32) != lsn.0 {
             return Err(damaged(&*file, 32, "it is of another moment than the manifest says"));
         }
         let partitions = u64_at(&header, 40);

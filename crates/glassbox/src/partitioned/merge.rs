@@ -14,10 +14,8 @@ pub(crate) fn merge<'a, R: Record, K: EncodedKey>(
     direction: Direction,
     mut visit: impl FnMut(&R) -> ControlFlow<()>,
 ) {
-    let mut cursors: Vec<_> = tables
-        .iter()
-        .map(|&table| (table, tree(table).range(range.low, range.high, direction).peekable()))
-        .collect();
+    let mut cursors: Vec<_> =
+        tables.iter().map(|&table| (table, tree(table).range(&range.low, &range.high, direction).peekable())).collect();
     loop {
         let keys = cursors.iter_mut().enumerate().filter_map(|(at, (_, rows))| rows.peek().map(|&(key, _)| (key, at)));
         let next = match direction {

@@ -22,9 +22,14 @@ mod transaction;
 mod undo;
 mod values;
 mod verify;
+mod whole;
 
-pub use any_table::TableUsage;
 pub(crate) use any_table::TableKind;
+pub use any_table::TableUsage;
+pub(crate) use checkpoint::DIRECTORY as CHECKPOINTS;
 pub(crate) use engine::{Engine, Executed};
+pub(crate) use partition::Cell;
 pub(crate) use procedure_kind::ProcedureKind;
+pub(crate) use replay::{ReplayContext, ReplayFailed, replay};
 pub use transaction::PartitionedTransaction;
+pub(crate) use whole::{load_checkpoint, new_cells};

@@ -7,7 +7,7 @@ use super::record_buffer::RecordBuffer;
 use super::table::Table;
 use super::token::Token;
 use super::undo::UndoBuffer;
-use crate::log::Lsn;
+use crate::log::{Appender, Lsn};
 use crate::record::Record;
 
 /// A partition and its token. The data may be touched only by the holder.
@@ -45,6 +45,11 @@ impl Cell {
         self.scratch.get()
     }
 
+    /// Gives the partition its place in the log's buffer, before others know of it.
+    pub(crate) fn set_appender(&mut self, appender: Appender) {
+        self.scratch.get_mut().appender = Some(appender);
+    }
+
     /// For the only user, before others know of it or after they are gone.
     pub(crate) fn get_mut(&mut self) -> &mut Partition {
         self.partition.get_mut()
@@ -56,6 +61,8 @@ impl Cell {
 pub(crate) struct Scratch {
     pub(crate) undo: UndoBuffer,
     pub(crate) record: RecordBuffer,
+    /// The partition's place in the log's buffer; `None` when nothing is logged.
+    pub(crate) appender: Option<Appender>,
 }
 
 /// What happened on a partition since the database was opened.
@@ -78,7 +85,7 @@ pub(crate) struct Partition {
 
 impl Partition {
     pub(crate) fn new(tables: Vec<Option<Box<dyn AnyTable>>>, seed: u64) -> Self {
-        Self { tables, last: Lsn::ZERO, seed, counters: Counters::default() }
+        Self { tables, last: Lsn::NONE, seed, counters: Counters::default() }
     }
 
     /// The table of a record.

@@ -20,7 +20,7 @@ const TOGETHER: usize = 64;
 #[inline]
 pub(crate) unsafe fn prefetch(set: &ReadWriteSet, cells: &[Cell], held: u64, home: usize) {
     for entries in set.entries().chunks(TOGETHER) {
-        let mut descents: [(Option<&dyn AnyTable>, EntryKey, u32); TOGETHER] =
+        let mut descents: [(Option<&dyn AnyTable>, EntryKey, u64); TOGETHER] =
             [(None, EntryKey::Small(0), PREFETCH_START); TOGETHER];
         let mut count = 0;
         for entry in entries {

@@ -43,7 +43,8 @@ impl ProcedureKind {
 }
 
 fn decode<P: Procedure>(arguments: &[u8]) -> Result<P, String> {
-    postcard::from_bytes(arguments).map_err(|error| format!("the arguments of procedure `{}` are damaged: {error}", P::NAME))
+    postcard::from_bytes(arguments)
+        .map_err(|error| format!("the arguments of procedure `{}` are damaged: {error}", P::NAME))
 }
 
 unsafe fn run<P: Procedure>(
@@ -64,7 +65,12 @@ unsafe fn run<P: Procedure>(
         PartitionedTransaction::new(cells, scratch, clock, held, home, Keep { undo: false, values: false })
     };
     transaction.assign(head.now, head.seed);
-    let diverged = |what: &str| Err(format!("replaying procedure `{}` {what}; it did not when it was logged: its code must be deterministic, and changed code needs a new VERSION", P::NAME));
+    let diverged = |what: &str| {
+        Err(format!(
+            "replaying procedure `{}` {what}; it did not when it was logged: its code must be deterministic, and changed code needs a new VERSION",
+            P::NAME
+        ))
+    };
     match catch_unwind(AssertUnwindSafe(|| procedure.run(&mut transaction))) {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(_)) => diverged("stopped before its end"),

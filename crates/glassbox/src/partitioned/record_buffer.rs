@@ -14,11 +14,6 @@ impl RecordBuffer {
     }
 
     #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

@@ -114,11 +114,7 @@ impl Reader {
     }
 }
 
-fn replay_partition(
-    shared: &Shared<'_>,
-    partition: usize,
-    batches: &Receiver<Arc<Batch>>,
-) -> Result<(), ReplayFailed> {
+fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Arc<Batch>>) -> Result<(), ReplayFailed> {
     for batch in batches {
         let mut start = 0;
         for (index, &(lsn, end)) in batch.ends.iter().enumerate() {
@@ -135,13 +131,7 @@ fn replay_partition(
     Ok(())
 }
 
-fn replay_record(
-    shared: &Shared<'_>,
-    partition: usize,
-    ordinal: u64,
-    lsn: Lsn,
-    record: &[u8],
-) -> Result<(), String> {
+fn replay_record(shared: &Shared<'_>, partition: usize, ordinal: u64, lsn: Lsn, record: &[u8]) -> Result<(), String> {
     match record.split_first() {
         Some((&VALUES, operations)) => {
             // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its own waits.

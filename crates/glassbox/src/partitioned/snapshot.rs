@@ -41,13 +41,13 @@ impl Snapshot {
     /// Whether the row must be kept before it changes.
     #[inline(always)]
     pub(crate) fn needs(&self, id: RowId) -> bool {
-        id.number() >= self.cursor
+        id.get() >= self.cursor
     }
 
     /// Keeps a row that is about to change or go, if the snapshot has it and has not kept it.
     #[cold]
     pub(crate) fn preserve<R: Record>(&mut self, id: RowId, row: &R) {
-        if self.cursor != u32::MAX && id.number() < self.end && self.mark(id) {
+        if self.cursor != u32::MAX && id.get() < self.end && self.mark(id) {
             if self.kept.last().is_none_or(|piece| piece.len() + R::ROW_WIDTH > piece.capacity()) {
                 self.kept.push(Vec::with_capacity(PIECE_BYTES.max(R::ROW_WIDTH)));
             }
@@ -61,14 +61,14 @@ impl Snapshot {
     /// Notes a row added since the snapshot began, which may be in the place of one that was free or is gone.
     #[inline(always)]
     pub(crate) fn inserted(&mut self, id: RowId) {
-        if self.needs(id) && self.cursor != u32::MAX && id.number() < self.end {
+        if self.needs(id) && self.cursor != u32::MAX && id.get() < self.end {
             self.mark(id);
         }
     }
 
     /// Marks a row; whether it was not marked before.
     fn mark(&mut self, id: RowId) -> bool {
-        let (word, bit) = (id.number() as usize / 64, 1 << (id.number() % 64));
+        let (word, bit) = (id.get() as usize / 64, 1 << (id.get() % 64));
         let fresh = self.marked[word] & bit == 0;
         self.marked[word] |= bit;
         fresh

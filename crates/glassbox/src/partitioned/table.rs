@@ -8,7 +8,7 @@
 
 use std::any::Any;
 
-use super::memory::{BTree, HashIndex, OutOfMemory, RowId, Rows};
+use super::memory::{BTree, CannotReserve, HashIndex, Next, Node, RowId, Rows, prefetch_span};
 use super::snapshot::Snapshot;
 use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record};
 
@@ -28,8 +28,8 @@ pub(crate) struct Table<R: Record> {
     /// The table's number in the database's files.
     pub(crate) number: u16,
     pub(crate) rows: Rows<R>,
-    hash: HashIndex,
-    tree: BTree<R::Encoded>,
+    pub(super) hash: HashIndex,
+    pub(super) tree: BTree<R::Encoded>,
     secondary: Vec<AnyTree>,
     pub(crate) snapshot: Snapshot,
 }
@@ -40,11 +40,19 @@ fn hash_of_row<R: Record>(rows: &Rows<R>, id: RowId) -> u64 {
     rows.get(id).key().encode::<R::Encoded>().hash64()
 }
 
-impl<R: Record> Table<R> {
-    const POINT: bool = matches!(R::ACCESS, Access::Point);
+#[inline(always)]
+fn insert_into<K: EncodedKey>(tree: &mut BTree<K>, key: K, id: RowId) -> Result<(), Refused> {
+    if !tree.has_room() {
+        return Err(Refused::Full);
+    }
+    tree.insert(key, id).map_err(|_| Refused::Duplicate)
+}
 
-    pub(crate) fn new(number: u16) -> Result<Self, OutOfMemory> {
-        struct NewTrees(Result<Vec<AnyTree>, OutOfMemory>);
+impl<R: Record> Table<R> {
+    pub(super) const POINT: bool = matches!(R::ACCESS, Access::Point);
+
+    pub(crate) fn new(number: u16) -> Result<Self, CannotReserve> {
+        struct NewTrees(Result<Vec<AnyTree>, CannotReserve>);
         impl<R: Record> IndexVisitor<R> for NewTrees {
             fn visit<I: Index<Record = R>>(&mut self) {
                 if let Ok(trees) = &mut self.0 {
@@ -140,10 +148,14 @@ impl<R: Record> Table<R> {
             if self.find(key).is_some() {
                 return Err(Refused::Duplicate);
             }
+            if !self.hash.has_room() {
+                return Err(Refused::Full);
+            }
             let rows = &self.rows;
-            self.hash.insert(key.hash64(), id, |id| hash_of_row(rows, id)).map_err(|_| Refused::Full)
+            self.hash.insert(key.hash64(), id, |id| hash_of_row(rows, id));
+            Ok(())
         } else {
-            self.tree.insert(key, id).map_err(Refused::from)
+            insert_into(&mut self.tree, key, id)
         }
     }
 
@@ -167,9 +179,10 @@ impl<R: Record> Table<R> {
             #[inline(always)]
             fn visit<I: Index<Record = R>>(&mut self) {
                 if self.refused.is_none() {
-                    match self.table.index_tree_mut::<I>().insert(I::key(self.row).encode(), self.id) {
+                    let key = I::key(self.row).encode();
+                    match insert_into(self.table.index_tree_mut::<I>(), key, self.id) {
                         Ok(()) => self.done += 1,
-                        Err(refused) => self.refused = Some(refused.into()),
+                        Err(refused) => self.refused = Some(refused),
                     }
                 }
             }
@@ -237,32 +250,39 @@ impl<R: Record> Table<R> {
     /// The primary index's part in prefetching one key: brings the next level into the cache and says where to go on.
     /// Starts with [`PREFETCH_START`]; `None` when the row itself is on its way.
     #[inline]
-    pub(crate) fn prefetch_step(&self, key: R::Encoded, state: u32) -> Option<u32> {
+    pub(crate) fn prefetch_step(&self, key: R::Encoded, state: u64) -> Option<u64> {
         if Self::POINT {
             let hash = key.hash64();
             if state == PREFETCH_START {
                 self.hash.prefetch(hash);
                 return Some(0);
             }
-            if let Some(id) = self.hash.candidate(hash) {
-                self.rows.prefetch(id);
-            }
+            self.prefetch_row(self.hash.candidate(hash));
             return None;
         }
-        let node = if state == PREFETCH_START { self.tree.root() } else { Node::from_number(state) };
+        let node = if state == PREFETCH_START { self.tree.root() } else { Node::from_bits(state) };
         match self.tree.descend(node, &key) {
             Next::Child(child) => {
                 self.tree.prefetch_node(child);
-                Some(child.number())
+                Some(child.to_bits())
             }
-            Next::Row(id) => {
-                self.rows.prefetch(id);
+            Next::Leaf(row) => {
+                self.prefetch_row(row);
                 None
             }
-            Next::Nothing => None,
+        }
+    }
+
+    /// Asks for the front of a row, where the columns that change stand.
+    #[inline(always)]
+    fn prefetch_row(&self, row: Option<RowId>) {
+        if let Some(id) = row {
+            prefetch_span(self.rows.pointer(id), size_of::<R>().min(PREFETCH_ROW_BYTES));
         }
     }
 }
 
 /// The state in which [`Table::prefetch_step`] begins.
-pub(crate) const PREFETCH_START: u32 = u32::MAX;
+pub(crate) const PREFETCH_START: u64 = u64::MAX;
+/// As much of a row is prefetched.
+const PREFETCH_ROW_BYTES: usize = 256;

@@ -266,7 +266,7 @@ impl Transaction for PartitionedTransaction<'_> {
             return Ok(());
         }
         let table = self.partition(placement.map(Option::unwrap_or_default))?.table::<R>();
-        for (_, id) in table.primary_tree().range(range.low, range.high, direction) {
+        for (_, id) in table.primary_tree().range(&range.low, &range.high, direction) {
             if visit(table.rows.get(id)).is_break() {
                 break;
             }
@@ -293,7 +293,7 @@ impl Transaction for PartitionedTransaction<'_> {
             return Ok(());
         }
         let table = self.partition(placement.map(Option::unwrap_or_default))?.table::<I::Record>();
-        for (_, id) in table.index_tree::<I>().range(range.low, range.high, direction) {
+        for (_, id) in table.index_tree::<I>().range(&range.low, &range.high, direction) {
             if visit(table.rows.get(id)).is_break() {
                 break;
             }
@@ -303,7 +303,7 @@ impl Transaction for PartitionedTransaction<'_> {
 
     #[inline(always)]
     fn now(&mut self) -> Timestamp {
-        *self.now.get_or_insert_with(|| Timestamp::from_micros(self.clock.now_micros()))
+        *self.now.get_or_insert_with(|| Timestamp::from_micros(self.clock.wall_us()))
     }
 
     #[inline(always)]

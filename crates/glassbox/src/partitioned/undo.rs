@@ -35,10 +35,6 @@ const _: () = assert!(align_of::<Header>() <= 16);
 unsafe impl Send for UndoBuffer {}
 
 impl UndoBuffer {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.words.is_empty()
-    }
-
     /// Forgets everything: the transaction commits.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {

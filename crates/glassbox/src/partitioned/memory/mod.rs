@@ -3,10 +3,16 @@
 //! One thread owns a partition at a time, so nothing here latches, counts or fences: every structure is `Send` and none is
 //! `Sync`. All of them lie in [`region::Region`]s, whose addresses never move.
 
-pub(crate) mod btree;
-pub(crate) mod hash;
-pub(crate) mod prefetch;
-pub(crate) mod region;
-pub(crate) mod rows;
+mod btree;
+mod hash;
+mod prefetch;
+mod region;
+mod rows;
 #[cfg(test)]
 mod testing;
+
+pub(crate) use btree::{BTree, Next, Node};
+pub(crate) use hash::HashIndex;
+pub(crate) use prefetch::prefetch_span;
+pub(crate) use region::CannotReserve;
+pub(crate) use rows::{RowId, Rows};

@@ -68,6 +68,20 @@ pub(crate) struct Node {
     level: u32,
 }
 
+impl Node {
+    /// As one number, to be kept where the type is not known.
+    #[inline(always)]
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.number) | u64::from(self.level) << 32
+    }
+
+    /// The opposite of [`Node::to_bits`].
+    #[inline(always)]
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self { number: bits as u32, level: (bits >> 32) as u32 }
+    }
+}
+
 /// One step down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
