@@ -64,8 +64,11 @@ pub struct ReadWriteSet {
 
 impl ReadWriteSet {
     /// An empty set over `partitions` partitions.
+    ///
+    /// # Panics
+    /// When there are none or more than 64.
     #[inline]
-    pub(crate) fn new(partitions: usize) -> Self {
+    pub fn new(partitions: usize) -> Self {
         assert!((1..=64).contains(&partitions), "partitions are bits of a word");
         Self { entries: SmallVec::new(), bytes: SmallVec::new(), partitions: 0, count: partitions as u64 }
     }
