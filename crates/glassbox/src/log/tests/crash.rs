@@ -132,10 +132,10 @@ fn what_a_killed_process_left_unforced_is_forced_by_opening() {
 
 #[test]
 fn a_failed_force_poisons_for_ever() {
-    for fail_force in 3..6 {
+    for later in 0..5 {
         let files = MemoryFiles::new();
-        files.set_faults(Faults { fail_force: Some(fail_force), ..Faults::default() });
         let log = create(&files, tiny());
+        files.set_faults(Faults { fail_force: Some(files.forces() + later), ..Faults::default() });
         let mut appender = log.appender().unwrap();
         let mut failed = None;
         for n in 0..10 {
