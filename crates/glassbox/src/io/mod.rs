@@ -12,6 +12,8 @@ mod error;
 mod files;
 mod memory;
 mod real;
+#[cfg(test)]
+mod tests;
 
 pub use clock::{Clock, ManualClock, RealClock};
 pub use error::IoError;

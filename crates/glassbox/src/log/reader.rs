@@ -74,7 +74,10 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
         }
     }
     let missing = |wanted, why| LogError::MissingSegment { wanted, file: segment_name(wanted), why };
-    let Some(start) = all.iter().rposition(|&first| first <= from) else {
+    // Strictly before, if there is such a segment: one that begins at `from` may be prepared only, and then the log still
+    // ends in the one before. If there is none before, it was truncated, so the log had gone on.
+    let before = all.iter().rposition(|&first| first < from);
+    let Some(start) = before.or_else(|| all.iter().position(|&first| first == from)) else {
         let why = if all.is_empty() { "there is no log" } else { "the log begins later" };
         return Err(missing(from, why));
     };

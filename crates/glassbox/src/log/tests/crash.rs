@@ -81,19 +81,21 @@ fn crash_again(found: &MemoryFiles, mut told: Told, mode: Crash, what: &str) {
         check(&image, &mut told, what);
         image.operations()
     };
-    let seed = operations.wrapping_mul(31) + told.durable as u64;
-    let stop = seed % (operations + 8);
-    let image = found.after_kill();
-    image.set_faults(Faults { stop_at: Some(stop), ..Faults::default() });
-    if let Ok((log, _)) = open(&image, tiny(), told.appended.last().map_or(Lsn::NONE, |last| last.0)) {
-        let _ = work(&log, &mut told, 1000, 12, false);
+    for stop in 0..operations + 10 {
+        let mut told = told.clone();
+        let image = found.after_kill();
+        image.set_faults(Faults { stop_at: Some(stop), ..Faults::default() });
+        let from = told.appended.last().map_or(Lsn::NONE, |last| last.0);
+        if let Ok((log, _)) = open(&image, tiny(), from) {
+            let _ = work(&log, &mut told, 1000, 12, false);
+        }
+        let again = image.after_crash(mode, stop);
+        let what = format!("{what}, then at {stop} of {operations}");
+        let log = check(&again, &mut told, &what);
+        work(&log, &mut told, 2000, 60, true).unwrap_or_else(|error| panic!("{what}, going on: {error}"));
+        drop(log);
+        check(&again, &mut told, &what);
     }
-    let again = image.after_crash(mode, seed);
-    let what = format!("{what}, then at {stop} of {operations}");
-    let log = check(&again, &mut told, &what);
-    work(&log, &mut told, 2000, 60, true).unwrap_or_else(|error| panic!("{what}, going on: {error}"));
-    drop(log);
-    check(&again, &mut told, &what);
 }
 
 #[test]
@@ -110,8 +112,8 @@ fn crash_at_every_operation_kept() {
 
 #[test]
 fn crash_at_every_operation_torn() {
-    crash_everywhere(Crash::Torn, false, 12);
-    crash_everywhere(Crash::Torn, true, 12);
+    crash_everywhere(Crash::Torn, false, 2);
+    crash_everywhere(Crash::Torn, true, 2);
 }
 
 #[test]
@@ -132,10 +134,10 @@ fn what_a_killed_process_left_unforced_is_forced_by_opening() {
 
 #[test]
 fn a_failed_force_poisons_for_ever() {
-    for fail_force in 3..6 {
+    for later in 0..5 {
         let files = MemoryFiles::new();
-        files.set_faults(Faults { fail_force: Some(fail_force), ..Faults::default() });
         let log = create(&files, tiny());
+        files.set_faults(Faults { fail_force: Some(files.forces() + later), ..Faults::default() });
         let mut appender = log.appender().unwrap();
         let mut failed = None;
         for n in 0..10 {
@@ -168,4 +170,25 @@ fn a_full_disk_poisons_with_its_cause() {
     let mut appender = log.appender().unwrap();
     let error = (0..1000).find_map(|n| appender.append(&record(n)).and_then(|lsn| log.wait(lsn)).err()).unwrap();
     assert!(error.to_string().contains("cannot write log/spare-"), "{error}");
+}
+
+#[test]
+fn a_segment_prepared_in_vain_does_not_come_back() {
+    let files = MemoryFiles::new();
+    let log = create(&files, tiny());
+    let mut appender = log.appender().unwrap();
+    (0..6).for_each(|_| drop(log.wait(appender.append(&[1; 800]).unwrap())));
+    let large = appender.append(&[2; 1000]).unwrap();
+    // The next segment is made, written, forced, named; the name is forced; the block that leads there is not.
+    // That is: create, write zeros, force; write header, force; rename, force the directory; write.
+    files.set_faults(Faults { stop_at: Some(files.operations() + 7), ..Faults::default() });
+    assert!(log.wait(large).is_err());
+    let files = files.after_crash(Crash::Lost, 0);
+    assert_eq!(segments(&files).len(), 2);
+    let (log, records) = open(&files, tiny(), Lsn::NONE).unwrap();
+    assert_eq!(records.len(), 6);
+    // A record that still fits the first segment: the log now passes the place where the other one began.
+    log.wait(log.appender().unwrap().append(&[3; 10]).unwrap()).unwrap();
+    let (_, records) = open(&files.after_crash(Crash::Lost, 0), tiny(), Lsn::NONE).unwrap();
+    assert_eq!(records.len(), 7);
 }
