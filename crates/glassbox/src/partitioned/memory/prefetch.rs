@@ -35,3 +35,17 @@ pub(crate) fn prefetch_span<T>(address: *const T, bytes: usize) {
         prefetch_read(first.wrapping_add(bytes - 1));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_address_may_be_prefetched() {
+        for address in [0, 1, 63, usize::MAX] {
+            prefetch_read(address as *const u8);
+            prefetch_span(address as *const u64, 0);
+            prefetch_span(address as *const u64, 200);
+        }
+    }
+}

@@ -7,11 +7,11 @@ use crate::record::EncodedKey;
 
 /// Levels of inner nodes a tree can have: each has several children at least when the next is added, and there are fewer than
 /// 2^32 leaves.
-pub(super) const MAX_HEIGHT: usize = 40;
+pub(super) const MAX_HEIGHT: usize = 32;
 
 /// The way from the root to a leaf: at each level, root first, the node and the position of the child taken.
 pub(super) struct Path {
-    pub(super) steps: [(u32, usize); MAX_HEIGHT],
+    pub(super) steps: [(u32, u32); MAX_HEIGHT],
     pub(super) leaf: u32,
 }
 
@@ -69,7 +69,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         for step in &mut path.steps[..self.height as usize] {
             let inner = self.nodes.inner(path.leaf);
             let position = inner.position(key);
-            *step = (path.leaf, position);
+            *step = (path.leaf, position as u32);
             path.leaf = inner.children[position];
         }
         path
@@ -110,6 +110,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
     /// Inserts the right half of a split leaf behind the left one into the parent, splitting upwards as needed.
     fn insert_child(&mut self, path: &Path, mut separator: K, mut child: u32) {
         for &(number, position) in path.steps[..self.height as usize].iter().rev() {
+            let position = position as usize;
             let inner = self.nodes.inner_mut(number);
             if inner.len() < INNER {
                 return inner.insert(position, separator, child);

@@ -62,8 +62,12 @@ impl<K: EncodedKey, const LEAF: usize> Leaf<K, LEAF> {
     #[inline(always)]
     pub(super) fn find(&self, key: &K) -> Option<RowId> {
         let slot = smaller_keys(&self.keys, key);
-        // The comparison with the count matters for the largest key only.
-        if self.keys[slot] == *key && slot < self.len() { Some(self.rows[slot]) } else { None }
+        if self.keys[slot] != *key {
+            return None;
+        }
+        // Only the largest key can be met in a slot without a key; the count is in a cache line of its own, so it is left
+        // alone for all others.
+        if *key == largest() && slot >= self.len() { None } else { Some(self.rows[slot]) }
     }
 
     /// How many keys are smaller than `key`.

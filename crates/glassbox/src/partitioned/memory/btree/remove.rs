@@ -38,7 +38,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         self.finger = Finger::none();
         for &(number, position) in path.steps[..self.height as usize].iter().rev() {
             let inner = self.nodes.inner_mut(number);
-            inner.remove(position);
+            inner.remove(position as usize);
             if inner.count > 0 {
                 break;
             }

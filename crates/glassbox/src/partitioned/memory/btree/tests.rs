@@ -62,7 +62,7 @@ fn agree<K: FromNumber, const L: usize, const I: usize>(seed: u64, steps: usize,
     let (mut tree, mut model) = (BTree::<K, L, I>::new().unwrap(), BTreeMap::new());
     let mut step = 0;
     while step < steps {
-        let grow = random.below(10) < if step / (steps / 6) % 2 == 0 { 7 } else { 3 };
+        let grow = random.below(10) < if (step / (steps / 6)).is_multiple_of(2) { 7 } else { 3 };
         let (start, length) = (random.below(range), if random.below(4) == 0 { random.below(40) + 1 } else { 1 });
         for number in start..(start + length).min(range) {
             let key = K::from_number(number);

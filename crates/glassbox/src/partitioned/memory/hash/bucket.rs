@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A tag is 8 bits of the entry's hash, 0 in a free slot, and all twelve are compared at once. So a lookup reads one line,
-//! and then, but for one time in twenty, only the row it looks for.
+//! and then, but for one time in thirty, only the row it looks for.
 
 use crate::partitioned::memory::rows::RowId;
 

@@ -21,7 +21,7 @@ fn agree(seed: u64, steps: usize, range: u64, hash: fn(u64) -> u64) {
     for step in 0..steps {
         let key = random.below(range);
         // Phases of growth and of shrinking alternate.
-        let grow = random.below(10) < if step / 20_000 % 2 == 0 { 7 } else { 3 };
+        let grow = random.below(10) < if (step / 20_000).is_multiple_of(2) { 7 } else { 3 };
         let found = find(&index, &keys, key, hash(key));
         assert_eq!(found, model.get(&key).copied());
         match (found, grow) {
@@ -131,4 +131,12 @@ fn damage_is_found() {
     index.overflow_count += 1;
     assert!(index.check(hash_of).unwrap_err().contains("overflow"));
     assert!(sound().check(|_| None).unwrap_err().contains("does not exist"));
+}
+
+#[test]
+fn structures_may_change_their_thread() {
+    fn is_send<T: Send>() {}
+    is_send::<HashIndex>();
+    is_send::<crate::partitioned::memory::rows::Rows<u64>>();
+    is_send::<crate::partitioned::memory::btree::BTree<u64>>();
 }
