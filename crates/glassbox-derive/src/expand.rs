@@ -101,6 +101,7 @@ fn header(record: &Record) -> TokenStream {
     let encoded = encoded_type(record, &record.key);
     let key = key_value(record, &record.key, &quote!(self));
     let placement = placement(record, &record.key);
+    let columns = record.columns.len();
     let indexes = record.indexes.len();
     let index_types = record.indexes.iter().map(|index| &index.kind);
     quote! {
@@ -111,6 +112,7 @@ fn header(record: &Record) -> TokenStream {
         const ROW_WIDTH: usize = __ROW_WIDTH;
         const ACCESS: ::glassbox::record::Access = ::glassbox::record::Access::#access;
         const PLACEMENT: ::core::option::Option<usize> = #placement;
+        const COLUMNS: usize = #columns;
         const INDEXES: usize = #indexes;
 
         #[inline(always)]
