@@ -1,1 +1,7 @@
-//! Part of Glassbox.
+//! Workloads written once against [`Transaction`](glassbox::procedure::Transaction), so that every engine, stack and scheme
+//! runs the same code.
+
+pub mod tpcc;
+mod up_to;
+
+pub use up_to::UpTo;

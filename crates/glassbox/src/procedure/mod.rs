@@ -2,12 +2,15 @@
 //!
 //! This module knows records, but no engine, file or thread.
 
+mod dry_run;
 mod read_write_set;
 mod stop;
 #[path = "procedure.rs"]
 mod stored;
 mod transaction;
 
+pub use dry_run::DryRun;
+pub(crate) use read_write_set::partition_of;
 pub use read_write_set::{Declared, Entry, EntryKey, Mode, ReadWriteSet};
 pub use stop::{Abort, Retry, Stop};
 pub use stored::{Aborts, Procedure};

@@ -34,6 +34,8 @@ pub enum Mode {
 pub struct Entry {
     /// Number of the table, [`TableId`](crate::record::TableId).
     pub table: usize,
+    /// The partition of its rows; `None`: the table is replicated, or a range is on several.
+    pub partition: Option<u8>,
     /// What the run does there.
     pub mode: Mode,
     /// The key or keys.
@@ -62,8 +64,11 @@ pub struct ReadWriteSet {
 
 impl ReadWriteSet {
     /// An empty set over `partitions` partitions.
+    ///
+    /// # Panics
+    /// When there are none or more than 64.
     #[inline]
-    pub(crate) fn new(partitions: usize) -> Self {
+    pub fn new(partitions: usize) -> Self {
         assert!((1..=64).contains(&partitions), "partitions are bits of a word");
         Self { entries: SmallVec::new(), bytes: SmallVec::new(), partitions: 0, count: partitions as u64 }
     }
@@ -88,13 +93,21 @@ impl ReadWriteSet {
 
     /// The run touches any of the rows within these bounds.
     pub fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode) {
-        let placement = R::PLACEMENT.and_then(|position| bounds.placement_at(position));
-        self.place::<R>(placement, mode);
+        self.range_of::<R>(&bounds, mode);
+    }
+
+    /// The run may touch any row of the table.
+    pub fn whole<R: Record>(&mut self, mode: Mode) {
+        self.range_of::<R>(&.., mode);
+    }
+
+    pub(crate) fn range_of<R: Record>(&mut self, bounds: &impl Bounds<R::Key>, mode: Mode) {
+        let partition = self.place::<R>(R::PLACEMENT.and_then(|position| bounds.placement_at(position)), mode);
         if let Some(encoded) = bounds.encode::<R::Encoded>() {
             let at = self.bytes.len() as u32;
             self.push_bytes::<R>(encoded.low);
             self.push_bytes::<R>(encoded.high);
-            self.entries.push(Entry { table: R::table_id().get(), mode, key: EntryKey::Range(at) });
+            self.entries.push(Entry { table: R::table_id().get(), partition, mode, key: EntryKey::Range(at) });
         }
     }
 
@@ -117,7 +130,7 @@ impl ReadWriteSet {
 
     #[inline(always)]
     fn push<R: Record>(&mut self, key: &R::Key, mode: Mode) {
-        self.place::<R>(R::PLACEMENT.map(|position| key.placement_at(position)), mode);
+        let partition = self.place::<R>(R::PLACEMENT.map(|position| key.placement_at(position)), mode);
         let encoded: R::Encoded = key.encode();
         let key = match encoded.as_u64() {
             Some(small) => EntryKey::Small(small),
@@ -127,20 +140,23 @@ impl ReadWriteSet {
                 EntryKey::Wide(at)
             }
         };
-        self.entries.push(Entry { table: R::table_id().get(), mode, key });
+        self.entries.push(Entry { table: R::table_id().get(), partition, mode, key });
     }
 
     fn push_bytes<R: Record>(&mut self, key: R::Encoded) {
         key.for_bytes(R::Key::WIDTH, |bytes| self.bytes.extend_from_slice(bytes));
     }
 
+    /// Adds the partitions of a placement number; the one, if it is one.
     #[inline(always)]
-    fn place<R: Record>(&mut self, placement: Option<u64>, mode: Mode) {
-        self.partitions |= match placement {
-            Some(placement) => 1 << partition_of(placement, self.count),
+    fn place<R: Record>(&mut self, placement: Option<u64>, mode: Mode) -> Option<u8> {
+        let partition = placement.map(|placement| partition_of(placement, self.count) as u8);
+        self.partitions |= match partition {
+            Some(partition) => 1 << partition,
             None if R::PLACEMENT.is_none() && mode == Mode::Read => 0,
             None => u64::MAX >> (64 - self.count),
         };
+        partition
     }
 }
 

@@ -15,6 +15,11 @@ pub struct BadColumn {
 }
 
 /// A type that a row may hold.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a column",
+    label = "not a column type",
+    note = "columns are u8 to u64, i8 to i64, bool, Decimal<digits>, Text<bytes>, Bytes<bytes>, Timestamp, or an Option of one"
+)]
 pub trait Column: Copy + PartialEq + Send + Sync + 'static {
     /// The type as data, for the stored schema.
     const TYPE: ColumnType;
@@ -34,6 +39,11 @@ pub trait Column: Copy + PartialEq + Send + Sync + 'static {
 }
 
 /// A column that may be part of a key: its key form orders as its values do.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be part of a key",
+    label = "not a type of key columns",
+    note = "keys are made of integers, bool, Decimal, Text, Bytes, Timestamp, and Options of these"
+)]
 pub trait KeyColumn: Column + Ord {
     /// Width in bytes of the key form.
     const KEY_WIDTH: usize;

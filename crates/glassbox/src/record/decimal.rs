@@ -175,7 +175,10 @@ impl<const S: u32> FromStr for Decimal<S> {
 }
 
 impl<const S: u32> Column for Decimal<S> {
-    const TYPE: ColumnType = ColumnType::Decimal(S);
+    const TYPE: ColumnType = {
+        assert!(S <= 18, "a Decimal has at most 18 digits after the point");
+        ColumnType::Decimal(S)
+    };
     const WIDTH: usize = 8;
 
     #[inline(always)]

@@ -29,6 +29,11 @@ pub trait EncodedKey: Copy + Ord + Eq + Hash + Debug + Send + Sync + 'static {
     fn for_bytes<O>(&self, width: usize, use_bytes: impl FnOnce(&[u8]) -> O) -> O;
     /// The opposite of [`EncodedKey::for_bytes`].
     fn from_bytes(bytes: &[u8]) -> Self;
+    /// The opposite of [`EncodedKey::as_u64`].
+    ///
+    /// # Panics
+    /// Where `as_u64` gives `None`.
+    fn from_small(key: u64) -> Self;
     /// The encoding as an integer where it is one of at most 8 bytes.
     fn as_u64(&self) -> Option<u64>;
 }
@@ -88,6 +93,11 @@ macro_rules! integer_encoding {
 
             fn from_bytes(bytes: &[u8]) -> Self {
                 bytes.iter().fold(0, |key, &byte| (key << 8) | <$type>::from(byte))
+            }
+
+            #[inline(always)]
+            fn from_small(key: u64) -> Self {
+                Self::from(key)
             }
 
             #[inline(always)]
@@ -153,6 +163,10 @@ impl<const N: usize> EncodedKey for [u8; N] {
         key
     }
 
+    fn from_small(_key: u64) -> Self {
+        unreachable!("a byte string is never given as an integer")
+    }
+
     #[inline(always)]
     fn as_u64(&self) -> Option<u64> {
         None
@@ -207,7 +221,11 @@ impl<E: EncodedKey> KeyWriter<E> {
 pub struct KeyWidth<const N: usize>;
 
 /// Chooses how a key of a given width is encoded.
-#[diagnostic::on_unimplemented(message = "this key is too wide: a key may have at most 128 bytes")]
+#[diagnostic::on_unimplemented(
+    message = "a key has 1 to 128 bytes; this one has the width `{Self}`",
+    label = "this key",
+    note = "the width of a key is the sum of its columns' widths, and one byte more for each Option"
+)]
 pub trait EncodedFor {
     /// `u64` up to 8 bytes, `u128` up to 16, else a byte string.
     type Key: EncodedKey;

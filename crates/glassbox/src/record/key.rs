@@ -4,6 +4,11 @@ use super::column::KeyColumn;
 use super::encoded::{EncodedKey, KeyWriter};
 
 /// What identifies a row: one key column, or a tuple of them in order.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key",
+    label = "not a key",
+    note = "a key is one key column, or a tuple of up to eight"
+)]
 pub trait Key: Copy + PartialEq + Send + Sync + 'static {
     /// Width of the encoded key in bytes.
     const WIDTH: usize;

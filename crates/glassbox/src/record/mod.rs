@@ -17,6 +17,7 @@ mod timestamp;
 pub use bounds::{Bounds, Direction, Encoded, Prefix, PrefixOf};
 pub use column::{BadColumn, Column, KeyColumn};
 pub use decimal::{Decimal, DecimalError};
+pub(crate) use encoded::mix;
 pub use encoded::{EncodedFor, EncodedKey, KeyWidth, KeyWriter};
 pub use key::Key;
 pub use row::{Access, BadRow, Index, IndexVisitor, Record, TableId};

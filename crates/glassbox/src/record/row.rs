@@ -67,6 +67,8 @@ pub trait Record: Copy + Send + Sync + 'static {
     const ACCESS: Access;
     /// Position within the key of the column that decides the partition; `None`: the table is replicated.
     const PLACEMENT: Option<usize>;
+    /// How many columns there are, at most 64.
+    const COLUMNS: usize;
     /// How many secondary indexes there are.
     const INDEXES: usize;
 

@@ -72,6 +72,12 @@ impl<const N: usize> Text<N> {
         self.len() == 0
     }
 
+    /// All `N` bytes: the text, then zeros.
+    #[inline(always)]
+    pub const fn padded(&self) -> &[u8; N] {
+        &self.0
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0[..self.len()]).expect("checked when the text was made")

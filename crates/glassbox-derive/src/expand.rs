@@ -1,0 +1,135 @@
+//! The code of a record: its offsets as a chain of constants, its schema, and `impl Record`.
+//!
+//! The constants are free items rather than associated ones: the compiler evaluates those even when nobody uses them, and so
+//! finds a column that is an `Option` of an `Option` behind an alias.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use crate::index;
+use crate::key::{encoded_type, key_type, key_value, option, placement};
+use crate::model::Record;
+use crate::row::{load, load_changes, of_column, offset, store, store_changes};
+
+/// All code for one record.
+pub fn record(record: &Record) -> TokenStream {
+    let name = &record.name;
+    let index_types = index::types(record);
+    let offsets = offsets(record);
+    let schema = schema(record);
+    let header = header(record);
+    let methods = [store, load, store_changes, load_changes].map(|method| method(record));
+    let index_impls = index::impls(record);
+    quote! {
+        #index_types
+
+        const _: () = {
+            #offsets
+            #schema
+
+            #[automatically_derived]
+            impl ::glassbox::record::Record for #name {
+                #header
+                #(#methods)*
+            }
+
+            #index_impls
+        };
+    }
+}
+
+fn offsets(record: &Record) -> TokenStream {
+    let first = offset(0);
+    let others = record.columns.iter().enumerate().map(|(at, column)| {
+        let (this, next, width) = (offset(at), offset(at + 1), of_column(column, "WIDTH"));
+        quote!(const #next: usize = #this + #width;)
+    });
+    let row_width = offset(record.columns.len());
+    quote! {
+        const #first: usize = 0;
+        #(#others)*
+        const __ROW_WIDTH: usize = #row_width;
+    }
+}
+
+fn schema(record: &Record) -> TokenStream {
+    let table = &record.table;
+    let access = &record.access;
+    let columns = record.columns.iter().enumerate().map(|(at, column)| {
+        let (name, offset) = (&column.name, offset(at));
+        let [kind, nullable, width] = ["TYPE", "NULLABLE", "WIDTH"].map(|item| of_column(column, item));
+        quote! {
+            ::glassbox::record::ColumnSchema {
+                name: ::std::borrow::Cow::Borrowed(#name),
+                kind: #kind,
+                nullable: #nullable,
+                offset: #offset,
+                width: #width,
+            }
+        }
+    });
+    let key = &record.key.columns;
+    let partition_by = option(record.partition_by);
+    let indexes = record.indexes.iter().map(|index| {
+        let (name, columns, unique) = (&index.name, &index.key.columns, index.unique);
+        quote! {
+            ::glassbox::record::IndexSchema {
+                name: ::std::borrow::Cow::Borrowed(#name),
+                columns: ::std::borrow::Cow::Borrowed(&[#(#columns),*]),
+                unique: #unique,
+            }
+        }
+    });
+    quote! {
+        const __SCHEMA: ::glassbox::record::TableSchema = ::glassbox::record::TableSchema {
+            name: ::std::borrow::Cow::Borrowed(#table),
+            columns: ::std::borrow::Cow::Borrowed(&[#(#columns),*]),
+            key: ::std::borrow::Cow::Borrowed(&[#(#key),*]),
+            row_width: __ROW_WIDTH,
+            partition_by: #partition_by,
+            access: ::glassbox::record::Access::#access,
+            indexes: ::std::borrow::Cow::Borrowed(&[#(#indexes),*]),
+        };
+    }
+}
+
+/// Types, constants, and the short methods.
+fn header(record: &Record) -> TokenStream {
+    let table = &record.table;
+    let access = &record.access;
+    let key_type = key_type(record, &record.key);
+    let encoded = encoded_type(record, &record.key);
+    let key = key_value(record, &record.key, &quote!(self));
+    let placement = placement(record, &record.key);
+    let columns = record.columns.len();
+    let indexes = record.indexes.len();
+    let index_types = record.indexes.iter().map(|index| &index.kind);
+    quote! {
+        type Key = #key_type;
+        type Encoded = #encoded;
+        const TABLE: &'static str = #table;
+        const SCHEMA: ::glassbox::record::TableSchema = __SCHEMA;
+        const ROW_WIDTH: usize = __ROW_WIDTH;
+        const ACCESS: ::glassbox::record::Access = ::glassbox::record::Access::#access;
+        const PLACEMENT: ::core::option::Option<usize> = #placement;
+        const COLUMNS: usize = #columns;
+        const INDEXES: usize = #indexes;
+
+        #[inline(always)]
+        fn table_id() -> &'static ::glassbox::record::TableId {
+            static ID: ::glassbox::record::TableId = ::glassbox::record::TableId::new();
+            &ID
+        }
+
+        #[inline(always)]
+        fn key(&self) -> Self::Key {
+            #key
+        }
+
+        #[inline(always)]
+        fn each_index<V: ::glassbox::record::IndexVisitor<Self>>(visitor: &mut V) {
+            #(::glassbox::record::IndexVisitor::visit::<#index_types>(visitor);)*
+            let _ = visitor;
+        }
+    }
+}

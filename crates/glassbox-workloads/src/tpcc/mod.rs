@@ -1,0 +1,30 @@
+//! TPC-C, revision 5.11: schema, population, the five transactions, their mix, and the consistency conditions.
+//!
+//! Terminals, think times and the report are left out: whoever measures calls procedures back to back, as the papers do.
+
+pub mod conditions;
+mod delivery;
+mod find_customer;
+mod inputs;
+mod loader;
+mod mix;
+mod new_order;
+mod order_status;
+mod payment;
+pub mod population;
+pub mod random;
+mod scale;
+pub mod schema;
+mod stock_level;
+
+pub use delivery::{Delivery, DeliveryReceipt};
+pub use find_customer::Customers;
+pub use inputs::{Call, Input, Inputs};
+pub use loader::load;
+pub use mix::{Home, Kind, Mix, Remote, Settings};
+pub use new_order::{ABORT_UNUSED_ITEM, ABORT_WRONG_ARGUMENTS, Line, NewOrder, NewOrderReceipt, ReceiptLine};
+pub use order_status::{OrderStatus, OrderStatusAnswer, OrderStatusLine};
+pub use payment::{CreditData, Payment, PaymentReceipt};
+pub use population::Sink;
+pub use scale::{BadScale, DISTRICTS, Scale};
+pub use stock_level::StockLevel;

@@ -1,0 +1,255 @@
+//! The New-Order transaction (clause 2.4): enters an order of 5 to 15 items.
+//!
+//! Everything that can make it abort is read before anything is written (as in the 2010 paper, section 5.5), so that no engine
+//! needs to keep an undo buffer for it: the customer, which proves warehouse and district; the items; and the stock's
+//! information, which proves the stock. The district, which every order of it must change, is taken last of these.
+//!
+//! Money: the total is computed exactly and rounded once, half away from zero, to the cent.
+
+use glassbox::procedure::{Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
+use glassbox::record::{Decimal, Text, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::random::is_original;
+use super::schema::{
+    Customer, District, Item, Money, Order, OrderLine, Rate, Stock, StockInfo, Undelivered, Warehouse,
+};
+use crate::UpTo;
+
+/// The abort of an order for an item that does not exist: one in a hundred, by the specification.
+pub const ABORT_UNUSED_ITEM: u32 = 1;
+/// The abort of an order that no terminal would send: no such warehouse, district or customer, no lines, or a bad quantity.
+pub const ABORT_WRONG_ARGUMENTS: u32 = 2;
+
+/// Enters an order.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NewOrder {
+    /// Home warehouse.
+    pub w_id: u16,
+    /// District.
+    pub d_id: u8,
+    /// The customer who orders.
+    pub c_id: u16,
+    /// What is ordered.
+    pub lines: UpTo<15, Line>,
+}
+
+/// One line of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Line {
+    /// The item.
+    pub i_id: u32,
+    /// The warehouse to take it from.
+    pub supply_w_id: u16,
+    /// How many, 1 to 10.
+    pub quantity: u8,
+}
+
+/// What the terminal shows for an order (clause 2.4.3.3), besides what was entered.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct NewOrderReceipt {
+    /// The order's number.
+    pub o_id: u32,
+    /// When it was entered.
+    pub entry_d: Timestamp,
+    /// Last name of the customer.
+    pub c_last: Text<16>,
+    /// Credit of the customer.
+    pub c_credit: Text<2>,
+    /// Discount of the customer.
+    pub c_discount: Rate,
+    /// Tax of the warehouse.
+    pub w_tax: Rate,
+    /// Tax of the district.
+    pub d_tax: Rate,
+    /// The sum of all lines, less discount, plus taxes.
+    pub total: Money,
+    /// In the order of the arguments.
+    pub lines: UpTo<15, ReceiptLine>,
+}
+
+/// What the terminal shows for a line.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct ReceiptLine {
+    /// Name of the item.
+    pub name: Text<24>,
+    /// Price of one.
+    pub price: Money,
+    /// Price of all.
+    pub amount: Money,
+    /// What is left in stock.
+    pub stock: i16,
+    /// `B`, brand: both item and stock are `ORIGINAL`; else `G`, generic.
+    pub brand: bool,
+}
+
+/// What is read about all lines before anything is written.
+type Info = [Text<24>; 15];
+
+impl Procedure for NewOrder {
+    const NAME: &'static str = "new_order";
+    const ABORTS: Aborts = Aborts::BeforeFirstWrite;
+    type Output = NewOrderReceipt;
+
+    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+        set.read::<Customer>(&(self.w_id, self.d_id, self.c_id));
+        set.read::<Warehouse>(&self.w_id);
+        for line in self.lines.iter() {
+            set.read::<Item>(&line.i_id);
+            set.read::<StockInfo>(&(line.supply_w_id, line.i_id));
+        }
+        set.write::<District>(&(self.w_id, self.d_id));
+        for line in self.lines.iter() {
+            set.write::<Stock>(&(line.supply_w_id, line.i_id));
+        }
+        Declared::Complete
+    }
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<NewOrderReceipt, Stop> {
+        let wrong = |message| Stop::abort(ABORT_WRONG_ARGUMENTS, message);
+        if self.lines.is_empty() || self.lines.iter().any(|line| !(1..=10).contains(&line.quantity)) {
+            return Err(wrong("an order has 1 to 15 lines, each of 1 to 10 items"));
+        }
+        let customer = tx.get::<Customer>(&(self.w_id, self.d_id, self.c_id))?;
+        let &Customer { last, credit, discount, .. } = customer.ok_or_else(|| wrong("there is no such customer"))?;
+        let warehouse = tx.get::<Warehouse>(&self.w_id)?.ok_or_else(|| wrong("there is no such warehouse"))?;
+        let w_tax = warehouse.tax;
+        let (mut lines, info) = self.read_lines(tx)?;
+
+        let district = tx.update::<District, _>(&(self.w_id, self.d_id), |district| {
+            district.next_o_id += 1;
+            (district.next_o_id - 1, district.tax)
+        })?;
+        let (o_id, d_tax) = district.ok_or_else(|| wrong("there is no such district"))?;
+        let entry_d = tx.now();
+        self.insert_order(tx, o_id, entry_d)?;
+        self.write_lines(tx, o_id, &mut lines, &info)?;
+
+        let sum: Money = lines.iter().map(|line| line.amount).sum();
+        let total = total(sum, discount, w_tax + d_tax);
+        Ok(NewOrderReceipt {
+            o_id,
+            entry_d,
+            c_last: last,
+            c_credit: credit,
+            c_discount: discount,
+            w_tax,
+            d_tax,
+            total,
+            lines,
+        })
+    }
+}
+
+impl NewOrder {
+    /// Items and the information about their stock, or an abort when one does not exist.
+    #[inline]
+    fn read_lines<T: Transaction>(&self, tx: &mut T) -> Result<(UpTo<15, ReceiptLine>, Info), Stop> {
+        let (mut lines, mut info) = (UpTo::new(), [Text::EMPTY; 15]);
+        for (line, info) in self.lines.iter().zip(&mut info) {
+            let item = tx.get::<Item>(&line.i_id)?;
+            let item = item.ok_or_else(|| Stop::abort(ABORT_UNUSED_ITEM, "Item number is not valid"))?;
+            let (name, price, original) = (item.name, item.price, is_original(&item.data));
+            let stock = tx.get::<StockInfo>(&(line.supply_w_id, line.i_id))?;
+            let stock =
+                stock.ok_or_else(|| Stop::abort(ABORT_WRONG_ARGUMENTS, "there is no such supplying warehouse"))?;
+            *info = *stock.dist(self.d_id);
+            let brand = original && is_original(&stock.data);
+            lines.push(ReceiptLine { name, price, amount: price.times(i64::from(line.quantity)), stock: 0, brand });
+        }
+        Ok((lines, info))
+    }
+
+    #[inline]
+    fn insert_order<T: Transaction>(&self, tx: &mut T, o_id: u32, entry_d: Timestamp) -> Result<(), Stop> {
+        let &Self { w_id, d_id, c_id, .. } = self;
+        tx.insert(&Order {
+            w_id,
+            d_id,
+            id: o_id,
+            c_id,
+            carrier_id: None,
+            ol_cnt: self.lines.len() as u8,
+            all_local: self.lines.iter().all(|line| line.supply_w_id == w_id),
+            entry_d,
+        })?;
+        tx.insert(&Undelivered { w_id, d_id, o_id })
+    }
+
+    /// Takes each item from its stock and enters the line.
+    #[inline]
+    fn write_lines<T: Transaction>(
+        &self,
+        tx: &mut T,
+        o_id: u32,
+        receipt: &mut [ReceiptLine],
+        info: &Info,
+    ) -> Result<(), Stop> {
+        let &Self { w_id, d_id, .. } = self;
+        for (((line, receipt), &dist_info), number) in self.lines.iter().zip(receipt).zip(info).zip(1..) {
+            let &Line { i_id, supply_w_id, quantity } = line;
+            let left =
+                tx.update::<Stock, _>(&(supply_w_id, i_id), |stock| stock.take(quantity, supply_w_id != w_id))?;
+            // The row is there, since its information is. A participant that does not own it does nothing and gets nothing.
+            receipt.stock = left.unwrap_or_default();
+            let amount = receipt.amount;
+            tx.insert(&OrderLine {
+                w_id,
+                d_id,
+                o_id,
+                number,
+                quantity,
+                supply_w_id,
+                i_id,
+                amount,
+                delivery_d: None,
+                dist_info,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl Stock {
+    /// Takes so many away, restocking by 91 when fewer than 10 would be left; what is left.
+    #[inline(always)]
+    pub fn take(&mut self, quantity: u8, remote: bool) -> i16 {
+        let taken = i16::from(quantity);
+        let restocked = if self.quantity >= taken + 10 { 0 } else { 91 };
+        self.quantity += restocked - taken;
+        self.ytd += u64::from(quantity);
+        self.order_cnt += 1;
+        self.remote_cnt += u32::from(remote);
+        self.quantity
+    }
+}
+
+/// `sum × (1 − discount) × (1 + taxes)`, rounded once.
+#[inline]
+fn total(sum: Money, discount: Rate, taxes: Rate) -> Money {
+    // Two factors of four digits multiply to one of eight, exactly.
+    let factor = (Rate::ONE - discount).units() * (Rate::ONE + taxes).units();
+    sum.multiply(Decimal::<8>::from_units(factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn total_is_rounded_once_half_away_from_zero() {
+        let (sum, discount, taxes) = (Decimal::from_units(10_001), "0.5".parse().unwrap(), Rate::ZERO);
+        assert_eq!(total(sum, discount, taxes).to_string(), "50.01");
+        let (discount, taxes) = ("0.1234".parse().unwrap(), "0.3999".parse().unwrap());
+        // 100.01 × 0.8766 × 1.3999 = 122.728…
+        assert_eq!(total(sum, discount, taxes).to_string(), "122.73");
+    }
+
+    #[test]
+    fn stock_is_filled_up_below_ten() {
+        let mut stock = Stock { ytd: 0, i_id: 1, order_cnt: 0, remote_cnt: 0, w_id: 1, quantity: 15 };
+        assert_eq!(stock.take(5, false), 10);
+        assert_eq!(stock.take(1, true), 100);
+        assert_eq!((stock.ytd, stock.order_cnt, stock.remote_cnt), (6, 2, 1));
+    }
+}

@@ -1,0 +1,224 @@
+//! The Payment transaction (clause 2.5): a customer pays, perhaps to a warehouse that is not the customer's own.
+//!
+//! It never aborts: a payment that no terminal would send changes nothing and is answered with `None`. That has to be known
+//! before the first write; the customer is therefore changed first, so that its absence is noticed in time. It also proves its
+//! warehouse and districts. That another warehouse exists is asked of the replicated stock information: reading the
+//! warehouse's own row first would make two payments that lock it shared wait for each other when both go on to change it.
+
+use std::fmt::Write as _;
+
+use glassbox::procedure::{Aborts, Declared, Mode, Procedure, ReadWriteSet, Stop, Transaction};
+use glassbox::record::{Decimal, Text, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::find_customer::Customers;
+use super::scale::DISTRICTS;
+use super::schema::{Address, Customer, District, History, Money, Rate, StockInfo, Warehouse};
+
+/// Enters a payment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Payment {
+    /// Warehouse that is paid.
+    pub w_id: u16,
+    /// District that is paid.
+    pub d_id: u8,
+    /// Warehouse of the customer.
+    pub c_w_id: u16,
+    /// District of the customer.
+    pub c_d_id: u8,
+    /// Who pays.
+    pub customer: Customers,
+    /// How much, 1.00 to 5,000.00.
+    pub amount: Money,
+}
+
+/// What the terminal shows for a payment (clause 2.5.3.3), besides what was entered.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PaymentReceipt {
+    /// Address of the warehouse.
+    pub warehouse: Address,
+    /// Address of the district.
+    pub district: Address,
+    /// Number of the customer.
+    pub c_id: u16,
+    /// The customer's name: first, middle, last.
+    pub c_name: (Text<16>, Text<2>, Text<16>),
+    /// Address of the customer.
+    pub c_address: Address,
+    /// Telephone number of the customer.
+    pub c_phone: Text<16>,
+    /// Since when it is one.
+    pub c_since: Timestamp,
+    /// How much credit it may have.
+    pub c_credit_lim: Money,
+    /// Discount of the customer.
+    pub c_discount: Rate,
+    /// Balance after the payment.
+    pub c_balance: Money,
+    /// Credit, and what is shown for a bad one.
+    pub c_credit: CreditData,
+    /// When it was entered.
+    pub date: Timestamp,
+}
+
+/// Credit of a customer, with the first 200 characters of C_DATA where it is bad.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::large_enum_variant, reason = "nothing here allocates")]
+pub enum CreditData {
+    /// `GC`.
+    Good,
+    /// `BC`.
+    Bad(Text<200>),
+}
+
+impl Procedure for Payment {
+    const NAME: &'static str = "payment";
+    const ABORTS: Aborts = Aborts::Never;
+    type Output = Option<PaymentReceipt>;
+
+    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+        if self.w_id != self.c_w_id {
+            set.read::<StockInfo>(&(self.w_id, 1));
+        }
+        self.customer.declare(self.c_w_id, self.c_d_id, Mode::Write, set);
+        set.write::<Warehouse>(&self.w_id);
+        set.write::<District>(&(self.w_id, self.d_id));
+        Declared::Complete
+    }
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<Option<PaymentReceipt>, Stop> {
+        let &Self { w_id, d_id, c_w_id, c_d_id, amount, .. } = self;
+        if !self.is_possible() || (w_id != c_w_id && tx.get::<StockInfo>(&(w_id, 1))?.is_none()) {
+            return Ok(None);
+        }
+        let Some(c_id) = self.customer.find(tx, c_w_id, c_d_id)? else { return Ok(None) };
+        let date = tx.now();
+        let paid = |customer: &mut Customer| {
+            self.pay(customer);
+            (customer.payment_cnt, receipt(customer, date))
+        };
+        let Some((number, mut receipt)) = tx.update::<Customer, _>(&(c_w_id, c_d_id, c_id), paid)? else {
+            return Ok(None);
+        };
+        let warehouse = tx.update::<Warehouse, _>(&w_id, |warehouse| {
+            warehouse.ytd += amount;
+            (warehouse.name, warehouse.address())
+        })?;
+        let district = tx.update::<District, _>(&(w_id, d_id), |district| {
+            district.ytd += amount;
+            (district.name, district.address())
+        })?;
+        let (w_name, w_address) = warehouse.expect("customers and stock have a warehouse");
+        let (d_name, d_address) = district.expect("a warehouse has ten districts");
+        (receipt.warehouse, receipt.district) = (w_address, d_address);
+        let data = join(&w_name, &d_name);
+        tx.insert(&History { c_w_id, c_d_id, c_id, number, w_id, d_id, date, amount, data })?;
+        Ok(Some(receipt))
+    }
+}
+
+impl Payment {
+    /// Whether the arguments are within the specification's ranges, as far as they say.
+    fn is_possible(&self) -> bool {
+        let districts = 1..=DISTRICTS;
+        let amounts = Decimal::from_whole(1)..=Decimal::from_whole(5_000);
+        districts.contains(&self.d_id) && districts.contains(&self.c_d_id) && amounts.contains(&self.amount)
+    }
+
+    #[inline]
+    fn pay(&self, customer: &mut Customer) {
+        customer.balance -= self.amount;
+        customer.ytd_payment += self.amount;
+        customer.payment_cnt += 1;
+        if customer.credit.padded() == b"BC" {
+            self.note(customer);
+        }
+    }
+
+    /// Puts this payment in front of C_DATA, whose end falls off (clause 2.5.2.2).
+    fn note(&self, customer: &mut Customer) {
+        let &Self { w_id, d_id, c_w_id, c_d_id, amount, .. } = self;
+        let (whole, cents) = (amount.units() / Money::SCALE, amount.units() % Money::SCALE);
+        let mut data = Buffer::<500>::new();
+        write!(data, "{} {c_d_id} {c_w_id} {d_id} {w_id} {whole}.{cents:02}|", customer.id)
+            .expect("a buffer takes what fits");
+        data.append(customer.data.as_str());
+        customer.data = data.text();
+    }
+}
+
+/// What a receipt has of the customer; the rest is filled in later.
+#[inline]
+fn receipt(customer: &Customer, date: Timestamp) -> PaymentReceipt {
+    PaymentReceipt {
+        warehouse: Address::default(),
+        district: Address::default(),
+        c_id: customer.id,
+        c_name: (customer.first, customer.middle, customer.last),
+        c_address: customer.address(),
+        c_phone: customer.phone,
+        c_since: customer.since,
+        c_credit_lim: customer.credit_lim,
+        c_discount: customer.discount,
+        c_balance: customer.balance,
+        c_credit: match customer.credit.padded() {
+            b"BC" => CreditData::Bad(Text::truncated(customer.data.as_str())),
+            _ => CreditData::Good,
+        },
+        date,
+    }
+}
+
+/// H_DATA: both names, four spaces between.
+fn join(warehouse: &Text<10>, district: &Text<10>) -> Text<24> {
+    let mut data = Buffer::<24>::new();
+    data.append(warehouse.as_str());
+    data.append("    ");
+    data.append(district.as_str());
+    data.text()
+}
+
+/// Builds a text in place; what does not fit falls off.
+struct Buffer<const N: usize> {
+    bytes: [u8; N],
+    length: usize,
+}
+
+impl<const N: usize> Buffer<N> {
+    fn new() -> Self {
+        Self { bytes: [0; N], length: 0 }
+    }
+
+    fn append(&mut self, text: &str) {
+        let text = &text[..text.floor_char_boundary(N - self.length)];
+        self.bytes[self.length..self.length + text.len()].copy_from_slice(text.as_bytes());
+        self.length += text.len();
+    }
+
+    fn text(&self) -> Text<N> {
+        let text = std::str::from_utf8(&self.bytes[..self.length]).expect("appended as whole characters");
+        Text::new(text).expect("as long as the buffer, at most")
+    }
+}
+
+impl<const N: usize> std::fmt::Write for Buffer<N> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.append(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_falls_off_at_a_character() {
+        let mut buffer = Buffer::<5>::new();
+        buffer.append("abc");
+        buffer.append("dé");
+        assert_eq!(buffer.text(), "abcd");
+        let names = (Text::new("0123456789").unwrap(), Text::new("abcdefghij").unwrap());
+        assert_eq!(join(&names.0, &names.1), "0123456789    abcdefghij");
+    }
+}

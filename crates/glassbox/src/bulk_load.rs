@@ -1,0 +1,54 @@
+//! Bulk loads: rows into tables without a log record each, made durable by one checkpoint at the end.
+//!
+//! Until then nothing counts: a crash, or dropping the load unfinished, leaves the database as it was before when it is
+//! opened again. Transactions are refused meanwhile, because what they would log could not be replayed without the rows.
+
+use crate::database::Inner;
+use crate::error::Error;
+use crate::record::Record;
+
+/// A bulk load that is going on. May be used by many threads at once.
+#[must_use = "nothing counts before `finish`"]
+pub struct BulkLoad<'a> {
+    inner: &'a Inner,
+    finished: bool,
+}
+
+impl<'a> BulkLoad<'a> {
+    pub(crate) fn begin(inner: &'a Inner) -> Result<Self, Error> {
+        inner.engine.check()?;
+        inner.engine.set_loading(true);
+        Ok(Self { inner, finished: false })
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] when its primary key or a unique key is there already, or memory is exhausted.
+    pub fn insert<R: Record>(&self, row: &R) -> Result<(), Error> {
+        self.inner.engine.load_row(row)
+    }
+
+    /// Makes the rows durable, with a checkpoint, and lets transactions run again.
+    ///
+    /// # Errors
+    /// When the checkpoint cannot be written; the database then has to be opened again, without the rows.
+    pub fn finish(mut self) -> Result<(), Error> {
+        if self.inner.storage.is_some() {
+            self.inner.checkpoint()?;
+        }
+        self.finished = true;
+        self.inner.engine.set_loading(false);
+        Ok(())
+    }
+}
+
+impl Drop for BulkLoad<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            self.inner
+                .engine
+                .stop("a bulk load was given up; open the database again to have it as it was before".to_owned());
+        }
+    }
+}

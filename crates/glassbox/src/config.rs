@@ -1,0 +1,67 @@
+//! How a database is opened: what of it may be chosen, with defaults that are right for most.
+
+use serde::{Deserialize, Serialize};
+
+/// When an answer may be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// When its log is forced to disk: an answered transaction survives any crash.
+    #[default]
+    Sync,
+    /// At once; the log is written and forced behind. A crash loses at most the last moments, in order, never consistency.
+    Async,
+    /// At once, and nothing is kept but what a checkpoint writes: for measurements and data that can be loaded again.
+    None,
+}
+
+/// What the log holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogKind {
+    /// The changes of rows. Replayed without the procedures' code.
+    #[default]
+    Values,
+    /// The calls of procedures. Smaller and faster to write; replayed by running them again, so only by the versions that wrote it.
+    Commands,
+}
+
+/// How a database is opened.
+///
+/// ```
+/// use glassbox::{Config, Durability};
+/// let config = Config { partitions: 4, durability: Durability::Async, ..Config::default() };
+/// assert_eq!(config.segment_bytes, 64 << 20);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Config {
+    /// Number of partitions, 1 to 64. Default: one per core that this process may use. It may differ from one opening to the
+    /// next: rows are placed anew.
+    pub partitions: usize,
+    /// When an answer may be given.
+    pub durability: Durability,
+    /// What the log holds.
+    pub log: LogKind,
+    /// Tickets that may be outstanding at once, over all threads; beyond, [`Database::submit`](crate::Database::submit) refuses.
+    pub in_flight: usize,
+    /// Size of a log segment's file in bytes.
+    pub segment_bytes: u64,
+    /// Memory for log records that are not yet written, in bytes, a power of two. Also bounds a record to a quarter of it.
+    pub log_buffer_bytes: usize,
+    /// A checkpoint is made whenever the log since the last one has grown to so many bytes; 0: only when asked for.
+    pub checkpoint_log_bytes: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            partitions: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(64)),
+            durability: Durability::default(),
+            log: LogKind::default(),
+            in_flight: 65_536,
+            segment_bytes: 64 << 20,
+            log_buffer_bytes: 32 << 20,
+            checkpoint_log_bytes: 4 << 30,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What can go wrong for a user of a database, by what he has to do about it.
+
+use crate::io::IoError;
+use crate::log::LogError;
+use crate::procedure::Abort;
+
+/// Why a call, or the opening of a database, did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The procedure decided against it; nothing was changed.
+    #[error("aborted: {0}")]
+    Aborted(#[from] Abort),
+    /// The database refuses further work. Opening it again recovers what was answered.
+    #[error("the database has stopped: {reason}")]
+    Stopped {
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// A bulk load is going on.
+    #[error("a bulk load is going on; finish it first")]
+    Loading,
+    /// More tickets are outstanding than [`Config::in_flight`](crate::Config::in_flight) allows.
+    #[error("{limit} tickets are outstanding already; wait for some of them first")]
+    TooManyInFlight {
+        /// The bound.
+        limit: usize,
+    },
+    /// The catalog does not name this procedure.
+    #[error("procedure `{name}` is not in this database's catalog: add `.procedure::<...>()` where it is opened")]
+    UnknownProcedure {
+        /// Its name.
+        name: &'static str,
+    },
+    /// The catalog contradicts itself.
+    #[error("catalog: {0}")]
+    Catalog(String),
+    /// A setting that cannot be.
+    #[error("configuration: {0}")]
+    Config(String),
+    /// The stored schema and the catalog's differ.
+    #[error("table `{table}` was stored with another schema: {difference}")]
+    SchemaMismatch {
+        /// The table.
+        table: String,
+        /// The first difference.
+        difference: String,
+    },
+    /// The log holds calls of a version of a procedure that the catalog does not have.
+    #[error(
+        "the log holds calls of procedure `{name}` version {logged}, but the catalog has {found}; open the database with \
+         that version and make a checkpoint, then upgrade"
+    )]
+    ProcedureVersion {
+        /// The procedure.
+        name: String,
+        /// The version that wrote the log.
+        logged: u32,
+        /// What the catalog has.
+        found: String,
+    },
+    /// The directory does not hold a database that can be used as asked.
+    #[error("{path}: {problem}")]
+    Directory {
+        /// The directory.
+        path: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// A file holds bytes that cannot be right.
+    #[error("{file} is damaged at byte {offset}: {problem}; restore it from a copy")]
+    Damaged {
+        /// The file.
+        file: String,
+        /// Where, in bytes from its beginning.
+        offset: u64,
+        /// What is wrong.
+        problem: String,
+    },
+    /// No memory for the tables.
+    #[error("{0}")]
+    OutOfMemory(String),
+    /// Reading or writing failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The log cannot be read or written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}

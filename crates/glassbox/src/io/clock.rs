@@ -1,0 +1,69 @@
+//! Clocks: the real one, and one that stands still until told otherwise.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// What the time is. The two readings are unrelated: wall time may jump, monotonic time never goes back.
+pub trait Clock: Send + Sync {
+    /// Wall time: microseconds since 1970-01-01 00:00:00 UTC; before that, negative.
+    fn wall_us(&self) -> i64;
+    /// Nanoseconds since some moment before the clock was made.
+    fn monotonic_ns(&self) -> u64;
+}
+
+/// The operating system's clock.
+#[derive(Clone, Debug)]
+pub struct RealClock {
+    origin: Instant,
+}
+
+impl RealClock {
+    /// A clock whose monotonic time starts now.
+    pub fn new() -> Self {
+        Self { origin: Instant::now() }
+    }
+}
+
+impl Default for RealClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for RealClock {
+    fn wall_us(&self) -> i64 {
+        let micros = |d: std::time::Duration| i64::try_from(d.as_micros()).unwrap_or(i64::MAX);
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => micros(since),
+            Err(before) => -micros(before.duration()),
+        }
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// A clock moved by hand. Clones show the same time.
+#[derive(Clone, Debug, Default)]
+pub struct ManualClock {
+    ns: Arc<AtomicU64>,
+}
+
+impl ManualClock {
+    /// Moves the clock on by `ns` nanoseconds.
+    pub fn advance_ns(&self, ns: u64) {
+        self.ns.fetch_add(ns, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn wall_us(&self) -> i64 {
+        (self.monotonic_ns() / 1_000) as i64
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        self.ns.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,28 @@
+//! An error that names the file and what was being done to it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file operation that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {operation} {}: {source}", path.display())]
+pub struct IoError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// What was tried, a verb: "write", "force", "open".
+    pub operation: &'static str,
+    /// What the operating system answered.
+    pub source: io::Error,
+}
+
+impl IoError {
+    /// An error of `operation` on `path`.
+    pub fn new(path: &Path, operation: &'static str, source: impl Into<io::Error>) -> Self {
+        Self { path: path.to_path_buf(), operation, source: source.into() }
+    }
+
+    /// The kind the standard library gives to the cause.
+    pub fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+}

@@ -1,0 +1,44 @@
+//! What goes wrong, and when.
+
+/// Faults to come, by the number of the operation. Operations are counted from 0: every write, resize, force, creation,
+/// removal, rename and force of a directory. The default is a world without faults.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// The world stops at the operation of this number: it and everything after it, reads too, fails.
+    pub stop_at: Option<u64>,
+    /// The force of this number (counted from 0, files and directories together) fails, once.
+    pub fail_force: Option<u64>,
+    /// A write that would make all files together longer than this many bytes fails: the disk is full.
+    pub capacity_bytes: Option<u64>,
+    /// Everything that changes something fails.
+    pub read_only: bool,
+}
+
+/// What a machine finds after it stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// Nothing that was not forced.
+    Lost,
+    /// Everything that was written.
+    Kept,
+    /// Each write that was not forced is kept, lost, or kept for some of its 512-byte sectors.
+    Torn,
+}
+
+/// A small generator of random numbers (splitmix64), so that an image depends on its seed and on nothing else.
+pub(super) struct Dice(pub u64);
+
+impl Dice {
+    pub fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`, which is not zero.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.roll() % bound
+    }
+}

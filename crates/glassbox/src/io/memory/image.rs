@@ -1,0 +1,164 @@
+//! The state behind [`MemoryFiles`](super::MemoryFiles): what is seen, what is forced, and what lies between.
+
+use std::collections::BTreeMap;
+
+use super::fault::{Crash, Dice};
+
+/// Unit that a disk keeps whole.
+const SECTOR_BYTES: u64 = 512;
+
+/// A change of one file that was not forced yet.
+#[derive(Clone)]
+pub(super) enum Change {
+    Write { offset: u64, data: Vec<u8> },
+    SetLen(u64),
+}
+
+impl Change {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Change::Write { offset, data } => {
+                let from = *offset as usize;
+                let to = from + data.len();
+                if bytes.len() < to {
+                    bytes.resize(to, 0);
+                }
+                bytes[from..to].copy_from_slice(data);
+            }
+            Change::SetLen(length) => bytes.resize(*length as usize, 0),
+        }
+    }
+
+    /// Applies what of this change a torn write leaves behind.
+    fn apply_torn(&self, bytes: &mut Vec<u8>, dice: &mut Dice) {
+        let fate = dice.below(3);
+        match (fate, self) {
+            (0, _) => {}
+            (2, Change::Write { offset, data }) => {
+                let mut done = 0;
+                while done < data.len() {
+                    let at = offset + done as u64;
+                    let rest = SECTOR_BYTES - at % SECTOR_BYTES;
+                    let end = data.len().min(done + rest as usize);
+                    if dice.below(2) == 0 {
+                        Change::Write { offset: at, data: data[done..end].to_vec() }.apply(bytes);
+                    }
+                    done = end;
+                }
+            }
+            _ => self.apply(bytes),
+        }
+    }
+}
+
+/// One file, whatever its name.
+#[derive(Clone, Default)]
+pub(super) struct Node {
+    pub current: Vec<u8>,
+    synced: Vec<u8>,
+    unsynced: Vec<Change>,
+}
+
+impl Node {
+    pub fn change(&mut self, change: Change) {
+        change.apply(&mut self.current);
+        self.unsynced.push(change);
+    }
+
+    pub fn sync(&mut self) {
+        for change in self.unsynced.drain(..) {
+            change.apply(&mut self.synced);
+        }
+    }
+
+    fn after_crash(&self, mode: Crash, dice: &mut Dice) -> Node {
+        let mut bytes = self.synced.clone();
+        match mode {
+            Crash::Lost => {}
+            Crash::Kept => bytes.clone_from(&self.current),
+            Crash::Torn => self.unsynced.iter().for_each(|change| change.apply_torn(&mut bytes, dice)),
+        }
+        Node { current: bytes.clone(), synced: bytes, unsynced: Vec::new() }
+    }
+}
+
+/// A change of a directory that was not forced yet.
+#[derive(Clone)]
+pub(super) enum Entry {
+    Create { name: String, node: usize },
+    Remove { name: String },
+    Rename { from: String, to: String },
+}
+
+impl Entry {
+    fn apply(&self, names: &mut BTreeMap<String, usize>) {
+        match self {
+            Entry::Create { name, node } => {
+                names.insert(name.clone(), *node);
+            }
+            Entry::Remove { name } => {
+                names.remove(name);
+            }
+            Entry::Rename { from, to } => {
+                if let Some(node) = names.remove(from) {
+                    names.insert(to.clone(), node);
+                }
+            }
+        }
+    }
+
+    fn directory(&self) -> &str {
+        let (Entry::Create { name, .. } | Entry::Remove { name } | Entry::Rename { to: name, .. }) = self;
+        directory_of(name)
+    }
+}
+
+/// The part of a name before the last `/`.
+pub(super) fn directory_of(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(directory, _)| directory)
+}
+
+/// All files and names.
+#[derive(Clone, Default)]
+pub(super) struct Image {
+    pub nodes: Vec<Node>,
+    pub names: BTreeMap<String, usize>,
+    synced_names: BTreeMap<String, usize>,
+    unsynced: Vec<Entry>,
+}
+
+impl Image {
+    pub fn change(&mut self, entry: Entry) {
+        entry.apply(&mut self.names);
+        self.unsynced.push(entry);
+    }
+
+    pub fn sync_directory(&mut self, directory: &str) {
+        let names = &mut self.synced_names;
+        self.unsynced.retain(|entry| {
+            let forced = entry.directory() == directory;
+            if forced {
+                entry.apply(names);
+            }
+            !forced
+        });
+    }
+
+    /// Bytes of all files that have a name.
+    pub fn bytes(&self) -> u64 {
+        self.names.values().map(|&node| self.nodes[node].current.len() as u64).sum()
+    }
+
+    pub fn after_crash(&self, mode: Crash, seed: u64) -> Image {
+        let mut dice = Dice(seed);
+        let kept = match mode {
+            Crash::Lost => 0,
+            Crash::Kept => self.unsynced.len(),
+            Crash::Torn => dice.below(self.unsynced.len() as u64 + 1) as usize,
+        };
+        let mut names = self.synced_names.clone();
+        self.unsynced[..kept].iter().for_each(|entry| entry.apply(&mut names));
+        let nodes = self.nodes.iter().map(|node| node.after_crash(mode, &mut dice)).collect();
+        Image { nodes, synced_names: names.clone(), names, unsynced: Vec::new() }
+    }
+}

@@ -1,0 +1,295 @@
+//! [`MemoryFiles`]: the traits over an image, counting operations and failing when told to.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::fault::{Crash, Faults};
+use super::image::{Change, Entry, Image, Node, directory_of};
+use crate::io::{DirectoryLock, File, Files, IoError};
+
+/// A directory of files in memory. Clones share it.
+#[derive(Clone, Default)]
+pub struct MemoryFiles {
+    world: Arc<Mutex<World>>,
+}
+
+#[derive(Default)]
+struct World {
+    image: Image,
+    faults: Faults,
+    operations: u64,
+    forces: u64,
+    stopped: bool,
+    locked: bool,
+}
+
+/// What kind of operation is to be counted.
+#[derive(PartialEq)]
+enum Kind {
+    Change,
+    Force,
+}
+
+impl World {
+    /// Counts an operation. `Ok(true)`: go ahead. `Ok(false)`: the world stops in the middle of it.
+    fn count(&mut self, kind: &Kind) -> Result<bool, io::Error> {
+        self.alive()?;
+        let number = self.operations;
+        self.operations += 1;
+        if self.faults.stop_at == Some(number) {
+            self.stopped = true;
+            return Ok(false);
+        }
+        if self.faults.read_only && *kind == Kind::Change {
+            return Err(ErrorKind::ReadOnlyFilesystem.into());
+        }
+        if *kind == Kind::Force {
+            let force = self.forces;
+            self.forces += 1;
+            if self.faults.fail_force == Some(force) {
+                return Err(io::Error::other("injected fault"));
+            }
+        }
+        Ok(true)
+    }
+
+    fn alive(&self) -> Result<(), io::Error> {
+        if self.stopped { Err(stopped()) } else { Ok(()) }
+    }
+
+    fn find(&self, name: &str) -> Result<usize, io::Error> {
+        self.image.names.get(name).copied().ok_or_else(|| ErrorKind::NotFound.into())
+    }
+}
+
+fn stopped() -> io::Error {
+    io::Error::other("stopped")
+}
+
+impl MemoryFiles {
+    /// An empty directory without faults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the faults to come; operations go on being counted.
+    pub fn set_faults(&self, faults: Faults) {
+        self.world().faults = faults;
+    }
+
+    /// Operations counted so far: see [`Faults`].
+    pub fn operations(&self) -> u64 {
+        self.world().operations
+    }
+
+    /// Forces counted so far, of files and directories.
+    pub fn forces(&self) -> u64 {
+        self.world().forces
+    }
+
+    /// Stops the world now: every operation after this fails.
+    pub fn stop(&self) {
+        self.world().stopped = true;
+    }
+
+    /// Whether the world has stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.world().stopped
+    }
+
+    /// The files a machine would find if it stopped now, in a world of their own: without faults, counting from 0.
+    pub fn after_crash(&self, mode: Crash, seed: u64) -> MemoryFiles {
+        Self::of(self.world().image.after_crash(mode, seed))
+    }
+
+    /// The files a new process would find if only the process died now: everything is seen, but what was not forced is
+    /// still not forced.
+    pub fn after_kill(&self) -> MemoryFiles {
+        Self::of(self.world().image.clone())
+    }
+
+    fn of(image: Image) -> MemoryFiles {
+        MemoryFiles { world: Arc::new(Mutex::new(World { image, ..World::default() })) }
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a change of names and makes it if `entry` finds it possible.
+    fn change(
+        &self,
+        name: &str,
+        operation: &'static str,
+        entry: impl FnOnce(&mut World) -> Result<Entry, io::Error>,
+    ) -> Result<(), IoError> {
+        let mut world = self.world();
+        let made = world.count(&Kind::Change).and_then(|goes_on| {
+            let entry = entry(&mut world)?;
+            world.image.change(entry);
+            if goes_on { Ok(()) } else { Err(stopped()) }
+        });
+        made.map_err(|e| IoError::new(Path::new(name), operation, e))
+    }
+
+    fn handle(&self, name: &str, node: usize) -> Box<dyn File> {
+        Box::new(MemoryFile { files: self.clone(), node, path: PathBuf::from(name) })
+    }
+}
+
+impl Files for MemoryFiles {
+    fn open(&self, name: &str) -> Result<Box<dyn File>, IoError> {
+        let world = self.world();
+        let node = world.alive().and_then(|()| world.find(name));
+        let node = node.map_err(|e| IoError::new(Path::new(name), "open", e))?;
+        Ok(self.handle(name, node))
+    }
+
+    fn create(&self, name: &str) -> Result<Box<dyn File>, IoError> {
+        let mut node = 0;
+        self.change(name, "create", |world| {
+            if world.image.names.contains_key(name) {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            node = world.image.nodes.len();
+            world.image.nodes.push(Node::default());
+            Ok(Entry::Create { name: name.to_string(), node })
+        })?;
+        Ok(self.handle(name, node))
+    }
+
+    fn remove(&self, name: &str) -> Result<(), IoError> {
+        self.change(name, "remove", |world| {
+            world.find(name)?;
+            Ok(Entry::Remove { name: name.to_string() })
+        })
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<(), IoError> {
+        assert_eq!(directory_of(from), directory_of(to), "a rename stays in its directory");
+        self.change(from, "rename", |world| {
+            world.find(from)?;
+            Ok(Entry::Rename { from: from.to_string(), to: to.to_string() })
+        })
+    }
+
+    fn list(&self, directory: &str) -> Result<Vec<String>, IoError> {
+        let world = self.world();
+        world.alive().map_err(|e| IoError::new(Path::new(directory), "list", e))?;
+        Ok(world.image.names.keys().filter(|name| directory_of(name) == directory).cloned().collect())
+    }
+
+    fn exists(&self, name: &str) -> Result<bool, IoError> {
+        let world = self.world();
+        world.alive().map_err(|e| IoError::new(Path::new(name), "look for", e))?;
+        Ok(world.image.names.contains_key(name))
+    }
+
+    fn create_directory(&self, directory: &str) -> Result<(), IoError> {
+        // Directories are only parts of names here; they exist at once and for good.
+        self.world().alive().map_err(|e| IoError::new(Path::new(directory), "create directory", e))
+    }
+
+    fn sync_directory(&self, directory: &str) -> Result<(), IoError> {
+        let mut world = self.world();
+        let forced = world.count(&Kind::Force).and_then(|goes_on| if goes_on { Ok(()) } else { Err(stopped()) });
+        forced.map_err(|e| IoError::new(Path::new(directory), "force directory", e))?;
+        world.image.sync_directory(directory);
+        Ok(())
+    }
+
+    fn lock(&self) -> Result<DirectoryLock, IoError> {
+        let mut world = self.world();
+        let error = |e| IoError::new(Path::new("LOCK"), "lock", e);
+        world.alive().map_err(error)?;
+        if world.locked {
+            let message = "the database is open in this process; close it there first";
+            return Err(error(io::Error::new(ErrorKind::WouldBlock, message)));
+        }
+        world.locked = true;
+        Ok(DirectoryLock::new(Locked(self.clone())))
+    }
+}
+
+struct Locked(MemoryFiles);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.0.world().locked = false;
+    }
+}
+
+/// An open file in memory: it follows the file, not the name.
+struct MemoryFile {
+    files: MemoryFiles,
+    node: usize,
+    path: PathBuf,
+}
+
+impl MemoryFile {
+    fn change(&self, operation: &'static str, change: Change) -> Result<(), IoError> {
+        let mut world = self.files.world();
+        let made = world.count(&Kind::Change).and_then(|goes_on| {
+            let length = world.image.nodes[self.node].current.len() as u64;
+            let wanted = match &change {
+                Change::Write { offset, data } => length.max(offset + data.len() as u64),
+                Change::SetLen(length) => *length,
+            };
+            let all = world.image.bytes() + wanted.saturating_sub(length);
+            if wanted > length && world.faults.capacity_bytes.is_some_and(|most| all > most) {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            world.image.nodes[self.node].change(change);
+            if goes_on { Ok(()) } else { Err(stopped()) }
+        });
+        made.map_err(|e| IoError::new(&self.path, operation, e))
+    }
+}
+
+impl File for MemoryFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError> {
+        let world = self.files.world();
+        world.alive().map_err(|e| IoError::new(&self.path, "read", e))?;
+        let bytes = &world.image.nodes[self.node].current;
+        let from = bytes.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
+        let got = buffer.len().min(bytes.len() - from);
+        buffer[..got].copy_from_slice(&bytes[from..from + got]);
+        Ok(got)
+    }
+
+    fn write_parts_at(&self, parts: &mut [IoSlice<'_>], offset: u64) -> Result<(), IoError> {
+        let data = parts.iter().flat_map(|part| part.iter().copied()).collect();
+        self.change("write", Change::Write { offset, data })
+    }
+
+    fn sync_data(&self) -> Result<(), IoError> {
+        let mut world = self.files.world();
+        let forced = world.count(&Kind::Force).and_then(|goes_on| if goes_on { Ok(()) } else { Err(stopped()) });
+        forced.map_err(|e| IoError::new(&self.path, "force", e))?;
+        world.image.nodes[self.node].sync();
+        Ok(())
+    }
+
+    fn len(&self) -> Result<u64, IoError> {
+        let world = self.files.world();
+        world.alive().map_err(|e| IoError::new(&self.path, "measure", e))?;
+        Ok(world.image.nodes[self.node].current.len() as u64)
+    }
+
+    fn set_len(&self, bytes: u64) -> Result<(), IoError> {
+        self.change("resize", Change::SetLen(bytes))
+    }
+
+    fn preallocate(&self, bytes: u64) -> Result<(), IoError> {
+        let at = self.len()?;
+        if at >= bytes {
+            return Ok(());
+        }
+        self.change("write", Change::Write { offset: at, data: vec![0; (bytes - at) as usize] })
+    }
+}

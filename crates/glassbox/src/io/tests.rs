@@ -1,0 +1,169 @@
+//! Tests of the files in memory, and that the real ones agree with them.
+
+use std::io::{ErrorKind, IoSlice};
+
+use super::*;
+
+fn contents(files: &dyn Files, name: &str) -> Option<Vec<u8>> {
+    let file = files.exists(name).unwrap().then(|| files.open(name).unwrap())?;
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    Some(bytes)
+}
+
+/// What any directory of files must do.
+fn behaves(files: &dyn Files) {
+    files.create_directory("d").unwrap();
+    files.create_directory("d").unwrap();
+    let file = files.create("d/a").unwrap();
+    assert_eq!(files.create("d/a").err().unwrap().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(files.open("d/none").err().unwrap().kind(), ErrorKind::NotFound);
+    assert_eq!(files.remove("d/none").unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(file.is_empty().unwrap());
+    file.write_parts_at(&mut [IoSlice::new(b""), IoSlice::new(b"ab"), IoSlice::new(b"cde")], 3).unwrap();
+    assert_eq!(contents(files, "d/a").unwrap(), b"\0\0\0abcde");
+    let mut buffer = [0; 4];
+    assert_eq!(file.read_at(&mut buffer, 6).unwrap(), 2);
+    assert_eq!(file.read_at(&mut buffer, 1 << 40).unwrap(), 0);
+    assert_eq!(file.read_exact_at(&mut buffer, 6).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    file.set_len(4).unwrap();
+    file.preallocate(6).unwrap();
+    file.preallocate(2).unwrap();
+    file.sync_data().unwrap();
+    assert_eq!(contents(files, "d/a").unwrap(), b"\0\0\0a\0\0");
+    files.create("d/b").unwrap();
+    files.create("top").unwrap();
+    files.rename("d/a", "d/b").unwrap();
+    files.sync_directory("d").unwrap();
+    file.write_at(b"!", 0).unwrap();
+    assert_eq!(contents(files, "d/b").unwrap()[0], b'!', "a handle follows its file, not the name");
+    assert_eq!(files.list("d").unwrap(), ["d/b"]);
+    assert_eq!(files.list("").unwrap(), ["top"]);
+    assert!(files.list("nowhere").unwrap().is_empty());
+    files.remove("d/b").unwrap();
+    assert!(!files.exists("d/b").unwrap());
+    let lock = files.lock().unwrap();
+    let refused = files.lock().err().unwrap();
+    assert!(refused.to_string().contains("process"), "{refused}");
+    drop(lock);
+    drop(files.lock().unwrap());
+}
+
+#[test]
+fn files_in_memory_behave() {
+    behaves(&MemoryFiles::new());
+}
+
+#[test]
+fn real_files_behave() {
+    let root = std::env::temp_dir().join(format!("glassbox-io-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&root);
+    assert_eq!(RealFiles::existing(&root).unwrap_err().kind(), ErrorKind::NotFound);
+    behaves(&RealFiles::new(&root).unwrap());
+    let error = RealFiles::existing(&root).unwrap().open("d/gone").err().unwrap();
+    assert!(error.to_string().starts_with(&format!("cannot open {}/d/gone: No such file", root.display())), "{error}");
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
+fn what_was_not_forced_is_lost_kept_or_torn() {
+    let files = MemoryFiles::new();
+    let file = files.create("f").unwrap();
+    file.write_at(&[1; 2048], 0).unwrap();
+    file.sync_data().unwrap();
+    assert_eq!(contents(&files.after_crash(Crash::Lost, 0), "f"), None, "its name was not forced");
+    files.sync_directory("").unwrap();
+    file.write_at(&[2; 1000], 300).unwrap();
+    let lost = contents(&files.after_crash(Crash::Lost, 0), "f").unwrap();
+    let kept = contents(&files.after_crash(Crash::Kept, 0), "f").unwrap();
+    assert_eq!(lost, [1; 2048]);
+    assert_eq!(kept, contents(&files, "f").unwrap());
+    let (mut losts, mut kepts, mut torns) = (0, 0, 0);
+    for seed in 0..200 {
+        let torn = contents(&files.after_crash(Crash::Torn, seed), "f").unwrap();
+        assert_eq!(torn, contents(&files.after_crash(Crash::Torn, seed), "f").unwrap(), "the seed decides");
+        for sector in 0..4 {
+            let range = sector * 512..(sector + 1) * 512;
+            assert!(
+                torn[range.clone()] == lost[range.clone()] || torn[range.clone()] == kept[range],
+                "sectors are whole"
+            );
+        }
+        match &torn {
+            bytes if *bytes == lost => losts += 1,
+            bytes if *bytes == kept => kepts += 1,
+            _ => torns += 1,
+        }
+    }
+    assert!(losts > 20 && kepts > 20 && torns > 20, "{losts} {kepts} {torns}");
+}
+
+#[test]
+fn directory_operations_are_kept_in_order() {
+    let files = MemoryFiles::new();
+    files.create("a").unwrap().sync_data().unwrap();
+    files.sync_directory("").unwrap();
+    files.rename("a", "b").unwrap();
+    files.create("c").unwrap();
+    files.remove("b").unwrap();
+    let states = [vec!["a"], vec!["b"], vec!["b", "c"], vec!["c"]];
+    let mut seen = [false; 4];
+    for seed in 0..50 {
+        let names = files.after_crash(Crash::Torn, seed).list("").unwrap();
+        seen[states.iter().position(|state| *state == names).expect("a prefix")] = true;
+    }
+    assert_eq!(seen, [true; 4]);
+    assert_eq!(files.after_crash(Crash::Lost, 0).list("").unwrap(), states[0]);
+    assert_eq!(files.after_crash(Crash::Kept, 0).list("").unwrap(), states[3]);
+    files.sync_directory("").unwrap();
+    assert_eq!(files.after_crash(Crash::Lost, 0).list("").unwrap(), states[3]);
+}
+
+#[test]
+fn the_world_stops_where_it_is_told() {
+    let files = MemoryFiles::new();
+    let file = files.create("f").unwrap();
+    file.sync_data().unwrap();
+    files.sync_directory("").unwrap();
+    files.set_faults(Faults { stop_at: Some(files.operations() + 1), ..Faults::default() });
+    file.write_at(b"one", 0).unwrap();
+    let error = file.write_at(b"two", 3).unwrap_err();
+    assert_eq!(error.to_string(), "cannot write f: stopped");
+    assert!(files.is_stopped() && file.len().is_err() && files.list("").is_err() && files.lock().is_err());
+    assert_eq!(contents(&files.after_crash(Crash::Kept, 0), "f").unwrap(), b"onetwo", "the last write is in doubt");
+    assert_eq!(contents(&files.after_crash(Crash::Lost, 0), "f").unwrap(), b"");
+    let killed = files.after_kill();
+    assert_eq!(contents(&killed, "f").unwrap(), b"onetwo");
+    assert_eq!(contents(&killed.after_crash(Crash::Lost, 0), "f").unwrap(), b"", "a kill forces nothing");
+}
+
+#[test]
+fn injected_faults_fail_what_they_name() {
+    let files = MemoryFiles::new();
+    let file = files.create("f").unwrap();
+    files.set_faults(Faults { fail_force: Some(1), ..Faults::default() });
+    file.write_at(b"x", 0).unwrap();
+    file.sync_data().unwrap();
+    file.write_at(b"y", 0).unwrap();
+    assert!(file.sync_data().is_err());
+    files.sync_directory("").unwrap();
+    assert_eq!(contents(&files.after_crash(Crash::Lost, 0), "f").unwrap(), b"x");
+    files.set_faults(Faults { capacity_bytes: Some(4), ..Faults::default() });
+    file.write_at(b"1234", 0).unwrap();
+    assert_eq!(file.write_at(b"5", 4).unwrap_err().kind(), ErrorKind::StorageFull);
+    file.write_at(b"4", 3).unwrap();
+    files.set_faults(Faults { read_only: true, ..Faults::default() });
+    assert_eq!(file.write_at(b"1", 0).unwrap_err().kind(), ErrorKind::ReadOnlyFilesystem);
+    assert_eq!(files.create("g").err().unwrap().kind(), ErrorKind::ReadOnlyFilesystem);
+    assert_eq!(contents(&files, "f").unwrap(), b"1234");
+}
+
+#[test]
+fn clocks_go_on() {
+    let clock = RealClock::new();
+    let (wall, before) = (clock.wall_us(), clock.monotonic_ns());
+    assert!(wall > 1_700_000_000_000_000 && clock.monotonic_ns() >= before);
+    let manual = ManualClock::default();
+    manual.clone().advance_ns(5_000);
+    assert_eq!((manual.wall_us(), manual.monotonic_ns()), (5, 5_000));
+}

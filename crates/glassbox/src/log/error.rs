@@ -1,0 +1,66 @@
+//! What can go wrong with a log, and what to do about it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::lsn::Lsn;
+use crate::io::IoError;
+
+/// Why the log does not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say it
+pub enum LogError {
+    /// An operation on a file failed while opening or creating.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// A write or force failed earlier.
+    #[error(
+        "the log stopped after a failure and answers nothing more, because what is on disk is unknown: {cause}; \
+         remove the cause and open the database again"
+    )]
+    Poisoned { cause: Arc<IoError> },
+    /// The log was closed.
+    #[error("the log is closed")]
+    Closed,
+    /// A record larger than the log can take.
+    #[error(
+        "a log record of {bytes} bytes is larger than the {most} bytes this log takes; enlarge buffer_bytes or segment_bytes"
+    )]
+    TooLarge { bytes: usize, most: usize },
+    /// All appenders are in use.
+    #[error("all {0} appenders of the log are in use; raise `appenders` in its configuration")]
+    NoAppender(usize),
+    /// A configuration that makes no sense.
+    #[error("bad log configuration: {what}")]
+    BadConfig { what: &'static str },
+    /// There is a log where a new one was to be made.
+    #[error("{file} exists: there is a log already; open it, or choose an empty directory")]
+    Exists { file: String },
+    /// A segment that should be there is not.
+    #[error("the log segment that holds position {wanted} is missing ({why}); restore {file} from a backup")]
+    MissingSegment { wanted: Lsn, file: String, why: &'static str },
+    /// A file that is not a log segment, or one whose header is damaged.
+    #[error("{}: the segment header at offset 0 is damaged ({why}); restore the file from a backup", file.display())]
+    BadHeader { file: PathBuf, why: &'static str },
+    /// A segment of a newer or older program.
+    #[error("{}: log format version {found}, but this program reads version {known}; use the program that wrote it", file.display())]
+    WrongVersion { file: PathBuf, found: u32, known: u32 },
+    /// A segment of another database.
+    #[error("{}: belongs to database {found:032x}, not {wanted:032x}; a file was put into the wrong directory", file.display())]
+    Foreign { file: PathBuf, found: u128, wanted: u128 },
+    /// A segment under another segment's name.
+    #[error("{}: its header says that it begins at {found}, not at {wanted} as its name does; files were swapped or renamed", file.display())]
+    Misplaced { file: PathBuf, found: Lsn, wanted: Lsn },
+    /// A file shorter than its header says.
+    #[error("{}: {bytes} bytes long where at least {wanted} belong; the file was cut off, restore it from a backup", file.display())]
+    Truncated { file: PathBuf, bytes: u64, wanted: u64 },
+    /// Damage before the end of the log.
+    #[error("{}: the log is damaged at offset {offset} (position {lsn}): {why}; this is not a torn end, restore from a backup", file.display())]
+    Corrupt { file: PathBuf, offset: u64, lsn: Lsn, why: &'static str },
+    /// Reading was to begin inside a record, or behind the end of the log.
+    #[error("{}: position {from} is not the boundary of a record in this log, which ends at {end}; the checkpoint and the log do not belong together", file.display())]
+    NoSuchPosition { file: PathBuf, from: Lsn, end: Lsn },
+    /// The reader of the records refused one.
+    #[error("log record that ends at {lsn} cannot be used: {why}")]
+    Refused { lsn: Lsn, why: String },
+}

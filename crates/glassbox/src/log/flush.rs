@@ -1,0 +1,235 @@
+//! Making records durable: one flusher at a time, and it is whoever needs it.
+//!
+//! The role of the flusher is a flag under a mutex that is held for nanoseconds. [`Shared::reach`] takes the role if it
+//! is free, flushes, and gives it back; if it is taken, it sleeps until the flusher is done and looks again. So nothing
+//! can be forgotten: whoever sleeps is woken by the end of a flush, and then either finds its records durable or takes
+//! the role. Those who come during a force are all carried by the next one.
+//!
+//! Order of a flush, and why a crash between any two steps is harmless: records complete in the ring; block written;
+//! block forced; `tail` moved. Only the last makes anybody answer, and only the last gives room in the ring away. A
+//! second block is never written before the first is forced: so after a crash at most one block is in doubt, the last.
+//!
+//! A failure poisons: the cause is kept, and everybody who waits or comes is told. A force that failed is not tried
+//! again, because the system may have thrown the unwritten pages away and would report success.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::config::{LogConfig, LogStats};
+use super::error::LogError;
+use super::lsn::Lsn;
+use super::ring::Ring;
+use super::segments::Segments;
+use super::threads::Work;
+use super::writer::Writer;
+use crate::io::IoError;
+
+/// What the log, its appenders and its threads share.
+pub(super) struct Shared {
+    pub ring: Ring,
+    pub config: LogConfig,
+    pub most_record_bytes: usize,
+    pub segments: Segments,
+    /// Used by the flusher alone; the mutex is never waited for.
+    pub writer: Mutex<Writer>,
+    pub gate: Mutex<Gate>,
+    /// The role became free.
+    moved: Condvar,
+    /// There is something for the log thread to do.
+    pub work: Condvar,
+    /// Whether the log thread is asleep or about to be, so that [`Shared::nudge`] need not take the mutex otherwise.
+    pub asleep: AtomicBool,
+    pub closed: AtomicBool,
+    cause: OnceLock<Arc<IoError>>,
+    counts: Counts,
+}
+
+/// What is decided under the mutex.
+#[derive(Default)]
+pub(super) struct Gate {
+    flushing: bool,
+    sleepers: usize,
+    pub nudged: bool,
+    pub stop: bool,
+    pub keeper: Option<std::sync::mpsc::Sender<Work>>,
+}
+
+#[derive(Default)]
+struct Counts {
+    forces: AtomicU64,
+    blocks: AtomicU64,
+    bytes: AtomicU64,
+    segments: AtomicU64,
+    segments_unprepared: AtomicU64,
+    full: AtomicU64,
+}
+
+/// The role of the flusher; dropping it gives it back and wakes those who wait.
+pub(super) struct Role<'a>(&'a Shared);
+
+impl Drop for Role<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let panic = std::io::Error::other("a thread panicked while it wrote the log");
+            self.0.poison(IoError::new(std::path::Path::new("log"), "write", panic));
+        }
+        let mut gate = self.0.gate();
+        gate.flushing = false;
+        if gate.sleepers > 0 {
+            self.0.moved.notify_all();
+        }
+    }
+}
+
+impl Shared {
+    pub fn new(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Self {
+        Self {
+            ring: Ring::new(config.buffer_bytes, end.0, config.appenders),
+            most_record_bytes: config.most_record_bytes(),
+            config,
+            segments,
+            writer: Mutex::new(writer),
+            gate: Mutex::default(),
+            moved: Condvar::new(),
+            work: Condvar::new(),
+            asleep: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            cause: OnceLock::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    pub fn gate(&self) -> MutexGuard<'_, Gate> {
+        // Nothing panics between changes of the gate.
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails if the log is poisoned.
+    #[inline]
+    pub fn healthy(&self) -> Result<(), LogError> {
+        match self.cause.get() {
+            None => Ok(()),
+            Some(cause) => Err(LogError::Poisoned { cause: cause.clone() }),
+        }
+    }
+
+    /// Fails if the log is poisoned or closed.
+    #[inline]
+    pub fn open_for_appending(&self) -> Result<(), LogError> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(LogError::Closed);
+        }
+        self.healthy()
+    }
+
+    fn poison(&self, cause: IoError) {
+        // The first cause is the one to report.
+        let _ = self.cause.set(Arc::new(cause));
+    }
+
+    /// Returns when everything below `to` is durable, flushing itself when nobody else does.
+    pub fn reach(&self, to: u64) -> Result<(), LogError> {
+        while self.ring.tail() < to {
+            self.healthy()?;
+            if let Some(role) = self.role_or_sleep(to) {
+                let moved = self.flush(&role);
+                drop(role);
+                if !moved {
+                    // Somebody is copying a record below ours at this moment.
+                    std::thread::yield_now();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Flushes once if anything is complete, or waits for somebody who does; says whether `durable` may have moved.
+    pub fn flush_complete(&self) -> bool {
+        let tail = self.ring.tail();
+        if self.ring.complete() == tail || self.healthy().is_err() {
+            return false;
+        }
+        self.role_or_sleep(tail + 1).is_none_or(|role| self.flush(&role))
+    }
+
+    /// Takes the role; or sleeps until somebody gave it back, and returns without it.
+    fn role_or_sleep(&self, to: u64) -> Option<Role<'_>> {
+        let mut gate = self.gate();
+        if self.ring.tail() >= to {
+            return None;
+        }
+        if !gate.flushing {
+            return Some(self.take(&mut gate));
+        }
+        gate.sleepers += 1;
+        let mut gate = self.moved.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        gate.sleepers -= 1;
+        None
+    }
+
+    fn take(&self, gate: &mut Gate) -> Role<'_> {
+        gate.flushing = true;
+        Role(self)
+    }
+
+    /// Writes and forces one block of what is complete; says whether there was anything.
+    fn flush(&self, _role: &Role<'_>) -> bool {
+        if self.cause.get().is_some() {
+            return false;
+        }
+        let (from, to) = (self.ring.tail(), self.ring.complete());
+        if from == to {
+            return false;
+        }
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the role makes this the only flusher; `from` is `tail` and `to` is `complete`.
+        let flushed = match unsafe { writer.flush(&self.ring, &self.segments, from, to) } {
+            Ok(flushed) => flushed,
+            Err(cause) => {
+                self.poison(cause);
+                return false;
+            }
+        };
+        self.ring.advance_tail(flushed.end);
+        let spare_wanted = writer.offset > writer.segment_bytes / 2;
+        drop(writer);
+        self.count(flushed.end - from, flushed.begun);
+        if spare_wanted && self.config.threads && self.segments.spares() == 0 {
+            self.send(Work::Prepare);
+        }
+        true
+    }
+
+    fn count(&self, bytes: u64, begun: Option<bool>) {
+        self.counts.forces.fetch_add(1 + u64::from(begun.is_some()), Ordering::Relaxed);
+        self.counts.blocks.fetch_add(1, Ordering::Relaxed);
+        self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.counts.segments.fetch_add(u64::from(begun.is_some()), Ordering::Relaxed);
+        self.counts.segments_unprepared.fetch_add(u64::from(begun == Some(false)), Ordering::Relaxed);
+    }
+
+    pub fn count_full(&self) {
+        self.counts.full.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn stats(&self) -> LogStats {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        LogStats {
+            forces: read(&self.counts.forces),
+            blocks: read(&self.counts.blocks),
+            bytes: read(&self.counts.bytes),
+            segments: read(&self.counts.segments),
+            segments_unprepared: read(&self.counts.segments_unprepared),
+            full: read(&self.counts.full),
+        }
+    }
+
+    /// Ends the log on disk with a block that says so. Everything appended must be durable.
+    pub fn write_closed(&self) -> Result<(), LogError> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(cause) = writer.close(Lsn(self.ring.tail())) {
+            self.poison(cause);
+        }
+        self.healthy()
+    }
+}

@@ -1,0 +1,156 @@
+//! The log as its users see it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::appender::Appender;
+use super::config::{LogConfig, LogStats};
+use super::error::LogError;
+use super::flush::Shared;
+use super::format::{RECORD_ALIGN, SECTOR_BYTES};
+use super::lsn::Lsn;
+use super::reader;
+use super::segments::{DIRECTORY, Named, Segments, parse_name};
+use super::threads::{Threads, Work};
+use super::writer::Writer;
+use crate::io::{Files, IoError};
+
+/// An open log. Dropping it without [`Log::close`] is like a crash: what was not forced may be lost, nothing else.
+pub(crate) struct Log {
+    shared: Arc<Shared>,
+    threads: Threads,
+}
+
+impl Log {
+    /// Makes a new log that begins at `start` (a multiple of 8). Fails if there is one. After a crash during this
+    /// there is either an empty log or none.
+    pub(crate) fn create(
+        files: Arc<dyn Files>,
+        database_id: u128,
+        config: LogConfig,
+        start: Lsn,
+    ) -> Result<Log, LogError> {
+        config.check()?;
+        if !start.0.is_multiple_of(RECORD_ALIGN as u64) {
+            return Err(LogError::BadConfig { what: "a log must start at a multiple of 8" });
+        }
+        files.create_directory(DIRECTORY)?;
+        if let Some(file) = files.list(DIRECTORY)?.into_iter().find(|n| matches!(parse_name(n), Named::Segment(_))) {
+            return Err(LogError::Exists { file });
+        }
+        let segments = Segments::new(files, database_id, config.segment_bytes, config.spare_segments);
+        segments.adopt(&[], &[])?;
+        let epoch = 1;
+        let (file, _) = segments.begin(start, epoch)?;
+        let (offset, segment_bytes) = (SECTOR_BYTES, config.segment_bytes);
+        Log::start(config, segments, Writer { file, offset, segment_bytes, database_id, epoch }, start)
+    }
+
+    /// Opens the log, gives every record behind `from` to `read` with the position behind it, and is then ready to
+    /// append at the end. `from` is the beginning of the log or what an append returned. An error of `read` ends the
+    /// reading and is passed on. A torn end is cut off; damage is an error ([`LogError::Corrupt`] and others), and then
+    /// nothing was changed. Repeatable: crashing meanwhile and opening again gives the same records.
+    pub(crate) fn open(
+        files: Arc<dyn Files>,
+        database_id: u128,
+        config: LogConfig,
+        from: Lsn,
+        mut read: impl FnMut(Lsn, &[u8]) -> Result<(), LogError>,
+    ) -> Result<Log, LogError> {
+        config.check()?;
+        let found = reader::read(&*files, database_id, from, &mut read)?;
+        // What was read may be in the system's cache only, if just the process died. The caller builds on it from now
+        // on, so it must be made certain first; and in the order in which it was written, oldest first.
+        found.force(&*files)?;
+        let segments = Segments::new(files, database_id, config.segment_bytes, config.spare_segments);
+        segments.adopt(&found.chain, &found.empty)?;
+        let end = found.end;
+        Log::start(config, segments, found.into_writer(database_id), end)
+    }
+
+    fn start(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Result<Log, LogError> {
+        let shared = Arc::new(Shared::new(config, segments, writer, end));
+        let threads = Threads::start(&shared)?;
+        Ok(Log { shared, threads })
+    }
+
+    /// The right to append; at most `LogConfig::appenders` at a time.
+    pub(crate) fn appender(&self) -> Result<Appender, LogError> {
+        Appender::new(self.shared.clone())
+    }
+
+    /// Everything up to here survives a crash.
+    #[inline]
+    pub(crate) fn durable(&self) -> Lsn {
+        Lsn(self.shared.ring.tail())
+    }
+
+    /// The end of the last record given a place. It may still be being copied.
+    #[inline]
+    pub(crate) fn appended(&self) -> Lsn {
+        Lsn(self.shared.ring.head())
+    }
+
+    /// Returns when everything up to `lsn` is durable, forcing it itself if nobody else does; at once if the log is
+    /// configured not to wait. Fails when the log is poisoned.
+    ///
+    /// # Panics
+    /// When `lsn` was never appended.
+    pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), LogError> {
+        assert!(lsn <= self.appended(), "waiting for {lsn}, which was never appended");
+        if self.shared.config.force { self.shared.reach(lsn.0) } else { self.shared.healthy() }
+    }
+
+    /// Returns when everything appended before the call is durable, whatever the configuration says.
+    pub(crate) fn force(&self) -> Result<(), LogError> {
+        self.shared.reach(self.shared.ring.head())
+    }
+
+    /// Wakes the log thread if it sleeps, so that what was appended is forced soon without anybody waiting.
+    #[inline]
+    pub(crate) fn nudge(&self) {
+        self.shared.nudge();
+    }
+
+    /// Whether the log still answers: fails when it is poisoned.
+    pub(crate) fn check(&self) -> Result<(), LogError> {
+        self.shared.healthy()
+    }
+
+    /// Says that nothing before `below` will be read again: segments wholly before it are used again or removed.
+    pub(crate) fn truncate(&self, below: Lsn) {
+        self.shared.send(Work::Truncate(below));
+    }
+
+    /// Forces everything and ends the log for certain. No append may be running; those that come later fail. Closing
+    /// twice is closing once.
+    pub(crate) fn close(&self) -> Result<(), LogError> {
+        if self.shared.closed.swap(true, Ordering::SeqCst) {
+            return self.shared.healthy();
+        }
+        self.force()?;
+        self.shared.write_closed()
+    }
+
+    /// What the log has done since it was opened.
+    pub(crate) fn stats(&self) -> LogStats {
+        self.shared.stats()
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.threads.stop(&self.shared);
+    }
+}
+
+impl reader::Found {
+    /// Forces what was read.
+    fn force(&self, files: &dyn Files) -> Result<(), IoError> {
+        for name in &self.read {
+            files.open(name)?.sync_data()?;
+        }
+        self.cut_torn_end()?;
+        files.sync_directory(DIRECTORY)
+    }
+}

@@ -1,0 +1,39 @@
+//! The log as a device: it stores records, which are bytes, in order, and never looks inside them.
+//!
+//! Problem: a transaction may be answered only when its effects survive a crash, a force costs a hundred microseconds,
+//! and a transaction costs one or two. The naive way, one force for each, leaves the machine idle 99 % of the time; a
+//! timer that collects transactions adds its period to every answer and has to be tuned. Here:
+//!
+//! 1. Appending is copying into a ring in memory ([`ring`]): one atomic addition gives a record its place, its [`Lsn`].
+//!    No lock, no allocation, no system call.
+//! 2. Whoever needs durability flushes ([`flush`]): takes everything complete, writes it as one block, forces, and moves
+//!    `durable`. There is one flusher at a time; those who come meanwhile wait, and the next force carries all of them.
+//!    So one caller alone pays one force and no thread switch, many share forces, and nothing is tuned: the force
+//!    itself is the timer. A log thread does the same for callers that do not wait.
+//! 3. On disk the log is a chain of preallocated segments of blocks ([`format`], drawn in `docs/formats/log.md`):
+//!    extending a file makes a force three to ten times dearer. Segments no longer needed are renamed and used again.
+//! 4. Reading ([`reader`]) tells a torn tail, which is the end of the log, from damage, which is an error.
+//! 5. A failed write or force poisons the log for good: nobody can know what is on disk then, so nobody is answered.
+
+mod appender;
+mod config;
+mod error;
+mod flush;
+mod format;
+#[expect(clippy::module_inception, reason = "the file holds the type of that name")]
+mod log;
+mod lsn;
+mod reader;
+mod ring;
+mod segments;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod writer;
+
+pub(crate) use appender::Appender;
+pub(crate) use config::{LogConfig, LogStats};
+pub use error::LogError;
+pub(crate) use log::Log;
+pub use lsn::Lsn;
+pub(crate) use segments::DIRECTORY;

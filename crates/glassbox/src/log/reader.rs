@@ -1,0 +1,265 @@
+//! Reading the log, and telling its end from damage.
+//!
+//! Problem: after a crash the last block may be anything: whole, absent, or some of its sectors. That is the end of the
+//! log and nothing to complain of. The same bytes in the middle are damage, and taking them for the end would silently
+//! throw away answered transactions. What tells them apart is that a block is written only after the one before it was
+//! forced. So when a block does not check out, the rest of the log is searched: a sound block header of this database,
+//! with an LSN from here on and an epoch from now on, proves that the place was forced once: [`LogError::Corrupt`].
+//! So do a later segment that is not empty and one that does not begin here. Otherwise it is a torn end.
+//!
+//! What cannot be told apart: damage of the very last block of a log that was not closed. It looks torn.
+//!
+//! Stale bytes do not confuse this. A recycled segment holds blocks whose LSNs are all lower than what is expected, since
+//! only truncated ones are recycled. Behind a torn block nothing was ever written; the header of a torn block itself is
+//! destroyed before anything else is done ([`Found::cut_torn_end`]), so that it cannot become whole by a later write
+//! over its payload. Records that contain copies of log blocks would have to foresee the LSN.
+//!
+//! Lengths are believed only after a checksum, and never beyond the file: no bytes can make this allocate more than a
+//! segment, or panic.
+
+use super::error::LogError;
+use super::format::{
+    BLOCK_HEADER_BYTES, BadSegment, Block, Kind, LENGTH_BYTES, RECORD_ALIGN, SECTOR_BYTES, SEGMENT_HEADER_BYTES,
+    Segment, VERSION, block_bytes, framed,
+};
+use super::lsn::Lsn;
+use super::segments::{DIRECTORY, Named, parse_name, segment_name};
+use super::writer::Writer;
+use crate::io::{File, Files, IoError};
+
+/// How much is read at a time when searching.
+const SEARCH_BYTES: usize = 1 << 20;
+
+/// Receives a record and the position behind it.
+type Read<'a> = &'a mut dyn FnMut(Lsn, &[u8]) -> Result<(), LogError>;
+
+/// Where the log ends.
+pub(super) struct Found {
+    pub end: Lsn,
+    /// First LSNs of all segments up to the one the log ends in.
+    pub chain: Vec<Lsn>,
+    /// First LSNs of segments behind that: prepared, but never written to.
+    pub empty: Vec<Lsn>,
+    /// Names of the segments that were read.
+    pub read: Vec<String>,
+    last: Cursor,
+    torn: bool,
+}
+
+/// A place in a segment.
+struct Cursor {
+    file: Box<dyn File>,
+    segment_bytes: u64,
+    offset: u64,
+    /// What the next block must bear.
+    lsn: Lsn,
+    epoch: u64,
+    database_id: u128,
+}
+
+/// What stands at a place.
+enum Stands {
+    Block(Block),
+    /// Nothing valid. If a header was, the block ends at this offset.
+    Nothing {
+        search_from: u64,
+    },
+}
+
+pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'_>) -> Result<Found, LogError> {
+    let mut all = Vec::new();
+    for name in files.list(DIRECTORY)? {
+        if let Named::Segment(first) = parse_name(&name) {
+            all.push(first);
+        }
+    }
+    let missing = |wanted, why| LogError::MissingSegment { wanted, file: segment_name(wanted), why };
+    // Strictly before, if there is such a segment: one that begins at `from` may be prepared only, and then the log still
+    // ends in the one before. If there is none before, it was truncated, so the log had gone on.
+    let before = all.iter().rposition(|&first| first < from);
+    let Some(start) = before.or_else(|| all.iter().position(|&first| first == from)) else {
+        let why = if all.is_empty() { "there is no log" } else { "the log begins later" };
+        return Err(missing(from, why));
+    };
+    let mut cursor = Cursor::open(files, database_id, all[start], 0)?;
+    let mut names = vec![segment_name(all[start])];
+    let mut at = start;
+    let mut payload = Vec::new();
+    let torn = loop {
+        match cursor.read_block(&mut payload)? {
+            Stands::Block(block) if block.kind == Kind::Records => {
+                cursor.records(&block, &payload, from, read)?;
+                cursor.pass(&block);
+            }
+            Stands::Block(block) if block.kind == Kind::Continues => {
+                at += 1;
+                if all.get(at) != Some(&cursor.lsn) {
+                    return Err(missing(cursor.lsn, "the log continues there"));
+                }
+                cursor = Cursor::open(files, database_id, cursor.lsn, cursor.epoch.max(block.epoch))?;
+                names.push(segment_name(cursor.lsn));
+            }
+            Stands::Block(block) => {
+                cursor.epoch = block.epoch;
+                cursor.nothing_follows(files, cursor.offset + SECTOR_BYTES, &all[at + 1..])?;
+                break false;
+            }
+            Stands::Nothing { search_from } => {
+                cursor.nothing_follows(files, search_from, &all[at + 1..])?;
+                break true;
+            }
+        }
+    };
+    if from > cursor.lsn {
+        return Err(LogError::NoSuchPosition { file: cursor.file.path().into(), from, end: cursor.lsn });
+    }
+    let (chain, empty) = all.split_at(at + 1);
+    Ok(Found { end: cursor.lsn, chain: chain.into(), empty: empty.into(), read: names, last: cursor, torn })
+}
+
+impl Cursor {
+    /// Opens the segment that begins at `first` and checks its header.
+    fn open(files: &dyn Files, database_id: u128, first: Lsn, epoch: u64) -> Result<Cursor, LogError> {
+        let file = files.open(&segment_name(first))?;
+        let path = || file.path().to_path_buf();
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        let (length, got) = (file.len()?, file.read_at(&mut bytes, 0)?);
+        if got < bytes.len() || length < SECTOR_BYTES {
+            return Err(LogError::Truncated { file: path(), bytes: length, wanted: SECTOR_BYTES });
+        }
+        let segment = Segment::decode(&bytes).map_err(|bad| match bad {
+            BadSegment::Version(found) => LogError::WrongVersion { file: path(), found, known: VERSION },
+            BadSegment::Magic => LogError::BadHeader { file: path(), why: "it does not begin like a log segment" },
+            BadSegment::Checksum => LogError::BadHeader { file: path(), why: "its checksum is wrong" },
+            BadSegment::Size => LogError::BadHeader { file: path(), why: "it names an impossible size" },
+        })?;
+        if segment.database_id != database_id {
+            return Err(LogError::Foreign { file: path(), found: segment.database_id, wanted: database_id });
+        }
+        if segment.first_lsn != first {
+            return Err(LogError::Misplaced { file: path(), found: segment.first_lsn, wanted: first });
+        }
+        if length < segment.segment_bytes {
+            return Err(LogError::Truncated { file: path(), bytes: length, wanted: segment.segment_bytes });
+        }
+        let (segment_bytes, epoch) = (segment.segment_bytes, epoch.max(segment.epoch));
+        Ok(Cursor { file, segment_bytes, offset: SECTOR_BYTES, lsn: first, epoch, database_id })
+    }
+
+    /// Reads the block that should stand here; its payload goes to `payload`.
+    fn read_block(&self, payload: &mut Vec<u8>) -> Result<Stands, LogError> {
+        let next_sector = Stands::Nothing { search_from: self.offset + SECTOR_BYTES };
+        if self.offset + SECTOR_BYTES > self.segment_bytes {
+            return Ok(next_sector);
+        }
+        let mut header = [0; BLOCK_HEADER_BYTES];
+        self.file.read_exact_at(&mut header, self.offset)?;
+        let Some(block) = Block::decode(&header) else { return Ok(next_sector) };
+        let end = self.offset + block_bytes(u64::from(block.payload_bytes));
+        if !self.is_ours(&block) || block.first_lsn != self.lsn || end > self.segment_bytes {
+            return Ok(next_sector);
+        }
+        payload.resize(block.payload_bytes as usize, 0);
+        self.file.read_exact_at(payload, self.offset + BLOCK_HEADER_BYTES as u64)?;
+        if crc32c::crc32c(payload) != block.payload_checksum {
+            return Ok(Stands::Nothing { search_from: end });
+        }
+        Ok(Stands::Block(block))
+    }
+
+    /// Whether a block could have been written after what was read so far.
+    fn is_ours(&self, block: &Block) -> bool {
+        block.database_id == self.database_id && block.first_lsn >= self.lsn && block.epoch >= self.epoch
+    }
+
+    fn pass(&mut self, block: &Block) {
+        self.offset += block_bytes(u64::from(block.payload_bytes));
+        self.lsn = Lsn(self.lsn.0 + u64::from(block.payload_bytes));
+        self.epoch = block.epoch;
+    }
+
+    /// Gives the records of a block that lie behind `from` to `read`.
+    fn records(&self, block: &Block, payload: &[u8], from: Lsn, read: Read<'_>) -> Result<(), LogError> {
+        let mut at = 0;
+        while at < payload.len() {
+            let rest = &payload[at..];
+            let length = rest.first_chunk::<LENGTH_BYTES>().map(|bytes| u32::from_le_bytes(*bytes) as usize);
+            let Some(record) = length.and_then(|length| rest[LENGTH_BYTES..].get(..length)) else {
+                return Err(self.corrupt(self.offset, "a record is longer than its block"));
+            };
+            let start = block.first_lsn.0 + at as u64;
+            at += framed(record.len());
+            let end = block.first_lsn.0 + at as u64;
+            if start >= from.0 {
+                read(Lsn(end), record)?;
+            } else if end > from.0 {
+                return Err(LogError::NoSuchPosition { file: self.file.path().into(), from, end: Lsn(end) });
+            }
+        }
+        if at != payload.len() || !payload.len().is_multiple_of(RECORD_ALIGN) {
+            return Err(self.corrupt(self.offset, "a record is longer than its block"));
+        }
+        Ok(())
+    }
+
+    /// Fails if there is any block of the log from `offset` on, or in the segments `later`.
+    fn nothing_follows(&self, files: &dyn Files, offset: u64, later: &[Lsn]) -> Result<(), LogError> {
+        if self.search(offset)? {
+            return Err(self.corrupt(self.offset, "no sound block here, but sound ones follow"));
+        }
+        match later {
+            [] => Ok(()),
+            &[next] if next == self.lsn => {
+                let next = Cursor::open(files, self.database_id, next, self.epoch)?;
+                let next = Cursor { epoch: self.epoch, ..next };
+                if next.search(SECTOR_BYTES)? {
+                    return Err(self.corrupt(self.offset, "no sound block here, but the next segment has some"));
+                }
+                Ok(())
+            }
+            _ => Err(self.corrupt(self.offset, "no sound block here, but later segments exist")),
+        }
+    }
+
+    /// Whether there is a sound header of a later block of this log from `offset` on.
+    fn search(&self, mut offset: u64) -> Result<bool, LogError> {
+        let mut bytes = vec![0; SEARCH_BYTES.min(self.segment_bytes as usize)];
+        while offset < self.segment_bytes {
+            let now = (self.segment_bytes - offset).min(bytes.len() as u64) as usize;
+            self.file.read_exact_at(&mut bytes[..now], offset)?;
+            let mut sectors = bytes[..now].chunks_exact(SECTOR_BYTES as usize);
+            let header = |sector: &[u8]| sector.first_chunk().and_then(Block::decode);
+            if sectors.any(|sector| header(sector).is_some_and(|block| self.is_ours(&block))) {
+                return Ok(true);
+            }
+            offset += now as u64;
+        }
+        Ok(false)
+    }
+
+    fn corrupt(&self, offset: u64, why: &'static str) -> LogError {
+        LogError::Corrupt { file: self.file.path().into(), offset, lsn: self.lsn, why }
+    }
+}
+
+impl Found {
+    /// Destroys the header of a torn block, if one is left, and forces that.
+    pub fn cut_torn_end(&self) -> Result<(), IoError> {
+        let Cursor { file, segment_bytes, offset, .. } = &self.last;
+        if !self.torn || offset + SECTOR_BYTES > *segment_bytes {
+            return Ok(());
+        }
+        let mut header = [0; BLOCK_HEADER_BYTES];
+        file.read_exact_at(&mut header, *offset)?;
+        if header == [0; BLOCK_HEADER_BYTES] {
+            return Ok(());
+        }
+        file.write_at(&[0; SECTOR_BYTES as usize], *offset)?;
+        file.sync_data()
+    }
+
+    pub fn into_writer(self, database_id: u128) -> Writer {
+        let Cursor { file, segment_bytes, offset, epoch, .. } = self.last;
+        Writer { file, offset, segment_bytes, database_id, epoch: epoch + 1 }
+    }
+}

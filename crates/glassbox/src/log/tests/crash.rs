@@ -1,0 +1,194 @@
+//! The machine stops at every operation; what was waited for is there, and nothing else than what was appended.
+
+use super::*;
+use crate::io::{Crash, Faults};
+
+/// What a run knows: every record it appended, in order, and how many of them were certainly durable.
+#[derive(Default, Clone)]
+struct Told {
+    appended: Vec<(Lsn, Vec<u8>)>,
+    durable: usize,
+}
+
+/// Appends, waits, truncates and closes until the world stops.
+fn work(log: &Log, told: &mut Told, first: u64, count: u64, truncate: bool) -> Result<(), LogError> {
+    let mut appender = log.appender()?;
+    for n in first..first + count {
+        told.appended.push((appender.append(&record(n))?, record(n)));
+        if n % 5 == 4 {
+            log.wait(told.appended[told.appended.len() - 1].0)?;
+            told.durable = told.appended.len();
+        }
+        if truncate && n % 40 == 39 {
+            log.truncate(told.appended[told.appended.len() - 20].0);
+        }
+    }
+    log.close()?;
+    told.durable = told.appended.len();
+    Ok(())
+}
+
+/// Reads from the record before `told.durable - behind`, checks, and makes what was found the truth.
+fn check(files: &MemoryFiles, told: &mut Told, what: &str) -> Log {
+    let skip = told.durable.saturating_sub(20);
+    let from = if skip == 0 { Lsn::NONE } else { told.appended[skip - 1].0 };
+    let (log, records) = open(files, tiny(), from).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let found = skip + records.len();
+    assert!(found >= told.durable, "{what}: {found} records of {} durable ones", told.durable);
+    assert!(found <= told.appended.len(), "{what}: more records than were appended");
+    assert_eq!(records, told.appended[skip..found], "{what}");
+    told.appended.truncate(found);
+    told.durable = found;
+    log
+}
+
+fn run(files: &MemoryFiles, told: &mut Told, truncate: bool) -> Result<(), LogError> {
+    let log = Log::create(Arc::new(files.clone()), ID, tiny(), Lsn::NONE)?;
+    work(&log, told, 0, 150, truncate)
+}
+
+fn crash_everywhere(mode: Crash, truncate: bool, seeds: u64) {
+    let count = {
+        let files = MemoryFiles::new();
+        run(&files, &mut Told::default(), truncate).unwrap();
+        files.operations()
+    };
+    for stop in 0..count {
+        let files = MemoryFiles::new();
+        files.set_faults(Faults { stop_at: Some(stop), ..Faults::default() });
+        let mut told = Told::default();
+        assert!(run(&files, &mut told, truncate).is_err());
+        for seed in 0..seeds {
+            crash_again(
+                &files.after_crash(mode, seed),
+                told.clone(),
+                mode,
+                &format!("{mode:?} at {stop}, seed {seed}"),
+            );
+        }
+    }
+}
+
+/// Opens what a crash left; crashes while opening and while going on; opens again.
+fn crash_again(found: &MemoryFiles, mut told: Told, mode: Crash, what: &str) {
+    if segments(found).is_empty() {
+        assert_eq!(told.durable, 0, "{what}: the log is gone");
+        return;
+    }
+    // Opening again gives the same, wherever the first opening stopped.
+    let operations = {
+        let image = found.after_kill();
+        check(&image, &mut told, what);
+        image.operations()
+    };
+    for stop in 0..operations + 10 {
+        let mut told = told.clone();
+        let image = found.after_kill();
+        image.set_faults(Faults { stop_at: Some(stop), ..Faults::default() });
+        let from = told.appended.last().map_or(Lsn::NONE, |last| last.0);
+        if let Ok((log, _)) = open(&image, tiny(), from) {
+            let _ = work(&log, &mut told, 1000, 12, false);
+        }
+        let again = image.after_crash(mode, stop);
+        let what = format!("{what}, then at {stop} of {operations}");
+        let log = check(&again, &mut told, &what);
+        work(&log, &mut told, 2000, 60, true).unwrap_or_else(|error| panic!("{what}, going on: {error}"));
+        drop(log);
+        check(&again, &mut told, &what);
+    }
+}
+
+#[test]
+fn crash_at_every_operation_lost() {
+    crash_everywhere(Crash::Lost, false, 1);
+    crash_everywhere(Crash::Lost, true, 1);
+}
+
+#[test]
+fn crash_at_every_operation_kept() {
+    crash_everywhere(Crash::Kept, false, 1);
+    crash_everywhere(Crash::Kept, true, 1);
+}
+
+#[test]
+fn crash_at_every_operation_torn() {
+    crash_everywhere(Crash::Torn, false, 2);
+    crash_everywhere(Crash::Torn, true, 2);
+}
+
+#[test]
+fn what_a_killed_process_left_unforced_is_forced_by_opening() {
+    let files = MemoryFiles::new();
+    let log = create(&files, tiny());
+    let mut appender = log.appender().unwrap();
+    let lsn = appender.append(b"first").unwrap();
+    // The write happens, the force does not.
+    files.set_faults(Faults { stop_at: Some(files.operations() + 1), ..Faults::default() });
+    assert!(log.wait(lsn).is_err());
+    let restarted = files.after_kill();
+    let (_, records) = open(&restarted, tiny(), Lsn::NONE).unwrap();
+    assert_eq!(records.len(), 1, "the system still has the record");
+    let (_, records) = open(&restarted.after_crash(Crash::Lost, 0), tiny(), Lsn::NONE).unwrap();
+    assert_eq!(records.len(), 1, "and whoever was told so may rely on it");
+}
+
+#[test]
+fn a_failed_force_poisons_for_ever() {
+    for later in 0..5 {
+        let files = MemoryFiles::new();
+        let log = create(&files, tiny());
+        files.set_faults(Faults { fail_force: Some(files.forces() + later), ..Faults::default() });
+        let mut appender = log.appender().unwrap();
+        let mut failed = None;
+        for n in 0..10 {
+            let done = appender.append(&record(n)).and_then(|lsn| log.wait(lsn));
+            assert!(failed.is_none() || done.is_err(), "nothing is answered after a failure");
+            failed = failed.or(done.err());
+        }
+        let error = failed.expect("a force failed");
+        assert!(matches!(error, LogError::Poisoned { .. }), "{error}");
+        assert!(log.close().is_err() && log.check().is_err() && log.wait(Lsn::NONE).is_ok());
+        assert!(matches!(appender.append(b"more"), Err(LogError::Poisoned { .. } | LogError::Closed)));
+    }
+}
+
+#[test]
+fn a_full_ring_of_a_poisoned_log_does_not_hang() {
+    let files = MemoryFiles::new();
+    let log = create(&files, tiny());
+    files.set_faults(Faults { read_only: true, ..Faults::default() });
+    let mut appender = log.appender().unwrap();
+    let error = (0..100).find_map(|n| appender.append(&record(n)).err()).expect("the ring is smaller");
+    assert!(error.to_string().contains("log/0000000000000000.log"), "{error}");
+}
+
+#[test]
+fn a_full_disk_poisons_with_its_cause() {
+    let files = MemoryFiles::new();
+    files.set_faults(Faults { capacity_bytes: Some(3 * 8192), ..Faults::default() });
+    let log = create(&files, tiny());
+    let mut appender = log.appender().unwrap();
+    let error = (0..1000).find_map(|n| appender.append(&record(n)).and_then(|lsn| log.wait(lsn)).err()).unwrap();
+    assert!(error.to_string().contains("cannot write log/spare-"), "{error}");
+}
+
+#[test]
+fn a_segment_prepared_in_vain_does_not_come_back() {
+    let files = MemoryFiles::new();
+    let log = create(&files, tiny());
+    let mut appender = log.appender().unwrap();
+    (0..6).for_each(|_| drop(log.wait(appender.append(&[1; 800]).unwrap())));
+    let large = appender.append(&[2; 1000]).unwrap();
+    // The next segment is made, written, forced, named; the name is forced; the block that leads there is not.
+    // That is: create, write zeros, force; write header, force; rename, force the directory; write.
+    files.set_faults(Faults { stop_at: Some(files.operations() + 7), ..Faults::default() });
+    assert!(log.wait(large).is_err());
+    let files = files.after_crash(Crash::Lost, 0);
+    assert_eq!(segments(&files).len(), 2);
+    let (log, records) = open(&files, tiny(), Lsn::NONE).unwrap();
+    assert_eq!(records.len(), 6);
+    // A record that still fits the first segment: the log now passes the place where the other one began.
+    log.wait(log.appender().unwrap().append(&[3; 10]).unwrap()).unwrap();
+    let (_, records) = open(&files.after_crash(Crash::Lost, 0), tiny(), Lsn::NONE).unwrap();
+    assert_eq!(records.len(), 7);
+}

@@ -1,0 +1,120 @@
+//! Damaged files: an error, or every record; never fewer without a word, never a panic.
+
+use super::*;
+
+/// A small closed log over several segments, and its records.
+fn small() -> (MemoryFiles, Vec<(Lsn, Vec<u8>)>) {
+    let files = MemoryFiles::new();
+    let config = LogConfig { segment_bytes: 4096, ..tiny() };
+    let log = create(&files, config);
+    let mut appender = log.appender().unwrap();
+    let mut records = Vec::new();
+    for n in 0..40 {
+        let lsn = appender.append(&record(n)).unwrap();
+        records.push((lsn, record(n)));
+        if n % 4 == 3 {
+            log.wait(lsn).unwrap();
+        }
+    }
+    log.close().unwrap();
+    (files, records)
+}
+
+#[test]
+fn a_flipped_byte_anywhere_is_an_error_or_harmless() {
+    let (files, records) = small();
+    let names = segments(&files);
+    assert!(names.len() >= 3);
+    let (mut harmless, mut errors) = (0, 0);
+    for name in &names {
+        for (offset, byte) in bytes_of(&files, name).into_iter().enumerate() {
+            for flip in [0x01, 0x80, 0xff] {
+                let copy = files.after_kill();
+                copy.open(name).unwrap().write_at(&[byte ^ flip], offset as u64).unwrap();
+                match open(&copy, tiny(), Lsn::NONE) {
+                    Ok((_, found)) => {
+                        assert_eq!(found, records, "{name} at {offset}");
+                        harmless += 1;
+                    }
+                    Err(LogError::Io(error)) => panic!("{name} at {offset}: {error}"),
+                    Err(error) => {
+                        assert!(error.to_string().contains(".log"), "{error} names no file");
+                        errors += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(harmless > 0 && errors > records.len() * 3 * 100, "{harmless} harmless, {errors} errors");
+}
+
+#[test]
+fn a_file_cut_off_anywhere_is_an_error() {
+    let (files, _) = small();
+    for name in segments(&files) {
+        for length in (0..4096).step_by(7) {
+            let copy = files.after_kill();
+            copy.open(&name).unwrap().set_len(length).unwrap();
+            let error = open(&copy, tiny(), Lsn::NONE).err().unwrap_or_else(|| panic!("{name} cut to {length}"));
+            assert!(matches!(error, LogError::Truncated { .. }), "{error}");
+        }
+    }
+}
+
+#[test]
+fn missing_and_swapped_segments_are_errors() {
+    let (files, _) = small();
+    let names = segments(&files);
+    for name in &names {
+        let copy = files.after_kill();
+        copy.remove(name).unwrap();
+        let error = open(&copy, tiny(), Lsn::NONE).err().unwrap();
+        assert!(matches!(error, LogError::MissingSegment { .. }), "{name} removed: {error}");
+    }
+    for (a, b) in names.iter().zip(&names[1..]) {
+        let copy = files.after_kill();
+        copy.rename(a, "log/between").unwrap();
+        copy.rename(b, a).unwrap();
+        copy.rename("log/between", b).unwrap();
+        let error = open(&copy, tiny(), Lsn::NONE).err().unwrap();
+        assert!(matches!(error, LogError::Misplaced { .. }), "{a} and {b} swapped: {error}");
+    }
+}
+
+#[test]
+fn damage_before_the_last_block_of_an_open_log_is_told_from_a_torn_end() {
+    let files = MemoryFiles::new();
+    let log = create(&files, tiny());
+    let mut appender = log.appender().unwrap();
+    for n in 0..3 {
+        log.wait(appender.append(&[n; 600]).unwrap()).unwrap();
+    }
+    // Blocks at sectors 1, 3 and 5.
+    for (offset, expected) in [(512 + 100, None), (512 * 3 + 100, None), (512 * 5 + 100, Some(2)), (512 * 7, Some(3))] {
+        let copy = files.after_kill();
+        copy.open("log/0000000000000000.log").unwrap().write_at(b"damage", offset).unwrap();
+        match (open(&copy, tiny(), Lsn::NONE), expected) {
+            (Ok((_, records)), Some(expected)) => assert_eq!(records.len(), expected),
+            (Err(LogError::Corrupt { offset: at, .. }), None) => assert_eq!(at, offset - 100),
+            (other, _) => panic!("damage at {offset}: {:?}", other.err()),
+        }
+    }
+}
+
+#[test]
+fn garbage_never_panics() {
+    let mut state = 7_u64;
+    let (files, _) = small();
+    for _ in 0..300 {
+        let copy = files.after_kill();
+        for name in segments(&files) {
+            let file = copy.open(&name).unwrap();
+            for _ in 0..4 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let at = (state >> 33) % 4090;
+                file.write_at(&state.to_be_bytes()[..6], at).unwrap();
+            }
+        }
+        let _ = open(&copy, tiny(), Lsn::NONE);
+    }
+}

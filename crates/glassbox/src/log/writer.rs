@@ -1,0 +1,107 @@
+//! Writing blocks: the end of the log on disk.
+//!
+//! The records go from the ring to the file without another copy: header, one or two parts of the ring and padding are
+//! one gathered write. The padding fills the page the block ends in with zeros: a page that is written whole is never
+//! read first, even in a recycled segment that the system no longer has in its cache. The bytes it covers lie behind
+//! the end of the log.
+//!
+//! One sector of each segment is always left for the block that ends it ([`Kind::Continues`] or [`Kind::Closed`]).
+//! Going on in another segment is: begin it (its header and name are forced), then write and force `Continues` here,
+//! then write there. If the log could be written there before `Continues` is forced, a crash could leave records behind
+//! what looks like a torn end.
+
+use std::io::IoSlice;
+
+use super::format::{BLOCK_HEADER_BYTES, Block, Kind, PAGE_BYTES, SECTOR_BYTES, block_bytes};
+use super::lsn::Lsn;
+use super::ring::Ring;
+use super::segments::Segments;
+use crate::io::{File, IoError};
+
+/// Most bytes of records in one block (a record that is larger gets a block of its own): what a disk writes in about
+/// a millisecond, so that nobody waits long behind a block, and enough to write at its full speed.
+const MOST_BLOCK_BYTES: u64 = 4 << 20;
+
+/// Where the next block goes.
+pub(super) struct Writer {
+    pub file: Box<dyn File>,
+    pub offset: u64,
+    /// Size of this segment, from its header.
+    pub segment_bytes: u64,
+    pub database_id: u128,
+    pub epoch: u64,
+}
+
+/// What one flush did.
+pub(super) struct Flushed {
+    pub end: u64,
+    /// Whether a segment was begun, and if so, whether a spare was ready.
+    pub begun: Option<bool>,
+}
+
+impl Writer {
+    /// Writes and forces the records `[from, to)` of the ring, or as many of them as make one block.
+    ///
+    /// # Safety
+    /// As of [`Ring::slices`].
+    pub unsafe fn flush(&mut self, ring: &Ring, segments: &Segments, from: u64, to: u64) -> Result<Flushed, IoError> {
+        // SAFETY: the caller's promise, here and below. The first record is whole, being below `to`.
+        let first = unsafe { ring.first_record(from) };
+        let mut begun = None;
+        if first > self.room() {
+            begun = Some(self.go_on(segments, Lsn(from))?);
+        }
+        assert!(first <= self.room(), "appending refuses what does not fit a fresh segment");
+        let most = self.room().min(MOST_BLOCK_BYTES.max(first));
+        // SAFETY: as above.
+        let end = unsafe { ring.cut(from, to, most) };
+        // SAFETY: as above.
+        let (front, back) = unsafe { ring.slices(from, end) };
+        self.write(Kind::Records, Lsn(from), front, back)?;
+        Ok(Flushed { end, begun })
+    }
+
+    /// Ends the log for certain.
+    pub fn close(&mut self, end: Lsn) -> Result<(), IoError> {
+        let offset = self.offset;
+        self.write(Kind::Closed, end, &[], &[])?;
+        // Should the log be opened again, its next block takes the place of this one.
+        self.offset = offset;
+        Ok(())
+    }
+
+    /// Most bytes of records the segment still takes in one block.
+    fn room(&self) -> u64 {
+        (self.segment_bytes - self.offset).saturating_sub(SECTOR_BYTES + BLOCK_HEADER_BYTES as u64)
+    }
+
+    fn go_on(&mut self, segments: &Segments, next: Lsn) -> Result<bool, IoError> {
+        let (file, ready) = segments.begin(next, self.epoch)?;
+        self.write(Kind::Continues, next, &[], &[])?;
+        self.file = file;
+        self.offset = SECTOR_BYTES;
+        self.segment_bytes = segments.segment_bytes();
+        Ok(ready)
+    }
+
+    fn write(&mut self, kind: Kind, first_lsn: Lsn, front: &[u8], back: &[u8]) -> Result<(), IoError> {
+        static ZEROS: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
+        let payload = (front.len() + back.len()) as u64;
+        let block = Block {
+            kind,
+            payload_bytes: payload as u32,
+            payload_checksum: crc32c::crc32c_append(crc32c::crc32c(front), back),
+            database_id: self.database_id,
+            first_lsn,
+            epoch: self.epoch,
+        };
+        let header = block.encode();
+        let end = self.offset + header.len() as u64 + payload;
+        let padding = (end.next_multiple_of(PAGE_BYTES) - end) as usize;
+        let parts = [&header, front, back, &ZEROS[..padding]];
+        self.file.write_parts_at(&mut parts.map(IoSlice::new), self.offset)?;
+        self.file.sync_data()?;
+        self.offset += block_bytes(payload);
+        Ok(())
+    }
+}

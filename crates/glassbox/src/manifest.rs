@@ -1,0 +1,113 @@
+//! The manifest: the one file that says what a database directory holds.
+//!
+//! It is small and replaced as a whole: written beside under another name, forced, renamed over the old one, the directory
+//! forced. So there is always exactly one, old or new. Its content is JSON, for people and tools; a header of 24 bytes guards it:
+//!
+//! ```text
+//! magic "GLASSBOX"   format u32   CRC32C of the content u32   length of the content u64   content
+//! ```
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::io::Files;
+use crate::record::TableSchema;
+
+/// Its name in the database's directory.
+pub(crate) const MANIFEST: &str = "manifest";
+const TEMPORARY: &str = "manifest.new";
+const MAGIC: &[u8; 8] = b"GLASSBOX";
+const FORMAT: u32 = 1;
+const HEADER: usize = 8 + 4 + 4 + 8;
+
+/// What a database directory holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Random, so that files of two databases cannot be mixed up.
+    pub database_id: u128,
+    /// Tables; a table's number in the log and in checkpoints is its place here, for ever.
+    pub tables: Vec<TableSchema>,
+    /// Procedures; a procedure's number in the log is its place here, for ever. A new version is a new entry.
+    pub procedures: Vec<ProcedureEntry>,
+    /// The newest complete checkpoint.
+    pub checkpoint: Option<CheckpointEntry>,
+    /// Where reading the log begins.
+    pub log_start: u64,
+    /// False only while a new database is being made.
+    pub log_created: bool,
+}
+
+/// A procedure that the log may name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcedureEntry {
+    /// [`Procedure::NAME`](crate::procedure::Procedure::NAME).
+    pub name: String,
+    /// [`Procedure::VERSION`](crate::procedure::Procedure::VERSION).
+    pub version: u32,
+}
+
+/// A complete checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointEntry {
+    /// Its file.
+    pub file: String,
+    /// Size of the file in bytes.
+    pub bytes: u64,
+    /// Rows in it.
+    pub rows: u64,
+}
+
+impl Manifest {
+    /// Reads the manifest; `None` when there is none.
+    pub(crate) fn read(files: &dyn Files) -> Result<Option<Self>, Error> {
+        if !files.exists(MANIFEST)? {
+            return Ok(None);
+        }
+        let file = files.open(MANIFEST)?;
+        let mut bytes = vec![0; file.len()? as usize];
+        file.read_exact_at(&mut bytes, 0)?;
+        let damaged = |offset, problem: &str| Error::Damaged {
+            file: file.path().display().to_string(),
+            offset,
+            problem: problem.to_owned(),
+        };
+        let (header, content) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged(0, "it is too short"))?;
+        if header[..8] != *MAGIC {
+            return Err(damaged(0, "it does not begin as a manifest does"));
+        }
+        let format = u32::from_le_bytes(header[8..12].try_into().expect("4 bytes"));
+        if format != FORMAT {
+            return Err(damaged(
+                8,
+                &format!("its format is {format}, and this program knows only {FORMAT}; use the program that wrote it"),
+            ));
+        }
+        if u64::from_le_bytes(header[16..24].try_into().expect("8 bytes")) != content.len() as u64 {
+            return Err(damaged(16, "its length is not what it says"));
+        }
+        if u32::from_le_bytes(header[12..16].try_into().expect("4 bytes")) != crc32c::crc32c(content) {
+            return Err(damaged(HEADER as u64, "its checksum does not match"));
+        }
+        serde_json::from_slice(content).map(Some).map_err(|error| damaged(HEADER as u64, &error.to_string()))
+    }
+
+    /// Replaces the manifest.
+    pub(crate) fn write(&self, files: &dyn Files) -> Result<(), Error> {
+        let content = serde_json::to_vec_pretty(self).expect("a manifest is plain data");
+        let mut bytes = Vec::with_capacity(HEADER + content.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&FORMAT.to_le_bytes());
+        bytes.extend_from_slice(&crc32c::crc32c(&content).to_le_bytes());
+        bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&content);
+        if files.exists(TEMPORARY)? {
+            files.remove(TEMPORARY)?;
+        }
+        let file = files.create(TEMPORARY)?;
+        file.write_at(&bytes, 0)?;
+        file.sync_data()?;
+        files.rename(TEMPORARY, MANIFEST)?;
+        files.sync_directory("")?;
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! Opening a database: making a new one, or recovering what was answered.
+//!
+//! Recovery changes no file before it is complete: it reads the manifest, the checkpoint that it names, and the log from
+//! where the checkpoint ends. So a crash during recovery, however often, loses nothing; what is left behind by an
+//! unfinished checkpoint or creation is removed at the end.
+
+use std::any::TypeId;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use crate::catalog::Catalog;
+use crate::config::{Config, Durability};
+use crate::database::{Inner, Storage};
+use crate::error::Error;
+use crate::io::{Clock, Files};
+use crate::log::{Log, LogConfig, LogError, Lsn};
+use crate::manifest::{MANIFEST, Manifest, ProcedureEntry};
+use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext};
+use crate::record::TableSchema;
+use crate::stats::Recovery;
+
+/// What of the log is in use after opening.
+struct OpenedLog {
+    log: Option<Log>,
+    end: Lsn,
+}
+
+pub(crate) fn open(
+    files: Option<Arc<dyn Files>>,
+    clock: Box<dyn Clock>,
+    config: Config,
+    catalog: Catalog,
+) -> Result<Inner, Error> {
+    catalog.check()?;
+    check_config(&config)?;
+    let mut recovery = Recovery::default();
+    let Some(files) = files else {
+        let numbers: Vec<u16> = (0..catalog.tables.len() as u16).collect();
+        let cells = partitioned::new_cells(&catalog.tables, &numbers, config.partitions)?;
+        let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
+        return Ok(inner(cells, None, clock, config, catalog, procedures, None, recovery));
+    };
+    let lock = files.lock()?;
+    let old = read_or_create(&*files, &mut recovery)?;
+    let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
+    let mut cells = partitioned::new_cells(&catalog.tables, &tables, config.partitions)?;
+    let started = Instant::now();
+    if let Some(checkpoint) = &old.checkpoint {
+        let ids = table_ids(&old, &catalog);
+        recovery.checkpoint_rows = partitioned::load_checkpoint(&*files, checkpoint, &old, &ids, &mut cells)?;
+        recovery.checkpoint_s = started.elapsed().as_secs_f64();
+    }
+    let opened = replay_log(&files, &old, &catalog, &config, &cells, &*clock, &mut recovery)?;
+    if let Some(log) = &opened.log {
+        for cell in &mut cells {
+            cell.set_appender(log.appender()?);
+        }
+    }
+    if manifest != old {
+        manifest.write(&*files)?;
+    }
+    remove_leftovers(&*files, &manifest)?;
+    let procedures = catalog.numbers(&procedures);
+    let storage = Storage { files, manifest: Mutex::new(manifest), log_end: opened.end, _lock: lock };
+    Ok(inner(cells, opened.log, clock, config, catalog, procedures, Some(storage), recovery))
+}
+
+#[allow(clippy::too_many_arguments)] // it only puts together what `open` has made
+fn inner(
+    cells: Box<[Cell]>,
+    log: Option<Log>,
+    clock: Box<dyn Clock>,
+    config: Config,
+    catalog: Catalog,
+    procedures: Vec<(TypeId, u16)>,
+    storage: Option<Storage>,
+    recovery: Recovery,
+) -> Inner {
+    Inner {
+        engine: Engine::new(cells, log, config.log, clock, procedures),
+        config,
+        catalog,
+        in_flight: AtomicUsize::new(0),
+        failed_checkpoints: AtomicU64::new(0),
+        storage,
+        recovery,
+    }
+}
+
+fn check_config(config: &Config) -> Result<(), Error> {
+    if !(1..=64).contains(&config.partitions) {
+        return Err(Error::Config(format!("partitions is {}, and must be 1 to 64", config.partitions)));
+    }
+    if config.in_flight == 0 {
+        return Err(Error::Config("in_flight must be at least 1".to_owned()));
+    }
+    Ok(())
+}
+
+fn log_config(config: &Config) -> LogConfig {
+    LogConfig {
+        segment_bytes: config.segment_bytes,
+        buffer_bytes: config.log_buffer_bytes,
+        force: config.durability == Durability::Sync,
+        appenders: config.partitions,
+        ..LogConfig::default()
+    }
+}
+
+/// The manifest; a new database's, if the directory is empty or its creation was interrupted.
+fn read_or_create(files: &dyn Files, recovery: &mut Recovery) -> Result<Manifest, Error> {
+    if let Some(manifest) = Manifest::read(files)? {
+        return Ok(manifest);
+    }
+    let foreign = [files.list("")?, files.list(crate::log::DIRECTORY)?, files.list(partitioned::CHECKPOINTS)?].concat();
+    let own = |name: &str| name == "LOCK" || name.starts_with(MANIFEST);
+    if let Some(name) = foreign.iter().find(|name| !own(name)) {
+        return Err(Error::Directory {
+            path: MANIFEST.to_owned(),
+            problem: format!(
+                "it holds `{name}` but no manifest, so it is not a Glassbox database (or its manifest was removed); use an \
+                 empty directory or restore the manifest"
+            ),
+        });
+    }
+    recovery.created = true;
+    let manifest = Manifest {
+        database_id: random_id(),
+        tables: Vec::new(),
+        procedures: Vec::new(),
+        checkpoint: None,
+        log_start: 0,
+        log_created: false,
+    };
+    manifest.write(files)?;
+    Ok(manifest)
+}
+
+/// A number that no other database has.
+fn random_id() -> u128 {
+    use std::hash::{BuildHasher, RandomState};
+    let part = || u128::from(RandomState::new().hash_one(std::process::id()));
+    part() << 64 | part()
+}
+
+/// Adds what the catalog brings to the manifest; gives the numbers of the catalog's tables and procedures.
+fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manifest, Vec<u16>, Vec<u16>), Error> {
+    let mut manifest = Manifest { log_created: true, ..old.clone() };
+    for stored in &old.tables {
+        match catalog.tables.iter().find(|table| table.schema.name == stored.name) {
+            None => {
+                return Err(Error::SchemaMismatch {
+                    table: stored.name.to_string(),
+                    difference: "the catalog does not name it; add its record where the database is opened".to_owned(),
+                });
+            }
+            Some(table) => compare(stored, &table.schema)?,
+        }
+    }
+    let mut tables = Vec::new();
+    for table in &catalog.tables {
+        let at = manifest.tables.iter().position(|stored| stored.name == table.schema.name);
+        tables.push(at.unwrap_or_else(|| {
+            manifest.tables.push(table.schema.clone());
+            manifest.tables.len() - 1
+        }) as u16);
+    }
+    let mut procedures = Vec::new();
+    for procedure in &catalog.procedures {
+        let entry = ProcedureEntry { name: procedure.name.to_owned(), version: procedure.version };
+        let at = manifest.procedures.iter().position(|stored| *stored == entry);
+        procedures.push(at.unwrap_or_else(|| {
+            manifest.procedures.push(entry);
+            manifest.procedures.len() - 1
+        }) as u16);
+    }
+    Ok((manifest, tables, procedures))
+}
+
+/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: they are built anew.
+fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
+    let mismatch = |difference: String| Err(Error::SchemaMismatch { table: stored.name.to_string(), difference });
+    for (at, wanted) in wanted.columns.iter().enumerate() {
+        match stored.columns.get(at) {
+            Some(stored) if stored == wanted => {}
+            Some(stored) => {
+                let describe = |column: &crate::record::ColumnSchema| {
+                    format!("`{}` {:?}{}", column.name, column.kind, if column.nullable { " or nothing" } else { "" })
+                };
+                return mismatch(format!(
+                    "column {at} is stored as {} and now is {}",
+                    describe(stored),
+                    describe(wanted)
+                ));
+            }
+            None => return mismatch(format!("column `{}` is new", wanted.name)),
+        }
+    }
+    if let Some(extra) = stored.columns.get(wanted.columns.len()) {
+        return mismatch(format!("column `{}` is stored but no longer there", extra.name));
+    }
+    if stored.key != wanted.key {
+        return mismatch("its primary key has other columns".to_owned());
+    }
+    if stored.partition_by.is_some() != wanted.partition_by.is_some() {
+        return mismatch("it was partitioned and now is replicated, or the other way round".to_owned());
+    }
+    Ok(())
+}
+
+/// Place in the array of tables for each table number of the manifest.
+fn table_ids(manifest: &Manifest, catalog: &Catalog) -> Vec<usize> {
+    let id = |name: &str| catalog.tables.iter().find(|table| table.schema.name == name).map(|table| table.id);
+    manifest.tables.iter().map(|table| id(&table.name).expect("compared before")).collect()
+}
+
+fn replay_log(
+    files: &Arc<dyn Files>,
+    manifest: &Manifest,
+    catalog: &Catalog,
+    config: &Config,
+    cells: &[Cell],
+    clock: &dyn Clock,
+    recovery: &mut Recovery,
+) -> Result<OpenedLog, Error> {
+    let started = Instant::now();
+    let (files, start) = (Arc::clone(files), Lsn(manifest.log_start));
+    let log = if manifest.log_created {
+        let tables = table_ids(manifest, catalog);
+        let procedures: Vec<_> = manifest.procedures.iter().map(|entry| code_of(entry, catalog)).collect();
+        let context = ReplayContext { cells, tables: &tables, procedures: &procedures, clock };
+        let open = |push: &mut dyn FnMut(Lsn, &[u8]) -> bool| {
+            Log::open(files, manifest.database_id, log_config(config), start, |lsn, record| {
+                if push(lsn, record) {
+                    Ok(())
+                } else {
+                    Err(LogError::Refused { lsn, why: "replay stopped".to_owned() })
+                }
+            })
+        };
+        let (log, records) =
+            partitioned::replay(&context, open).map_err(|failed| refusal(failed, manifest, catalog))?;
+        recovery.log_records = records;
+        log?
+    } else {
+        for name in files.list(crate::log::DIRECTORY)? {
+            files.remove(&name)?;
+        }
+        Log::create(files, manifest.database_id, log_config(config), start)?
+    };
+    recovery.log_s = started.elapsed().as_secs_f64();
+    let end = log.appended();
+    recovery.log_bytes = end.0 - start.0;
+    if config.durability == Durability::None {
+        log.close()?;
+        return Ok(OpenedLog { log: None, end });
+    }
+    Ok(OpenedLog { log: Some(log), end })
+}
+
+/// The code that replays calls of a procedure of the log.
+fn code_of(entry: &ProcedureEntry, catalog: &Catalog) -> Result<ProcedureKind, String> {
+    let exact = |procedure: &&ProcedureKind| procedure.name == entry.name && procedure.version == entry.version;
+    catalog.procedures.iter().find(exact).cloned().ok_or_else(|| format!("{VERSION_MARK}{}", entry.name))
+}
+
+/// Begins the problem of a record whose procedure the catalog does not have, followed by its name.
+const VERSION_MARK: &str = "procedure version: ";
+
+fn refusal(failed: partitioned::ReplayFailed, manifest: &Manifest, catalog: &Catalog) -> Error {
+    if let Some(name) = failed.problem.strip_prefix(VERSION_MARK) {
+        let logged = manifest.procedures.iter().filter(|entry| entry.name == name).map(|entry| entry.version).max();
+        let found = catalog.procedures.iter().find(|procedure| procedure.name == name);
+        return Error::ProcedureVersion {
+            name: name.to_owned(),
+            logged: logged.unwrap_or_default(),
+            found: found.map_or("none of that name".to_owned(), |procedure| format!("version {}", procedure.version)),
+        };
+    }
+    LogError::Refused { lsn: failed.lsn, why: failed.problem }.into()
+}
+
+/// Removes what an interrupted checkpoint left.
+fn remove_leftovers(files: &dyn Files, manifest: &Manifest) -> Result<(), Error> {
+    let current = manifest.checkpoint.as_ref().map(|checkpoint| &checkpoint.file);
+    for name in files.list(partitioned::CHECKPOINTS)? {
+        if Some(&name) != current {
+            files.remove(&name)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! A table whose record type is not known here: what loading, checkpoints, recovery, prefetching and statistics need of it.
+//!
+//! The path of a transaction knows the type and does not come here (but for prefetching, one call per key and level).
+
+use serde::Serialize;
+
+use super::memory::CannotReserve;
+use super::snapshot::Snapshot;
+use super::table::{Refused, Table};
+use super::values::BadChange;
+use crate::procedure::EntryKey;
+use crate::record::{EncodedKey, Key, Record, TableSchema};
+
+/// Memory and rows of one table, over all partitions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TableUsage {
+    /// The table's name.
+    pub table: String,
+    /// Rows; those of a replicated table count once.
+    pub rows: u64,
+    /// Memory of the rows, bytes.
+    pub row_bytes: u64,
+    /// Memory of each index, bytes: the primary one first, by name.
+    pub index_bytes: Vec<(String, u64)>,
+}
+
+/// Decides whether rows of a placement number belong to the partition that asks.
+pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
+
+/// A table of any record.
+pub(crate) trait AnyTable: Send {
+    fn prefetch_step(&self, key: EntryKey, bytes: &[u8], state: u64) -> Option<u64>;
+    fn begin_snapshot(&mut self);
+    fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool;
+    fn end_snapshot(&mut self);
+    /// Adds stored rows, those that are `mine`; how many.
+    fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadChange>;
+    fn apply<'a>(&mut self, operation: u8, bytes: &'a [u8], mine: Mine<'_>) -> Result<&'a [u8], BadChange>;
+    fn add_usage(&self, usage: &mut TableUsage, first: bool);
+    /// Whether every index agrees with the rows; what is wrong otherwise.
+    fn verify(&self) -> Result<(), String>;
+}
+
+/// What a catalog keeps of a record type.
+#[derive(Clone)]
+pub(crate) struct TableKind {
+    pub(crate) schema: TableSchema,
+    pub(crate) id: usize,
+    pub(crate) create: fn(u16) -> Result<Box<dyn AnyTable>, CannotReserve>,
+}
+
+impl TableKind {
+    pub(crate) fn of<R: Record>() -> Self {
+        Self { schema: R::SCHEMA, id: R::table_id().assign(), create: |number| Ok(Box::new(Table::<R>::new(number)?)) }
+    }
+}
+
+impl<R: Record> AnyTable for Table<R> {
+    #[inline]
+    fn prefetch_step(&self, key: EntryKey, bytes: &[u8], state: u64) -> Option<u64> {
+        let key = match key {
+            EntryKey::Small(key) => R::Encoded::from_small(key),
+            EntryKey::Wide(at) | EntryKey::Range(at) => {
+                R::Encoded::from_bytes(&bytes[at as usize..at as usize + R::Key::WIDTH])
+            }
+        };
+        Table::prefetch_step(self, key, state)
+    }
+
+    fn begin_snapshot(&mut self) {
+        self.snapshot.begin(self.rows.slots());
+    }
+
+    fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool {
+        self.snapshot.slice(&self.rows, most, out)
+    }
+
+    fn end_snapshot(&mut self) {
+        self.snapshot = Snapshot::none();
+    }
+
+    fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadChange> {
+        let mut loaded = 0;
+        for row in rows.chunks(R::ROW_WIDTH) {
+            let row = R::load(row)?;
+            if mine(R::PLACEMENT.map(|position| row.key().placement_at(position))) {
+                self.insert(&row).map_err(|refused| match refused {
+                    Refused::Duplicate => BadChange::Diverged("holds", R::TABLE, "is there twice"),
+                    Refused::Full => BadChange::Full(R::TABLE),
+                })?;
+                loaded += 1;
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn apply<'a>(&mut self, operation: u8, bytes: &'a [u8], mine: Mine<'_>) -> Result<&'a [u8], BadChange> {
+        Table::apply(self, operation, bytes, mine)
+    }
+
+    fn add_usage(&self, usage: &mut TableUsage, first: bool) {
+        if R::PLACEMENT.is_some() || first {
+            usage.rows += self.rows.len() as u64;
+        }
+        usage.row_bytes += self.rows.used_bytes() as u64;
+        for (at, (name, bytes)) in self.index_usage().into_iter().enumerate() {
+            match usage.index_bytes.get_mut(at) {
+                Some((_, sum)) => *sum += bytes,
+                None => usage.index_bytes.push((name, bytes)),
+            }
+        }
+    }
+
+    fn verify(&self) -> Result<(), String> {
+        Table::verify(self)
+    }
+}

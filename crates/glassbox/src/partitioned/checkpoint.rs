@@ -1,0 +1,198 @@
+//! Checkpoints: every row as of one moment of the log, in a file of its own, written while transactions run.
+//!
+//! The moment is when all tokens are held at once, which takes as long as the longest transaction: each table then fixes its
+//! rows (see `snapshot`) and the log position is noted. After that the rows are copied out in slices under one partition's
+//! token at a time, each some tens of microseconds, and written without it. The file counts only when the manifest names it,
+//! so a checkpoint that did not come to its end is just a file to remove. Afterwards the log before the position is not needed any more.
+//!
+//! The format is drawn in `docs/formats/checkpoint.md`.
+
+use super::engine::Engine;
+use crate::error::Error;
+use crate::io::{File, Files};
+use crate::log::Lsn;
+use crate::manifest::CheckpointEntry;
+
+/// Directory of the checkpoint files.
+pub(crate) const DIRECTORY: &str = "checkpoint";
+pub(crate) const MAGIC: &[u8; 8] = b"GBCHECKP";
+pub(crate) const FORMAT: u32 = 1;
+/// Magic, format, checksum of the rest, database id, log position, partitions.
+pub(crate) const HEADER_BYTES: usize = 8 + 4 + 4 + 16 + 8 + 8;
+/// Length of the rows, checksum of the rest and the rows, table, partition, number of rows.
+pub(crate) const BLOCK_HEADER_BYTES: usize = 4 + 4 + 2 + 2 + 4;
+/// Table number of the last block, whose payload is the number of blocks and of rows.
+pub(crate) const END: u16 = u16::MAX;
+/// Partition of the blocks of replicated tables.
+pub(crate) const REPLICATED: u16 = u16::MAX;
+/// Rows copied under a token at once, bytes: a few tens of microseconds.
+const SLICE_BYTES: usize = 64 << 10;
+/// Most bytes of a block's rows that a reader accepts.
+pub(crate) const MOST_BLOCK_BYTES: usize = 256 << 20;
+/// Forced after so many bytes, so that the log's own forces never wait behind all of it.
+const FORCE_BYTES: u64 = 8 << 20;
+
+/// A finished checkpoint file, not yet named by the manifest.
+pub(crate) struct Written {
+    pub(crate) entry: CheckpointEntry,
+    /// Everything before is in it.
+    pub(crate) lsn: Lsn,
+}
+
+struct Writer {
+    file: Box<dyn File>,
+    at: u64,
+    forced: u64,
+    blocks: u64,
+    rows: u64,
+}
+
+impl Writer {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.file.write_at(bytes, self.at)?;
+        self.at += bytes.len() as u64;
+        if self.at - self.forced >= FORCE_BYTES {
+            self.file.sync_data()?;
+            self.forced = self.at;
+        }
+        Ok(())
+    }
+
+    /// Writes a block whose header's place is the first bytes of `block`.
+    fn block(&mut self, table: u16, partition: u16, rows: u32, block: &mut [u8]) -> Result<(), Error> {
+        let length = (block.len() - BLOCK_HEADER_BYTES) as u32;
+        block[8..10].copy_from_slice(&table.to_le_bytes());
+        block[10..12].copy_from_slice(&partition.to_le_bytes());
+        block[12..16].copy_from_slice(&rows.to_le_bytes());
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&length.to_le_bytes()), &block[8..]);
+        block[0..4].copy_from_slice(&length.to_le_bytes());
+        block[4..8].copy_from_slice(&checksum.to_le_bytes());
+        self.put(block)
+    }
+}
+
+/// A table to be written: where it is, its number in the files, the width of its rows, and whether it is replicated.
+#[derive(Clone, Copy)]
+pub(crate) struct Source {
+    pub(crate) id: usize,
+    pub(crate) number: u16,
+    pub(crate) row_width: usize,
+    pub(crate) replicated: bool,
+}
+
+/// Name of the checkpoint file of a log position.
+fn name_of(lsn: Lsn) -> String {
+    format!("{DIRECTORY}/{:016x}.checkpoint", lsn.0)
+}
+
+/// Writes all rows, as of now, to a new file. Transactions go on meanwhile.
+pub(crate) fn write(
+    engine: &Engine,
+    files: &dyn Files,
+    database_id: u128,
+    sources: &[Source],
+    lsn_now: impl Fn() -> Lsn,
+) -> Result<Written, Error> {
+    let lsn = engine.holding(engine.all(), || {
+        for_each(engine, sources, |partition, source| {
+            // SAFETY: all tokens are held.
+            let partition = unsafe { &mut *engine.cells[partition].partition() };
+            table(partition, source).begin_snapshot();
+        });
+        lsn_now()
+    });
+    let written = write_rows(engine, files, database_id, sources, lsn);
+    if written.is_err() {
+        engine.holding(engine.all(), || {
+            for_each(engine, sources, |partition, source| {
+                // SAFETY: all tokens are held.
+                let partition = unsafe { &mut *engine.cells[partition].partition() };
+                table(partition, source).end_snapshot();
+            });
+        });
+    }
+    written
+}
+
+fn table<'a>(
+    partition: &'a mut super::partition::Partition,
+    source: &Source,
+) -> &'a mut dyn super::any_table::AnyTable {
+    &mut **partition.tables[source.id].as_mut().expect("the sources are the catalog's tables")
+}
+
+/// Every table of every partition, replicated ones of the first only.
+fn for_each(engine: &Engine, sources: &[Source], mut work: impl FnMut(usize, &Source)) {
+    for partition in 0..engine.cells.len() {
+        for source in sources.iter().filter(|source| partition == 0 || !source.replicated) {
+            work(partition, source);
+        }
+    }
+}
+
+fn write_rows(
+    engine: &Engine,
+    files: &dyn Files,
+    database_id: u128,
+    sources: &[Source],
+    lsn: Lsn,
+) -> Result<Written, Error> {
+    files.create_directory(DIRECTORY)?;
+    let (name, temporary) = (name_of(lsn), format!("{}.new", name_of(lsn)));
+    if files.exists(&temporary)? {
+        files.remove(&temporary)?;
+    }
+    let mut writer = Writer { file: files.create(&temporary)?, at: 0, forced: 0, blocks: 0, rows: 0 };
+    writer.put(&header(database_id, lsn, engine.cells.len()))?;
+    let mut result = Ok(());
+    for_each(engine, sources, |partition, source| {
+        if result.is_ok() {
+            result = write_table(engine, partition, source, &mut writer);
+        }
+    });
+    result?;
+    let mut end = vec![0; BLOCK_HEADER_BYTES];
+    end.extend_from_slice(&writer.blocks.to_le_bytes());
+    end.extend_from_slice(&writer.rows.to_le_bytes());
+    writer.block(END, REPLICATED, 0, &mut end)?;
+    writer.file.sync_data()?;
+    files.rename(&temporary, &name)?;
+    files.sync_directory(DIRECTORY)?;
+    Ok(Written { entry: CheckpointEntry { file: name, bytes: writer.at, rows: writer.rows }, lsn })
+}
+
+fn header(database_id: u128, lsn: Lsn, partitions: usize) -> Vec<u8> {
+    let mut rest = Vec::with_capacity(HEADER_BYTES);
+    rest.extend_from_slice(&database_id.to_le_bytes());
+    rest.extend_from_slice(&lsn.0.to_le_bytes());
+    rest.extend_from_slice(&(partitions as u64).to_le_bytes());
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    header.extend_from_slice(MAGIC);
+    header.extend_from_slice(&FORMAT.to_le_bytes());
+    header.extend_from_slice(&crc32c::crc32c(&rest).to_le_bytes());
+    header.extend_from_slice(&rest);
+    debug_assert_eq!(header.len(), HEADER_BYTES);
+    header
+}
+
+fn write_table(engine: &Engine, partition: usize, source: &Source, writer: &mut Writer) -> Result<(), Error> {
+    let mut block = Vec::with_capacity(BLOCK_HEADER_BYTES + SLICE_BYTES + source.row_width);
+    let mut done = false;
+    while !done {
+        block.clear();
+        block.resize(BLOCK_HEADER_BYTES, 0);
+        engine.holding(1 << partition, || {
+            // SAFETY: its token is held.
+            let partition = unsafe { &mut *engine.cells[partition].partition() };
+            done = table(partition, source).snapshot_slice(SLICE_BYTES, &mut block);
+        });
+        let rows = (block.len() - BLOCK_HEADER_BYTES) / source.row_width;
+        if rows > 0 {
+            let place = if source.replicated { REPLICATED } else { partition as u16 };
+            writer.block(source.number, place, rows as u32, &mut block)?;
+            writer.blocks += 1;
+            writer.rows += rows as u64;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,443 @@
+//! The partitioned engine: runs procedures on the partitions they need and logs what they did.
+//!
+//! A run goes: declare the keys; take the token of the partition, or the tokens of several in ascending order (so no two
+//! transactions wait for each other in a circle); prefetch the declared keys; run; append the log record while the
+//! tokens are still held (so the order in the log is the order of execution); release. Whoever asked waits for the force after that, so
+//! a force never holds up a partition. A run that needs a partition it does not hold is undone and run again with it.
+//!
+//! Serializable because a partition's transactions run one after the other, whole; phantoms cannot be.
+
+use std::any::{Any, TypeId};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::command::{CommandHead, write_command};
+use super::partition::{Cell, Scratch};
+use super::prefetch::prefetch;
+use super::token::Waiter;
+use super::transaction::{Keep, PartitionedTransaction};
+use super::values::VALUES;
+use crate::config::LogKind;
+use crate::error::Error;
+use crate::io::Clock;
+use crate::log::{Log, LogError, Lsn};
+use crate::procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Retry, Stop};
+use crate::record::Timestamp;
+
+/// The partitions of a database, its log, and its state of health.
+pub(crate) struct Engine {
+    pub(crate) cells: Box<[Cell]>,
+    /// `None` with [`Durability::None`].
+    pub(crate) log: Option<Log>,
+    pub(crate) log_kind: LogKind,
+    pub(crate) clock: Box<dyn Clock>,
+    /// Number of each procedure in the log.
+    pub(crate) procedures: Vec<(TypeId, u16)>,
+    /// Set while [`Engine::stopped_because`] holds a reason, or a bulk load runs.
+    closed: AtomicBool,
+    stopped: OnceLock<String>,
+    /// Runs that touched a partition that their declaration, said to be complete, did not name.
+    pub(crate) misdeclared: AtomicU64,
+}
+
+/// What a transaction came to, and the log position up to which it must be durable before anyone is told.
+pub(crate) struct Executed<O> {
+    pub(crate) outcome: Result<O, Abort>,
+    pub(crate) lsn: Lsn,
+}
+
+/// How a run ended.
+enum Attempt<O> {
+    Done(Executed<O>),
+    /// Undone; these partitions are needed too.
+    Widen(u64),
+    Panicked(Box<dyn Any + Send>),
+    Failed(Error),
+}
+
+/// What is to be logged of a run that commits.
+trait Logged {
+    /// Whether changes are to be collected while it runs.
+    fn values(&self, engine: &Engine) -> bool;
+    /// Writes the record of a run whose changes were not collected.
+    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>);
+}
+
+impl Engine {
+    pub(crate) fn new(
+        cells: Box<[Cell]>,
+        log: Option<Log>,
+        log_kind: LogKind,
+        clock: Box<dyn Clock>,
+        procedures: Vec<(TypeId, u16)>,
+    ) -> Self {
+        Self {
+            cells,
+            log,
+            log_kind,
+            clock,
+            procedures,
+            closed: AtomicBool::new(false),
+            stopped: OnceLock::new(),
+            misdeclared: AtomicU64::new(0),
+        }
+    }
+
+    /// All partitions, as bits.
+    pub(crate) fn all(&self) -> u64 {
+        u64::MAX >> (64 - self.cells.len())
+    }
+
+    /// Refuses all further work.
+    #[cold]
+    pub(crate) fn stop(&self, reason: String) {
+        // The first reason is the one that matters.
+        let _ = self.stopped.set(reason);
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Refuses transactions while a bulk load runs, and admits them again.
+    pub(crate) fn set_loading(&self, loading: bool) {
+        self.closed.store(loading || self.stopped.get().is_some(), Ordering::Release);
+    }
+
+    #[inline(always)]
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.closed.load(Ordering::Acquire) { Err(self.why_closed()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn why_closed(&self) -> Error {
+        match self.stopped.get() {
+            Some(reason) => Error::Stopped { reason: reason.clone() },
+            None => Error::Loading,
+        }
+    }
+
+    /// Runs a procedure. Its effects are visible and in the log's order when this returns, durable at `lsn`.
+    #[inline]
+    pub(crate) fn execute<P: Procedure>(&self, procedure: &P) -> Result<Executed<P::Output>, Error> {
+        let mut set = ReadWriteSet::new(self.cells.len());
+        let declared = procedure.declare(&mut set);
+        let number = self.number::<P>()?;
+        let call = Call { procedure, number };
+        let run = |transaction: &mut PartitionedTransaction<'_>| procedure.run(transaction);
+        if declared == Declared::Unknown && self.cells.len() > 1 {
+            return self.execute_undeclared(procedure, set, &call);
+        }
+        let undo = P::ABORTS == Aborts::Anytime;
+        self.run_until_done(set.partitions(), &set, undo, run, &call, || {
+            self.misdeclared.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+
+    /// Runs a closure as a transaction, with the changes logged as values whatever the log is.
+    pub(crate) fn execute_adhoc<O>(
+        &self,
+        run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>,
+    ) -> Result<Executed<O>, Error> {
+        let set = ReadWriteSet::new(self.cells.len());
+        self.run_until_done(0, &set, true, run, &AdHoc, || {})
+    }
+
+    /// A procedure that could not say what it touches: a dry run finds out, under the tokens that it turns out to need;
+    /// then it runs for real, under the same ones.
+    #[cold]
+    fn execute_undeclared<P: Procedure>(
+        &self,
+        procedure: &P,
+        set: ReadWriteSet,
+        call: &Call<'_, P>,
+    ) -> Result<Executed<P::Output>, Error> {
+        let discovered = self.discover(procedure, set)?;
+        let run = |transaction: &mut PartitionedTransaction<'_>| procedure.run(transaction);
+        // Between dry run and run another transaction may have changed what this one reads: keep undo, to widen if need be.
+        self.run_until_done(discovered.partitions(), &discovered, true, run, call, || {})
+    }
+
+    /// Dry-runs a procedure until every partition it reads is held: its read and write set.
+    pub(crate) fn discover<P: Procedure>(&self, procedure: &P, declared: ReadWriteSet) -> Result<ReadWriteSet, Error> {
+        let mut held = declared.partitions();
+        loop {
+            self.check()?;
+            let empty = ReadWriteSet::new(self.cells.len());
+            let dry = |transaction: &mut PartitionedTransaction<'_>| {
+                let mut set = ReadWriteSet::new(self.cells.len());
+                let mut dry_run = crate::procedure::DryRun::new(transaction, &mut set);
+                // A dry run does not see its own writes, so what it answers, abort included, means nothing.
+                match procedure.run(&mut dry_run) {
+                    Err(Stop::Retry(Retry::Partitions(more))) => Err(Stop::Retry(Retry::Partitions(more))),
+                    _ => Ok(set),
+                }
+            };
+            match self.run_holding(held, &empty, Keep { undo: false, values: false }, dry, &AdHoc) {
+                Attempt::Done(Executed { outcome: Ok(set), .. }) => return Ok(set),
+                Attempt::Widen(more) => held |= more,
+                // It may panic on not finding what it would have written; what is known so far will do.
+                Attempt::Panicked(_) | Attempt::Done(_) => return Ok(declared),
+                Attempt::Failed(error) => return Err(error),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn run_until_done<O>(
+        &self,
+        mut needed: u64,
+        set: &ReadWriteSet,
+        undo: bool,
+        run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>,
+        logged: &impl Logged,
+        widened: impl Fn(),
+    ) -> Result<Executed<O>, Error> {
+        let mut keep = Keep { undo, values: logged.values(self) };
+        loop {
+            self.check()?;
+            match self.run_holding(needed, set, keep, &run, logged) {
+                Attempt::Done(executed) => return Ok(executed),
+                Attempt::Widen(more) => {
+                    needed |= more;
+                    widened();
+                    // Replaying the call would go by its declaration, which was wrong.
+                    keep.values = self.log.is_some();
+                }
+                Attempt::Panicked(panic) => resume_unwind(panic),
+                Attempt::Failed(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes the tokens, runs once, gives them back.
+    #[inline(always)]
+    fn run_holding<O>(
+        &self,
+        needed: u64,
+        set: &ReadWriteSet,
+        keep: Keep,
+        run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>,
+        logged: &impl Logged,
+    ) -> Attempt<O> {
+        // A run that needs no partition in particular gets the first.
+        let needed = needed.max(1);
+        let home = needed.trailing_zeros() as usize;
+        let mut attempt = None;
+        if needed.is_power_of_two() {
+            let job = SendPtr((&raw mut attempt, &raw const run, set, logged));
+            self.cells[home].token.run(move || {
+                let job = &job;
+                let (attempt, run, set, logged) = job.0;
+                // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is held.
+                unsafe { *attempt = Some(self.attempt(needed, home, set, keep, &*run, logged)) };
+            });
+        } else {
+            self.holding(needed, || {
+                // SAFETY: the tokens of `needed` are held.
+                attempt = Some(unsafe { self.attempt(needed, home, set, keep, &run, logged) });
+            });
+        }
+        attempt.expect("the job was done")
+    }
+
+    /// Runs `work` while the tokens of `needed` are held, taken in ascending order.
+    pub(crate) fn holding<O>(&self, needed: u64, work: impl FnOnce() -> O) -> O {
+        struct Release<'a> {
+            cells: &'a [Cell],
+            held: smallvec::SmallVec<[usize; 64]>,
+            waiters: *mut Waiter,
+        }
+        impl Drop for Release<'_> {
+            fn drop(&mut self) {
+                for (at, &partition) in self.held.iter().enumerate() {
+                    // SAFETY: acquired below with this waiter, released once.
+                    unsafe { self.cells[partition].token.release(self.waiters.add(at)) };
+                }
+            }
+        }
+        let mut waiters = [const { Waiter::new() }; 64];
+        let mut release = Release { cells: &self.cells, held: Default::default(), waiters: waiters.as_mut_ptr() };
+        for partition in (0..self.cells.len()).filter(|partition| needed >> partition & 1 == 1) {
+            // SAFETY: the waiter is fresh, and stays in place until `release` drops, before `waiters`.
+            unsafe { self.cells[partition].token.acquire(release.waiters.add(release.held.len())) };
+            release.held.push(partition);
+        }
+        work()
+    }
+
+    /// Runs once and commits or undoes.
+    ///
+    /// # Safety
+    /// The tokens of `held`, `home` among them, are held.
+    #[inline(always)]
+    unsafe fn attempt<O>(
+        &self,
+        held: u64,
+        home: usize,
+        set: &ReadWriteSet,
+        keep: Keep,
+        run: &impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>,
+        logged: &impl Logged,
+    ) -> Attempt<O> {
+        // SAFETY: the home's token is held, and no other transaction uses its scratch.
+        let scratch = unsafe { &mut *self.cells[home].scratch() };
+        // SAFETY: as above.
+        unsafe { prefetch(set, &self.cells, held, home) };
+        if keep.values {
+            scratch.record.push(&[VALUES]);
+        }
+        // SAFETY: the tokens of `held` are held while this runs.
+        let mut transaction =
+            unsafe { PartitionedTransaction::new(&self.cells, scratch, &*self.clock, held, home, keep) };
+        let result = catch_unwind(AssertUnwindSafe(|| run(&mut transaction)));
+        let wrote = transaction.wrote;
+        let attempt = match result {
+            Ok(Ok(output)) => {
+                if wrote && self.log.is_some() && !keep.values {
+                    logged.write_command(&mut transaction);
+                }
+                let scratch = transaction.scratch();
+                // SAFETY: the tokens of `held` are held.
+                match unsafe { self.commit(held, home, wrote, scratch) } {
+                    Ok(lsn) => Attempt::Done(Executed { outcome: Ok(output), lsn }),
+                    Err(error) => Attempt::Failed(self.not_logged(error, keep, scratch)),
+                }
+            }
+            Ok(Err(stop)) => {
+                let scratch = transaction.scratch();
+                scratch.undo.undo();
+                if wrote && !keep.undo {
+                    Attempt::Failed(self.broken_promise(&stop))
+                } else {
+                    match stop {
+                        Stop::Retry(Retry::Partitions(more)) => Attempt::Widen(more),
+                        // SAFETY: the tokens of `held` are held.
+                        Stop::Abort(abort) => unsafe { self.aborted(held, home, abort) },
+                    }
+                }
+            }
+            Err(panic) => {
+                transaction.scratch().undo.undo();
+                if wrote && !keep.undo {
+                    self.stop(NOT_UNDONE.replace("{}", "panicked"));
+                }
+                Attempt::Panicked(panic)
+            }
+        };
+        let scratch = transaction.scratch();
+        scratch.undo.clear();
+        scratch.record.clear();
+        attempt
+    }
+
+    /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome is told.
+    #[inline(always)]
+    unsafe fn commit(&self, held: u64, home: usize, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
+        let mut last = Lsn::NONE;
+        if wrote && let Some(appender) = &mut scratch.appender {
+            last = appender.append(scratch.record.as_slice())?;
+        }
+        for at in ones(held) {
+            // SAFETY: its token is held.
+            let partition = unsafe { &mut *self.cells[at].partition() };
+            if wrote {
+                partition.last = last;
+            } else {
+                last = last.max(partition.last);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { (*self.cells[home].partition()).counters.committed += 1 };
+        Ok(last)
+    }
+
+    /// A change in memory that the log did not take: undone if it can be, else the database stops.
+    #[cold]
+    fn not_logged(&self, error: LogError, keep: Keep, scratch: &mut Scratch) -> Error {
+        if keep.undo {
+            scratch.undo.undo();
+        } else {
+            self.stop(error.to_string());
+        }
+        error.into()
+    }
+
+    #[cold]
+    unsafe fn aborted<O>(&self, held: u64, home: usize, abort: Abort) -> Attempt<O> {
+        // SAFETY: the tokens are held.
+        let lsn = ones(held).map(|at| unsafe { (*self.cells[at].partition()).last }).max().unwrap_or(Lsn::NONE);
+        // SAFETY: as above.
+        unsafe { (*self.cells[home].partition()).counters.aborted += 1 };
+        Attempt::Done(Executed { outcome: Err(abort), lsn })
+    }
+
+    #[cold]
+    fn broken_promise(&self, stop: &Stop) -> Error {
+        let what = match stop {
+            Stop::Abort(abort) => format!("aborted ({abort})"),
+            Stop::Retry(_) => "needed a partition that it had not declared".to_owned(),
+        };
+        let reason = NOT_UNDONE.replace("{}", &what);
+        self.stop(reason.clone());
+        Error::Stopped { reason }
+    }
+
+    #[inline(always)]
+    fn number<P: Procedure>(&self) -> Result<u16, Error> {
+        let id = TypeId::of::<P>();
+        match self.procedures.iter().find(|(known, _)| *known == id) {
+            Some(&(_, number)) => Ok(number),
+            None => Err(Error::UnknownProcedure { name: P::NAME }),
+        }
+    }
+}
+
+const NOT_UNDONE: &str = "a procedure {} after it had written, although it promised (`ABORTS`, `declare`) that this cannot \
+     happen, so nothing was kept to undo it; open the database again to get the state without it, and correct the promise";
+
+/// Positions of the bits that are set.
+#[inline(always)]
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = bits.trailing_zeros() as usize;
+        bits &= bits.wrapping_sub(1);
+        (at < 64).then_some(at)
+    })
+}
+
+/// Pointers that go to another thread with a job whose owner waits for it.
+struct SendPtr<T>(T);
+// SAFETY: the owner of what they point to waits until the job is done; the job runs in one thread.
+unsafe impl<T> Send for SendPtr<T> {}
+
+/// A stored procedure's call: by value or by command, as the log is.
+struct Call<'a, P> {
+    procedure: &'a P,
+    number: u16,
+}
+
+impl<P: Procedure> Logged for Call<'_, P> {
+    #[inline(always)]
+    fn values(&self, engine: &Engine) -> bool {
+        engine.log.is_some() && engine.log_kind == LogKind::Values
+    }
+
+    #[inline(always)]
+    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>) {
+        let now = transaction.now.unwrap_or(Timestamp::from_micros(0));
+        let head = CommandHead { procedure: self.number, now, seed: transaction.seed };
+        write_command(head, self.procedure, &mut transaction.scratch().record);
+    }
+}
+
+/// Code that the log cannot name.
+struct AdHoc;
+
+impl Logged for AdHoc {
+    fn values(&self, engine: &Engine) -> bool {
+        engine.log.is_some()
+    }
+
+    fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>) {
+        unreachable!("its changes are collected whenever there is a log");
+    }
+}

@@ -1,0 +1,132 @@
+//! Reading a checkpoint file: checked block by block, loaded by all partitions at once.
+
+use super::checkpoint::{BLOCK_HEADER_BYTES, END, FORMAT, HEADER_BYTES, MAGIC, MOST_BLOCK_BYTES, REPLICATED};
+use crate::error::Error;
+use crate::io::File;
+use crate::log::Lsn;
+
+/// A block's place and what is in it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    /// Offset of its header in the file.
+    pub(crate) at: u64,
+    pub(crate) length: u32,
+    pub(crate) table: u16,
+    pub(crate) partition: u16,
+    pub(crate) rows: u32,
+}
+
+/// A checkpoint file whose header and block headers are read.
+pub(crate) struct CheckpointFile {
+    pub(crate) file: Box<dyn File>,
+    pub(crate) partitions: u64,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// An error at a place of a file.
+pub(crate) fn damaged(file: &dyn File, offset: u64, problem: impl Into<String>) -> Error {
+    Error::Damaged { file: file.path().display().to_string(), offset, problem: problem.into() }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes(bytes[at..at + 2].try_into().expect("2 bytes"))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+}
+
+impl CheckpointFile {
+    /// Reads the headers and checks that the file is whole and is of this database and position.
+    pub(crate) fn open(file: Box<dyn File>, bytes: u64, database_id: u128, lsn: Lsn) -> Result<Self, Error> {
+        let length = file.len()?;
+        if length != bytes {
+            return Err(damaged(
+                &*file,
+                length.min(bytes),
+                format!("it has {length} bytes where {bytes} were written"),
+            ));
+        }
+        if length < HEADER_BYTES as u64 {
+            return Err(damaged(&*file, length, "it is too short to be a checkpoint"));
+        }
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact_at(&mut header, 0)?;
+        if header[..8] != *MAGIC {
+            return Err(damaged(&*file, 0, "it does not begin as a checkpoint does"));
+        }
+        if u32_at(&header, 8) != FORMAT {
+            return Err(damaged(&*file, 8, format!("its format is {}, not {FORMAT}", u32_at(&header, 8))));
+        }
+        if u32_at(&header, 12) != crc32c::crc32c(&header[16..]) {
+            return Err(damaged(&*file, 12, "the checksum of its header does not match"));
+        }
+        if header[16..32] != database_id.to_le_bytes() {
+            return Err(damaged(&*file, 16, "it belongs to another database"));
+        }
+        if u64_at(&header, 32) != lsn.0 {
+            return Err(damaged(&*file, 32, "it is of another moment than the manifest says"));
+        }
+        let partitions = u64_at(&header, 40);
+        let blocks = read_blocks(&*file, length)?;
+        Ok(Self { file, partitions, blocks })
+    }
+
+    /// Reads a block's rows and checks them.
+    pub(crate) fn rows(&self, block: &Block, buffer: &mut Vec<u8>) -> Result<(), Error> {
+        buffer.resize(BLOCK_HEADER_BYTES + block.length as usize, 0);
+        self.file.read_exact_at(buffer, block.at)?;
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&buffer[..4]), &buffer[8..]);
+        if checksum != u32_at(buffer, 4) {
+            return Err(damaged(&*self.file, block.at, "the checksum of this block does not match"));
+        }
+        buffer.drain(..BLOCK_HEADER_BYTES);
+        Ok(())
+    }
+}
+
+fn read_blocks(file: &dyn File, length: u64) -> Result<Vec<Block>, Error> {
+    let mut blocks = Vec::new();
+    let (mut at, mut rows) = (HEADER_BYTES as u64, 0);
+    loop {
+        let mut header = [0; BLOCK_HEADER_BYTES];
+        if at + BLOCK_HEADER_BYTES as u64 > length {
+            return Err(damaged(file, at, "it ends before its last block"));
+        }
+        file.read_exact_at(&mut header, at)?;
+        let block = Block {
+            at,
+            length: u32_at(&header, 0),
+            table: u16_at(&header, 8),
+            partition: u16_at(&header, 10),
+            rows: u32_at(&header, 12),
+        };
+        let end = at + BLOCK_HEADER_BYTES as u64 + u64::from(block.length);
+        if end > length || block.length as usize > MOST_BLOCK_BYTES {
+            return Err(damaged(file, at, "this block is longer than the file"));
+        }
+        if block.table == END {
+            return check_end(file, &block, end == length, blocks, rows);
+        }
+        rows += u64::from(block.rows);
+        blocks.push(block);
+        at = end;
+    }
+}
+
+/// The last block counts the others, so that none can be missing.
+fn check_end(file: &dyn File, end: &Block, last: bool, blocks: Vec<Block>, rows: u64) -> Result<Vec<Block>, Error> {
+    let mut bytes = vec![0; BLOCK_HEADER_BYTES + end.length as usize];
+    file.read_exact_at(&mut bytes, end.at)?;
+    let checksum = crc32c::crc32c_append(crc32c::crc32c(&bytes[..4]), &bytes[8..]);
+    let right = end.length == 16
+        && end.partition == REPLICATED
+        && checksum == u32_at(&bytes, 4)
+        && u64_at(&bytes, BLOCK_HEADER_BYTES) == blocks.len() as u64
+        && u64_at(&bytes, BLOCK_HEADER_BYTES + 8) == rows;
+    if right && last { Ok(blocks) } else { Err(damaged(file, end.at, "its last block does not match the others")) }
+}

@@ -1,0 +1,145 @@
+//! Insertion: by the finger, by a descent, and with splits.
+
+use super::node::largest;
+use super::tree::{BTree, Finger};
+use crate::partitioned::memory::rows::RowId;
+use crate::record::EncodedKey;
+
+/// Levels of inner nodes a tree can have: each has several children at least when the next is added, and there are fewer than
+/// 2^32 leaves.
+pub(super) const MAX_HEIGHT: usize = 32;
+
+/// The way from the root to a leaf: at each level, root first, the node and the position of the child taken.
+pub(super) struct Path {
+    pub(super) steps: [(u32, u32); MAX_HEIGHT],
+    pub(super) leaf: u32,
+}
+
+impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER> {
+    /// Inserts a key. Gives the row of the key that is there already instead, changing nothing.
+    ///
+    /// # Errors
+    /// The row that the key has.
+    ///
+    /// # Panics
+    /// When memory runs out, which [`BTree::has_room`] tells beforehand.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: K, row: RowId) -> Result<(), RowId> {
+        if !self.finger.covers(&key) {
+            self.move_finger(&key);
+        }
+        let leaf = self.nodes.leaf_mut(self.finger.leaf);
+        let count = leaf.len();
+        if count == LEAF {
+            return self.insert_into_full(key, row);
+        }
+        // Right behind the previous insertion? A slot without a key holds the largest, so the end needs no special case.
+        let behind = leaf.last_insert as usize + 1;
+        if behind < LEAF && leaf.keys[behind - 1] < key && key < leaf.keys[behind] {
+            leaf.insert(behind, key, row);
+        } else {
+            let slot = leaf.lower_bound(&key);
+            if slot < count && leaf.keys[slot] == key {
+                return Err(leaf.rows[slot]);
+            }
+            leaf.insert(slot, key, row);
+        }
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Descends to the leaf of `key` and points the finger at it.
+    #[inline(never)]
+    fn move_finger(&mut self, key: &K) {
+        let (mut number, mut high) = (self.root, largest::<K>());
+        for _ in 0..self.height {
+            let inner = self.nodes.inner(number);
+            let position = inner.position(key);
+            // The separator of the last child is the largest key, so that an upper node's stays in force.
+            high = high.min(inner.separators[position]);
+            number = inner.children[position];
+        }
+        let low = (*key).min(self.nodes.leaf(number).keys[0]);
+        self.finger = Finger { leaf: number, low, high };
+    }
+
+    /// The way to the leaf of `key`.
+    pub(super) fn path_to(&self, key: &K) -> Path {
+        let mut path = Path { steps: [(0, 0); MAX_HEIGHT], leaf: self.root };
+        for step in &mut path.steps[..self.height as usize] {
+            let inner = self.nodes.inner(path.leaf);
+            let position = inner.position(key);
+            *step = (path.leaf, position as u32);
+            path.leaf = inner.children[position];
+        }
+        path
+    }
+
+    /// Inserts into a leaf without room: splits it, where the keys that are still to come will waste the least.
+    #[cold]
+    #[inline(never)]
+    fn insert_into_full(&mut self, key: K, row: RowId) -> Result<(), RowId> {
+        let path = self.path_to(&key);
+        let full = self.nodes.leaf(path.leaf);
+        let slot = full.lower_bound(&key);
+        if slot < LEAF && full.keys[slot] == key {
+            return Err(full.rows[slot]);
+        }
+        let run = slot == full.last_insert as usize + 1;
+        let split = if slot == LEAF || run { slot } else { LEAF / 2 };
+        let (next, number) = (full.next, self.nodes.allocate_leaf());
+        let (left, right) = self.nodes.two_leaves(path.leaf, number);
+        left.move_to(split, right);
+        if slot <= split && split < LEAF {
+            left.insert(slot, key, row);
+        } else {
+            right.insert(slot - split, key, row);
+        }
+        (right.previous, right.next, left.next) = (path.leaf, next, number);
+        let separator = right.keys[0].predecessor().expect("a smaller key is in the left leaf");
+        if next != 0 {
+            self.nodes.leaf_mut(next).previous = number;
+        }
+        self.insert_child(&path, separator, number);
+        self.entries += 1;
+        self.finger = Finger::none();
+        self.move_finger(&key);
+        Ok(())
+    }
+
+    /// Inserts the right half of a split leaf behind the left one into the parent, splitting upwards as needed.
+    fn insert_child(&mut self, path: &Path, mut separator: K, mut child: u32) {
+        for &(number, position) in path.steps[..self.height as usize].iter().rev() {
+            let position = position as usize;
+            let inner = self.nodes.inner_mut(number);
+            if inner.len() < INNER {
+                return inner.insert(position, separator, child);
+            }
+            let new = self.nodes.allocate_inner();
+            let (left, right) = self.nodes.two_inners(number, new);
+            if position == INNER - 1 {
+                // The dense right edge: the full node stays full.
+                right.children[0] = child;
+                right.count = 1;
+            } else {
+                let middle = INNER / 2;
+                let between = left.move_to(middle, right);
+                if position < middle {
+                    left.insert(position, separator, child);
+                } else {
+                    right.insert(position - middle, separator, child);
+                }
+                separator = between;
+            }
+            child = new;
+        }
+        let new_root = self.nodes.allocate_inner();
+        let (old_root, inner) = (self.root, self.nodes.inner_mut(new_root));
+        inner.children[0] = old_root;
+        inner.count = 1;
+        inner.insert(0, separator, child);
+        self.root = new_root;
+        self.height += 1;
+        assert!((self.height as usize) < MAX_HEIGHT, "the ordered index is too high");
+    }
+}

@@ -1,0 +1,14 @@
+//! An ordered index from unique keys to row numbers.
+
+mod check;
+mod insert;
+mod node;
+mod nodes;
+mod range;
+mod remove;
+mod tree;
+
+pub(crate) use range::Cursor;
+pub(crate) use tree::{BTree, Next, Node};
+#[cfg(test)]
+mod tests;

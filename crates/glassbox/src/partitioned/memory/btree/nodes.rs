@@ -1,0 +1,167 @@
+//! Where a B-tree's nodes lie: one region for both kinds, addressed by 4-byte numbers.
+//!
+//! A node's number is its offset in units of 64 bytes, so that two sizes share a region and finding a node takes a shift and an
+//! addition. Number 0 is no node. Freed nodes are kept in one list for each kind, linked by their first bytes, and reused.
+//! This is the only place in the tree that turns numbers into references.
+
+use std::marker::PhantomData;
+
+use super::node::{Inner, Leaf};
+use crate::partitioned::memory::region::{CannotReserve, Region};
+use crate::record::EncodedKey;
+
+/// Bytes of the unit in which node numbers count.
+const UNIT_BYTES: usize = 64;
+
+/// The nodes of one tree.
+#[derive(Debug)]
+pub(super) struct Nodes<K, const LEAF: usize, const INNER: usize> {
+    region: Region,
+    pub(super) free_leaf: u32,
+    pub(super) free_inner: u32,
+    pub(super) leaves: usize,
+    pub(super) inners: usize,
+    keys: PhantomData<K>,
+}
+
+impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER> {
+    pub(super) fn new() -> Result<Self, CannotReserve> {
+        const { assert!(align_of::<Leaf<K, LEAF>>() == UNIT_BYTES && align_of::<Inner<K, INNER>>() == UNIT_BYTES) };
+        let mut region = Region::reserve((u32::MAX as usize).saturating_mul(UNIT_BYTES))?;
+        assert!(region.claim(UNIT_BYTES), "a region has room for one unit");
+        Ok(Self { region, free_leaf: 0, free_inner: 0, leaves: 0, inners: 0, keys: PhantomData })
+    }
+
+    /// The address of a node.
+    #[inline(always)]
+    pub(super) fn address(&self, number: u32) -> *mut u8 {
+        self.region.base().as_ptr().wrapping_add(number as usize * UNIT_BYTES)
+    }
+
+    #[inline(always)]
+    pub(super) fn leaf(&self, number: u32) -> &Leaf<K, LEAF> {
+        debug_assert!(number != 0 && number as usize * UNIT_BYTES < self.region.used_bytes());
+        // SAFETY: leaf numbers come from `allocate_leaf`, which claimed and initialised the node; freed or not, its memory
+        // stays a leaf. The borrow of `self` keeps it from being changed.
+        unsafe { &*self.address(number).cast() }
+    }
+
+    #[inline(always)]
+    pub(super) fn leaf_mut(&mut self, number: u32) -> &mut Leaf<K, LEAF> {
+        debug_assert!(number != 0 && number as usize * UNIT_BYTES < self.region.used_bytes());
+        // SAFETY: as in `leaf`; `self` is borrowed mutably, so this is the only reference.
+        unsafe { &mut *self.address(number).cast() }
+    }
+
+    #[inline(always)]
+    pub(super) fn inner(&self, number: u32) -> &Inner<K, INNER> {
+        debug_assert!(number != 0 && number as usize * UNIT_BYTES < self.region.used_bytes());
+        // SAFETY: as in `leaf`, with `allocate_inner`.
+        unsafe { &*self.address(number).cast() }
+    }
+
+    #[inline(always)]
+    pub(super) fn inner_mut(&mut self, number: u32) -> &mut Inner<K, INNER> {
+        debug_assert!(number != 0 && number as usize * UNIT_BYTES < self.region.used_bytes());
+        // SAFETY: as in `leaf_mut`, with `allocate_inner`.
+        unsafe { &mut *self.address(number).cast() }
+    }
+
+    /// Two leaves at once.
+    ///
+    /// # Panics
+    /// When they are the same.
+    pub(super) fn two_leaves(&mut self, one: u32, other: u32) -> (&mut Leaf<K, LEAF>, &mut Leaf<K, LEAF>) {
+        assert!(one != other, "two leaves must be two");
+        // SAFETY: as in `leaf_mut`; nodes do not overlap, so different numbers are different memory.
+        unsafe { (&mut *self.address(one).cast(), &mut *self.address(other).cast()) }
+    }
+
+    /// Two inner nodes at once.
+    ///
+    /// # Panics
+    /// When they are the same.
+    pub(super) fn two_inners(&mut self, one: u32, other: u32) -> (&mut Inner<K, INNER>, &mut Inner<K, INNER>) {
+        assert!(one != other, "two inner nodes must be two");
+        // SAFETY: as in `two_leaves`.
+        unsafe { (&mut *self.address(one).cast(), &mut *self.address(other).cast()) }
+    }
+
+    /// Claims room for a node that was never used.
+    fn claim(&mut self, bytes: usize) -> u32 {
+        let number = self.region.used_bytes() / UNIT_BYTES;
+        let fits = number <= u32::MAX as usize && self.region.claim(self.region.used_bytes() + bytes);
+        assert!(fits, "the ordered index is full: `has_room` was not asked");
+        number as u32
+    }
+
+    /// An empty leaf.
+    pub(super) fn allocate_leaf(&mut self) -> u32 {
+        self.leaves += 1;
+        let number = match self.free_leaf {
+            0 => self.claim(size_of::<Leaf<K, LEAF>>()),
+            free => {
+                self.free_leaf = self.leaf(free).next;
+                free
+            }
+        };
+        // SAFETY: the node is claimed and long enough for a leaf, and nobody refers to it.
+        unsafe { self.address(number).cast::<Leaf<K, LEAF>>().write(Leaf::new()) };
+        number
+    }
+
+    /// An inner node without children.
+    pub(super) fn allocate_inner(&mut self) -> u32 {
+        self.inners += 1;
+        let number = match self.free_inner {
+            0 => self.claim(size_of::<Inner<K, INNER>>()),
+            free => {
+                self.free_inner = self.inner(free).children[0];
+                free
+            }
+        };
+        // SAFETY: the node is claimed and long enough for an inner node, and nobody refers to it.
+        unsafe { self.address(number).cast::<Inner<K, INNER>>().write(Inner::new()) };
+        number
+    }
+
+    pub(super) fn free_leaf(&mut self, number: u32) {
+        self.leaves -= 1;
+        let next = self.free_leaf;
+        self.leaf_mut(number).next = next;
+        self.free_leaf = number;
+    }
+
+    pub(super) fn free_inner(&mut self, number: u32) {
+        self.inners -= 1;
+        let next = self.free_inner;
+        self.inner_mut(number).children[0] = next;
+        self.free_inner = number;
+    }
+
+    /// Whether `inners` inner nodes and a leaf are sure to fit.
+    #[inline]
+    pub(super) fn has_room(&self, inners: usize) -> bool {
+        let end = self.region.used_bytes() + inners * size_of::<Inner<K, INNER>>() + size_of::<Leaf<K, LEAF>>();
+        self.region.could_claim(end) && end <= u32::MAX as usize * UNIT_BYTES
+    }
+
+    pub(super) fn used_bytes(&self) -> usize {
+        self.region.used_bytes()
+    }
+
+    /// Whether a node could have this number.
+    pub(super) fn exists(&self, number: u32) -> bool {
+        number != 0 && (number as usize) * UNIT_BYTES < self.region.used_bytes()
+    }
+
+    /// An upper bound of the nodes ever used.
+    pub(super) fn ever(&self) -> usize {
+        self.region.used_bytes() / UNIT_BYTES
+    }
+
+    /// The memory that so many nodes take.
+    pub(super) fn bytes_of(&self, leaves: usize, inners: usize) -> usize {
+        UNIT_BYTES + leaves * size_of::<Leaf<K, LEAF>>() + inners * size_of::<Inner<K, INNER>>()
+    }
+}

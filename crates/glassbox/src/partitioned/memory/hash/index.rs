@@ -1,0 +1,283 @@
+//! Linear hashing (Litwin, *Linear Hashing: A New Tool for File and Table Addressing*, VLDB 1980) in main memory.
+//!
+//! A hash table that doubles at once stalls for as long as it takes to move everything, and with it every transaction behind.
+//! Linear hashing grows by one bucket at a time: buckets are split in the order of their numbers, whether or not they are
+//! the full ones, so that the number of buckets alone says where a hash belongs. Invariants, with `count` buckets and `mask`
+//! the smallest 2^k - 1 that is at least `count - 1`:
+//!
+//! - a hash belongs to bucket `hash & mask` if that exists, else to `hash & (mask >> 1)`, which has not been split yet;
+//! - an entry is in that bucket or in the chain of overflow buckets behind it; no overflow bucket is empty;
+//! - there are at most [`ENTRIES_PER_BUCKET`] entries for each bucket, so chains stay short.
+//!
+//! The index stores row numbers and 8 bits of each hash, not keys: the row has its key already, and one comparison with it is
+//! needed anyway. So an entry costs 5 bytes, and whoever asks brings the comparison. Buckets lie in one region and overflow
+//! buckets in another, because the number of a bucket must be its place. Rejected: open addressing (no growth in small steps, and
+//! deletion leaves tombstones), extendible hashing (a directory is one more cache miss).
+
+use std::mem::replace;
+
+use super::bucket::{Bucket, tag_of};
+use crate::partitioned::memory::prefetch::prefetch_read;
+use crate::partitioned::memory::region::{CannotReserve, Region};
+use crate::partitioned::memory::rows::RowId;
+
+/// The load at which another bucket is added. A bucket about to be split holds nearly twice as many as one just split: with 6
+/// of 12 slots used on average, overflow stays rare at both ends.
+pub(super) const ENTRIES_PER_BUCKET: usize = 6;
+
+/// Maps hashes to row numbers.
+#[derive(Debug)]
+pub(crate) struct HashIndex {
+    pub(super) buckets: Region,
+    pub(super) overflow: Region,
+    /// The smallest 2^k - 1 that is at least `count - 1`.
+    mask: u64,
+    /// Buckets, overflow buckets not counted.
+    pub(super) count: u64,
+    pub(super) entries: usize,
+    /// Head of the list of free overflow buckets, linked by their `overflow`, or 0.
+    pub(super) free: u32,
+    /// Overflow buckets ever used; their numbers start at 1.
+    pub(super) overflow_count: u32,
+}
+
+impl HashIndex {
+    /// Makes an empty index.
+    ///
+    /// # Errors
+    /// When the system refuses the address space.
+    pub(crate) fn new() -> Result<Self, CannotReserve> {
+        let mut buckets = Region::reserve_whole()?;
+        let overflow = Region::reserve_whole()?;
+        assert!(buckets.claim(size_of::<Bucket>()), "a region has room for one bucket");
+        Ok(Self { buckets, overflow, mask: 0, count: 1, entries: 0, free: 0, overflow_count: 0 })
+    }
+
+    /// The number of the bucket that a hash belongs to.
+    #[inline(always)]
+    pub(super) fn place(&self, hash: u64) -> u64 {
+        let place = hash & self.mask;
+        if place < self.count { place } else { hash & (self.mask >> 1) }
+    }
+
+    #[inline(always)]
+    fn bucket_pointer(&self, place: u64) -> *mut Bucket {
+        self.buckets.base().as_ptr().cast::<Bucket>().wrapping_add(place as usize)
+    }
+
+    #[inline(always)]
+    pub(super) fn bucket(&self, place: u64) -> &Bucket {
+        debug_assert!(place < self.count);
+        // SAFETY: a place is below `count`, so the bucket is claimed; zeroed memory is an empty bucket; the borrow of `self`
+        // keeps it from being changed.
+        unsafe { &*self.bucket_pointer(place) }
+    }
+
+    #[inline(always)]
+    pub(super) fn bucket_mut(&mut self, place: u64) -> &mut Bucket {
+        debug_assert!(place < self.count);
+        // SAFETY: as in `bucket`; `self` is borrowed mutably, so this is the only reference.
+        unsafe { &mut *self.bucket_pointer(place) }
+    }
+
+    #[inline(always)]
+    fn overflow_pointer(&self, number: u32) -> *mut Bucket {
+        self.overflow.base().as_ptr().cast::<Bucket>().wrapping_add(number as usize)
+    }
+
+    #[inline(always)]
+    pub(super) fn overflow_bucket(&self, number: u32) -> &Bucket {
+        debug_assert!(number != 0 && number <= self.overflow_count);
+        // SAFETY: numbers come from `allocate_overflow`, which claims the bucket.
+        unsafe { &*self.overflow_pointer(number) }
+    }
+
+    #[inline(always)]
+    fn overflow_bucket_mut(&mut self, number: u32) -> &mut Bucket {
+        debug_assert!(number != 0 && number <= self.overflow_count);
+        // SAFETY: as in `overflow_bucket`; `self` is borrowed mutably, so this is the only reference.
+        unsafe { &mut *self.overflow_pointer(number) }
+    }
+
+    /// The bucket or overflow bucket of a chain.
+    #[inline(always)]
+    fn link_mut(&mut self, place: u64, overflow: u32) -> &mut Bucket {
+        if overflow == 0 { self.bucket_mut(place) } else { self.overflow_bucket_mut(overflow) }
+    }
+
+    /// The first row with this hash (or one that shares bucket and tag with it) for which `is_match` holds.
+    #[inline(always)]
+    pub(crate) fn find(&self, hash: u64, mut is_match: impl FnMut(RowId) -> bool) -> Option<RowId> {
+        let tag = tag_of(hash);
+        let mut bucket = self.bucket(self.place(hash));
+        loop {
+            for slot in bucket.slots_with(tag) {
+                let row = bucket.row(slot);
+                if is_match(row) {
+                    return Some(row);
+                }
+            }
+            if bucket.overflow == 0 {
+                return None;
+            }
+            bucket = self.overflow_bucket(bucket.overflow);
+        }
+    }
+
+    /// Asks for the cache line in which a lookup of this hash begins.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        prefetch_read(self.bucket_pointer(self.place(hash)));
+    }
+
+    /// The row that a lookup of this hash will most probably find, so that it can be asked for. Reads the first bucket only; if
+    /// that goes on, asks for the overflow bucket and gives `None`.
+    #[inline(always)]
+    pub(crate) fn candidate(&self, hash: u64) -> Option<RowId> {
+        let bucket = self.bucket(self.place(hash));
+        if let Some(slot) = bucket.slots_with(tag_of(hash)).next() {
+            return Some(bucket.row(slot));
+        }
+        if bucket.overflow != 0 {
+            prefetch_read(self.overflow_pointer(bucket.overflow));
+        }
+        None
+    }
+
+    /// Whether an insertion is sure to find memory.
+    #[inline(always)]
+    pub(crate) fn has_room(&self) -> bool {
+        self.buckets.could_claim((self.count as usize + 1) * size_of::<Bucket>())
+            && self.overflow.could_claim((self.overflow_count as usize + 3) * size_of::<Bucket>())
+    }
+
+    /// Inserts an entry. `hash_of` gives the hash of any row in the index: one bucket may be split. Equal entries are
+    /// not noticed; look first.
+    ///
+    /// # Panics
+    /// When memory runs out, which [`HashIndex::has_room`] tells beforehand.
+    #[inline]
+    pub(crate) fn insert(&mut self, hash: u64, row: RowId, hash_of: impl Fn(RowId) -> u64) {
+        let place = self.place(hash);
+        self.put(place, tag_of(hash), row);
+        self.entries += 1;
+        if self.entries > self.count as usize * ENTRIES_PER_BUCKET {
+            self.split(hash_of);
+        }
+    }
+
+    /// Puts an entry into the first free slot of a chain.
+    #[inline(always)]
+    fn put(&mut self, place: u64, tag: u8, row: RowId) {
+        let bucket = self.bucket_mut(place);
+        match bucket.slots_with(0).next() {
+            Some(slot) => bucket.fill(slot, tag, row),
+            None => self.put_into_overflow(place, tag, row),
+        }
+    }
+
+    #[cold]
+    fn put_into_overflow(&mut self, place: u64, tag: u8, row: RowId) {
+        let mut last = 0;
+        loop {
+            let next = self.link_mut(place, last).overflow;
+            if next == 0 {
+                break;
+            }
+            let bucket = self.overflow_bucket_mut(next);
+            if let Some(slot) = bucket.slots_with(0).next() {
+                return bucket.fill(slot, tag, row);
+            }
+            last = next;
+        }
+        let new = self.allocate_overflow();
+        self.overflow_bucket_mut(new).fill(0, tag, row);
+        self.link_mut(place, last).overflow = new;
+    }
+
+    fn allocate_overflow(&mut self) -> u32 {
+        let number = if self.free == 0 {
+            self.overflow_count += 1;
+            let end = (self.overflow_count as usize + 1) * size_of::<Bucket>();
+            assert!(self.overflow.claim(end), "the hash index is full: `has_room` was not asked");
+            self.overflow_count
+        } else {
+            self.free
+        };
+        let bucket = replace(self.overflow_bucket_mut(number), Bucket::EMPTY);
+        if number == self.free {
+            self.free = bucket.overflow;
+        }
+        number
+    }
+
+    /// Frees an overflow bucket; gives what it held.
+    fn free_overflow(&mut self, number: u32) -> Bucket {
+        let freed = Bucket::empty_before(self.free);
+        self.free = number;
+        replace(self.overflow_bucket_mut(number), freed)
+    }
+
+    /// Adds one bucket and moves to it what now belongs there, out of the one bucket that was its place until now.
+    #[inline(never)]
+    fn split(&mut self, hash_of: impl Fn(RowId) -> u64) {
+        let new = self.count;
+        let end = (new as usize + 1) * size_of::<Bucket>();
+        assert!(self.buckets.claim(end), "the hash index is full: `has_room` was not asked");
+        self.count += 1;
+        if new > self.mask {
+            self.mask = self.mask * 2 + 1;
+        }
+        let source = new & (self.mask >> 1);
+        let mut old = replace(self.bucket_mut(source), Bucket::EMPTY);
+        loop {
+            // All the hashes first: each may miss the cache, and without branches between them the misses overlap.
+            let moves = old
+                .used()
+                .fold(0_u32, |moves, slot| moves | u32::from(hash_of(old.row(slot)) & self.mask == new) << slot);
+            for slot in old.used() {
+                let place = if moves >> slot & 1 == 1 { new } else { source };
+                self.put(place, old.tag(slot), old.row(slot));
+            }
+            if old.overflow == 0 {
+                break;
+            }
+            old = self.free_overflow(old.overflow);
+        }
+    }
+
+    /// Removes the entry of this row. Gives `false` when there is none.
+    #[inline]
+    pub(crate) fn remove(&mut self, hash: u64, row: RowId) -> bool {
+        let (place, tag) = (self.place(hash), tag_of(hash));
+        let (mut before, mut current) = (0, 0);
+        loop {
+            let bucket = self.link_mut(place, current);
+            let next = bucket.overflow;
+            if let Some(slot) = bucket.slots_with(tag).find(|&slot| bucket.row(slot) == row) {
+                bucket.clear(slot);
+                let emptied = current != 0 && bucket.is_empty();
+                self.entries -= 1;
+                if emptied {
+                    self.free_overflow(current);
+                    self.link_mut(place, before).overflow = next;
+                }
+                return true;
+            }
+            if next == 0 {
+                return false;
+            }
+            (before, current) = (current, next);
+        }
+    }
+
+    /// Entries.
+    pub(crate) fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// Bytes of memory in use.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.buckets.used_bytes() + self.overflow.used_bytes()
+    }
+}

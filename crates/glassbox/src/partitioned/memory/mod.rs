@@ -1,0 +1,18 @@
+//! What a partition keeps its rows in: rows addressed by number, hash and ordered indexes from keys to those numbers.
+//!
+//! One thread owns a partition at a time, so nothing here latches, counts or fences: every structure is `Send` and none is
+//! `Sync`. All of them lie in [`region::Region`]s, whose addresses never move.
+
+mod btree;
+mod hash;
+mod prefetch;
+mod region;
+mod rows;
+#[cfg(test)]
+mod testing;
+
+pub(crate) use btree::{BTree, Next, Node};
+pub(crate) use hash::HashIndex;
+pub(crate) use prefetch::prefetch_span;
+pub(crate) use region::CannotReserve;
+pub(crate) use rows::{RowId, Rows};

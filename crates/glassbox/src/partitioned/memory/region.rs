@@ -1,0 +1,195 @@
+//! Address space reserved once, filled with memory as it is touched.
+//!
+//! A structure that grows by moving (a `Vec`) stalls for as long as the move takes and invalidates every address into it. A
+//! structure that grows by chunks pays an extra lookup on every access. Address space, though, costs nothing: a region
+//! reserves as much of it as the machine has memory, once, and the kernel gives a page when one is first touched. So
+//!
+//! - the base never moves, and the address of element `i` is `base + i * size`, with nothing in between;
+//! - growth is a comparison, never a copy;
+//! - memory that was never claimed reads as zero.
+//!
+//! Large structures want huge pages (a miss of the address translation costs as much as one of the cache), small ones must not
+//! take two mebibytes each. A region therefore starts with the system's ordinary pages and asks for huge ones once it has
+//! outgrown the first huge page. Rejected: a pool of regions shared by the tables of a partition, which would save address
+//! space, of which there is plenty, and bring back the fragmentation that separate regions cannot have.
+
+use std::ffi::c_void;
+use std::io;
+use std::ptr::{NonNull, null_mut};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+/// Bytes of a huge page; bases are aligned to it, so any type's alignment is satisfied at offset 0.
+pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// A reservation smaller than this is no use: the machine is refusing address space as such.
+const MINIMUM_BYTES: usize = 64 << 20;
+
+/// Assumed where the system does not say how much memory it has.
+const UNKNOWN_MEMORY_BYTES: usize = 16 << 30;
+
+/// The system refused the address space that a table or an index needs.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot reserve {bytes} bytes of address space for a table: {cause}; raise the limit on address space (ulimit -v) or \
+     allow overcommitting (vm.overcommit_memory)"
+)]
+pub(crate) struct CannotReserve {
+    /// The smallest size that was tried.
+    pub(crate) bytes: usize,
+    /// Why the system refused.
+    pub(crate) cause: io::Error,
+}
+
+/// A range of reserved address space, claimed from its start.
+#[derive(Debug)]
+pub(crate) struct Region {
+    base: NonNull<u8>,
+    /// Bytes claimed: the memory below is in use by the owner. At most `reserved`.
+    used: usize,
+    /// Bytes that may be claimed before something has to be done: the point of advising huge pages, then the end.
+    easy: usize,
+    /// Bytes of address space.
+    reserved: usize,
+    /// What the system mapped, which is a little more, for the sake of alignment.
+    mapping: (NonNull<c_void>, usize),
+}
+
+// SAFETY: a region owns its mapping alone, and a mapping belongs to the process, not to a thread.
+unsafe impl Send for Region {}
+
+impl Region {
+    /// Reserves `wanted` bytes, but not more than the machine has memory; less where the system refuses.
+    ///
+    /// # Errors
+    /// When the system refuses even a small reservation.
+    pub(crate) fn reserve(wanted: usize) -> Result<Self, CannotReserve> {
+        let whole = physical_memory_bytes();
+        let mut bytes = wanted.clamp(1, whole).next_multiple_of(HUGE_PAGE_BYTES);
+        loop {
+            match map(bytes + HUGE_PAGE_BYTES) {
+                Ok(start) => return Ok(Self::within(start, bytes)),
+                Err(_) if bytes / 2 >= MINIMUM_BYTES => {
+                    bytes = (bytes / 2).next_multiple_of(HUGE_PAGE_BYTES);
+                }
+                Err(cause) => return Err(CannotReserve { bytes, cause }),
+            }
+        }
+    }
+
+    /// Reserves as much as the machine has memory.
+    ///
+    /// # Errors
+    /// As for [`Region::reserve`].
+    pub(crate) fn reserve_whole() -> Result<Self, CannotReserve> {
+        Self::reserve(usize::MAX)
+    }
+
+    /// A region of `reserved` bytes at the first aligned address of the mapping that starts at `start`.
+    fn within(start: NonNull<c_void>, reserved: usize) -> Self {
+        let skip = start.cast::<u8>().align_offset(HUGE_PAGE_BYTES);
+        // SAFETY: the mapping is a huge page longer than the region, and `skip` is less than a huge page.
+        let base = unsafe { start.cast::<u8>().add(skip) };
+        let mapping = (start, reserved + HUGE_PAGE_BYTES);
+        Self { base, used: 0, easy: HUGE_PAGE_BYTES.min(reserved), reserved, mapping }
+    }
+
+    /// The address of the region's first byte; it never changes.
+    #[inline(always)]
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Claims the bytes below `end`. Gives `false`, and changes nothing, when the region ends before that.
+    #[inline(always)]
+    pub(crate) fn claim(&mut self, end: usize) -> bool {
+        if end > self.easy && !self.claim_more(end) {
+            return false;
+        }
+        self.used = self.used.max(end);
+        true
+    }
+
+    /// Whether the bytes below `end` could be claimed.
+    #[inline(always)]
+    pub(crate) fn could_claim(&self, end: usize) -> bool {
+        end <= self.reserved
+    }
+
+    #[cold]
+    fn claim_more(&mut self, end: usize) -> bool {
+        if end > self.reserved {
+            return false;
+        }
+        // SAFETY: the range is this region's own, and advice on page sizes changes no contents. Where the system knows no
+        // huge pages it refuses, and the region works with ordinary ones.
+        let _ = unsafe { madvise(self.base.as_ptr().cast(), self.reserved, Advice::LinuxHugepage) };
+        self.easy = self.reserved;
+        true
+    }
+
+    /// Bytes of memory in use: what was claimed.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes that can be claimed at most.
+    pub(crate) fn reserved_bytes(&self) -> usize {
+        self.reserved
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `map` with this size, and what points into it borrows from the region's owner. The
+        // call fails only for a range that was never mapped.
+        let _ = unsafe { munmap(self.mapping.0.as_ptr(), self.mapping.1) };
+    }
+}
+
+/// Maps `bytes` of private, zeroed, not yet present memory.
+fn map(bytes: usize) -> io::Result<NonNull<c_void>> {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: the system chooses the address, so no existing mapping is replaced.
+    let start = unsafe { mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
+    NonNull::new(start).ok_or_else(|| io::Error::other("the system mapped address zero"))
+}
+
+/// The machine's memory in bytes, rounded up to a power of two.
+fn physical_memory_bytes() -> usize {
+    #[cfg(target_os = "linux")]
+    let bytes = {
+        let info = rustix::system::sysinfo();
+        (info.totalram as usize).saturating_mul(info.mem_unit as usize)
+    };
+    #[cfg(not(target_os = "linux"))]
+    let bytes = UNKNOWN_MEMORY_BYTES;
+    let bytes = if bytes == 0 { UNKNOWN_MEMORY_BYTES } else { bytes };
+    bytes.checked_next_power_of_two().unwrap_or(UNKNOWN_MEMORY_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_up_to_its_end_and_reads_as_zero() {
+        let mut region = Region::reserve(5 << 20).unwrap();
+        assert_eq!(region.reserved_bytes(), 6 << 20);
+        assert_eq!(region.base().as_ptr() as usize % HUGE_PAGE_BYTES, 0);
+        let base = region.base();
+        assert!(region.claim(100) && region.claim(6 << 20) && region.claim(7));
+        assert_eq!(region.used_bytes(), 6 << 20);
+        assert!(!region.claim((6 << 20) + 1));
+        assert_eq!(region.used_bytes(), 6 << 20);
+        assert_eq!(region.base(), base);
+        // SAFETY: the byte is the last of the claimed range.
+        assert_eq!(unsafe { base.add((6 << 20) - 1).read() }, 0);
+    }
+
+    #[test]
+    fn many_whole_regions_fit_beside_each_other() {
+        let regions: Vec<Region> = (0..100).map(|_| Region::reserve_whole().unwrap()).collect();
+        assert!(regions.iter().all(|region| region.could_claim(MINIMUM_BYTES)));
+    }
+}

@@ -1,0 +1,264 @@
+//! Rows of one type, addressed by number.
+//!
+//! An index that points to rows by address needs 8 bytes for each and must be told when a row moves. Rows here never move and
+//! are all of one size, so a number is enough: the row's address is `base + id * size`, one multiplication from an index entry
+//! half as wide. Invariants:
+//!
+//! - a slot below the high-water mark is live or on the free list, never both; the live bitmap says which;
+//! - the free list runs through the free slots themselves and is taken last in, first out, so that space is reused while it is
+//!   still in the cache, and undoing a deletion by inserting again gets the same number back.
+//!
+//! Rejected: a bitmap without a free list (finding a hole would be a search), and generations in the row numbers (an index entry
+//! for a deleted row is a bug to be caught by `check`, not a case to be handled on every access).
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use super::prefetch::prefetch_span;
+use super::region::{CannotReserve, Region};
+
+/// The number of a row within its [`Rows`].
+///
+/// Assigned by [`Rows::insert`], from 0 upwards, numbers of deleted rows first. 4 bytes in memory, never written to disk. The
+/// order means nothing. [`RowId::NONE`] is never assigned. A number is valid from its insertion to its removal and may be
+/// assigned again afterwards.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub(crate) struct RowId(u32);
+
+impl RowId {
+    /// No row: never assigned.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    /// The row with this number.
+    #[inline(always)]
+    pub(crate) const fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The number.
+    #[inline(always)]
+    pub(crate) const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Debug for RowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "row {}", self.0)
+    }
+}
+
+/// A table or an index has no room for another entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the table is full: it holds {rows} rows, and no more fit into memory")]
+pub(crate) struct Full {
+    /// Rows it holds.
+    pub(crate) rows: usize,
+}
+
+/// Rows of type `R`.
+#[derive(Debug)]
+pub(crate) struct Rows<R> {
+    region: Region,
+    /// Bit `id % 64` of word `id / 64`: whether the row is live.
+    live: Region,
+    /// The head of the free list, or [`RowId::NONE`].
+    free: RowId,
+    /// The high-water mark: slots ever used.
+    slots: u32,
+    live_rows: u32,
+    /// Slots there can be.
+    capacity: u32,
+    rows: PhantomData<R>,
+}
+
+impl<R: Copy> Rows<R> {
+    /// Bytes from one row to the next: a free slot must have room for a link of the free list.
+    const STRIDE: usize = if size_of::<R>() < size_of::<RowId>() { size_of::<RowId>() } else { size_of::<R>() };
+    const ALIGNED: () = assert!(Self::STRIDE.is_multiple_of(align_of::<R>()), "a row's slots would not be aligned");
+
+    /// Makes an empty table.
+    ///
+    /// # Errors
+    /// When the system refuses the address space.
+    pub(crate) fn new() -> Result<Self, CannotReserve> {
+        Self::with_reservation(usize::MAX)
+    }
+
+    /// Makes an empty table that reserves at most `bytes` of address space.
+    fn with_reservation(bytes: usize) -> Result<Self, CannotReserve> {
+        const { Self::ALIGNED };
+        let most = (RowId::NONE.get() as usize).saturating_mul(Self::STRIDE);
+        let region = Region::reserve(most.min(bytes))?;
+        let slots = (region.reserved_bytes() / Self::STRIDE).min(RowId::NONE.get() as usize);
+        let live = Region::reserve(slots.div_ceil(64) * size_of::<u64>())?;
+        let slots = slots.min(live.reserved_bytes() / size_of::<u64>() * 64);
+        Ok(Self { region, live, free: RowId::NONE, slots: 0, live_rows: 0, capacity: slots as u32, rows: PhantomData })
+    }
+
+    #[inline(always)]
+    fn slot(&self, id: RowId) -> NonNull<R> {
+        // SAFETY: `id` came from `insert`, which claimed its slot within the region, so the offset stays inside the mapping.
+        unsafe { self.region.base().add(id.get() as usize * Self::STRIDE).cast() }
+    }
+
+    #[inline(always)]
+    fn live_word(&self, id: RowId) -> NonNull<u64> {
+        // SAFETY: callers check that the slot is below the high-water mark, up to which the bitmap is claimed.
+        unsafe { self.live.base().cast::<u64>().add(id.get() as usize / 64) }
+    }
+
+    /// Inserts a row and gives its number.
+    ///
+    /// # Errors
+    /// [`Full`] when row numbers or memory run out.
+    #[inline]
+    pub(crate) fn insert(&mut self, row: &R) -> Result<RowId, Full> {
+        let id = if self.free == RowId::NONE { self.new_slot()? } else { self.reuse_slot() };
+        let slot = self.slot(id);
+        let word = self.live_word(id);
+        // SAFETY: the slot is within the claimed range and free, so no reference to it exists; so is its bitmap word.
+        unsafe {
+            slot.write(*row);
+            *word.as_ptr() |= 1 << (id.get() % 64);
+        }
+        self.live_rows += 1;
+        Ok(id)
+    }
+
+    #[inline(always)]
+    fn new_slot(&mut self) -> Result<RowId, Full> {
+        let id = self.slots;
+        let full = Full { rows: self.live_rows as usize };
+        if id >= self.capacity || !self.region.claim((id as usize + 1) * Self::STRIDE) {
+            return Err(full);
+        }
+        if id.is_multiple_of(64) && !self.live.claim((id as usize / 64 + 1) * size_of::<u64>()) {
+            return Err(full);
+        }
+        self.slots += 1;
+        Ok(RowId::new(id))
+    }
+
+    #[inline(always)]
+    fn reuse_slot(&mut self) -> RowId {
+        let id = self.free;
+        // SAFETY: a slot on the free list starts with the number of the next one, written by `remove`.
+        self.free = unsafe { self.slot(id).cast::<RowId>().read_unaligned() };
+        id
+    }
+
+    /// Removes a live row; its number may be assigned again.
+    ///
+    /// # Panics
+    /// When the row is not live: the free list would be destroyed.
+    #[inline]
+    pub(crate) fn remove(&mut self, id: RowId) {
+        assert!(self.is_live(id), "{id:?} is removed but is not live");
+        let (slot, word) = (self.slot(id), self.live_word(id));
+        // SAFETY: the slot is claimed, at least as long as a link, and borrowed by nobody since `self` is borrowed mutably.
+        unsafe {
+            slot.cast::<RowId>().write_unaligned(self.free);
+            *word.as_ptr() &= !(1 << (id.get() % 64));
+        }
+        self.free = id;
+        self.live_rows -= 1;
+    }
+
+    /// The row with number `id`, which must be live.
+    #[inline(always)]
+    pub(crate) fn get(&self, id: RowId) -> &R {
+        debug_assert!(self.is_live(id), "{id:?} is read but is not live");
+        // SAFETY: a live row's slot was written by `insert`; the borrow of `self` keeps it from being removed or changed.
+        unsafe { self.slot(id).as_ref() }
+    }
+
+    /// The row with number `id`, which must be live, to be changed in place.
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, id: RowId) -> &mut R {
+        debug_assert!(self.is_live(id), "{id:?} is changed but is not live");
+        // SAFETY: as in `get`; `self` is borrowed mutably, so this is the only reference.
+        unsafe { self.slot(id).as_mut() }
+    }
+
+    /// The address of the row, to be prefetched.
+    #[inline(always)]
+    pub(crate) fn pointer(&self, id: RowId) -> *const R {
+        self.region.base().as_ptr().wrapping_add(id.get() as usize * Self::STRIDE).cast_const().cast()
+    }
+
+    /// Asks for the row's cache lines.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, id: RowId) {
+        prefetch_span(self.pointer(id), size_of::<R>());
+    }
+
+    /// Whether a row with this number exists.
+    #[inline(always)]
+    pub(crate) fn is_live(&self, id: RowId) -> bool {
+        // SAFETY: the bitmap is claimed up to the high-water mark, below which the number was found to be.
+        id.get() < self.slots && unsafe { self.live_word(id).read() } >> (id.get() % 64) & 1 == 1
+    }
+
+    /// Slots ever used: every row number is below this.
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Live rows.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.live_rows as usize
+    }
+
+    /// Bytes of memory in use, free slots included.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.region.used_bytes() + self.live.used_bytes()
+    }
+
+    /// The live rows in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (RowId, &R)> {
+        (0..self.slots.div_ceil(64)).flat_map(move |word| {
+            // SAFETY: the word is below the high-water mark's, up to which the bitmap is claimed.
+            let mut bits = unsafe { self.live_word(RowId::new(word * 64)).read() };
+            std::iter::from_fn(move || {
+                let bit = bits.trailing_zeros();
+                bits &= bits.wrapping_sub(1);
+                (bit < 64).then(|| RowId::new(word * 64 + bit))
+            })
+            .map(|id| (id, self.get(id)))
+        })
+    }
+
+    /// Checks the free list and the bitmap against each other; says what is wrong.
+    ///
+    /// # Errors
+    /// A description of the first violation found.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let live = (0..self.slots).filter(|&id| self.is_live(RowId::new(id))).count();
+        if live != self.len() {
+            return Err(format!("the bitmap has {live} live rows, the count is {}", self.live_rows));
+        }
+        let (mut free, mut next) = (0, self.free);
+        while next != RowId::NONE {
+            if next.get() >= self.slots || self.is_live(next) {
+                return Err(format!("{next:?} is on the free list, but is live or was never used"));
+            }
+            free += 1;
+            if free > self.slots as usize {
+                return Err("the free list runs in a circle".into());
+            }
+            // SAFETY: the slot is below the high-water mark and free, so it starts with a link.
+            next = unsafe { self.slot(next).cast::<RowId>().read_unaligned() };
+        }
+        if free + live != self.slots as usize {
+            return Err(format!("of {} slots {live} are live and {free} are free", self.slots));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

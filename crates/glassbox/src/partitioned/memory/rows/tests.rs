@@ -1,0 +1,69 @@
+//! Rows: numbers, reuse, limits, damage.
+
+use super::*;
+use crate::partitioned::memory::region::HUGE_PAGE_BYTES;
+
+#[test]
+fn numbers_are_reused_last_in_first_out() {
+    let mut rows = Rows::<[u8; 24]>::new().unwrap();
+    let ids: Vec<RowId> = (0..200).map(|n| rows.insert(&[n; 24]).unwrap()).collect();
+    for n in [5, 77, 130] {
+        rows.remove(ids[n]);
+    }
+    rows.check().unwrap();
+    assert_eq!((rows.len(), rows.slots()), (197, 200));
+    assert!(!rows.is_live(ids[77]) && rows.is_live(ids[78]) && !rows.is_live(RowId::new(200)));
+    assert!(
+        rows.iter()
+            .map(|(id, row)| (id.get(), row[0]))
+            .eq((0..200).filter(|n| ![5, 77, 130].contains(n)).map(|n| (n, n as u8)))
+    );
+    let used = rows.used_bytes();
+    for n in [130, 77, 5] {
+        assert_eq!(rows.insert(&[9; 24]).unwrap(), ids[n]);
+    }
+    assert_eq!((rows.slots(), rows.used_bytes()), (200, used));
+    rows.get_mut(ids[5])[3] = 1;
+    assert_eq!(rows.get(ids[5])[..5], [9, 9, 9, 1, 9]);
+    rows.check().unwrap();
+}
+
+#[test]
+fn a_full_table_says_so() {
+    let mut rows = Rows::<[u64; 512]>::with_reservation(1).unwrap();
+    let fit = HUGE_PAGE_BYTES / 4096;
+    for _ in 0..fit {
+        rows.insert(&[1; 512]).unwrap();
+    }
+    assert_eq!(rows.insert(&[1; 512]), Err(Full { rows: fit }));
+    rows.remove(RowId::new(3));
+    assert_eq!(rows.insert(&[1; 512]), Ok(RowId::new(3)));
+}
+
+#[test]
+fn rows_smaller_than_a_link_work() {
+    let mut rows = Rows::<u8>::new().unwrap();
+    let ids: Vec<RowId> = (0..100).map(|n| rows.insert(&n).unwrap()).collect();
+    ids.iter().step_by(2).for_each(|&id| rows.remove(id));
+    rows.check().unwrap();
+    assert!(rows.iter().map(|(_, &row)| row).eq((1..100).step_by(2)));
+}
+
+#[test]
+#[should_panic(expected = "is not live")]
+fn removing_twice_is_refused() {
+    let mut rows = Rows::<u64>::new().unwrap();
+    let id = rows.insert(&1).unwrap();
+    rows.remove(id);
+    rows.remove(id);
+}
+
+#[test]
+fn damage_is_found() {
+    let mut rows = Rows::<u64>::new().unwrap();
+    let id = rows.insert(&1).unwrap();
+    rows.insert(&2).unwrap();
+    rows.remove(id);
+    rows.free = RowId::new(1);
+    assert!(rows.check().unwrap_err().contains("free list"));
+}

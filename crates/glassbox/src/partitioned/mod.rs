@@ -1,0 +1,35 @@
+//! The main-memory engine: data in partitions, each owned at any time by the one thread that holds its token.
+//!
+//! This module knows records, procedures, files and the log; it knows nothing of other engines or of the
+//! workloads that run on it.
+
+mod any_table;
+mod checkpoint;
+mod command;
+mod engine;
+mod load;
+mod memory;
+mod merge;
+mod partition;
+mod prefetch;
+mod procedure_kind;
+mod record_buffer;
+mod replay;
+mod snapshot;
+mod table;
+mod token;
+mod transaction;
+mod undo;
+mod values;
+mod verify;
+mod whole;
+
+pub(crate) use any_table::TableKind;
+pub use any_table::TableUsage;
+pub(crate) use checkpoint::DIRECTORY as CHECKPOINTS;
+pub(crate) use engine::{Engine, Executed};
+pub(crate) use partition::Cell;
+pub(crate) use procedure_kind::ProcedureKind;
+pub(crate) use replay::{ReplayContext, ReplayFailed, replay};
+pub use transaction::PartitionedTransaction;
+pub(crate) use whole::{load_checkpoint, new_cells};

@@ -1,0 +1,108 @@
+//! A partition: its tables, and what the one who holds its token needs at hand.
+
+use std::cell::UnsafeCell;
+
+use super::any_table::AnyTable;
+use super::record_buffer::RecordBuffer;
+use super::table::Table;
+use super::token::Token;
+use super::undo::UndoBuffer;
+use crate::log::{Appender, Lsn};
+use crate::record::Record;
+
+/// A partition and its token. The data may be touched only by the holder.
+pub(crate) struct Cell {
+    pub(crate) token: Token,
+    partition: UnsafeCell<Partition>,
+    scratch: UnsafeCell<Scratch>,
+}
+
+// SAFETY: partition and scratch are reached only through the unsafe methods below, whose caller holds the token; both may move
+// between threads (`Partition: Send`, `Scratch: Send`, asserted below).
+unsafe impl Sync for Cell {}
+const fn assert_send<T: Send>() {}
+const _: () = assert_send::<Partition>();
+const _: () = assert_send::<Scratch>();
+
+impl Cell {
+    pub(crate) fn new(partition: Partition) -> Self {
+        Self {
+            token: Token::default(),
+            partition: UnsafeCell::new(partition),
+            scratch: UnsafeCell::new(Scratch::default()),
+        }
+    }
+
+    /// The partition's data.
+    #[inline(always)]
+    pub(crate) fn partition(&self) -> *mut Partition {
+        self.partition.get()
+    }
+
+    /// Buffers of the transaction that runs with this partition as its home.
+    #[inline(always)]
+    pub(crate) fn scratch(&self) -> *mut Scratch {
+        self.scratch.get()
+    }
+
+    /// Gives the partition its place in the log's buffer, before others know of it.
+    pub(crate) fn set_appender(&mut self, appender: Appender) {
+        self.scratch.get_mut().appender = Some(appender);
+    }
+
+    /// For the only user, before others know of it or after they are gone.
+    pub(crate) fn get_mut(&mut self) -> &mut Partition {
+        self.partition.get_mut()
+    }
+}
+
+/// Buffers that a transaction fills and its end empties.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(crate) undo: UndoBuffer,
+    pub(crate) record: RecordBuffer,
+    /// The partition's place in the log's buffer; `None` when nothing is logged.
+    pub(crate) appender: Option<Appender>,
+}
+
+/// What happened on a partition since the database was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub(crate) committed: u64,
+    pub(crate) aborted: u64,
+    pub(crate) rerun: u64,
+}
+
+pub(crate) struct Partition {
+    /// By [`TableId`](crate::record::TableId); `None` for records that this database's catalog does not name.
+    pub(crate) tables: Vec<Option<Box<dyn AnyTable>>>,
+    /// End of the last log record that changed this partition: what a reader of it must wait for.
+    pub(crate) last: Lsn,
+    /// Gives each transaction its own random numbers.
+    pub(crate) seed: u64,
+    pub(crate) counters: Counters,
+}
+
+impl Partition {
+    pub(crate) fn new(tables: Vec<Option<Box<dyn AnyTable>>>, seed: u64) -> Self {
+        Self { tables, last: Lsn::NONE, seed, counters: Counters::default() }
+    }
+
+    /// The table of a record.
+    ///
+    /// # Panics
+    /// When the database's catalog does not name it.
+    #[inline(always)]
+    pub(crate) fn table<R: Record>(&mut self) -> &mut Table<R> {
+        match self.tables.get_mut(R::table_id().get()) {
+            // SAFETY: the place of a record's id holds a Table of just that record: `TableKind::of` makes both from one type.
+            Some(Some(table)) => unsafe { &mut *(&raw mut **table).cast::<Table<R>>() },
+            _ => unknown_table(R::TABLE),
+        }
+    }
+}
+
+#[cold]
+fn unknown_table(table: &str) -> ! {
+    panic!("table `{table}` is not in this database's catalog: add `.table::<...>()` for its record where it is opened")
+}

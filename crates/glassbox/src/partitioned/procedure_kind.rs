@@ -1,0 +1,79 @@
+//! A procedure whose type is not known here: what a catalog keeps of it, and how a logged call is run again.
+
+use std::any::TypeId;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::command::CommandHead;
+use super::partition::Cell;
+use super::transaction::{Keep, PartitionedTransaction};
+use crate::io::Clock;
+use crate::procedure::{Declared, Procedure, ReadWriteSet};
+
+/// Which partitions a call needs, of so many; `None`: any may be needed.
+type Route = fn(&[u8], usize) -> Result<Option<u64>, String>;
+/// Runs a call again on the partitions held.
+type Run = unsafe fn(&[Cell], u64, usize, &[u8], CommandHead, &dyn Clock) -> Result<(), String>;
+
+/// What a catalog keeps of a procedure.
+#[derive(Clone)]
+pub(crate) struct ProcedureKind {
+    pub(crate) id: TypeId,
+    pub(crate) name: &'static str,
+    pub(crate) version: u32,
+    pub(crate) route: Route,
+    /// # Safety
+    /// As for [`PartitionedTransaction::new`].
+    pub(crate) run: Run,
+}
+
+impl ProcedureKind {
+    pub(crate) fn of<P: Procedure>() -> Self {
+        Self {
+            id: TypeId::of::<P>(),
+            name: P::NAME,
+            version: P::VERSION,
+            route: |arguments, partitions| {
+                let mut set = ReadWriteSet::new(partitions);
+                let declared = decode::<P>(arguments)?.declare(&mut set);
+                Ok((declared == Declared::Complete).then(|| set.partitions().max(1)))
+            },
+            run: run::<P>,
+        }
+    }
+}
+
+fn decode<P: Procedure>(arguments: &[u8]) -> Result<P, String> {
+    postcard::from_bytes(arguments)
+        .map_err(|error| format!("the arguments of procedure `{}` are damaged: {error}", P::NAME))
+}
+
+unsafe fn run<P: Procedure>(
+    cells: &[Cell],
+    held: u64,
+    home: usize,
+    arguments: &[u8],
+    head: CommandHead,
+    clock: &dyn Clock,
+) -> Result<(), String> {
+    let procedure = decode::<P>(arguments)?;
+    let mut set = ReadWriteSet::new(cells.len());
+    procedure.declare(&mut set);
+    // SAFETY: passed on.
+    let mut transaction = unsafe {
+        super::prefetch::prefetch(&set, cells, held, home);
+        let scratch = &mut *cells[home].scratch();
+        PartitionedTransaction::new(cells, scratch, clock, held, home, Keep { undo: false, values: false })
+    };
+    transaction.assign(head.now, head.seed);
+    let diverged = |what: &str| {
+        Err(format!(
+            "replaying procedure `{}` {what}; it did not when it was logged: its code must be deterministic, and changed code needs a new VERSION",
+            P::NAME
+        ))
+    };
+    match catch_unwind(AssertUnwindSafe(|| procedure.run(&mut transaction))) {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(_)) => diverged("stopped before its end"),
+        Err(_) => diverged("panicked"),
+    }
+}

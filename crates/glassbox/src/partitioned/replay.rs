@@ -1,0 +1,216 @@
+//! Replaying the log: every partition does its own part, at the same time as the others.
+//!
+//! One thread reads and checks the log and hands it on in batches; each partition has a thread that goes through every
+//! batch in order. Row changes need no agreement: a thread does those of its own rows and skips the rest. A call of
+//! a procedure on one partition is run by that partition's thread. One on several partitions is run by the lowest of them while the others
+//! wait at this record; as all threads meet records in the same order, they cannot wait for each other in a circle.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use super::command::CommandHead;
+use super::partition::{Cell, Partition};
+use super::procedure_kind::ProcedureKind;
+use super::values::{BadChange, COMMAND, VALUES};
+use crate::io::Clock;
+use crate::log::Lsn;
+use crate::procedure::partition_of;
+
+/// Records handed on together, bytes.
+const BATCH_BYTES: usize = 256 << 10;
+/// Batches that may wait for a partition.
+const BATCHES_AHEAD: usize = 16;
+
+/// Log records, one after the other.
+#[derive(Default)]
+struct Batch {
+    /// Ordinal of the first record in this replay.
+    first: u64,
+    bytes: Vec<u8>,
+    /// Position in the log and end in `bytes` of each record.
+    ends: Vec<(Lsn, usize)>,
+}
+
+/// A record that cannot be done again.
+#[derive(Debug, Clone)]
+pub(crate) struct ReplayFailed {
+    pub(crate) lsn: Lsn,
+    pub(crate) problem: String,
+}
+
+/// What replaying needs to know.
+pub(crate) struct ReplayContext<'a> {
+    pub(crate) cells: &'a [Cell],
+    /// Place in the array of tables for each table number of the files.
+    pub(crate) tables: &'a [usize],
+    /// For each procedure number of the log, the code, if the catalog has just that version.
+    pub(crate) procedures: &'a [Result<ProcedureKind, String>],
+    pub(crate) clock: &'a dyn Clock,
+}
+
+/// State that the partitions' threads share.
+struct Shared<'a> {
+    context: &'a ReplayContext<'a>,
+    /// For each partition, the ordinal of the record it is at: all before are done.
+    at: Box<[AtomicU64]>,
+    failed: AtomicBool,
+}
+
+/// Reads records with `read`, which calls what it is given for each one, and does them again on all partitions. Gives what
+/// `read` gave and the number of records.
+pub(crate) fn replay<O>(
+    context: &ReplayContext<'_>,
+    read: impl FnOnce(&mut dyn FnMut(Lsn, &[u8]) -> bool) -> O,
+) -> Result<(O, u64), ReplayFailed> {
+    let at = context.cells.iter().map(|_| AtomicU64::new(0)).collect();
+    let shared = Shared { context, at, failed: AtomicBool::new(false) };
+    std::thread::scope(|scope| {
+        let (senders, threads): (Vec<_>, Vec<_>) = (0..context.cells.len())
+            .map(|partition| {
+                let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+                let shared = &shared;
+                (sender, scope.spawn(move || replay_partition(shared, partition, &receiver)))
+            })
+            .unzip();
+        let mut reader = Reader { senders, batch: Batch::default(), count: 0 };
+        let read = read(&mut |lsn, record| {
+            reader.push(lsn, record);
+            !shared.failed.load(Ordering::Relaxed)
+        });
+        reader.flush();
+        let count = reader.count;
+        drop(reader);
+        let results: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("replay catches panics")).collect();
+        // Others may have failed only because the first one did.
+        let first = results.into_iter().filter_map(Result::err).min_by_key(|failed| failed.lsn);
+        first.map_or(Ok((read, count)), Err)
+    })
+}
+
+struct Reader {
+    senders: Vec<SyncSender<Arc<Batch>>>,
+    batch: Batch,
+    count: u64,
+}
+
+impl Reader {
+    fn push(&mut self, lsn: Lsn, record: &[u8]) {
+        self.batch.bytes.extend_from_slice(record);
+        self.batch.ends.push((lsn, self.batch.bytes.len()));
+        self.count += 1;
+        if self.batch.bytes.len() >= BATCH_BYTES {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let batch = std::mem::replace(&mut self.batch, Batch { first: self.count, ..Batch::default() });
+        let batch = Arc::new(batch);
+        for sender in &self.senders {
+            // A partition that failed has hung up.
+            let _ = sender.send(Arc::clone(&batch));
+        }
+    }
+}
+
+fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Arc<Batch>>) -> Result<(), ReplayFailed> {
+    for batch in batches {
+        let mut start = 0;
+        for (index, &(lsn, end)) in batch.ends.iter().enumerate() {
+            let ordinal = batch.first + index as u64;
+            let done = replay_record(shared, partition, ordinal, lsn, &batch.bytes[start..end]);
+            if let Err(problem) = done {
+                shared.failed.store(true, Ordering::Release);
+                return Err(ReplayFailed { lsn, problem });
+            }
+            shared.at[partition].store(ordinal + 1, Ordering::Release);
+            start = end;
+        }
+    }
+    Ok(())
+}
+
+fn replay_record(shared: &Shared<'_>, partition: usize, ordinal: u64, lsn: Lsn, record: &[u8]) -> Result<(), String> {
+    match record.split_first() {
+        Some((&VALUES, operations)) => {
+            // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its own waits.
+            let data = unsafe { &mut *shared.context.cells[partition].partition() };
+            apply_all(shared.context, data, partition, operations).map_err(|bad| bad.to_string())?;
+            data.last = lsn;
+            Ok(())
+        }
+        Some((&COMMAND, command)) => {
+            let (head, arguments) = CommandHead::split(command).ok_or("a call ends before its arguments")?;
+            replay_command(shared, partition, ordinal, lsn, head, arguments)
+        }
+        Some((kind, _)) => Err(format!("it begins with {kind}, which is no kind of record")),
+        None => Err("it is empty".to_owned()),
+    }
+}
+
+fn apply_all(
+    context: &ReplayContext<'_>,
+    data: &mut Partition,
+    partition: usize,
+    mut operations: &[u8],
+) -> Result<(), BadChange> {
+    let count = context.cells.len() as u64;
+    let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count) == partition as u64);
+    while !operations.is_empty() {
+        let (&[operation, low, high], rest) = operations.split_first_chunk().ok_or(BadChange::Short)?;
+        let number = u16::from_le_bytes([low, high]);
+        let id = *context.tables.get(usize::from(number)).ok_or(BadChange::Table(number))?;
+        let table = data.tables[id].as_mut().ok_or(BadChange::Table(number))?;
+        operations = table.apply(operation, rest, &mine)?;
+    }
+    Ok(())
+}
+
+fn replay_command(
+    shared: &Shared<'_>,
+    partition: usize,
+    ordinal: u64,
+    lsn: Lsn,
+    head: CommandHead,
+    arguments: &[u8],
+) -> Result<(), String> {
+    let context = shared.context;
+    let number = usize::from(head.procedure);
+    let kind = context.procedures.get(number).ok_or("it calls a procedure that the manifest does not name")?;
+    let kind = kind.as_ref().map_err(Clone::clone)?;
+    let all = u64::MAX >> (64 - context.cells.len());
+    let held = if all == 1 { 1 } else { (kind.route)(arguments, context.cells.len())?.unwrap_or(all) };
+    if held >> partition & 1 == 0 {
+        return Ok(());
+    }
+    let home = held.trailing_zeros() as usize;
+    let others = (0..context.cells.len()).filter(|&other| other != partition && held >> other & 1 == 1);
+    if partition != home {
+        return wait(shared, home, ordinal + 1);
+    }
+    for other in others.clone() {
+        // It waits at this record once all before are done.
+        wait(shared, other, ordinal)?;
+    }
+    // SAFETY: this thread has the home, and the threads of the others wait for it to pass this record.
+    unsafe { (kind.run)(context.cells, held, home, arguments, head, context.clock) }?;
+    for at in others.chain([home]) {
+        // SAFETY: as above.
+        unsafe { (*context.cells[at].partition()).last = lsn };
+    }
+    Ok(())
+}
+
+/// Waits until a partition has done all records before `ordinal`.
+fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), String> {
+    let mut spins = 0_u32;
+    while shared.at[partition].load(Ordering::Acquire) < ordinal {
+        if shared.failed.load(Ordering::Acquire) {
+            return Err("another partition's replay failed".to_owned());
+        }
+        spins += 1;
+        if spins < 200 { std::hint::spin_loop() } else { std::thread::yield_now() }
+    }
+    Ok(())
+}

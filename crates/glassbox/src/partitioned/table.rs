@@ -1,0 +1,288 @@
+//! One table of one partition: rows, primary index, secondary indexes, and the snapshot a checkpoint takes of it.
+//!
+//! All indexes map encoded keys to the row's place in the arena, which does not move while the row lives; so an update that
+//! leaves the indexed columns alone touches the row only. Which primary index a table has is known when the record is
+//! compiled, so the choice costs nothing; the other one stays empty.
+//!
+//! The table belongs to whoever holds the partition's token and knows nothing of transactions: undo and logging are above.
+
+use std::any::Any;
+
+use super::memory::{BTree, CannotReserve, HashIndex, Next, Node, RowId, Rows, prefetch_span};
+use super::snapshot::Snapshot;
+use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record};
+
+/// Why a row could not be placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The primary key or a unique index has the key already.
+    Duplicate,
+    /// No memory for another row or index node.
+    Full,
+}
+
+/// A secondary index's tree, its key type known only to the index's own type.
+type AnyTree = Box<dyn Any + Send>;
+
+pub(crate) struct Table<R: Record> {
+    /// The table's number in the database's files.
+    pub(crate) number: u16,
+    pub(crate) rows: Rows<R>,
+    pub(super) hash: HashIndex,
+    pub(super) tree: BTree<R::Encoded>,
+    secondary: Vec<AnyTree>,
+    pub(crate) snapshot: Snapshot,
+}
+
+/// Hash of an encoded key, as the primary hash index wants it.
+#[inline(always)]
+fn hash_of_row<R: Record>(rows: &Rows<R>, id: RowId) -> u64 {
+    rows.get(id).key().encode::<R::Encoded>().hash64()
+}
+
+#[inline(always)]
+fn insert_into<K: EncodedKey>(tree: &mut BTree<K>, key: K, id: RowId) -> Result<(), Refused> {
+    if !tree.has_room() {
+        return Err(Refused::Full);
+    }
+    tree.insert(key, id).map_err(|_| Refused::Duplicate)
+}
+
+impl<R: Record> Table<R> {
+    pub(super) const POINT: bool = matches!(R::ACCESS, Access::Point);
+
+    pub(crate) fn new(number: u16) -> Result<Self, CannotReserve> {
+        struct NewTrees(Result<Vec<AnyTree>, CannotReserve>);
+        impl<R: Record> IndexVisitor<R> for NewTrees {
+            fn visit<I: Index<Record = R>>(&mut self) {
+                if let Ok(trees) = &mut self.0 {
+                    match BTree::<I::Encoded>::new() {
+                        Ok(tree) => trees.push(Box::new(tree)),
+                        Err(error) => self.0 = Err(error),
+                    }
+                }
+            }
+        }
+        let mut secondary = NewTrees(Ok(Vec::new()));
+        R::each_index(&mut secondary);
+        Ok(Self {
+            number,
+            rows: Rows::new()?,
+            hash: HashIndex::new()?,
+            tree: BTree::new()?,
+            secondary: secondary.0?,
+            snapshot: Snapshot::none(),
+        })
+    }
+
+    /// Where the row with this key is.
+    #[inline(always)]
+    pub(crate) fn find(&self, key: R::Encoded) -> Option<RowId> {
+        if Self::POINT {
+            self.hash.find(key.hash64(), |id| self.rows.get(id).key().encode::<R::Encoded>() == key)
+        } else {
+            self.tree.get(&key)
+        }
+    }
+
+    /// The primary tree of a table of ordered access.
+    #[inline(always)]
+    pub(crate) fn primary_tree(&self) -> &BTree<R::Encoded> {
+        const { assert!(!Self::POINT, "a table with `access = point` cannot be scanned; use `access = ordered`") };
+        &self.tree
+    }
+
+    /// The tree of a secondary index.
+    #[inline(always)]
+    pub(crate) fn index_tree<I: Index<Record = R>>(&self) -> &BTree<I::Encoded> {
+        self.secondary[I::POSITION].downcast_ref().expect("made by `new` in this order")
+    }
+
+    #[inline(always)]
+    fn index_tree_mut<I: Index<Record = R>>(&mut self) -> &mut BTree<I::Encoded> {
+        self.secondary[I::POSITION].downcast_mut().expect("made by `new` in this order")
+    }
+
+    /// Adds a row to the arena and every index, or changes nothing.
+    #[inline]
+    pub(crate) fn insert(&mut self, row: &R) -> Result<RowId, Refused> {
+        let id = self.rows.insert(row).map_err(|_| Refused::Full)?;
+        if let Err(refused) = self.insert_primary(row.key().encode(), id) {
+            self.rows.remove(id);
+            return Err(refused);
+        }
+        if R::INDEXES > 0
+            && let Err(refused) = self.insert_secondary(row, id)
+        {
+            self.remove_primary(row.key().encode(), id);
+            self.rows.remove(id);
+            return Err(refused);
+        }
+        self.snapshot.inserted(id);
+        Ok(id)
+    }
+
+    /// Removes a row from the arena and every index.
+    #[inline]
+    pub(crate) fn remove(&mut self, id: RowId) {
+        self.preserve(id);
+        let row = *self.rows.get(id);
+        self.remove_primary(row.key().encode(), id);
+        if R::INDEXES > 0 {
+            self.remove_secondary(&row, R::INDEXES);
+        }
+        self.rows.remove(id);
+    }
+
+    /// To be called before a row is changed: a checkpoint under way may still need it as it is.
+    #[inline(always)]
+    pub(crate) fn preserve(&mut self, id: RowId) {
+        if self.snapshot.needs(id) {
+            self.snapshot.preserve(id, self.rows.get(id));
+        }
+    }
+
+    #[inline(always)]
+    fn insert_primary(&mut self, key: R::Encoded, id: RowId) -> Result<(), Refused> {
+        if Self::POINT {
+            if self.find(key).is_some() {
+                return Err(Refused::Duplicate);
+            }
+            if !self.hash.has_room() {
+                return Err(Refused::Full);
+            }
+            let rows = &self.rows;
+            self.hash.insert(key.hash64(), id, |id| hash_of_row(rows, id));
+            Ok(())
+        } else {
+            insert_into(&mut self.tree, key, id)
+        }
+    }
+
+    #[inline(always)]
+    fn remove_primary(&mut self, key: R::Encoded, id: RowId) {
+        let removed = if Self::POINT { self.hash.remove(key.hash64(), id) } else { self.tree.remove(&key).is_some() };
+        assert!(removed, "a row of table {} is missing from its primary index", R::TABLE);
+    }
+
+    /// Adds the row to every secondary index, or to none.
+    #[inline(always)]
+    fn insert_secondary(&mut self, row: &R, id: RowId) -> Result<(), Refused> {
+        struct Insert<'a, R: Record> {
+            table: &'a mut Table<R>,
+            row: &'a R,
+            id: RowId,
+            done: usize,
+            refused: Option<Refused>,
+        }
+        impl<R: Record> IndexVisitor<R> for Insert<'_, R> {
+            #[inline(always)]
+            fn visit<I: Index<Record = R>>(&mut self) {
+                if self.refused.is_none() {
+                    let key = I::key(self.row).encode();
+                    match insert_into(self.table.index_tree_mut::<I>(), key, self.id) {
+                        Ok(()) => self.done += 1,
+                        Err(refused) => self.refused = Some(refused),
+                    }
+                }
+            }
+        }
+        let mut insert = Insert { table: self, row, id, done: 0, refused: None };
+        R::each_index(&mut insert);
+        let (done, refused) = (insert.done, insert.refused);
+        match refused {
+            None => Ok(()),
+            Some(refused) => {
+                self.remove_secondary(row, done);
+                Err(refused)
+            }
+        }
+    }
+
+    /// Removes the row from the first `count` secondary indexes.
+    fn remove_secondary(&mut self, row: &R, count: usize) {
+        struct Remove<'a, R: Record> {
+            table: &'a mut Table<R>,
+            row: &'a R,
+            count: usize,
+        }
+        impl<R: Record> IndexVisitor<R> for Remove<'_, R> {
+            #[inline(always)]
+            fn visit<I: Index<Record = R>>(&mut self) {
+                if I::POSITION < self.count {
+                    let removed = self.table.index_tree_mut::<I>().remove(&I::key(self.row).encode());
+                    assert!(removed.is_some(), "a row of table {} is missing from index {}", R::TABLE, I::NAME);
+                }
+            }
+        }
+        R::each_index(&mut Remove { table: self, row, count });
+    }
+
+    /// Makes the secondary indexes follow a row that was changed in place from `before`. When a unique index refuses, the
+    /// indexes are as before and the caller puts the row back.
+    #[inline(always)]
+    pub(crate) fn reindex(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
+        struct Changed<'a, R> {
+            before: &'a R,
+            after: &'a R,
+            changed: bool,
+        }
+        impl<R: Record> IndexVisitor<R> for Changed<'_, R> {
+            #[inline(always)]
+            fn visit<I: Index<Record = R>>(&mut self) {
+                self.changed |= I::key(self.before) != I::key(self.after);
+            }
+        }
+        let after = *self.rows.get(id);
+        let mut changed = Changed { before, after: &after, changed: false };
+        R::each_index(&mut changed);
+        if changed.changed { self.move_in_indexes(before, &after, id) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn move_in_indexes(&mut self, before: &R, after: &R, id: RowId) -> Result<(), Refused> {
+        self.remove_secondary(before, R::INDEXES);
+        self.insert_secondary(after, id).inspect_err(|_| {
+            self.insert_secondary(before, id).expect("its keys were there a moment ago");
+        })
+    }
+
+    /// The primary index's part in prefetching one key: brings the next level into the cache and says where to go on.
+    /// Starts with [`PREFETCH_START`]; `None` when the row itself is on its way.
+    #[inline]
+    pub(crate) fn prefetch_step(&self, key: R::Encoded, state: u64) -> Option<u64> {
+        if Self::POINT {
+            let hash = key.hash64();
+            if state == PREFETCH_START {
+                self.hash.prefetch(hash);
+                return Some(0);
+            }
+            self.prefetch_row(self.hash.candidate(hash));
+            return None;
+        }
+        let node = if state == PREFETCH_START { self.tree.root() } else { Node::from_bits(state) };
+        match self.tree.descend(node, &key) {
+            Next::Child(child) => {
+                self.tree.prefetch_node(child);
+                Some(child.to_bits())
+            }
+            Next::Leaf(row) => {
+                self.prefetch_row(row);
+                None
+            }
+        }
+    }
+
+    /// Asks for the front of a row, where the columns that change stand.
+    #[inline(always)]
+    fn prefetch_row(&self, row: Option<RowId>) {
+        if let Some(id) = row {
+            prefetch_span(self.rows.pointer(id), size_of::<R>().min(PREFETCH_ROW_BYTES));
+        }
+    }
+}
+
+/// The state in which [`Table::prefetch_step`] begins.
+pub(crate) const PREFETCH_START: u64 = u64::MAX;
+/// As much of a row is prefetched.
+const PREFETCH_ROW_BYTES: usize = 256;

@@ -1,0 +1,126 @@
+//! What a transaction overwrote, so that it can be put back.
+//!
+//! Kept only for transactions that may abort after a write. One buffer per partition, reused, so it allocates only while
+//! it grows. An entry is the row as it was, then a header that says what to do with it; undoing reads entries from the end.
+//! Undoing in exact reverse order gives every row its old place again, because places are reused last in, first out.
+
+use super::memory::RowId;
+use super::table::Table;
+use crate::record::Record;
+
+/// A row's bytes as they are in memory, then [`Header`].
+#[derive(Debug, Default)]
+pub(crate) struct UndoBuffer {
+    /// 16-byte words, so that every row is aligned.
+    words: Vec<u128>,
+}
+
+/// Puts one change back. The first pointer is the `Table<R>`, the second the row as it was (unused after an insert).
+type Restore = unsafe fn(*mut (), RowId, *const ());
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Header {
+    restore: Restore,
+    table: *mut (),
+    row: RowId,
+    /// Words of the row before this header.
+    words: u32,
+}
+
+const HEADER_WORDS: usize = size_of::<Header>().div_ceil(16);
+const _: () = assert!(align_of::<Header>() <= 16);
+
+// SAFETY: the pointers in it are to tables of the partition that owns it, which moves between threads with it.
+unsafe impl Send for UndoBuffer {}
+
+impl UndoBuffer {
+    /// Forgets everything: the transaction commits.
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
+    }
+
+    /// Notes that `row` is about to be changed in place. Gives the copy that was kept.
+    #[inline(always)]
+    pub(crate) fn updating<R: Record>(&mut self, table: &mut Table<R>, id: RowId) -> *const R {
+        unsafe fn restore<R: Record>(table: *mut (), id: RowId, before: *const ()) {
+            // SAFETY: `undo` passes what was pushed with this function: a live Table<R> and an aligned R.
+            let (table, before) = unsafe { (&mut *table.cast::<Table<R>>(), &*before.cast::<R>()) };
+            let after = *table.rows.get(id);
+            table.preserve(id);
+            *table.rows.get_mut(id) = *before;
+            if R::INDEXES > 0 {
+                table.reindex(&after, id).expect("the old keys are free again, changes being undone in reverse");
+            }
+        }
+        let row: *const R = table.rows.get(id);
+        let table: *mut Table<R> = table;
+        self.push(row, Header { restore: restore::<R>, table: table.cast(), row: id, words: words_of::<R>() })
+    }
+
+    /// Notes that a row was added.
+    #[inline(always)]
+    pub(crate) fn inserted<R: Record>(&mut self, table: &mut Table<R>, id: RowId) {
+        unsafe fn restore<R: Record>(table: *mut (), id: RowId, _before: *const ()) {
+            // SAFETY: as above.
+            unsafe { &mut *table.cast::<Table<R>>() }.remove(id);
+        }
+        let table: *mut Table<R> = table;
+        let header = Header { restore: restore::<R>, table: table.cast(), row: id, words: 0 };
+        self.push(std::ptr::null::<R>(), header);
+    }
+
+    /// Notes that a row is about to be removed.
+    #[inline(always)]
+    pub(crate) fn deleting<R: Record>(&mut self, table: &mut Table<R>, id: RowId) {
+        unsafe fn restore<R: Record>(table: *mut (), id: RowId, before: *const ()) {
+            // SAFETY: as above.
+            let (table, before) = unsafe { (&mut *table.cast::<Table<R>>(), &*before.cast::<R>()) };
+            let place = table.insert(before).expect("the keys are free again, changes being undone in reverse");
+            assert_eq!(place, id, "places are reused last in, first out");
+        }
+        let row: *const R = table.rows.get(id);
+        let table: *mut Table<R> = table;
+        self.push(row, Header { restore: restore::<R>, table: table.cast(), row: id, words: words_of::<R>() });
+    }
+
+    #[inline(always)]
+    fn push<R>(&mut self, row: *const R, header: Header) -> *const R {
+        let at = self.words.len();
+        let total = header.words as usize + HEADER_WORDS;
+        self.words.reserve(total);
+        // SAFETY: `reserve` made room for `total` words from `at`; the row has at most `header.words` words and is not part
+        // of this buffer; R and Header are aligned to at most 16 bytes (asserted), as words are. The words are initialised
+        // as far as they are ever read, as a row or a header.
+        unsafe {
+            let start = self.words.as_mut_ptr().add(at);
+            if header.words > 0 {
+                row.copy_to_nonoverlapping(start.cast::<R>(), 1);
+            }
+            start.add(header.words as usize).cast::<Header>().write(header);
+            self.words.set_len(at + total);
+            start.cast::<R>()
+        }
+    }
+
+    /// Puts everything back, last first.
+    #[cold]
+    pub(crate) fn undo(&mut self) {
+        while let Some(header_at) = self.words.len().checked_sub(HEADER_WORDS) {
+            // SAFETY: entries end with a header; the row's words are before it. The tables live as long as their partition,
+            // whose token the caller holds, and no reference into them is alive while a transaction is undone.
+            unsafe {
+                let header = self.words.as_ptr().add(header_at).cast::<Header>().read();
+                let row_at = header_at - header.words as usize;
+                (header.restore)(header.table, header.row, self.words.as_ptr().add(row_at).cast());
+                self.words.set_len(row_at);
+            }
+        }
+    }
+}
+
+const fn words_of<R>() -> u32 {
+    const { assert!(align_of::<R>() <= 16, "a record may be aligned to at most 16 bytes") };
+    size_of::<R>().div_ceil(16) as u32
+}

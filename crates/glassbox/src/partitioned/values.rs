@@ -1,0 +1,151 @@
+//! The value log's records: what a transaction did to rows, independent of the procedure's code.
+//!
+//! A record is a kind byte, then one operation after the other, in the order in which they were done:
+//!
+//! ```text
+//! insert   1  table u16  row                              (the stored row)
+//! update   2  table u16  key  columns  values             (only the columns that changed)
+//! delete   3  table u16  key
+//! ```
+//!
+//! `key` is the encoded key, most significant byte first; `columns` a little-endian bit set with a bit for each column of the
+//! table, in as many bytes as that takes; `values` the stored form of the columns in the set. Widths come from the schema.
+
+use super::record_buffer::RecordBuffer;
+use super::table::{Refused, Table};
+use crate::record::{BadRow, EncodedKey, Key, Record};
+
+/// First byte of a record of row changes.
+pub(crate) const VALUES: u8 = 1;
+/// First byte of a record of a procedure call.
+pub(crate) const COMMAND: u8 = 2;
+
+pub(crate) const INSERT: u8 = 1;
+pub(crate) const UPDATE: u8 = 2;
+pub(crate) const DELETE: u8 = 3;
+
+/// Operation and table number.
+pub(crate) const OPERATION_WIDTH: usize = 3;
+
+/// A log record that does not fit the data or the schema.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadChange {
+    #[error("it ends in the middle of an operation")]
+    Short,
+    #[error("operation {0} is unknown")]
+    Operation(u8),
+    #[error("table number {0} is unknown")]
+    Table(u16),
+    #[error("{0}")]
+    Row(#[from] BadRow),
+    #[error("it {0} a row of table `{1}` that {2}")]
+    Diverged(&'static str, &'static str, &'static str),
+    #[error("no memory for another row of table `{0}`")]
+    Full(&'static str),
+}
+
+/// Bytes of a table's column set.
+pub(crate) const fn mask_width(columns: usize) -> usize {
+    columns.div_ceil(8)
+}
+
+impl<R: Record> Table<R> {
+    const MASK_WIDTH: usize = mask_width(R::COLUMNS);
+
+    #[inline(always)]
+    fn head(&self, operation: u8, out: &mut [u8]) {
+        let number = self.number.to_le_bytes();
+        out[..OPERATION_WIDTH].copy_from_slice(&[operation, number[0], number[1]]);
+    }
+
+    #[inline(always)]
+    fn put_key(key: &R::Key, out: &mut [u8]) {
+        key.encode::<R::Encoded>().for_bytes(R::Key::WIDTH, |bytes| out[..R::Key::WIDTH].copy_from_slice(bytes));
+    }
+
+    #[inline(always)]
+    pub(crate) fn log_insert(&self, row: &R, record: &mut RecordBuffer) {
+        let out = record.space(OPERATION_WIDTH + R::ROW_WIDTH);
+        self.head(INSERT, out);
+        row.store(&mut out[OPERATION_WIDTH..]);
+        record.advance(OPERATION_WIDTH + R::ROW_WIDTH);
+    }
+
+    #[inline(always)]
+    pub(crate) fn log_update(&self, key: &R::Key, before: &R, after: &R, record: &mut RecordBuffer) {
+        let front = OPERATION_WIDTH + R::Key::WIDTH + Self::MASK_WIDTH;
+        let out = record.space(front + R::ROW_WIDTH);
+        let (columns, width) = after.store_changes(before, &mut out[front..]);
+        if columns == 0 {
+            return;
+        }
+        self.head(UPDATE, out);
+        Self::put_key(key, &mut out[OPERATION_WIDTH..]);
+        out[front - Self::MASK_WIDTH..front].copy_from_slice(&columns.to_le_bytes()[..Self::MASK_WIDTH]);
+        record.advance(front + width);
+    }
+
+    #[inline(always)]
+    pub(crate) fn log_delete(&self, key: &R::Key, record: &mut RecordBuffer) {
+        let out = record.space(OPERATION_WIDTH + R::Key::WIDTH);
+        self.head(DELETE, out);
+        Self::put_key(key, &mut out[OPERATION_WIDTH..]);
+        record.advance(OPERATION_WIDTH + R::Key::WIDTH);
+    }
+
+    /// Does one operation again, if the row is on this partition (`mine`, asked with its placement number). Gives the rest
+    /// of `bytes`.
+    pub(crate) fn apply<'a>(
+        &mut self,
+        operation: u8,
+        bytes: &'a [u8],
+        mine: &dyn Fn(Option<u64>) -> bool,
+    ) -> Result<&'a [u8], BadChange> {
+        if operation == INSERT {
+            let (row, rest) = bytes.split_at_checked(R::ROW_WIDTH).ok_or(BadChange::Short)?;
+            let row = R::load(row)?;
+            if mine(R::PLACEMENT.map(|position| row.key().placement_at(position))) {
+                self.insert(&row).map_err(|refused| match refused {
+                    Refused::Duplicate => BadChange::Diverged("inserts", R::TABLE, "is there already"),
+                    Refused::Full => BadChange::Full(R::TABLE),
+                })?;
+            }
+            return Ok(rest);
+        }
+        let (key, rest) = bytes.split_at_checked(R::Key::WIDTH).ok_or(BadChange::Short)?;
+        let found = self.find(R::Encoded::from_bytes(key));
+        match operation {
+            UPDATE => {
+                let (mask, values) = rest.split_at_checked(Self::MASK_WIDTH).ok_or(BadChange::Short)?;
+                let mut columns = [0; 8];
+                columns[..mask.len()].copy_from_slice(mask);
+                let columns = u64::from_le_bytes(columns);
+                let Some(id) = found else { return self.skip_update(columns, values) };
+                let before = *self.rows.get(id);
+                let mut after = before;
+                let read = after.load_changes(columns, values)?;
+                self.preserve(id);
+                *self.rows.get_mut(id) = after;
+                if R::INDEXES > 0 {
+                    let twice = |_| BadChange::Diverged("updates", R::TABLE, "then shares a unique key");
+                    self.reindex(&before, id).map_err(twice)?;
+                }
+                Ok(&values[read..])
+            }
+            DELETE => {
+                if let Some(id) = found {
+                    self.remove(id);
+                }
+                Ok(rest)
+            }
+            other => Err(BadChange::Operation(other)),
+        }
+    }
+
+    /// The rest after an update of a row that is on another partition.
+    fn skip_update<'a>(&self, columns: u64, values: &'a [u8]) -> Result<&'a [u8], BadChange> {
+        let width: usize =
+            R::SCHEMA.columns.iter().enumerate().filter(|(at, _)| columns >> at & 1 == 1).map(|(_, c)| c.width).sum();
+        values.get(width..).ok_or(BadChange::Short)
+    }
+}

@@ -1,0 +1,81 @@
+//! Checks of what should always hold: every index agrees with its table.
+
+use super::memory::RowId;
+use super::table::Table;
+use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
+
+impl<R: Record> Table<R> {
+    /// Checks the structures themselves, that every row is found by its keys, and that no index has more entries than there are
+    /// rows.
+    pub(crate) fn verify(&self) -> Result<(), String> {
+        let at = |what: String| format!("table `{}`: {what}", R::TABLE);
+        self.rows.check().map_err(at)?;
+        self.check_primary().map_err(at)?;
+        for (id, row) in self.rows.iter() {
+            if self.find(row.key().encode()) != Some(id) {
+                return Err(at(format!("{id:?} is not found by its primary key")));
+            }
+        }
+        let mut check = CheckIndexes { table: self, wrong: None };
+        R::each_index(&mut check);
+        check.wrong.map_or(Ok(()), |wrong| Err(at(wrong)))
+    }
+
+    fn check_primary(&self) -> Result<(), String> {
+        let hash_of = |id: RowId| {
+            (id.get() < self.rows.slots() && self.rows.is_live(id))
+                .then(|| self.rows.get(id).key().encode::<R::Encoded>().hash64())
+        };
+        if Self::POINT {
+            self.hash.check(hash_of)?;
+        } else {
+            self.tree.check()?;
+        }
+        let entries = if Self::POINT { self.hash.len() } else { self.tree.len() };
+        self.same_count("its primary index", entries)
+    }
+
+    fn same_count(&self, index: &str, entries: usize) -> Result<(), String> {
+        let rows = self.rows.len();
+        if entries == rows { Ok(()) } else { Err(format!("{index} has {entries} entries for {rows} rows")) }
+    }
+
+    /// Name and memory of each index, the primary one first.
+    pub(crate) fn index_usage(&self) -> Vec<(String, u64)> {
+        struct Usage<'a, R: Record>(&'a Table<R>, Vec<(String, u64)>);
+        impl<R: Record> IndexVisitor<R> for Usage<'_, R> {
+            fn visit<I: Index<Record = R>>(&mut self) {
+                self.1.push((I::NAME.to_owned(), self.0.index_tree::<I>().used_bytes() as u64));
+            }
+        }
+        let primary = if Self::POINT { self.hash.used_bytes() } else { self.tree.used_bytes() };
+        let mut usage = Usage(self, vec![("primary".to_owned(), primary as u64)]);
+        R::each_index(&mut usage);
+        usage.1
+    }
+}
+
+struct CheckIndexes<'a, R: Record> {
+    table: &'a Table<R>,
+    wrong: Option<String>,
+}
+
+impl<R: Record> CheckIndexes<'_, R> {
+    fn check<I: Index<Record = R>>(&self) -> Result<(), String> {
+        let tree = self.table.index_tree::<I>();
+        tree.check()?;
+        self.table.same_count("it", tree.len())?;
+        match self.table.rows.iter().find(|(id, row)| tree.get(&I::key(row).encode()) != Some(*id)) {
+            Some((id, _)) => Err(format!("{id:?} is not found")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<R: Record> IndexVisitor<R> for CheckIndexes<'_, R> {
+    fn visit<I: Index<Record = R>>(&mut self) {
+        if self.wrong.is_none() {
+            self.wrong = self.check::<I>().err().map(|wrong| format!("index `{}`: {wrong}", I::NAME));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What concerns all tables of all partitions at once: making them, loading a checkpoint, statistics, checks.
+
+use std::sync::Mutex;
+
+use super::any_table::{TableKind, TableUsage};
+use super::checkpoint::{self, REPLICATED, Source, Written};
+use super::engine::Engine;
+use super::load::{CheckpointFile, damaged};
+use super::partition::{Cell, Counters, Partition};
+use super::table::Refused;
+use crate::error::Error;
+use crate::io::Files;
+use crate::log::Lsn;
+use crate::manifest::{CheckpointEntry, Manifest};
+use crate::procedure::{Abort, partition_of};
+use crate::record::{Key, Record, mix};
+
+/// Partitions with empty tables; `numbers` are the tables' numbers in the files.
+pub(crate) fn new_cells(kinds: &[TableKind], numbers: &[u16], partitions: usize) -> Result<Box<[Cell]>, Error> {
+    let places = kinds.iter().map(|kind| kind.id + 1).max().unwrap_or(0);
+    (0..partitions)
+        .map(|partition| {
+            let mut tables: Vec<_> = (0..places).map(|_| None).collect();
+            for (kind, &number) in kinds.iter().zip(numbers) {
+                tables[kind.id] = Some((kind.create)(number).map_err(|error| Error::OutOfMemory(error.to_string()))?);
+            }
+            Ok(Cell::new(Partition::new(tables, mix(partition as u64))))
+        })
+        .collect()
+}
+
+/// Fills empty partitions from a checkpoint, all at once; `ids` are the tables' places for each number in the file. Gives the number of rows.
+pub(crate) fn load_checkpoint(
+    files: &dyn Files,
+    entry: &CheckpointEntry,
+    manifest: &Manifest,
+    ids: &[usize],
+    cells: &mut [Cell],
+) -> Result<u64, Error> {
+    let file =
+        CheckpointFile::open(files.open(&entry.file)?, entry.bytes, manifest.database_id, Lsn(manifest.log_start))?;
+    let count = cells.len();
+    let first_error = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for (partition, cell) in cells.iter_mut().enumerate() {
+            let (file, first_error) = (&file, &first_error);
+            scope.spawn(move || {
+                if let Err(error) = load_partition(file, ids, cell.get_mut(), partition, count) {
+                    first_error.lock().expect("nothing panics while it is held").get_or_insert(error);
+                }
+            });
+        }
+    });
+    let first_error = first_error.into_inner().expect("all threads have ended");
+    first_error.map_or_else(|| Ok(file.blocks.iter().map(|block| u64::from(block.rows)).sum()), Err)
+}
+
+fn load_partition(
+    file: &CheckpointFile,
+    ids: &[usize],
+    data: &mut Partition,
+    partition: usize,
+    count: usize,
+) -> Result<(), Error> {
+    let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count as u64) == partition as u64);
+    // With as many partitions as then, each block is one partition's or everyone's.
+    let same = file.partitions == count as u64;
+    let mut rows = Vec::new();
+    for block in &file.blocks {
+        if same && block.partition != REPLICATED && usize::from(block.partition) != partition {
+            continue;
+        }
+        file.rows(block, &mut rows)?;
+        let table = ids.get(usize::from(block.table)).and_then(|&id| data.tables[id].as_mut());
+        let table =
+            table.ok_or_else(|| damaged(&*file.file, block.at, "it holds a table that the manifest does not name"))?;
+        table.load(&rows, &mine).map_err(|bad| damaged(&*file.file, block.at, bad.to_string()))?;
+    }
+    Ok(())
+}
+
+impl Engine {
+    /// Writes a checkpoint file; the tables' numbers are those of the manifest.
+    pub(crate) fn checkpoint(
+        &self,
+        files: &dyn Files,
+        kinds: &[TableKind],
+        manifest: &Manifest,
+        lsn_now: impl Fn() -> Lsn,
+    ) -> Result<Written, Error> {
+        let number = |kind: &TableKind| {
+            manifest.tables.iter().position(|table| table.name == kind.schema.name).expect("merged at opening") as u16
+        };
+        let sources: Vec<_> = kinds
+            .iter()
+            .map(|kind| Source {
+                id: kind.id,
+                number: number(kind),
+                row_width: kind.schema.row_width,
+                replicated: kind.schema.partition_by.is_none(),
+            })
+            .collect();
+        checkpoint::write(self, files, manifest.database_id, &sources, lsn_now)
+    }
+
+    /// Adds a row that is not logged, to its partition or, replicated, to all.
+    pub(crate) fn load_row<R: Record>(&self, row: &R) -> Result<(), Error> {
+        let count = self.cells.len() as u64;
+        let needed = match R::PLACEMENT {
+            Some(position) => 1 << partition_of(row.key().placement_at(position), count),
+            None => self.all(),
+        };
+        self.holding(needed, || {
+            for (_, cell) in self.cells.iter().enumerate().filter(|(at, _)| needed >> at & 1 == 1) {
+                // SAFETY: its token is held.
+                let partition = unsafe { &mut *cell.partition() };
+                partition.table::<R>().insert(row).map_err(|refused| match refused {
+                    Refused::Duplicate => Abort { code: Abort::DUPLICATE_KEY, message: R::TABLE.into() },
+                    Refused::Full => Abort { code: super::transaction::TABLE_FULL, message: R::TABLE.into() },
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Counters of all partitions, and memory by table.
+    pub(crate) fn usage(&self, kinds: &[TableKind]) -> (Counters, Vec<TableUsage>) {
+        let empty = |kind: &TableKind| TableUsage {
+            table: kind.schema.name.to_string(),
+            rows: 0,
+            row_bytes: 0,
+            index_bytes: Vec::new(),
+        };
+        let (mut counters, mut usages) = (Counters::default(), kinds.iter().map(empty).collect::<Vec<_>>());
+        for at in 0..self.cells.len() {
+            self.holding(1 << at, || {
+                // SAFETY: its token is held.
+                let partition = unsafe { &*self.cells[at].partition() };
+                counters.committed += partition.counters.committed;
+                counters.aborted += partition.counters.aborted;
+                counters.rerun += partition.counters.rerun;
+                for (kind, usage) in kinds.iter().zip(&mut usages) {
+                    let table = partition.tables[kind.id].as_ref().expect("made at opening");
+                    table.add_usage(usage, at == 0);
+                }
+            });
+        }
+        (counters, usages)
+    }
+
+    /// What is wrong with indexes, over all partitions.
+    pub(crate) fn verify(&self, kinds: &[TableKind]) -> Vec<String> {
+        self.holding(self.all(), || {
+            let mut wrong = Vec::new();
+            for (at, cell) in self.cells.iter().enumerate() {
+                // SAFETY: all tokens are held.
+                let partition = unsafe { &*cell.partition() };
+                let tables = kinds.iter().filter_map(|kind| partition.tables[kind.id].as_ref());
+                wrong.extend(tables.filter_map(|table| table.verify().err()).map(|it| format!("partition {at}: {it}")));
+            }
+            wrong
+        })
+    }
+}

@@ -1,0 +1,43 @@
+//! A ticket: the outcome of a transaction that ran, not to be told before it is durable.
+
+use crate::database::Place;
+use crate::error::Error;
+use crate::log::Lsn;
+use crate::partitioned::Executed;
+use crate::procedure::Abort;
+
+/// The outcome of a submitted procedure. Dropping it does not undo anything.
+#[must_use = "the outcome is not known to be durable before `wait`"]
+pub struct Ticket<'a, O> {
+    place: Place<'a>,
+    outcome: Result<O, Abort>,
+    lsn: Lsn,
+}
+
+impl<'a, O> Ticket<'a, O> {
+    #[inline]
+    pub(crate) fn new(place: Place<'a>, executed: Executed<O>) -> Self {
+        Self { place, outcome: executed.outcome, lsn: executed.lsn }
+    }
+
+    /// Whether [`Ticket::wait`] would return at once.
+    pub fn is_ready(&self) -> bool {
+        self.place.0.engine.log.as_ref().is_none_or(|log| log.durable() >= self.lsn)
+    }
+
+    /// Waits until the outcome may be told, as [`Database::call`](crate::Database::call) does.
+    ///
+    /// # Errors
+    /// As for `call`.
+    #[inline]
+    pub fn wait(self) -> Result<O, Error> {
+        self.place.0.wait(self.lsn)?;
+        Ok(self.outcome?)
+    }
+}
+
+impl<O> std::fmt::Debug for Ticket<'_, O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ticket").field("lsn", &self.lsn).finish_non_exhaustive()
+    }
+}
