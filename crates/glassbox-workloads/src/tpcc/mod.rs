@@ -2,8 +2,10 @@
 //!
 //! Terminals, think times and the report are left out: whoever measures calls procedures back to back, as the papers do.
 
+mod catalog;
 pub mod conditions;
 mod delivery;
+mod driver;
 mod find_customer;
 mod inputs;
 mod loader;
@@ -16,8 +18,11 @@ pub mod random;
 mod scale;
 pub mod schema;
 mod stock_level;
+mod stored_scale;
 
+pub use catalog::catalog;
 pub use delivery::{Delivery, DeliveryReceipt};
+pub use driver::{Observer, run_client};
 pub use find_customer::Customers;
 pub use inputs::{Call, Input, Inputs};
 pub use loader::load;
@@ -28,3 +33,4 @@ pub use payment::{CreditData, Payment, PaymentReceipt};
 pub use population::Sink;
 pub use scale::{BadScale, DISTRICTS, Scale};
 pub use stock_level::StockLevel;
+pub use stored_scale::stored_scale;
