@@ -9,6 +9,7 @@ mod checkpointer;
 mod config;
 mod database;
 mod error;
+pub mod inspect;
 pub mod io;
 mod log;
 mod manifest;

@@ -22,6 +22,7 @@ mod flush;
 mod format;
 #[expect(clippy::module_inception, reason = "the file holds the type of that name")]
 mod log;
+mod look;
 mod lsn;
 mod reader;
 mod ring;
@@ -35,5 +36,6 @@ pub(crate) use appender::Appender;
 pub(crate) use config::{LogConfig, LogStats};
 pub use error::LogError;
 pub(crate) use log::Log;
+pub(crate) use look::{LogFound, look_into_log};
 pub use lsn::Lsn;
 pub(crate) use segments::DIRECTORY;

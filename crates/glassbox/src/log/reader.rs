@@ -43,7 +43,8 @@ pub(super) struct Found {
     /// Names of the segments that were read.
     pub read: Vec<String>,
     last: Cursor,
-    torn: bool,
+    /// Whether the log was not closed: what follows may be a torn block.
+    pub torn: bool,
 }
 
 /// A place in a segment.

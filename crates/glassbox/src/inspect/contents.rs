@@ -1,0 +1,109 @@
+//! The rows of tables, untyped, in key order.
+
+use std::collections::BTreeMap;
+
+use super::changes::{Change, changed};
+use super::layout::encode;
+use super::value::Value;
+use crate::record::TableSchema;
+
+/// The rows of a table as they were at a moment.
+#[derive(Debug)]
+pub struct Contents {
+    pub(super) schema: TableSchema,
+    /// Stored rows by encoded key.
+    rows: BTreeMap<Box<[u8]>, Box<[u8]>>,
+}
+
+impl Contents {
+    pub(super) fn new(schema: &TableSchema) -> Self {
+        Self { schema: schema.clone(), rows: BTreeMap::new() }
+    }
+
+    /// The table's schema.
+    pub fn schema(&self) -> &TableSchema {
+        &self.schema
+    }
+
+    /// Stored rows in the order of their keys.
+    pub fn rows(&self) -> impl Iterator<Item = &[u8]> {
+        self.rows.values().map(|row| &**row)
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Adds a row, if all its columns are values.
+    pub(super) fn insert(&mut self, row: &[u8]) -> Result<(), String> {
+        let at = |what: String| format!("a row of table `{}`: {what}", self.schema.name);
+        for column in self.schema.columns.iter() {
+            Value::read(column, row).map_err(|bad| at(bad.to_string()))?;
+        }
+        let mut key = Vec::new();
+        encode(&self.schema, &self.schema.key, row, &mut key);
+        match self.rows.insert(key.into(), row.into()) {
+            None => Ok(()),
+            Some(_) => Err(at(format!("another has the primary key {}", self.key_in_words(row)))),
+        }
+    }
+
+    /// Does a change again.
+    pub(super) fn apply(&mut self, change: Change<'_>) -> Result<(), String> {
+        let missing = |done: &str| format!("it {done} a row of table `{}` that is not there", self.schema.name);
+        match change {
+            Change::Insert { row } => self.insert(row),
+            Change::Delete { key } => self.rows.remove(key).map(drop).ok_or_else(|| missing("deletes")),
+            Change::Update { key, columns, mut values } => {
+                let row = self.rows.get_mut(key).ok_or_else(|| missing("changes"))?;
+                for column in changed(&self.schema, columns) {
+                    let (value, rest) = values.split_at(column.width);
+                    row[column.offset..column.offset + column.width].copy_from_slice(value);
+                    values = rest;
+                    Value::read(column, row)
+                        .map_err(|bad| format!("a change of table `{}`: {bad}", self.schema.name))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// What is wrong between rows: a key that is not its row's, two rows with one unique key.
+    pub(super) fn verify(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut encoded = Vec::new();
+        for (key, row) in &self.rows {
+            encoded.clear();
+            encode(&self.schema, &self.schema.key, row, &mut encoded);
+            if **key != *encoded {
+                let name = &self.schema.name;
+                wrong.push(format!("table `{name}`: the primary key of {} was changed", self.key_in_words(row)));
+            }
+        }
+        for index in self.schema.indexes.iter() {
+            let mut entries = BTreeMap::new();
+            for row in self.rows.values() {
+                let mut key = Vec::new();
+                encode(&self.schema, &index.columns, row, &mut key);
+                if let Some(other) = entries.insert(key, row) {
+                    let (one, two) = (self.key_in_words(other), self.key_in_words(row));
+                    let (table, index) = (&self.schema.name, &index.name);
+                    wrong.push(format!("table `{table}`: rows {one} and {two} share a key of index `{index}`"));
+                }
+            }
+        }
+        wrong
+    }
+
+    fn key_in_words(&self, row: &[u8]) -> String {
+        let columns = self.schema.key.iter().map(|&position| &self.schema.columns[position]);
+        let values = columns.map(|column| Value::read(column, row).map_or("?".to_owned(), |value| value.to_string()));
+        format!("({})", values.collect::<Vec<_>>().join(", "))
+    }
+}

@@ -1,0 +1,173 @@
+//! Opening a directory to look into it, and reading its files.
+
+use std::path::Path;
+
+use super::changes::{self, Change};
+use super::contents::Contents;
+use super::layout;
+use crate::error::Error;
+use crate::io::{DirectoryLock, Files, RealFiles};
+use crate::log::{LogError, LogFound, Lsn, look_into_log};
+use crate::manifest::{MANIFEST, Manifest};
+use crate::partitioned::CommandHead;
+use crate::partitioned::load::{Block, CheckpointFile, damaged};
+use crate::partitioned::values::{COMMAND, VALUES};
+
+/// Which state of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Of the last checkpoint.
+    Checkpoint,
+    /// After everything in the log.
+    Now,
+}
+
+/// A database directory that is being looked into. Nobody else can open it meanwhile.
+pub struct Inspector {
+    pub(super) files: RealFiles,
+    pub(super) manifest: Manifest,
+    _lock: DirectoryLock,
+}
+
+/// A record of the log.
+pub(super) enum LogRecord<'a> {
+    Change(usize, Change<'a>),
+    /// A call of the procedure with this number.
+    Call(usize),
+}
+
+impl Inspector {
+    /// Opens a directory that holds a database.
+    ///
+    /// # Errors
+    /// When there is none, it is in use, or its manifest is damaged.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
+        let directory = directory.as_ref();
+        let files = RealFiles::existing(directory)?;
+        let absent = || Error::Directory {
+            path: directory.display().to_string(),
+            problem: "it holds no manifest, so it is not a Glassbox database".to_owned(),
+        };
+        // Asked before locking, which would leave a file behind in a directory that is none of ours.
+        if !files.exists(MANIFEST)? {
+            return Err(absent());
+        }
+        let lock = files.lock()?;
+        let manifest = Manifest::read(&files)?.ok_or_else(absent)?;
+        for table in &manifest.tables {
+            if let Err(problem) = layout::check(table) {
+                return Err(damaged(&*files.open(MANIFEST)?, 0, problem));
+            }
+        }
+        Ok(Self { files, manifest, _lock: lock })
+    }
+
+    /// What the manifest says.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The rows of one table.
+    ///
+    /// # Errors
+    /// When there is no such table, files are damaged, or the log since the checkpoint holds calls of procedures, which only
+    /// the program that has their code can do again.
+    pub fn contents(&self, table: &str, moment: Moment) -> Result<Contents, Error> {
+        let Some(number) = self.manifest.tables.iter().position(|schema| schema.name == table) else {
+            let names: Vec<_> = self.manifest.tables.iter().map(|schema| &*schema.name).collect();
+            return Err(Error::Catalog(format!("there is no table `{table}`; there are {}", names.join(", "))));
+        };
+        let mut contents = Contents::new(&self.manifest.tables[number]);
+        if let Some(file) = self.checkpoint()? {
+            let mut buffer = Vec::new();
+            for block in file.blocks.iter().filter(|block| usize::from(block.table) == number) {
+                self.each_row(&file, block, &mut buffer, |row| contents.insert(row))?;
+            }
+        }
+        if moment == Moment::Now {
+            self.each_record(|record| match record {
+                LogRecord::Change(at, change) if at == number => contents.apply(change),
+                LogRecord::Change(..) => Ok(()),
+                LogRecord::Call(procedure) => {
+                    let name = self.manifest.procedures.get(procedure).map_or("?", |entry| &entry.name);
+                    Err(format!(
+                        "it is a call of procedure `{name}`, which only the program that has its code can do again: open the \
+                         database with that program and make a checkpoint, or look at the last checkpoint"
+                    ))
+                }
+            })?;
+        }
+        Ok(contents)
+    }
+
+    /// The checkpoint's file, its headers read; `None` before the first checkpoint.
+    pub(super) fn checkpoint(&self) -> Result<Option<CheckpointFile>, Error> {
+        let Some(entry) = &self.manifest.checkpoint else { return Ok(None) };
+        let file = self.files.open(&entry.file)?;
+        CheckpointFile::open(file, entry.bytes, self.manifest.database_id, Lsn(self.manifest.log_start)).map(Some)
+    }
+
+    /// Checks a block and gives its rows.
+    pub(super) fn each_row(
+        &self,
+        file: &CheckpointFile,
+        block: &Block,
+        buffer: &mut Vec<u8>,
+        mut row: impl FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<(), Error> {
+        file.rows(block, buffer)?;
+        let bad = |problem| damaged(&*file.file, block.at, problem);
+        let table = self.manifest.tables.get(usize::from(block.table));
+        let table = table.ok_or_else(|| bad("it holds a table that the manifest does not name".to_owned()))?;
+        if buffer.len() != table.row_width * block.rows as usize {
+            return Err(bad(format!(
+                "it has {} bytes for {} rows of table `{}`",
+                buffer.len(),
+                block.rows,
+                table.name
+            )));
+        }
+        buffer.chunks_exact(table.row_width).try_for_each(&mut row).map_err(bad)
+    }
+
+    /// Reads and checks the log since the checkpoint; `None` when there is no log yet.
+    pub(super) fn each_record(
+        &self,
+        mut found: impl FnMut(LogRecord<'_>) -> Result<(), String>,
+    ) -> Result<Option<LogFound>, Error> {
+        if !self.manifest.log_created {
+            return Ok(None);
+        }
+        let mut read =
+            |lsn, record: &[u8]| self.take_apart(record, &mut found).map_err(|why| LogError::Refused { lsn, why });
+        let from = Lsn(self.manifest.log_start);
+        Ok(Some(look_into_log(&self.files, self.manifest.database_id, from, &mut read)?))
+    }
+
+    fn take_apart(
+        &self,
+        record: &[u8],
+        found: &mut impl FnMut(LogRecord<'_>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        match record.split_first() {
+            Some((&VALUES, changes)) => {
+                changes::each(&self.manifest.tables, changes, |table, it| found(LogRecord::Change(table, it)))
+            }
+            Some((&COMMAND, call)) => match CommandHead::split(call) {
+                Some((head, _)) if usize::from(head.procedure) < self.manifest.procedures.len() => {
+                    found(LogRecord::Call(head.procedure.into()))
+                }
+                Some((head, _)) => Err(format!("procedure number {} is unknown", head.procedure)),
+                None => Err("it ends in the middle of a call".to_owned()),
+            },
+            Some((kind, _)) => Err(format!("a record of kind {kind} is unknown")),
+            None => Err("it is empty".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Inspector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inspector").field("files", &self.files).finish_non_exhaustive()
+    }
+}
