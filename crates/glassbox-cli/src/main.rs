@@ -4,11 +4,14 @@
 //! was asked for goes to standard output; progress and complaints go to standard error. A reader that closes its end (`| head`)
 //! is no error.
 
+mod dump;
 mod format;
+mod info;
 mod interrupt;
 mod options;
 mod results;
 mod tpcc;
+mod verify;
 
 use std::io;
 use std::process::ExitCode;
@@ -26,6 +29,9 @@ struct Program {
 #[derive(Subcommand)]
 enum Command {
     Tpcc(tpcc::Arguments),
+    Info(info::Arguments),
+    Verify(verify::Arguments),
+    Dump(dump::Arguments),
 }
 
 /// Whether everything that was checked is as it should be.
@@ -38,6 +44,9 @@ enum Verdict {
 fn main() -> ExitCode {
     let result = match Program::parse().command {
         Command::Tpcc(arguments) => tpcc::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Dump(arguments) => dump::run(&arguments),
     };
     match result {
         Ok(Verdict::Good) => ExitCode::SUCCESS,

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use glassbox::{Durability, Recovery, Stats};
 use glassbox_workloads::tpcc::{Kind, Scale};
 use hdrhistogram::Histogram;
@@ -26,9 +25,10 @@ pub struct Reopened {
 /// What is about to run.
 pub fn headline(out: &mut dyn Write, arguments: &Arguments, scale: &Scale, partitions: usize) -> io::Result<()> {
     let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let size = if *scale == Scale::full(scale.warehouses) { "" } else { " of reduced size" };
     writeln!(
         out,
-        "TPC-C, {} mix: {}, {}, {} with {} in flight each, {}",
+        "TPC-C, {} mix: {}{size}, {}, {} with {} in flight each, {}",
         arguments.mix.name(),
         many(scale.warehouses.into(), "warehouse"),
         many(partitions as u64, "partition"),
@@ -50,7 +50,8 @@ pub fn measured(
     measured: &Measured,
 ) -> io::Result<()> {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
+    let line = LineStyle::none().fill('─').junction('─');
+    table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
     table.set_header(["transaction", "count", "per second", "p50", "p95", "p99", "p99.9", "max", "aborts"]);
     let mut row = |name: &str, committed: u64, aborted: u64, latency: &Histogram<u64>| {
         let mut cells = vec![name.to_owned(), format::count(committed)];

@@ -1,0 +1,49 @@
+//! `glassbox verify`: checks everything that the files alone allow.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use glassbox::inspect::Inspector;
+
+use crate::{Verdict, format};
+
+/// Check every checksum, every row, and every key of a database
+///
+/// Needs no code of the database. Nothing is changed. The exit status is 1 when something is wrong.
+#[derive(Args)]
+pub struct Arguments {
+    /// Directory of the database
+    dir: PathBuf,
+}
+
+/// Checks it.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    let inspector = Inspector::open(&arguments.dir)?;
+    let found = inspector.verify()?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "checkpoint  {} blocks are whole", format::count(found.blocks))?;
+    writeln!(out, "log         {} row changes were done again", format::count(found.changes))?;
+    if found.calls > 0 {
+        writeln!(
+            out,
+            "            {} calls of procedures are whole, but were not done again: that takes their code",
+            format::count(found.calls)
+        )?;
+    }
+    let indexes: usize = inspector.manifest().tables.iter().map(|table| table.indexes.len() + 1).sum();
+    if found.compared {
+        let what = "their columns, keys and";
+        writeln!(out, "rows        {}, {what} {indexes} indexes checked", format::count(found.rows))?;
+    } else {
+        writeln!(out, "rows        not compared, since not all could be read")?;
+    }
+    for wrong in &found.wrong {
+        writeln!(out, "WRONG       {wrong}")?;
+    }
+    if found.wrong.is_empty() {
+        writeln!(out, "All is well.")?;
+        return Ok(Verdict::Good);
+    }
+    Ok(Verdict::Bad)
+}
