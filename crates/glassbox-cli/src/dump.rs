@@ -38,10 +38,9 @@ enum Format {
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let inspector = Inspector::open(&arguments.dir)?;
     let moment = if arguments.as_of_checkpoint { Moment::Checkpoint } else { Moment::Now };
-    let contents = inspector.contents(&arguments.table, moment).with_context(|| {
-        let hint = if arguments.as_of_checkpoint { "" } else { " (--as-of-checkpoint shows the last checkpoint)" };
-        format!("cannot dump table `{}`{hint}", arguments.table)
-    })?;
+    let contents = inspector
+        .contents(&arguments.table, moment)
+        .with_context(|| format!("cannot dump table `{}` of {}", arguments.table, arguments.dir.display()))?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     match arguments.format {
         Format::Json => json(&mut out, &contents)?,

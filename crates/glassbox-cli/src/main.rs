@@ -10,6 +10,7 @@ mod info;
 mod interrupt;
 mod options;
 mod results;
+mod torture;
 mod tpcc;
 mod verify;
 
@@ -32,6 +33,9 @@ enum Command {
     Info(info::Arguments),
     Verify(verify::Arguments),
     Dump(dump::Arguments),
+    Torture(torture::Arguments),
+    #[command(hide = true)]
+    TortureChild(torture::ChildArguments),
 }
 
 /// Whether everything that was checked is as it should be.
@@ -47,16 +51,31 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
+        Command::Torture(arguments) => torture::run(&arguments),
+        Command::TortureChild(arguments) => torture::run_child(&arguments),
     };
     match result {
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::Bad) => ExitCode::FAILURE,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", in_words(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error and its causes, those left out that the message before them tells already.
+fn in_words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string).filter(|cause| !cause.is_empty()) {
+        if words.is_empty() {
+            words = cause;
+        } else if !words.ends_with(&cause) {
+            words = format!("{words}: {cause}");
+        }
+    }
+    words
 }
 
 /// Whether the reader of the output went away.

@@ -92,7 +92,7 @@ impl Inspector {
                     let name = self.manifest.procedures.get(procedure).map_or("?", |entry| &entry.name);
                     Err(format!(
                         "it is a call of procedure `{name}`, which only the program that has its code can do again: open the \
-                         database with that program and make a checkpoint, or look at the last checkpoint"
+                         database with that program and make a checkpoint, or look at the last checkpoint (--as-of-checkpoint)"
                     ))
                 }
             })?;

@@ -1,0 +1,69 @@
+//! TPC-C under torture: its consistency conditions say whether transactions are whole, and orders are counted.
+
+use std::sync::atomic::AtomicBool;
+
+use glassbox::{BulkLoad, Database, Record, Transaction};
+use glassbox_workloads::tpcc::schema::District;
+use glassbox_workloads::tpcc::{self, DISTRICTS, Inputs, Kind, Observer, Remote, Scale, Settings, Sink, conditions};
+
+use super::message::Message;
+
+const SCALE: Scale = Scale::small(4);
+const REMOTE: Remote = Remote { order_lines: 10.0, payments: 15.0 };
+const IN_FLIGHT: usize = 16;
+
+struct Loading<'a>(&'a BulkLoad<'a>);
+
+impl Sink for Loading<'_> {
+    type Error = glassbox::Error;
+    fn row<R: Record>(&mut self, row: &R) -> Result<(), glassbox::Error> {
+        self.0.insert(row)
+    }
+}
+
+/// Loads if there is nothing yet, and checks the conditions; gives the number of orders since the population, as of one client.
+pub fn check(db: &Database) -> anyhow::Result<Result<Vec<u64>, String>> {
+    if db.transaction(|tx| tpcc::stored_scale(tx))?.is_none() {
+        let bulk = db.bulk_load()?;
+        tpcc::load(&SCALE, 0, 1, || Loading(&bulk), |_| {})?;
+        bulk.finish()?;
+    }
+    let violated = db.transaction(|tx| conditions::violated(tx, &SCALE))?;
+    if let Some(report) = violated.first() {
+        return Ok(Err(report.to_string()));
+    }
+    let orders = db.transaction(|tx| {
+        let mut orders = 0;
+        for w_id in SCALE.warehouse_ids() {
+            for d_id in 1..=DISTRICTS {
+                let district = tx.get::<District>(&(w_id, d_id))?;
+                orders += district.map_or(0, |district| u64::from(district.next_o_id - 1 - SCALE.orders));
+            }
+        }
+        Ok(orders)
+    })?;
+    Ok(Ok(vec![orders]))
+}
+
+struct Tell {
+    client: usize,
+    orders: u64,
+}
+
+impl Observer for Tell {
+    fn answered(&mut self, kind: Kind, _latency_ns: u64, committed: bool) {
+        if kind == Kind::NewOrder && committed {
+            self.orders += 1;
+            // A parent that is gone kills nobody any more; the next message that matters fails then.
+            let _ = Message::Acknowledged(self.client, self.orders).send();
+        }
+    }
+}
+
+/// One client, until the process is killed.
+pub fn run_client(db: &Database, client: usize, seed: u64) -> anyhow::Result<()> {
+    let settings = Settings { remote: REMOTE, seed, ..Settings::new(SCALE) };
+    let mut inputs = Inputs::new(&settings, client as u64);
+    tpcc::run_client(db, &mut inputs, IN_FLIGHT, &AtomicBool::new(false), &mut Tell { client, orders: 0 })?;
+    Ok(())
+}
