@@ -128,7 +128,18 @@ impl Files for RealFiles {
         // The number is for the message above only; the lock itself is the system's and ends with its holder.
         lock.set_len(0)?;
         lock.write_at(std::process::id().to_string().as_bytes(), 0)?;
-        Ok(DirectoryLock::new(lock.file))
+        Ok(DirectoryLock::new(Held(lock.file)))
+    }
+}
+
+/// Lets the lock go when dropped. Closing the file would not do: a process that is just being started from this one has a
+/// copy of it for a moment, and the lock is held until the last copy is closed.
+struct Held(OwnedFd);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // If this fails, closing the file lets it go.
+        let _ = again(|| fs::flock(&self.0, FlockOperation::Unlock));
     }
 }
 
