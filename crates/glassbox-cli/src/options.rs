@@ -24,6 +24,17 @@ impl From<DurabilityOption> for Durability {
     }
 }
 
+impl DurabilityOption {
+    /// As it is written on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Async => "async",
+            Self::None => "none",
+        }
+    }
+}
+
 /// What the log holds.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum LogOption {

@@ -10,7 +10,7 @@ use glassbox_workloads::tpcc::random::Random;
 use super::message::{Message, split};
 use super::{Workload, bank, tpcc};
 use crate::Verdict;
-use crate::options::LogOption;
+use crate::options::{DurabilityOption, LogOption};
 
 /// What the parent wants.
 #[derive(Args)]
@@ -21,6 +21,8 @@ pub struct ChildArguments {
     workload: Workload,
     #[arg(long, value_enum)]
     log: LogOption,
+    #[arg(long, value_enum)]
+    durability: DurabilityOption,
     #[arg(long)]
     partitions: usize,
     #[arg(long)]
@@ -44,7 +46,8 @@ pub fn run(arguments: &ChildArguments) -> anyhow::Result<Verdict> {
         Workload::Bank => bank::catalog(),
         Workload::Tpcc => glassbox_workloads::tpcc::catalog(),
     };
-    let db = Database::open(&arguments.dir, super::config(arguments.partitions, arguments.log), catalog)?;
+    let config = super::config(arguments.partitions, arguments.log, arguments.durability);
+    let db = Database::open(&arguments.dir, config, catalog)?;
     let counts = match check(arguments, &db)? {
         Ok(counts) => counts,
         Err(violation) => {
@@ -57,17 +60,18 @@ pub fn run(arguments: &ChildArguments) -> anyhow::Result<Verdict> {
         db.close()?;
         return Ok(Verdict::Good);
     }
-    let results: Vec<anyhow::Result<()>> = std::thread::scope(|scope| {
-        let (db, counts) = (&db, &counts);
-        let clients = (0..arguments.clients).map(|client| {
-            scope.spawn(move || match arguments.workload {
-                Workload::Bank => bank::run_client(db, client, counts[client]),
-                Workload::Tpcc => tpcc::run_client(db, client, arguments.seed),
-            })
-        });
-        let mut threads: Vec<_> = clients.collect();
-        threads.push(scope.spawn(move || checkpoints(db, arguments.seed)));
-        // A client that ends has failed: the process must not go on without it.
+    work(arguments, &db, &counts)
+}
+
+/// Works until the process is killed. A client that ends has failed, and the process must not go on without it.
+fn work(arguments: &ChildArguments, db: &Database, counts: &[u64]) -> ! {
+    std::thread::scope(|scope| {
+        let client = |client: usize| match arguments.workload {
+            Workload::Bank => bank::run_client(db, client, counts[client]),
+            Workload::Tpcc => tpcc::run_client(db, client, arguments.seed),
+        };
+        let mut threads: Vec<_> = (0..arguments.clients).map(|at| scope.spawn(move || client(at))).collect();
+        threads.push(scope.spawn(|| checkpoints(db, arguments.seed)));
         loop {
             if let Some(at) = threads.iter().position(std::thread::ScopedJoinHandle::is_finished) {
                 let failed = threads.swap_remove(at).join();
@@ -77,8 +81,7 @@ pub fn run(arguments: &ChildArguments) -> anyhow::Result<Verdict> {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-    });
-    results.into_iter().collect::<anyhow::Result<()>>().map(|()| Verdict::Good)
+    })
 }
 
 fn check(arguments: &ChildArguments, db: &Database) -> anyhow::Result<Result<Vec<u64>, String>> {

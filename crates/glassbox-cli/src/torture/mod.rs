@@ -28,7 +28,7 @@ pub use child::ChildArguments;
 pub use child::run as run_child;
 pub use parent::run;
 
-use crate::options::LogOption;
+use crate::options::{DurabilityOption, LogOption};
 
 /// Kill a working database again and again, and check what is left
 #[derive(Args)]
@@ -54,6 +54,9 @@ pub struct Arguments {
     /// Longest time between two kills
     #[arg(long, value_name = "S", default_value = "0.5")]
     seconds_between: f64,
+    /// When an answer may be given: without sync, violations are to be found, which proves that they can be
+    #[arg(long, value_enum, default_value = "sync", hide = true)]
+    durability: DurabilityOption,
     /// Seed of the delays and the workload
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
@@ -78,9 +81,10 @@ impl Workload {
 }
 
 /// Small segments, so that they roll; a small buffer, so that it fills; checkpoints by themselves.
-fn config(partitions: usize, log: LogOption) -> Config {
+fn config(partitions: usize, log: LogOption, durability: DurabilityOption) -> Config {
     Config {
         partitions,
+        durability: durability.into(),
         log: log.into(),
         segment_bytes: 1 << 20,
         log_buffer_bytes: 1 << 20,

@@ -1,0 +1,7 @@
+//! The program as its users run it: arguments, output, exit status, signals.
+
+mod common;
+mod files;
+mod torture;
+mod tpcc;
+mod usage;
