@@ -31,10 +31,11 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `access = ordered` | lookups and scans (the default) |
 /// | `access = point` | lookups only, at about half the cost |
 /// | `index(name = by_name, columns = (a, b))` | a secondary index; may be repeated |
-/// | `index(name = by_mail, columns = mail, unique)` | one in which no two rows have the same key |
+/// | `index(name = by_mail, columns = (a, mail), unique)` | one in which no two rows have the same key |
 ///
 /// Each index gives a type named after the struct and the index, which is what a procedure names it by. The key of an index
-/// that is not unique ends with those columns of the primary key that it did not name, so that its entries differ.
+/// that is not unique ends with those columns of the primary key that it did not name, so that its entries differ. A unique index
+/// of a partitioned table must contain the column that decides the partition, because uniqueness is checked within a partition.
 ///
 /// ```
 /// use glassbox::{Record, record::*};
