@@ -31,6 +31,7 @@ mod node;
 mod payment;
 mod rows;
 pub mod sample;
+mod shared;
 mod store;
 mod tree;
 
