@@ -3,6 +3,7 @@
 //! Terminals, think times and the report are left out: whoever measures calls procedures back to back, as the papers
 //! do.
 
+mod catalog;
 pub mod conditions;
 mod delivery;
 mod find_customer;
@@ -18,6 +19,7 @@ mod scale;
 pub mod schema;
 mod stock_level;
 
+pub use catalog::catalog;
 pub use delivery::{Delivery, DeliveryReceipt};
 pub use find_customer::Customers;
 pub use inputs::{Call, Input, Inputs};

@@ -34,6 +34,7 @@ mod node;
 mod payment;
 mod rows;
 pub mod sample;
+mod shared;
 mod store;
 mod tree;
 
