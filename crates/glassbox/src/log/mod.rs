@@ -32,7 +32,7 @@ mod threads;
 mod writer;
 
 pub(crate) use appender::Appender;
-pub(crate) use config::{LogConfig, LogStats};
+pub(crate) use config::LogConfig;
 pub use error::LogError;
 pub(crate) use log::Log;
 pub use lsn::Lsn;
