@@ -112,7 +112,8 @@ fn functions(source: &Source) -> Vec<Function> {
 
 #[test]
 fn functions_are_measured() {
-    let text = "trait A {\n    fn a(&self, b: &[u8], c: [u8; 2]);\n    fn b() -> [u8; 2]\n    where\n        Self: Sized,\n    {\n        fn c() {}\n        [1, 2]\n    }\n}\nfn d(f: fn(u8)) {\n}\n";
+    let text = "trait A {\n    fn a(&self, b: &[u8], c: [u8; 2]);\n    fn b() -> [u8; 2]\n    where\n\
+                Self: Sized,\n    {\n        fn c() {}\n        [1, 2]\n    }\n}\nfn d(f: fn(u8)) {\n}\n";
     let found = functions(&Source::new(String::new(), text));
     let found: Vec<_> = found.iter().map(|function| (function.name.as_str(), function.lines)).collect();
     assert_eq!(found, [("a", 0), ("b", 7), ("c", 1), ("d", 2)]);

@@ -33,8 +33,8 @@ const UNKNOWN_MEMORY_BYTES: usize = 16 << 30;
 /// The system refused the address space that a table or an index needs.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "cannot reserve {bytes} bytes of address space for a table: {cause}; raise the limit on address space (ulimit -v) or \
-     allow overcommitting (vm.overcommit_memory)"
+    "cannot reserve {bytes} bytes of address space for a table: {cause}; raise the limit on address space (ulimit -v) \
+     or allow overcommitting (vm.overcommit_memory)"
 )]
 pub(crate) struct CannotReserve {
     /// The smallest size that was tried.

@@ -15,7 +15,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use super::prefetch::prefetch_span;
 use super::region::{CannotReserve, Region};
 
 /// The number of a row within its [`Rows`].
@@ -190,12 +189,6 @@ impl<R: Copy> Rows<R> {
     #[inline(always)]
     pub(crate) fn pointer(&self, id: RowId) -> *const R {
         self.region.base().as_ptr().wrapping_add(id.get() as usize * Self::STRIDE).cast_const().cast()
-    }
-
-    /// Asks for the row's cache lines.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, id: RowId) {
-        prefetch_span(self.pointer(id), size_of::<R>());
     }
 
     /// Whether a row with this number exists.

@@ -160,12 +160,14 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
     }
 
     /// The entry with the smallest key.
+    #[cfg(test)]
     pub(crate) fn first(&self) -> Option<(K, RowId)> {
         let leaf = self.nodes.leaf(self.leaf_of(&K::ZERO));
         (leaf.count > 0).then(|| (leaf.keys[0], leaf.rows[0]))
     }
 
     /// The entry with the largest key.
+    #[cfg(test)]
     pub(crate) fn last(&self) -> Option<(K, RowId)> {
         let leaf = self.nodes.leaf(self.leaf_of(&largest()));
         let last = leaf.len().checked_sub(1)?;
