@@ -76,7 +76,7 @@ pub(super) struct RingSlot(usize);
 impl Ring {
     /// A ring of `bytes` bytes, a power of two, whose first position is `start`.
     pub fn new(bytes: usize, start: u64, appenders: usize) -> Self {
-        assert!(bytes.is_power_of_two());
+        assert!(bytes.is_power_of_two() && bytes >= 8 && start.is_multiple_of(8));
         // Written, not only allocated, so that appending does not meet page faults. What is written is never read.
         let bytes = vec![0xa5_u8; bytes].into_iter().map(UnsafeCell::new).collect();
         let slot = |_| {
@@ -148,15 +148,9 @@ impl Ring {
         if end > slot.limit.load(Ordering::Relaxed) {
             self.make_room(slot, end, wait_for)?;
         }
-        let length = (record.len() as u32).to_le_bytes();
         // SAFETY: `[start, end)` was given to this append alone by the addition, and `end - tail <= capacity`, so no
         // other position of the ring that is in use shares its bytes.
-        unsafe {
-            self.copy(start, &length);
-            self.copy(start + LENGTH_BYTES as u64, record);
-            let written = start + (LENGTH_BYTES + record.len()) as u64;
-            self.copy(written, &[0; 8][..(end - written) as usize]);
-        }
+        unsafe { self.copy(start, end, record) };
         slot.pending.store(IDLE, Ordering::Release);
         Ok(end)
     }
@@ -172,19 +166,27 @@ impl Ring {
         Ok(())
     }
 
-    /// Copies `bytes` to position `at`, around the end of the ring if need be.
+    /// Writes a framed record to the positions `[start, end)`, around the end of the ring if need be.
     ///
     /// # Safety
-    /// The positions `[at, at + bytes.len())` belong to the caller, and nobody reads or writes them meanwhile.
+    /// `end` is `start + framed(record.len())`, both multiples of 8; the positions belong to the caller, and nobody
+    /// reads or writes them meanwhile.
     #[inline]
-    unsafe fn copy(&self, at: u64, bytes: &[u8]) {
-        let from = (at & (self.capacity() - 1)) as usize;
-        let first = bytes.len().min(self.bytes.len() - from);
-        let base = UnsafeCell::raw_get(self.bytes.as_ptr());
-        // SAFETY: `from + first` and `bytes.len() - first` are at most the ring's length; the caller owns the positions.
+    unsafe fn copy(&self, start: u64, end: u64, record: &[u8]) {
+        let place = |at: u64| (at & (self.capacity() - 1)) as usize;
+        let base: *mut u8 = UnsafeCell::raw_get(self.bytes.as_ptr());
+        let from = place(start + LENGTH_BYTES as u64);
+        let first = record.len().min(self.bytes.len() - from);
+        // SAFETY: eight bytes from a multiple of 8 do not go around the end, nor do the four behind it; `from + first`
+        // and `record.len() - first` are at most the ring's length; the caller owns all the positions. The padding goes
+        // first because its eight bytes may hold the end of the record, or all of a short one.
         unsafe {
-            base.add(from).copy_from_nonoverlapping(bytes.as_ptr(), first);
-            base.copy_from_nonoverlapping(bytes.as_ptr().add(first), bytes.len() - first);
+            base.add(place(end - 8)).cast::<[u8; 8]>().write([0; 8]);
+            base.add(place(start)).cast::<[u8; LENGTH_BYTES]>().write((record.len() as u32).to_le_bytes());
+            base.add(from).copy_from_nonoverlapping(record.as_ptr(), first);
+            if first < record.len() {
+                base.copy_from_nonoverlapping(record.as_ptr().add(first), record.len() - first);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 mod concurrency;
 mod crash;
 mod damage;
+mod measure;
 mod round_trip;
 
 use std::sync::Arc;
