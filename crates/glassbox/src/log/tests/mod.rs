@@ -3,6 +3,8 @@
 mod concurrency;
 mod crash;
 mod damage;
+#[cfg(loom)]
+mod interleavings;
 mod measure;
 mod round_trip;
 

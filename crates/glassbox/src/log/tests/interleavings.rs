@@ -1,0 +1,90 @@
+//! Every interleaving of a few appends and the flusher, with every value the memory model allows them to see.
+//!
+//! Run with `RUSTFLAGS="--cfg loom" cargo test --release -p glassbox --lib interleavings`.
+
+use std::convert::Infallible;
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+use super::super::order::Order;
+
+/// A ring of `capacity / 8` records, each the number of its position.
+struct Cells {
+    order: Order,
+    cells: Vec<UnsafeCell<u64>>,
+}
+
+// SAFETY: that this is so is what the test checks: loom fails on any two uses of a cell that are not ordered.
+unsafe impl Sync for Cells {}
+// SAFETY: numbers.
+unsafe impl Send for Cells {}
+
+impl Cells {
+    fn new(capacity: u64) -> Arc<Cells> {
+        let cells = (0..capacity / 8).map(|_| UnsafeCell::new(u64::MAX)).collect();
+        Arc::new(Cells { order: Order::new(capacity, 0, 2), cells })
+    }
+
+    fn cell(&self, position: u64) -> &UnsafeCell<u64> {
+        &self.cells[(position / 8) as usize % self.cells.len()]
+    }
+
+    fn append(&self, records: usize) {
+        let mut slot = self.order.take_slot().unwrap();
+        for _ in 0..records {
+            let reserved = self.order.reserve(&mut slot, 8, |tail| {
+                while self.order.tail() < tail {
+                    thread::yield_now();
+                }
+                Ok::<_, Infallible>(())
+            });
+            let Ok(start) = reserved;
+            // SAFETY: the position was reserved.
+            self.cell(start).with_mut(|cell| unsafe { *cell = start });
+            self.order.finish(&mut slot);
+        }
+    }
+
+    /// Takes what is complete, as the flusher does.
+    fn flush(&self) -> u64 {
+        let (from, to) = (self.order.tail(), self.order.complete());
+        for position in (from..to).step_by(8) {
+            // SAFETY: below `complete`, not below `tail`.
+            let found = self.cell(position).with(|cell| unsafe { *cell });
+            assert_eq!(found, position, "complete, but not copied");
+        }
+        self.order.advance_tail(to);
+        to
+    }
+}
+
+fn check(capacity: u64, each: usize) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let cells = Cells::new(capacity);
+        let spawn = || {
+            let cells = cells.clone();
+            thread::spawn(move || cells.append(each))
+        };
+        let (first, second) = (spawn(), spawn());
+        while cells.flush() < 16 * each as u64 {
+            thread::yield_now();
+        }
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_complete_is_copied() {
+    check(64, 1);
+}
+
+#[test]
+fn what_is_used_again_was_read() {
+    check(8, 1);
+    check(16, 2);
+}
