@@ -24,8 +24,11 @@ fn create(files: &MemoryFiles, config: LogConfig) -> Log {
     Log::create(Arc::new(files.clone()), ID, config, Lsn::NONE).unwrap()
 }
 
+/// A record and the position behind it.
+type Placed = (Lsn, Vec<u8>);
+
 /// Opens the log and collects its records behind `from`.
-fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Vec<(Lsn, Vec<u8>)>), LogError> {
+fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Vec<Placed>), LogError> {
     let mut records = Vec::new();
     let log = Log::open(Arc::new(files.clone()), ID, config, from, |lsn, record| {
         records.push((lsn, record.to_vec()));
