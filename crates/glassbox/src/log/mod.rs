@@ -23,6 +23,7 @@ mod format;
 #[expect(clippy::module_inception, reason = "the file holds the type of that name")]
 mod log;
 mod lsn;
+mod order;
 mod reader;
 mod ring;
 mod segments;

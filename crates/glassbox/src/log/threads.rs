@@ -116,7 +116,7 @@ impl Shared {
     fn flush_all_complete(&self) -> bool {
         let mut worked = false;
         loop {
-            let complete = self.ring.complete() - self.ring.tail();
+            let complete = self.ring.complete().saturating_sub(self.ring.tail());
             let enough = if self.config.force { 1 } else { WORTHWHILE_BYTES };
             if worked && complete < enough || !self.flush_complete() {
                 return worked;

@@ -3,6 +3,9 @@
 mod concurrency;
 mod crash;
 mod damage;
+#[cfg(loom)]
+mod interleavings;
+mod measure;
 mod round_trip;
 
 use std::sync::Arc;
@@ -21,11 +24,11 @@ fn create(files: &MemoryFiles, config: LogConfig) -> Log {
     Log::create(Arc::new(files.clone()), ID, config, Lsn::NONE).unwrap()
 }
 
-/// Opens the log and collects its records behind `from`.
-/// Records read, with the positions behind them.
-type Records = Vec<(Lsn, Vec<u8>)>;
+/// A record and the position behind it.
+type Placed = (Lsn, Vec<u8>);
 
-fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Records), LogError> {
+/// Opens the log and collects its records behind `from`.
+fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Vec<Placed>), LogError> {
     let mut records = Vec::new();
     let log = Log::open(Arc::new(files.clone()), ID, config, from, |lsn, record| {
         records.push((lsn, record.to_vec()));
