@@ -41,7 +41,7 @@ const OPERATING_SYSTEM: [&str; 9] =
 /// Files beside `io` that may.
 const OPERATING_SYSTEM_EXCEPTIONS: [(&str, &str); 2] = [
     ("crates/glassbox/src/partitioned/memory/region.rs", "maps memory, which is no file"),
-    ("crates/glassbox/src/open.rs", "times recovery for its report, and draws the database's id"),
+    ("crates/glassbox/src/open.rs", "draws the database's id from the system's randomness"),
 ];
 
 /// Uses within the engine go to lower rooms only.

@@ -7,7 +7,12 @@ use super::*;
 use crate::io::RealFiles;
 
 /// Threads append numbered records; every thread's own must come back in its order, all at the LSNs it was given.
-fn hammer(config: LogConfig, threads: u64, each: u64, wait_every: u64) -> (MemoryFiles, super::super::LogStats) {
+fn hammer(
+    config: LogConfig,
+    threads: u64,
+    each: u64,
+    wait_every: u64,
+) -> (MemoryFiles, super::super::config::LogStats) {
     let files = MemoryFiles::new();
     let log = create(&files, config.clone());
     let mut expected: Vec<(Lsn, Vec<u8>)> = thread::scope(|scope| {
