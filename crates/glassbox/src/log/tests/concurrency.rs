@@ -23,7 +23,7 @@ fn hammer(
                 let append = |n: u64| {
                     let bytes = record(thread << 32 | n);
                     let lsn = appender.append(&bytes).unwrap();
-                    if n % wait_every == 0 {
+                    if n.is_multiple_of(wait_every) {
                         log.wait(lsn).unwrap();
                         assert!(log.durable() >= lsn);
                     }

@@ -22,7 +22,10 @@ fn create(files: &MemoryFiles, config: LogConfig) -> Log {
 }
 
 /// Opens the log and collects its records behind `from`.
-fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Vec<(Lsn, Vec<u8>)>), LogError> {
+/// The log, and its records with the positions behind them.
+type Opened = (Log, Vec<(Lsn, Vec<u8>)>);
+
+fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<Opened, LogError> {
     let mut records = Vec::new();
     let log = Log::open(Arc::new(files.clone()), ID, config, from, |lsn, record| {
         records.push((lsn, record.to_vec()));
