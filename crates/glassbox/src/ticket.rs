@@ -20,6 +20,12 @@ impl<'a, O> Ticket<'a, O> {
         Self { place, outcome: executed.outcome, lsn: executed.lsn }
     }
 
+    /// A ticket for what `change` makes of the output; called at once, unless the transaction aborted.
+    #[inline]
+    pub fn map<N>(self, change: impl FnOnce(O) -> N) -> Ticket<'a, N> {
+        Ticket { place: self.place, outcome: self.outcome.map(change), lsn: self.lsn }
+    }
+
     /// Whether [`Ticket::wait`] would return at once.
     pub fn is_ready(&self) -> bool {
         self.place.0.engine.log.as_ref().is_none_or(|log| log.durable() >= self.lsn)

@@ -6,6 +6,7 @@
 mod catalog;
 pub mod conditions;
 mod delivery;
+mod driver;
 mod find_customer;
 mod inputs;
 mod loader;
@@ -18,9 +19,11 @@ pub mod random;
 mod scale;
 pub mod schema;
 mod stock_level;
+mod stored_scale;
 
 pub use catalog::catalog;
 pub use delivery::{Delivery, DeliveryReceipt};
+pub use driver::{Observer, run_client};
 pub use find_customer::Customers;
 pub use inputs::{Call, Input, Inputs};
 pub use loader::load;
@@ -31,3 +34,4 @@ pub use payment::{CreditData, Payment, PaymentReceipt};
 pub use population::Sink;
 pub use scale::{BadScale, DISTRICTS, Scale};
 pub use stock_level::StockLevel;
+pub use stored_scale::stored_scale;

@@ -1,7 +1,8 @@
-//! The kernel fed by the generator that feeds the engines: the same rows and the same inputs, so that checksums can be compared.
+//! The kernel fed by the generator that feeds the engines: the same rows and the same inputs, so that checksums can be
+//! compared.
 //!
-//! Rows are put into the kernel's own layout; stock and its texts, two tables there, are one row here. Only inputs of the
-//! *Looking Glass* mix can be translated, and only they have a meaning for the kernel.
+//! Rows are put into the kernel's own layout; stock and its texts, two tables there, are one row here. Only inputs of
+//! the *Looking Glass* mix can be translated, and only they have a meaning for the kernel.
 
 use std::any::Any;
 use std::convert::Infallible;

@@ -67,7 +67,7 @@ fn appenders_without_force_are_forced_in_the_background() {
     while log.durable() < lsn {
         thread::yield_now();
     }
-    log.check().unwrap();
+    log.force().unwrap();
 }
 
 #[test]

@@ -21,11 +21,11 @@ fn create(files: &MemoryFiles, config: LogConfig) -> Log {
     Log::create(Arc::new(files.clone()), ID, config, Lsn::NONE).unwrap()
 }
 
-/// Opens the log and collects its records behind `from`.
-/// The log, and its records with the positions behind them.
-type Opened = (Log, Vec<(Lsn, Vec<u8>)>);
+/// Records read, with the positions behind them.
+type Records = Vec<(Lsn, Vec<u8>)>;
 
-fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<Opened, LogError> {
+/// Opens the log and collects its records behind `from`.
+fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Records), LogError> {
     let mut records = Vec::new();
     let log = Log::open(Arc::new(files.clone()), ID, config, from, |lsn, record| {
         records.push((lsn, record.to_vec()));

@@ -1,0 +1,120 @@
+//! Results for programs: one JSON object a line.
+//!
+//! Every line stands for itself: it names the experiment, what was measured, on which machine, built from which commit,
+//! in which configuration. So lines of many runs can be put into one file and told apart.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Where results go, and what they have in common.
+pub struct Results {
+    out: Option<Box<dyn Write>>,
+    experiment: &'static str,
+    configuration: Value,
+    machine: String,
+}
+
+/// One result.
+#[derive(Debug, Clone, Copy)]
+pub struct Figure<'a> {
+    /// The part of the experiment it belongs to.
+    pub figure: &'a str,
+    /// Which line of the figure: a transaction type, say.
+    pub row: &'a str,
+    /// What was varied.
+    pub x: f64,
+    /// What was measured.
+    pub metric: &'a str,
+    /// How much it was.
+    pub value: f64,
+    /// How far repeated measurements lie apart (the middle half of them); `None`: measured once.
+    pub spread: Option<f64>,
+    /// Of value and spread.
+    pub unit: &'a str,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    experiment: &'a str,
+    figure: &'a str,
+    row: &'a str,
+    x: f64,
+    metric: &'a str,
+    value: f64,
+    spread: Option<f64>,
+    unit: &'a str,
+    simulated: bool,
+    commit: &'a str,
+    configuration: &'a Value,
+    machine: &'a str,
+}
+
+impl Results {
+    /// Writes to a file, to standard output (`-`), or nowhere.
+    pub fn new(to: Option<&Path>, experiment: &'static str, configuration: Value) -> anyhow::Result<Self> {
+        let out: Option<Box<dyn Write>> = match to {
+            None => None,
+            Some(path) if is_standard_output(path) => Some(Box::new(io::stdout())),
+            Some(path) => {
+                let file = File::create(path).with_context(|| format!("cannot write results to {}", path.display()))?;
+                Some(Box::new(BufWriter::new(file)))
+            }
+        };
+        Ok(Self { out, experiment, configuration, machine: machine() })
+    }
+
+    /// Writes a result.
+    pub fn put(&mut self, result: Figure<'_>) -> io::Result<()> {
+        let Some(out) = &mut self.out else { return Ok(()) };
+        let Figure { figure, row, x, metric, value, spread, unit } = result;
+        let line = Line {
+            experiment: self.experiment,
+            figure,
+            row,
+            x,
+            metric,
+            value,
+            spread,
+            unit,
+            simulated: false,
+            commit: env!("GLASSBOX_COMMIT"),
+            configuration: &self.configuration,
+            machine: &self.machine,
+        };
+        serde_json::to_writer(&mut *out, &line)?;
+        out.write_all(b"\n")
+    }
+
+    /// Makes sure that everything was written.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.as_mut().map_or(Ok(()), |out| out.flush())
+    }
+}
+
+/// Whether a path means standard output.
+pub fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Where a report for people goes: standard output, unless the results go there.
+pub fn report_to(json: Option<&Path>) -> Box<dyn Write> {
+    if json.is_some_and(is_standard_output) { Box::new(io::stderr()) } else { Box::new(io::stdout()) }
+}
+
+/// Processor, cores and memory.
+fn machine() -> String {
+    let field = |file: &str, name: &str| {
+        let text = std::fs::read_to_string(file).ok()?;
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let processor = field("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let memory_kib = field("/proc/meminfo", "MemTotal").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    let memory = memory_kib.map_or_else(String::new, |kib| format!(", {} of memory", crate::format::bytes(kib * 1024)));
+    format!("{processor}, {} cores{memory}", crate::options::cores())
+}

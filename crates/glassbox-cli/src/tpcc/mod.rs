@@ -1,0 +1,58 @@
+//! `glassbox tpcc`: load, run, report, open again, check.
+
+mod arguments;
+mod check;
+mod measure;
+mod prepare;
+mod report;
+mod tally;
+
+use std::time::Instant;
+
+pub use arguments::Arguments;
+use serde_json::json;
+
+use crate::results::{Results, report_to};
+use crate::{Verdict, interrupt};
+use check::Checked;
+use report::Reopened;
+
+/// Does what the arguments say.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    interrupt::listen()?;
+    let mut out = report_to(arguments.json.as_deref());
+    let (db, scale) = prepare::open(arguments)?;
+    let configuration = json!({
+        "scale": scale,
+        "partitions": db.partitions(),
+        "clients": arguments.clients(),
+        "in_flight": arguments.in_flight,
+        "seconds": arguments.seconds,
+        "mix": arguments.mix.name(),
+        "remote_order_lines_percent": arguments.remote().order_lines,
+        "remote_payments_percent": arguments.remote().payments,
+        "durability": glassbox::Durability::from(arguments.durability),
+        "log": arguments.log.name(),
+        "seed": arguments.seed,
+    });
+    let mut results = Results::new(arguments.json.as_deref(), "tpcc", configuration)?;
+    report::headline(&mut *out, arguments, &scale, db.partitions())?;
+    let measured = measure::run(arguments, &db, &scale)?;
+    report::measured(&mut *out, &mut results, arguments, &measured)?;
+    let after_run = Checked::check(&db, &scale)?;
+    report::checked(&mut *out, &mut results, "after the run", &after_run)?;
+    db.close()?;
+    let mut good = after_run.is_good();
+    if !arguments.no_reopen && !measured.interrupted {
+        let started = Instant::now();
+        let db = prepare::reopen(arguments)?;
+        let reopened = Reopened { seconds: started.elapsed().as_secs_f64(), recovery: db.recovery().clone() };
+        report::reopened(&mut *out, &mut results, arguments, &reopened)?;
+        let again = Checked::check(&db, &scale)?;
+        report::checked(&mut *out, &mut results, "after opening again", &again)?;
+        db.close()?;
+        good &= again.is_good();
+    }
+    results.finish()?;
+    Ok(if good { Verdict::Good } else { Verdict::Bad })
+}

@@ -1,0 +1,147 @@
+//! Opening the database of a run: loaded if there is none, refused if it is another one than was asked for.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use glassbox::io::{Files, RealFiles};
+use glassbox::{BulkLoad, Config, Database, Record};
+use glassbox_workloads::tpcc::{self, DISTRICTS, Scale, Sink};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+
+use super::Arguments;
+use crate::{format, interrupt};
+
+/// Warehouses when nothing says how many.
+const DEFAULT_WAREHOUSES: u16 = 2;
+/// The seed of every load: the inputs' constants depend on it, and a database does not tell it.
+pub const LOAD_SEED: u64 = 0;
+/// Rows between two looks at the outside world while loading.
+const ROWS_BETWEEN_LOOKS: u64 = 4_096;
+
+/// Opens the database that was asked for.
+pub fn open(arguments: &Arguments) -> anyhow::Result<(Database, Scale)> {
+    if arguments.fresh {
+        remove(&arguments.dir)?;
+    }
+    let db = reopen(arguments)?;
+    if let Some(stored) = db.transaction(|tx| tpcc::stored_scale(tx))? {
+        check_scale(arguments, &stored)?;
+        return Ok((db, stored));
+    }
+    let scale = arguments.scale(arguments.warehouses.unwrap_or(DEFAULT_WAREHOUSES));
+    load(&db, &scale, arguments.partitions())?;
+    Ok((db, scale))
+}
+
+/// Opens the directory, whatever it holds of TPC-C.
+pub fn reopen(arguments: &Arguments) -> anyhow::Result<Database> {
+    let config = Config {
+        partitions: arguments.partitions(),
+        durability: arguments.durability.into(),
+        log: arguments.log.into(),
+        in_flight: (arguments.clients() * arguments.in_flight).max(Config::default().in_flight),
+        ..Config::default()
+    };
+    Database::open(&arguments.dir, config, tpcc::catalog())
+        .with_context(|| format!("cannot open the database in {}", arguments.dir.display()))
+}
+
+fn check_scale(arguments: &Arguments, stored: &Scale) -> anyhow::Result<()> {
+    let dir = arguments.dir.display();
+    let has = stored.warehouses;
+    if let Some(asked) = arguments.warehouses.filter(|&asked| asked != has) {
+        bail!(
+            "{dir} has {has} warehouses, not {asked}: use --warehouses {has}, another --dir, or --fresh to load it anew"
+        );
+    }
+    if arguments.small && *stored != Scale::small(has) {
+        bail!("{dir} has warehouses of full size: leave out --small, use another --dir, or --fresh to load it anew");
+    }
+    Ok(())
+}
+
+struct Loading<'a> {
+    bulk: &'a BulkLoad<'a>,
+    done: &'a AtomicU64,
+    bar: &'a ProgressBar,
+    rows: u64,
+}
+
+impl Sink for Loading<'_> {
+    type Error = anyhow::Error;
+
+    #[inline]
+    fn row<R: Record>(&mut self, row: &R) -> anyhow::Result<()> {
+        self.bulk.insert(row)?;
+        self.rows += 1;
+        if self.rows.is_multiple_of(ROWS_BETWEEN_LOOKS) {
+            let done = self.done.fetch_add(ROWS_BETWEEN_LOOKS, Ordering::Relaxed);
+            self.bar.set_position(done + ROWS_BETWEEN_LOOKS);
+            if interrupt::requested() {
+                bail!("interrupted while loading; nothing of it is kept");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn load(db: &Database, scale: &Scale, threads: usize) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let bar = ProgressBar::new(rows_of(scale));
+    bar.set_style(ProgressStyle::with_template("loading  {bar:30} {percent:>3} %  {human_pos} rows")?);
+    let bulk = db.bulk_load()?;
+    let done = AtomicU64::new(0);
+    let sink = || Loading { bulk: &bulk, done: &done, bar: &bar, rows: 0 };
+    tpcc::load(scale, LOAD_SEED, threads.max(crate::options::cores()), sink, |_| {})?;
+    bar.set_style(ProgressStyle::with_template("loading  {bar:30} writing the checkpoint")?);
+    bar.tick();
+    bulk.finish()?;
+    bar.finish_and_clear();
+    let memory = format::bytes(db.stats().memory_bytes());
+    let plural = if scale.warehouses == 1 { "" } else { "s" };
+    eprintln!("loaded {} warehouse{plural}, {memory} in memory, in {}", scale.warehouses, seconds(started));
+    Ok(())
+}
+
+fn seconds(since: Instant) -> String {
+    let elapsed = since.elapsed();
+    if elapsed.as_secs() >= 120 { HumanDuration(elapsed).to_string() } else { format::time(elapsed.as_nanos() as f64) }
+}
+
+/// About how many rows a population has.
+fn rows_of(scale: &Scale) -> u64 {
+    let (items, customers, orders) = (u64::from(scale.items), u64::from(scale.customers), u64::from(scale.orders));
+    // An order has ten lines, and three in ten are not delivered.
+    let district = 1 + 2 * customers + orders * 113 / 10;
+    items + u64::from(scale.warehouses) * (1 + 2 * items + u64::from(DISTRICTS) * district)
+}
+
+/// Removes a directory that holds a Glassbox database and nothing else; one that does not exist is fine.
+fn remove(dir: &Path) -> anyhow::Result<()> {
+    if !dir.exists() {
+        return Ok(());
+    }
+    let files = RealFiles::existing(dir)?;
+    let own = ["LOCK", "manifest", "manifest.new", "log", "checkpoint"];
+    for entry in std::fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
+        let name = entry?.file_name();
+        if !own.iter().any(|own| name.as_os_str() == *own) {
+            let name = name.display();
+            bail!(
+                "{} holds `{name}`, which is no part of a Glassbox database: --fresh does not remove it",
+                dir.display()
+            );
+        }
+    }
+    let mut magic = [0; 8];
+    let recognised = !files.list("")?.iter().any(|name| name != "LOCK")
+        || (files.exists("manifest")? && files.open("manifest")?.read_at(&mut magic, 0)? == 8 && magic == *b"GLASSBOX");
+    if !recognised {
+        bail!("{} has no manifest of a Glassbox database: --fresh does not remove it", dir.display());
+    }
+    // Held until all is gone, so that nobody else is using it.
+    let _lock = files.lock()?;
+    std::fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", dir.display()))
+}

@@ -1,0 +1,223 @@
+//! What is told of a run: to people as one table and a few lines, to programs as JSON lines.
+
+use std::io::{self, Write};
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+use glassbox::{Durability, Recovery, Stats};
+use glassbox_workloads::tpcc::{Kind, Scale};
+use hdrhistogram::Histogram;
+
+use super::Arguments;
+use super::check::Checked;
+use super::measure::Measured;
+use crate::format;
+use crate::results::{Figure, Results};
+
+/// Quantiles that are told, and their names.
+const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9")];
+
+/// What opening the database again took.
+pub struct Reopened {
+    pub seconds: f64,
+    pub recovery: Recovery,
+}
+
+/// What is about to run.
+pub fn headline(out: &mut dyn Write, arguments: &Arguments, scale: &Scale, partitions: usize) -> io::Result<()> {
+    let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    writeln!(
+        out,
+        "TPC-C, {} mix: {}, {}, {} with {} in flight each, {}",
+        arguments.mix.name(),
+        many(scale.warehouses.into(), "warehouse"),
+        many(partitions as u64, "partition"),
+        many(arguments.clients() as u64, "client"),
+        arguments.in_flight,
+        match arguments.durability.into() {
+            Durability::Sync => format!("durable when answered ({} logged)", arguments.log.name()),
+            Durability::Async => format!("durable a moment after the answer ({} logged)", arguments.log.name()),
+            Durability::None => "nothing kept".to_owned(),
+        },
+    )
+}
+
+/// The table, and what stands below it.
+pub fn measured(
+    out: &mut dyn Write,
+    results: &mut Results,
+    arguments: &Arguments,
+    measured: &Measured,
+) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.set_header(["transaction", "count", "per second", "p50", "p95", "p99", "p99.9", "max", "aborts"]);
+    let mut row = |name: &str, committed: u64, aborted: u64, latency: &Histogram<u64>| {
+        let mut cells = vec![name.to_owned(), format::count(committed)];
+        cells.push(format::number(committed as f64 / measured.seconds));
+        cells.extend(QUANTILES.map(|(at, _)| format::time(latency.value_at_quantile(at) as f64)));
+        cells.push(format::time(latency.max() as f64));
+        cells.push(format::count(aborted));
+        table.add_row(cells);
+    };
+    let tally = &measured.tally;
+    for kind in Kind::ALL.into_iter().filter(|&kind| tally.answered(kind) > 0) {
+        row(kind.name(), tally.committed(kind), tally.aborted[kind as usize], &tally.latency[kind as usize]);
+    }
+    let (committed, aborted, latency) = tally.total();
+    row("all", committed, aborted, &latency);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(out, "{table}")?;
+    if measured.interrupted {
+        writeln!(out, "interrupted after {:.1} s of {} s", measured.seconds, arguments.seconds)?;
+    }
+    below(out, &measured.stats, measured.seconds, committed)?;
+    put_measured(results, arguments, measured)
+}
+
+fn below(out: &mut dyn Write, stats: &Stats, seconds: f64, committed: u64) -> io::Result<()> {
+    let rows: u64 = stats.tables.iter().map(|table| table.row_bytes).sum();
+    let process =
+        peak_memory_bytes().map_or_else(String::new, |peak| format!("; the process at most {}", format::bytes(peak)));
+    let indexes = stats.memory_bytes() - rows;
+    writeln!(out, "memory      {} of rows, {} of indexes{process}", format::bytes(rows), format::bytes(indexes))?;
+    let per = |amount: u64| amount as f64 / committed.max(1) as f64;
+    if stats.log_bytes > 0 {
+        writeln!(
+            out,
+            "log         {}, {} MB/s, {} bytes per transaction",
+            format::bytes(stats.log_bytes),
+            format::number(stats.log_bytes as f64 / seconds / 1e6),
+            format::number(per(stats.log_bytes)),
+        )?;
+    }
+    if stats.log_forces > 0 {
+        let forces = stats.log_forces;
+        writeln!(
+            out,
+            "forces      {}: {} per transaction, {} transactions per force, one every {}",
+            format::count(forces),
+            format::number(per(forces)),
+            format::number(committed as f64 / forces as f64),
+            format::time(seconds * 1e9 / forces as f64),
+        )?;
+    }
+    if stats.misdeclared > 0 {
+        writeln!(out, "misdeclared {} runs needed a partition they had not named", format::count(stats.misdeclared))?;
+    }
+    if stats.failed_checkpoints > 0 {
+        writeln!(out, "checkpoints {} could not be written", stats.failed_checkpoints)?;
+    }
+    Ok(())
+}
+
+fn put_measured(results: &mut Results, arguments: &Arguments, measured: &Measured) -> io::Result<()> {
+    let x = arguments.clients() as f64;
+    let mut put = |row: &str, metric: &str, value: f64, spread, unit: &str| {
+        results.put(Figure { figure: "run", row, x, metric, value, spread, unit })
+    };
+    let (tally, stats) = (&measured.tally, &measured.stats);
+    let (committed, aborted, latency) = tally.total();
+    let kinds = Kind::ALL.into_iter().filter(|&kind| tally.answered(kind) > 0);
+    let kinds =
+        kinds.map(|it| (it.name(), tally.committed(it), tally.aborted[it as usize], &tally.latency[it as usize]));
+    for (row, committed, aborted, latency) in kinds.chain([("all", committed, aborted, &latency)]) {
+        let spread = if row == "all" { measured.throughput_spread } else { None };
+        put(row, "committed", committed as f64, None, "transactions")?;
+        put(row, "throughput", committed as f64 / measured.seconds, spread, "transactions/s")?;
+        for (at, name) in QUANTILES {
+            put(row, &format!("latency_{name}"), latency.value_at_quantile(at) as f64, None, "ns")?;
+        }
+        put(row, "latency_max", latency.max() as f64, None, "ns")?;
+        put(row, "aborted", aborted as f64, None, "transactions")?;
+    }
+    let per = |amount: u64| amount as f64 / committed.max(1) as f64;
+    put("all", "seconds", measured.seconds, None, "s")?;
+    put("all", "memory", stats.memory_bytes() as f64, None, "bytes")?;
+    put("all", "log", stats.log_bytes as f64, None, "bytes")?;
+    put("all", "log_per_transaction", per(stats.log_bytes), None, "bytes")?;
+    put("all", "forces", stats.log_forces as f64, None, "forces")?;
+    put("all", "forces_per_transaction", per(stats.log_forces), None, "forces")?;
+    put("all", "interrupted", f64::from(u8::from(measured.interrupted)), None, "yes or no")
+}
+
+/// The verdict of the checks.
+pub fn checked(out: &mut dyn Write, results: &mut Results, when: &str, checked: &Checked) -> io::Result<()> {
+    let holding = checked.conditions.iter().filter(|report| report.holds()).count();
+    let all = checked.conditions.len();
+    let indexes = if checked.indexes.is_empty() { "all indexes agree" } else { "INDEXES DISAGREE" };
+    let verdict = if holding == all {
+        format!("all {all} conditions hold")
+    } else {
+        format!("{} CONDITIONS VIOLATED", all - holding)
+    };
+    writeln!(out, "consistency {verdict}, {indexes}, {when} (checked in {})", format::time(checked.seconds * 1e9))?;
+    for report in checked.conditions.iter().filter(|report| !report.holds()) {
+        writeln!(out, "            {report}")?;
+    }
+    for wrong in &checked.indexes {
+        writeln!(out, "            {wrong}")?;
+    }
+    let figure = format!("checks {when}");
+    for report in &checked.conditions {
+        let x = report.condition.into();
+        results.put(Figure {
+            figure: &figure,
+            row: "condition",
+            x,
+            metric: "violations",
+            value: report.wrong as f64,
+            spread: None,
+            unit: "violations",
+        })?;
+    }
+    let value = checked.indexes.len() as f64;
+    results.put(Figure {
+        figure: &figure,
+        row: "indexes",
+        x: 0.0,
+        metric: "violations",
+        value,
+        spread: None,
+        unit: "violations",
+    })
+}
+
+/// The time to recover.
+pub fn reopened(
+    out: &mut dyn Write,
+    results: &mut Results,
+    arguments: &Arguments,
+    reopened: &Reopened,
+) -> io::Result<()> {
+    let Reopened { seconds, recovery } = reopened;
+    writeln!(
+        out,
+        "recovery    {}: {} rows of the checkpoint in {}, {} log records ({}) in {}",
+        format::time(seconds * 1e9),
+        format::count(recovery.checkpoint_rows),
+        format::time(recovery.checkpoint_s * 1e9),
+        format::count(recovery.log_records),
+        format::bytes(recovery.log_bytes),
+        format::time(recovery.log_s * 1e9),
+    )?;
+    let x = arguments.clients() as f64;
+    let mut put = |metric, value, unit| {
+        results.put(Figure { figure: "recovery", row: "all", x, metric, value, spread: None, unit })
+    };
+    put("total", *seconds, "s")?;
+    put("checkpoint", recovery.checkpoint_s, "s")?;
+    put("checkpoint_rows", recovery.checkpoint_rows as f64, "rows")?;
+    put("log", recovery.log_s, "s")?;
+    put("log_records", recovery.log_records as f64, "records")?;
+    put("log_bytes", recovery.log_bytes as f64, "bytes")
+}
+
+/// Most memory that this process had.
+fn peak_memory_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
