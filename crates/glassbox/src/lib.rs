@@ -1,6 +1,5 @@
 //! Glassbox: an OLTP database one can see through. It runs stored procedures, written as plain Rust, durably and one
-//! after the
-//! other on each partition of its data, which is all in memory.
+//! after the other on each partition of its data, which is all in memory.
 //!
 //! ```
 //! use glassbox::{Catalog, Config, Database, Declared, Procedure, ReadWriteSet, Record, Stop, Transaction};
@@ -49,11 +48,10 @@
 //! # Where to read
 //!
 //! To use it: [`Record`] (what a row is), [`Procedure`] and [`Transaction`] (what runs), [`Catalog`], [`Config`] and
-//! [`Database`] (where it runs), [`Error`] (what can go wrong). To understand it, in this order, each file opening
-//! with its
-//! argument: `record`, `procedure`, `io`, `log/mod.rs` and `log/ring.rs`, `partitioned/engine.rs` and
-//! `partitioned/token.rs`,
-//! `partitioned/snapshot.rs` and `partitioned/checkpoint.rs`, `open.rs`, `database.rs`. `ARCHITECTURE.md` is the map.
+//! [`Database`] (where it runs), [`Error`] (what can go wrong). To understand it, in this order, each file opening with
+//! its argument: `record`, `procedure`, `io`, `log/mod.rs` and `log/ring.rs`, `partitioned/engine.rs` and
+//! `partitioned/token.rs`, `partitioned/snapshot.rs` and `partitioned/checkpoint.rs`, `open.rs`, `database.rs`.
+//! `ARCHITECTURE.md` is the map.
 
 // The derive writes `::glassbox::record::…`; in here that name must mean this crate.
 extern crate self as glassbox;

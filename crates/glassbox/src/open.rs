@@ -7,7 +7,6 @@
 use std::any::TypeId;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use crate::catalog::Catalog;
 use crate::config::{Config, Durability};
@@ -45,11 +44,11 @@ pub(crate) fn open(
     let old = read_or_create(&*files, &mut recovery)?;
     let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
     let mut cells = partitioned::new_cells(&catalog.tables, &tables, config.partitions)?;
-    let started = Instant::now();
+    let started = clock.monotonic_ns();
     if let Some(checkpoint) = &old.checkpoint {
         let ids = table_ids(&old, &catalog);
         recovery.checkpoint_rows = partitioned::load_checkpoint(&*files, checkpoint, &old, &ids, &mut cells)?;
-        recovery.checkpoint_s = started.elapsed().as_secs_f64();
+        recovery.checkpoint_s = seconds_since(started, &*clock);
     }
     let opened = replay_log(&files, &old, &catalog, &config, &cells, &*clock, &mut recovery)?;
     if let Some(log) = &opened.log {
@@ -86,6 +85,10 @@ fn inner(
         storage,
         recovery,
     }
+}
+
+fn seconds_since(started_ns: u64, clock: &dyn Clock) -> f64 {
+    (clock.monotonic_ns() - started_ns) as f64 / 1e9
 }
 
 fn check_config(config: &Config) -> Result<(), Error> {
@@ -225,7 +228,7 @@ fn replay_log(
     clock: &dyn Clock,
     recovery: &mut Recovery,
 ) -> Result<OpenedLog, Error> {
-    let started = Instant::now();
+    let started = clock.monotonic_ns();
     let (files, start) = (Arc::clone(files), Lsn(manifest.log_start));
     let log = if manifest.log_created {
         let tables = table_ids(manifest, catalog);
@@ -250,7 +253,7 @@ fn replay_log(
         }
         Log::create(files, manifest.database_id, log_config(config), start)?
     };
-    recovery.log_s = started.elapsed().as_secs_f64();
+    recovery.log_s = seconds_since(started, clock);
     let end = log.appended();
     recovery.log_bytes = end.0 - start.0;
     if config.durability == Durability::None {

@@ -1,8 +1,7 @@
 //! The scale that a database was loaded with, found out from its rows.
 //!
 //! A table that held it could say something else than the rows do. The keys are dense from 1, so a few dozen lookups
-//! find
-//! their ends; the orders of the population are told from later ones by their date.
+//! find their ends; the orders of the population are told from later ones by their date.
 
 use glassbox::procedure::{Stop, Transaction};
 

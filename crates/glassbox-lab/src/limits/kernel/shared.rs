@@ -2,8 +2,7 @@
 //! compared.
 //!
 //! Rows are put into the kernel's own layout; stock and its texts, two tables there, are one row here. Only inputs of
-//! the
-//! *Looking Glass* mix can be translated, and only they have a meaning for the kernel.
+//! the *Looking Glass* mix can be translated, and only they have a meaning for the kernel.
 
 use std::any::Any;
 use std::convert::Infallible;
