@@ -1,8 +1,8 @@
 //! The `glassbox` program: runs TPC-C, looks into a database, checks it, and tortures it.
 //!
-//! Its exit status is 0 when all went well, 1 when something failed or a check found something, 2 for wrong arguments. What
-//! was asked for goes to standard output; progress and complaints go to standard error. A reader that closes its end (`| head`)
-//! is no error.
+//! Its exit status is 0 when all went well, 1 when something failed or a check found something, 2 for wrong arguments.
+//! What was asked for goes to standard output; progress and complaints go to standard error. A reader that closes its
+//! end (`| head`) is no error.
 
 mod dump;
 mod format;

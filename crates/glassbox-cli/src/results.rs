@@ -1,7 +1,7 @@
 //! Results for programs: one JSON object a line.
 //!
-//! Every line stands for itself: it names the experiment, what was measured, on which machine, built from which commit, in
-//! which configuration. So lines of many runs can be put into one file and told apart.
+//! Every line stands for itself: it names the experiment, what was measured, on which machine, built from which commit,
+//! in which configuration. So lines of many runs can be put into one file and told apart.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

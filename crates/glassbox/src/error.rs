@@ -48,8 +48,8 @@ pub enum Error {
     },
     /// The log holds calls of a version of a procedure that the catalog does not have.
     #[error(
-        "the log holds calls of procedure `{name}` version {logged}, but the catalog has {found}; open the database with \
-         that version and make a checkpoint, then upgrade"
+        "the log holds calls of procedure `{name}` version {logged}, but the catalog has {found}; open the database \
+         with that version and make a checkpoint, then upgrade"
     )]
     ProcedureVersion {
         /// The procedure.

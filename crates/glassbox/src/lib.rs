@@ -1,4 +1,57 @@
-//! Glassbox: an OLTP database one can see through.
+//! Glassbox: an OLTP database one can see through. It runs stored procedures, written as plain Rust, durably and one
+//! after the other on each partition of its data, which is all in memory.
+//!
+//! ```
+//! use glassbox::{Catalog, Config, Database, Declared, Procedure, ReadWriteSet, Record, Stop, Transaction};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Record, Clone, Copy)]
+//! #[record(key = id)]
+//! struct Counter {
+//!     id: u32,
+//!     value: u64,
+//! }
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Count {
+//!     id: u32,
+//! }
+//!
+//! impl Procedure for Count {
+//!     const NAME: &'static str = "count";
+//!     type Output = u64;
+//!
+//!     fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+//!         set.write::<Counter>(&self.id);
+//!         Declared::Complete
+//!     }
+//!
+//!     fn run<T: Transaction>(&self, tx: &mut T) -> Result<u64, Stop> {
+//!         let counted = tx.update::<Counter, _>(&self.id, |counter| {
+//!             counter.value += 1;
+//!             counter.value
+//!         })?;
+//!         counted.ok_or_else(|| Stop::abort(1, "no such counter"))
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), glassbox::Error> {
+//! let db = Database::in_memory(Config::default(), Catalog::new().table::<Counter>().procedure::<Count>())?;
+//! db.transaction(|tx| tx.insert(&Counter { id: 7, value: 0 }))?;
+//! assert_eq!(db.call(&Count { id: 7 })?, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Database::open`] does the same on a directory; then what was answered survives a crash.
+//!
+//! # Where to read
+//!
+//! To use it: [`Record`] (what a row is), [`Procedure`] and [`Transaction`] (what runs), [`Catalog`], [`Config`] and
+//! [`Database`] (where it runs), [`Error`] (what can go wrong). To understand it, in this order, each file opening with
+//! its argument: `record`, `procedure`, `io`, `log/mod.rs` and `log/ring.rs`, `partitioned/engine.rs` and
+//! `partitioned/token.rs`, `partitioned/snapshot.rs` and `partitioned/checkpoint.rs`, `open.rs`, `database.rs`.
+//! `ARCHITECTURE.md` is the map.
 
 // The derive writes `::glassbox::record::…`; in here that name must mean this crate.
 extern crate self as glassbox;
@@ -32,3 +85,8 @@ pub use procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Stop, Tran
 pub use record::Record;
 pub use stats::{Recovery, Stats};
 pub use ticket::Ticket;
+
+/// The examples of the README, compiled with those of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,13 +1,12 @@
 //! Opening a database: making a new one, or recovering what was answered.
 //!
-//! Recovery changes no file before it is complete: it reads the manifest, the checkpoint that it names, and the log from
-//! where the checkpoint ends. So a crash during recovery, however often, loses nothing; what is left behind by an
+//! Recovery changes no file before it is complete: it reads the manifest, the checkpoint that it names, and the log
+//! from where the checkpoint ends. So a crash during recovery, however often, loses nothing; what is left behind by an
 //! unfinished checkpoint or creation is removed at the end.
 
 use std::any::TypeId;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use crate::catalog::Catalog;
 use crate::config::{Config, Durability};
@@ -45,11 +44,11 @@ pub(crate) fn open(
     let old = read_or_create(&*files, &mut recovery)?;
     let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
     let mut cells = partitioned::new_cells(&catalog.tables, &tables, config.partitions)?;
-    let started = Instant::now();
+    let started = clock.monotonic_ns();
     if let Some(checkpoint) = &old.checkpoint {
         let ids = table_ids(&old, &catalog);
         recovery.checkpoint_rows = partitioned::load_checkpoint(&*files, checkpoint, &old, &ids, &mut cells)?;
-        recovery.checkpoint_s = started.elapsed().as_secs_f64();
+        recovery.checkpoint_s = seconds_since(started, &*clock);
     }
     let opened = replay_log(&files, &old, &catalog, &config, &cells, &*clock, &mut recovery)?;
     if let Some(log) = &opened.log {
@@ -88,6 +87,10 @@ fn inner(
     }
 }
 
+fn seconds_since(started_ns: u64, clock: &dyn Clock) -> f64 {
+    (clock.monotonic_ns() - started_ns) as f64 / 1e9
+}
+
 fn check_config(config: &Config) -> Result<(), Error> {
     if !(1..=64).contains(&config.partitions) {
         return Err(Error::Config(format!("partitions is {}, and must be 1 to 64", config.partitions)));
@@ -119,8 +122,8 @@ fn read_or_create(files: &dyn Files, recovery: &mut Recovery) -> Result<Manifest
         return Err(Error::Directory {
             path: MANIFEST.to_owned(),
             problem: format!(
-                "it holds `{name}` but no manifest, so it is not a Glassbox database (or its manifest was removed); use an \
-                 empty directory or restore the manifest"
+                "it holds `{name}` but no manifest, so it is not a Glassbox database (or its manifest was removed); use \
+                 an empty directory or restore the manifest"
             ),
         });
     }
@@ -178,7 +181,8 @@ fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manifest, Vec<u16
     Ok((manifest, tables, procedures))
 }
 
-/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: they are built anew.
+/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: they are built
+/// anew.
 fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
     let mismatch = |difference: String| Err(Error::SchemaMismatch { table: stored.name.to_string(), difference });
     for (at, wanted) in wanted.columns.iter().enumerate() {
@@ -224,7 +228,7 @@ fn replay_log(
     clock: &dyn Clock,
     recovery: &mut Recovery,
 ) -> Result<OpenedLog, Error> {
-    let started = Instant::now();
+    let started = clock.monotonic_ns();
     let (files, start) = (Arc::clone(files), Lsn(manifest.log_start));
     let log = if manifest.log_created {
         let tables = table_ids(manifest, catalog);
@@ -249,7 +253,7 @@ fn replay_log(
         }
         Log::create(files, manifest.database_id, log_config(config), start)?
     };
-    recovery.log_s = started.elapsed().as_secs_f64();
+    recovery.log_s = seconds_since(started, clock);
     let end = log.appended();
     recovery.log_bytes = end.0 - start.0;
     if config.durability == Durability::None {

@@ -10,8 +10,8 @@ use crate::options::{DurabilityOption, LogOption, cores};
 
 /// Run TPC-C, durably, and check its consistency conditions
 ///
-/// Loads the database if the directory holds none, runs clients that call back to back, prints what was measured, closes and
-/// opens the database again, and checks the conditions before and after.
+/// Loads the database if the directory holds none, runs clients that call back to back, prints what was measured,
+/// closes and opens the database again, and checks the conditions before and after.
 #[derive(Args)]
 pub struct Arguments {
     /// Warehouses [default: 2, or as many as the directory has]

@@ -1,7 +1,8 @@
 //! What clients measure.
 //!
-//! A client must not slow itself down by measuring. It notes its answers in a list of its own and empties that into its tally,
-//! under a lock that nobody else wants, when the list is full or old; whoever watches adds the tallies of all clients up.
+//! A client must not slow itself down by measuring. It notes its answers in a list of its own and empties that into its
+//! tally, under a lock that nobody else wants, when the list is full or old; whoever watches adds the tallies of all
+//! clients up.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,11 +1,13 @@
-//! What TPC-C brings to a database.
+//! TPC-C as a database's catalog, and its engine's bulk loader as a sink of the population.
 
-use glassbox::Catalog;
+use glassbox::record::Record;
+use glassbox::{BulkLoad, Catalog, Error};
 
+use super::population::Sink;
 use super::schema::{Customer, District, History, Item, Order, OrderLine, Stock, StockInfo, Undelivered, Warehouse};
 use super::{Delivery, NewOrder, OrderStatus, Payment, StockLevel};
 
-/// The ten tables and five procedures, for [`Database::open`](glassbox::Database::open).
+/// The tables and procedures of TPC-C.
 pub fn catalog() -> Catalog {
     Catalog::new()
         .table::<Warehouse>()
@@ -23,4 +25,12 @@ pub fn catalog() -> Catalog {
         .procedure::<OrderStatus>()
         .procedure::<Delivery>()
         .procedure::<StockLevel>()
+}
+
+impl Sink for &BulkLoad<'_> {
+    type Error = Error;
+
+    fn row<R: Record>(&mut self, row: &R) -> Result<(), Error> {
+        self.insert(row)
+    }
 }

@@ -1,12 +1,12 @@
 //! A client that calls back to back, with any number of transactions in flight.
 //!
-//! One thread is one client. It keeps a ring of tickets: when that is full it waits for the oldest, whose force carries the
-//! others too, and submits the next in its place. With one in flight that is a caller who waits for each answer; with many,
-//! a server that answers whom it can.
+//! One thread is one client. It keeps a ring of tickets: when that is full it waits for the oldest, whose force carries
+//! the others too, and submits the next in its place. With one in flight that is a caller who waits for each answer;
+//! with many, a server that answers whom it can.
 //!
-//! The clock is read once for each transaction: the moment at which an answer may be told is also the moment at which the next
-//! transaction is entered. A latency so runs from being entered (making its input included, less than a microsecond) to being
-//! answered.
+//! The clock is read once for each transaction: the moment at which an answer may be told is also the moment at which
+//! the next transaction is entered. A latency so runs from being entered (making its input included, less than a
+//! microsecond) to being answered.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -22,8 +22,8 @@ use super::new_order::ABORT_UNUSED_ITEM;
 
 /// Hears of every answer.
 pub trait Observer {
-    /// A transaction was answered: how long after being entered, and whether it committed (else it was rolled back as the
-    /// specification wants of one New-Order in a hundred).
+    /// A transaction was answered: how long after being entered, and whether it committed (else it was rolled back as
+    /// the specification wants of one New-Order in a hundred).
     fn answered(&mut self, kind: Kind, latency_ns: u64, committed: bool);
 }
 

@@ -1,7 +1,7 @@
 //! The scale that a database was loaded with, found out from its rows.
 //!
-//! A table that held it could say something else than the rows do. The keys are dense from 1, so a few dozen lookups find
-//! their ends; the orders of the population are told from later ones by their date.
+//! A table that held it could say something else than the rows do. The keys are dense from 1, so a few dozen lookups
+//! find their ends; the orders of the population are told from later ones by their date.
 
 use glassbox::procedure::{Stop, Transaction};
 
@@ -27,7 +27,8 @@ pub fn stored_scale<T: Transaction>(tx: &mut T) -> Result<Option<Scale>, Stop> {
     Ok(Some(Scale { warehouses, items, customers, orders }))
 }
 
-/// The last number, from 1 to `most`, that `there` affirms, given that it affirms all before that; 0: not even the first.
+/// The last number, from 1 to `most`, that `there` affirms, given that it affirms all before that; 0: not even the
+/// first.
 fn last(most: u32, mut there: impl FnMut(u32) -> Result<bool, Stop>) -> Result<u32, Stop> {
     let (mut low, mut high) = (0, most + 1);
     while high - low > 1 {

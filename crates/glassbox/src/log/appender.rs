@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::LogError;
 use super::flush::Shared;
 use super::lsn::Lsn;
-use super::ring::RingSlot;
+use super::order::RingSlot;
 
 /// Appends records. Each has a slot of its own in the ring, so appending needs `&mut`: that is what makes it certain
 /// that one thread uses the slot at a time. Dropping it gives the slot back.
@@ -16,7 +16,7 @@ pub(crate) struct Appender {
 
 impl Appender {
     pub(super) fn new(shared: Arc<Shared>) -> Result<Self, LogError> {
-        match shared.ring.take_slot() {
+        match shared.ring.order().take_slot() {
             Some(slot) => Ok(Self { shared, slot }),
             None => Err(LogError::NoAppender(shared.config.appenders)),
         }
@@ -44,6 +44,6 @@ impl Appender {
 
 impl Drop for Appender {
     fn drop(&mut self) {
-        self.shared.ring.give_back(&mut self.slot);
+        self.shared.ring.order().give_back(&mut self.slot);
     }
 }

@@ -24,7 +24,8 @@ pub enum LogError {
     Closed,
     /// A record larger than the log can take.
     #[error(
-        "a log record of {bytes} bytes is larger than the {most} bytes this log takes; enlarge buffer_bytes or segment_bytes"
+        "a log record of {bytes} bytes is larger than the {most} bytes this log takes; enlarge buffer_bytes \
+         or segment_bytes"
     )]
     TooLarge { bytes: usize, most: usize },
     /// All appenders are in use.
@@ -43,22 +44,46 @@ pub enum LogError {
     #[error("{}: the segment header at offset 0 is damaged ({why}); restore the file from a backup", file.display())]
     BadHeader { file: PathBuf, why: &'static str },
     /// A segment of a newer or older program.
-    #[error("{}: log format version {found}, but this program reads version {known}; use the program that wrote it", file.display())]
+    #[error(
+        "{}: log format version {found}, but this program reads version {known}; use the program that wrote \
+         it",
+        file.display()
+    )]
     WrongVersion { file: PathBuf, found: u32, known: u32 },
     /// A segment of another database.
-    #[error("{}: belongs to database {found:032x}, not {wanted:032x}; a file was put into the wrong directory", file.display())]
+    #[error(
+        "{}: belongs to database {found:032x}, not {wanted:032x}; a file was put into the wrong \
+         directory",
+        file.display()
+    )]
     Foreign { file: PathBuf, found: u128, wanted: u128 },
     /// A segment under another segment's name.
-    #[error("{}: its header says that it begins at {found}, not at {wanted} as its name does; files were swapped or renamed", file.display())]
+    #[error(
+        "{}: its header says that it begins at {found}, not at {wanted} as its name does; files were swapped \
+         or renamed",
+        file.display()
+    )]
     Misplaced { file: PathBuf, found: Lsn, wanted: Lsn },
     /// A file shorter than its header says.
-    #[error("{}: {bytes} bytes long where at least {wanted} belong; the file was cut off, restore it from a backup", file.display())]
+    #[error(
+        "{}: {bytes} bytes long where at least {wanted} belong; the file was cut off, restore it from a \
+         backup",
+        file.display()
+    )]
     Truncated { file: PathBuf, bytes: u64, wanted: u64 },
     /// Damage before the end of the log.
-    #[error("{}: the log is damaged at offset {offset} (position {lsn}): {why}; this is not a torn end, restore from a backup", file.display())]
+    #[error(
+        "{}: the log is damaged at offset {offset} (position {lsn}): {why}; this is not a torn end, restore \
+         from a backup",
+        file.display()
+    )]
     Corrupt { file: PathBuf, offset: u64, lsn: Lsn, why: &'static str },
     /// Reading was to begin inside a record, or behind the end of the log.
-    #[error("{}: position {from} is not the boundary of a record in this log, which ends at {end}; the checkpoint and the log do not belong together", file.display())]
+    #[error(
+        "{}: position {from} is not the boundary of a record in this log, which ends at {end}; the \
+         checkpoint and the log do not belong together",
+        file.display()
+    )]
     NoSuchPosition { file: PathBuf, from: Lsn, end: Lsn },
     /// The reader of the records refused one.
     #[error("log record that ends at {lsn} cannot be used: {why}")]

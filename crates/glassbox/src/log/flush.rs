@@ -190,7 +190,7 @@ impl Shared {
                 return false;
             }
         };
-        self.ring.advance_tail(flushed.end);
+        self.ring.order().advance_tail(flushed.end);
         let spare_wanted = writer.offset > writer.segment_bytes / 2;
         drop(writer);
         self.count(flushed.end - from, flushed.begun);

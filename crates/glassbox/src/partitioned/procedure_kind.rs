@@ -67,7 +67,8 @@ unsafe fn run<P: Procedure>(
     transaction.assign(head.now, head.seed);
     let diverged = |what: &str| {
         Err(format!(
-            "replaying procedure `{}` {what}; it did not when it was logged: its code must be deterministic, and changed code needs a new VERSION",
+            "replaying procedure `{}` {what}; it did not when it was logged: its code must be \
+             deterministic, and changed code needs a new VERSION",
             P::NAME
         ))
     };

@@ -7,7 +7,12 @@ use super::*;
 use crate::io::RealFiles;
 
 /// Threads append numbered records; every thread's own must come back in its order, all at the LSNs it was given.
-fn hammer(config: LogConfig, threads: u64, each: u64, wait_every: u64) -> (MemoryFiles, super::super::LogStats) {
+fn hammer(
+    config: LogConfig,
+    threads: u64,
+    each: u64,
+    wait_every: u64,
+) -> (MemoryFiles, super::super::config::LogStats) {
     let files = MemoryFiles::new();
     let log = create(&files, config.clone());
     let mut expected: Vec<(Lsn, Vec<u8>)> = thread::scope(|scope| {
@@ -18,7 +23,7 @@ fn hammer(config: LogConfig, threads: u64, each: u64, wait_every: u64) -> (Memor
                 let append = |n: u64| {
                     let bytes = record(thread << 32 | n);
                     let lsn = appender.append(&bytes).unwrap();
-                    if n % wait_every == 0 {
+                    if n.is_multiple_of(wait_every) {
                         log.wait(lsn).unwrap();
                         assert!(log.durable() >= lsn);
                     }
@@ -62,7 +67,7 @@ fn appenders_without_force_are_forced_in_the_background() {
     while log.durable() < lsn {
         thread::yield_now();
     }
-    log.check().unwrap();
+    log.force().unwrap();
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn a_failed_force_poisons_for_ever() {
         }
         let error = failed.expect("a force failed");
         assert!(matches!(error, LogError::Poisoned { .. }), "{error}");
-        assert!(log.close().is_err() && log.check().is_err() && log.wait(Lsn::NONE).is_ok());
+        assert!(log.close().is_err() && log.force().is_err() && log.wait(Lsn::NONE).is_ok());
         assert!(matches!(appender.append(b"more"), Err(LogError::Poisoned { .. } | LogError::Closed)));
     }
 }

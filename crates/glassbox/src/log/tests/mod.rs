@@ -21,8 +21,11 @@ fn create(files: &MemoryFiles, config: LogConfig) -> Log {
     Log::create(Arc::new(files.clone()), ID, config, Lsn::NONE).unwrap()
 }
 
+/// Records read, with the positions behind them.
+type Records = Vec<(Lsn, Vec<u8>)>;
+
 /// Opens the log and collects its records behind `from`.
-fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Vec<(Lsn, Vec<u8>)>), LogError> {
+fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Records), LogError> {
     let mut records = Vec::new();
     let log = Log::open(Arc::new(files.clone()), ID, config, from, |lsn, record| {
         records.push((lsn, record.to_vec()));

@@ -8,7 +8,6 @@ mod range;
 mod remove;
 mod tree;
 
-pub(crate) use range::Cursor;
 pub(crate) use tree::{BTree, Next, Node};
 #[cfg(test)]
 mod tests;
