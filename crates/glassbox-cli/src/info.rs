@@ -69,7 +69,7 @@ fn log(out: &mut impl Write, manifest: &Manifest, log: &LogSummary) -> io::Resul
     if log.calls.iter().any(|&calls| calls > 0) {
         writeln!(
             out,
-            "            Calls can be done again only by the program that has their code; rows are as of the checkpoint."
+            "            Only the program that has their code can do calls again; rows are as of the checkpoint."
         )?;
     }
     Ok(())

@@ -122,8 +122,8 @@ fn read_or_create(files: &dyn Files, recovery: &mut Recovery) -> Result<Manifest
         return Err(Error::Directory {
             path: MANIFEST.to_owned(),
             problem: format!(
-                "it holds `{name}` but no manifest, so it is not a Glassbox database (or its manifest was removed); use \
-                 an empty directory or restore the manifest"
+                "it holds `{name}` but no manifest, so it is not a Glassbox database (or its manifest was removed); \
+                 use an empty directory or restore the manifest"
             ),
         });
     }

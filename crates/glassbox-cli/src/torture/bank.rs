@@ -1,8 +1,9 @@
 //! The bank: transfers whose every effect follows from how many of them there were.
 //!
-//! Transfer number `n` of a client is a function of the two, and never fails. So the counters of the clients, read back after
-//! a crash, determine every other row: the balance of each account, and the receipts of each client's latest transfers, older
-//! ones being deleted as new ones come. A transaction that is there in part, or twice, or that mixed with another, shows.
+//! Transfer number `n` of a client is a function of the two, and never fails. So the counters of the clients, read
+//! back after a crash, determine every other row: the balance of each account, and the receipts of each client's
+//! latest transfers, older ones being deleted as new ones come. A transaction that is there in part, or twice, or that
+//! mixed with another, shows.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -45,7 +46,8 @@ struct Client {
 }
 
 #[derive(Record, Clone, Copy, PartialEq, Debug)]
-#[record(table = "receipt", key = (client, number), partition_by = client, index(name = by_payer, columns = (client, payer)))]
+#[record(table = "receipt", key = (client, number), partition_by = client)]
+#[record(index(name = by_payer, columns = (client, payer)))]
 struct Receipt {
     client: u32,
     number: u64,

@@ -1,16 +1,16 @@
 //! `glassbox torture`: does it keep its promises when it is killed?
 //!
-//! A test with a simulated disk stops at every write; this one is cruder and closer to life. A child process runs a workload on
-//! a real directory and says through a pipe what it is going to send and what was acknowledged; the parent kills it with
-//! SIGKILL at a random moment, and starts the next child on what is left. That one recovers, without the directory having
-//! been closed properly in between, and checks before it goes on:
+//! A test with a simulated disk stops at every write; this one is cruder and closer to life. A child process runs a
+//! workload on a real directory and says through a pipe what it is going to send and what was acknowledged; the parent
+//! kills it with SIGKILL at a random moment, and starts the next child on what is left. That one recovers, without the
+//! directory having been closed properly in between, and checks before it goes on:
 //!
 //! - what was acknowledged is there, and nothing that was never sent is;
 //! - every transaction is there wholly or not at all;
 //! - indexes agree with their tables.
 //!
-//! Some delays are so short that the child dies while it recovers; it makes checkpoints all the time, so it dies in those too.
-//! What SIGKILL cannot show is what a power failure does to bytes that were written but not forced.
+//! Some delays are so short that the child dies while it recovers; it makes checkpoints all the time, so it dies in
+//! those too. What SIGKILL cannot show is what a power failure does to bytes that were written but not forced.
 
 mod bank;
 mod child;
@@ -34,7 +34,8 @@ use crate::options::{DurabilityOption, LogOption};
 #[derive(Args)]
 pub struct Arguments {
     /// How often to kill it
-    #[arg(long, short, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, short, value_name = "N", default_value = "20")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     kills: u64,
     /// Directory of the database; kept afterwards [default: a temporary one, removed if all is well]
     #[arg(long, short, value_name = "DIR")]
@@ -46,10 +47,12 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "values")]
     log: LogOption,
     /// Partitions of the database
-    #[arg(long, short, value_name = "N", default_value = "4", value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
+    #[arg(long, short, value_name = "N", default_value = "4")]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     partitions: usize,
     /// Client threads
-    #[arg(long, short, value_name = "N", default_value = "4", value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
+    #[arg(long, short, value_name = "N", default_value = "4")]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     clients: usize,
     /// Longest time between two kills
     #[arg(long, value_name = "S", default_value = "0.5")]

@@ -200,8 +200,8 @@ fn violated(arguments: &Arguments, dir: &Path, kills: u64, what: &str, bar: &Pro
     println!("VIOLATION after {kills} kills: {what}");
     println!("The directory is kept: {}", kept.display());
     println!(
-        "To try again: glassbox torture --workload {} --log {} --partitions {} --clients {} --seconds-between {} --seed {} \
-         --kills {}",
+        "To try again: glassbox torture --workload {} --log {} --partitions {} --clients {} --seconds-between {} \
+         --seed {} --kills {}",
         arguments.workload.name(),
         arguments.log.name(),
         arguments.partitions,

@@ -21,7 +21,8 @@ impl Sink for Loading<'_> {
     }
 }
 
-/// Loads if there is nothing yet, and checks the conditions; gives the number of orders since the population, as of one client.
+/// Loads if there is nothing yet, and checks the conditions; gives the number of orders since the population, as of
+/// one client.
 pub fn check(db: &Database) -> anyhow::Result<Result<Vec<u64>, String>> {
     if db.transaction(|tx| tpcc::stored_scale(tx))?.is_none() {
         let bulk = db.bulk_load()?;

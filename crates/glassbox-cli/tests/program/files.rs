@@ -125,7 +125,8 @@ fn dump_prints_rows_in_key_order() {
     let (_dir, path) = made();
     let json = "\
 {\"id\":4,\"side\":-7,\"name\":\"n4\",\"price\":0.01,\"seen\":null,\"good\":true,\"code\":\"04ab00\"}
-{\"id\":2,\"side\":-1,\"name\":\"\",\"price\":-0.05,\"seen\":\"2024-02-29T12:34:56.000007Z\",\"good\":true,\"code\":\"02ab00\"}
+{\"id\":2,\"side\":-1,\"name\":\"\",\"price\":-0.05,\"seen\":\"2024-02-29T12:34:56.000007Z\",\"good\":true,\
+\"code\":\"02ab00\"}
 {\"id\":1,\"side\":1,\"name\":\"n1\",\"price\":123.45,\"seen\":null,\"good\":true,\"code\":\"01ab00\"}
 ";
     assert_eq!(run_well(&["dump", text(&path), "thing"]).out, json);
@@ -201,7 +202,8 @@ fn verify_names_file_and_offset_of_a_flipped_byte() {
     let out = verify_after_flip(&path, "checkpoint", 80);
     assert!(out.contains("is damaged at byte 48: the checksum of this block does not match"), "{out}");
     assert!(verify_after_flip(&path, "checkpoint", 20).contains("byte 12"));
-    // The segment's header, and the payload of a block in the midst of the log: what follows proves that it is no torn end.
+    // The segment's header, and the payload of a block in the midst of the log: what follows proves that it is no torn
+    // end.
     assert!(verify_after_flip(&path, "log", 20).contains("segment header at offset 0"));
     let ran = std::fs::read(path.join("manifest")).unwrap();
     let mut damaged = ran.clone();

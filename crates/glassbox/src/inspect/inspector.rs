@@ -69,9 +69,8 @@ impl Inspector {
 
     /// The rows of one table.
     ///
-    /// # Errors
-    /// When there is no such table, files are damaged, or the log since the checkpoint holds calls of procedures, which only
-    /// the program that has their code can do again.
+    /// # Errors When there is no such table, files are damaged, or the log since the checkpoint holds calls of
+    /// procedures, which only the program that has their code can do again.
     pub fn contents(&self, table: &str, moment: Moment) -> Result<Contents, Error> {
         let Some(number) = self.manifest.tables.iter().position(|schema| schema.name == table) else {
             let names: Vec<_> = self.manifest.tables.iter().map(|schema| &*schema.name).collect();
@@ -91,8 +90,9 @@ impl Inspector {
                 LogRecord::Call(procedure) => {
                     let name = self.manifest.procedures.get(procedure).map_or("?", |entry| &entry.name);
                     Err(format!(
-                        "it is a call of procedure `{name}`, which only the program that has its code can do again: open the \
-                         database with that program and make a checkpoint, or look at the last checkpoint (--as-of-checkpoint)"
+                        "it is a call of procedure `{name}`, which only the program that has its code can do again: \
+                         open the database with that program and make a checkpoint, or look at the last checkpoint \
+                         (--as-of-checkpoint)"
                     ))
                 }
             })?;

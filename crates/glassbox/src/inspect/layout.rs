@@ -53,8 +53,8 @@ pub(super) fn key_width(table: &TableSchema) -> usize {
     table.key.iter().map(|&position| table.columns[position].width).sum()
 }
 
-/// Appends the order-preserving form of columns of a row: big-endian, the sign flipped, texts as they are, a missing value
-/// before all others.
+/// Appends the order-preserving form of columns of a row: big-endian, the sign flipped, texts as they are, a missing
+/// value before all others.
 pub(super) fn encode(table: &TableSchema, positions: &[usize], row: &[u8], out: &mut Vec<u8>) {
     for &position in positions {
         let column = &table.columns[position];

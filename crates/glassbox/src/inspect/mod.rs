@@ -1,9 +1,10 @@
 //! Looking into a database directory without the program that wrote it.
 //!
-//! Opening a database needs its record types, because the engine is compiled for them. A tool that is to show or check any
-//! database has only the files. They say enough: the manifest holds the schema, the checkpoint whole rows, the value log
-//! changes of rows. So the state is found again untyped, each table a sorted map from encoded key to stored row, column by
-//! column as the schema says. Slower and larger than the engine by far, which does not matter to a tool.
+//! Opening a database needs its record types, because the engine is compiled for them. A tool that is to show or check
+//! any database has only the files. They say enough: the manifest holds the schema, the checkpoint whole rows, the
+//! value log changes of rows. So the state is found again untyped, each table a sorted map from encoded key to stored
+//! row, column by column as the schema says. Slower and larger than the engine by far, which does not matter to a
+//! tool.
 //!
 //! What cannot be found again is what calls of procedures did, because that takes their code. A log that holds calls is
 //! checked and counted, and what follows the first call is not applied; whoever asks is told.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::record::{ColumnSchema, ColumnType};
 
-/// A value of any column. `Display` writes it as text: decimals with their point, times as ISO 8601 in UTC, bytes as hex,
-/// a missing value as nothing.
+/// A value of any column. `Display` writes it as text: decimals with their point, times as ISO 8601 in UTC, bytes as
+/// hex, a missing value as nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Value<'a> {
@@ -125,8 +125,8 @@ fn write_time(f: &mut fmt::Formatter<'_>, micros: i64) -> fmt::Result {
     write!(f, "-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:06}Z")
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar (Hinnant, *chrono-Compatible Low-Level
-/// Date Algorithms*: years begin in March, so that the leap day is the last).
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar (Hinnant, *chrono-Compatible
+/// Low-Level Date Algorithms*: years begin in March, so that the leap day is the last).
 const fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

@@ -22,8 +22,8 @@ pub struct Verification {
 }
 
 impl Inspector {
-    /// Reads every file in use and checks every checksum, every row against its schema, that keys are unique, and that every
-    /// index can be built.
+    /// Reads every file in use and checks every checksum, every row against its schema, that keys are unique, and that
+    /// every index can be built.
     ///
     /// # Errors
     /// When files cannot be read. Damage is no error but in what is given back.

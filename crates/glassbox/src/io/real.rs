@@ -132,8 +132,8 @@ impl Files for RealFiles {
     }
 }
 
-/// Lets the lock go when dropped. Closing the file would not do: a process that is just being started from this one has a
-/// copy of it for a moment, and the lock is held until the last copy is closed.
+/// Lets the lock go when dropped. Closing the file would not do: a process that is just being started from this one
+/// has a copy of it for a moment, and the lock is held until the last copy is closed.
 struct Held(OwnedFd);
 
 impl Drop for Held {

@@ -1,7 +1,7 @@
 //! The ring: where records wait for the disk.
 //!
-//! Bytes in memory, addressed by position modulo a power of two. [`Order`] says which positions belong to whom; this file
-//! rests on what is argued there and does the copying.
+//! Bytes in memory, addressed by position modulo a power of two. [`Order`] says which positions belong to whom; this
+//! file rests on what is argued there and does the copying.
 
 use std::cell::UnsafeCell;
 

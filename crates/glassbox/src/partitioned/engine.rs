@@ -396,8 +396,8 @@ impl Engine {
 }
 
 const NOT_UNDONE: &str = "a procedure {} after it had written, although it promised (`ABORTS`, `declare`) that this \
-     cannot happen, so nothing was kept to undo it; open the database again to get the state without it, and correct the \
-     promise";
+     cannot happen, so nothing was kept to undo it; open the database again to get the state without it, and correct \
+     the promise";
 
 /// Positions of the bits that are set.
 #[inline(always)]

@@ -18,8 +18,8 @@ pub struct BadColumn {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a column",
     label = "not a column type",
-    note = "columns are u8 to u64, i8 to i64, bool, Decimal<digits>, Text<bytes>, Bytes<bytes>, Timestamp, or an Option of \
-            one"
+    note = "columns are u8 to u64, i8 to i64, bool, Decimal<digits>, Text<bytes>, Bytes<bytes>, Timestamp, or an \
+            Option of one"
 )]
 pub trait Column: Copy + PartialEq + Send + Sync + 'static {
     /// The type as data, for the stored schema.

@@ -96,7 +96,8 @@ impl<I: Indexes, const PREFETCH: bool> Sink for &mut Kernel<I, PREFETCH> {
                 date: row.date.micros(), amount: cents(row.amount) }));
         } else if let Some(row) = row.downcast_ref::<schema::Order>() {
             self.load_order(like!(row => Order { id, w_id, c_id, d_id, ol_cnt; ;
-                entry_d: row.entry_d.micros(), carrier_id: row.carrier_id.unwrap_or(0), all_local: row.all_local.into() }));
+                entry_d: row.entry_d.micros(), carrier_id: row.carrier_id.unwrap_or(0),
+                all_local: row.all_local.into() }));
         } else if let Some(row) = row.downcast_ref::<schema::Undelivered>() {
             self.load_new_order(like!(row => NewOrder { o_id, w_id, d_id; ; }));
         } else if let Some(row) = row.downcast_ref::<schema::OrderLine>() {
