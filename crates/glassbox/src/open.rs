@@ -104,6 +104,7 @@ fn log_config(config: &Config) -> LogConfig {
         buffer_bytes: config.log_buffer_bytes,
         force: config.durability == Durability::Sync,
         appenders: config.partitions,
+        threads: config.log_threads,
         ..LogConfig::default()
     }
 }
