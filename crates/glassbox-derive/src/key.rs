@@ -1,4 +1,5 @@
-//! The code of a key, primary or secondary: its type, its value in a row, its encoding, and where it holds the partition.
+//! The code of a key, primary or secondary: its type, its value in a row, its encoding, and where it holds the
+//! partition.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -24,8 +25,8 @@ pub fn key_value(record: &Record, key: &Key, row: &TokenStream) -> TokenStream {
     }
 }
 
-/// The integer or byte string that holds the encoded key. The width is summed column by column, so that an error about a
-/// column that cannot be in a key points at that column.
+/// The integer or byte string that holds the encoded key. The width is summed column by column, so that an error about
+/// a column that cannot be in a key points at that column.
 pub fn encoded_type(record: &Record, key: &Key) -> TokenStream {
     let widths = key.columns.iter().map(|&column| {
         let kind = &record.columns[column].kind;

@@ -1,10 +1,10 @@
 //! The `Record` macro of Glassbox: a struct becomes a row of a table.
 //!
-//! The engines want everything about a table at compile time: where each column stands in the stored row, how wide the encoded
-//! key is, which secondary indexes there are. A person wants to write a struct. So the macro works in three steps: `parse`
-//! reads the attributes and knows only their grammar; `model` checks them against the struct and resolves names to positions;
-//! `expand`, with `row`, `key` and `index`, writes code and can no longer fail. A mistake is reported at the word that holds
-//! it, and mistakes that are independent are reported together.
+//! The engines want everything about a table at compile time: where each column stands in the stored row, how wide the
+//! encoded key is, which secondary indexes there are. A person wants to write a struct. So the macro works in three
+//! steps: `parse` reads the attributes and knows only their grammar; `model` checks them against the struct and
+//! resolves names to positions; `expand`, with `row`, `key` and `index`, writes code and can no longer fail. A mistake
+//! is reported at the word that holds it, and mistakes that are independent are reported together.
 
 mod expand;
 mod index;
@@ -19,8 +19,8 @@ use syn::{DeriveInput, parse_macro_input};
 
 /// Makes a struct a row of a table.
 ///
-/// The struct must be `Copy`, with named fields (at most 64) whose types are columns: `u8` to `u64`, `i8` to `i64`, `bool`,
-/// `Decimal<S>`, `Text<N>`, `Bytes<N>`, `Timestamp`, or an `Option` of one of these.
+/// The struct must be `Copy`, with named fields (at most 64) whose types are columns: `u8` to `u64`, `i8` to `i64`,
+/// `bool`, `Decimal<S>`, `Text<N>`, `Bytes<N>`, `Timestamp`, or an `Option` of one of these.
 ///
 /// | `#[record(...)]` | |
 /// | --- | --- |
@@ -31,10 +31,12 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `access = ordered` | lookups and scans (the default) |
 /// | `access = point` | lookups only, at about half the cost |
 /// | `index(name = by_name, columns = (a, b))` | a secondary index; may be repeated |
-/// | `index(name = by_mail, columns = mail, unique)` | one in which no two rows have the same key |
+/// | `index(name = by_mail, columns = (a, mail), unique)` | one in which no two rows have the same key |
 ///
-/// Each index gives a type named after the struct and the index, which is what a procedure names it by. The key of an index
-/// that is not unique ends with those columns of the primary key that it did not name, so that its entries differ.
+/// Each index gives a type named after the struct and the index, which is what a procedure names it by. The key of an
+/// index that is not unique ends with those columns of the primary key that it did not name, so that its entries
+/// differ. A unique index of a partitioned table must contain the column that decides the partition, because uniqueness
+/// is checked within a partition.
 ///
 /// ```
 /// use glassbox::{Record, record::*};

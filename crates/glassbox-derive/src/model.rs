@@ -73,6 +73,7 @@ impl Record {
         let (Some(partition_by), Some(indexes)) = (partition_by, indexes) else {
             return Err(mistakes.0.expect("one was kept"));
         };
+        check_unique(&columns, partition_by, &indexes)?;
         let access = match &attributes.access {
             Some(access) if access == "point" => "Point",
             _ => "Ordered",
@@ -222,6 +223,21 @@ fn read_indexes(
         indexes.extend(mistakes.keep(read_index(input, columns, primary, index, name)));
     }
     mistakes.0.map_or(Ok(indexes), Err)
+}
+
+/// Two rows with the same key of a unique index must meet on one partition, because nobody looks at the others.
+fn check_unique(columns: &[Column], partition_by: Option<usize>, indexes: &[Index]) -> Result<()> {
+    let Some(deciding) = partition_by else { return Ok(()) };
+    let mut mistakes = Mistakes(None);
+    for index in indexes.iter().filter(|index| index.unique && !index.key.columns.contains(&deciding)) {
+        let message = format!(
+            "unique index `{}` must contain `{}`, the column that decides the partition, because uniqueness is checked \
+             within a partition: add the column, or make the table `replicated`",
+            index.name, columns[deciding].name
+        );
+        mistakes.keep::<()>(Err(Error::new(index.kind.span(), message)));
+    }
+    mistakes.0.map_or(Ok(()), Err)
 }
 
 fn read_index(

@@ -1,6 +1,7 @@
 //! The code that moves a row to and from its stored form.
 //!
-//! Every range into a whole row is made of constants and indexes an array of constant length, so no bound check is left.
+//! Every range into a whole row is made of constants and indexes an array of constant length, so no bound check is
+//! left.
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote, quote_spanned};

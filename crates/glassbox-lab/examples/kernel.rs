@@ -1,8 +1,8 @@
 //! Measures the hand-written kernel: its four variants on small and on huge pages, interleaved, medians of rounds.
 //!
-//! `kernel [TRANSACTIONS] [ROUNDS] [WAREHOUSES]` prints transactions per second. `kernel count VARIANT [TRANSACTIONS]` runs one variant
-//! once, for an instruction count:
-//! `valgrind --tool=callgrind --collect-atstart=no --toggle-collect='glassbox_lab*Kernel*run' kernel count tree`.
+//! `kernel [TRANSACTIONS] [ROUNDS] [WAREHOUSES]` prints transactions per second. `kernel count VARIANT [TRANSACTIONS]`
+//! runs one variant once, for an instruction count: `valgrind --tool=callgrind --collect-atstart=no
+//! --toggle-collect='glassbox_lab*Kernel*run' kernel count tree`.
 
 use std::time::Instant;
 

@@ -1,10 +1,11 @@
 //! A database so simple that it is obviously right: what engines are compared with.
 //!
-//! Every table is a sorted map from the bytes of its encoded key to a row; every secondary index one from its key to the primary
-//! key. Transactions run one after another. An abort puts back what was overwritten, latest first.
+//! Every table is a sorted map from the bytes of its encoded key to a row; every secondary index one from its key to
+//! the primary key. Transactions run one after another. An abort puts back what was overwritten, latest first.
 //!
-//! It is stricter than an engine needs to be: a table of point access cannot be scanned, a procedure that breaks its promise on
-//! aborts panics, and rows are kept in their stored form beside the value, so that storing and loading is part of every history.
+//! It is stricter than an engine needs to be: a table of point access cannot be scanned, a procedure that breaks its
+//! promise on aborts panics, and rows are kept in their stored form beside the value, so that storing and loading is
+//! part of every history.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -94,8 +95,8 @@ impl ModelDatabase {
         table
     }
 
-    /// Puts `row` in the place of whatever has its key, or removes that; gives what was there. The caller has seen to it that
-    /// unique keys stay unique.
+    /// Puts `row` in the place of whatever has its key, or removes that; gives what was there. The caller has seen to
+    /// it that unique keys stay unique.
     fn replace<R: Record>(&mut self, key: &KeyBytes, row: Option<&R>) -> Option<R> {
         let table = self.table::<R>();
         let before = table.rows.remove(key).map(|row| *row.get::<R>());

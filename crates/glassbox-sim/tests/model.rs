@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use glassbox::Record;
 use glassbox::procedure::{Abort, Aborts, Procedure, Stop, Transaction};
-use glassbox::record::{Direction, Prefix, Record as _, Text, Timestamp};
+use glassbox::record::{Direction, Prefix, Text, Timestamp};
 use glassbox_sim::ModelDatabase;
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! Workloads written once against [`Transaction`](glassbox::procedure::Transaction), so that every engine, stack and scheme
-//! runs the same code.
+//! Workloads written once against [`Transaction`](glassbox::procedure::Transaction), so that every engine, stack and
+//! scheme runs the same code.
 
 pub mod tpcc;
 mod up_to;

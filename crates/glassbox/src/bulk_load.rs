@@ -1,7 +1,8 @@
 //! Bulk loads: rows into tables without a log record each, made durable by one checkpoint at the end.
 //!
 //! Until then nothing counts: a crash, or dropping the load unfinished, leaves the database as it was before when it is
-//! opened again. Transactions are refused meanwhile, because what they would log could not be replayed without the rows.
+//! opened again. Transactions are refused meanwhile, because what they would log could not be replayed without the
+//! rows.
 
 use crate::database::Inner;
 use crate::error::Error;

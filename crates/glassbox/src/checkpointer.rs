@@ -1,5 +1,5 @@
-//! The thread that makes a checkpoint whenever the log has grown enough, so that recovery stays short and the disk does not
-//! fill.
+//! The thread that makes a checkpoint whenever the log has grown enough, so that recovery stays short and the disk does
+//! not fill.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};

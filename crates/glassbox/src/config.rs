@@ -9,7 +9,8 @@ pub enum Durability {
     /// When its log is forced to disk: an answered transaction survives any crash.
     #[default]
     Sync,
-    /// At once; the log is written and forced behind. A crash loses at most the last moments, in order, never consistency.
+    /// At once; the log is written and forced behind. A crash loses at most the last moments, in order, never
+    /// consistency.
     Async,
     /// At once, and nothing is kept but what a checkpoint writes: for measurements and data that can be loaded again.
     None,
@@ -22,7 +23,8 @@ pub enum LogKind {
     /// The changes of rows. Replayed without the procedures' code.
     #[default]
     Values,
-    /// The calls of procedures. Smaller and faster to write; replayed by running them again, so only by the versions that wrote it.
+    /// The calls of procedures. Smaller and faster to write; replayed by running them again, so only by the versions
+    /// that wrote it.
     Commands,
 }
 
@@ -35,18 +37,20 @@ pub enum LogKind {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
-    /// Number of partitions, 1 to 64. Default: one per core that this process may use. It may differ from one opening to the
-    /// next: rows are placed anew.
+    /// Number of partitions, 1 to 64. Default: one per core that this process may use. It may differ from one opening
+    /// to the next: rows are placed anew.
     pub partitions: usize,
     /// When an answer may be given.
     pub durability: Durability,
     /// What the log holds.
     pub log: LogKind,
-    /// Tickets that may be outstanding at once, over all threads; beyond, [`Database::submit`](crate::Database::submit) refuses.
+    /// Tickets that may be outstanding at once, over all threads; beyond, [`Database::submit`](crate::Database::submit)
+    /// refuses.
     pub in_flight: usize,
     /// Size of a log segment's file in bytes.
     pub segment_bytes: u64,
-    /// Memory for log records that are not yet written, in bytes, a power of two. Also bounds a record to a quarter of it.
+    /// Memory for log records that are not yet written, in bytes, a power of two. Also bounds a record to a quarter of
+    /// it.
     pub log_buffer_bytes: usize,
     /// A checkpoint is made whenever the log since the last one has grown to so many bytes; 0: only when asked for.
     pub checkpoint_log_bytes: u64,

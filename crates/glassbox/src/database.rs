@@ -21,8 +21,8 @@ use crate::ticket::Ticket;
 
 /// An open database.
 ///
-/// It may be shared by any number of threads. Dropping it closes it; [`Database::close`] does the same and says whether it
-/// went well.
+/// It may be shared by any number of threads. Dropping it closes it; [`Database::close`] does the same and says whether
+/// it went well.
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
     checkpointer: Option<Checkpointer>,
@@ -56,8 +56,8 @@ impl Database {
     /// Opens the database in `directory`, making it if there is none, and recovers what was answered.
     ///
     /// # Errors
-    /// When the directory cannot be used or is in use, its files are damaged, or the catalog does not fit what is stored;
-    /// the error says which and what to do.
+    /// When the directory cannot be used or is in use, its files are damaged, or the catalog does not fit what is
+    /// stored; the error says which and what to do.
     pub fn open(directory: impl AsRef<Path>, config: Config, catalog: Catalog) -> Result<Self, Error> {
         let files = RealFiles::new(directory.as_ref())?;
         Self::open_files(Arc::new(files), Box::new(RealClock::new()), config, catalog)
@@ -76,7 +76,8 @@ impl Database {
         open::open(Some(files), clock, config, catalog).map(Self::new)
     }
 
-    /// A database without a directory: it ends with the program. Durability is [`Durability::None`] whatever `config` says.
+    /// A database without a directory: it ends with the program. Durability is [`Durability::None`] whatever `config`
+    /// says.
     ///
     /// # Errors
     /// When the catalog or the configuration cannot be.
@@ -102,8 +103,8 @@ impl Database {
         Ok(executed.outcome?)
     }
 
-    /// Runs a procedure now and gives a ticket for its outcome, to be waited for later: so one thread can have thousands
-    /// of transactions waiting for the same force.
+    /// Runs a procedure now and gives a ticket for its outcome, to be waited for later: so one thread can have
+    /// thousands of transactions waiting for the same force.
     ///
     /// # Errors
     /// [`Error::TooManyInFlight`] beyond [`Config::in_flight`]; others when the database cannot go on.

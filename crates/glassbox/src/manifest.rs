@@ -1,7 +1,8 @@
 //! The manifest: the one file that says what a database directory holds.
 //!
-//! It is small and replaced as a whole: written beside under another name, forced, renamed over the old one, the directory
-//! forced. So there is always exactly one, old or new. Its content is JSON, for people and tools; a header of 24 bytes guards it:
+//! It is small and replaced as a whole: written beside under another name, forced, renamed over the old one, the
+//! directory forced. So there is always exactly one, old or new. Its content is JSON, for people and tools; a header of
+//! 24 bytes guards it:
 //!
 //! ```text
 //! magic "GLASSBOX"   format u32   CRC32C of the content u32   length of the content u64   content

@@ -1,7 +1,7 @@
 //! Opening a database: making a new one, or recovering what was answered.
 //!
-//! Recovery changes no file before it is complete: it reads the manifest, the checkpoint that it names, and the log from
-//! where the checkpoint ends. So a crash during recovery, however often, loses nothing; what is left behind by an
+//! Recovery changes no file before it is complete: it reads the manifest, the checkpoint that it names, and the log
+//! from where the checkpoint ends. So a crash during recovery, however often, loses nothing; what is left behind by an
 //! unfinished checkpoint or creation is removed at the end.
 
 use std::any::TypeId;
@@ -179,7 +179,8 @@ fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manifest, Vec<u16
     Ok((manifest, tables, procedures))
 }
 
-/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: they are built anew.
+/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: they are built
+/// anew.
 fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
     let mismatch = |difference: String| Err(Error::SchemaMismatch { table: stored.name.to_string(), difference });
     for (at, wanted) in wanted.columns.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The Delivery transaction (clause 2.7): delivers the oldest undelivered order of each of a warehouse's ten districts.
 //!
-//! The specification lets each district be a transaction of its own; here all ten are one. Its queue and result file are left to
-//! the caller, who has the answer.
+//! The specification lets each district be a transaction of its own; here all ten are one. Its queue and result file
+//! are left to the caller, who has the answer.
 
 use glassbox::procedure::{Aborts, Declared, Mode, Procedure, ReadWriteSet, Stop, Transaction};
 use glassbox::record::{Direction, Prefix, Timestamp};

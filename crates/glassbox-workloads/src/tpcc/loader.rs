@@ -8,8 +8,8 @@ use super::scale::Scale;
 
 /// Loads the whole population with so many threads.
 ///
-/// `make_sink` gives each thread a sink of its own (for an engine whose bulk loader is shared, a reference to it). `progress`
-/// hears how many warehouses are complete, from 0 once the items are there.
+/// `make_sink` gives each thread a sink of its own (for an engine whose bulk loader is shared, a reference to it).
+/// `progress` hears how many warehouses are complete, from 0 once the items are there.
 ///
 /// # Errors
 /// The first error of a sink; the others then stop before their next warehouse, and the load is incomplete.

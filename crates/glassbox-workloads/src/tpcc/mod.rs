@@ -1,7 +1,9 @@
 //! TPC-C, revision 5.11: schema, population, the five transactions, their mix, and the consistency conditions.
 //!
-//! Terminals, think times and the report are left out: whoever measures calls procedures back to back, as the papers do.
+//! Terminals, think times and the report are left out: whoever measures calls procedures back to back, as the papers
+//! do.
 
+mod catalog;
 pub mod conditions;
 mod delivery;
 mod find_customer;
@@ -17,6 +19,7 @@ mod scale;
 pub mod schema;
 mod stock_level;
 
+pub use catalog::catalog;
 pub use delivery::{Delivery, DeliveryReceipt};
 pub use find_customer::Customers;
 pub use inputs::{Call, Input, Inputs};

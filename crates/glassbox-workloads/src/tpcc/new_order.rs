@@ -1,8 +1,9 @@
 //! The New-Order transaction (clause 2.4): enters an order of 5 to 15 items.
 //!
-//! Everything that can make it abort is read before anything is written (as in the 2010 paper, section 5.5), so that no engine
-//! needs to keep an undo buffer for it: the customer, which proves warehouse and district; the items; and the stock's
-//! information, which proves the stock. The district, which every order of it must change, is taken last of these.
+//! Everything that can make it abort is read before anything is written (as in the 2010 paper, section 5.5), so that no
+//! engine needs to keep an undo buffer for it: the customer, which proves warehouse and district; the items; and the
+//! stock's information, which proves the stock. The district, which every order of it must change, is taken last of
+//! these.
 //!
 //! Money: the total is computed exactly and rounded once, half away from zero, to the cent.
 
@@ -18,7 +19,8 @@ use crate::UpTo;
 
 /// The abort of an order for an item that does not exist: one in a hundred, by the specification.
 pub const ABORT_UNUSED_ITEM: u32 = 1;
-/// The abort of an order that no terminal would send: no such warehouse, district or customer, no lines, or a bad quantity.
+/// The abort of an order that no terminal would send: no such warehouse, district or customer, no lines, or a bad
+/// quantity.
 pub const ABORT_WRONG_ARGUMENTS: u32 = 2;
 
 /// Enters an order.
@@ -190,7 +192,8 @@ impl NewOrder {
             let &Line { i_id, supply_w_id, quantity } = line;
             let left =
                 tx.update::<Stock, _>(&(supply_w_id, i_id), |stock| stock.take(quantity, supply_w_id != w_id))?;
-            // The row is there, since its information is. A participant that does not own it does nothing and gets nothing.
+            // The row is there, since its information is. A participant that does not own it does nothing and gets
+            // nothing.
             receipt.stock = left.unwrap_or_default();
             let amount = receipt.amount;
             tx.insert(&OrderLine {

@@ -1,9 +1,10 @@
 //! The Payment transaction (clause 2.5): a customer pays, perhaps to a warehouse that is not the customer's own.
 //!
-//! It never aborts: a payment that no terminal would send changes nothing and is answered with `None`. That has to be known
-//! before the first write; the customer is therefore changed first, so that its absence is noticed in time. It also proves its
-//! warehouse and districts. That another warehouse exists is asked of the replicated stock information: reading the
-//! warehouse's own row first would make two payments that lock it shared wait for each other when both go on to change it.
+//! It never aborts: a payment that no terminal would send changes nothing and is answered with `None`. That has to be
+//! known before the first write; the customer is therefore changed first, so that its absence is noticed in time. It
+//! also proves its warehouse and districts. That another warehouse exists is asked of the replicated stock information:
+//! reading the warehouse's own row first would make two payments that lock it shared wait for each other when both go
+//! on to change it.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! The initial population (clause 4.3.3.1), row by row into a [`Sink`].
 //!
-//! Every table of every district draws from a generator of its own, seeded with the table, warehouse and district. So warehouses
-//! can be made in any order and in parallel, and a seed always gives the same rows.
+//! Every table of every district draws from a generator of its own, seeded with the table, warehouse and district. So
+//! warehouses can be made in any order and in parallel, and a seed always gives the same rows.
 
 use glassbox::record::{Decimal, Record, Text, Timestamp};
 
@@ -23,7 +23,8 @@ pub trait Sink {
     fn row<R: Record>(&mut self, row: &R) -> Result<(), Self::Error>;
 }
 
-/// The date of everything in the population, 2026-01-01 00:00 UTC: fixed, so that a seed gives the same bytes on any day.
+/// The date of everything in the population, 2026-01-01 00:00 UTC: fixed, so that a seed gives the same bytes on any
+/// day.
 pub const POPULATED_AT: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 
 /// Every customer's payment in the population.

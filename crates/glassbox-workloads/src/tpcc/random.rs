@@ -1,4 +1,5 @@
-//! Random numbers and texts of TPC-C: NURand (clause 2.1.6), last names (4.3.2.3), strings (4.3.2.2), postal codes (4.3.2.7).
+//! Random numbers and texts of TPC-C: NURand (clause 2.1.6), last names (4.3.2.3), strings (4.3.2.2), postal codes
+//! (4.3.2.7).
 //!
 //! The generator is our own so that a seed gives the same database and the same inputs for ever, whatever libraries do.
 
@@ -144,8 +145,8 @@ impl Constants {
         Self { c_last: random.uniform(0, 255), c_id: random.uniform(0, 1023), ol_i_id: random.uniform(0, 8191) }
     }
 
-    /// Those of a run, "C-Run", against a population from `load_seed`: the two constants for last names differ by 65 to 119, but
-    /// neither 96 nor 112, so that a run's most frequent names are not those of the population.
+    /// Those of a run, "C-Run", against a population from `load_seed`: the two constants for last names differ by 65 to
+    /// 119, but neither 96 nor 112, so that a run's most frequent names are not those of the population.
     pub fn for_run(load_seed: u64, seed: u64) -> Self {
         let load = Self::for_load(load_seed);
         let mut random = Random::of_part(seed, [0xc509, 0, 0]);

@@ -14,7 +14,8 @@ const ORDERS: u32 = 20;
 /// Items they can have.
 const ITEMS: usize = ORDERS as usize * 15;
 
-/// Asks for the number of items, among those of the district's last 20 orders, of which fewer than `threshold` are in stock.
+/// Asks for the number of items, among those of the district's last 20 orders, of which fewer than `threshold` are in
+/// stock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StockLevel {
     /// Warehouse.

@@ -2,8 +2,8 @@
 //!
 //! A segment is a file of fixed size: a header in its first sector, then blocks, each from the start of a sector. A
 //! block is what one force makes durable. No sector is shared by two blocks, so a write that is torn cannot harm bytes
-//! forced before it. (Writes are padded to the page with zeros, see [`super::writer`]; the padding is no part of a block
-//! and is not read.)
+//! forced before it. (Writes are padded to the page with zeros, see [`super::writer`]; the padding is no part of a
+//! block and is not read.)
 //!
 //! What makes a block valid is that it stands where it should: right database, the LSN that the reader expects next, an
 //! epoch not before that of the block ahead of it, two checksums. The header has its own checksum because a header

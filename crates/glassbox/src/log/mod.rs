@@ -6,9 +6,9 @@
 //!
 //! 1. Appending is copying into a ring in memory ([`ring`]): one atomic addition gives a record its place, its [`Lsn`].
 //!    No lock, no allocation, no system call.
-//! 2. Whoever needs durability flushes ([`flush`]): takes everything complete, writes it as one block, forces, and moves
-//!    `durable`. There is one flusher at a time; those who come meanwhile wait, and the next force carries all of them.
-//!    So one caller alone pays one force and no thread switch, many share forces, and nothing is tuned: the force
+//! 2. Whoever needs durability flushes ([`flush`]): takes everything complete, writes it as one block, forces, and
+//!    moves `durable`. There is one flusher at a time; those who come meanwhile wait, and the next force carries all of
+//!    them. So one caller alone pays one force and no thread switch, many share forces, and nothing is tuned: the force
 //!    itself is the timer. A log thread does the same for callers that do not wait.
 //! 3. On disk the log is a chain of preallocated segments of blocks ([`format`], drawn in `docs/formats/log.md`):
 //!    extending a file makes a force three to ten times dearer. Segments no longer needed are renamed and used again.

@@ -9,10 +9,10 @@
 //!
 //! What cannot be told apart: damage of the very last block of a log that was not closed. It looks torn.
 //!
-//! Stale bytes do not confuse this. A recycled segment holds blocks whose LSNs are all lower than what is expected, since
-//! only truncated ones are recycled. Behind a torn block nothing was ever written; the header of a torn block itself is
-//! destroyed before anything else is done ([`Found::cut_torn_end`]), so that it cannot become whole by a later write
-//! over its payload. Records that contain copies of log blocks would have to foresee the LSN.
+//! Stale bytes do not confuse this. A recycled segment holds blocks whose LSNs are all lower than what is expected,
+//! since only truncated ones are recycled. Behind a torn block nothing was ever written; the header of a torn block
+//! itself is destroyed before anything else is done ([`Found::cut_torn_end`]), so that it cannot become whole by a
+//! later write over its payload. Records that contain copies of log blocks would have to foresee the LSN.
 //!
 //! Lengths are believed only after a checksum, and never beyond the file: no bytes can make this allocate more than a
 //! segment, or panic.
@@ -74,8 +74,8 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
         }
     }
     let missing = |wanted, why| LogError::MissingSegment { wanted, file: segment_name(wanted), why };
-    // Strictly before, if there is such a segment: one that begins at `from` may be prepared only, and then the log still
-    // ends in the one before. If there is none before, it was truncated, so the log had gone on.
+    // Strictly before, if there is such a segment: one that begins at `from` may be prepared only, and then the log
+    // still ends in the one before. If there is none before, it was truncated, so the log had gone on.
     let before = all.iter().rposition(|&first| first < from);
     let Some(start) = before.or_else(|| all.iter().position(|&first| first == from)) else {
         let why = if all.is_empty() { "there is no log" } else { "the log begins later" };

@@ -181,7 +181,8 @@ impl Ring {
         let from = (at & (self.capacity() - 1)) as usize;
         let first = bytes.len().min(self.bytes.len() - from);
         let base = UnsafeCell::raw_get(self.bytes.as_ptr());
-        // SAFETY: `from + first` and `bytes.len() - first` are at most the ring's length; the caller owns the positions.
+        // SAFETY: `from + first` and `bytes.len() - first` are at most the ring's length; the caller owns the
+        // positions.
         unsafe {
             base.add(from).copy_from_nonoverlapping(bytes.as_ptr(), first);
             base.copy_from_nonoverlapping(bytes.as_ptr().add(first), bytes.len() - first);

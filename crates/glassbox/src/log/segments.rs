@@ -3,9 +3,9 @@
 //! A segment is `log/<first LSN, 16 hex digits>.log`; a file that waits to become one is `log/spare-<number>.log`. What
 //! a spare contains means nothing. Each step below may be the last before a crash; what makes that harmless:
 //!
-//! - A new segment is a spare whose header is written and forced *before* it is renamed, and whose name is forced before
-//!   the log says that it continues there. So a segment with a name has a sound header, and a log that continues finds
-//!   the segment. One that was named but not yet continued into is empty, and opening makes it a spare again.
+//! - A new segment is a spare whose header is written and forced *before* it is renamed, and whose name is forced
+//!   before the log says that it continues there. So a segment with a name has a sound header, and a log that continues
+//!   finds the segment. One that was named but not yet continued into is empty, and opening makes it a spare again.
 //! - An old segment is renamed to a spare, and that is forced, *before* anything is written to it: else a crash could
 //!   bring back the old name over a new header.
 

@@ -4,8 +4,8 @@
 //! also looks every millisecond, and when there are none, at intervals that grow to 64 ms: appending does not wake it,
 //! because a caller that appends and waits flushes better itself.
 //!
-//! The *keeper* does what takes long and hurries nobody: writing a segment full of zeros, renaming truncated ones. It is
-//! a thread of its own because the first takes tens of milliseconds, in which the log thread must go on flushing.
+//! The *keeper* does what takes long and hurries nobody: writing a segment full of zeros, renaming truncated ones. It
+//! is a thread of its own because the first takes tens of milliseconds, in which the log thread must go on flushing.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};

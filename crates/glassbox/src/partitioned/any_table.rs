@@ -1,4 +1,5 @@
-//! A table whose record type is not known here: what loading, checkpoints, recovery, prefetching and statistics need of it.
+//! A table whose record type is not known here: what loading, checkpoints, recovery, prefetching and statistics need of
+//! it.
 //!
 //! The path of a transaction knows the type and does not come here (but for prefetching, one call per key and level).
 

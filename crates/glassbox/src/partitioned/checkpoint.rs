@@ -1,9 +1,10 @@
 //! Checkpoints: every row as of one moment of the log, in a file of its own, written while transactions run.
 //!
-//! The moment is when all tokens are held at once, which takes as long as the longest transaction: each table then fixes its
-//! rows (see `snapshot`) and the log position is noted. After that the rows are copied out in slices under one partition's
-//! token at a time, each some tens of microseconds, and written without it. The file counts only when the manifest names it,
-//! so a checkpoint that did not come to its end is just a file to remove. Afterwards the log before the position is not needed any more.
+//! The moment is when all tokens are held at once, which takes as long as the longest transaction: each table then
+//! fixes its rows (see `snapshot`) and the log position is noted. After that the rows are copied out in slices under
+//! one partition's token at a time, each some tens of microseconds, and written without it. The file counts only when
+//! the manifest names it, so a checkpoint that did not come to its end is just a file to remove. Afterwards the log
+//! before the position is not needed any more.
 //!
 //! The format is drawn in `docs/formats/checkpoint.md`.
 

@@ -4,8 +4,8 @@
 //! kind 2   procedure u16   time i64   seed u64   arguments (postcard)
 //! ```
 //!
-//! The number of the procedure stands for its name and version, as the manifest says. Replaying runs the same code on the same
-//! data with the same time and random numbers, so it makes the same changes.
+//! The number of the procedure stands for its name and version, as the manifest says. Replaying runs the same code on
+//! the same data with the same time and random numbers, so it makes the same changes.
 
 use super::record_buffer::RecordBuffer;
 use super::values::COMMAND;

@@ -1,9 +1,10 @@
 //! The partitioned engine: runs procedures on the partitions they need and logs what they did.
 //!
-//! A run goes: declare the keys; take the token of the partition, or the tokens of several in ascending order (so no two
-//! transactions wait for each other in a circle); prefetch the declared keys; run; append the log record while the
-//! tokens are still held (so the order in the log is the order of execution); release. Whoever asked waits for the force after that, so
-//! a force never holds up a partition. A run that needs a partition it does not hold is undone and run again with it.
+//! A run goes: declare the keys; take the token of the partition, or the tokens of several in ascending order (so no
+//! two transactions wait for each other in a circle); prefetch the declared keys; run; append the log record while the
+//! tokens are still held (so the order in the log is the order of execution); release. Whoever asked waits for the
+//! force after that, so a force never holds up a partition. A run that needs a partition it does not hold is undone and
+//! run again with it.
 //!
 //! Serializable because a partition's transactions run one after the other, whole; phantoms cannot be.
 
@@ -152,7 +153,8 @@ impl Engine {
     ) -> Result<Executed<P::Output>, Error> {
         let discovered = self.discover(procedure, set)?;
         let run = |transaction: &mut PartitionedTransaction<'_>| procedure.run(transaction);
-        // Between dry run and run another transaction may have changed what this one reads: keep undo, to widen if need be.
+        // Between dry run and run another transaction may have changed what this one reads: keep undo, to widen if need
+        // be.
         self.run_until_done(discovered.partitions(), &discovered, true, run, call, || {})
     }
 
@@ -227,7 +229,8 @@ impl Engine {
             self.cells[home].token.run(move || {
                 let job = &job;
                 let (attempt, run, set, logged) = job.0;
-                // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is held.
+                // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is
+                // held.
                 unsafe { *attempt = Some(self.attempt(needed, home, set, keep, &*run, logged)) };
             });
         } else {
@@ -329,7 +332,8 @@ impl Engine {
         attempt
     }
 
-    /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome is told.
+    /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome
+    /// is told.
     #[inline(always)]
     unsafe fn commit(&self, held: u64, home: usize, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
         let mut last = Lsn::NONE;

@@ -17,8 +17,8 @@ pub(crate) struct Cell {
     scratch: UnsafeCell<Scratch>,
 }
 
-// SAFETY: partition and scratch are reached only through the unsafe methods below, whose caller holds the token; both may move
-// between threads (`Partition: Send`, `Scratch: Send`, asserted below).
+// SAFETY: partition and scratch are reached only through the unsafe methods below, whose caller holds the token; both
+// may move between threads (`Partition: Send`, `Scratch: Send`, asserted below).
 unsafe impl Sync for Cell {}
 const fn assert_send<T: Send>() {}
 const _: () = assert_send::<Partition>();
@@ -95,7 +95,8 @@ impl Partition {
     #[inline(always)]
     pub(crate) fn table<R: Record>(&mut self) -> &mut Table<R> {
         match self.tables.get_mut(R::table_id().get()) {
-            // SAFETY: the place of a record's id holds a Table of just that record: `TableKind::of` makes both from one type.
+            // SAFETY: the place of a record's id holds a Table of just that record: `TableKind::of` makes both from one
+            // type.
             Some(Some(table)) => unsafe { &mut *(&raw mut **table).cast::<Table<R>>() },
             _ => unknown_table(R::TABLE),
         }

@@ -1,9 +1,9 @@
 //! Brings the declared rows into the cache before the procedure runs.
 //!
-//! Most of a fast transaction's time is cache misses, and they come one after the other: each level of an index says where the
-//! next is. But the keys do not depend on each other, and the processor follows many misses at once in the time of one. So
-//! all declared keys descend their indexes together: each takes one step (ask for the next node), then the next key does,
-//! and when the first one's turn comes again its node has arrived.
+//! Most of a fast transaction's time is cache misses, and they come one after the other: each level of an index says
+//! where the next is. But the keys do not depend on each other, and the processor follows many misses at once in the
+//! time of one. So all declared keys descend their indexes together: each takes one step (ask for the next node), then
+//! the next key does, and when the first one's turn comes again its node has arrived.
 
 use super::any_table::AnyTable;
 use super::partition::Cell;

@@ -1,9 +1,10 @@
 //! Replaying the log: every partition does its own part, at the same time as the others.
 //!
 //! One thread reads and checks the log and hands it on in batches; each partition has a thread that goes through every
-//! batch in order. Row changes need no agreement: a thread does those of its own rows and skips the rest. A call of
-//! a procedure on one partition is run by that partition's thread. One on several partitions is run by the lowest of them while the others
-//! wait at this record; as all threads meet records in the same order, they cannot wait for each other in a circle.
+//! batch in order. Row changes need no agreement: a thread does those of its own rows and skips the rest. A call of a
+//! procedure on one partition is run by that partition's thread. One on several partitions is run by the lowest of them
+//! while the others wait at this record; as all threads meet records in the same order, they cannot wait for each other
+//! in a circle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,8 +58,8 @@ struct Shared<'a> {
     failed: AtomicBool,
 }
 
-/// Reads records with `read`, which calls what it is given for each one, and does them again on all partitions. Gives what
-/// `read` gave and the number of records.
+/// Reads records with `read`, which calls what it is given for each one, and does them again on all partitions. Gives
+/// what `read` gave and the number of records.
 pub(crate) fn replay<O>(
     context: &ReplayContext<'_>,
     read: impl FnOnce(&mut dyn FnMut(Lsn, &[u8]) -> bool) -> O,
@@ -134,7 +135,8 @@ fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Ar
 fn replay_record(shared: &Shared<'_>, partition: usize, ordinal: u64, lsn: Lsn, record: &[u8]) -> Result<(), String> {
     match record.split_first() {
         Some((&VALUES, operations)) => {
-            // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its own waits.
+            // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its own
+            // waits.
             let data = unsafe { &mut *shared.context.cells[partition].partition() };
             apply_all(shared.context, data, partition, operations).map_err(|bad| bad.to_string())?;
             data.last = lsn;

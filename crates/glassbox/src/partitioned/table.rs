@@ -1,10 +1,11 @@
 //! One table of one partition: rows, primary index, secondary indexes, and the snapshot a checkpoint takes of it.
 //!
-//! All indexes map encoded keys to the row's place in the arena, which does not move while the row lives; so an update that
-//! leaves the indexed columns alone touches the row only. Which primary index a table has is known when the record is
-//! compiled, so the choice costs nothing; the other one stays empty.
+//! All indexes map encoded keys to the row's place in the arena, which does not move while the row lives; so an update
+//! that leaves the indexed columns alone touches the row only. Which primary index a table has is known when the record
+//! is compiled, so the choice costs nothing; the other one stays empty.
 //!
-//! The table belongs to whoever holds the partition's token and knows nothing of transactions: undo and logging are above.
+//! The table belongs to whoever holds the partition's token and knows nothing of transactions: undo and logging are
+//! above.
 
 use std::any::Any;
 
@@ -218,8 +219,8 @@ impl<R: Record> Table<R> {
         R::each_index(&mut Remove { table: self, row, count });
     }
 
-    /// Makes the secondary indexes follow a row that was changed in place from `before`. When a unique index refuses, the
-    /// indexes are as before and the caller puts the row back.
+    /// Makes the secondary indexes follow a row that was changed in place from `before`. When a unique index refuses,
+    /// the indexes are as before and the caller puts the row back.
     #[inline(always)]
     pub(crate) fn reindex(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
         struct Changed<'a, R> {

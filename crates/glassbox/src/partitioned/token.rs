@@ -1,23 +1,25 @@
 //! The token of a partition: who holds it owns the data, and works for those who wait.
 //!
-//! A mutex would do for ownership, but badly: with many clients the data moves from core to core at every transaction, and
-//! waking the next owner costs more than its work. A thread per partition would keep the data in place, but a single client
-//! would pay two thread switches a transaction. So: a caller that finds the token free works in its own thread; one that
-//! finds it taken leaves its job in the queue, and the holder does it before letting go (combining, after CC-Synch: Fatourou
-//! and Kallimanis, PPoPP 2012). A wait for the token itself, as a transaction on several partitions needs, is a queue entry without
-//! a job: the holder hands over. The queue is first in, first out, so nobody starves.
+//! A mutex would do for ownership, but badly: with many clients the data moves from core to core at every transaction,
+//! and waking the next owner costs more than its work. A thread per partition would keep the data in place, but a
+//! single client would pay two thread switches a transaction. So: a caller that finds the token free works in its own
+//! thread; one that finds it taken leaves its job in the queue, and the holder does it before letting go (combining,
+//! after CC-Synch: Fatourou and Kallimanis, PPoPP 2012). A wait for the token itself, as a transaction on several
+//! partitions needs, is a queue entry without a job: the holder hands over. The queue is first in, first out, so nobody
+//! starves.
 //!
-//! Entries live on the stacks of those who wait. An entry may be touched by others only until its state leaves `WAITING` or
-//! `PARKED`; its owner leaves the stack frame only after that. Memory order: job results and partition data are published by
-//! the Release in [`Token::finish`] and in the compare-exchange that frees the token, and taken by the Acquire loads of
-//! `state` and the Acquire swap of `tail`.
+//! Entries live on the stacks of those who wait. An entry may be touched by others only until its state leaves
+//! `WAITING` or `PARKED`; its owner leaves the stack frame only after that. Memory order: job results and partition
+//! data are published by the Release in [`Token::finish`] and in the compare-exchange that frees the token, and taken
+//! by the Acquire loads of `state` and the Acquire swap of `tail`.
 
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::thread::{self, Thread};
 
-/// How many jobs of others a holder does before it hands over to the next in line, so that it returns to its own caller.
+/// How many jobs of others a holder does before it hands over to the next in line, so that it returns to its own
+/// caller.
 const HELP_LIMIT: u32 = 64;
 /// How often a waiter looks before it lets the operating system wake it: about the time of a few transactions.
 const SPINS: u32 = 2_000;
@@ -73,8 +75,8 @@ impl Token {
         let mut waiter = Waiter::new();
         waiter.job = Some(Job { run: call::<F>, argument: (&raw mut job).cast() });
         let this = &raw mut waiter;
-        // SAFETY: `waiter` and `job` stay in place until the state is OWNER or DONE, and no reference to them is used by
-        // this thread meanwhile.
+        // SAFETY: `waiter` and `job` stay in place until the state is OWNER or DONE, and no reference to them is used
+        // by this thread meanwhile.
         unsafe {
             if self.enter(this) == OWNER {
                 job();
@@ -119,8 +121,8 @@ impl Token {
         if previous.is_null() {
             return OWNER;
         }
-        // SAFETY: an entry stays in place until its successor was taken over, and this one is not linked yet. From here on
-        // this thread reads only the atomics of its own entry.
+        // SAFETY: an entry stays in place until its successor was taken over, and this one is not linked yet. From here
+        // on this thread reads only the atomics of its own entry.
         let state = unsafe {
             (*previous).next.store(this, Ordering::Release);
             &(*this).state

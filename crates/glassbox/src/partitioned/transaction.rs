@@ -1,8 +1,9 @@
 //! A transaction on the partitions whose tokens are held: the engine's implementation of [`Transaction`].
 //!
-//! Nothing here waits or locks: whoever runs it owns the data. Each access works out the partition from the key; if that one is not held, the run
-//! stops and says which partition it needs. What a change costs beyond the change itself depends on two flags that are
-//! the same for all of a transaction: keep the old row (`undo`), write the difference to the log record (`values`).
+//! Nothing here waits or locks: whoever runs it owns the data. Each access works out the partition from the key; if
+//! that one is not held, the run stops and says which partition it needs. What a change costs beyond the change itself
+//! depends on two flags that are the same for all of a transaction: keep the old row (`undo`), write the difference to
+//! the log record (`values`).
 
 use std::ops::ControlFlow;
 
@@ -45,8 +46,8 @@ pub(crate) struct Keep {
 
 impl<'a> PartitionedTransaction<'a> {
     /// # Safety
-    /// The caller holds the tokens of all partitions in `held`, `home` among them, for as long as this lives, and `scratch` is the
-    /// home's.
+    /// The caller holds the tokens of all partitions in `held`, `home` among them, for as long as this lives, and
+    /// `scratch` is the home's.
     #[inline(always)]
     pub(crate) unsafe fn new(
         cells: &'a [Cell],

@@ -1,8 +1,9 @@
 //! What a transaction overwrote, so that it can be put back.
 //!
-//! Kept only for transactions that may abort after a write. One buffer per partition, reused, so it allocates only while
-//! it grows. An entry is the row as it was, then a header that says what to do with it; undoing reads entries from the end.
-//! Undoing in exact reverse order gives every row its old place again, because places are reused last in, first out.
+//! Kept only for transactions that may abort after a write. One buffer per partition, reused, so it allocates only
+//! while it grows. An entry is the row as it was, then a header that says what to do with it; undoing reads entries
+//! from the end. Undoing in exact reverse order gives every row its old place again, because places are reused last in,
+//! first out.
 
 use super::memory::RowId;
 use super::table::Table;
@@ -90,9 +91,9 @@ impl UndoBuffer {
         let at = self.words.len();
         let total = header.words as usize + HEADER_WORDS;
         self.words.reserve(total);
-        // SAFETY: `reserve` made room for `total` words from `at`; the row has at most `header.words` words and is not part
-        // of this buffer; R and Header are aligned to at most 16 bytes (asserted), as words are. The words are initialised
-        // as far as they are ever read, as a row or a header.
+        // SAFETY: `reserve` made room for `total` words from `at`; the row has at most `header.words` words and is not
+        // part of this buffer; R and Header are aligned to at most 16 bytes (asserted), as words are. The words are
+        // initialised as far as they are ever read, as a row or a header.
         unsafe {
             let start = self.words.as_mut_ptr().add(at);
             if header.words > 0 {
@@ -108,8 +109,9 @@ impl UndoBuffer {
     #[cold]
     pub(crate) fn undo(&mut self) {
         while let Some(header_at) = self.words.len().checked_sub(HEADER_WORDS) {
-            // SAFETY: entries end with a header; the row's words are before it. The tables live as long as their partition,
-            // whose token the caller holds, and no reference into them is alive while a transaction is undone.
+            // SAFETY: entries end with a header; the row's words are before it. The tables live as long as their
+            // partition, whose token the caller holds, and no reference into them is alive while a transaction is
+            // undone.
             unsafe {
                 let header = self.words.as_ptr().add(header_at).cast::<Header>().read();
                 let row_at = header_at - header.words as usize;

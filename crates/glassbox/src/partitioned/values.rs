@@ -8,8 +8,9 @@
 //! delete   3  table u16  key
 //! ```
 //!
-//! `key` is the encoded key, most significant byte first; `columns` a little-endian bit set with a bit for each column of the
-//! table, in as many bytes as that takes; `values` the stored form of the columns in the set. Widths come from the schema.
+//! `key` is the encoded key, most significant byte first; `columns` a little-endian bit set with a bit for each column
+//! of the table, in as many bytes as that takes; `values` the stored form of the columns in the set. Widths come from
+//! the schema.
 
 use super::record_buffer::RecordBuffer;
 use super::table::{Refused, Table};
@@ -93,8 +94,8 @@ impl<R: Record> Table<R> {
         record.advance(OPERATION_WIDTH + R::Key::WIDTH);
     }
 
-    /// Does one operation again, if the row is on this partition (`mine`, asked with its placement number). Gives the rest
-    /// of `bytes`.
+    /// Does one operation again, if the row is on this partition (`mine`, asked with its placement number). Gives the
+    /// rest of `bytes`.
     pub(crate) fn apply<'a>(
         &mut self,
         operation: u8,

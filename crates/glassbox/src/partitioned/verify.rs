@@ -5,8 +5,8 @@ use super::table::Table;
 use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
 
 impl<R: Record> Table<R> {
-    /// Checks the structures themselves, that every row is found by its keys, and that no index has more entries than there are
-    /// rows.
+    /// Checks the structures themselves, that every row is found by its keys, and that no index has more entries than
+    /// there are rows.
     pub(crate) fn verify(&self) -> Result<(), String> {
         let at = |what: String| format!("table `{}`: {what}", R::TABLE);
         self.rows.check().map_err(at)?;

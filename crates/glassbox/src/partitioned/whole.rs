@@ -29,7 +29,8 @@ pub(crate) fn new_cells(kinds: &[TableKind], numbers: &[u16], partitions: usize)
         .collect()
 }
 
-/// Fills empty partitions from a checkpoint, all at once; `ids` are the tables' places for each number in the file. Gives the number of rows.
+/// Fills empty partitions from a checkpoint, all at once; `ids` are the tables' places for each number in the file.
+/// Gives the number of rows.
 pub(crate) fn load_checkpoint(
     files: &dyn Files,
     entry: &CheckpointEntry,

@@ -1,9 +1,10 @@
 //! The dry run: a procedure runs, reads, and changes nothing; what it touches is written down.
 //!
-//! One mechanism with several names in the literature (Calvin's reconnaissance, Charm's fetch stage, H-Store's extra round): it
-//! discovers the set of a procedure that could not declare it. Reads go through to the transaction below; a change is done to
-//! a copy, so that the procedure goes on as it would, and is then forgotten. So a procedure that reads what it has written
-//! itself sees the old row: the set is a very good guess, never a promise, and engines treat it so.
+//! One mechanism with several names in the literature (Calvin's reconnaissance, Charm's fetch stage, H-Store's extra
+//! round): it discovers the set of a procedure that could not declare it. Reads go through to the transaction below; a
+//! change is done to a copy, so that the procedure goes on as it would, and is then forgotten. So a procedure that
+//! reads what it has written itself sees the old row: the set is a very good guess, never a promise, and engines treat
+//! it so.
 
 use std::ops::ControlFlow;
 

@@ -1,8 +1,8 @@
 //! The keys a run reads and writes: declared from the arguments, or discovered by a dry run.
 //!
-//! One set serves several masters (routing to partitions, prefetching, and later the locks of deterministic schemes), so it keeps keys
-//! encoded and untyped: table, encoded key, mode. It lives on the stack of whoever runs a transaction; sets of the usual size
-//! allocate nothing.
+//! One set serves several masters (routing to partitions, prefetching, and later the locks of deterministic schemes),
+//! so it keeps keys encoded and untyped: table, encoded key, mode. It lives on the stack of whoever runs a transaction;
+//! sets of the usual size allocate nothing.
 
 use smallvec::SmallVec;
 
@@ -11,8 +11,8 @@ use crate::record::{Bounds, EncodedKey, Key, Record};
 /// Whether a declaration says everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declared {
-    /// The set covers every key the run can touch. Should the run touch another partition all the same, the engine notices,
-    /// counts it, and runs again with that partition.
+    /// The set covers every key the run can touch. Should the run touch another partition all the same, the engine
+    /// notices, counts it, and runs again with that partition.
     Complete,
     /// There may be more; a dry run discovers it.
     Unknown,
@@ -122,7 +122,8 @@ impl ReadWriteSet {
         &self.bytes
     }
 
-    /// The partitions these keys are on, bit *i* for partition *i*. A read of a replicated table needs none in particular.
+    /// The partitions these keys are on, bit *i* for partition *i*. A read of a replicated table needs none in
+    /// particular.
     #[inline(always)]
     pub fn partitions(&self) -> u64 {
         self.partitions
@@ -160,7 +161,8 @@ impl ReadWriteSet {
     }
 }
 
-/// The partition of `count` that holds rows of this placement number ([`KeyColumn::placement`](crate::record::KeyColumn::placement)).
+/// The partition of `count` that holds rows of this placement number
+/// ([`KeyColumn::placement`](crate::record::KeyColumn::placement)).
 #[inline(always)]
 pub(crate) fn partition_of(placement: u64, count: u64) -> u64 {
     // A 64-bit division costs more than the branch.

@@ -7,8 +7,9 @@ use crate::record::{Bounds, Direction, Index, Record, Timestamp};
 
 /// A running transaction.
 ///
-/// Every method may answer [`Stop`], to be passed on with `?`; the engine then does what is needed and runs the procedure again.
-/// A table that the database's catalog does not name is a mistake in the program and panics with its name.
+/// Every method may answer [`Stop`], to be passed on with `?`; the engine then does what is needed and runs the
+/// procedure again. A table that the database's catalog does not name is a mistake in the program and panics with its
+/// name.
 pub trait Transaction {
     /// The row with this primary key.
     ///
@@ -16,11 +17,12 @@ pub trait Transaction {
     /// [`Stop`], to be passed on.
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop>;
 
-    /// Changes the row with this primary key in place, and gives what `change` returned; `None` when there is no such row.
-    /// Secondary indexes follow.
+    /// Changes the row with this primary key in place, and gives what `change` returned; `None` when there is no such
+    /// row. Secondary indexes follow.
     ///
     /// # Errors
-    /// [`Stop`]; among them an abort with [`DUPLICATE_KEY`](super::Abort::DUPLICATE_KEY) when a unique index has the new key already.
+    /// [`Stop`]; among them an abort with [`DUPLICATE_KEY`](super::Abort::DUPLICATE_KEY) when a unique index has the
+    /// new key already.
     ///
     /// # Panics
     /// When `change` changes the primary key: delete and insert instead.
@@ -29,7 +31,8 @@ pub trait Transaction {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Stop`]; among them an abort with [`DUPLICATE_KEY`](super::Abort::DUPLICATE_KEY) when the primary key or a unique index has it already.
+    /// [`Stop`]; among them an abort with [`DUPLICATE_KEY`](super::Abort::DUPLICATE_KEY) when the primary key or a
+    /// unique index has it already.
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop>;
 
     /// Removes the row with this primary key; whether there was one.
@@ -38,8 +41,8 @@ pub trait Transaction {
     /// [`Stop`], to be passed on.
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop>;
 
-    /// Visits the rows within `bounds` in the order of the primary key until `visit` breaks. For tables of ordered access only
-    /// (checked when compiled).
+    /// Visits the rows within `bounds` in the order of the primary key until `visit` breaks. For tables of ordered
+    /// access only (checked when compiled).
     ///
     /// # Errors
     /// [`Stop`], to be passed on.

@@ -12,7 +12,8 @@ use super::schema::ColumnType;
 
 /// A number with exactly `S` digits after the point, between about ±9.2 × 10¹⁸⁻ˢ.
 ///
-/// Arithmetic of the operators panics on overflow, in every build; use the `checked_` forms where input decides the size.
+/// Arithmetic of the operators panics on overflow, in every build; use the `checked_` forms where input decides the
+/// size.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Decimal<const S: u32>(i64);

@@ -1,9 +1,10 @@
 //! Encoded keys: one integer when a key has at most 8 or 16 bytes, a byte string otherwise.
 //!
-//! An index compares keys far more often than it builds them. A key of several columns compares column by column, with a
-//! branch at each; its order-preserving encoding compares at once. Where the encoding fits a `u64` or a `u128` that is one or
-//! two instructions, and which of the three it is, is known when the program is compiled: [`EncodedFor`] maps the width that
-//! a derive has summed to the type. Keys wider than [`KeyWidth`] covers are refused when the record is compiled.
+//! An index compares keys far more often than it builds them. A key of several columns compares column by column, with
+//! a branch at each; its order-preserving encoding compares at once. Where the encoding fits a `u64` or a `u128` that
+//! is one or two instructions, and which of the three it is, is known when the program is compiled: [`EncodedFor`] maps
+//! the width that a derive has summed to the type. Keys wider than [`KeyWidth`] covers are refused when the record is
+//! compiled.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -208,8 +209,8 @@ impl<E: EncodedKey> KeyWriter<E> {
         self.written += width;
     }
 
-    /// The key, its missing bytes up to `width` filled with `fill`: 0 for the smallest key with this prefix, 255 for the
-    /// largest.
+    /// The key, its missing bytes up to `width` filled with `fill`: 0 for the smallest key with this prefix, 255 for
+    /// the largest.
     #[inline(always)]
     pub fn finish(mut self, fill: u8, width: usize) -> E {
         self.key.push_fill(self.written, fill, width - self.written);

@@ -1,7 +1,7 @@
 //! What a row is: columns, keys, stored layout, schema, placement.
 //!
-//! A record is a plain Rust struct. In memory it *is* the row: engines hand out references to it and nothing is decoded.
-//! In files it has one fixed little-endian layout, the columns in declaration order without gaps, described by
+//! A record is a plain Rust struct. In memory it *is* the row: engines hand out references to it and nothing is
+//! decoded. In files it has one fixed little-endian layout, the columns in declaration order without gaps, described by
 //! [`TableSchema`] so that tools read it without the Rust type. This module knows no engine, file or transaction.
 
 mod bounds;

@@ -133,7 +133,8 @@ pub trait IndexVisitor<R: Record> {
 
 /// A record type's number in this process: its place in an engine's array of tables.
 ///
-/// Assigned when a catalog first names the record, dense from zero, never reused, never stored: files know tables by name.
+/// Assigned when a catalog first names the record, dense from zero, never reused, never stored: files know tables by
+/// name.
 #[derive(Debug)]
 pub struct TableId(AtomicUsize);
 

@@ -51,8 +51,8 @@ pub struct ColumnSchema {
 pub struct IndexSchema {
     /// Name, unique within the table.
     pub name: Cow<'static, str>,
-    /// Positions of the key's columns, in key order. A non-unique index ends with those of the primary key that it did not
-    /// name, so that its entries differ.
+    /// Positions of the key's columns, in key order. A non-unique index ends with those of the primary key that it did
+    /// not name, so that its entries differ.
     pub columns: Cow<'static, [usize]>,
     /// Whether two rows may not agree on all of `columns`.
     pub unique: bool,

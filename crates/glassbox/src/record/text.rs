@@ -1,7 +1,7 @@
 //! Texts and byte strings of a fixed place in the row.
 //!
-//! A text of at most `N` bytes is kept padded with zeros and may hold no zero itself. So its length needs no field of its own,
-//! and its bytes, compared as they are, order as the texts do.
+//! A text of at most `N` bytes is kept padded with zeros and may hold no zero itself. So its length needs no field of
+//! its own, and its bytes, compared as they are, order as the texts do.
 
 use std::fmt;
 

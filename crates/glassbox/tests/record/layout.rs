@@ -57,7 +57,7 @@ fn the_schema_describes_the_layout() {
     assert_eq!((schema.key.as_ref(), schema.partition_by, schema.access), (&[0, 4][..], Some(4), Access::Point));
     let indexes: Vec<_> =
         schema.indexes.iter().map(|index| (index.name.as_ref(), index.columns.to_vec(), index.unique)).collect();
-    let expected = [("by_text", vec![11, 0, 4], false), ("by_time", vec![10], true), ("by_a", vec![4, 0], false)];
+    let expected = [("by_text", vec![11, 0, 4], false), ("by_time", vec![4, 10], true), ("by_a", vec![4, 0], false)];
     assert_eq!(indexes, expected);
     let json = serde_json::to_string(&schema).unwrap();
     assert_eq!(serde_json::from_str::<TableSchema>(&json).unwrap(), schema);
@@ -83,12 +83,12 @@ fn indexes_are_visited_in_order_and_end_with_the_primary_key() {
     }
     let mut names = Names(Vec::new());
     Every::each_index(&mut names);
-    let expected = [("by_text", 0, false, Some(2)), ("by_time", 1, true, None), ("by_a", 2, false, Some(0))];
+    let expected = [("by_text", 0, false, Some(2)), ("by_time", 1, true, Some(0)), ("by_a", 2, false, Some(0))];
     assert_eq!(names.0, expected);
     assert_eq!((Every::INDEXES, Every::PLACEMENT), (3, Some(1)));
     let row = every();
     assert_eq!(EveryByText::key(&row), (row.l, 1, -1));
-    assert_eq!(EveryByTime::key(&row), row.k);
+    assert_eq!(EveryByTime::key(&row), (-1, row.k));
     assert_eq!(EveryByA::key(&row), (-1, 1));
 }
 

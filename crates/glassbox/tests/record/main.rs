@@ -15,7 +15,7 @@ use glassbox::{Record, record::*};
     partition_by = e,
     access = point,
     index(name = by_text, columns = (l, a)),
-    index(name = by_time, columns = k, unique),
+    index(name = by_time, columns = (e, k), unique),
     index(name = by_a, columns = (e, a)),
 )]
 struct Every {

@@ -8,7 +8,8 @@ use super::memory::Row;
 use super::store::{Indexes, Kernel};
 use super::tree::Tree;
 
-/// Sums over the tables: equal states have equal ones, and no transaction of the mix leaves them all as they were. Money in cents.
+/// Sums over the tables: equal states have equal ones, and no transaction of the mix leaves them all as they were.
+/// Money in cents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "table and column, or table and number of rows")]
 pub struct Checksum {
@@ -86,7 +87,8 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         sums
     }
 
-    /// Checks TPC-C's consistency conditions 1 to 4 and 8 (clause 3.3.2), and that the ordered indexes hold every row once.
+    /// Checks TPC-C's consistency conditions 1 to 4 and 8 (clause 3.3.2), and that the ordered indexes hold every row
+    /// once.
     ///
     /// # Errors
     /// The first condition that does not hold.

@@ -1,4 +1,5 @@
-//! An array in an index's place: the key is the number of the place. For warehouses and districts, whose numbers are dense.
+//! An array in an index's place: the key is the number of the place. For warehouses and districts, whose numbers are
+//! dense.
 
 use std::io;
 

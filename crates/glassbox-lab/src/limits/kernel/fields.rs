@@ -13,8 +13,8 @@ pub(super) fn is_original(data: &[u8; 50]) -> bool {
     may_be_original(data) && contains_original(data)
 }
 
-/// Whether a G stands with an N two places on where the word could have them. Written by hand for x86-64, because the compiler
-/// makes a loop over bytes of it, which was a third of all instructions of this mix.
+/// Whether a G stands with an N two places on where the word could have them. Written by hand for x86-64, because the
+/// compiler makes a loop over bytes of it, which was a third of all instructions of this mix.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn may_be_original(data: &[u8; 50]) -> bool {
@@ -47,7 +47,8 @@ fn contains_original(data: &[u8; 50]) -> bool {
     data.windows(8).any(|window| window == ORIGINAL)
 }
 
-/// Puts the payment's numbers before the data of a customer with bad credit; what no longer fits is lost (clause 2.5.2.2).
+/// Puts the payment's numbers before the data of a customer with bad credit; what no longer fits is lost (clause
+/// 2.5.2.2).
 #[inline(never)]
 pub(super) fn remember_payment(customer: &mut Customer, input: &PaymentInput) {
     let amount = input.amount.unsigned_abs();

@@ -1,9 +1,9 @@
 //! A hash table from keys below 2^32 to rows: open addressing, linear probing, eight bytes an entry.
 //!
-//! Keys are nearly consecutive numbers, and multiplying by 2^64 divided by the golden ratio (Knuth, *The Art of Computer
-//! Programming*, volume 3, section 6.4) lays consecutive numbers almost evenly over the table, so nearly all are found at their first
-//! place: one multiplication, one shift, one cache line. Tables of this mix that are hashed never grow, so neither does this
-//! one: it is made for a number of keys and refuses more.
+//! Keys are nearly consecutive numbers, and multiplying by 2^64 divided by the golden ratio (Knuth, *The Art of
+//! Computer Programming*, volume 3, section 6.4) lays consecutive numbers almost evenly over the table, so nearly all
+//! are found at their first place: one multiplication, one shift, one cache line. Tables of this mix that are hashed
+//! never grow, so neither does this one: it is made for a number of keys and refuses more.
 
 use std::io;
 

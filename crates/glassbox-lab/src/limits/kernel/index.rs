@@ -1,8 +1,9 @@
 //! What the procedures need of an index: from a key to a row, one at a time or many together.
 //!
-//! Many together is the whole of prefetching. A lookup is a chain of loads in which each address comes from the load before, so one
-//! lookup waits for one miss after the other; ten lookups side by side wait for them at the same time. [`Index::begin`] takes every
-//! key to the last cache line it needs and asks for that line; by the time [`Index::finish`] reads it, it has come.
+//! Many together is the whole of prefetching. A lookup is a chain of loads in which each address comes from the load
+//! before, so one lookup waits for one miss after the other; ten lookups side by side wait for them at the same time.
+//! [`Index::begin`] takes every key to the last cache line it needs and asks for that line; by the time
+//! [`Index::finish`] reads it, it has come.
 
 use std::io;
 

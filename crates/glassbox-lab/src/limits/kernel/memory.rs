@@ -1,13 +1,14 @@
 //! Memory: rows and index nodes side by side in one mapping per type.
 //!
-//! A cache miss in this mix is two misses when the page's translation is not cached either: 5 warehouses are 350 MB, or 85,000
-//! pages of 4 KiB, but 170 of 2 MiB. So a [`Slab`] maps its whole address range at once, on a boundary of 2 MiB, and asks for
-//! huge pages. It only grows, at its end, and never moves: a row's number ([`Row`]) is good for as long as its slab, costs four bytes
-//! in an index, and one multiplication to become an address.
+//! A cache miss in this mix is two misses when the page's translation is not cached either: 5 warehouses are 350 MB, or
+//! 85,000 pages of 4 KiB, but 170 of 2 MiB. So a [`Slab`] maps its whole address range at once, on a boundary of 2 MiB,
+//! and asks for huge pages. It only grows, at its end, and never moves: a row's number ([`Row`]) is good for as long as
+//! its slab, costs four bytes in an index, and one multiplication to become an address.
 //!
-//! `unsafe` rests on two facts. A `Row<T>` is only made by [`Slab::push`] (or by [`Row::known`], whose caller promises the same), so
-//! it is below the slab's length; and no slab meets the rows of another one, because a kernel keeps one slab per type and lets no
-//! `Row` out. The second is kept by privacy: everything here is visible inside the kernel only.
+//! `unsafe` rests on two facts. A `Row<T>` is only made by [`Slab::push`] (or by [`Row::known`], whose caller promises
+//! the same), so it is below the slab's length; and no slab meets the rows of another one, because a kernel keeps one
+//! slab per type and lets no `Row` out. The second is kept by privacy: everything here is visible inside the kernel
+//! only.
 
 use std::ffi::c_void;
 use std::io;
@@ -96,8 +97,8 @@ impl<T: Copy> Slab<T> {
             Pages::Small => Advice::LinuxNoHugepage,
             Pages::Huge => Advice::LinuxHugepage,
         };
-        // SAFETY: `bytes` bytes from `start` lie in the mapping just made; the advice changes no contents. A system without huge
-        // pages refuses it, and the data then lies on small ones: slower, never wrong.
+        // SAFETY: `bytes` bytes from `start` lie in the mapping just made; the advice changes no contents. A system
+        // without huge pages refuses it, and the data then lies on small ones: slower, never wrong.
         let _ = unsafe { madvise(start, bytes, advice) };
         let (Some(base), Some(mapping)) = (NonNull::new(start.cast::<T>()), NonNull::new(mapping)) else {
             unreachable!("the system never maps page zero unasked");
@@ -129,7 +130,8 @@ impl<T: Copy> Slab<T> {
         let to = (self.len as usize + more).min(self.capacity as usize) * size_of::<T>();
         let from = (self.len as usize * size_of::<T>()).next_multiple_of(HUGE);
         if from < to {
-            // SAFETY: the range lies in the mapping, and the advice changes no contents. A system that does not know it refuses it.
+            // SAFETY: the range lies in the mapping, and the advice changes no contents. A system that does not know it
+            // refuses it.
             let _ = unsafe { madvise(self.base.as_ptr().byte_add(from).cast(), to - from, Advice::LinuxPopulateWrite) };
         }
     }

@@ -1,7 +1,8 @@
 //! The nodes of the B+-tree, and the search in them: fixed sizes, no branches on keys.
 //!
-//! Invariant of both kinds: keys ascend in the first `used` places and are [`NO_KEY`] in the rest, so that a search may look at every
-//! place without knowing how many are used. Place 0 of an inner node is never compared: its child takes all that is less.
+//! Invariant of both kinds: keys ascend in the first `used` places and are [`NO_KEY`] in the rest, so that a search may
+//! look at every place without knowing how many are used. Place 0 of an inner node is never compared: its child takes
+//! all that is less.
 
 use super::index::NO_KEY;
 use super::memory::Row;

@@ -1,8 +1,8 @@
 //! The nine tables' rows, as plain structs of the specification's sizes (TPC-C 5.11, clause 1.3).
 //!
-//! Columns are in an order of our choice: what the mix reads and writes together lies in one cache line. Money is in cents, taxes and
-//! discounts in ten-thousandths, times in microseconds since 1970; texts are padded with zeros. Counters are wider than the
-//! specification's four digits, since runs here are long.
+//! Columns are in an order of our choice: what the mix reads and writes together lies in one cache line. Money is in
+//! cents, taxes and discounts in ten-thousandths, times in microseconds since 1970; texts are padded with zeros.
+//! Counters are wider than the specification's four digits, since runs here are long.
 
 /// A warehouse.
 #[derive(Debug, Clone, Copy)]

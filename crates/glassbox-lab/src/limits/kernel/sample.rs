@@ -228,7 +228,8 @@ fn fill_orders<I: Indexes, const PREFETCH: bool>(
     }
 }
 
-/// So many transactions: half New-Order (one in a hundred with an unknown item if `refusals`), half Payment, in random order.
+/// So many transactions: half New-Order (one in a hundred with an unknown item if `refusals`), half Payment, in random
+/// order.
 pub fn inputs(scale: &Scale, transactions: usize, refusals: bool, seed: u64) -> Vec<Input> {
     let random = &mut Random(seed);
     (0..transactions).map(|_| input(scale, refusals, random)).collect()

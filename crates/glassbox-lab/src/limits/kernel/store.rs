@@ -81,8 +81,8 @@ pub enum Input {
     Payment(PaymentInput),
 }
 
-/// All tables and indexes, and the procedures on them. `I` says what the indexes are, `PREFETCH` whether all keys of a transaction
-/// go down together before it executes.
+/// All tables and indexes, and the procedures on them. `I` says what the indexes are, `PREFETCH` whether all keys of a
+/// transaction go down together before it executes.
 pub struct Kernel<I: Indexes, const PREFETCH: bool> {
     pub(super) warehouses: Slab<Warehouse>,
     pub(super) districts: Slab<District>,
@@ -136,7 +136,8 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         })
     }
 
-    /// Has the system give the memory that so many transactions will fill, which would otherwise be given in the midst of them.
+    /// Has the system give the memory that so many transactions will fill, which would otherwise be given in the midst
+    /// of them.
     pub fn touch(&self, transactions: usize) {
         self.history.touch(transactions);
         self.orders.touch(transactions);
@@ -148,7 +149,8 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         self.order_line_by_id.touch(transactions * LINES);
     }
 
-    /// Runs one transaction; the answer is a number that depends on its whole output, so that no part of it is left out.
+    /// Runs one transaction; the answer is a number that depends on its whole output, so that no part of it is left
+    /// out.
     #[inline(always)]
     pub fn execute(&mut self, input: &Input) -> i64 {
         match input {

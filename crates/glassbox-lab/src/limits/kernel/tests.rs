@@ -190,3 +190,22 @@ fn inconsistency_is_seen() {
     kernel.warehouses.get_mut(kernel.warehouse_by_id.find(1).unwrap()).ytd += 1;
     assert!(kernel.check().unwrap_err().to_string().contains("ytd of warehouse 1"));
 }
+
+#[test]
+fn shared_population_and_inputs_fit() {
+    use glassbox::record::Timestamp;
+    use glassbox_workloads::tpcc::{Inputs, Mix, Scale, Settings};
+
+    let settings = Settings { mix: Mix::LookingGlass, ..Settings::new(Scale::small(2)) };
+    let mut source = Inputs::new(&settings, 0);
+    let inputs: Vec<_> =
+        (0..2_000).map(|i| Input::from_shared(&source.next(), Timestamp::from_micros(i)).unwrap()).collect();
+    let mut kernel = Kernel::<HashTables, true>::new(super::Sizing::of(&settings.scale, 2_000), Pages::Small).unwrap();
+    kernel.load_shared(&settings.scale, settings.load_seed);
+    kernel.check().unwrap();
+    let before = kernel.checksum();
+    kernel.run(&inputs);
+    kernel.check().unwrap();
+    assert_eq!(kernel.checksum().order_rows, before.order_rows + 1_000);
+    assert_eq!(kernel.checksum().history_rows, before.history_rows + 1_000);
+}

@@ -2,22 +2,25 @@
 //!
 //! A lookup in a B+-tree is a binary search cut into nodes. Three things make this one short:
 //!
-//! - **No branches on keys.** Nodes hold exactly 64 places and unused ones hold [`NO_KEY`], the largest key. So a search is always six
-//!   steps of compare and conditional move, unrolled, with no count to read and nothing to mispredict.
-//! - **A guess in the leaf.** The key that separates a leaf from its left neighbour is, with few exceptions, its first key; and keys
-//!   of customers, items and stock are consecutive numbers. So `key - separator` is looked at first. It is right in every densely
-//!   loaded leaf, which costs one compare, and one cache line that can be named, and asked for, before the leaf is touched. When
-//!   it is wrong, the six steps follow.
-//! - **A dense right edge.** Orders and their lines arrive in ascending order within each district, so the insertion point is the end
-//!   of a district's run, not of the tree. A full leaf therefore splits where an ascending run stands (its last insertion and this
-//!   one are neighbours), or at its end when the key belongs there: what is left of the split stays full.
+//! - **No branches on keys.** Nodes hold exactly 64 places and unused ones hold [`NO_KEY`], the largest key. So a
+//!   search is always six steps of compare and conditional move, unrolled, with no count to read and nothing to
+//!   mispredict.
+//! - **A guess in the leaf.** The key that separates a leaf from its left neighbour is, with few exceptions, its first
+//!   key; and keys of customers, items and stock are consecutive numbers. So `key - separator` is looked at first. It
+//!   is right in every densely loaded leaf, which costs one compare, and one cache line that can be named, and asked
+//!   for, before the leaf is touched. When it is wrong, the six steps follow.
+//! - **A dense right edge.** Orders and their lines arrive in ascending order within each district, so the insertion
+//!   point is the end of a district's run, not of the tree. A full leaf therefore splits where an ascending run stands
+//!   (its last insertion and this one are neighbours), or at its end when the key belongs there: what is left of the
+//!   split stays full.
 //!
-//! Invariants: keys in a leaf ascend in its first `used` places, and are `NO_KEY` in the rest; `keys[i]` of an inner node is at most
-//! every key under `children[i]` for `i > 0`, and more than every key under `children[i - 1]`; all leaves lie at the same height and
-//! are chained from left to right. Nothing is ever removed, for the mix removes nothing.
+//! Invariants: keys in a leaf ascend in its first `used` places, and are `NO_KEY` in the rest; `keys[i]` of an inner
+//! node is at most every key under `children[i]` for `i > 0`, and more than every key under `children[i - 1]`; all
+//! leaves lie at the same height and are chained from left to right. Nothing is ever removed, for the mix removes
+//! nothing.
 //!
-//! Rejected: guessing in inner nodes too (a gain on loaded data that no real tree has); larger leaves (a random insertion, that of
-//! orders by customer, moves half a leaf).
+//! Rejected: guessing in inner nodes too (a gain on loaded data that no real tree has); larger leaves (a random
+//! insertion, that of orders by customer, moves half a leaf).
 
 use std::io;
 
@@ -98,8 +101,8 @@ impl<T> Tree<T> {
         self.insert_run_at::<1>(spot, key, row);
     }
 
-    /// Enters the `N` keys from `key` on for the `N` rows from `row` on, all new, at the spot of the first. One search serves all:
-    /// with no key of the tree between them, they belong side by side.
+    /// Enters the `N` keys from `key` on for the `N` rows from `row` on, all new, at the spot of the first. One search
+    /// serves all: with no key of the tree between them, they belong side by side.
     #[inline(always)]
     pub(super) fn insert_run_at<const N: usize>(&mut self, spot: Spot<T>, key: u64, row: Row<T>) {
         let leaf = self.leaves.get_mut(spot.leaf);
@@ -120,7 +123,8 @@ impl<T> Tree<T> {
         }
     }
 
-    /// Enters a run for which its leaf has no room: fills the leaf, splits it, and goes on where the next key belongs then.
+    /// Enters a run for which its leaf has no room: fills the leaf, splits it, and goes on where the next key belongs
+    /// then.
     #[cold]
     #[inline(never)]
     fn insert_splitting(&mut self, mut key: u64, mut row: Row<T>, mut count: usize) {
@@ -212,7 +216,8 @@ impl<T> Index<Row<T>> for Tree<T> {
     type Step = Spot<T>;
 
     fn with_capacity(capacity: usize, pages: Pages) -> io::Result<Self> {
-        // A leaf that is not the last keeps a quarter of its places at least, unless a run was cut short: reserve for that.
+        // A leaf that is not the last keeps a quarter of its places at least, unless a run was cut short: reserve for
+        // that.
         let leaves = capacity / (PLACES / 8) + 8;
         let mut tree = Self {
             inners: Slab::new(leaves / (PLACES / 8) + 8, pages)?,

@@ -43,7 +43,8 @@ pub fn condition_10<T: Transaction>(tx: &mut T, scale: &Scale) -> Result<Report,
     Ok(report)
 }
 
-/// C_BALANCE plus C_YTD_PAYMENT is the sum of the customer's delivered lines. The specification asks it of a sample; here of all.
+/// C_BALANCE plus C_YTD_PAYMENT is the sum of the customer's delivered lines. The specification asks it of a sample;
+/// here of all.
 ///
 /// # Errors
 /// [`Stop`], to be passed on.

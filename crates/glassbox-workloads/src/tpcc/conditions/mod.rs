@@ -1,13 +1,13 @@
 //! The twelve consistency conditions (clause 3.3.2), and one more.
 //!
-//! Each is a function over a transaction that must see the whole database. Tables of point access cannot be scanned, so their
-//! keys are counted up from the [`Scale`]; payments, from each customer's count of them.
+//! Each is a function over a transaction that must see the whole database. Tables of point access cannot be scanned, so
+//! their keys are counted up from the [`Scale`]; payments, from each customer's count of them.
 //!
 //! Two differences from the specification:
-//! - Condition 11 is stated for a fresh population only (2,100 more orders than undelivered ones). Here the deliveries that
-//!   customers counted since are added, so that it holds at any time.
-//! - None of the twelve looks at stock, which is the very thing that orders change in other warehouses. Condition 13 is our own:
-//!   every stock's counters are what the orders since the population add up to.
+//! - Condition 11 is stated for a fresh population only (2,100 more orders than undelivered ones). Here the deliveries
+//!   that customers counted since are added, so that it holds at any time.
+//! - None of the twelve looks at stock, which is the very thing that orders change in other warehouses. Condition 13 is
+//!   our own: every stock's counters are what the orders since the population add up to.
 
 mod customers;
 mod districts;

@@ -17,8 +17,8 @@ struct Taken {
     remote_cnt: u32,
 }
 
-/// S_YTD, S_ORDER_CNT and S_REMOTE_CNT are the sum and numbers of the order lines since the population, in all warehouses, that
-/// the stock supplied; and S_QUANTITY is what New-Order can leave.
+/// S_YTD, S_ORDER_CNT and S_REMOTE_CNT are the sum and numbers of the order lines since the population, in all
+/// warehouses, that the stock supplied; and S_QUANTITY is what New-Order can leave.
 ///
 /// # Errors
 /// [`Stop`], to be passed on.

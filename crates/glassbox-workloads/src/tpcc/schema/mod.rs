@@ -1,18 +1,19 @@
 //! The nine tables of TPC-C (clause 1.3), ten here.
 //!
 //! What differs from the specification, and why:
-//! - STOCK is split in two, as in *Low Overhead Concurrency Control for Partitioned Main Memory Databases* (SIGMOD 2010,
-//!   section 5.5): [`Stock`] has what orders change and is partitioned; [`StockInfo`] has what they only read and is replicated
-//!   to every partition. An order line from a remote warehouse then writes there, but reads nothing there.
-//! - [`History`] has a key, as every table here does: the customer, and the number of the payment for that customer. It is
-//!   therefore partitioned by the customer's warehouse, not the one that was paid.
+//! - STOCK is split in two, as in *Low Overhead Concurrency Control for Partitioned Main Memory Databases* (SIGMOD
+//!   2010, section 5.5): [`Stock`] has what orders change and is partitioned; [`StockInfo`] has what they only read and
+//!   is replicated to every partition. An order line from a remote warehouse then writes there, but reads nothing
+//!   there.
+//! - [`History`] has a key, as every table here does: the customer, and the number of the payment for that customer. It
+//!   is therefore partitioned by the customer's warehouse, not the one that was paid.
 //! - Counters that the specification gives four digits are wider, since runs here are long.
 //!
-//! Identifiers are as narrow as the specification allows, so that every key that transactions look up has at most 8 bytes.
-//! Tables whose rows are looked up by their whole key have hash indexes (`access = point`).
+//! Identifiers are as narrow as the specification allows, so that every key that transactions look up has at most 8
+//! bytes. Tables whose rows are looked up by their whole key have hash indexes (`access = point`).
 //!
-//! The wide tables that are updated often keep their declared order in memory (`repr(C)`): what transactions change stands first,
-//! within a cache line or two, and texts that are only shown come last.
+//! The wide tables that are updated often keep their declared order in memory (`repr(C)`): what transactions change
+//! stands first, within a cache line or two, and texts that are only shown come last.
 
 use glassbox::record::Decimal;
 

@@ -4,7 +4,8 @@
 //! mistake one can make. These files keep, beside what a reader sees now, what a machine would find after a crash: for
 //! every file the bytes at its last force and the writes since, in order; for every directory the names at its last
 //! force and the creations, removals and renames since. Every operation that changes something is counted, and the
-//! world can be stopped at any one of them ([`Faults`]). [`MemoryFiles::after_crash`] then gives the image that is found:
+//! world can be stopped at any one of them ([`Faults`]). [`MemoryFiles::after_crash`] then gives the image that is
+//! found:
 //!
 //! - [`Crash::Lost`]: nothing that was not forced;
 //! - [`Crash::Kept`]: everything, as when only the process died but the system had written all by itself;

@@ -1,7 +1,7 @@
 //! What a partition keeps its rows in: rows addressed by number, hash and ordered indexes from keys to those numbers.
 //!
-//! One thread owns a partition at a time, so nothing here latches, counts or fences: every structure is `Send` and none is
-//! `Sync`. All of them lie in [`region::Region`]s, whose addresses never move.
+//! One thread owns a partition at a time, so nothing here latches, counts or fences: every structure is `Send` and none
+//! is `Sync`. All of them lie in [`region::Region`]s, whose addresses never move.
 
 mod btree;
 mod hash;

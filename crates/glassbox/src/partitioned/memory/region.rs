@@ -1,17 +1,19 @@
 //! Address space reserved once, filled with memory as it is touched.
 //!
-//! A structure that grows by moving (a `Vec`) stalls for as long as the move takes and invalidates every address into it. A
-//! structure that grows by chunks pays an extra lookup on every access. Address space, though, costs nothing: a region
-//! reserves as much of it as the machine has memory, once, and the kernel gives a page when one is first touched. So
+//! A structure that grows by moving (a `Vec`) stalls for as long as the move takes and invalidates every address into
+//! it. A structure that grows by chunks pays an extra lookup on every access. Address space, though, costs nothing: a
+//! region reserves as much of it as the machine has memory, once, and the kernel gives a page when one is first
+//! touched. So
 //!
 //! - the base never moves, and the address of element `i` is `base + i * size`, with nothing in between;
 //! - growth is a comparison, never a copy;
 //! - memory that was never claimed reads as zero.
 //!
-//! Large structures want huge pages (a miss of the address translation costs as much as one of the cache), small ones must not
-//! take two mebibytes each. A region therefore starts with the system's ordinary pages and asks for huge ones once it has
-//! outgrown the first huge page. Rejected: a pool of regions shared by the tables of a partition, which would save address
-//! space, of which there is plenty, and bring back the fragmentation that separate regions cannot have.
+//! Large structures want huge pages (a miss of the address translation costs as much as one of the cache), small ones
+//! must not take two mebibytes each. A region therefore starts with the system's ordinary pages and asks for huge ones
+//! once it has outgrown the first huge page. Rejected: a pool of regions shared by the tables of a partition, which
+//! would save address space, of which there is plenty, and bring back the fragmentation that separate regions cannot
+//! have.
 
 use std::ffi::c_void;
 use std::io;
@@ -121,8 +123,8 @@ impl Region {
         if end > self.reserved {
             return false;
         }
-        // SAFETY: the range is this region's own, and advice on page sizes changes no contents. Where the system knows no
-        // huge pages it refuses, and the region works with ordinary ones.
+        // SAFETY: the range is this region's own, and advice on page sizes changes no contents. Where the system knows
+        // no huge pages it refuses, and the region works with ordinary ones.
         let _ = unsafe { madvise(self.base.as_ptr().cast(), self.reserved, Advice::LinuxHugepage) };
         self.easy = self.reserved;
         true
@@ -141,8 +143,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this size, and what points into it borrows from the region's owner. The
-        // call fails only for a range that was never mapped.
+        // SAFETY: the mapping was made by `map` with this size, and what points into it borrows from the region's
+        // owner. The call fails only for a range that was never mapped.
         let _ = unsafe { munmap(self.mapping.0.as_ptr(), self.mapping.1) };
     }
 }

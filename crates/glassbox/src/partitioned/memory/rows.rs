@@ -1,15 +1,15 @@
 //! Rows of one type, addressed by number.
 //!
-//! An index that points to rows by address needs 8 bytes for each and must be told when a row moves. Rows here never move and
-//! are all of one size, so a number is enough: the row's address is `base + id * size`, one multiplication from an index entry
-//! half as wide. Invariants:
+//! An index that points to rows by address needs 8 bytes for each and must be told when a row moves. Rows here never
+//! move and are all of one size, so a number is enough: the row's address is `base + id * size`, one multiplication
+//! from an index entry half as wide. Invariants:
 //!
 //! - a slot below the high-water mark is live or on the free list, never both; the live bitmap says which;
-//! - the free list runs through the free slots themselves and is taken last in, first out, so that space is reused while it is
-//!   still in the cache, and undoing a deletion by inserting again gets the same number back.
+//! - the free list runs through the free slots themselves and is taken last in, first out, so that space is reused
+//!   while it is still in the cache, and undoing a deletion by inserting again gets the same number back.
 //!
-//! Rejected: a bitmap without a free list (finding a hole would be a search), and generations in the row numbers (an index entry
-//! for a deleted row is a bug to be caught by `check`, not a case to be handled on every access).
+//! Rejected: a bitmap without a free list (finding a hole would be a search), and generations in the row numbers (an
+//! index entry for a deleted row is a bug to be caught by `check`, not a case to be handled on every access).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,9 +20,9 @@ use super::region::{CannotReserve, Region};
 
 /// The number of a row within its [`Rows`].
 ///
-/// Assigned by [`Rows::insert`], from 0 upwards, numbers of deleted rows first. 4 bytes in memory, never written to disk. The
-/// order means nothing. [`RowId::NONE`] is never assigned. A number is valid from its insertion to its removal and may be
-/// assigned again afterwards.
+/// Assigned by [`Rows::insert`], from 0 upwards, numbers of deleted rows first. 4 bytes in memory, never written to
+/// disk. The order means nothing. [`RowId::NONE`] is never assigned. A number is valid from its insertion to its
+/// removal and may be assigned again afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub(crate) struct RowId(u32);
@@ -100,7 +100,8 @@ impl<R: Copy> Rows<R> {
 
     #[inline(always)]
     fn slot(&self, id: RowId) -> NonNull<R> {
-        // SAFETY: `id` came from `insert`, which claimed its slot within the region, so the offset stays inside the mapping.
+        // SAFETY: `id` came from `insert`, which claimed its slot within the region, so the offset stays inside the
+        // mapping.
         unsafe { self.region.base().add(id.get() as usize * Self::STRIDE).cast() }
     }
 
@@ -158,7 +159,8 @@ impl<R: Copy> Rows<R> {
     pub(crate) fn remove(&mut self, id: RowId) {
         assert!(self.is_live(id), "{id:?} is removed but is not live");
         let (slot, word) = (self.slot(id), self.live_word(id));
-        // SAFETY: the slot is claimed, at least as long as a link, and borrowed by nobody since `self` is borrowed mutably.
+        // SAFETY: the slot is claimed, at least as long as a link, and borrowed by nobody since `self` is borrowed
+        // mutably.
         unsafe {
             slot.cast::<RowId>().write_unaligned(self.free);
             *word.as_ptr() &= !(1 << (id.get() % 64));
@@ -171,7 +173,8 @@ impl<R: Copy> Rows<R> {
     #[inline(always)]
     pub(crate) fn get(&self, id: RowId) -> &R {
         debug_assert!(self.is_live(id), "{id:?} is read but is not live");
-        // SAFETY: a live row's slot was written by `insert`; the borrow of `self` keeps it from being removed or changed.
+        // SAFETY: a live row's slot was written by `insert`; the borrow of `self` keeps it from being removed or
+        // changed.
         unsafe { self.slot(id).as_ref() }
     }
 

@@ -5,8 +5,8 @@ use super::tree::{BTree, Finger};
 use crate::partitioned::memory::rows::RowId;
 use crate::record::EncodedKey;
 
-/// Levels of inner nodes a tree can have: each has several children at least when the next is added, and there are fewer than
-/// 2^32 leaves.
+/// Levels of inner nodes a tree can have: each has several children at least when the next is added, and there are
+/// fewer than 2^32 leaves.
 pub(super) const MAX_HEIGHT: usize = 32;
 
 /// The way from the root to a leaf: at each level, root first, the node and the position of the child taken.
@@ -33,7 +33,8 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         if count == LEAF {
             return self.insert_into_full(key, row);
         }
-        // Right behind the previous insertion? A slot without a key holds the largest, so the end needs no special case.
+        // Right behind the previous insertion? A slot without a key holds the largest, so the end needs no special
+        // case.
         let behind = leaf.last_insert as usize + 1;
         if behind < LEAF && leaf.keys[behind - 1] < key && key < leaf.keys[behind] {
             leaf.insert(behind, key, row);

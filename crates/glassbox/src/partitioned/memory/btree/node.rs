@@ -2,9 +2,10 @@
 //!
 //! Keys lie beside each other in an array of fixed length, apart from what they lead to, so that a search touches keys
 //! only. Slots beyond the last key hold the largest key there is. Hence the search always runs over the whole array,
-//! whose length is a power of two known when the program is compiled: a fixed number of steps of three instructions, without a
-//! branch that could be guessed wrongly. Rejected: comparing with all keys at once by vector instructions (more instructions
-//! beyond 16 keys, and only for integers), interpolation (skewed keys), key prefixes (integer keys are short already).
+//! whose length is a power of two known when the program is compiled: a fixed number of steps of three instructions,
+//! without a branch that could be guessed wrongly. Rejected: comparing with all keys at once by vector instructions
+//! (more instructions beyond 16 keys, and only for integers), interpolation (skewed keys), key prefixes (integer keys
+//! are short already).
 
 use crate::partitioned::memory::rows::RowId;
 use crate::record::EncodedKey;
@@ -23,7 +24,8 @@ pub(super) fn smaller_keys<K: EncodedKey, const N: usize>(keys: &[K; N], key: &K
     const { assert!(N.is_power_of_two(), "the number of keys in a node must be a power of two") };
     let (mut smaller, mut step) = (0, N / 2);
     while step > 0 {
-        // SAFETY: before each step `smaller` is a multiple of `2 * step` below `N`, so `smaller + step - 1` is below `N - 1`.
+        // SAFETY: before each step `smaller` is a multiple of `2 * step` below `N`, so `smaller + step - 1` is below `N
+        // - 1`.
         let probe = unsafe { keys.get_unchecked(smaller + step - 1) };
         smaller = std::hint::select_unpredictable(probe < key, smaller + step, smaller);
         step /= 2;
@@ -65,8 +67,8 @@ impl<K: EncodedKey, const LEAF: usize> Leaf<K, LEAF> {
         if self.keys[slot] != *key {
             return None;
         }
-        // Only the largest key can be met in a slot without a key; the count is in a cache line of its own, so it is left
-        // alone for all others.
+        // Only the largest key can be met in a slot without a key; the count is in a cache line of its own, so it is
+        // left alone for all others.
         if *key == largest() && slot >= self.len() { None } else { Some(self.rows[slot]) }
     }
 
@@ -127,7 +129,8 @@ impl<K: EncodedKey, const LEAF: usize> Leaf<K, LEAF> {
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub(super) struct Inner<K, const INNER: usize> {
-    /// `count - 1` separators; child `i` leads to the keys that are at most separator `i` and larger than the one before.
+    /// `count - 1` separators; child `i` leads to the keys that are at most separator `i` and larger than the one
+    /// before.
     pub(super) separators: [K; INNER],
     pub(super) children: [u32; INNER],
     pub(super) count: u32,

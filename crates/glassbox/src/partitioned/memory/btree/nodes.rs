@@ -1,8 +1,8 @@
 //! Where a B-tree's nodes lie: one region for both kinds, addressed by 4-byte numbers.
 //!
-//! A node's number is its offset in units of 64 bytes, so that two sizes share a region and finding a node takes a shift and an
-//! addition. Number 0 is no node. Freed nodes are kept in one list for each kind, linked by their first bytes, and reused.
-//! This is the only place in the tree that turns numbers into references.
+//! A node's number is its offset in units of 64 bytes, so that two sizes share a region and finding a node takes a
+//! shift and an addition. Number 0 is no node. Freed nodes are kept in one list for each kind, linked by their first
+//! bytes, and reused. This is the only place in the tree that turns numbers into references.
 
 use std::marker::PhantomData;
 
@@ -41,8 +41,8 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
     #[inline(always)]
     pub(super) fn leaf(&self, number: u32) -> &Leaf<K, LEAF> {
         debug_assert!(number != 0 && number as usize * UNIT_BYTES < self.region.used_bytes());
-        // SAFETY: leaf numbers come from `allocate_leaf`, which claimed and initialised the node; freed or not, its memory
-        // stays a leaf. The borrow of `self` keeps it from being changed.
+        // SAFETY: leaf numbers come from `allocate_leaf`, which claimed and initialised the node; freed or not, its
+        // memory stays a leaf. The borrow of `self` keeps it from being changed.
         unsafe { &*self.address(number).cast() }
     }
 

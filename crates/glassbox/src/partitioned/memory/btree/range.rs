@@ -19,8 +19,8 @@ pub(crate) struct Cursor<'tree, K, const LEAF: usize = 64, const INNER: usize = 
 }
 
 impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER> {
-    /// The entries with keys from `low` to `high`, both inclusive, in ascending or descending order. Nothing when `low` is above
-    /// `high`.
+    /// The entries with keys from `low` to `high`, both inclusive, in ascending or descending order. Nothing when `low`
+    /// is above `high`.
     #[inline]
     pub(crate) fn range(&self, low: &K, high: &K, direction: Direction) -> Cursor<'_, K, LEAF, INNER> {
         let (start, end) = match direction {

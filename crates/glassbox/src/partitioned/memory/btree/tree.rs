@@ -1,26 +1,27 @@
 //! A B+-tree for keys that arrive in runs.
 //!
-//! The tables that need order are those that grow: orders, order lines, histories. Their keys arrive in ascending runs, one
-//! for each prefix (each district numbers its own orders), and so not at the right end of the tree but at many places inside it.
-//! A textbook tree splits each full leaf in the middle and leaves half of it empty for good, and it descends from the root for
-//! every one of the ten lines of an order. Here:
+//! The tables that need order are those that grow: orders, order lines, histories. Their keys arrive in ascending runs,
+//! one for each prefix (each district numbers its own orders), and so not at the right end of the tree but at many
+//! places inside it. A textbook tree splits each full leaf in the middle and leaves half of it empty for good, and it
+//! descends from the root for every one of the ten lines of an order. Here:
 //!
-//! - **Dense right edge.** A leaf that overflows by an insertion at its very end stays full, and a new leaf takes the new key
-//!   alone; inner nodes likewise. A leaf that overflows right behind its previous insertion is split there, so that the run gets
-//!   a right edge of its own. Separators are the predecessor of the right leaf's first key, so that keys between two runs
-//!   go to the end of the left one, where they are cheap, and not to the start of the right one.
+//! - **Dense right edge.** A leaf that overflows by an insertion at its very end stays full, and a new leaf takes the
+//!   new key alone; inner nodes likewise. A leaf that overflows right behind its previous insertion is split there, so
+//!   that the run gets a right edge of its own. Separators are the predecessor of the right leaf's first key, so that
+//!   keys between two runs go to the end of the left one, where they are cheap, and not to the start of the right one.
 //! - **Finger.** The tree remembers the leaf of the last insertion and the range of keys that surely belongs there. A
 //!   neighbouring insertion goes there without a descent, and behind the previous insertion without a search.
-//! - Leaves are freed when they are empty, not when half empty: what is deleted in runs (orders delivered) empties whole leaves, and
-//!   merging would touch neighbours on every deletion. A random deletion of most keys leaves sparse leaves behind.
+//! - Leaves are freed when they are empty, not when half empty: what is deleted in runs (orders delivered) empties
+//!   whole leaves, and merging would touch neighbours on every deletion. A random deletion of most keys leaves sparse
+//!   leaves behind.
 //!
-//! Invariants (all of them are tested by `check`): keys ascend; child `i` of an inner node holds the keys above separator `i - 1`, up
-//! to and including separator `i`; all leaves have the same depth and are linked in both directions in key order; only a root leaf may
-//! be empty, and a root inner node has two children at least.
+//! Invariants (all of them are tested by `check`): keys ascend; child `i` of an inner node holds the keys above
+//! separator `i - 1`, up to and including separator `i`; all leaves have the same depth and are linked in both
+//! directions in key order; only a root leaf may be empty, and a root inner node has two children at least.
 //!
-//! Leaves are small, so that few lines are touched by a lookup that misses the cache; inner nodes are large, because they are in
-//! the cache anyway and fewer levels are fewer dependent steps. Rejected: an adaptive radix tree (as fast, but scans and
-//! deletions are more code), latches or optimistic versions (one thread).
+//! Leaves are small, so that few lines are touched by a lookup that misses the cache; inner nodes are large, because
+//! they are in the cache anyway and fewer levels are fewer dependent steps. Rejected: an adaptive radix tree (as fast,
+//! but scans and deletions are more code), latches or optimistic versions (one thread).
 
 use super::node::largest;
 use super::nodes::Nodes;
@@ -120,16 +121,17 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         self.nodes.leaf(self.leaf_of(key)).find(key)
     }
 
-    /// Where a descent starts. Several keys are taken down together, one level at a time: prefetch all nodes of a level, then
-    /// [`BTree::descend`] from each.
+    /// Where a descent starts. Several keys are taken down together, one level at a time: prefetch all nodes of a
+    /// level, then [`BTree::descend`] from each.
     #[inline(always)]
     pub(crate) fn root(&self) -> Node {
         Node { number: self.root, level: self.height }
     }
 
-    /// Asks for the cache lines that a search in this node probes first: two steps of a leaf, three of an inner node. Asking for
-    /// a whole leaf is slower: most of its lines are not needed, and the processor keeps only so many misses in flight. What is
-    /// left to miss does not depend on the other lookups, so several of them overlap without being asked for.
+    /// Asks for the cache lines that a search in this node probes first: two steps of a leaf, three of an inner node.
+    /// Asking for a whole leaf is slower: most of its lines are not needed, and the processor keeps only so many misses
+    /// in flight. What is left to miss does not depend on the other lookups, so several of them overlap without being
+    /// asked for.
     #[inline(always)]
     pub(crate) fn prefetch_node(&self, node: Node) {
         let keys = self.nodes.address(node.number);

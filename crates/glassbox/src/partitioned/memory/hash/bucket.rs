@@ -5,8 +5,8 @@
 //! | 12 tags  | 12 row numbers, 4 bytes each         | overflow |
 //! ```
 //!
-//! A tag is 8 bits of the entry's hash, 0 in a free slot, and all twelve are compared at once. So a lookup reads one line,
-//! and then, but for one time in thirty, only the row it looks for.
+//! A tag is 8 bits of the entry's hash, 0 in a free slot, and all twelve are compared at once. So a lookup reads one
+//! line, and then, but for one time in thirty, only the row it looks for.
 
 use crate::partitioned::memory::rows::RowId;
 

@@ -1,18 +1,18 @@
 //! Linear hashing (Litwin, *Linear Hashing: A New Tool for File and Table Addressing*, VLDB 1980) in main memory.
 //!
-//! A hash table that doubles at once stalls for as long as it takes to move everything, and with it every transaction behind.
-//! Linear hashing grows by one bucket at a time: buckets are split in the order of their numbers, whether or not they are
-//! the full ones, so that the number of buckets alone says where a hash belongs. Invariants, with `count` buckets and `mask`
-//! the smallest 2^k - 1 that is at least `count - 1`:
+//! A hash table that doubles at once stalls for as long as it takes to move everything, and with it every transaction
+//! behind. Linear hashing grows by one bucket at a time: buckets are split in the order of their numbers, whether or
+//! not they are the full ones, so that the number of buckets alone says where a hash belongs. Invariants, with `count`
+//! buckets and `mask` the smallest 2^k - 1 that is at least `count - 1`:
 //!
 //! - a hash belongs to bucket `hash & mask` if that exists, else to `hash & (mask >> 1)`, which has not been split yet;
 //! - an entry is in that bucket or in the chain of overflow buckets behind it; no overflow bucket is empty;
 //! - there are at most [`ENTRIES_PER_BUCKET`] entries for each bucket, so chains stay short.
 //!
-//! The index stores row numbers and 8 bits of each hash, not keys: the row has its key already, and one comparison with it is
-//! needed anyway. So an entry costs 5 bytes, and whoever asks brings the comparison. Buckets lie in one region and overflow
-//! buckets in another, because the number of a bucket must be its place. Rejected: open addressing (no growth in small steps, and
-//! deletion leaves tombstones), extendible hashing (a directory is one more cache miss).
+//! The index stores row numbers and 8 bits of each hash, not keys: the row has its key already, and one comparison with
+//! it is needed anyway. So an entry costs 5 bytes, and whoever asks brings the comparison. Buckets lie in one region
+//! and overflow buckets in another, because the number of a bucket must be its place. Rejected: open addressing (no
+//! growth in small steps, and deletion leaves tombstones), extendible hashing (a directory is one more cache miss).
 
 use std::mem::replace;
 
@@ -21,8 +21,8 @@ use crate::partitioned::memory::prefetch::prefetch_read;
 use crate::partitioned::memory::region::{CannotReserve, Region};
 use crate::partitioned::memory::rows::RowId;
 
-/// The load at which another bucket is added. A bucket about to be split holds nearly twice as many as one just split: with 6
-/// of 12 slots used on average, overflow stays rare at both ends.
+/// The load at which another bucket is added. A bucket about to be split holds nearly twice as many as one just split:
+/// with 6 of 12 slots used on average, overflow stays rare at both ends.
 pub(super) const ENTRIES_PER_BUCKET: usize = 6;
 
 /// Maps hashes to row numbers.
@@ -68,8 +68,8 @@ impl HashIndex {
     #[inline(always)]
     pub(super) fn bucket(&self, place: u64) -> &Bucket {
         debug_assert!(place < self.count);
-        // SAFETY: a place is below `count`, so the bucket is claimed; zeroed memory is an empty bucket; the borrow of `self`
-        // keeps it from being changed.
+        // SAFETY: a place is below `count`, so the bucket is claimed; zeroed memory is an empty bucket; the borrow of
+        // `self` keeps it from being changed.
         unsafe { &*self.bucket_pointer(place) }
     }
 
@@ -130,8 +130,8 @@ impl HashIndex {
         prefetch_read(self.bucket_pointer(self.place(hash)));
     }
 
-    /// The row that a lookup of this hash will most probably find, so that it can be asked for. Reads the first bucket only; if
-    /// that goes on, asks for the overflow bucket and gives `None`.
+    /// The row that a lookup of this hash will most probably find, so that it can be asked for. Reads the first bucket
+    /// only; if that goes on, asks for the overflow bucket and gives `None`.
     #[inline(always)]
     pub(crate) fn candidate(&self, hash: u64) -> Option<RowId> {
         let bucket = self.bucket(self.place(hash));

@@ -1,0 +1,119 @@
+//! How long files and functions may be.
+
+use crate::Problems;
+use crate::source::{Source, all, words};
+
+/// Lines of a file.
+const MOST_FILE_LINES: usize = 300;
+/// Lines of a function, from `fn` to its closing brace.
+const MOST_FUNCTION_LINES: usize = 70;
+
+/// Files that may be longer, up to so many lines, and why.
+const LONGER_FILES: [(&str, usize, &str); 2] = [
+    ("crates/glassbox/src/partitioned/engine.rs", 450, "the run of a transaction, read from top to bottom"),
+    ("crates/glassbox/src/partitioned/transaction.rs", 320, "one implementation of one trait"),
+];
+
+/// Functions that may be longer, up to so many lines, and why.
+const LONGER_FUNCTIONS: [(&str, &str, usize, &str); 0] = [];
+
+/// See the constants.
+pub fn sizes(source: &Source, problems: &mut Problems) {
+    let lines = source.text.len();
+    let excepted = LONGER_FILES.iter().find(|(path, ..)| *path == source.path);
+    let most = excepted.map_or(MOST_FILE_LINES, |(_, most, _)| *most);
+    if lines > most {
+        problems.add(
+            source,
+            lines,
+            format!("the file has {lines} lines, more than {most}: split it where its nouns part"),
+        );
+    }
+    for function in functions(source) {
+        let excepted = LONGER_FUNCTIONS.iter().find(|(path, name, ..)| *path == source.path && *name == function.name);
+        let most = excepted.map_or(MOST_FUNCTION_LINES, |(_, _, most, _)| *most);
+        if function.lines > most {
+            let Function { name, line, lines } = function;
+            problems.add(
+                source,
+                line,
+                format!("`{name}` has {lines} lines, more than {most}: give a step of it a name"),
+            );
+        }
+    }
+}
+
+/// An exception that nothing needs any more must go.
+pub fn exceptions(problems: &mut Problems) {
+    let sources = all();
+    let find = |path: &str| sources.iter().find(|source| source.path == path);
+    for (path, ..) in LONGER_FILES {
+        if find(path).is_none_or(|source| source.text.len() <= MOST_FILE_LINES) {
+            problems.0.push(format!("{}:1: the exception for {path} is not needed: remove it", file!()));
+        }
+    }
+    for (path, name, ..) in LONGER_FUNCTIONS {
+        let long = |function: &Function| function.name == name && function.lines > MOST_FUNCTION_LINES;
+        if !find(path).is_some_and(|source| functions(source).iter().any(long)) {
+            problems.0.push(format!("{}:1: the exception for `{name}` in {path} is not needed: remove it", file!()));
+        }
+    }
+}
+
+struct Function {
+    name: String,
+    line: usize,
+    lines: usize,
+}
+
+/// The functions that have a body.
+fn functions(source: &Source) -> Vec<Function> {
+    let mut found: Vec<Function> = Vec::new();
+    // Functions whose end is to come: place in `found`, and the depth of braces outside their body once it has begun.
+    let mut open: Vec<(usize, Option<usize>)> = Vec::new();
+    let (mut depth, mut brackets) = (0, 0);
+    for (line, code) in source.code() {
+        let mut after_fn = words(code).skip_while(|word| *word != "fn");
+        if let (Some(_), Some(name)) = (after_fn.next(), after_fn.next())
+            && code.contains(&format!("fn {name}"))
+        {
+            open.push((found.len(), None));
+            found.push(Function { name: name.to_owned(), line, lines: 0 });
+        }
+        for letter in code.chars() {
+            match letter {
+                '{' => {
+                    if let Some((_, outside @ None)) = open.last_mut() {
+                        *outside = Some(depth);
+                    }
+                    depth += 1;
+                }
+                '}' => {
+                    depth -= 1;
+                    if let Some((at, Some(outside))) = open.last().copied()
+                        && outside == depth
+                    {
+                        found[at].lines = line - found[at].line + 1;
+                        open.pop();
+                    }
+                }
+                '[' => brackets += 1,
+                ']' => brackets -= 1,
+                // A declaration without a body; inside brackets, the length of an array.
+                ';' if brackets == 0 && matches!(open.last(), Some((_, None))) => {
+                    open.pop();
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_are_measured() {
+    let text = "trait A {\n    fn a(&self, b: &[u8], c: [u8; 2]);\n    fn b() -> [u8; 2]\n    where\n        Self: Sized,\n    {\n        fn c() {}\n        [1, 2]\n    }\n}\nfn d(f: fn(u8)) {\n}\n";
+    let found = functions(&Source::new(String::new(), text));
+    let found: Vec<_> = found.iter().map(|function| (function.name.as_str(), function.lines)).collect();
+    assert_eq!(found, [("a", 0), ("b", 7), ("c", 1), ("d", 2)]);
+}

@@ -1,0 +1,91 @@
+//! The house's rules as a test: which way the arrows point, how files and functions are kept small, where `unsafe` may
+//! be.
+//!
+//! Every problem is one line that names the file, the line and what to do. A rule's exceptions stand beside the rule,
+//! each with its reason. The scanner knows only as much Rust as it needs: comments, strings, braces and words.
+
+mod arrows;
+mod budgets;
+mod source;
+mod style;
+mod unsafety;
+
+use source::Source;
+
+/// Problems found, each with its place and its remedy.
+#[derive(Default)]
+struct Problems(Vec<String>);
+
+impl Problems {
+    fn add(&mut self, source: &Source, line: usize, what: impl AsRef<str>) {
+        self.0.push(format!("{}:{line}: {}", source.path, what.as_ref()));
+    }
+
+    fn check(self) {
+        assert!(self.0.is_empty(), "{} to tidy up:\n{}", self.0.len(), self.0.join("\n"));
+    }
+}
+
+/// Applies a rule to every file.
+fn everywhere(rule: impl Fn(&Source, &mut Problems)) {
+    let mut problems = Problems::default();
+    for source in source::all() {
+        rule(&source, &mut problems);
+    }
+    problems.check();
+}
+
+#[test]
+fn modules_point_one_way() {
+    everywhere(arrows::modules);
+}
+
+#[test]
+fn crates_point_one_way() {
+    let mut problems = Problems::default();
+    arrows::crates(&mut problems);
+    problems.check();
+}
+
+#[test]
+fn parts_do_not_know_what_they_must_not() {
+    everywhere(arrows::unknown_words);
+}
+
+#[test]
+fn only_io_touches_the_operating_system() {
+    everywhere(arrows::operating_system);
+}
+
+#[test]
+fn files_say_what_they_are() {
+    everywhere(style::opening);
+}
+
+#[test]
+fn lines_are_short() {
+    everywhere(style::lines);
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    everywhere(style::banned);
+}
+
+#[test]
+fn files_and_functions_are_small() {
+    everywhere(budgets::sizes);
+}
+
+#[test]
+fn exceptions_are_needed() {
+    let mut problems = Problems::default();
+    budgets::exceptions(&mut problems);
+    unsafety::exceptions(&mut problems);
+    problems.check();
+}
+
+#[test]
+fn unsafe_code_is_where_it_belongs_and_says_why() {
+    everywhere(unsafety::placed_and_argued);
+}

@@ -1,0 +1,77 @@
+//! Where `unsafe` may be written, and that each use states the fact that it rests on.
+
+use crate::Problems;
+use crate::source::{Source, all, words};
+
+/// Directories and files that may contain `unsafe`, and what for.
+const ALLOWED: [(&str, &str); 16] = [
+    ("crates/glassbox/src/log/ring.rs", "bytes shared between appenders and the flusher"),
+    ("crates/glassbox/src/log/flush.rs", "the flusher's side of the ring"),
+    ("crates/glassbox/src/log/writer.rs", "the flusher's side of the ring"),
+    ("crates/glassbox/src/partitioned/memory/", "rows and index nodes in mapped memory"),
+    ("crates/glassbox/src/partitioned/token.rs", "a queue on the stacks of those who wait"),
+    ("crates/glassbox/src/partitioned/partition.rs", "data that belongs to the holder of a token"),
+    ("crates/glassbox/src/partitioned/engine.rs", "takes the tokens, then reaches the data"),
+    ("crates/glassbox/src/partitioned/transaction.rs", "reaches the data of held partitions"),
+    ("crates/glassbox/src/partitioned/prefetch.rs", "reaches the data of held partitions"),
+    ("crates/glassbox/src/partitioned/undo.rs", "old rows as bytes"),
+    ("crates/glassbox/src/partitioned/checkpoint.rs", "reaches the data of held partitions"),
+    ("crates/glassbox/src/partitioned/whole.rs", "reaches the data of held partitions"),
+    ("crates/glassbox/src/partitioned/replay.rs", "partitions belong to replay's threads"),
+    ("crates/glassbox/src/partitioned/procedure_kind.rs", "runs a call on replay's partitions"),
+    ("crates/glassbox-lab/src/limits/kernel/", "a kernel without a database, to measure against"),
+    ("crates/glassbox-workloads/tests/tpcc_allocations.rs", "an allocator that counts"),
+];
+
+/// Lines of one statement between its SAFETY comment and its `unsafe`.
+const MOST_LINES_BETWEEN: usize = 3;
+
+/// `unsafe` stands where it may, and each block and each implementation below or beside a SAFETY comment. A function
+/// says what it needs under `# Safety` or, if private, by the comments of those who call it.
+pub fn placed_and_argued(source: &Source, problems: &mut Problems) {
+    let mut allowed = ALLOWED.iter().any(|(path, _)| source.path.starts_with(path));
+    for (line, code) in source.code() {
+        let mut found = words(code).skip_while(|word| *word != "unsafe");
+        let Some(_) = found.next() else { continue };
+        if !allowed {
+            problems.add(
+                source,
+                line,
+                "`unsafe` is not allowed in this file: use a safe module, or argue for it in `ALLOWED`",
+            );
+            allowed = true;
+        }
+        let needs_reason = code.contains("unsafe {") || code.contains("unsafe impl") || code.ends_with("unsafe");
+        if needs_reason && !argued(source, line - 1) {
+            problems.add(source, line, "write `// SAFETY:` above this, with the fact that makes it sound");
+        }
+    }
+}
+
+fn argued(source: &Source, at: usize) -> bool {
+    let is_comment = |line: &str| line.trim_start().starts_with("//");
+    let mut between = 0;
+    for line in source.text[..=at].iter().rev() {
+        if line.contains("SAFETY:") {
+            return true;
+        }
+        if !is_comment(line) {
+            between += 1;
+            if between > MOST_LINES_BETWEEN + 1 {
+                return false;
+            }
+        }
+    }
+    false
+}
+
+/// A place that no longer needs `unsafe` must not be allowed it.
+pub fn exceptions(problems: &mut Problems) {
+    let sources = all();
+    for (path, _) in ALLOWED {
+        let uses = |source: &Source| source.code().any(|(_, code)| words(code).any(|word| word == "unsafe"));
+        if !sources.iter().any(|source| source.path.starts_with(path) && uses(source)) {
+            problems.0.push(format!("{}:1: {path} contains no `unsafe`: remove it from `ALLOWED`", file!()));
+        }
+    }
+}
