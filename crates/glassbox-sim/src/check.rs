@@ -8,7 +8,7 @@ use glassbox::record::{Direction, Record};
 use glassbox::{Database, Error};
 
 use crate::ModelDatabase;
-use crate::tables::{Code, Late, Note, Person, Stamp, Thing, ThingByGroup};
+use crate::tables::{Code, Late, Note, Person, Stamp, ThingByGroup};
 
 /// The stored rows of each table, sorted.
 pub type Contents = BTreeMap<&'static str, Vec<Vec<u8>>>;
