@@ -71,7 +71,11 @@ pub fn difference(engine: &Contents, wanted: &Contents) -> Option<String> {
         let extra = is.iter().filter(|row| !should.contains(row)).count();
         let missing = should.iter().filter(|row| !is.contains(row)).count();
         (is != should).then(|| {
-            format!("table {table}: {} rows where {} should be; {extra} are wrong, {missing} are missing", is.len(), should.len())
+            format!(
+                "table {table}: {} rows where {} should be; {extra} are wrong, {missing} are missing",
+                is.len(),
+                should.len()
+            )
         })
     })
 }

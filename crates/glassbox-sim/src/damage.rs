@@ -63,5 +63,9 @@ pub fn judge(damaged: &MemoryFiles, config: Config, right: &Contents, name: &str
 
 fn refused(error: &Error, name: &str) -> Result<Verdict, String> {
     let text = error.to_string();
-    if text.contains(name) { Ok(Verdict::Refused(text)) } else { Err(format!("the error does not name {name}: {text}")) }
+    if text.contains(name) {
+        Ok(Verdict::Refused(text))
+    } else {
+        Err(format!("the error does not name {name}: {text}"))
+    }
 }

@@ -15,14 +15,14 @@ fn crash_everywhere(partitions: usize, log: LogKind) -> u64 {
     assert_eq!(played.answered + 1, script.states.len(), "without a fault the script comes to its end");
     script.check(&files.after_kill(), played).unwrap();
     let operations = files.operations();
-    let stride = if long() { 1 } else { 11 };
+    let stride = if long() { 1 } else { 5 };
     let mut points = 0;
     for stop in (seed % stride..operations).step_by(stride as usize) {
         for mode in CRASHES {
             let context = format!("seed {seed}, {partitions} partitions, {log:?}, stop at {stop}, {mode:?}");
             let (found, played) = script.crash_at(stop, mode).unwrap_or_else(|what| panic!("{context}: {what}"));
             points += 1;
-            let deep = if long() { stop.is_multiple_of(5) } else { stop.is_multiple_of(9) };
+            let deep = if long() { stop.is_multiple_of(3) } else { stop.is_multiple_of(9) };
             if deep {
                 let stride = if long() { 1 } else { 4 };
                 let more = script.crash_recovery(&found, played, stride);

@@ -34,7 +34,8 @@ fn run(seed: u64, operations: usize, partitions: usize, log: LogKind) -> u64 {
     let (mut transactions, mut trace) = (0, Vec::new());
     for number in 0..operations {
         let op = next(&mut dice, partitions);
-        let context = |what: String| format!("seed {seed}, {partitions} partitions, {log:?}, operation {number}: {what}");
+        let context =
+            |what: String| format!("seed {seed}, {partitions} partitions, {log:?}, operation {number}: {what}");
         if let Op::Reopen { end, partitions } = op {
             let before = database.transaction(|tx| stamps(tx)).unwrap();
             let crashed = match end {
@@ -73,7 +74,7 @@ fn run(seed: u64, operations: usize, partitions: usize, log: LogKind) -> u64 {
 }
 
 fn runs(partitions: usize, log: LogKind) {
-    let (seeds, operations) = if long() { (25, 10_000) } else { (4, 1_500) };
+    let (seeds, operations) = if long() { (50, 6_000) } else { (12, 2_500) };
     let first = seed(1);
     let sum: u64 = (0..seeds).map(|at| run(first + at, operations, partitions, log)).sum();
     println!("{sum} transactions at {partitions} partitions, {log:?}");

@@ -33,6 +33,8 @@ pub struct PartitionedTransaction<'a> {
     pub(crate) now: Option<Timestamp>,
     pub(crate) seed: u64,
     random: u64,
+    /// Partitions that were asked for and are not held.
+    missing: u64,
 }
 
 /// What a transaction keeps beside its changes.
@@ -73,6 +75,7 @@ impl<'a> PartitionedTransaction<'a> {
             now: None,
             seed,
             random: seed,
+            missing: 0,
         }
     }
 
@@ -93,10 +96,22 @@ impl<'a> PartitionedTransaction<'a> {
             None => self.home,
         };
         if self.held >> at & 1 == 0 {
-            return Err(Stop::Retry(Retry::Partitions(1 << at)));
+            return Err(self.miss(1 << at));
         }
         // SAFETY: its token is held. References into partitions live only within one call of this type, or borrow it.
         Ok(unsafe { &mut *self.cells[at].partition() })
+    }
+
+    #[cold]
+    fn miss(&mut self, partitions: u64) -> Stop {
+        self.missing |= partitions;
+        Stop::Retry(Retry::Partitions(partitions))
+    }
+
+    /// Fails when something was missing, even if the procedure did not pass that on: what it came to means nothing then.
+    #[inline(always)]
+    pub(crate) fn nothing_missing(&self) -> Result<(), Stop> {
+        if self.missing == 0 { Ok(()) } else { Err(Stop::Retry(Retry::Partitions(self.missing))) }
     }
 
     #[inline(always)]
@@ -105,10 +120,10 @@ impl<'a> PartitionedTransaction<'a> {
     }
 
     /// Every partition, for a change of a replicated table or a scan whose bounds do not fix one.
-    fn all_partitions(&self) -> Result<impl Iterator<Item = &'a mut Partition> + use<'a>, Stop> {
+    fn all_partitions(&mut self) -> Result<impl Iterator<Item = &'a mut Partition> + use<'a>, Stop> {
         let all = u64::MAX >> (64 - self.cells.len());
         if self.held != all {
-            return Err(Stop::Retry(Retry::Partitions(all)));
+            return Err(self.miss(all));
         }
         // SAFETY: all tokens are held; each partition is given once.
         Ok(self.cells.iter().map(|cell| unsafe { &mut *cell.partition() }))
@@ -125,8 +140,8 @@ impl<'a> PartitionedTransaction<'a> {
         let table = partition.table::<R>();
         let Some(id) = table.find(key.encode()) else { return Ok(None) };
         table.preserve(id);
-        self.wrote = true;
         if !self.undo && !values && R::INDEXES == 0 {
+            self.wrote = true;
             let row = table.rows.get_mut(id);
             let out = change(row);
             check_key(row, key);
@@ -140,14 +155,21 @@ impl<'a> PartitionedTransaction<'a> {
             copy = *table.rows.get(id);
             &copy
         };
-        let out = change(table.rows.get_mut(id));
-        check_key(table.rows.get(id), key);
+        // Until the indexes have followed, any way out of here puts the row back: they and undo know the old one.
+        let out = {
+            let mut guard = PutBack { row: table.rows.get_mut(id), before, armed: true };
+            let out = change(guard.row);
+            check_key(guard.row, key);
+            guard.armed = false;
+            out
+        };
         if R::INDEXES > 0
             && let Err(refused) = table.reindex(before, id)
         {
             *table.rows.get_mut(id) = *before;
             return Err(refused.stop::<R>());
         }
+        self.wrote = true;
         if values {
             table.log_update(key, before, table.rows.get(id), &mut self.scratch.record);
         }
@@ -181,6 +203,22 @@ impl<'a> PartitionedTransaction<'a> {
             table.log_delete(key, &mut self.scratch.record);
         }
         true
+    }
+}
+
+/// Puts a row back when its change panics.
+struct PutBack<'a, R: Copy> {
+    row: &'a mut R,
+    before: &'a R,
+    armed: bool,
+}
+
+impl<R: Copy> Drop for PutBack<'_, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.armed {
+            *self.row = *self.before;
+        }
     }
 }
 
