@@ -1,5 +1,24 @@
-//! Tools that test Glassbox: for now the reference model; later virtual time, network, faults and checkers.
+//! Tools that test Glassbox: a reference model, random histories, scripts that crash, damage to files, checkers.
+//!
+//! Each file holds one idea. Tests are in `tests/`; what they share is here, so that other crates' tests can use it
+//! too.
 
+#[allow(missing_docs)]
+pub mod check;
+#[allow(missing_docs)]
+pub mod damage;
+#[allow(missing_docs)]
+pub mod dice;
+#[allow(missing_docs)]
+pub mod history;
 mod model;
+#[allow(missing_docs)]
+pub mod procedures;
+#[allow(missing_docs)]
+pub mod script;
+#[allow(missing_docs)]
+pub mod steps;
+#[allow(missing_docs)]
+pub mod tables;
 
 pub use model::{ModelDatabase, ModelTransaction};

@@ -17,8 +17,7 @@ pub struct BulkLoad<'a> {
 
 impl<'a> BulkLoad<'a> {
     pub(crate) fn begin(inner: &'a Inner) -> Result<Self, Error> {
-        inner.engine.check()?;
-        inner.engine.set_loading(true);
+        inner.engine.begin_loading()?;
         Ok(Self { inner, finished: false })
     }
 
@@ -36,10 +35,10 @@ impl<'a> BulkLoad<'a> {
     /// When the checkpoint cannot be written; the database then has to be opened again, without the rows.
     pub fn finish(mut self) -> Result<(), Error> {
         if self.inner.storage.is_some() {
-            self.inner.checkpoint()?;
+            self.inner.checkpoint(true)?;
         }
         self.finished = true;
-        self.inner.engine.set_loading(false);
+        self.inner.engine.end_loading();
         Ok(())
     }
 }

@@ -45,7 +45,7 @@ fn look(inner: &Weak<Inner>) {
         return;
     }
     // A failure leaves the log whole; it is tried again, and counted where people look.
-    if inner.checkpoint().is_err() {
+    if inner.checkpoint(false).is_err() {
         inner.failed_checkpoints.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     }
 }

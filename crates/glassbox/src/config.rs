@@ -54,6 +54,14 @@ pub struct Config {
     pub log_buffer_bytes: usize,
     /// A checkpoint is made whenever the log since the last one has grown to so many bytes; 0: only when asked for.
     pub checkpoint_log_bytes: u64,
+    /// For tests: without threads of its own the log writes only while somebody waits, so that runs repeat exactly.
+    #[doc(hidden)]
+    #[serde(default = "with_threads")]
+    pub log_threads: bool,
+}
+
+fn with_threads() -> bool {
+    true
 }
 
 impl Default for Config {
@@ -66,6 +74,7 @@ impl Default for Config {
             segment_bytes: 64 << 20,
             log_buffer_bytes: 32 << 20,
             checkpoint_log_bytes: 4 << 30,
+            log_threads: true,
         }
     }
 }

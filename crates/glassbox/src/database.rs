@@ -150,8 +150,7 @@ impl Database {
     /// # Errors
     /// When the files cannot be written; the older checkpoint and the log then stay as they are.
     pub fn checkpoint(&self) -> Result<(), Error> {
-        self.inner.engine.check()?;
-        self.inner.checkpoint()
+        self.inner.checkpoint(false)
     }
 
     /// What the database did since it was opened, and the memory it uses.
@@ -218,9 +217,17 @@ impl Inner {
         if self.config.durability == Durability::Sync
             && let Some(log) = &self.engine.log
         {
-            log.wait(lsn)?;
+            log.wait(lsn).inspect_err(|error| self.engine.stop(error.to_string()))?;
         }
         Ok(())
+    }
+
+    /// Whether [`Inner::wait`] would return at once, if only with an error.
+    pub(crate) fn is_told(&self, lsn: Lsn) -> bool {
+        match &self.engine.log {
+            Some(log) if self.config.durability == Durability::Sync => log.durable() >= lsn || log.check().is_err(),
+            _ => true,
+        }
     }
 
     /// Lets the log thread know that there is work, for those who do not wait at once.
@@ -249,17 +256,18 @@ impl Inner {
         })
     }
 
-    /// Writes a checkpoint and names it in the manifest.
-    pub(crate) fn checkpoint(&self) -> Result<(), Error> {
+    /// Writes a checkpoint and names it in the manifest; `loading`: it ends a bulk load.
+    pub(crate) fn checkpoint(&self, loading: bool) -> Result<(), Error> {
         let Some(storage) = &self.storage else {
             return Err(Error::Config("a database in memory has no place for a checkpoint".to_owned()));
         };
         let mut manifest = self.manifest(storage);
         let lsn_now = || self.engine.log.as_ref().map_or(storage.log_end, Log::appended);
-        let written = self.engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, lsn_now)?;
+        let written = self.engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, lsn_now)?;
         if let Some(log) = &self.engine.log {
-            // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue.
-            log.wait(written.lsn)?;
+            // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,
+            // whatever the durability.
+            log.force()?;
         }
         let older = manifest.checkpoint.take();
         let newer = Manifest { log_start: written.lsn.0, checkpoint: Some(written.entry), ..manifest.clone() };
@@ -267,12 +275,8 @@ impl Inner {
             manifest.checkpoint = older;
             return Err(error);
         }
-        let same =
-            older.as_ref().is_some_and(|older| Some(&older.file) == newer.checkpoint.as_ref().map(|it| &it.file));
         *manifest = newer;
-        if let Some(older) = older
-            && !same
-        {
+        if let Some(older) = older {
             storage.files.remove(&older.file)?;
         }
         if let Some(log) = &self.engine.log {

@@ -66,6 +66,7 @@ pub mod inspect;
 pub mod io;
 mod log;
 mod manifest;
+mod merge_catalog;
 mod open;
 mod partitioned;
 pub mod procedure;

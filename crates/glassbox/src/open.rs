@@ -15,8 +15,9 @@ use crate::error::Error;
 use crate::io::{Clock, Files};
 use crate::log::{Log, LogConfig, LogError, Lsn};
 use crate::manifest::{MANIFEST, Manifest, ProcedureEntry};
+use crate::merge_catalog::{merge_catalog, table_ids};
 use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext};
-use crate::record::TableSchema;
+use crate::record::mix;
 use crate::stats::Recovery;
 
 /// What of the log is in use after opening.
@@ -43,18 +44,32 @@ pub(crate) fn open(
     let lock = files.lock()?;
     let old = read_or_create(&*files, &mut recovery)?;
     let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
-    let mut cells = partitioned::new_cells(&catalog.tables, &tables, config.partitions)?;
-    let started = clock.monotonic_ns();
-    if let Some(checkpoint) = &old.checkpoint {
-        let ids = table_ids(&old, &catalog);
-        recovery.checkpoint_rows = partitioned::load_checkpoint(&*files, checkpoint, &old, &ids, &mut cells)?;
-        recovery.checkpoint_s = seconds_since(started, &*clock);
-    }
-    let opened = replay_log(&files, &old, &catalog, &config, &cells, &*clock, &mut recovery)?;
+    let recover = |recovery: &mut Recovery, all_partitions: bool| {
+        let mut cells = partitioned::new_cells(&catalog.tables, &tables, config.partitions)?;
+        let started = clock.monotonic_ns();
+        if let Some(checkpoint) = &old.checkpoint {
+            let ids = table_ids(&old, &catalog);
+            recovery.checkpoint_rows = partitioned::load_checkpoint(&*files, checkpoint, &old, &ids, &mut cells)?;
+            recovery.checkpoint_s = seconds_since(started, &*clock);
+        }
+        let opened = replay_log(&files, &old, &catalog, &config, &cells, &*clock, recovery, all_partitions)?;
+        Ok::<_, Error>(opened.map(|opened| (cells, opened)))
+    };
+    // A call that declared too little, unnoticed while its keys shared a partition, may be in the way: then all anew,
+    // each call with all partitions.
+    let recovered = match recover(&mut recovery, false)? {
+        Some(recovered) => Some(recovered),
+        None => recover(&mut recovery, true)?,
+    };
+    let (mut cells, opened) = recovered.expect("with all partitions none is missing");
     if let Some(log) = &opened.log {
         for cell in &mut cells {
             cell.set_appender(log.appender()?);
         }
+    }
+    // Other random numbers than before the log ended.
+    for (at, cell) in cells.iter_mut().enumerate() {
+        cell.get_mut().seed = mix(at as u64 ^ mix(opened.end.0 ^ clock.wall_us() as u64));
     }
     if manifest != old {
         manifest.write(&*files)?;
@@ -107,6 +122,7 @@ fn log_config(config: &Config) -> LogConfig {
         buffer_bytes: config.log_buffer_bytes,
         force: config.durability == Durability::Sync,
         appenders: config.partitions,
+        threads: config.log_threads,
         ..LogConfig::default()
     }
 }
@@ -147,78 +163,8 @@ fn random_id() -> u128 {
     part() << 64 | part()
 }
 
-/// Adds what the catalog brings to the manifest; gives the numbers of the catalog's tables and procedures.
-fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manifest, Vec<u16>, Vec<u16>), Error> {
-    let mut manifest = Manifest { log_created: true, ..old.clone() };
-    for stored in &old.tables {
-        match catalog.tables.iter().find(|table| table.schema.name == stored.name) {
-            None => {
-                return Err(Error::SchemaMismatch {
-                    table: stored.name.to_string(),
-                    difference: "the catalog does not name it; add its record where the database is opened".to_owned(),
-                });
-            }
-            Some(table) => compare(stored, &table.schema)?,
-        }
-    }
-    let mut tables = Vec::new();
-    for table in &catalog.tables {
-        let at = manifest.tables.iter().position(|stored| stored.name == table.schema.name);
-        tables.push(at.unwrap_or_else(|| {
-            manifest.tables.push(table.schema.clone());
-            manifest.tables.len() - 1
-        }) as u16);
-    }
-    let mut procedures = Vec::new();
-    for procedure in &catalog.procedures {
-        let entry = ProcedureEntry { name: procedure.name.to_owned(), version: procedure.version };
-        let at = manifest.procedures.iter().position(|stored| *stored == entry);
-        procedures.push(at.unwrap_or_else(|| {
-            manifest.procedures.push(entry);
-            manifest.procedures.len() - 1
-        }) as u16);
-    }
-    Ok((manifest, tables, procedures))
-}
-
-/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: they are built
-/// anew.
-fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
-    let mismatch = |difference: String| Err(Error::SchemaMismatch { table: stored.name.to_string(), difference });
-    for (at, wanted) in wanted.columns.iter().enumerate() {
-        match stored.columns.get(at) {
-            Some(stored) if stored == wanted => {}
-            Some(stored) => {
-                let describe = |column: &crate::record::ColumnSchema| {
-                    format!("`{}` {:?}{}", column.name, column.kind, if column.nullable { " or nothing" } else { "" })
-                };
-                return mismatch(format!(
-                    "column {at} is stored as {} and now is {}",
-                    describe(stored),
-                    describe(wanted)
-                ));
-            }
-            None => return mismatch(format!("column `{}` is new", wanted.name)),
-        }
-    }
-    if let Some(extra) = stored.columns.get(wanted.columns.len()) {
-        return mismatch(format!("column `{}` is stored but no longer there", extra.name));
-    }
-    if stored.key != wanted.key {
-        return mismatch("its primary key has other columns".to_owned());
-    }
-    if stored.partition_by.is_some() != wanted.partition_by.is_some() {
-        return mismatch("it was partitioned and now is replicated, or the other way round".to_owned());
-    }
-    Ok(())
-}
-
-/// Place in the array of tables for each table number of the manifest.
-fn table_ids(manifest: &Manifest, catalog: &Catalog) -> Vec<usize> {
-    let id = |name: &str| catalog.tables.iter().find(|table| table.schema.name == name).map(|table| table.id);
-    manifest.tables.iter().map(|table| id(&table.name).expect("compared before")).collect()
-}
-
+/// Opens the log and replays it; `None` when that takes all partitions for every call.
+#[allow(clippy::too_many_arguments)] // they are what `open` has made
 fn replay_log(
     files: &Arc<dyn Files>,
     manifest: &Manifest,
@@ -227,13 +173,14 @@ fn replay_log(
     cells: &[Cell],
     clock: &dyn Clock,
     recovery: &mut Recovery,
-) -> Result<OpenedLog, Error> {
+    all_partitions: bool,
+) -> Result<Option<OpenedLog>, Error> {
     let started = clock.monotonic_ns();
     let (files, start) = (Arc::clone(files), Lsn(manifest.log_start));
     let log = if manifest.log_created {
         let tables = table_ids(manifest, catalog);
         let procedures: Vec<_> = manifest.procedures.iter().map(|entry| code_of(entry, catalog)).collect();
-        let context = ReplayContext { cells, tables: &tables, procedures: &procedures, clock };
+        let context = ReplayContext { cells, tables: &tables, procedures: &procedures, clock, all_partitions };
         let open = |push: &mut dyn FnMut(Lsn, &[u8]) -> bool| {
             Log::open(files, manifest.database_id, log_config(config), start, |lsn, record| {
                 if push(lsn, record) {
@@ -243,8 +190,10 @@ fn replay_log(
                 }
             })
         };
-        let (log, records) =
-            partitioned::replay(&context, open).map_err(|failed| refusal(failed, manifest, catalog))?;
+        let (log, records) = match partitioned::replay(&context, open) {
+            Err(failed) if failed.problem == partitioned::MISDECLARED && !all_partitions => return Ok(None),
+            replayed => replayed.map_err(|failed| refusal(failed, catalog))?,
+        };
         recovery.log_records = records;
         log?
     } else {
@@ -258,27 +207,32 @@ fn replay_log(
     recovery.log_bytes = end.0 - start.0;
     if config.durability == Durability::None {
         log.close()?;
-        return Ok(OpenedLog { log: None, end });
+        return Ok(Some(OpenedLog { log: None, end }));
     }
-    Ok(OpenedLog { log: Some(log), end })
+    Ok(Some(OpenedLog { log: Some(log), end }))
 }
 
 /// The code that replays calls of a procedure of the log.
 fn code_of(entry: &ProcedureEntry, catalog: &Catalog) -> Result<ProcedureKind, String> {
     let exact = |procedure: &&ProcedureKind| procedure.name == entry.name && procedure.version == entry.version;
-    catalog.procedures.iter().find(exact).cloned().ok_or_else(|| format!("{VERSION_MARK}{}", entry.name))
+    catalog
+        .procedures
+        .iter()
+        .find(exact)
+        .cloned()
+        .ok_or_else(|| format!("{VERSION_MARK}{} {}", entry.version, entry.name))
 }
 
-/// Begins the problem of a record whose procedure the catalog does not have, followed by its name.
+/// Begins the problem of a record whose procedure the catalog does not have, followed by version and name.
 const VERSION_MARK: &str = "procedure version: ";
 
-fn refusal(failed: partitioned::ReplayFailed, manifest: &Manifest, catalog: &Catalog) -> Error {
-    if let Some(name) = failed.problem.strip_prefix(VERSION_MARK) {
-        let logged = manifest.procedures.iter().filter(|entry| entry.name == name).map(|entry| entry.version).max();
+fn refusal(failed: partitioned::ReplayFailed, catalog: &Catalog) -> Error {
+    let unknown = failed.problem.strip_prefix(VERSION_MARK).and_then(|rest| rest.split_once(' '));
+    if let Some((logged, name)) = unknown {
         let found = catalog.procedures.iter().find(|procedure| procedure.name == name);
         return Error::ProcedureVersion {
             name: name.to_owned(),
-            logged: logged.unwrap_or_default(),
+            logged: logged.parse().unwrap_or_default(),
             found: found.map_or("none of that name".to_owned(), |procedure| format!("version {}", procedure.version)),
         };
     }

@@ -28,7 +28,7 @@ impl<'a, O> Ticket<'a, O> {
 
     /// Whether [`Ticket::wait`] would return at once.
     pub fn is_ready(&self) -> bool {
-        self.place.0.engine.log.as_ref().is_none_or(|log| log.durable() >= self.lsn)
+        self.place.0.is_told(self.lsn)
     }
 
     /// Waits until the outcome may be told, as [`Database::call`](crate::Database::call) does.

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::common::{run, run_well, text};
 
 #[derive(Record, Clone, Copy)]
-#[record(table = "thing", key = (side, id), partition_by = id, index(name = by_name, columns = name, unique))]
+#[record(table = "thing", key = (side, id), partition_by = id)]
+#[record(index(name = by_name, columns = (name, id), unique))]
 struct Thing {
     id: u32,
     side: i16,
@@ -103,7 +104,7 @@ fn info_tells_what_there_is() {
         "\
 table thing: 3 rows, 105 B (35 bytes each)
   key (side, id), partitioned by id, lookups and scans
-  unique index by_name (name)
+  unique index by_name (name, id)
     id     u32
     side   i16
     name   text(8)

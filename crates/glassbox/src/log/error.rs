@@ -38,7 +38,10 @@ pub enum LogError {
     #[error("{file} exists: there is a log already; open it, or choose an empty directory")]
     Exists { file: String },
     /// A segment that should be there is not.
-    #[error("the log segment that holds position {wanted} is missing ({why}); restore {file} from a backup")]
+    #[error(
+        "the log segment that holds position {wanted} is missing ({why}); restore {file}, or the one before it, from a \
+         backup"
+    )]
     MissingSegment { wanted: Lsn, file: String, why: &'static str },
     /// A file that is not a log segment, or one whose header is damaged.
     #[error("{}: the segment header at offset 0 is damaged ({why}); restore the file from a backup", file.display())]

@@ -112,6 +112,11 @@ impl Log {
         self.shared.nudge();
     }
 
+    /// Whether the log still answers: fails when it is poisoned.
+    pub(crate) fn check(&self) -> Result<(), LogError> {
+        self.shared.healthy()
+    }
+
     /// Says that nothing before `below` will be read again: segments wholly before it are used again or removed.
     pub(crate) fn truncate(&self, below: Lsn) {
         self.shared.send(Work::Truncate(below));

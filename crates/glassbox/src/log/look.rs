@@ -12,15 +12,12 @@ pub(crate) struct LogFound {
     pub(crate) closed: bool,
 }
 
-/// Takes a record and where it ends.
-pub(crate) type ReadRecord<'a> = dyn FnMut(Lsn, &[u8]) -> Result<(), LogError> + 'a;
-
 /// Reads and checks the log from `from` on, giving every record to `read`, as [`Log::open`](super::Log::open) does.
 pub(crate) fn look_into_log(
     files: &dyn Files,
     database_id: u128,
     from: Lsn,
-    read: &mut ReadRecord<'_>,
+    read: reader::Read<'_>,
 ) -> Result<LogFound, LogError> {
     let found = reader::read(files, database_id, from, read)?;
     Ok(LogFound { end: found.end, closed: !found.torn })

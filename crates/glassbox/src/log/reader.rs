@@ -31,7 +31,7 @@ use crate::io::{File, Files, IoError};
 const SEARCH_BYTES: usize = 1 << 20;
 
 /// Receives a record and the position behind it.
-type Read<'a> = &'a mut dyn FnMut(Lsn, &[u8]) -> Result<(), LogError>;
+pub(super) type Read<'a> = &'a mut dyn FnMut(Lsn, &[u8]) -> Result<(), LogError>;
 
 /// Where the log ends.
 pub(super) struct Found {

@@ -81,9 +81,17 @@ pub(crate) struct Source {
     pub(crate) replicated: bool,
 }
 
-/// Name of the checkpoint file of a log position.
-fn name_of(lsn: Lsn) -> String {
-    format!("{DIRECTORY}/{:016x}.checkpoint", lsn.0)
+/// A name for the checkpoint file of a log position. Rows that come without a log make two checkpoints of one position
+/// differ, and until the manifest names the new one, the old one must stay as it is.
+fn free_name(files: &dyn Files, lsn: Lsn) -> Result<String, Error> {
+    let mut name = format!("{DIRECTORY}/{:016x}.checkpoint", lsn.0);
+    for number in 1_u64.. {
+        if !files.exists(&name)? {
+            break;
+        }
+        name = format!("{DIRECTORY}/{:016x}-{number}.checkpoint", lsn.0);
+    }
+    Ok(name)
 }
 
 /// Writes all rows, as of now, to a new file. Transactions go on meanwhile.
@@ -92,16 +100,18 @@ pub(crate) fn write(
     files: &dyn Files,
     database_id: u128,
     sources: &[Source],
+    loading: bool,
     lsn_now: impl Fn() -> Lsn,
 ) -> Result<Written, Error> {
     let lsn = engine.holding(engine.all(), || {
+        engine.check_whole(loading)?;
         for_each(engine, sources, |partition, source| {
             // SAFETY: all tokens are held.
             let partition = unsafe { &mut *engine.cells[partition].partition() };
             table(partition, source).begin_snapshot();
         });
-        lsn_now()
-    });
+        Ok::<_, Error>(lsn_now())
+    })?;
     let written = write_rows(engine, files, database_id, sources, lsn);
     if written.is_err() {
         engine.holding(engine.all(), || {
@@ -139,16 +149,35 @@ fn write_rows(
     lsn: Lsn,
 ) -> Result<Written, Error> {
     files.create_directory(DIRECTORY)?;
-    let (name, temporary) = (name_of(lsn), format!("{}.new", name_of(lsn)));
+    let name = free_name(files, lsn)?;
+    let temporary = format!("{name}.new");
     if files.exists(&temporary)? {
         files.remove(&temporary)?;
     }
     let mut writer = Writer { file: files.create(&temporary)?, at: 0, forced: 0, blocks: 0, rows: 0 };
+    if let Err(error) = write_blocks(engine, database_id, sources, lsn, &mut writer) {
+        // On a full disk, half a checkpoint would only keep room from the log. If this fails too, opening removes it.
+        let _ = files.remove(&temporary);
+        return Err(error);
+    }
+    files.rename(&temporary, &name)?;
+    files.sync_directory(DIRECTORY)?;
+    Ok(Written { entry: CheckpointEntry { file: name, bytes: writer.at, rows: writer.rows }, lsn })
+}
+
+/// Everything that is in the file, forced.
+fn write_blocks(
+    engine: &Engine,
+    database_id: u128,
+    sources: &[Source],
+    lsn: Lsn,
+    writer: &mut Writer,
+) -> Result<(), Error> {
     writer.put(&header(database_id, lsn, engine.cells.len()))?;
     let mut result = Ok(());
     for_each(engine, sources, |partition, source| {
         if result.is_ok() {
-            result = write_table(engine, partition, source, &mut writer);
+            result = write_table(engine, partition, source, writer);
         }
     });
     result?;
@@ -157,9 +186,7 @@ fn write_rows(
     end.extend_from_slice(&writer.rows.to_le_bytes());
     writer.block(END, REPLICATED, 0, &mut end)?;
     writer.file.sync_data()?;
-    files.rename(&temporary, &name)?;
-    files.sync_directory(DIRECTORY)?;
-    Ok(Written { entry: CheckpointEntry { file: name, bytes: writer.at, rows: writer.rows }, lsn })
+    Ok(())
 }
 
 fn header(database_id: u128, lsn: Lsn, partitions: usize) -> Vec<u8> {

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::command::{CommandHead, write_command};
+use super::logged::{AdHoc, Call, Logged};
 use super::partition::{Cell, Scratch};
 use super::prefetch::prefetch;
 use super::token::Waiter;
@@ -24,7 +24,6 @@ use crate::error::Error;
 use crate::io::Clock;
 use crate::log::{Log, LogError, Lsn};
 use crate::procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Retry, Stop};
-use crate::record::Timestamp;
 
 /// The partitions of a database, its log, and its state of health.
 pub(crate) struct Engine {
@@ -55,14 +54,6 @@ enum Attempt<O> {
     Widen(u64),
     Panicked(Box<dyn Any + Send>),
     Failed(Error),
-}
-
-/// What is to be logged of a run that commits.
-trait Logged {
-    /// Whether changes are to be collected while it runs.
-    fn values(&self, engine: &Engine) -> bool;
-    /// Writes the record of a run whose changes were not collected.
-    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>);
 }
 
 impl Engine {
@@ -98,9 +89,27 @@ impl Engine {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Refuses transactions while a bulk load runs, and admits them again.
-    pub(crate) fn set_loading(&self, loading: bool) {
-        self.closed.store(loading || self.stopped.get().is_some(), Ordering::Release);
+    /// Refuses transactions from here on, until [`Engine::end_loading`]; none runs when this returns.
+    pub(crate) fn begin_loading(&self) -> Result<(), Error> {
+        self.holding(self.all(), || {
+            self.check()?;
+            self.closed.store(true, Ordering::Release);
+            Ok(())
+        })
+    }
+
+    /// Admits transactions again, unless the database stopped meanwhile.
+    pub(crate) fn end_loading(&self) {
+        self.closed.swap(false, Ordering::AcqRel);
+        if self.stopped.get().is_some() {
+            self.closed.store(true, Ordering::Release);
+        }
+    }
+
+    /// Refuses a checkpoint of what does not count: half a transaction that could not be undone, or, unless it is the
+    /// load that asks, half a bulk load. To be asked while all tokens are held.
+    pub(crate) fn check_whole(&self, loading: bool) -> Result<(), Error> {
+        if loading && self.stopped.get().is_none() { Ok(()) } else { self.check() }
     }
 
     #[inline(always)]
@@ -162,7 +171,6 @@ impl Engine {
     pub(crate) fn discover<P: Procedure>(&self, procedure: &P, declared: ReadWriteSet) -> Result<ReadWriteSet, Error> {
         let mut held = declared.partitions();
         loop {
-            self.check()?;
             let empty = ReadWriteSet::new(self.cells.len());
             let dry = |transaction: &mut PartitionedTransaction<'_>| {
                 let mut set = ReadWriteSet::new(self.cells.len());
@@ -195,7 +203,6 @@ impl Engine {
     ) -> Result<Executed<O>, Error> {
         let mut keep = Keep { undo, values: logged.values(self) };
         loop {
-            self.check()?;
             match self.run_holding(needed, set, keep, &run, logged) {
                 Attempt::Done(executed) => return Ok(executed),
                 Attempt::Widen(more) => {
@@ -283,6 +290,10 @@ impl Engine {
     ) -> Attempt<O> {
         // SAFETY: the home's token is held, and no other transaction uses its scratch.
         let scratch = unsafe { &mut *self.cells[home].scratch() };
+        // Asked under the tokens: the transaction before this one may have left half of itself behind.
+        if let Err(closed) = self.check() {
+            return Attempt::Failed(closed);
+        }
         // SAFETY: as above.
         unsafe { prefetch(set, &self.cells, held, home) };
         if keep.values {
@@ -291,13 +302,17 @@ impl Engine {
         // SAFETY: the tokens of `held` are held while this runs.
         let mut transaction =
             unsafe { PartitionedTransaction::new(&self.cells, scratch, &*self.clock, held, home, keep) };
-        let result = catch_unwind(AssertUnwindSafe(|| run(&mut transaction)));
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let output = run(&mut transaction)?;
+            transaction.nothing_missing()?;
+            if transaction.wrote && self.log.is_some() && !keep.values {
+                logged.write_command(&mut transaction);
+            }
+            Ok(output)
+        }));
         let wrote = transaction.wrote;
         let attempt = match result {
             Ok(Ok(output)) => {
-                if wrote && self.log.is_some() && !keep.values {
-                    logged.write_command(&mut transaction);
-                }
                 let scratch = transaction.scratch();
                 // SAFETY: the tokens of `held` are held.
                 match unsafe { self.commit(held, home, wrote, scratch) } {
@@ -306,16 +321,16 @@ impl Engine {
                 }
             }
             Ok(Err(stop)) => {
-                let scratch = transaction.scratch();
-                scratch.undo.undo();
-                if wrote && !keep.undo {
-                    Attempt::Failed(self.broken_promise(&stop))
-                } else {
-                    match stop {
-                        Stop::Retry(Retry::Partitions(more)) => Attempt::Widen(more),
-                        // SAFETY: the tokens of `held` are held.
-                        Stop::Abort(abort) => unsafe { self.aborted(held, home, abort) },
-                    }
+                transaction.scratch().undo.undo();
+                match stop {
+                    _ if wrote && !keep.undo => Attempt::Failed(self.broken_promise(&stop)),
+                    // SAFETY: the token of `home` is held.
+                    Stop::Retry(Retry::Partitions(more)) => unsafe {
+                        (*self.cells[home].partition()).counters.rerun += 1;
+                        Attempt::Widen(more)
+                    },
+                    // SAFETY: the tokens of `held` are held.
+                    Stop::Abort(abort) => unsafe { self.aborted(held, home, abort) },
                 }
             }
             Err(panic) => {
@@ -357,9 +372,9 @@ impl Engine {
     /// A change in memory that the log did not take: undone if it can be, else the database stops.
     #[cold]
     fn not_logged(&self, error: LogError, keep: Keep, scratch: &mut Scratch) -> Error {
-        if keep.undo {
-            scratch.undo.undo();
-        } else {
+        scratch.undo.undo();
+        let too_large = matches!(error, LogError::TooLarge { .. });
+        if !(keep.undo && too_large) {
             self.stop(error.to_string());
         }
         error.into()
@@ -413,36 +428,3 @@ fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
 struct SendPtr<T>(T);
 // SAFETY: the owner of what they point to waits until the job is done; the job runs in one thread.
 unsafe impl<T> Send for SendPtr<T> {}
-
-/// A stored procedure's call: by value or by command, as the log is.
-struct Call<'a, P> {
-    procedure: &'a P,
-    number: u16,
-}
-
-impl<P: Procedure> Logged for Call<'_, P> {
-    #[inline(always)]
-    fn values(&self, engine: &Engine) -> bool {
-        engine.log.is_some() && engine.log_kind == LogKind::Values
-    }
-
-    #[inline(always)]
-    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>) {
-        let now = transaction.now.unwrap_or(Timestamp::from_micros(0));
-        let head = CommandHead { procedure: self.number, now, seed: transaction.seed };
-        write_command(head, self.procedure, &mut transaction.scratch().record);
-    }
-}
-
-/// Code that the log cannot name.
-struct AdHoc;
-
-impl Logged for AdHoc {
-    fn values(&self, engine: &Engine) -> bool {
-        engine.log.is_some()
-    }
-
-    fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>) {
-        unreachable!("its changes are collected whenever there is a log");
-    }
-}

@@ -73,6 +73,11 @@ impl CheckpointFile {
         }
         let partitions = u64_at(&header, 40);
         let blocks = read_blocks(&*file, length)?;
+        // The readers skip what is another partition's, so a block of none would be read by nobody.
+        let of_none = |block: &&Block| block.partition != REPLICATED && u64::from(block.partition) >= partitions;
+        if let Some(block) = blocks.iter().find(of_none) {
+            return Err(damaged(&*file, block.at, "this block is of a partition that there was not"));
+        }
         Ok(Self { file, partitions, blocks })
     }
 

@@ -4,10 +4,12 @@
 //! workloads that run on it.
 
 mod any_table;
+mod change;
 mod checkpoint;
 mod command;
 mod engine;
 pub(crate) mod load;
+mod logged;
 mod memory;
 mod merge;
 mod partition;
@@ -30,7 +32,7 @@ pub(crate) use checkpoint::DIRECTORY as CHECKPOINTS;
 pub(crate) use command::CommandHead;
 pub(crate) use engine::{Engine, Executed};
 pub(crate) use partition::Cell;
-pub(crate) use procedure_kind::ProcedureKind;
+pub(crate) use procedure_kind::{MISDECLARED, ProcedureKind};
 pub(crate) use replay::{ReplayContext, ReplayFailed, replay};
 pub use transaction::PartitionedTransaction;
 pub(crate) use whole::{load_checkpoint, new_cells};

@@ -7,7 +7,7 @@ use super::command::CommandHead;
 use super::partition::Cell;
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
-use crate::procedure::{Declared, Procedure, ReadWriteSet};
+use crate::procedure::{Declared, Procedure, ReadWriteSet, Stop};
 
 /// Which partitions a call needs, of so many; `None`: any may be needed.
 type Route = fn(&[u8], usize) -> Result<Option<u64>, String>;
@@ -47,6 +47,10 @@ fn decode<P: Procedure>(arguments: &[u8]) -> Result<P, String> {
         .map_err(|error| format!("the arguments of procedure `{}` are damaged: {error}", P::NAME))
 }
 
+/// What is wrong with a call that needs a partition that it did not declare. Where all its keys were on one partition,
+/// that went unnoticed; with other partitions it has to be run again with all of them.
+pub(crate) const MISDECLARED: &str = "it needs a partition that its procedure did not declare";
+
 unsafe fn run<P: Procedure>(
     cells: &[Cell],
     held: u64,
@@ -73,8 +77,9 @@ unsafe fn run<P: Procedure>(
         ))
     };
     match catch_unwind(AssertUnwindSafe(|| procedure.run(&mut transaction))) {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) => diverged("stopped before its end"),
+        Ok(Ok(_)) if transaction.nothing_missing().is_ok() => Ok(()),
+        Ok(Ok(_) | Err(Stop::Retry(_))) => Err(MISDECLARED.to_owned()),
+        Ok(Err(Stop::Abort(_))) => diverged("stopped before its end"),
         Err(_) => diverged("panicked"),
     }
 }

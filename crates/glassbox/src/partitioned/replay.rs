@@ -6,6 +6,7 @@
 //! while the others wait at this record; as all threads meet records in the same order, they cannot wait for each other
 //! in a circle.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -18,6 +19,8 @@ use crate::io::Clock;
 use crate::log::Lsn;
 use crate::procedure::partition_of;
 
+/// The problem of a partition that gave up because another one did.
+const FOLLOWS: &str = "another partition's replay failed";
 /// Records handed on together, bytes.
 const BATCH_BYTES: usize = 256 << 10;
 /// Batches that may wait for a partition.
@@ -48,6 +51,8 @@ pub(crate) struct ReplayContext<'a> {
     /// For each procedure number of the log, the code, if the catalog has just that version.
     pub(crate) procedures: &'a [Result<ProcedureKind, String>],
     pub(crate) clock: &'a dyn Clock,
+    /// Run each call with all partitions, whatever it declared.
+    pub(crate) all_partitions: bool,
 }
 
 /// State that the partitions' threads share.
@@ -84,7 +89,8 @@ pub(crate) fn replay<O>(
         drop(reader);
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("replay catches panics")).collect();
         // Others may have failed only because the first one did.
-        let first = results.into_iter().filter_map(Result::err).min_by_key(|failed| failed.lsn);
+        let failed = results.into_iter().filter_map(Result::err);
+        let first = failed.min_by_key(|failed| (failed.problem == FOLLOWS, failed.lsn));
         first.map_or(Ok((read, count)), Err)
     })
 }
@@ -120,7 +126,11 @@ fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Ar
         let mut start = 0;
         for (index, &(lsn, end)) in batch.ends.iter().enumerate() {
             let ordinal = batch.first + index as u64;
-            let done = replay_record(shared, partition, ordinal, lsn, &batch.bytes[start..end]);
+            let record = &batch.bytes[start..end];
+            let replay = || replay_record(shared, partition, ordinal, lsn, record);
+            // Others may be waiting for this partition: they must hear of a panic too.
+            let done =
+                catch_unwind(AssertUnwindSafe(replay)).unwrap_or_else(|_| Err("replaying it panicked".to_owned()));
             if let Err(problem) = done {
                 shared.failed.store(true, Ordering::Release);
                 return Err(ReplayFailed { lsn, problem });
@@ -182,7 +192,11 @@ fn replay_command(
     let kind = context.procedures.get(number).ok_or("it calls a procedure that the manifest does not name")?;
     let kind = kind.as_ref().map_err(Clone::clone)?;
     let all = u64::MAX >> (64 - context.cells.len());
-    let held = if all == 1 { 1 } else { (kind.route)(arguments, context.cells.len())?.unwrap_or(all) };
+    let held = if all == 1 || context.all_partitions {
+        all
+    } else {
+        (kind.route)(arguments, context.cells.len())?.unwrap_or(all)
+    };
     if held >> partition & 1 == 0 {
         return Ok(());
     }
@@ -209,7 +223,7 @@ fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), Strin
     let mut spins = 0_u32;
     while shared.at[partition].load(Ordering::Acquire) < ordinal {
         if shared.failed.load(Ordering::Acquire) {
-            return Err("another partition's replay failed".to_owned());
+            return Err(FOLLOWS.to_owned());
         }
         spins += 1;
         if spins < 200 { std::hint::spin_loop() } else { std::thread::yield_now() }

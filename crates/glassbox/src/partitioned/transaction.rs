@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use super::merge::merge;
 use super::partition::{Cell, Partition, Scratch};
-use super::table::{Refused, Table};
+use super::table::Table;
 use crate::io::Clock;
 use crate::procedure::{Abort, Retry, Stop, Transaction, partition_of};
 use crate::record::{Bounds, Direction, Index, Key, Record, Timestamp, mix};
@@ -20,19 +20,21 @@ pub(crate) const TABLE_FULL: u32 = Abort::RESERVED;
 /// A run of a transaction on partitions whose tokens the caller holds.
 pub struct PartitionedTransaction<'a> {
     cells: &'a [Cell],
-    scratch: &'a mut Scratch,
+    pub(super) scratch: &'a mut Scratch,
     clock: &'a dyn Clock,
     /// Held partitions, bit *i* for partition *i*.
     held: u64,
     /// A held partition, whose copy of replicated tables is read.
     home: usize,
-    undo: bool,
-    values: bool,
+    pub(super) undo: bool,
+    pub(super) values: bool,
     /// Whether anything was changed.
     pub(crate) wrote: bool,
     pub(crate) now: Option<Timestamp>,
     pub(crate) seed: u64,
     random: u64,
+    /// Partitions that were asked for and are not held.
+    missing: u64,
 }
 
 /// What a transaction keeps beside its changes.
@@ -73,6 +75,7 @@ impl<'a> PartitionedTransaction<'a> {
             now: None,
             seed,
             random: seed,
+            missing: 0,
         }
     }
 
@@ -93,10 +96,23 @@ impl<'a> PartitionedTransaction<'a> {
             None => self.home,
         };
         if self.held >> at & 1 == 0 {
-            return Err(Stop::Retry(Retry::Partitions(1 << at)));
+            return Err(self.miss(1 << at));
         }
         // SAFETY: its token is held. References into partitions live only within one call of this type, or borrow it.
         Ok(unsafe { &mut *self.cells[at].partition() })
+    }
+
+    #[cold]
+    fn miss(&mut self, partitions: u64) -> Stop {
+        self.missing |= partitions;
+        Stop::Retry(Retry::Partitions(partitions))
+    }
+
+    /// Fails when something was missing, even if the procedure did not pass that on: what it came to means nothing
+    /// then.
+    #[inline(always)]
+    pub(crate) fn nothing_missing(&self) -> Result<(), Stop> {
+        if self.missing == 0 { Ok(()) } else { Err(Stop::Retry(Retry::Partitions(self.missing))) }
     }
 
     #[inline(always)]
@@ -105,98 +121,13 @@ impl<'a> PartitionedTransaction<'a> {
     }
 
     /// Every partition, for a change of a replicated table or a scan whose bounds do not fix one.
-    fn all_partitions(&self) -> Result<impl Iterator<Item = &'a mut Partition> + use<'a>, Stop> {
+    fn all_partitions(&mut self) -> Result<impl Iterator<Item = &'a mut Partition> + use<'a>, Stop> {
         let all = u64::MAX >> (64 - self.cells.len());
         if self.held != all {
-            return Err(Stop::Retry(Retry::Partitions(all)));
+            return Err(self.miss(all));
         }
         // SAFETY: all tokens are held; each partition is given once.
         Ok(self.cells.iter().map(|cell| unsafe { &mut *cell.partition() }))
-    }
-
-    #[inline(always)]
-    fn update_in<R: Record, O>(
-        &mut self,
-        partition: &mut Partition,
-        key: &R::Key,
-        values: bool,
-        change: impl FnOnce(&mut R) -> O,
-    ) -> Result<Option<O>, Stop> {
-        let table = partition.table::<R>();
-        let Some(id) = table.find(key.encode()) else { return Ok(None) };
-        table.preserve(id);
-        self.wrote = true;
-        if !self.undo && !values && R::INDEXES == 0 {
-            let row = table.rows.get_mut(id);
-            let out = change(row);
-            check_key(row, key);
-            return Ok(Some(out));
-        }
-        let copy;
-        let before: &R = if self.undo {
-            // SAFETY: the copy in the undo buffer stays until something is added to it, which `change` cannot do.
-            unsafe { &*self.scratch.undo.updating(table, id) }
-        } else {
-            copy = *table.rows.get(id);
-            &copy
-        };
-        let out = change(table.rows.get_mut(id));
-        check_key(table.rows.get(id), key);
-        if R::INDEXES > 0
-            && let Err(refused) = table.reindex(before, id)
-        {
-            *table.rows.get_mut(id) = *before;
-            return Err(refused.stop::<R>());
-        }
-        if values {
-            table.log_update(key, before, table.rows.get(id), &mut self.scratch.record);
-        }
-        Ok(Some(out))
-    }
-
-    #[inline(always)]
-    fn insert_in<R: Record>(&mut self, partition: &mut Partition, row: &R, values: bool) -> Result<(), Stop> {
-        let table = partition.table::<R>();
-        let id = table.insert(row).map_err(Refused::stop::<R>)?;
-        self.wrote = true;
-        if self.undo {
-            self.scratch.undo.inserted(table, id);
-        }
-        if values {
-            table.log_insert(row, &mut self.scratch.record);
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn delete_in<R: Record>(&mut self, partition: &mut Partition, key: &R::Key, values: bool) -> bool {
-        let table = partition.table::<R>();
-        let Some(id) = table.find(key.encode()) else { return false };
-        self.wrote = true;
-        if self.undo {
-            self.scratch.undo.deleting(table, id);
-        }
-        table.remove(id);
-        if values {
-            table.log_delete(key, &mut self.scratch.record);
-        }
-        true
-    }
-}
-
-/// Changing the primary key would leave the index pointing at a row that is another one.
-#[inline(always)]
-fn check_key<R: Record>(row: &R, key: &R::Key) {
-    assert!(row.key() == *key, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
-}
-
-impl Refused {
-    #[cold]
-    fn stop<R: Record>(self) -> Stop {
-        match self {
-            Self::Duplicate => Stop::duplicate_key(R::TABLE),
-            Self::Full => Stop::abort(TABLE_FULL, format!("no memory for another row of table `{}`", R::TABLE)),
-        }
     }
 }
 

@@ -125,6 +125,9 @@ impl<R: Record> Table<R> {
                 let before = *self.rows.get(id);
                 let mut after = before;
                 let read = after.load_changes(columns, values)?;
+                if after.key() != before.key() {
+                    return Err(BadChange::Diverged("updates", R::TABLE, "then has another primary key"));
+                }
                 self.preserve(id);
                 *self.rows.get_mut(id) = after;
                 if R::INDEXES > 0 {

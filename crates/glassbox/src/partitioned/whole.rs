@@ -87,6 +87,7 @@ impl Engine {
         files: &dyn Files,
         kinds: &[TableKind],
         manifest: &Manifest,
+        loading: bool,
         lsn_now: impl Fn() -> Lsn,
     ) -> Result<Written, Error> {
         let number = |kind: &TableKind| {
@@ -101,7 +102,7 @@ impl Engine {
                 replicated: kind.schema.partition_by.is_none(),
             })
             .collect();
-        checkpoint::write(self, files, manifest.database_id, &sources, lsn_now)
+        checkpoint::write(self, files, manifest.database_id, &sources, loading, lsn_now)
     }
 
     /// Adds a row that is not logged, to its partition or, replicated, to all.

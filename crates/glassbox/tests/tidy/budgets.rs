@@ -9,10 +9,8 @@ const MOST_FILE_LINES: usize = 300;
 const MOST_FUNCTION_LINES: usize = 70;
 
 /// Files that may be longer, up to so many lines, and why.
-const LONGER_FILES: [(&str, usize, &str); 2] = [
-    ("crates/glassbox/src/partitioned/engine.rs", 450, "the run of a transaction, read from top to bottom"),
-    ("crates/glassbox/src/partitioned/transaction.rs", 320, "one implementation of one trait"),
-];
+const LONGER_FILES: [(&str, usize, &str); 1] =
+    [("crates/glassbox/src/partitioned/engine.rs", 450, "the run of a transaction, read from top to bottom")];
 
 /// Functions that may be longer, up to so many lines, and why.
 const LONGER_FUNCTIONS: [(&str, &str, usize, &str); 0] = [];

@@ -1,0 +1,71 @@
+//! Damage: one thing changed in the files of a closed database, and what opening it may then say.
+//!
+//! Either an error that names a file, or a database whose contents are right. Never a panic, never other contents.
+
+use glassbox::io::{Files, MemoryFiles};
+use glassbox::{Config, Error};
+
+use crate::check::{Contents, difference, of_engine};
+use crate::history::open;
+
+/// All files, sorted by name.
+pub fn names(files: &MemoryFiles) -> Vec<String> {
+    ["", "log", "checkpoint"].iter().flat_map(|directory| files.list(directory).unwrap_or_default()).collect()
+}
+
+/// The bytes of a file.
+///
+/// # Panics
+/// When there is none.
+pub fn bytes_of(files: &MemoryFiles, name: &str) -> Vec<u8> {
+    let file = files.open(name).expect("it was listed");
+    let mut bytes = vec![0; file.len().expect("it is open") as usize];
+    file.read_exact_at(&mut bytes, 0).expect("it has that length");
+    bytes
+}
+
+/// Replaces a file's bytes.
+///
+/// # Panics
+/// When the files have faults.
+pub fn replace(files: &MemoryFiles, name: &str, bytes: &[u8]) {
+    if files.exists(name).expect("no faults") {
+        files.remove(name).expect("no faults");
+    }
+    files.create(name).and_then(|file| file.write_at(bytes, 0)).expect("no faults");
+}
+
+/// What opening a damaged database came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The contents are right.
+    Right,
+    /// The error's text.
+    Refused(String),
+}
+
+/// Opens a damaged database.
+///
+/// # Errors
+/// When it opens with other contents, or the error names none of `files`.
+pub fn judge(damaged: &MemoryFiles, config: Config, right: &Contents, name: &str) -> Result<Verdict, String> {
+    let database = match open(damaged, config, true) {
+        Err(error) => return refused(&error, name),
+        Ok(database) => database,
+    };
+    let wrong = database.verify();
+    if !wrong.is_empty() {
+        return Err(format!("verify: {wrong:?}"));
+    }
+    let found = of_engine(&database).map_err(|error| format!("reading: {error}"))?;
+    difference(&found, right).map_or(Ok(Verdict::Right), Err)
+}
+
+fn refused(error: &Error, name: &str) -> Result<Verdict, String> {
+    let text = error.to_string();
+    if text.contains(name) {
+        Ok(Verdict::Refused(text))
+    } else {
+        Err(format!("the error does not name {name}: {text}"))
+    }
+}

@@ -1,0 +1,263 @@
+//! Random histories: what a database is asked to do, run on an engine and on the model, answers compared one by one.
+
+use std::sync::Arc;
+
+use glassbox::io::{Crash, Files, ManualClock, MemoryFiles};
+use glassbox::procedure::{Abort, Procedure};
+use glassbox::record::Timestamp;
+use glassbox::{Config, Database, Error, LogKind};
+
+use crate::ModelDatabase;
+use crate::dice::Dice;
+use crate::procedures::{Anytime, Before, MakeStamp, Misdeclared, Never, Undeclared, UndeclaredNever};
+use crate::steps::{Kind, Step, run_all};
+use crate::tables::{self, Person, TestRow, Thing};
+
+/// How a transaction is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    Anytime,
+    Before,
+    Never,
+    Undeclared,
+    UndeclaredNever,
+    Misdeclared,
+    AdHoc,
+}
+
+const WAYS: [Way; 7] =
+    [Way::Anytime, Way::Before, Way::Never, Way::Undeclared, Way::UndeclaredNever, Way::Misdeclared, Way::AdHoc];
+
+/// What a database is asked to do.
+#[derive(Debug, Clone)]
+pub enum Op {
+    Call(Way, Vec<Step>),
+    /// Submitted together, then waited for.
+    Batch(Vec<Vec<Step>>),
+    Stamp(u32),
+    /// Rows of a bulk load: key and value.
+    Load(Vec<(u32, u32)>),
+    Checkpoint,
+    /// Closed, or only dropped by a crash or a kill, and opened with so many partitions.
+    Reopen {
+        end: End,
+        partitions: usize,
+    },
+}
+
+/// How the database ends before it is opened again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Closed,
+    Killed,
+    Crashed(Crash),
+}
+
+/// The outcome of one transaction.
+pub type Answer = Result<Vec<u64>, Abort>;
+
+const READS: [Kind; 2] = [Kind::Get, Kind::Scan];
+const HARMLESS: [Kind; 6] = [Kind::Get, Kind::Plain, Kind::Plain, Kind::TryInsert, Kind::Delete, Kind::Scan];
+const WRITES: [Kind; 4] = [Kind::Plain, Kind::Change, Kind::Insert, Kind::Delete];
+const ALL: [Kind; 14] = [
+    Kind::Get,
+    Kind::Plain,
+    Kind::Change,
+    Kind::Change,
+    Kind::Insert,
+    Kind::TryInsert,
+    Kind::TryInsert,
+    Kind::TryInsert,
+    Kind::TryInsert,
+    Kind::Plain,
+    Kind::Delete,
+    Kind::Scan,
+    Kind::Scan,
+    Kind::Get,
+];
+
+fn steps(dice: &mut Dice, way: Way) -> Vec<Step> {
+    let count = 1 + dice.below(6);
+    let mut some = |kinds: &[Kind], count| (0..count).map(|_| Step::random(dice, kinds)).collect::<Vec<_>>();
+    match way {
+        Way::Never | Way::UndeclaredNever => some(&HARMLESS, count),
+        Way::Before => {
+            let mut steps = some(&READS, count / 2);
+            steps.extend(some(&WRITES, 1));
+            if count == 6 {
+                steps.insert(1, Step { kind: Kind::Abort, ..steps[0] });
+            }
+            steps
+        }
+        _ => {
+            let mut steps = some(&ALL, count);
+            if dice.one_in(8) {
+                steps.push(Step { kind: Kind::Abort, ..steps[0] });
+            }
+            steps
+        }
+    }
+}
+
+impl Op {
+    /// A transaction of any kind.
+    pub fn transaction(dice: &mut Dice) -> Self {
+        match dice.below(20) {
+            0 => Self::Batch((0..1 + dice.below(5)).map(|_| steps(dice, Way::Anytime)).collect()),
+            1 => Self::Stamp(dice.below(20) as u32),
+            _ => {
+                let way = WAYS[dice.below(WAYS.len() as u64) as usize];
+                Self::Call(way, steps(dice, way))
+            }
+        }
+    }
+
+    /// A bulk load of some rows.
+    pub fn load(dice: &mut Dice) -> Self {
+        Self::Load((0..10 + dice.below(20)).map(|_| (dice.below(200) as u32, dice.below(1_000) as u32)).collect())
+    }
+
+    /// How many answers it gives: what is between two of them is wholly there or wholly absent.
+    pub fn units(&self) -> usize {
+        match self {
+            Self::Call(..) | Self::Load(_) => 1,
+            Self::Batch(calls) => calls.len(),
+            Self::Stamp(_) | Self::Checkpoint | Self::Reopen { .. } => 0,
+        }
+    }
+
+    /// What the model answers, with its state after each answer given to `after`.
+    pub fn on_model(&self, model: &mut ModelDatabase, mut after: impl FnMut(&mut ModelDatabase)) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        match self {
+            Self::Call(Way::AdHoc, steps) => answers.push(model.transaction(|tx| run_all(steps, tx))),
+            Self::Call(way, steps) => answers.extend(give(*way, steps, &mut OnModel(model))),
+            Self::Batch(calls) => {
+                for steps in calls {
+                    answers.extend(give(Way::Anytime, steps, &mut OnModel(model)));
+                    after(model);
+                }
+                return answers;
+            }
+            Self::Load(rows) => {
+                let loaded = |&(k, v): &(u32, u32)| {
+                    u64::from(match k % 2 {
+                        0 => model.transaction(|tx| insert(tx, &Person::make(k, v))).is_ok(),
+                        _ => model.transaction(|tx| insert(tx, &Thing::make(k, v))).is_ok(),
+                    })
+                };
+                answers.push(Ok(rows.iter().map(loaded).collect()));
+            }
+            Self::Stamp(_) | Self::Checkpoint | Self::Reopen { .. } => return answers,
+        }
+        after(model);
+        answers
+    }
+
+    /// What the engine answers, up to the first error that is no abort. Reopening is the caller's.
+    pub fn on_engine(&self, database: &Database) -> (Vec<Answer>, Result<(), Error>) {
+        let mut answers = Vec::new();
+        let done = self.try_on_engine(database, &mut answers);
+        (answers, done)
+    }
+
+    fn try_on_engine(&self, database: &Database, answers: &mut Vec<Answer>) -> Result<(), Error> {
+        match self {
+            Self::Call(Way::AdHoc, steps) => answers.push(answer(database.transaction(|tx| run_all(steps, tx)))?),
+            Self::Call(way, steps) => answers.push(give(*way, steps, &mut OnEngine(database))?),
+            Self::Batch(calls) => {
+                let calls: Vec<_> = calls.iter().map(|steps| Anytime { steps: steps.clone() }).collect();
+                let tickets = calls.iter().map(|call| database.submit(call)).collect::<Result<Vec<_>, _>>()?;
+                for ticket in tickets {
+                    answers.push(answer(ticket.wait())?);
+                }
+            }
+            Self::Stamp(id) => database.call(&MakeStamp { id: *id })?,
+            Self::Load(rows) => {
+                let load = database.bulk_load()?;
+                let mut loaded = Vec::new();
+                for &(k, v) in rows {
+                    let result = match k % 2 {
+                        0 => load.insert(&Person::make(k, v)),
+                        _ => load.insert(&Thing::make(k, v)),
+                    };
+                    match result {
+                        Ok(()) => loaded.push(1),
+                        Err(Error::Aborted(_)) => loaded.push(0),
+                        Err(error) => return Err(error),
+                    }
+                }
+                load.finish()?;
+                answers.push(Ok(loaded));
+            }
+            Self::Checkpoint => database.checkpoint()?,
+            Self::Reopen { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+fn insert<R: TestRow>(tx: &mut impl glassbox::Transaction, row: &R) -> Result<(), glassbox::Stop> {
+    tx.insert(row)
+}
+
+/// What runs a procedure.
+trait Caller {
+    fn call<P: Procedure<Output = Vec<u64>>>(&mut self, procedure: &P) -> Result<Answer, Error>;
+}
+
+struct OnModel<'a>(&'a mut ModelDatabase);
+struct OnEngine<'a>(&'a Database);
+
+impl Caller for OnModel<'_> {
+    fn call<P: Procedure<Output = Vec<u64>>>(&mut self, procedure: &P) -> Result<Answer, Error> {
+        Ok(self.0.run(procedure, Timestamp::from_micros(0), 0))
+    }
+}
+
+impl Caller for OnEngine<'_> {
+    fn call<P: Procedure<Output = Vec<u64>>>(&mut self, procedure: &P) -> Result<Answer, Error> {
+        answer(self.0.call(procedure))
+    }
+}
+
+fn answer(result: Result<Vec<u64>, Error>) -> Result<Answer, Error> {
+    match result {
+        Ok(output) => Ok(Ok(output)),
+        Err(Error::Aborted(abort)) => Ok(Err(abort)),
+        Err(error) => Err(error),
+    }
+}
+
+fn give(way: Way, steps: &[Step], caller: &mut impl Caller) -> Result<Answer, Error> {
+    let steps = steps.to_vec();
+    match way {
+        Way::Anytime | Way::AdHoc => caller.call(&Anytime { steps }),
+        Way::Before => caller.call(&Before { steps }),
+        Way::Never => caller.call(&Never { steps }),
+        Way::Undeclared => caller.call(&Undeclared { steps }),
+        Way::UndeclaredNever => caller.call(&UndeclaredNever { steps }),
+        Way::Misdeclared => caller.call(&Misdeclared { steps }),
+    }
+}
+
+/// A configuration in which everything wraps soon and runs repeat.
+pub fn tiny(partitions: usize, log: LogKind) -> Config {
+    Config {
+        partitions,
+        log,
+        segment_bytes: 8192,
+        log_buffer_bytes: 32 << 10,
+        checkpoint_log_bytes: 0,
+        log_threads: false,
+        ..Config::default()
+    }
+}
+
+/// Opens a database in memory files, with all tables or without the late one.
+pub fn open(files: &MemoryFiles, config: Config, late: bool) -> Result<Database, Error> {
+    let clock = ManualClock::default();
+    clock.advance_ns(files.operations() * 1_000_000 + 5_000);
+    let files: Arc<dyn Files> = Arc::new(files.clone());
+    Database::open_files(files, Box::new(clock), config, tables::catalog(late))
+}

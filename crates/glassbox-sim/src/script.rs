@@ -1,0 +1,150 @@
+//! Scripts that crash: a fixed list of operations is stopped at one operation of the files, and what is found must be
+//! a state that the answers allow.
+//!
+//! The script runs in one thread on files that count, so operation *n* is the same one in every run. Whatever had been
+//! answered must be there; of what had been begun, each transaction is there wholly or not at all, and none before one
+//! that is missing. So the state found must be the model's after some number of transactions, at least as many as were
+//! answered and at most as many as were begun.
+
+use glassbox::io::{Crash, Faults, MemoryFiles};
+use glassbox::{Config, Error, LogKind};
+
+use crate::ModelDatabase;
+use crate::check::{Contents, difference, of_engine, of_model};
+use crate::dice::Dice;
+use crate::history::{End, Op, open, tiny};
+
+pub const CRASHES: [Crash; 3] = [Crash::Lost, Crash::Kept, Crash::Torn];
+
+pub struct Script {
+    pub ops: Vec<Op>,
+    /// The model's contents after each number of transactions.
+    pub states: Vec<Contents>,
+    pub config: Config,
+}
+
+/// How far a script came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Played {
+    pub answered: usize,
+    pub begun: usize,
+}
+
+impl Script {
+    /// Transactions with checkpoints, reopenings and a bulk load between them; the late table comes with the second
+    /// reopening.
+    pub fn new(seed: u64, partitions: usize, log: LogKind) -> Self {
+        let mut dice = Dice(seed);
+        let mut ops = Vec::new();
+        for chapter in 0..6 {
+            ops.extend((0..14).map(|_| Op::transaction(&mut dice)));
+            match chapter {
+                1 => ops.push(Op::load(&mut dice)),
+                2 | 4 => ops.push(Op::Reopen { end: End::Closed, partitions }),
+                _ => ops.push(Op::Checkpoint),
+            }
+            ops.extend((0..6).map(|_| Op::transaction(&mut dice)));
+        }
+        let mut model = ModelDatabase::new();
+        let mut states = vec![of_model(&mut model)];
+        for op in &ops {
+            op.on_model(&mut model, |model| states.push(of_model(model)));
+        }
+        Self { ops, states, config: tiny(partitions, log) }
+    }
+
+    /// Runs until the end, or until the files fail.
+    ///
+    /// # Errors
+    /// When something fails although the files did not.
+    pub fn play(&self, files: &MemoryFiles) -> Result<Played, String> {
+        let mut played = Played::default();
+        match self.try_play(files, &mut played) {
+            Err(error) if !files.is_stopped() => Err(format!("{error} after {played:?}, without a fault")),
+            _ => Ok(played),
+        }
+    }
+
+    fn try_play(&self, files: &MemoryFiles, played: &mut Played) -> Result<(), Error> {
+        let mut reopened = 0;
+        let mut database = open(files, self.config.clone(), false)?;
+        for op in &self.ops {
+            if let Op::Reopen { .. } = op {
+                reopened += 1;
+                database.close()?;
+                database = open(files, self.config.clone(), reopened > 1)?;
+            }
+            played.begun += op.units();
+            let (answers, done) = op.on_engine(&database);
+            played.answered += answers.len();
+            done?;
+        }
+        database.close()
+    }
+
+    /// Opens what was found and compares.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self, files: &MemoryFiles, played: Played) -> Result<(), String> {
+        let database = open(files, self.config.clone(), true).map_err(|error| format!("opening: {error}"))?;
+        let wrong = database.verify();
+        if !wrong.is_empty() {
+            return Err(format!("verify: {wrong:?}"));
+        }
+        let found = of_engine(&database).map_err(|error| format!("reading: {error}"))?;
+        let allowed = &self.states[played.answered..=played.begun];
+        if allowed.contains(&found) {
+            return Ok(());
+        }
+        let what = difference(&found, &allowed[0]).unwrap_or_default();
+        let of = self.states.iter().position(|state| *state == found);
+        Err(format!("{played:?}: the state found is that after {of:?} transactions; {what}"))
+    }
+
+    /// Stops at the operation of this number, crashes in this mode, checks; gives the image that was found.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn crash_at(&self, stop: u64, mode: Crash) -> Result<(MemoryFiles, Played), String> {
+        let files = MemoryFiles::new();
+        files.set_faults(Faults { stop_at: Some(stop), ..Faults::default() });
+        let played = self.play(&files)?;
+        let found = files.after_crash(mode, stop);
+        self.check(&found.after_kill(), played)?;
+        Ok((found, played))
+    }
+
+    /// Stops the recovery of an image at each `stride`th operation, then the recovery of what that leaves at some of
+    /// its operations, and so on; number of points.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn crash_recovery(&self, found: &MemoryFiles, played: Played, stride: u64) -> Result<u64, String> {
+        let mut points = 0;
+        let mut stop = 0;
+        loop {
+            let mut image = found.after_kill();
+            let mut at = stop;
+            let mut crashed = false;
+            for depth in 0..3 {
+                image.set_faults(Faults { stop_at: Some(at), ..Faults::default() });
+                let opened = open(&image, self.config.clone(), true);
+                if !image.is_stopped() {
+                    opened.map_err(|error| format!("recovery: {error}"))?;
+                    break;
+                }
+                drop(opened);
+                crashed = true;
+                image = image.after_crash(CRASHES[(stop as usize + depth) % 3], stop);
+                points += 1;
+                at /= 2;
+            }
+            if !crashed {
+                return Ok(points);
+            }
+            self.check(&image.after_kill(), played).map_err(|what| format!("recovery stopped at {stop}: {what}"))?;
+            stop += stride;
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The tables and procedures that a database holds, and those that its program names: whether they agree, and by what
+//! numbers the files know them.
+
+use crate::catalog::Catalog;
+use crate::error::Error;
+use crate::manifest::{Manifest, ProcedureEntry};
+use crate::record::TableSchema;
+
+/// Adds what the catalog brings to the manifest; gives the numbers of the catalog's tables and procedures.
+pub(crate) fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manifest, Vec<u16>, Vec<u16>), Error> {
+    let mut manifest = Manifest { log_created: true, ..old.clone() };
+    for stored in &old.tables {
+        match catalog.tables.iter().find(|table| table.schema.name == stored.name) {
+            None => {
+                return Err(Error::SchemaMismatch {
+                    table: stored.name.to_string(),
+                    difference: "the catalog does not name it; add its record where the database is opened".to_owned(),
+                });
+            }
+            Some(table) => compare(stored, &table.schema)?,
+        }
+    }
+    let mut tables = Vec::new();
+    for table in &catalog.tables {
+        let at = manifest.tables.iter().position(|stored| stored.name == table.schema.name);
+        tables.push(at.unwrap_or_else(|| {
+            manifest.tables.push(table.schema.clone());
+            manifest.tables.len() - 1
+        }) as u16);
+    }
+    let mut procedures = Vec::new();
+    for procedure in &catalog.procedures {
+        let entry = ProcedureEntry { name: procedure.name.to_owned(), version: procedure.version };
+        let at = manifest.procedures.iter().position(|stored| *stored == entry);
+        procedures.push(at.unwrap_or_else(|| {
+            manifest.procedures.push(entry);
+            manifest.procedures.len() - 1
+        }) as u16);
+    }
+    Ok((manifest, tables, procedures))
+}
+
+/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: they are built
+/// anew.
+fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
+    let mismatch = |difference: String| Err(Error::SchemaMismatch { table: stored.name.to_string(), difference });
+    for (at, wanted) in wanted.columns.iter().enumerate() {
+        match stored.columns.get(at) {
+            Some(stored) if stored == wanted => {}
+            Some(stored) => {
+                let describe = |column: &crate::record::ColumnSchema| {
+                    format!("`{}` {:?}{}", column.name, column.kind, if column.nullable { " or nothing" } else { "" })
+                };
+                return mismatch(format!(
+                    "column {at} is stored as {} and now is {}",
+                    describe(stored),
+                    describe(wanted)
+                ));
+            }
+            None => return mismatch(format!("column `{}` is new", wanted.name)),
+        }
+    }
+    if let Some(extra) = stored.columns.get(wanted.columns.len()) {
+        return mismatch(format!("column `{}` is stored but no longer there", extra.name));
+    }
+    if stored.key != wanted.key {
+        return mismatch("its primary key has other columns".to_owned());
+    }
+    if stored.partition_by != wanted.partition_by {
+        let how = |schema: &TableSchema| match schema.partition_by {
+            Some(column) => format!("partitioned by `{}`", schema.columns[column].name),
+            None => "replicated".to_owned(),
+        };
+        return mismatch(format!("it is stored {} and now is {}", how(stored), how(wanted)));
+    }
+    Ok(())
+}
+
+/// Place in the array of tables for each table number of the manifest.
+pub(crate) fn table_ids(manifest: &Manifest, catalog: &Catalog) -> Vec<usize> {
+    let id = |name: &str| catalog.tables.iter().find(|table| table.schema.name == name).map(|table| table.id);
+    manifest.tables.iter().map(|table| id(&table.name).expect("compared before")).collect()
+}

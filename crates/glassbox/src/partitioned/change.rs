@@ -1,0 +1,122 @@
+//! A change of one row in one partition: the row, its indexes, what undoes it and what the log keeps of it.
+
+use super::partition::Partition;
+use super::table::Refused;
+use super::transaction::{PartitionedTransaction, TABLE_FULL};
+use crate::procedure::Stop;
+use crate::record::{Key, Record};
+
+impl PartitionedTransaction<'_> {
+    #[inline(always)]
+    pub(super) fn update_in<R: Record, O>(
+        &mut self,
+        partition: &mut Partition,
+        key: &R::Key,
+        values: bool,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<Option<O>, Stop> {
+        let table = partition.table::<R>();
+        let Some(id) = table.find(key.encode()) else { return Ok(None) };
+        table.preserve(id);
+        if !self.undo && !values && R::INDEXES == 0 {
+            self.wrote = true;
+            let row = table.rows.get_mut(id);
+            let out = change(row);
+            check_key(row, key);
+            return Ok(Some(out));
+        }
+        let copy;
+        let before: &R = if self.undo {
+            // SAFETY: the copy in the undo buffer stays until something is added to it, which `change` cannot do.
+            unsafe { &*self.scratch.undo.updating(table, id) }
+        } else {
+            copy = *table.rows.get(id);
+            &copy
+        };
+        // Until the indexes have followed, any way out of here puts the row back: they and undo know the old one.
+        let out = {
+            let mut guard = PutBack { row: table.rows.get_mut(id), before, armed: true };
+            let out = change(guard.row);
+            check_key(guard.row, key);
+            guard.armed = false;
+            out
+        };
+        if R::INDEXES > 0
+            && let Err(refused) = table.reindex(before, id)
+        {
+            *table.rows.get_mut(id) = *before;
+            return Err(refused.stop::<R>());
+        }
+        self.wrote = true;
+        if values {
+            table.log_update(key, before, table.rows.get(id), &mut self.scratch.record);
+        }
+        Ok(Some(out))
+    }
+
+    #[inline(always)]
+    pub(super) fn insert_in<R: Record>(
+        &mut self,
+        partition: &mut Partition,
+        row: &R,
+        values: bool,
+    ) -> Result<(), Stop> {
+        let table = partition.table::<R>();
+        let id = table.insert(row).map_err(Refused::stop::<R>)?;
+        self.wrote = true;
+        if self.undo {
+            self.scratch.undo.inserted(table, id);
+        }
+        if values {
+            table.log_insert(row, &mut self.scratch.record);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(super) fn delete_in<R: Record>(&mut self, partition: &mut Partition, key: &R::Key, values: bool) -> bool {
+        let table = partition.table::<R>();
+        let Some(id) = table.find(key.encode()) else { return false };
+        self.wrote = true;
+        if self.undo {
+            self.scratch.undo.deleting(table, id);
+        }
+        table.remove(id);
+        if values {
+            table.log_delete(key, &mut self.scratch.record);
+        }
+        true
+    }
+}
+
+/// Puts a row back when its change panics.
+struct PutBack<'a, R: Copy> {
+    row: &'a mut R,
+    before: &'a R,
+    armed: bool,
+}
+
+impl<R: Copy> Drop for PutBack<'_, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.armed {
+            *self.row = *self.before;
+        }
+    }
+}
+
+/// Changing the primary key would leave the index pointing at a row that is another one.
+#[inline(always)]
+fn check_key<R: Record>(row: &R, key: &R::Key) {
+    assert!(row.key() == *key, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
+}
+
+impl Refused {
+    #[cold]
+    fn stop<R: Record>(self) -> Stop {
+        match self {
+            Self::Duplicate => Stop::duplicate_key(R::TABLE),
+            Self::Full => Stop::abort(TABLE_FULL, format!("no memory for another row of table `{}`", R::TABLE)),
+        }
+    }
+}
