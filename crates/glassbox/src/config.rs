@@ -54,6 +54,9 @@ pub struct Config {
     pub log_buffer_bytes: usize,
     /// A checkpoint is made whenever the log since the last one has grown to so many bytes; 0: only when asked for.
     pub checkpoint_log_bytes: u64,
+    /// Most bytes that the rows of a table in a partition may take, and each of its indexes. Address space is reserved
+    /// for so much at once, memory is taken as it fills; the machine's memory is the most. Default: no less.
+    pub table_bytes: usize,
     /// For tests: without threads of its own the log writes only while somebody waits, so that runs repeat exactly.
     #[doc(hidden)]
     #[serde(default = "with_threads")]
@@ -74,6 +77,7 @@ impl Default for Config {
             segment_bytes: 64 << 20,
             log_buffer_bytes: 32 << 20,
             checkpoint_log_bytes: 4 << 30,
+            table_bytes: usize::MAX,
             log_threads: true,
         }
     }

@@ -37,7 +37,7 @@ pub(crate) fn open(
     let mut recovery = Recovery::default();
     let Some(files) = files else {
         let numbers: Vec<u16> = (0..catalog.tables.len() as u16).collect();
-        let cells = partitioned::new_cells(&catalog.tables, &numbers, config.partitions)?;
+        let cells = partitioned::new_cells(&catalog.tables, &numbers, &config)?;
         let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
         return Ok(inner(cells, None, clock, config, catalog, procedures, None, recovery));
     };
@@ -45,7 +45,7 @@ pub(crate) fn open(
     let old = read_or_create(&*files, &mut recovery)?;
     let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
     let recover = |recovery: &mut Recovery, all_partitions: bool| {
-        let mut cells = partitioned::new_cells(&catalog.tables, &tables, config.partitions)?;
+        let mut cells = partitioned::new_cells(&catalog.tables, &tables, &config)?;
         let started = clock.monotonic_ns();
         if let Some(checkpoint) = &old.checkpoint {
             let ids = table_ids(&old, &catalog);

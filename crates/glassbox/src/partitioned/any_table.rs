@@ -47,12 +47,16 @@ pub(crate) trait AnyTable: Send {
 pub(crate) struct TableKind {
     pub(crate) schema: TableSchema,
     pub(crate) id: usize,
-    pub(crate) create: fn(u16) -> Result<Box<dyn AnyTable>, CannotReserve>,
+    pub(crate) create: fn(u16, usize) -> Result<Box<dyn AnyTable>, CannotReserve>,
 }
 
 impl TableKind {
     pub(crate) fn of<R: Record>() -> Self {
-        Self { schema: R::SCHEMA, id: R::table_id().assign(), create: |number| Ok(Box::new(Table::<R>::new(number)?)) }
+        Self {
+            schema: R::SCHEMA,
+            id: R::table_id().assign(),
+            create: |number, bytes| Ok(Box::new(Table::<R>::new(number, bytes)?)),
+        }
     }
 }
 

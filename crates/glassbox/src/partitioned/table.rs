@@ -52,26 +52,27 @@ fn insert_into<K: EncodedKey>(tree: &mut BTree<K>, key: K, id: RowId) -> Result<
 impl<R: Record> Table<R> {
     pub(super) const POINT: bool = matches!(R::ACCESS, Access::Point);
 
-    pub(crate) fn new(number: u16) -> Result<Self, CannotReserve> {
-        struct NewTrees(Result<Vec<AnyTree>, CannotReserve>);
+    /// An empty table whose rows and indexes may take `bytes` each.
+    pub(crate) fn new(number: u16, bytes: usize) -> Result<Self, CannotReserve> {
+        struct NewTrees(usize, Result<Vec<AnyTree>, CannotReserve>);
         impl<R: Record> IndexVisitor<R> for NewTrees {
             fn visit<I: Index<Record = R>>(&mut self) {
-                if let Ok(trees) = &mut self.0 {
-                    match BTree::<I::Encoded>::new() {
+                if let Ok(trees) = &mut self.1 {
+                    match BTree::<I::Encoded>::new(self.0) {
                         Ok(tree) => trees.push(Box::new(tree)),
-                        Err(error) => self.0 = Err(error),
+                        Err(error) => self.1 = Err(error),
                     }
                 }
             }
         }
-        let mut secondary = NewTrees(Ok(Vec::new()));
+        let mut secondary = NewTrees(bytes, Ok(Vec::new()));
         R::each_index(&mut secondary);
         Ok(Self {
             number,
-            rows: Rows::new()?,
-            hash: HashIndex::new()?,
-            tree: BTree::new()?,
-            secondary: secondary.0?,
+            rows: Rows::new(bytes)?,
+            hash: HashIndex::new(if Self::POINT { bytes } else { 0 })?,
+            tree: BTree::new(if Self::POINT { 0 } else { bytes })?,
+            secondary: secondary.1?,
             snapshot: Snapshot::none(),
         })
     }

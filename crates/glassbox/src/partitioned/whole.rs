@@ -8,6 +8,7 @@ use super::engine::Engine;
 use super::load::{CheckpointFile, damaged};
 use super::partition::{Cell, Counters, Partition};
 use super::table::Refused;
+use crate::config::Config;
 use crate::error::Error;
 use crate::io::Files;
 use crate::log::Lsn;
@@ -16,13 +17,15 @@ use crate::procedure::{Abort, partition_of};
 use crate::record::{Key, Record, mix};
 
 /// Partitions with empty tables; `numbers` are the tables' numbers in the files.
-pub(crate) fn new_cells(kinds: &[TableKind], numbers: &[u16], partitions: usize) -> Result<Box<[Cell]>, Error> {
+pub(crate) fn new_cells(kinds: &[TableKind], numbers: &[u16], config: &Config) -> Result<Box<[Cell]>, Error> {
     let places = kinds.iter().map(|kind| kind.id + 1).max().unwrap_or(0);
-    (0..partitions)
+    (0..config.partitions)
         .map(|partition| {
             let mut tables: Vec<_> = (0..places).map(|_| None).collect();
             for (kind, &number) in kinds.iter().zip(numbers) {
-                tables[kind.id] = Some((kind.create)(number).map_err(|error| Error::OutOfMemory(error.to_string()))?);
+                tables[kind.id] = Some(
+                    (kind.create)(number, config.table_bytes).map_err(|error| Error::OutOfMemory(error.to_string()))?,
+                );
             }
             Ok(Cell::new(Partition::new(tables, mix(partition as u64))))
         })

@@ -79,14 +79,6 @@ impl Region {
         }
     }
 
-    /// Reserves as much as the machine has memory.
-    ///
-    /// # Errors
-    /// As for [`Region::reserve`].
-    pub(crate) fn reserve_whole() -> Result<Self, CannotReserve> {
-        Self::reserve(usize::MAX)
-    }
-
     /// A region of `reserved` bytes at the first aligned address of the mapping that starts at `start`.
     fn within(start: NonNull<c_void>, reserved: usize) -> Self {
         let skip = start.cast::<u8>().align_offset(HUGE_PAGE_BYTES);
@@ -191,7 +183,7 @@ mod tests {
 
     #[test]
     fn many_whole_regions_fit_beside_each_other() {
-        let regions: Vec<Region> = (0..100).map(|_| Region::reserve_whole().unwrap()).collect();
+        let regions: Vec<Region> = (0..100).map(|_| Region::reserve(usize::MAX).unwrap()).collect();
         assert!(regions.iter().all(|region| region.could_claim(MINIMUM_BYTES)));
     }
 }

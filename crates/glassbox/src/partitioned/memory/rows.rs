@@ -82,12 +82,7 @@ impl<R: Copy> Rows<R> {
     ///
     /// # Errors
     /// When the system refuses the address space.
-    pub(crate) fn new() -> Result<Self, CannotReserve> {
-        Self::with_reservation(usize::MAX)
-    }
-
-    /// Makes an empty table that reserves at most `bytes` of address space.
-    fn with_reservation(bytes: usize) -> Result<Self, CannotReserve> {
+    pub(crate) fn new(bytes: usize) -> Result<Self, CannotReserve> {
         const { Self::ALIGNED };
         let most = (RowId::NONE.get() as usize).saturating_mul(Self::STRIDE);
         let region = Region::reserve(most.min(bytes))?;

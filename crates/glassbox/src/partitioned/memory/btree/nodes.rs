@@ -25,9 +25,9 @@ pub(super) struct Nodes<K, const LEAF: usize, const INNER: usize> {
 }
 
 impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER> {
-    pub(super) fn new() -> Result<Self, CannotReserve> {
+    pub(super) fn new(bytes: usize) -> Result<Self, CannotReserve> {
         const { assert!(align_of::<Leaf<K, LEAF>>() == UNIT_BYTES && align_of::<Inner<K, INNER>>() == UNIT_BYTES) };
-        let mut region = Region::reserve((u32::MAX as usize).saturating_mul(UNIT_BYTES))?;
+        let mut region = Region::reserve((u32::MAX as usize).saturating_mul(UNIT_BYTES).min(bytes))?;
         assert!(region.claim(UNIT_BYTES), "a region has room for one unit");
         Ok(Self { region, free_leaf: 0, free_inner: 0, leaves: 0, inners: 0, keys: PhantomData })
     }

@@ -97,9 +97,9 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
     ///
     /// # Errors
     /// When the system refuses the address space.
-    pub(crate) fn new() -> Result<Self, CannotReserve> {
+    pub(crate) fn new(bytes: usize) -> Result<Self, CannotReserve> {
         const { assert!(LEAF >= 4 && INNER >= 4, "nodes must have room to be split") };
-        let mut nodes = Nodes::new()?;
+        let mut nodes = Nodes::new(bytes)?;
         let root = nodes.allocate_leaf();
         Ok(Self { nodes, root, height: 0, entries: 0, finger: Finger::none() })
     }

@@ -42,13 +42,13 @@ pub(crate) struct HashIndex {
 }
 
 impl HashIndex {
-    /// Makes an empty index.
+    /// Makes an empty index whose buckets, and those for overflow, may take `bytes`.
     ///
     /// # Errors
     /// When the system refuses the address space.
-    pub(crate) fn new() -> Result<Self, CannotReserve> {
-        let mut buckets = Region::reserve_whole()?;
-        let overflow = Region::reserve_whole()?;
+    pub(crate) fn new(bytes: usize) -> Result<Self, CannotReserve> {
+        let mut buckets = Region::reserve(bytes)?;
+        let overflow = Region::reserve(bytes)?;
         assert!(buckets.claim(size_of::<Bucket>()), "a region has room for one bucket");
         Ok(Self { buckets, overflow, mask: 0, count: 1, entries: 0, free: 0, overflow_count: 0 })
     }

@@ -5,7 +5,7 @@ use crate::partitioned::memory::region::HUGE_PAGE_BYTES;
 
 #[test]
 fn numbers_are_reused_last_in_first_out() {
-    let mut rows = Rows::<[u8; 24]>::new().unwrap();
+    let mut rows = Rows::<[u8; 24]>::new(usize::MAX).unwrap();
     let ids: Vec<RowId> = (0..200).map(|n| rows.insert(&[n; 24]).unwrap()).collect();
     for n in [5, 77, 130] {
         rows.remove(ids[n]);
@@ -30,7 +30,7 @@ fn numbers_are_reused_last_in_first_out() {
 
 #[test]
 fn a_full_table_says_so() {
-    let mut rows = Rows::<[u64; 512]>::with_reservation(1).unwrap();
+    let mut rows = Rows::<[u64; 512]>::new(1).unwrap();
     let fit = HUGE_PAGE_BYTES / 4096;
     for _ in 0..fit {
         rows.insert(&[1; 512]).unwrap();
@@ -42,7 +42,7 @@ fn a_full_table_says_so() {
 
 #[test]
 fn rows_smaller_than_a_link_work() {
-    let mut rows = Rows::<u8>::new().unwrap();
+    let mut rows = Rows::<u8>::new(usize::MAX).unwrap();
     let ids: Vec<RowId> = (0..100).map(|n| rows.insert(&n).unwrap()).collect();
     ids.iter().step_by(2).for_each(|&id| rows.remove(id));
     rows.check().unwrap();
@@ -52,7 +52,7 @@ fn rows_smaller_than_a_link_work() {
 #[test]
 #[should_panic(expected = "is not live")]
 fn removing_twice_is_refused() {
-    let mut rows = Rows::<u64>::new().unwrap();
+    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
     let id = rows.insert(&1).unwrap();
     rows.remove(id);
     rows.remove(id);
@@ -60,7 +60,7 @@ fn removing_twice_is_refused() {
 
 #[test]
 fn damage_is_found() {
-    let mut rows = Rows::<u64>::new().unwrap();
+    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
     let id = rows.insert(&1).unwrap();
     rows.insert(&2).unwrap();
     rows.remove(id);
