@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn writing_appends_or_fails() {
         let mut text = Text::<6>::EMPTY;
-        write!(text, "{}-{}", 12, "a").unwrap();
+        write!(text, "{}-a", 12).unwrap();
         assert!(write!(text, "xyz").is_err() && write!(text, "\0").is_err());
         assert_eq!(text, "12-a");
     }
