@@ -17,11 +17,14 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Experiment {
     Limits(limits::Arguments),
+    #[command(hide = true)]
+    CountLimits(limits::ChildArguments),
 }
 
 /// Runs the experiment.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     match &arguments.experiment {
         Experiment::Limits(arguments) => limits::run(arguments),
+        Experiment::CountLimits(arguments) => limits::run_child(arguments),
     }
 }

@@ -78,23 +78,23 @@ impl Engine {
     /// Runs the inputs, as many as there is time for; all of them are answered when it returns.
     pub fn run(&self, inputs: &[Input], most: Duration) -> Result<Did, Error> {
         let started = Instant::now();
-        let (mut ring, mut done) = (Ring::new(&self.db, self.in_flight()), 0);
+        let (mut client, mut done) = (self.client(), 0);
         for inputs in inputs.chunks(BETWEEN_LOOKS) {
-            ring.run(inputs)?;
+            client.run(inputs)?;
             done += inputs.len();
             if started.elapsed() >= most {
                 break;
             }
         }
-        ring.empty()?;
+        client.finish()?;
         Ok(Did { transactions: done, seconds: started.elapsed().as_secs_f64() })
     }
 
     /// Runs the inputs for which there was no time, so that all systems have the same data afterwards.
     pub fn catch_up(&self, inputs: &[Input]) -> Result<(), Error> {
-        let mut ring = Ring::new(&self.db, 4_096);
-        ring.run(inputs)?;
-        ring.empty()
+        let mut client = Client::new(&self.db, 4_096);
+        client.run(inputs)?;
+        client.finish()
     }
 
     /// Returns when nothing is left to be written behind, which would be done in the time of the next system.
@@ -112,8 +112,9 @@ impl Engine {
         }
     }
 
-    fn in_flight(&self) -> usize {
-        self.mode.in_flight()
+    /// A client that keeps as many transactions in flight as the mode says.
+    pub fn client(&self) -> Client<'_> {
+        Client::new(&self.db, self.mode.in_flight())
     }
 }
 
@@ -129,25 +130,25 @@ fn open(dir: &Path, config: Config, log_core: Option<core_affinity::CoreId>) -> 
     opened.with_context(|| format!("cannot open a database in {}", dir.display()))
 }
 
-/// Tickets outstanding, oldest first.
-struct Ring<'a> {
+/// A client that calls back to back.
+pub(super) struct Client<'a> {
     db: &'a Database,
     most: usize,
+    /// Outstanding, oldest first.
     tickets: VecDeque<Ticket<'a, ()>>,
 }
 
-impl<'a> Ring<'a> {
+impl<'a> Client<'a> {
     fn new(db: &'a Database, most: usize) -> Self {
         Self { db, most, tickets: VecDeque::with_capacity(most) }
     }
 
-    /// Without others in flight, a ticket would only cost.
-    fn run(&mut self, inputs: &[Input]) -> Result<(), Error> {
+    /// Runs the inputs; the last of them may be outstanding afterwards. Without others in flight, a ticket would only
+    /// cost.
+    pub fn run(&mut self, inputs: &[Input]) -> Result<(), Error> {
         if self.most == 1 { call_each(self.db, inputs) } else { self.submit_each(inputs) }
     }
 
-    /// The region whose instructions are counted when many are in flight.
-    #[inline(never)]
     fn submit_each(&mut self, inputs: &[Input]) -> Result<(), Error> {
         for input in inputs {
             if self.tickets.len() == self.most {
@@ -159,13 +160,12 @@ impl<'a> Ring<'a> {
         Ok(())
     }
 
-    fn empty(&mut self) -> Result<(), Error> {
+    /// Waits for those outstanding.
+    pub fn finish(&mut self) -> Result<(), Error> {
         self.tickets.drain(..).try_for_each(Ticket::wait)
     }
 }
 
-/// The region whose instructions are counted when one is in flight.
-#[inline(never)]
 fn call_each(db: &Database, inputs: &[Input]) -> Result<(), Error> {
     inputs.iter().try_for_each(|input| input.give(&mut Calling(db)))
 }

@@ -5,11 +5,13 @@
 //! the same work in a small fraction of a database's instructions. What differs here: the kernel is not what is left of
 //! a stripped database but is written by hand, and prefetches; our engine is compared with it from above.
 //!
-//! *Throughput* ([`measure()`]): every system executes the same inputs on the same data, round after round, in one
-//! process, in an order that changes; a share is formed within a round, so that a slow moment of the machine hits both
-//! sides.
+//! Two measures. *Throughput* ([`measure()`]): every system executes the same inputs on the same data, round after
+//! round, in one process, in an order that changes; a share is formed within a round, so that a slow moment of the
+//! machine hits both sides. *Instructions* ([`count`]): of the executing thread alone, counted by valgrind's callgrind,
+//! hence all but exact; and by parts of the program, which says where they go.
 
 mod checks;
+pub mod count;
 mod engine;
 pub mod goals;
 pub mod kernel;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use glassbox_lab::limits::Plan;
-use glassbox_lab::limits::systems::System;
+use glassbox_lab::limits::count::Counting;
+use glassbox_lab::limits::systems::{BASE, System};
 use glassbox_workloads::tpcc::Scale;
 
 /// Compare the engine with hand-written kernels that do nothing but the work
@@ -31,6 +32,9 @@ pub struct Arguments {
     /// Transactions of a round [default: 50000, or 10000 if --quick]
     #[arg(long, short, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(100..=10_000_000))]
     transactions: Option<usize>,
+    /// Transactions whose instructions are counted [default: 20000, or 2000 if --quick]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(10..=1_000_000))]
+    counted: Option<usize>,
     /// Systems to measure, as the table names them; the kernel tree-prefetch is always measured [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     systems: Vec<System>,
@@ -69,10 +73,14 @@ impl Arguments {
         if self.small { Scale::small(warehouses) } else { Scale::full(warehouses) }
     }
 
-    /// Those of `all` that were asked for, and the one that the others are divided by.
-    pub fn chosen(&self, all: Vec<System>) -> Vec<System> {
-        let asked = |system: &System| self.systems.is_empty() || self.systems.contains(system);
-        all.into_iter().filter(|system| asked(system) || *system == glassbox_lab::limits::systems::BASE).collect()
+    /// Those of `all` that were asked for, or `few` of them if nothing was but to be quick; and the one that the others
+    /// are divided by.
+    fn chosen(&self, all: Vec<System>, few: impl Fn(&System) -> bool) -> Vec<System> {
+        let asked = |system: &System| match self.systems.is_empty() {
+            true => !self.quick || few(system),
+            false => self.systems.contains(system),
+        };
+        all.into_iter().filter(|system| asked(system) || *system == BASE).collect()
     }
 
     /// The measurement of throughput.
@@ -80,12 +88,24 @@ impl Arguments {
         let (transactions, rounds, most_ms) = if self.quick { (10_000, 3, 100) } else { (50_000, 7, 2_000) };
         Plan {
             scale: self.scale(),
-            systems: self.chosen(System::all()),
+            systems: self.chosen(System::all(), |system| !matches!(system, System::Sync(_, 16 | 256))),
             transactions: self.transactions.unwrap_or(transactions),
             rounds: self.rounds.unwrap_or(rounds),
             most: Duration::from_millis(most_ms),
             dir: self.dir.clone(),
             seed: self.seed,
+        }
+    }
+    /// The measurement of instructions.
+    pub fn counting(&self) -> Counting {
+        Counting {
+            scale: self.scale(),
+            systems: self.chosen(System::counted(), |system| matches!(system, System::None | System::Async(_))),
+            // More than are ever in flight, so that the first that is counted waits for a ticket as the last does.
+            warm_up: 5_000,
+            transactions: self.counted.unwrap_or(if self.quick { 2_000 } else { 20_000 }),
+            seed: self.seed,
+            dir: self.dir.clone(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `glassbox lab limits`: how near the engine comes to a kernel that does nothing but the work.
 
 mod arguments;
+mod child;
+mod instructions;
 mod throughput;
 
 use std::io::Write;
@@ -13,6 +15,7 @@ use serde_json::json;
 
 pub use arguments::Arguments;
 use arguments::What;
+pub use child::{ChildArguments, run_child};
 
 use crate::results::{Results, machine, report_to};
 use crate::{Verdict, format, interrupt};
@@ -43,6 +46,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         if !throughput::checked(&mut *out, &mut results, &measured)? {
             verdict = Verdict::Bad;
         }
+    }
+    if arguments.measures(What::Instructions) {
+        instructions::run(&mut *out, &mut results, arguments)?;
     }
     results.finish()?;
     Ok(verdict)

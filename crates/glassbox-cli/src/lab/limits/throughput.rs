@@ -51,16 +51,17 @@ fn row<'a>(measured: &'a Measured, best: &[f64], base: &[f64]) -> Row<'a> {
 /// The table, and the same for programs.
 pub fn report(out: &mut dyn Write, results: &mut Results, plan: &Plan, all: &[Measured]) -> io::Result<()> {
     let rows = rows(all);
+    let (best, base) = ("of best\nkernel", "of tree-\nprefetch");
     let header = [
         "throughput",
-        "per second",
+        "per\nsecond",
         "least – most",
-        "of best kernel",
-        "of tree-prefetch",
+        best,
+        base,
         "least – most",
         "goal",
-        "log bytes/tx",
-        "forces/tx",
+        "log\nbytes/tx",
+        "forces\n/tx",
     ];
     let cells = rows.iter().map(|row| {
         let (system, logs) = (&row.measured.system, row.measured.system.log().is_some());
