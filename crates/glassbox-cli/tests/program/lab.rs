@@ -30,6 +30,7 @@ fn limits_prints_the_table_and_valid_json() {
     let files = ["--dir", text(dir.path()), "--json", text(&json)];
     let ran = run_well(&[&["lab", "limits", "--quick", "--small"][..], &only, &files].concat());
     let values = values(&json);
+    assert!(!ran.out.contains("instructions"), "{}", ran.out);
     let value = |figure: &str, row: &str, metric: &str| values[&(figure.into(), row.into(), metric.into())];
     for system in ["tree", "hash-prefetch", "none", "commands-async", "commands-sync-1", "values-sync-4096"] {
         assert!(ran.out.lines().any(|line| line.split_whitespace().next() == Some(system)), "{}", ran.out);
@@ -63,7 +64,8 @@ fn limits_measures_what_it_is_asked_to() {
 fn instructions_are_counted_and_attributed() {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("limits.json");
-    let counted = ["--only", "instructions", "--counted", "100", "--systems", "none,values-sync-4096,tree"];
+    let counted =
+        ["--only", "instructions", "--counted", "100", "--functions", "3", "--systems", "none,values-sync-4096,tree"];
     let files = ["--dir", text(dir.path()), "--json", text(&json)];
     let arguments = [&["lab", "limits", "--quick", "--small"][..], &counted, &files].concat();
     if Command::new("valgrind").arg("--version").output().is_err() {
@@ -75,6 +77,7 @@ fn instructions_are_counted_and_attributed() {
     let ran = run_well(&arguments);
     assert!(ran.out.contains("by valgrind-3") && ran.out.contains("MET"), "{}", ran.out);
     let values = values(&json);
+    assert_eq!(ran.out.matches(" glassbox-lab/src/limits/kernel/").count(), 2 * 3, "{}", ran.out);
     let of = |row: &str, metric: &str| values[&("instructions".into(), row.into(), metric.into())];
     let part = |row: &str, part: &str| values[&("instructions by part".into(), row.into(), part.into())];
     for system in ["tree", "tree-prefetch", "none", "values-sync-4096"] {

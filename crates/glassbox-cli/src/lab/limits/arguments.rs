@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Transactions whose instructions are counted [default: 20000, or 2000 if --quick]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(10..=1_000_000))]
     counted: Option<usize>,
+    /// Also tell the N functions of each system that cost most instructions
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub functions: usize,
     /// Systems to measure, as the table names them; the kernel tree-prefetch is always measured [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     systems: Vec<System>,

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use comfy_table::CellAlignment;
 use glassbox_lab::limits::count::{self, Counted};
 use glassbox_lab::limits::goals::most_instructions;
 use glassbox_lab::limits::systems::BASE;
@@ -26,6 +27,7 @@ pub fn run(out: &mut dyn Write, results: &mut Results, arguments: &Arguments) ->
     let counted = count::count(&counting, &command, &bar)?;
     bar.0.finish_and_clear();
     report(out, results, &counted)?;
+    counted.iter().filter(|_| arguments.functions > 0).try_for_each(|of| functions(out, of, arguments.functions))?;
     writeln!(
         out,
         "of the executing thread, by {valgrind}, over {} transactions; times: those of tree-prefetch",
@@ -64,6 +66,19 @@ fn report(out: &mut dyn Write, results: &mut Results, all: &[Counted]) -> io::Re
     all.iter().try_for_each(|counted| put(results, counted, base))
 }
 
+/// The functions of one system that cost most.
+fn functions(out: &mut dyn Write, counted: &Counted, most: usize) -> io::Result<()> {
+    let number = |value: f64| format::number(value.round());
+    let row =
+        |(name, value): &(String, f64)| vec![number(*value), format!("{:.3}", value / counted.total), name.clone()];
+    let rows = counted.functions.iter().take(most).map(row).collect();
+    let name = counted.system.to_string();
+    let mut table = table([name.as_str(), "of all", "function"], rows);
+    table.column_mut(0).expect("there are three").set_cell_alignment(CellAlignment::Right);
+    table.column_mut(2).expect("there are three").set_cell_alignment(CellAlignment::Left);
+    writeln!(out, "{table}")
+}
+
 fn put(results: &mut Results, counted: &Counted, base: f64) -> io::Result<()> {
     let (row, x) = (counted.system.to_string(), counted.system.in_flight() as f64);
     let mut put = |figure: &str, metric: &str, value: f64, unit: &str| {
@@ -77,5 +92,11 @@ fn put(results: &mut Results, counted: &Counted, base: f64) -> io::Result<()> {
         put("instructions", "goal", goal, "ratio")?;
         put("instructions", "goal_met", f64::from(u8::from(counted.total / base <= goal)), "yes or no")?;
     }
-    counted.parts.iter().try_for_each(|(part, value)| put("instructions by part", part, *value, "instructions"))
+    for (part, value) in &counted.parts {
+        put("instructions by part", part, *value, "instructions")?;
+    }
+    let worth_telling = counted.functions.iter().filter(|(_, value)| *value >= 1.0);
+    worth_telling
+        .into_iter()
+        .try_for_each(|(name, value)| put("instructions by function", name, *value, "instructions"))
 }

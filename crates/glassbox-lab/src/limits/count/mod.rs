@@ -6,7 +6,7 @@
 //!
 //! To whom an instruction belongs cannot be told by its function, since nearly all is inlined into a few. So callgrind
 //! tells costs by address, and the debugging information tells the stack of inlined functions at an address: the
-//! innermost frame that lies in a file of a known [part](parts) owns the instruction. What belongs to nobody by that
+//! innermost frame that lies in a file of a known part owns the instruction. What belongs to nobody by that
 //! (`memcpy`, the allocator, the standard library's own functions) is charged to those who called it. The sum of the
 //! parts is the total.
 //!
@@ -40,6 +40,9 @@ pub struct Counted {
     pub total: f64,
     /// By part, the same parts in the same order for all systems; they sum to the total.
     pub parts: Vec<(&'static str, f64)>,
+    /// By function of the source, the most costly first: its file and name. What it calls that belongs to nobody is
+    /// included.
+    pub functions: Vec<(String, f64)>,
     /// Of all, what was executed in `memcpy` and its kin: included in the parts that called it.
     pub copying: f64,
     /// Of all, what was executed in the allocator: included in the parts that called it.

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, bail, ensure};
 use glassbox_workloads::tpcc::Scale;
 
+use super::attribute::{self, Attributed};
 use super::child::{Child, REGION};
 use super::profile::Profile;
-use super::{Counted, attribute, parts, request};
+use super::{Counted, parts, request};
 use crate::limits::Watch;
 use crate::limits::systems::System;
 
@@ -111,14 +112,25 @@ fn count_one(
     let text = std::fs::read_to_string(&file).with_context(|| format!("callgrind did not write {}", file.display()))?;
     let profile = Profile::parse(&text)?;
     ensure!(profile.total() > 0, "nothing was counted: callgrind did not find `{REGION}`");
-    let attributed = attribute::attribute(&profile, program)?;
+    Ok(counted(system, transactions, &profile, attribute::attribute(&profile, program)?))
+}
+
+fn counted(system: System, transactions: usize, profile: &Profile, attributed: Attributed) -> Counted {
     let per = |instructions: f64| instructions / transactions as f64;
-    Ok(Counted {
+    let mut by_part = [0.0; parts::COUNT];
+    for (owner, instructions) in &attributed.owners {
+        by_part[owner.part] += instructions;
+    }
+    let owners = attributed.owners.into_iter();
+    let mut functions: Vec<_> = owners.map(|(owner, instructions)| (owner.function, per(instructions))).collect();
+    functions.sort_by(|one, other| other.1.total_cmp(&one.1));
+    Counted {
         system,
         transactions,
         total: per(profile.total() as f64),
-        parts: parts::names().zip(attributed.parts.map(per)).collect(),
+        parts: parts::names().zip(by_part.map(per)).collect(),
+        functions,
         copying: per(attributed.copying as f64),
         allocating: per(attributed.allocating as f64),
-    })
+    }
 }
