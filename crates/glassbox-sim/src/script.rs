@@ -75,10 +75,18 @@ impl Script {
     /// When something fails although the files did not.
     pub fn play(&self, files: &MemoryFiles) -> Result<Played, String> {
         let mut played = Played::default();
-        match self.try_play(files, &mut played, &mut |_| ()) {
+        match self.try_play(files, &mut played, &mut |_| (), &mut None) {
             Err(error) if !files.is_stopped() => Err(format!("{error} after {played:?}, without a fault")),
             _ => Ok(played),
         }
+    }
+
+    /// Runs on files that fail but do not stop, to the end or to the first error that is not a checkpoint's: after that
+    /// a database goes on. All errors.
+    pub fn play_in_trouble(&self, files: &MemoryFiles) -> (Played, Vec<Error>) {
+        let (mut played, mut troubles) = (Played::default(), Some(Vec::new()));
+        let done = self.try_play(files, &mut played, &mut |_| (), &mut troubles);
+        (played, troubles.into_iter().flatten().chain(done.err()).collect())
     }
 
     /// What the script was doing at each operation of the files, when nothing stops it.
@@ -92,12 +100,18 @@ impl Script {
             phases.resize(files.operations() as usize, now);
             now = next;
         };
-        self.try_play(&files, &mut Played::default(), &mut note).expect("there are no faults");
+        self.try_play(&files, &mut Played::default(), &mut note, &mut None).expect("there are no faults");
         note(Phase::Closing);
         phases
     }
 
-    fn try_play(&self, files: &MemoryFiles, played: &mut Played, begin: &mut impl FnMut(Phase)) -> Result<(), Error> {
+    fn try_play(
+        &self,
+        files: &MemoryFiles,
+        played: &mut Played,
+        begin: &mut impl FnMut(Phase),
+        troubles: &mut Option<Vec<Error>>,
+    ) -> Result<(), Error> {
         let mut reopened = 0;
         begin(Phase::Opening);
         let open = |late| match self.lie {
@@ -121,7 +135,10 @@ impl Script {
             played.begun += op.units();
             let (answers, done) = op.on_engine(&database);
             played.answered += answers.len();
-            done?;
+            match (done, op, &mut *troubles) {
+                (Err(error), Op::Checkpoint, Some(troubles)) => troubles.push(error),
+                (done, ..) => done?,
+            }
         }
         begin(Phase::Closing);
         database.close()
