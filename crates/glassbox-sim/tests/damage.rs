@@ -28,7 +28,8 @@ fn small(seed: u64, log: LogKind) -> (MemoryFiles, Contents) {
     (files.after_kill(), right)
 }
 
-/// Judges each change by the tools, and each `stride`th by the engine; how many were refused and how many did not matter.
+/// Judges each change by the tools, and each `stride`th by the engine; how many were refused, and how many did not
+/// matter.
 fn judge_all(
     log: LogKind,
     what: &str,
