@@ -47,7 +47,7 @@ fn measure(dir: &Path, log: LogKind, phase: Duration, warehouses: u16, in_flight
         let without = run(&db, &mut inputs, in_flight, phase);
         let (with, took) = during_checkpoint(&db, &mut inputs, in_flight);
         println!(
-            "  without a checkpoint {:7.0}/s, longest wait {:5.1} ms; with {:7.0}/s (x{:.2}), {:5.1} ms; it took {:.1} s",
+            "  without a checkpoint {:7.0}/s, longest wait {:5.1} ms; with one {:7.0}/s (x{:.2}), {:5.1} ms; {:.1} s",
             without.per_second(),
             without.longest_ms(),
             with.per_second(),

@@ -2,6 +2,9 @@
 //!
 //! Either an error that names a file, or a database whose contents are right. Never a panic, never other contents.
 
+use std::sync::Arc;
+
+use glassbox::inspect::{Inspector, Moment};
 use glassbox::io::{Files, MemoryFiles};
 use glassbox::{Config, Error};
 
@@ -59,6 +62,43 @@ pub fn judge(damaged: &MemoryFiles, config: Config, right: &Contents, name: &str
     }
     let found = of_engine(&database).map_err(|error| format!("reading: {error}"))?;
     difference(&found, right).map_or(Ok(Verdict::Right), Err)
+}
+
+/// Lets the tools look into a damaged database, without the procedures' code: of a log with calls they see no rows, and
+/// only whether it is whole.
+///
+/// # Errors
+/// When they find other rows, or name none of `files`.
+pub fn inspect(damaged: &MemoryFiles, right: &Contents, name: &str) -> Result<Verdict, String> {
+    let files: Arc<dyn Files> = Arc::new(damaged.clone());
+    let inspector = match Inspector::open_files(files, "manifest") {
+        Err(error) => return refused(&error, name),
+        Ok(inspector) => inspector,
+    };
+    let verified = match inspector.verify() {
+        Err(error) => return refused(&error, name),
+        Ok(verified) => verified,
+    };
+    if let Some(wrong) = verified.wrong.first() {
+        let named = verified.wrong.iter().any(|wrong| wrong.contains(name));
+        return if named {
+            Ok(Verdict::Refused(wrong.clone()))
+        } else {
+            Err(format!("it does not name {name}: {wrong}"))
+        };
+    }
+    if verified.calls > 0 {
+        return Ok(Verdict::Right);
+    }
+    for table in &inspector.manifest().tables {
+        let found = inspector.contents(&table.name, Moment::Now).map_err(|error| error.to_string())?;
+        let mut rows: Vec<_> = found.rows().map(<[u8]>::to_vec).collect();
+        rows.sort();
+        if right.get(&*table.name).is_some_and(|right| *right != rows) {
+            return Err(format!("the tools see other rows in table {}", table.name));
+        }
+    }
+    Ok(Verdict::Right)
 }
 
 fn refused(error: &Error, name: &str) -> Result<Verdict, String> {

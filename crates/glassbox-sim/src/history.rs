@@ -256,8 +256,12 @@ pub fn tiny(partitions: usize, log: LogKind) -> Config {
 
 /// Opens a database in memory files, with all tables or without the late one.
 pub fn open(files: &MemoryFiles, config: Config, late: bool) -> Result<Database, Error> {
+    open_on(files, Arc::new(files.clone()), config, late)
+}
+
+/// Opens a database in files that are, or lie about, these memory files.
+pub fn open_on(memory: &MemoryFiles, files: Arc<dyn Files>, config: Config, late: bool) -> Result<Database, Error> {
     let clock = ManualClock::default();
-    clock.advance_ns(files.operations() * 1_000_000 + 5_000);
-    let files: Arc<dyn Files> = Arc::new(files.clone());
+    clock.advance_ns(memory.operations() * 1_000_000 + 5_000);
     Database::open_files(files, Box::new(clock), config, tables::catalog(late))
 }

@@ -11,9 +11,13 @@ pub mod damage;
 pub mod dice;
 #[allow(missing_docs)]
 pub mod history;
+#[allow(missing_docs)]
+pub mod lying;
 mod model;
 #[allow(missing_docs)]
 pub mod procedures;
+#[allow(missing_docs)]
+pub mod runs;
 #[allow(missing_docs)]
 pub mod script;
 #[allow(missing_docs)]

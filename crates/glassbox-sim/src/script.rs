@@ -6,21 +6,37 @@
 //! that is missing. So the state found must be the model's after some number of transactions, at least as many as were
 //! answered and at most as many as were begun.
 
+use std::sync::Arc;
+
 use glassbox::io::{Crash, Faults, MemoryFiles};
 use glassbox::{Config, Error, LogKind};
 
 use crate::ModelDatabase;
 use crate::check::{Contents, difference, of_engine, of_model};
 use crate::dice::Dice;
-use crate::history::{End, Op, open, tiny};
+use crate::history::{End, Op, open, open_on, tiny};
+use crate::lying::{Lie, LyingFiles};
 
 pub const CRASHES: [Crash; 3] = [Crash::Lost, Crash::Kept, Crash::Torn];
+
+/// What a script is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Opening: making the files, or recovering and preparing to go on.
+    Opening,
+    Transaction,
+    Load,
+    Checkpoint,
+    Closing,
+}
 
 pub struct Script {
     pub ops: Vec<Op>,
     /// The model's contents after each number of transactions.
     pub states: Vec<Contents>,
     pub config: Config,
+    /// What the files lie about while it runs: for canaries.
+    pub lie: Option<Lie>,
 }
 
 /// How far a script came.
@@ -50,7 +66,7 @@ impl Script {
         for op in &ops {
             op.on_model(&mut model, |model| states.push(of_model(model)));
         }
-        Self { ops, states, config: tiny(partitions, log) }
+        Self { ops, states, config: tiny(partitions, log), lie: None }
     }
 
     /// Runs until the end, or until the files fail.
@@ -59,26 +75,72 @@ impl Script {
     /// When something fails although the files did not.
     pub fn play(&self, files: &MemoryFiles) -> Result<Played, String> {
         let mut played = Played::default();
-        match self.try_play(files, &mut played) {
+        match self.try_play(files, &mut played, &mut |_| (), &mut None) {
             Err(error) if !files.is_stopped() => Err(format!("{error} after {played:?}, without a fault")),
             _ => Ok(played),
         }
     }
 
-    fn try_play(&self, files: &MemoryFiles, played: &mut Played) -> Result<(), Error> {
+    /// Runs on files that fail but do not stop, to the end or to the first error that is not a checkpoint's: after that
+    /// a database goes on. All errors.
+    pub fn play_in_trouble(&self, files: &MemoryFiles) -> (Played, Vec<Error>) {
+        let (mut played, mut troubles) = (Played::default(), Some(Vec::new()));
+        let done = self.try_play(files, &mut played, &mut |_| (), &mut troubles);
+        (played, troubles.into_iter().flatten().chain(done.err()).collect())
+    }
+
+    /// What the script was doing at each operation of the files, when nothing stops it.
+    ///
+    /// # Panics
+    /// When something fails.
+    pub fn phases(&self) -> Vec<Phase> {
+        let files = MemoryFiles::new();
+        let (mut phases, mut now) = (Vec::new(), Phase::Opening);
+        let mut note = |next| {
+            phases.resize(files.operations() as usize, now);
+            now = next;
+        };
+        self.try_play(&files, &mut Played::default(), &mut note, &mut None).expect("there are no faults");
+        note(Phase::Closing);
+        phases
+    }
+
+    fn try_play(
+        &self,
+        files: &MemoryFiles,
+        played: &mut Played,
+        begin: &mut impl FnMut(Phase),
+        troubles: &mut Option<Vec<Error>>,
+    ) -> Result<(), Error> {
         let mut reopened = 0;
-        let mut database = open(files, self.config.clone(), false)?;
+        begin(Phase::Opening);
+        let open = |late| match self.lie {
+            None => open(files, self.config.clone(), late),
+            Some(lie) => open_on(files, Arc::new(LyingFiles(files.clone(), lie)), self.config.clone(), late),
+        };
+        let mut database = open(false)?;
         for op in &self.ops {
+            begin(match op {
+                Op::Load(_) => Phase::Load,
+                Op::Checkpoint => Phase::Checkpoint,
+                Op::Reopen { .. } => Phase::Closing,
+                _ => Phase::Transaction,
+            });
             if let Op::Reopen { .. } = op {
                 reopened += 1;
                 database.close()?;
-                database = open(files, self.config.clone(), reopened > 1)?;
+                begin(Phase::Opening);
+                database = open(reopened > 1)?;
             }
             played.begun += op.units();
             let (answers, done) = op.on_engine(&database);
             played.answered += answers.len();
-            done?;
+            match (done, op, &mut *troubles) {
+                (Err(error), Op::Checkpoint, Some(troubles)) => troubles.push(error),
+                (done, ..) => done?,
+            }
         }
+        begin(Phase::Closing);
         database.close()
     }
 
@@ -100,6 +162,49 @@ impl Script {
         let what = difference(&found, &allowed[0]).unwrap_or_default();
         let of = self.states.iter().position(|state| *state == found);
         Err(format!("{played:?}: the state found is that after {of:?} transactions; {what}"))
+    }
+
+    /// Goes on working on what was found, with other transactions and a checkpoint, and crashes once more.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn go_on(&self, files: &MemoryFiles, seed: u64) -> Result<(), String> {
+        let error = |error: Error| format!("going on: {error}");
+        let database = open(files, self.config.clone(), true).map_err(error)?;
+        let found = of_engine(&database).map_err(error)?;
+        let units = self.states.iter().position(|state| *state == found).ok_or("going on: the state is none")?;
+        let mut model = self.model_after(units);
+        let mut dice = Dice(seed);
+        for number in 0..8 {
+            let op = if number == 4 { Op::Checkpoint } else { Op::transaction(&mut dice) };
+            let wanted = op.on_model(&mut model, |_| ());
+            let (answers, done) = op.on_engine(&database);
+            done.map_err(error)?;
+            if answers != wanted {
+                return Err(format!("going on: {op:?} answers {answers:?}, and should {wanted:?}"));
+            }
+        }
+        let again = files.after_crash(CRASHES[seed as usize % 3], seed);
+        let database = open(&again, self.config.clone(), true).map_err(error)?;
+        let found = of_engine(&database).map_err(error)?;
+        let wrong = difference(&found, &of_model(&mut model)).into_iter().chain(database.verify()).next();
+        wrong.map_or(Ok(()), |what| Err(format!("after going on and a crash: {what}")))
+    }
+
+    fn model_after(&self, mut units: usize) -> ModelDatabase {
+        let mut model = ModelDatabase::new();
+        for op in &self.ops {
+            match op {
+                Op::Batch(calls) if calls.len() > units => {
+                    Op::Batch(calls[..units].to_vec()).on_model(&mut model, |_| ());
+                    return model;
+                }
+                _ if op.units() > units => return model,
+                _ => drop(op.on_model(&mut model, |_| ())),
+            }
+            units -= op.units();
+        }
+        model
     }
 
     /// Stops at the operation of this number, crashes in this mode, checks; gives the image that was found.
@@ -125,8 +230,7 @@ impl Script {
         let mut stop = 0;
         loop {
             let mut image = found.after_kill();
-            let mut at = stop;
-            let mut crashed = false;
+            let (mut at, mut crashed) = (stop, false);
             for depth in 0..3 {
                 image.set_faults(Faults { stop_at: Some(at), ..Faults::default() });
                 let opened = open(&image, self.config.clone(), true);

@@ -1,40 +1,60 @@
 //! A script is stopped at every operation of the files, in three kinds of crash; then recovery is, again and again.
 //!
-//! `GLASSBOX_LONG=1` takes every point; otherwise a sample.
+//! Every operation is a point here, and of the recoveries a sample; `GLASSBOX_LONG=1` takes every operation of every
+//! recovery.
+
+use std::collections::BTreeMap;
 
 use glassbox::LogKind;
-use glassbox::io::{Crash, MemoryFiles};
+use glassbox::io::{Crash, Faults, MemoryFiles};
+use glassbox_sim::damage::{bytes_of, names, replace};
 use glassbox_sim::dice::{long, seed};
-use glassbox_sim::script::{CRASHES, Script};
+use glassbox_sim::lying::Lie;
+use glassbox_sim::script::{CRASHES, Phase, Played, Script};
 
-fn crash_everywhere(partitions: usize, log: LogKind) -> u64 {
+/// Points at which the files stopped.
+#[derive(Default)]
+struct Points {
+    by_phase: BTreeMap<Phase, u64>,
+    in_recovery: u64,
+}
+
+fn crash_everywhere(partitions: usize, log: LogKind) {
     let seed = seed(7);
     let script = Script::new(seed, partitions, log);
     let files = MemoryFiles::new();
     let played = script.play(&files).unwrap();
     assert_eq!(played.answered + 1, script.states.len(), "without a fault the script comes to its end");
     script.check(&files.after_kill(), played).unwrap();
-    let operations = files.operations();
-    let stride = if long() { 1 } else { 5 };
-    let mut points = 0;
-    for stop in (seed % stride..operations).step_by(stride as usize) {
-        for mode in CRASHES {
-            let context = format!("seed {seed}, {partitions} partitions, {log:?}, stop at {stop}, {mode:?}");
-            let (found, played) = script.crash_at(stop, mode).unwrap_or_else(|what| panic!("{context}: {what}"));
-            points += 1;
-            let deep = if long() { stop.is_multiple_of(3) } else { stop.is_multiple_of(9) };
-            if deep {
-                let stride = if long() { 1 } else { 4 };
-                let more = script.crash_recovery(&found, played, stride);
-                points += more.unwrap_or_else(|what| panic!("{context}: {what}"));
+    let phases = script.phases();
+    assert_eq!(phases.len() as u64, files.operations(), "the script repeats itself");
+    let mut points = Points::default();
+    for (stop, phase) in phases.iter().enumerate() {
+        for (mode_number, mode) in CRASHES.into_iter().enumerate() {
+            let context =
+                format!("seed {seed}, {partitions} partitions, {log:?}, stop at {stop} ({phase:?}), {mode:?}");
+            let right = |what: String| -> u64 { panic!("{context}: {what}") };
+            let (found, played) = script.crash_at(stop as u64, mode).map_err(right).unwrap();
+            *points.by_phase.entry(*phase).or_default() += 1;
+            if long() || stop % 4 == mode_number {
+                script.go_on(&found.after_kill(), stop as u64).map_err(right).unwrap();
+            }
+            if long() || stop % 5 == mode_number {
+                let stride = if long() { 1 } else { 3 };
+                points.in_recovery += script.crash_recovery(&found, played, stride).map_err(right).unwrap();
             }
         }
     }
-    println!("{points} points of {operations} operations at {partitions} partitions, {log:?}");
-    if long() {
-        assert!(points >= 2_000, "only {points} points");
-    }
-    points
+    let Points { by_phase, in_recovery } = points;
+    let sum = by_phase.values().sum::<u64>() + in_recovery;
+    println!("{sum} points at {partitions} partitions, {log:?}: {by_phase:?}, {in_recovery} of a recovery");
+    assert!(sum >= 2_000, "only {sum} points");
+    assert!(
+        [Phase::Opening, Phase::Transaction, Phase::Load, Phase::Checkpoint, Phase::Closing]
+            .iter()
+            .all(|phase| by_phase[phase] >= 6)
+    );
+    assert!(in_recovery >= 200, "only {in_recovery} points of a recovery");
 }
 
 #[test]
@@ -64,11 +84,54 @@ fn a_lost_answer_is_noticed() {
     let script = Script::new(7, 2, LogKind::Values);
     let whole = script.play(&MemoryFiles::new()).unwrap();
     let files = MemoryFiles::new();
-    files.set_faults(glassbox::io::Faults { stop_at: Some(200), ..Default::default() });
+    files.set_faults(Faults { stop_at: Some(200), ..Faults::default() });
     let part = script.play(&files).unwrap();
     let found = files.after_crash(Crash::Lost, 1);
     script.check(&found.after_kill(), part).unwrap();
-    let claimed = glassbox_sim::script::Played { answered: whole.answered, begun: whole.begun };
+    let claimed = Played { answered: whole.answered, begun: whole.begun };
     let what = script.check(&found, claimed).unwrap_err();
     assert!(what.contains("the state found"), "{what}");
+}
+
+/// The canary of the files: whichever kind of force does nothing, some crash brings it to light. So each is needed, and
+/// each is tested.
+#[test]
+fn forces_that_do_nothing_are_noticed() {
+    let lies = [
+        Lie::Files("log/"),
+        Lie::Files("checkpoint/"),
+        Lie::Files("manifest"),
+        Lie::Directory(""),
+        Lie::Directory("log"),
+        Lie::Directory("checkpoint"),
+    ];
+    for lie in lies {
+        let script = Script { lie: Some(lie), ..Script::new(7, 2, LogKind::Values) };
+        let found_out = (0..script.phases().len() as u64).find_map(|stop| script.crash_at(stop, Crash::Lost).err());
+        println!("{lie:?}: {}", found_out.unwrap_or_else(|| panic!("nobody noticed {lie:?}")));
+    }
+}
+
+/// The canary of the log: without its last records, which looks like a torn end, a database opens and is found wanting.
+#[test]
+fn a_log_without_its_last_records_is_noticed() {
+    let script = Script::new(7, 2, LogKind::Values);
+    let files = MemoryFiles::new();
+    let played = script.play(&files).unwrap();
+    let last = names(&files).into_iter().rfind(|name| name.starts_with("log/0")).unwrap();
+    let bytes = bytes_of(&files, &last);
+    let blocks: Vec<_> = (512..bytes.len()).step_by(512).filter(|&at| bytes[at..].starts_with(b"GBLK")).collect();
+    // The last block only closes the log.
+    let cut = |blocks_left: usize| {
+        let mut bytes = bytes.clone();
+        bytes[blocks[blocks_left]..].fill(0);
+        let image = files.after_kill();
+        replace(&image, &last, &bytes);
+        script.check(&image, played)
+    };
+    let most = blocks.len() - 1;
+    cut(most).unwrap();
+    let noticed = |what: &String| what.contains("the state found") || what.contains("do not belong together");
+    let found: Vec<_> = (0..most).filter_map(|left| cut(left).err()).collect();
+    assert!(found.len() >= 2 && found.iter().all(noticed), "{found:?}");
 }

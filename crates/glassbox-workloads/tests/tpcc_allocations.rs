@@ -1,50 +1,16 @@
 //! Procedures and inputs allocate nothing: only the database below may.
 
 mod common;
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use common::loaded;
+use counting::{allocations, watched};
 use glassbox::procedure::{Procedure, ReadWriteSet, Stop, Transaction};
 use glassbox::record::{Bounds, Direction, Index, Record, Timestamp};
 use glassbox_sim::{ModelDatabase, ModelTransaction};
 use glassbox_workloads::tpcc::{Call, Inputs, Kind, Scale, Settings};
-
-thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Counts what is allocated while the thread is watched.
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if WATCHED.get() {
-            ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        }
-        // SAFETY: passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn watched<O>(watch: bool, code: impl FnOnce() -> O) -> O {
-    let before = WATCHED.replace(watch);
-    let output = code();
-    WATCHED.set(before);
-    output
-}
 
 /// Looks away while the model works, and back while it calls the procedure's closures.
 struct LookAway<'a, 'b>(&'a mut ModelTransaction<'b>);
@@ -100,7 +66,7 @@ impl Call for Watch<'_> {
     type Answer = ();
 
     fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
-        let before = ALLOCATIONS.get();
+        let before = allocations();
         // An abort is the end of it, like any other.
         let _ = self.0.transaction(|tx| {
             let mut tx = LookAway(tx);
@@ -109,7 +75,7 @@ impl Call for Watch<'_> {
                 procedure.run(&mut tx).map(drop)
             })
         });
-        self.1[kind as usize] += ALLOCATIONS.get() - before;
+        self.1[kind as usize] += allocations() - before;
     }
 }
 
@@ -120,14 +86,14 @@ fn procedures_and_inputs_allocate_nothing() {
     let mut inputs = Inputs::new(&Settings { load_seed: 1, ..Settings::new(scale) }, 0);
     let mut watch = Watch(&mut database, [0; 5]);
     for _ in 0..2_000 {
-        let before = ALLOCATIONS.get();
+        let before = allocations();
         let input = watched(true, || inputs.next());
-        assert_eq!(ALLOCATIONS.get(), before, "drawing {:?}", input.kind());
+        assert_eq!(allocations(), before, "drawing {:?}", input.kind());
         input.give(&mut watch);
     }
     assert_eq!(watch.1, [0; 5]);
     // The watch itself works.
-    let before = ALLOCATIONS.get();
+    let before = allocations();
     drop(watched(true, || std::hint::black_box(Vec::<u8>::with_capacity(100))));
-    assert_eq!(ALLOCATIONS.get(), before + 1);
+    assert_eq!(allocations(), before + 1);
 }

@@ -77,6 +77,21 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// A file of a newer or older program.
+    #[error(
+        "{file}: its format, at byte {offset}, is {found}, and this program knows only {known}; use the program that \
+         wrote it, or restore it from a copy if nobody did"
+    )]
+    WrongFormat {
+        /// The file.
+        file: String,
+        /// Where the number of its format stands.
+        offset: u64,
+        /// That number.
+        found: u32,
+        /// What this program reads.
+        known: u32,
+    },
     /// No memory for the tables.
     #[error("{0}")]
     OutOfMemory(String),

@@ -62,6 +62,8 @@ mod checkpointer;
 mod config;
 mod database;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod inspect;
 pub mod io;
 mod log;

@@ -78,10 +78,8 @@ impl Manifest {
         }
         let format = u32::from_le_bytes(header[8..12].try_into().expect("4 bytes"));
         if format != FORMAT {
-            return Err(damaged(
-                8,
-                &format!("its format is {format}, and this program knows only {FORMAT}; use the program that wrote it"),
-            ));
+            let file = file.path().display().to_string();
+            return Err(Error::WrongFormat { file, offset: 8, found: format, known: FORMAT });
         }
         if u64::from_le_bytes(header[16..24].try_into().expect("8 bytes")) != content.len() as u64 {
             return Err(damaged(16, "its length is not what it says"));

@@ -41,6 +41,8 @@ pub(crate) fn open(
         let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
         return Ok(inner(cells, None, clock, config, catalog, procedures, None, recovery));
     };
+    // Asked before locking, which leaves a file behind, in a directory that may be none of ours.
+    refuse_foreign(&*files)?;
     let lock = files.lock()?;
     let old = read_or_create(&*files, &mut recovery)?;
     let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
@@ -127,22 +129,32 @@ fn log_config(config: &Config) -> LogConfig {
     }
 }
 
-/// The manifest; a new database's, if the directory is empty or its creation was interrupted.
-fn read_or_create(files: &dyn Files, recovery: &mut Recovery) -> Result<Manifest, Error> {
-    if let Some(manifest) = Manifest::read(files)? {
-        return Ok(manifest);
+/// Refuses a directory that holds something, but no database.
+fn refuse_foreign(files: &dyn Files) -> Result<(), Error> {
+    if files.exists(MANIFEST)? {
+        return Ok(());
     }
-    let foreign = [files.list("")?, files.list(crate::log::DIRECTORY)?, files.list(partitioned::CHECKPOINTS)?].concat();
+    let held = [files.list("")?, files.list(crate::log::DIRECTORY)?, files.list(partitioned::CHECKPOINTS)?].concat();
     let own = |name: &str| name == "LOCK" || name.starts_with(MANIFEST);
-    if let Some(name) = foreign.iter().find(|name| !own(name)) {
-        return Err(Error::Directory {
+    match held.iter().find(|name| !own(name)) {
+        None => Ok(()),
+        Some(name) => Err(Error::Directory {
             path: MANIFEST.to_owned(),
             problem: format!(
                 "it holds `{name}` but no manifest, so it is not a Glassbox database (or its manifest was removed); \
                  use an empty directory or restore the manifest"
             ),
-        });
+        }),
     }
+}
+
+/// The manifest; a new database's, if the directory is empty or its creation was interrupted.
+fn read_or_create(files: &dyn Files, recovery: &mut Recovery) -> Result<Manifest, Error> {
+    if let Some(manifest) = Manifest::read(files)? {
+        return Ok(manifest);
+    }
+    // Again, now that nobody else changes it.
+    refuse_foreign(files)?;
     recovery.created = true;
     let manifest = Manifest {
         database_id: random_id(),

@@ -1,5 +1,6 @@
 //! Taking a record of the value log apart, by the schema alone. The format is drawn in `partitioned/values.rs`.
 
+use super::contents::Contents;
 use super::layout::key_width;
 use crate::partitioned::values::{DELETE, INSERT, UPDATE, mask_width};
 use crate::record::TableSchema;
@@ -41,6 +42,11 @@ pub(super) fn each<'a>(
         change(number, found)?;
     }
     Ok(())
+}
+
+/// Does the changes of a record again, on the contents of all tables.
+pub(crate) fn apply_record(tables: &[TableSchema], contents: &mut [Contents], bytes: &[u8]) -> Result<(), String> {
+    each(tables, bytes, |table, change| contents[table].apply(change))
 }
 
 fn update<'a>(table: &TableSchema, bytes: &mut &'a [u8]) -> Result<Change<'a>, String> {

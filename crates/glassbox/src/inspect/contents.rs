@@ -16,7 +16,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    pub(super) fn new(schema: &TableSchema) -> Self {
+    pub(crate) fn new(schema: &TableSchema) -> Self {
         Self { schema: schema.clone(), rows: BTreeMap::new() }
     }
 
@@ -41,7 +41,7 @@ impl Contents {
     }
 
     /// Adds a row, if all its columns are values.
-    pub(super) fn insert(&mut self, row: &[u8]) -> Result<(), String> {
+    pub(crate) fn insert(&mut self, row: &[u8]) -> Result<(), String> {
         let at = |what: String| format!("a row of table `{}`: {what}", self.schema.name);
         for column in self.schema.columns.iter() {
             Value::read(column, row).map_err(|bad| at(bad.to_string()))?;
@@ -75,7 +75,7 @@ impl Contents {
     }
 
     /// What is wrong between rows: a key that is not its row's, two rows with one unique key.
-    pub(super) fn verify(&self) -> Vec<String> {
+    pub(crate) fn verify(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut encoded = Vec::new();
         for (key, row) in &self.rows {

@@ -1,6 +1,7 @@
 //! Opening a directory to look into it, and reading its files.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::changes::{self, Change};
 use super::contents::Contents;
@@ -24,7 +25,7 @@ pub enum Moment {
 
 /// A database directory that is being looked into. Nobody else can open it meanwhile.
 pub struct Inspector {
-    pub(super) files: RealFiles,
+    pub(super) files: Arc<dyn Files>,
     pub(super) manifest: Manifest,
     _lock: DirectoryLock,
 }
@@ -43,9 +44,16 @@ impl Inspector {
     /// When there is none, it is in use, or its manifest is damaged.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
         let directory = directory.as_ref();
-        let files = RealFiles::existing(directory)?;
+        Self::open_files(Arc::new(RealFiles::existing(directory)?), &directory.display().to_string())
+    }
+
+    /// Opens any implementation of files: for tests. Messages call them `directory`.
+    ///
+    /// # Errors
+    /// As for [`Inspector::open`].
+    pub fn open_files(files: Arc<dyn Files>, directory: &str) -> Result<Self, Error> {
         let absent = || Error::Directory {
-            path: directory.display().to_string(),
+            path: directory.to_owned(),
             problem: "it holds no manifest, so it is not a Glassbox database".to_owned(),
         };
         // Asked before locking, which would leave a file behind in a directory that is none of ours.
@@ -53,7 +61,7 @@ impl Inspector {
             return Err(absent());
         }
         let lock = files.lock()?;
-        let manifest = Manifest::read(&files)?.ok_or_else(absent)?;
+        let manifest = Manifest::read(&*files)?.ok_or_else(absent)?;
         for table in &manifest.tables {
             if let Err(problem) = layout::check(table) {
                 return Err(damaged(&*files.open(MANIFEST)?, 0, problem));
@@ -141,7 +149,7 @@ impl Inspector {
         let mut read =
             |lsn, record: &[u8]| self.take_apart(record, &mut found).map_err(|why| LogError::Refused { lsn, why });
         let from = Lsn(self.manifest.log_start);
-        Ok(Some(look_into_log(&self.files, self.manifest.database_id, from, &mut read)?))
+        Ok(Some(look_into_log(&*self.files, self.manifest.database_id, from, &mut read)?))
     }
 
     fn take_apart(
@@ -168,6 +176,6 @@ impl Inspector {
 
 impl std::fmt::Debug for Inspector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inspector").field("files", &self.files).finish_non_exhaustive()
+        f.debug_struct("Inspector").field("manifest", &self.manifest).finish_non_exhaustive()
     }
 }

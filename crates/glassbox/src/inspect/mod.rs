@@ -19,6 +19,7 @@ mod summary;
 mod value;
 mod verify;
 
+pub(crate) use changes::apply_record;
 pub use contents::Contents;
 pub use inspector::{Inspector, Moment};
 pub use layout::describe_type;

@@ -3,7 +3,6 @@
 use super::changes::Change;
 use super::inspector::{Inspector, LogRecord};
 use crate::error::Error;
-use crate::io::Files;
 use crate::log;
 
 /// What a database directory holds, counted.

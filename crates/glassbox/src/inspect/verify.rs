@@ -79,7 +79,7 @@ impl Inspector {
 /// Notes damage; passes on that files cannot be read.
 fn damage(error: Error, found: &mut Verification) -> Result<(), Error> {
     match error {
-        Error::Damaged { .. } | Error::Log(_) => found.wrong.push(error.to_string()),
+        Error::Damaged { .. } | Error::WrongFormat { .. } | Error::Log(_) => found.wrong.push(error.to_string()),
         Error::Io(error) if error.kind() == std::io::ErrorKind::NotFound => found.wrong.push(error.to_string()),
         error => return Err(error),
     }

@@ -26,6 +26,8 @@ const BLOCK_MAGIC: u32 = u32::from_le_bytes(*b"GBLK");
 pub(super) const LENGTH_BYTES: usize = size_of::<u32>();
 /// Records are padded with zeros to this.
 pub(super) const RECORD_ALIGN: usize = 8;
+/// No log gets this far, so sums of positions and lengths do not overflow.
+const END_OF_POSITIONS: u64 = 1 << 62;
 
 /// First bytes of a segment. Numbers are little-endian.
 #[repr(C)]
@@ -88,6 +90,7 @@ pub(super) enum BadSegment {
     Checksum,
     Version(u32),
     Size,
+    Position,
 }
 
 /// A block header, decoded.
@@ -136,6 +139,13 @@ fn block_checksum(bytes: &[u8; BLOCK_HEADER_BYTES]) -> u32 {
     crc32c::crc32c(&bytes[offset_of!(BlockHeader, kind)..])
 }
 
+impl Lsn {
+    /// Whether a log or a segment may begin here.
+    pub(super) const fn can_begin(self) -> bool {
+        self.0.is_multiple_of(RECORD_ALIGN as u64) && self.0 < END_OF_POSITIONS
+    }
+}
+
 impl Segment {
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
@@ -166,9 +176,13 @@ impl Segment {
         if segment_bytes < PAGE_BYTES || !segment_bytes.is_multiple_of(PAGE_BYTES) {
             return Err(BadSegment::Size);
         }
+        let first_lsn = Lsn(number!(u64, bytes, SegmentHeader.first_lsn));
+        if !first_lsn.can_begin() {
+            return Err(BadSegment::Position);
+        }
         Ok(Segment {
             database_id: number!(u128, bytes, SegmentHeader.database_id),
-            first_lsn: Lsn(number!(u64, bytes, SegmentHeader.first_lsn)),
+            first_lsn,
             segment_bytes,
             epoch: number!(u64, bytes, SegmentHeader.epoch),
         })

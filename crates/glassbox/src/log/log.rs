@@ -7,7 +7,7 @@ use super::appender::Appender;
 use super::config::{LogConfig, LogStats};
 use super::error::LogError;
 use super::flush::Shared;
-use super::format::{RECORD_ALIGN, SECTOR_BYTES};
+use super::format::SECTOR_BYTES;
 use super::lsn::Lsn;
 use super::reader;
 use super::segments::{DIRECTORY, Named, Segments, parse_name};
@@ -31,8 +31,8 @@ impl Log {
         start: Lsn,
     ) -> Result<Log, LogError> {
         config.check()?;
-        if !start.0.is_multiple_of(RECORD_ALIGN as u64) {
-            return Err(LogError::BadConfig { what: "a log must start at a multiple of 8" });
+        if !start.can_begin() {
+            return Err(LogError::BadConfig { what: "a log must start at a multiple of 8 below 2^62" });
         }
         files.create_directory(DIRECTORY)?;
         if let Some(file) = files.list(DIRECTORY)?.into_iter().find(|n| matches!(parse_name(n), Named::Segment(_))) {

@@ -132,6 +132,7 @@ impl Cursor {
             BadSegment::Version(found) => LogError::WrongVersion { file: path(), found, known: VERSION },
             BadSegment::Magic => LogError::BadHeader { file: path(), why: "it does not begin like a log segment" },
             BadSegment::Checksum => LogError::BadHeader { file: path(), why: "its checksum is wrong" },
+            BadSegment::Position => LogError::BadHeader { file: path(), why: "it names an impossible position" },
             BadSegment::Size => LogError::BadHeader { file: path(), why: "it names an impossible size" },
         })?;
         if segment.database_id != database_id {

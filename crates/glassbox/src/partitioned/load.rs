@@ -60,7 +60,8 @@ impl CheckpointFile {
             return Err(damaged(&*file, 0, "it does not begin as a checkpoint does"));
         }
         if u32_at(&header, 8) != FORMAT {
-            return Err(damaged(&*file, 8, format!("its format is {}, not {FORMAT}", u32_at(&header, 8))));
+            let (found, name) = (u32_at(&header, 8), file.path().display().to_string());
+            return Err(Error::WrongFormat { file: name, offset: 8, found, known: FORMAT });
         }
         if u32_at(&header, 12) != crc32c::crc32c(&header[16..]) {
             return Err(damaged(&*file, 12, "the checksum of its header does not match"));

@@ -6,8 +6,11 @@
 pub struct Faults {
     /// The world stops at the operation of this number: it and everything after it, reads too, fails.
     pub stop_at: Option<u64>,
-    /// The force of this number (counted from 0, files and directories together) fails, once.
+    /// The force of this number (counted from 0, files and directories together) fails, once. As on a real system, what
+    /// it should have forced is seen as before and forced by no later force.
     pub fail_force: Option<u64>,
+    /// From the operation of this number on, writes that make a file longer and creations fail: the disk is full.
+    pub full_from: Option<u64>,
     /// A write that would make all files together longer than this many bytes fails: the disk is full.
     pub capacity_bytes: Option<u64>,
     /// Everything that changes something fails.

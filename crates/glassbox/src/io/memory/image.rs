@@ -71,6 +71,11 @@ impl Node {
         }
     }
 
+    /// A force failed: the system takes what it could not write for written.
+    pub fn forget_unsynced(&mut self) {
+        self.unsynced.clear();
+    }
+
     fn after_crash(&self, mode: Crash, dice: &mut Dice) -> Node {
         let mut bytes = self.synced.clone();
         match mode {

@@ -16,6 +16,7 @@
 //! given, a force has no effect. Everything is decided by the given seed, so a failing run can be repeated.
 
 mod fault;
+mod file;
 mod image;
 mod world;
 

@@ -1,11 +1,12 @@
 //! [`MemoryFiles`]: the traits over an image, counting operations and failing when told to.
 
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fault::{Crash, Faults};
-use super::image::{Change, Entry, Image, Node, directory_of};
+use super::file::MemoryFile;
+use super::image::{Entry, Image, Node, directory_of};
 use crate::io::{DirectoryLock, File, Files, IoError};
 
 /// A directory of files in memory. Clones share it.
@@ -15,25 +16,25 @@ pub struct MemoryFiles {
 }
 
 #[derive(Default)]
-struct World {
-    image: Image,
-    faults: Faults,
+pub(super) struct World {
+    pub image: Image,
+    pub faults: Faults,
     operations: u64,
     forces: u64,
-    stopped: bool,
+    pub stopped: bool,
     locked: bool,
 }
 
 /// What kind of operation is to be counted.
 #[derive(PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     Change,
     Force,
 }
 
 impl World {
     /// Counts an operation. `Ok(true)`: go ahead. `Ok(false)`: the world stops in the middle of it.
-    fn count(&mut self, kind: &Kind) -> Result<bool, io::Error> {
+    pub fn count(&mut self, kind: &Kind) -> Result<bool, io::Error> {
         self.alive()?;
         let number = self.operations;
         self.operations += 1;
@@ -54,8 +55,13 @@ impl World {
         Ok(true)
     }
 
-    fn alive(&self) -> Result<(), io::Error> {
+    pub fn alive(&self) -> Result<(), io::Error> {
         if self.stopped { Err(stopped()) } else { Ok(()) }
+    }
+
+    /// Whether the disk was full before the operation that was counted last.
+    pub fn is_full(&self) -> bool {
+        self.faults.full_from.is_some_and(|from| self.operations > from)
     }
 
     fn find(&self, name: &str) -> Result<usize, io::Error> {
@@ -63,7 +69,7 @@ impl World {
     }
 }
 
-fn stopped() -> io::Error {
+pub(super) fn stopped() -> io::Error {
     io::Error::other("stopped")
 }
 
@@ -113,7 +119,7 @@ impl MemoryFiles {
         MemoryFiles { world: Arc::new(Mutex::new(World { image, ..World::default() })) }
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,6 +157,9 @@ impl Files for MemoryFiles {
         self.change(name, "create", |world| {
             if world.image.names.contains_key(name) {
                 return Err(ErrorKind::AlreadyExists.into());
+            }
+            if world.is_full() {
+                return Err(ErrorKind::StorageFull.into());
             }
             node = world.image.nodes.len();
             world.image.nodes.push(Node::default());
@@ -217,79 +226,5 @@ struct Locked(MemoryFiles);
 impl Drop for Locked {
     fn drop(&mut self) {
         self.0.world().locked = false;
-    }
-}
-
-/// An open file in memory: it follows the file, not the name.
-struct MemoryFile {
-    files: MemoryFiles,
-    node: usize,
-    path: PathBuf,
-}
-
-impl MemoryFile {
-    fn change(&self, operation: &'static str, change: Change) -> Result<(), IoError> {
-        let mut world = self.files.world();
-        let made = world.count(&Kind::Change).and_then(|goes_on| {
-            let length = world.image.nodes[self.node].current.len() as u64;
-            let wanted = match &change {
-                Change::Write { offset, data } => length.max(offset + data.len() as u64),
-                Change::SetLen(length) => *length,
-            };
-            let all = world.image.bytes() + wanted.saturating_sub(length);
-            if wanted > length && world.faults.capacity_bytes.is_some_and(|most| all > most) {
-                return Err(ErrorKind::StorageFull.into());
-            }
-            world.image.nodes[self.node].change(change);
-            if goes_on { Ok(()) } else { Err(stopped()) }
-        });
-        made.map_err(|e| IoError::new(&self.path, operation, e))
-    }
-}
-
-impl File for MemoryFile {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError> {
-        let world = self.files.world();
-        world.alive().map_err(|e| IoError::new(&self.path, "read", e))?;
-        let bytes = &world.image.nodes[self.node].current;
-        let from = bytes.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
-        let got = buffer.len().min(bytes.len() - from);
-        buffer[..got].copy_from_slice(&bytes[from..from + got]);
-        Ok(got)
-    }
-
-    fn write_parts_at(&self, parts: &mut [IoSlice<'_>], offset: u64) -> Result<(), IoError> {
-        let data = parts.iter().flat_map(|part| part.iter().copied()).collect();
-        self.change("write", Change::Write { offset, data })
-    }
-
-    fn sync_data(&self) -> Result<(), IoError> {
-        let mut world = self.files.world();
-        let forced = world.count(&Kind::Force).and_then(|goes_on| if goes_on { Ok(()) } else { Err(stopped()) });
-        forced.map_err(|e| IoError::new(&self.path, "force", e))?;
-        world.image.nodes[self.node].sync();
-        Ok(())
-    }
-
-    fn len(&self) -> Result<u64, IoError> {
-        let world = self.files.world();
-        world.alive().map_err(|e| IoError::new(&self.path, "measure", e))?;
-        Ok(world.image.nodes[self.node].current.len() as u64)
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<(), IoError> {
-        self.change("resize", Change::SetLen(bytes))
-    }
-
-    fn preallocate(&self, bytes: u64) -> Result<(), IoError> {
-        let at = self.len()?;
-        if at >= bytes {
-            return Ok(());
-        }
-        self.change("write", Change::Write { offset: at, data: vec![0; (bytes - at) as usize] })
     }
 }

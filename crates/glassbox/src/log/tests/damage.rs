@@ -1,6 +1,7 @@
 //! Damaged files: an error, or every record; never fewer without a word, never a panic.
 
 use super::*;
+use crate::log::format::Segment;
 
 /// A small closed log over several segments, and its records.
 fn small() -> (MemoryFiles, Vec<(Lsn, Vec<u8>)>) {
@@ -98,6 +99,21 @@ fn damage_before_the_last_block_of_an_open_log_is_told_from_a_torn_end() {
             (Err(LogError::Corrupt { offset: at, .. }), None) => assert_eq!(at, offset - 100),
             (other, _) => panic!("damage at {offset}: {:?}", other.err()),
         }
+    }
+}
+
+#[test]
+fn a_header_whose_numbers_cannot_be_is_an_error() {
+    let header = Segment { database_id: ID, first_lsn: Lsn::NONE, segment_bytes: 4096, epoch: 1 };
+    let positions = [5, 1 << 62, u64::MAX - 7].map(|at| Segment { first_lsn: Lsn(at), ..header });
+    let sizes = [0, 512, 4097].map(|segment_bytes| Segment { segment_bytes, ..header });
+    for header in positions.into_iter().chain(sizes) {
+        let files = MemoryFiles::new();
+        let file = files.create(&format!("log/{:016x}.log", header.first_lsn.0)).unwrap();
+        file.write_at(&header.encode(), 0).unwrap();
+        file.set_len(8192).unwrap();
+        let error = open(&files, tiny(), header.first_lsn).err().unwrap();
+        assert!(matches!(error, LogError::BadHeader { .. }), "{error}");
     }
 }
 

@@ -1,0 +1,123 @@
+//! TPC-C with 4 partitions, 4 client threads and 10 % remote work: all conditions hold after the run, after a clean
+//! reopening, after a kill and after a crash, and what was answered is there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use glassbox::io::{Crash, Files, MemoryFiles, RealClock};
+use glassbox::{Config, Database, LogKind, Transaction};
+use glassbox_workloads::tpcc::schema::District;
+use glassbox_workloads::tpcc::{
+    self, DISTRICTS, Inputs, Kind, Observer, Remote, Scale, Settings, catalog, conditions, load,
+};
+
+const SCALE: Scale = Scale::small(4);
+const REMOTE: Remote = Remote { order_lines: 10.0, payments: 10.0 };
+const CLIENTS: u64 = 4;
+const IN_FLIGHT: usize = 16;
+
+fn open(files: &MemoryFiles, log: LogKind) -> Database {
+    let config = Config {
+        partitions: 4,
+        log,
+        segment_bytes: 1 << 20,
+        log_buffer_bytes: 1 << 20,
+        checkpoint_log_bytes: 3 << 20,
+        ..Config::default()
+    };
+    let files: Arc<dyn Files> = Arc::new(files.clone());
+    Database::open_files(files, Box::new(RealClock::new()), config, catalog()).unwrap()
+}
+
+/// All conditions hold and all indexes agree; the number of orders since the population.
+fn check(database: &Database, when: &str) -> u64 {
+    for report in database.transaction(|tx| conditions::check_all(tx, &SCALE)).unwrap() {
+        assert!(report.holds() && report.checked > 0, "{when}: {report}");
+    }
+    assert_eq!(database.verify(), Vec::<String>::new(), "{when}");
+    let orders = database.transaction(|tx| {
+        let mut orders = 0;
+        for w_id in SCALE.warehouse_ids() {
+            for d_id in 1..=DISTRICTS {
+                let district = tx.get::<District>(&(w_id, d_id))?;
+                orders += district.map_or(0, |district| u64::from(district.next_o_id - 1 - SCALE.orders));
+            }
+        }
+        Ok(orders)
+    });
+    orders.unwrap()
+}
+
+struct Count<'a>(&'a AtomicU64);
+
+impl Observer for Count<'_> {
+    fn answered(&mut self, kind: Kind, _latency_ns: u64, committed: bool) {
+        self.0.fetch_add(u64::from(committed && kind == Kind::NewOrder), Ordering::SeqCst);
+    }
+}
+
+/// Four clients for so long, or until the files fail; the orders that were answered, from which `each` may read while
+/// they run.
+fn work(database: &Database, seed: u64, time: Duration, each: impl FnOnce(&AtomicU64)) -> u64 {
+    let (stop, orders) = (AtomicBool::new(false), AtomicU64::new(0));
+    let settings = Settings { remote: REMOTE, load_seed: 1, seed, ..Settings::new(SCALE) };
+    std::thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (stop, orders, settings) = (&stop, &orders, &settings);
+            scope.spawn(move || {
+                // An error is the end of the files, and of this client.
+                let mut inputs = Inputs::new(settings, client);
+                let _ = tpcc::run_client(database, &mut inputs, IN_FLIGHT, stop, &mut Count(orders));
+            });
+        }
+        std::thread::sleep(time);
+        each(&orders);
+        stop.store(true, Ordering::SeqCst);
+    });
+    orders.into_inner()
+}
+
+fn survives(log: LogKind) {
+    let mut files = MemoryFiles::new();
+    let database = open(&files, log);
+    let bulk = database.bulk_load().unwrap();
+    load(&SCALE, 1, 2, || &bulk, |_| ()).unwrap();
+    bulk.finish().unwrap();
+    let mut orders = work(&database, 1, Duration::from_millis(400), |_| ());
+    assert_eq!(check(&database, "after the run"), orders);
+    assert!(orders > 100 && database.stats().misdeclared == 0, "{orders} orders");
+    database.close().unwrap();
+    files = files.after_kill();
+    let mut database = open(&files, log);
+    assert_eq!(check(&database, "after a clean reopening"), orders);
+    let ends = [None, Some(Crash::Lost), Some(Crash::Torn), Some(Crash::Kept)];
+    for (number, end) in ends.into_iter().enumerate() {
+        let seed = number as u64 + 2;
+        let mut found = MemoryFiles::new();
+        let mut answered = 0;
+        work(&database, seed, Duration::from_millis(60 + 20 * seed), |orders| {
+            // At a stop nothing more is answered, wherever the clients, the log and a checkpoint are.
+            files.stop();
+            found = end.map_or_else(|| files.after_kill(), |mode| files.after_crash(mode, seed));
+            answered = orders.load(Ordering::SeqCst);
+        });
+        drop(database);
+        files = found;
+        database = open(&files, log);
+        let when = format!("after end {number}, {end:?}, {log:?}");
+        let there = check(&database, &when);
+        assert!(there >= orders + answered, "{when}: {there} orders, {orders} + {answered} were answered");
+        orders = there;
+    }
+}
+
+#[test]
+fn the_conditions_survive_with_a_value_log() {
+    survives(LogKind::Values);
+}
+
+#[test]
+fn the_conditions_survive_with_a_command_log() {
+    survives(LogKind::Commands);
+}

@@ -1,0 +1,125 @@
+//! Every fuzz target on its seeds, on what is kept in `fuzz/corpus`, and on mutations of both.
+//!
+//! `GLASSBOX_LONG=1` tries a hundred times as many; `fuzz/` lets libFuzzer do it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use glassbox::fuzzing::{TARGETS, run, seeds};
+
+/// A small generator of random numbers (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
+    }
+}
+
+const NUMBERS: [u64; 9] = [0, 1, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, u64::MAX];
+
+/// Changes a few things, as fuzzers do.
+fn mutate(dice: &mut Dice, bytes: &mut Vec<u8>, other: &[u8]) {
+    for _ in 0..=dice.below(4) {
+        let at = dice.below(bytes.len());
+        let to = (at + dice.below(64)).min(bytes.len());
+        match dice.below(8) {
+            0 | 1 if !bytes.is_empty() => bytes[at] ^= 1 << dice.below(8),
+            2 if !bytes.is_empty() => bytes[at] = dice.below(256) as u8,
+            3 => {
+                // A number of some width, in place of what is there.
+                let number = NUMBERS[dice.below(NUMBERS.len())].to_le_bytes();
+                let width = [1, 2, 4, 8][dice.below(4)].min(bytes.len() - at);
+                bytes[at..at + width].copy_from_slice(&number[..width]);
+            }
+            4 => drop(bytes.drain(at..to)),
+            5 => bytes.truncate(at),
+            6 => {
+                let copy = bytes[at..to].to_vec();
+                let place = dice.below(bytes.len());
+                bytes.splice(place..place, copy);
+            }
+            _ => {
+                let from = dice.below(other.len());
+                let part = &other[from..other.len().min(from + 1 + dice.below(64))];
+                let end = (at + part.len()).min(bytes.len());
+                bytes.splice(at..end, part.iter().copied());
+            }
+        }
+    }
+}
+
+/// The seeds of a target and the files of its corpus.
+fn inputs(target: &str) -> Vec<Vec<u8>> {
+    let mut inputs = seeds(target);
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    // What libFuzzer made there is not committed, but taken if it is there.
+    let files = corpus.read_dir().into_iter().flatten().map(|entry| entry.unwrap().path());
+    inputs.extend(files.map(|path| std::fs::read(path).unwrap()));
+    assert!(!inputs.is_empty(), "{target} has no inputs");
+    inputs
+}
+
+fn fuzz(target: &str, mutations: usize) {
+    let long = std::env::var("GLASSBOX_LONG").is_ok_and(|value| value == "1");
+    let inputs = inputs(target);
+    let attempt = |bytes: &[u8]| {
+        if catch_unwind(AssertUnwindSafe(|| run(target, bytes))).is_err() {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            panic!("target {target} fails for the {} bytes {hex}", bytes.len());
+        }
+    };
+    inputs.iter().for_each(|input| attempt(input));
+    let mut dice = Dice(1);
+    for number in 0..mutations * if long { 100 } else { 1 } {
+        let mut bytes = inputs[number % inputs.len()].clone();
+        let other = &inputs[dice.below(inputs.len())];
+        mutate(&mut dice, &mut bytes, other);
+        attempt(&bytes);
+    }
+}
+
+#[test]
+fn all_targets_are_here() {
+    let names = TARGETS.map(|(name, _)| name);
+    assert_eq!(names, ["manifest", "checkpoint", "log", "directory", "changes", "command", "row"]);
+}
+
+#[test]
+fn manifest() {
+    fuzz("manifest", 2_000);
+}
+
+#[test]
+fn checkpoint() {
+    fuzz("checkpoint", 2_000);
+}
+
+#[test]
+fn log() {
+    fuzz("log", 2_000);
+}
+
+#[test]
+fn directory() {
+    fuzz("directory", 400);
+}
+
+#[test]
+fn changes() {
+    fuzz("changes", 3_000);
+}
+
+#[test]
+fn command() {
+    fuzz("command", 20_000);
+}
+
+#[test]
+fn row() {
+    fuzz("row", 20_000);
+}
