@@ -33,6 +33,15 @@ pub(super) struct Did {
     pub transactions: usize,
     /// How long that took.
     pub seconds: f64,
+    /// How long of it the thread had no core.
+    pub waited_seconds: f64,
+}
+
+/// How long this thread has been ready without a core, since it began.
+pub(super) fn waited_seconds() -> f64 {
+    // Nanoseconds on a core, nanoseconds waiting for one, and how often.
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    told.split(' ').nth(1).and_then(|ns| ns.parse::<f64>().ok()).map_or(0.0, |ns| ns / 1e9)
 }
 
 impl Engine {
@@ -77,7 +86,7 @@ impl Engine {
 
     /// Runs the inputs, as many as there is time for; all of them are answered when it returns.
     pub fn run(&self, inputs: &[Input], most: Duration) -> Result<Did, Error> {
-        let started = Instant::now();
+        let (started, waited) = (Instant::now(), waited_seconds());
         let (mut client, mut done) = (self.client(), 0);
         for inputs in inputs.chunks(BETWEEN_LOOKS) {
             client.run(inputs)?;
@@ -87,7 +96,8 @@ impl Engine {
             }
         }
         client.finish()?;
-        Ok(Did { transactions: done, seconds: started.elapsed().as_secs_f64() })
+        let seconds = started.elapsed().as_secs_f64();
+        Ok(Did { transactions: done, seconds, waited_seconds: waited_seconds() - waited })
     }
 
     /// Runs the inputs for which there was no time, so that all systems have the same data afterwards.

@@ -1,4 +1,7 @@
 //! Throughput: all systems execute the same inputs, round after round, in an order that changes.
+//!
+//! One thing is not alike: a kernel's memory for all rounds is given by the system beforehand, so that its limit is a
+//! limit; the engine's is given as its tables grow, in huge pages where the system has them.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,7 +13,7 @@ use glassbox_workloads::tpcc::random::Random;
 use glassbox_workloads::tpcc::{self, Inputs, Mix, Remote, Scale, Settings};
 
 use super::checks;
-use super::engine::Engine;
+use super::engine::{self, Engine};
 use super::kernel::{self, Checksum};
 use super::kernels::{self, AnyKernel};
 use super::systems::System;
@@ -38,7 +41,7 @@ pub struct Plan {
 pub trait Watch {
     /// Step `done` of `of` begins.
     fn step(&self, done: usize, of: usize, what: &str);
-    /// Whether to stop early.
+    /// Whether to stop early: with the results so far, if there are any.
     fn interrupted(&self) -> bool;
 }
 
@@ -53,6 +56,9 @@ pub struct Run {
     pub log_bytes: u64,
     /// Forces of the log for them.
     pub forces: u64,
+    /// How long the thread was ready and had no core, because the machine had something else to do; 0 where the system
+    /// does not tell.
+    pub waited_seconds: f64,
 }
 
 impl Run {
@@ -122,7 +128,8 @@ impl<'a> Bench<'a> {
         let cores = core_affinity::get_core_ids().unwrap_or_default();
         let log_core = cores.first().filter(|_| cores.len() > 1).copied();
         for &system in &plan.systems {
-            bench.step(&format!("loading {system}"))?;
+            ensure!(!watch.interrupted(), "interrupted while loading");
+            bench.step(&format!("loading {system}"));
             let most = plan.transactions * (plan.rounds + 1);
             let subject = match system {
                 System::Kernel { hash, prefetch } => {
@@ -141,13 +148,11 @@ impl<'a> Bench<'a> {
         Ok(bench)
     }
 
-    fn step(&mut self, what: &str) -> anyhow::Result<()> {
+    fn step(&mut self, what: &str) {
         // Loads, rounds with the one that warms up, checks.
         let steps = self.plan.systems.len() * (self.plan.rounds + 3);
         self.watch.step(self.step, steps, what);
         self.step += 1;
-        ensure!(!self.watch.interrupted(), "interrupted");
-        Ok(())
     }
 
     fn measure(mut self) -> anyhow::Result<Vec<Measured>> {
@@ -155,12 +160,16 @@ impl<'a> Bench<'a> {
         let mut order: Vec<usize> = (0..self.subjects.len()).collect();
         let mut random = Random::new(self.plan.seed);
         for round in 0..=self.plan.rounds {
+            // A round that counts is needed; and a round is ended, or the data would differ.
+            if round > 1 && self.watch.interrupted() {
+                break;
+            }
             let shared: Vec<_> = (0..self.plan.transactions).map(|_| inputs.next()).collect();
             let round_inputs = Round { kernel: for_kernel(&shared), shared };
             random.shuffle(&mut order);
             for &at in &order {
                 let name = if round == 0 { "warming up".to_owned() } else { format!("round {round}") };
-                self.step(&format!("{name}: {}", self.subjects[at].0))?;
+                self.step(&format!("{name}: {}", self.subjects[at].0));
                 let (_, subject, runs) = &mut self.subjects[at];
                 let run = subject.run(&round_inputs, self.plan.most)?;
                 if round > 0 {
@@ -174,7 +183,7 @@ impl<'a> Bench<'a> {
     fn check(mut self) -> anyhow::Result<Vec<Measured>> {
         let mut measured = Vec::new();
         for (system, subject, runs) in std::mem::take(&mut self.subjects) {
-            self.step(&format!("checking {system}"))?;
+            self.step(&format!("checking {system}"));
             let (checksum, wrong) = subject.check(&self.plan.scale)?;
             measured.push(Measured { system, runs, checksum, wrong });
         }
@@ -201,10 +210,11 @@ impl Subject {
     fn run(&mut self, round: &Round, most: Duration) -> anyhow::Result<Run> {
         match self {
             Self::Kernel(kernel) => {
-                let started = Instant::now();
+                let (started, waited) = (Instant::now(), engine::waited_seconds());
                 kernel.run(&round.kernel);
                 let seconds = started.elapsed().as_secs_f64();
-                Ok(Run { transactions: round.kernel.len(), seconds, log_bytes: 0, forces: 0 })
+                let waited_seconds = engine::waited_seconds() - waited;
+                Ok(Run { transactions: round.kernel.len(), seconds, log_bytes: 0, forces: 0, waited_seconds })
             }
             Self::Engine(engine) => {
                 let before = engine.db().stats();
@@ -214,7 +224,8 @@ impl Subject {
                 engine.catch_up(&round.shared[did.transactions..])?;
                 engine.settle();
                 let (log_bytes, forces) = (after.log_bytes - before.log_bytes, after.log_forces - before.log_forces);
-                Ok(Run { transactions: did.transactions, seconds: did.seconds, log_bytes, forces })
+                let (transactions, seconds) = (did.transactions, did.seconds);
+                Ok(Run { transactions, seconds, log_bytes, forces, waited_seconds: did.waited_seconds })
             }
         }
     }

@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             verdict = Verdict::Bad;
         }
     }
-    if arguments.measures(What::Instructions) {
+    if arguments.measures(What::Instructions) && !interrupt::requested() {
         instructions::run(&mut *out, &mut results, arguments)?;
     }
     results.finish()?;

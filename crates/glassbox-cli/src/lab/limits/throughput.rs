@@ -11,6 +11,9 @@ use super::{table, verdict};
 use crate::format;
 use crate::results::{Figure, Results};
 
+/// Beyond such a share of waiting for a core, what was measured is the machine's other work.
+const BUSY: f64 = 0.02;
+
 /// A system's numbers.
 struct Row<'a> {
     measured: &'a Measured,
@@ -81,11 +84,26 @@ pub fn report(out: &mut dyn Write, results: &mut Results, plan: &Plan, all: &[Me
     writeln!(out, "{}", table(header, cells.collect()))?;
     writeln!(
         out,
-        "medians of {} interleaved rounds of {} transactions; a share is formed within each round",
-        plan.rounds,
+        "medians of {} interleaved rounds of {} transactions; a share is formed within each round{}",
+        all[0].runs.len(),
         format::count(plan.transactions as u64),
+        if all[0].runs.len() < plan.rounds { "; INTERRUPTED" } else { "" },
     )?;
+    let waited = waited(all.iter().flat_map(|of| &of.runs));
+    if waited > BUSY {
+        let percent = format::number(waited * 100.0);
+        writeln!(
+            out,
+            "the machine was busy: the executing thread waited {percent} % of the time for its core; measure again"
+        )?;
+    }
     rows.iter().try_for_each(|row| put(results, row))
+}
+
+/// The share of its time that the executing thread was ready but had no core.
+fn waited<'a>(runs: impl Iterator<Item = &'a Run>) -> f64 {
+    let (waited, all) = runs.fold((0.0, 0.0), |(waited, all), run| (waited + run.waited_seconds, all + run.seconds));
+    waited / all
 }
 
 fn put(results: &mut Results, row: &Row<'_>) -> io::Result<()> {
@@ -106,6 +124,7 @@ fn put(results: &mut Results, row: &Row<'_>) -> io::Result<()> {
         put("goal", goal, None, "ratio")?;
         put("goal_met", f64::from(u8::from(row.of_base.median >= goal)), None, "yes or no")?;
     }
+    put("waited_for_core", waited(row.measured.runs.iter()), None, "ratio")?;
     let transactions = row.measured.runs.iter().map(|run| run.transactions).sum::<usize>();
     put("transactions", transactions as f64, None, "transactions")?;
     put("log_per_transaction", row.log_bytes, None, "bytes")?;
@@ -136,4 +155,15 @@ pub fn checked(out: &mut dyn Write, results: &mut Results, all: &[Measured]) -> 
         results.put(Figure { figure: "checks", row: &row, x, metric, value, spread: None, unit })?;
     }
     Ok(other.is_empty() && wrong == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_is_a_share_of_all_runs() {
+        let run = |seconds, waited_seconds| Run { transactions: 1, seconds, log_bytes: 0, forces: 0, waited_seconds };
+        assert_eq!(waited([run(3.0, 0.5), run(1.0, 0.5)].iter()), 0.25);
+    }
 }

@@ -63,13 +63,12 @@ pub fn count(
     let work = || {
         loop {
             let at = begun.fetch_add(1, Ordering::Relaxed);
-            let Some(&system) = counting.systems.get(at) else { return };
+            let Some(&system) = counting.systems.get(at).filter(|_| !watch.interrupted()) else { return };
             watch.step(at, counting.systems.len(), &format!("counting {system}"));
-            let counted = if watch.interrupted() {
-                Err(anyhow::anyhow!("interrupted"))
-            } else {
-                count_one(counting, system, &program, command).with_context(|| format!("cannot count {system}"))
-            };
+            let counted = count_one(counting, system, &program, command);
+            // An interrupt ends the child too, and then it is not the child's failure that is of interest.
+            let why = || if watch.interrupted() { "interrupted".to_owned() } else { format!("cannot count {system}") };
+            let counted = counted.with_context(why);
             results.lock().expect("nothing panics while it is held").push((at, counted));
         }
     };
@@ -80,7 +79,9 @@ pub fn count(
     });
     let mut results = results.into_inner().expect("nothing panics while it is held");
     results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, counted)| counted).collect()
+    let counted = results.into_iter().map(|(_, counted)| counted).collect::<anyhow::Result<Vec<_>>>()?;
+    ensure!(counted.len() == counting.systems.len(), "interrupted");
+    Ok(counted)
 }
 
 fn count_one(
