@@ -1,4 +1,4 @@
-//! The `glassbox` program: runs TPC-C, looks into a database, checks it, and tortures it.
+//! The `glassbox` program: runs TPC-C, looks into a database, checks it, tortures it, and measures what it is made of.
 //!
 //! Its exit status is 0 when all went well, 1 when something failed or a check found something, 2 for wrong arguments.
 //! What was asked for goes to standard output; progress and complaints go to standard error. A reader that closes its
@@ -8,6 +8,7 @@ mod dump;
 mod format;
 mod info;
 mod interrupt;
+mod lab;
 mod options;
 mod results;
 mod torture;
@@ -34,6 +35,7 @@ enum Command {
     Verify(verify::Arguments),
     Dump(dump::Arguments),
     Torture(torture::Arguments),
+    Lab(lab::Arguments),
     #[command(hide = true)]
     TortureChild(torture::ChildArguments),
 }
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments),
         Command::TortureChild(arguments) => torture::run_child(&arguments),
     };
     match result {

@@ -11,6 +11,8 @@ use anyhow::Context;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::format;
+
 /// Where results go, and what they have in common.
 pub struct Results {
     out: Option<Box<dyn Write>>,
@@ -107,14 +109,19 @@ pub fn report_to(json: Option<&Path>) -> Box<dyn Write> {
 }
 
 /// Processor, cores and memory.
-fn machine() -> String {
-    let field = |file: &str, name: &str| {
-        let text = std::fs::read_to_string(file).ok()?;
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
+pub fn machine() -> String {
     let processor = field("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
-    let memory_kib = field("/proc/meminfo", "MemTotal").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
-    let memory = memory_kib.map_or_else(String::new, |kib| format!(", {} of memory", crate::format::bytes(kib * 1024)));
+    let memory = memory("MemTotal").map_or_else(String::new, |bytes| format!(", {} of memory", format::bytes(bytes)));
     format!("{processor}, {} cores{memory}", crate::options::cores())
+}
+
+/// A number of bytes that the system tells of its memory, by its name there.
+pub fn memory(name: &str) -> Option<u64> {
+    field("/proc/meminfo", name)?.split(' ').next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+fn field(file: &str, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
 }

@@ -1,8 +1,7 @@
 //! Measures the hand-written kernel: its four variants on small and on huge pages, interleaved, medians of rounds.
 //!
-//! `kernel [TRANSACTIONS] [ROUNDS] [WAREHOUSES]` prints transactions per second. `kernel count VARIANT [TRANSACTIONS]`
-//! runs one variant once, for an instruction count: `valgrind --tool=callgrind --collect-atstart=no
-//! --toggle-collect='glassbox_lab*Kernel*run' kernel count tree`.
+//! `kernel [TRANSACTIONS] [ROUNDS] [WAREHOUSES]` prints transactions per second. How the engine compares, and what
+//! instructions are executed, `glassbox lab limits` tells.
 
 use std::time::Instant;
 
@@ -55,21 +54,7 @@ fn main() {
         Some(text) => text.parse().unwrap_or_else(|_| panic!("{text} is not a number")),
         None => default,
     };
-    if arguments.first().is_some_and(|first| first == "count") {
-        return count(arguments.get(1).map_or("tree", String::as_str), number(2, 20_000));
-    }
     measure(number(0, 40_000), number(1, 5), &Scale::standard(number(2, 5) as u16));
-}
-
-/// One variant, once.
-fn count(name: &str, transactions: usize) {
-    let Some((_, make)) = VARIANTS.iter().find(|(known, _)| *known == name) else {
-        panic!("no variant {name}: there are {}", VARIANTS.map(|(known, _)| known).join(", "));
-    };
-    let scale = Scale::standard(5);
-    let mut kernel = make(&scale, transactions, Pages::Huge);
-    let answers = kernel.run(&inputs(&scale, transactions, false, SEED + 1));
-    println!("{name}: {transactions} transactions, answers {answers}, {:?}", kernel.checksum());
 }
 
 /// All variants, in turn, round after round on the same data; every round has inputs of its own.

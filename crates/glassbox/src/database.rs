@@ -14,7 +14,7 @@ use crate::io::{Clock, DirectoryLock, Files, RealClock, RealFiles};
 use crate::log::{Log, Lsn};
 use crate::manifest::Manifest;
 use crate::open;
-use crate::partitioned::{Engine, Executed, PartitionedTransaction};
+use crate::partitioned::{Engine, PartitionedTransaction};
 use crate::procedure::{Procedure, ReadWriteSet, Stop};
 use crate::stats::{Recovery, Stats};
 use crate::ticket::Ticket;
@@ -98,9 +98,11 @@ impl Database {
     /// [`Error::Aborted`] when the procedure decided so; others when the database cannot go on.
     #[inline]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
-        let executed = self.inner.engine.execute(procedure)?;
+        let mut output = None;
+        let executed = self.inner.engine.execute(procedure, &mut output)?;
         self.inner.wait(executed.lsn)?;
-        Ok(executed.outcome?)
+        executed.outcome?;
+        Ok(output.expect("a run that commits has an output"))
     }
 
     /// Runs a procedure now and gives a ticket for its outcome, to be waited for later: so one thread can have
@@ -111,9 +113,10 @@ impl Database {
     #[inline]
     pub fn submit<P: Procedure>(&self, procedure: &P) -> Result<Ticket<'_, P::Output>, Error> {
         let place = self.inner.take_place()?;
-        let executed = self.inner.engine.execute(procedure)?;
+        let mut output = None;
+        let executed = self.inner.engine.execute(procedure, &mut output)?;
         self.inner.nudge();
-        Ok(Ticket::new(place, executed))
+        Ok(Ticket::new(place, executed, output))
     }
 
     /// Runs a closure as a transaction. It may run several times before one run counts. Needs no catalog entry; with
@@ -122,9 +125,14 @@ impl Database {
     /// # Errors
     /// As for [`Database::call`].
     pub fn transaction<O>(&self, run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>) -> Result<O, Error> {
-        let Executed { outcome, lsn } = self.inner.engine.execute_adhoc(run)?;
-        self.inner.wait(lsn)?;
-        Ok(outcome?)
+        let mut output = None;
+        let executed = self.inner.engine.execute_adhoc(|transaction| {
+            output = Some(run(transaction)?);
+            Ok(())
+        })?;
+        self.inner.wait(executed.lsn)?;
+        executed.outcome?;
+        Ok(output.expect("a run that commits has an output"))
     }
 
     /// Runs a procedure without changing anything: what it would read and write, as far as it can be known.

@@ -10,20 +10,22 @@ use crate::procedure::Abort;
 #[must_use = "the outcome is not known to be durable before `wait`"]
 pub struct Ticket<'a, O> {
     place: Place<'a>,
-    outcome: Result<O, Abort>,
+    outcome: Result<(), Abort>,
+    /// Of a run that committed.
+    output: Option<O>,
     lsn: Lsn,
 }
 
 impl<'a, O> Ticket<'a, O> {
     #[inline]
-    pub(crate) fn new(place: Place<'a>, executed: Executed<O>) -> Self {
-        Self { place, outcome: executed.outcome, lsn: executed.lsn }
+    pub(crate) fn new(place: Place<'a>, executed: Executed, output: Option<O>) -> Self {
+        Self { place, outcome: executed.outcome, output, lsn: executed.lsn }
     }
 
     /// A ticket for what `change` makes of the output; called at once, unless the transaction aborted.
     #[inline]
     pub fn map<N>(self, change: impl FnOnce(O) -> N) -> Ticket<'a, N> {
-        Ticket { place: self.place, outcome: self.outcome.map(change), lsn: self.lsn }
+        Ticket { place: self.place, outcome: self.outcome, output: self.output.map(change), lsn: self.lsn }
     }
 
     /// Whether [`Ticket::wait`] would return at once.
@@ -38,7 +40,8 @@ impl<'a, O> Ticket<'a, O> {
     #[inline]
     pub fn wait(self) -> Result<O, Error> {
         self.place.0.wait(self.lsn)?;
-        Ok(self.outcome?)
+        self.outcome?;
+        Ok(self.output.expect("a run that commits has an output"))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod common;
 mod files;
+mod lab;
 mod torture;
 mod tpcc;
 mod usage;

@@ -96,11 +96,13 @@ impl Procedure for NewOrder {
     fn declare(&self, set: &mut ReadWriteSet) -> Declared {
         set.read::<Customer>(&(self.w_id, self.d_id, self.c_id));
         set.read::<Warehouse>(&self.w_id);
+        set.write::<District>(&(self.w_id, self.d_id));
         for line in self.lines.iter() {
             set.read::<Item>(&line.i_id);
+        }
+        for line in self.lines.iter() {
             set.read::<StockInfo>(&(line.supply_w_id, line.i_id));
         }
-        set.write::<District>(&(self.w_id, self.d_id));
         for line in self.lines.iter() {
             set.write::<Stock>(&(line.supply_w_id, line.i_id));
         }
@@ -116,39 +118,45 @@ impl Procedure for NewOrder {
         let &Customer { last, credit, discount, .. } = customer.ok_or_else(|| wrong("there is no such customer"))?;
         let warehouse = tx.get::<Warehouse>(&self.w_id)?.ok_or_else(|| wrong("there is no such warehouse"))?;
         let w_tax = warehouse.tax;
-        let (mut lines, info) = self.read_lines(tx)?;
+        let mut receipt = NewOrderReceipt {
+            o_id: 0,
+            entry_d: Timestamp::default(),
+            c_last: last,
+            c_credit: credit,
+            c_discount: discount,
+            w_tax,
+            d_tax: Rate::ZERO,
+            total: Money::ZERO,
+            lines: UpTo::new(),
+        };
+        let mut info = [Text::EMPTY; 15];
+        self.read_lines(tx, &mut receipt.lines, &mut info)?;
 
         let district = tx.update::<District, _>(&(self.w_id, self.d_id), |district| {
             district.next_o_id += 1;
             (district.next_o_id - 1, district.tax)
         })?;
-        let (o_id, d_tax) = district.ok_or_else(|| wrong("there is no such district"))?;
-        let entry_d = tx.now();
-        self.insert_order(tx, o_id, entry_d)?;
-        self.write_lines(tx, o_id, &mut lines, &info)?;
+        (receipt.o_id, receipt.d_tax) = district.ok_or_else(|| wrong("there is no such district"))?;
+        receipt.entry_d = tx.now();
+        self.insert_order(tx, receipt.o_id, receipt.entry_d)?;
+        self.write_lines(tx, receipt.o_id, &mut receipt.lines, &info)?;
 
-        let sum: Money = lines.iter().map(|line| line.amount).sum();
-        let total = total(sum, discount, w_tax + d_tax);
-        Ok(NewOrderReceipt {
-            o_id,
-            entry_d,
-            c_last: last,
-            c_credit: credit,
-            c_discount: discount,
-            w_tax,
-            d_tax,
-            total,
-            lines,
-        })
+        let sum: Money = receipt.lines.iter().map(|line| line.amount).sum();
+        receipt.total = total(sum, discount, w_tax + receipt.d_tax);
+        Ok(receipt)
     }
 }
 
 impl NewOrder {
     /// Items and the information about their stock, or an abort when one does not exist.
     #[inline]
-    fn read_lines<T: Transaction>(&self, tx: &mut T) -> Result<(UpTo<15, ReceiptLine>, Info), Stop> {
-        let (mut lines, mut info) = (UpTo::new(), [Text::EMPTY; 15]);
-        for (line, info) in self.lines.iter().zip(&mut info) {
+    fn read_lines<T: Transaction>(
+        &self,
+        tx: &mut T,
+        receipt: &mut UpTo<15, ReceiptLine>,
+        info: &mut Info,
+    ) -> Result<(), Stop> {
+        for (line, info) in self.lines.iter().zip(info) {
             let item = tx.get::<Item>(&line.i_id)?;
             let item = item.ok_or_else(|| Stop::abort(ABORT_UNUSED_ITEM, "Item number is not valid"))?;
             let (name, price, original) = (item.name, item.price, is_original(&item.data));
@@ -157,9 +165,9 @@ impl NewOrder {
                 stock.ok_or_else(|| Stop::abort(ABORT_WRONG_ARGUMENTS, "there is no such supplying warehouse"))?;
             *info = *stock.dist(self.d_id);
             let brand = original && is_original(&stock.data);
-            lines.push(ReceiptLine { name, price, amount: price.times(i64::from(line.quantity)), stock: 0, brand });
+            receipt.push(ReceiptLine { name, price, amount: price.times(i64::from(line.quantity)), stock: 0, brand });
         }
-        Ok((lines, info))
+        Ok(())
     }
 
     #[inline]

@@ -140,11 +140,10 @@ impl Payment {
     fn note(&self, customer: &mut Customer) {
         let &Self { w_id, d_id, c_w_id, c_d_id, amount, .. } = self;
         let (whole, cents) = (amount.units() / Money::SCALE, amount.units() % Money::SCALE);
-        let mut data = Buffer::<500>::new();
-        write!(data, "{} {c_d_id} {c_w_id} {d_id} {w_id} {whole}.{cents:02}|", customer.id)
-            .expect("a buffer takes what fits");
-        data.append(customer.data.as_str());
-        customer.data = data.text();
+        let mut line = Text::<48>::EMPTY;
+        write!(line, "{} {c_d_id} {c_w_id} {d_id} {w_id} {whole}.{cents:02}|", customer.id)
+            .expect("the longest numbers fit");
+        customer.data = Text::joined(&[line.as_str(), customer.data.as_str()]);
     }
 }
 
@@ -172,41 +171,7 @@ fn receipt(customer: &Customer, date: Timestamp) -> PaymentReceipt {
 
 /// H_DATA: both names, four spaces between.
 fn join(warehouse: &Text<10>, district: &Text<10>) -> Text<24> {
-    let mut data = Buffer::<24>::new();
-    data.append(warehouse.as_str());
-    data.append("    ");
-    data.append(district.as_str());
-    data.text()
-}
-
-/// Builds a text in place; what does not fit falls off.
-struct Buffer<const N: usize> {
-    bytes: [u8; N],
-    length: usize,
-}
-
-impl<const N: usize> Buffer<N> {
-    fn new() -> Self {
-        Self { bytes: [0; N], length: 0 }
-    }
-
-    fn append(&mut self, text: &str) {
-        let text = &text[..text.floor_char_boundary(N - self.length)];
-        self.bytes[self.length..self.length + text.len()].copy_from_slice(text.as_bytes());
-        self.length += text.len();
-    }
-
-    fn text(&self) -> Text<N> {
-        let text = std::str::from_utf8(&self.bytes[..self.length]).expect("appended as whole characters");
-        Text::new(text).expect("as long as the buffer, at most")
-    }
-}
-
-impl<const N: usize> std::fmt::Write for Buffer<N> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.append(text);
-        Ok(())
-    }
+    Text::joined(&[warehouse.as_str(), "    ", district.as_str()])
 }
 
 #[cfg(test)]
@@ -214,11 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_falls_off_at_a_character() {
-        let mut buffer = Buffer::<5>::new();
-        buffer.append("abc");
-        buffer.append("dé");
-        assert_eq!(buffer.text(), "abcd");
+    fn history_has_both_names() {
         let names = (Text::new("0123456789").unwrap(), Text::new("abcdefghij").unwrap());
         assert_eq!(join(&names.0, &names.1), "0123456789    abcdefghij");
     }

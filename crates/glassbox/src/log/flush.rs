@@ -3,7 +3,9 @@
 //! The role of the flusher is a flag under a mutex that is held for nanoseconds. [`Shared::reach`] takes the role if it
 //! is free, flushes, and gives it back; if it is taken, it sleeps until the flusher is done and looks again. So nothing
 //! can be forgotten: whoever sleeps is woken by the end of a flush, and then either finds its records durable or takes
-//! the role. Those who come during a force are all carried by the next one.
+//! the role. Those who come during a force are all carried by the next one. Left at that, callers would fall into two
+//! groups that take turns, each force carrying half of them; so a flusher that others waited with a moment ago lets
+//! them come back first ([`Shared::gather`]).
 //!
 //! Order of a flush, and why a crash between any two steps is harmless: records complete in the ring; block written;
 //! block forced; `tail` moved. Only the last makes anybody answer, and only the last gives room in the ring away. A
@@ -24,6 +26,10 @@ use super::threads::Work;
 use super::writer::Writer;
 use crate::io::IoError;
 
+/// How often a flusher steps aside for those who are expected back: some tens of microseconds where there is nothing
+/// else to run, which is little beside a force.
+const GATHER_YIELDS: usize = 48;
+
 /// What the log, its appenders and its threads share.
 pub(super) struct Shared {
     pub ring: Ring,
@@ -40,6 +46,8 @@ pub(super) struct Shared {
     /// Whether the log thread is asleep or about to be, so that [`Shared::nudge`] need not take the mutex otherwise.
     pub asleep: AtomicBool,
     pub closed: AtomicBool,
+    /// Waits that began, ever.
+    arrived: AtomicU64,
     cause: OnceLock<Arc<IoError>>,
     counts: Counts,
 }
@@ -49,6 +57,11 @@ pub(super) struct Shared {
 pub(super) struct Gate {
     flushing: bool,
     sleepers: usize,
+    /// Of [`Shared::arrived`] when the last flush began, and how many had come since the one before.
+    begun: u64,
+    carried: u64,
+    /// How many seem to call at the same time: those that the last flush carried, and those who came during it.
+    callers: u64,
     pub nudged: bool,
     pub stop: bool,
     pub keeper: Option<std::sync::mpsc::Sender<Work>>,
@@ -75,6 +88,7 @@ impl Drop for Role<'_> {
         }
         let mut gate = self.0.gate();
         gate.flushing = false;
+        gate.callers = gate.carried + self.0.arrived.load(Ordering::Relaxed) - gate.begun;
         if gate.sleepers > 0 {
             self.0.moved.notify_all();
         }
@@ -94,6 +108,7 @@ impl Shared {
             work: Condvar::new(),
             asleep: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            arrived: AtomicU64::new(0),
             cause: OnceLock::new(),
             counts: Counts::default(),
         }
@@ -129,9 +144,13 @@ impl Shared {
 
     /// Returns when everything below `to` is durable, flushing itself when nobody else does.
     pub fn reach(&self, to: u64) -> Result<(), LogError> {
+        if self.ring.tail() < to {
+            self.arrived.fetch_add(1, Ordering::Relaxed);
+        }
         while self.ring.tail() < to {
             self.healthy()?;
             if let Some(role) = self.role_or_sleep(to) {
+                self.gather(&role);
                 let moved = self.flush(&role);
                 drop(role);
                 if !moved {
@@ -165,6 +184,25 @@ impl Shared {
         let mut gate = self.moved.wait(gate).unwrap_or_else(PoisonError::into_inner);
         gate.sleepers -= 1;
         None
+    }
+
+    /// Lets those come who are expected: as many as called at the same time a moment ago. Who calls alone waits for
+    /// nobody.
+    fn gather(&self, _role: &Role<'_>) {
+        let (begun, callers) = {
+            let gate = self.gate();
+            (gate.begun, gate.callers)
+        };
+        let come = || self.arrived.load(Ordering::Relaxed) - begun;
+        for _ in 0..GATHER_YIELDS {
+            if come() >= callers {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        let carried = come();
+        let mut gate = self.gate();
+        (gate.carried, gate.begun) = (carried, begun + carried);
     }
 
     fn take(&self, gate: &mut Gate) -> Role<'_> {

@@ -1,7 +1,8 @@
 //! A table whose record type is not known here: what loading, checkpoints, recovery, prefetching and statistics need of
 //! it.
 //!
-//! The path of a transaction knows the type and does not come here (but for prefetching, one call per key and level).
+//! The path of a transaction knows the type and does not come here (but for prefetching, one call per level for all
+//! keys of a run).
 
 use serde::Serialize;
 
@@ -9,8 +10,8 @@ use super::memory::CannotReserve;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
 use super::values::BadChange;
-use crate::procedure::EntryKey;
-use crate::record::{EncodedKey, Key, Record, TableSchema};
+use crate::procedure::Entry;
+use crate::record::{Key, Record, TableSchema};
 
 /// Memory and rows of one table, over all partitions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,7 +31,8 @@ pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
 
 /// A table of any record.
 pub(crate) trait AnyTable: Send {
-    fn prefetch_step(&self, key: EntryKey, bytes: &[u8], state: u64) -> Option<u64>;
+    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]);
+    fn prefetch_step(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool;
     fn begin_snapshot(&mut self);
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool;
     fn end_snapshot(&mut self);
@@ -61,15 +63,12 @@ impl TableKind {
 }
 
 impl<R: Record> AnyTable for Table<R> {
-    #[inline]
-    fn prefetch_step(&self, key: EntryKey, bytes: &[u8], state: u64) -> Option<u64> {
-        let key = match key {
-            EntryKey::Small(key) => R::Encoded::from_small(key),
-            EntryKey::Wide(at) | EntryKey::Range(at) => {
-                R::Encoded::from_bytes(&bytes[at as usize..at as usize + R::Key::WIDTH])
-            }
-        };
-        Table::prefetch_step(self, key, state)
+    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) {
+        Table::prefetch_start(self, entries, bytes, states);
+    }
+
+    fn prefetch_step(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool {
+        Table::prefetch_step(self, entries, bytes, states)
     }
 
     fn begin_snapshot(&mut self) {

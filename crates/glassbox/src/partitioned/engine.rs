@@ -42,14 +42,14 @@ pub(crate) struct Engine {
 }
 
 /// What a transaction came to, and the log position up to which it must be durable before anyone is told.
-pub(crate) struct Executed<O> {
-    pub(crate) outcome: Result<O, Abort>,
+pub(crate) struct Executed {
+    pub(crate) outcome: Result<(), Abort>,
     pub(crate) lsn: Lsn,
 }
 
 /// How a run ended.
-enum Attempt<O> {
-    Done(Executed<O>),
+enum Attempt {
+    Done(Executed),
     /// Undone; these partitions are needed too.
     Widen(u64),
     Panicked(Box<dyn Any + Send>),
@@ -127,14 +127,21 @@ impl Engine {
 
     /// Runs a procedure. Its effects are visible and in the log's order when this returns, durable at `lsn`.
     #[inline]
-    pub(crate) fn execute<P: Procedure>(&self, procedure: &P) -> Result<Executed<P::Output>, Error> {
+    pub(crate) fn execute<P: Procedure>(
+        &self,
+        procedure: &P,
+        output: &mut Option<P::Output>,
+    ) -> Result<Executed, Error> {
         let mut set = ReadWriteSet::new(self.cells.len());
         let declared = procedure.declare(&mut set);
         let number = self.number::<P>()?;
         let call = Call { procedure, number };
-        let run = |transaction: &mut PartitionedTransaction<'_>| procedure.run(transaction);
+        let run = |transaction: &mut PartitionedTransaction<'_>| {
+            *output = Some(procedure.run(transaction)?);
+            Ok(())
+        };
         if declared == Declared::Unknown && self.cells.len() > 1 {
-            return self.execute_undeclared(procedure, set, &call);
+            return self.execute_undeclared(procedure, set, run, &call);
         }
         let undo = P::ABORTS == Aborts::Anytime;
         self.run_until_done(set.partitions(), &set, undo, run, &call, || {
@@ -143,10 +150,10 @@ impl Engine {
     }
 
     /// Runs a closure as a transaction, with the changes logged as values whatever the log is.
-    pub(crate) fn execute_adhoc<O>(
+    pub(crate) fn execute_adhoc(
         &self,
-        run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>,
-    ) -> Result<Executed<O>, Error> {
+        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
+    ) -> Result<Executed, Error> {
         let set = ReadWriteSet::new(self.cells.len());
         self.run_until_done(0, &set, true, run, &AdHoc, || {})
     }
@@ -158,10 +165,10 @@ impl Engine {
         &self,
         procedure: &P,
         set: ReadWriteSet,
+        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
         call: &Call<'_, P>,
-    ) -> Result<Executed<P::Output>, Error> {
+    ) -> Result<Executed, Error> {
         let discovered = self.discover(procedure, set)?;
-        let run = |transaction: &mut PartitionedTransaction<'_>| procedure.run(transaction);
         // Between dry run and run another transaction may have changed what this one reads: keep undo, to widen if need
         // be.
         self.run_until_done(discovered.partitions(), &discovered, true, run, call, || {})
@@ -172,38 +179,39 @@ impl Engine {
         let mut held = declared.partitions();
         loop {
             let empty = ReadWriteSet::new(self.cells.len());
-            let dry = |transaction: &mut PartitionedTransaction<'_>| {
+            let mut discovered = None;
+            let mut dry = |transaction: &mut PartitionedTransaction<'_>| {
                 let mut set = ReadWriteSet::new(self.cells.len());
                 let mut dry_run = crate::procedure::DryRun::new(transaction, &mut set);
                 // A dry run does not see its own writes, so what it answers, abort included, means nothing.
                 match procedure.run(&mut dry_run) {
-                    Err(Stop::Retry(Retry::Partitions(more))) => Err(Stop::Retry(Retry::Partitions(more))),
-                    _ => Ok(set),
+                    Err(Stop::Retry(retry)) => return Err(Stop::Retry(retry)),
+                    _ => discovered = Some(set),
                 }
+                Ok(())
             };
-            match self.run_holding(held, &empty, Keep { undo: false, values: false }, dry, &AdHoc) {
-                Attempt::Done(Executed { outcome: Ok(set), .. }) => return Ok(set),
+            match self.run_holding(held, &empty, Keep { undo: false, values: false }, &mut dry, &AdHoc) {
                 Attempt::Widen(more) => held |= more,
                 // It may panic on not finding what it would have written; what is known so far will do.
-                Attempt::Panicked(_) | Attempt::Done(_) => return Ok(declared),
+                Attempt::Panicked(_) | Attempt::Done(_) => return Ok(discovered.unwrap_or(declared)),
                 Attempt::Failed(error) => return Err(error),
             }
         }
     }
 
     #[inline(always)]
-    fn run_until_done<O>(
+    fn run_until_done(
         &self,
         mut needed: u64,
         set: &ReadWriteSet,
         undo: bool,
-        run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>,
+        mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
         logged: &impl Logged,
         widened: impl Fn(),
-    ) -> Result<Executed<O>, Error> {
+    ) -> Result<Executed, Error> {
         let mut keep = Keep { undo, values: logged.values(self) };
         loop {
-            match self.run_holding(needed, set, keep, &run, logged) {
+            match self.run_holding(needed, set, keep, &mut run, logged) {
                 Attempt::Done(executed) => return Ok(executed),
                 Attempt::Widen(more) => {
                     needed |= more;
@@ -219,31 +227,31 @@ impl Engine {
 
     /// Takes the tokens, runs once, gives them back.
     #[inline(always)]
-    fn run_holding<O>(
+    fn run_holding(
         &self,
         needed: u64,
         set: &ReadWriteSet,
         keep: Keep,
-        run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>,
+        run: &mut impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
         logged: &impl Logged,
-    ) -> Attempt<O> {
+    ) -> Attempt {
         // A run that needs no partition in particular gets the first.
         let needed = needed.max(1);
         let home = needed.trailing_zeros() as usize;
         let mut attempt = None;
         if needed.is_power_of_two() {
-            let job = SendPtr((&raw mut attempt, &raw const run, set, logged));
+            let job = SendPtr((&raw mut attempt, &raw mut *run, set, logged));
             self.cells[home].token.run(move || {
                 let job = &job;
                 let (attempt, run, set, logged) = job.0;
                 // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is
                 // held.
-                unsafe { *attempt = Some(self.attempt(needed, home, set, keep, &*run, logged)) };
+                unsafe { *attempt = Some(self.attempt(needed, home, set, keep, &mut *run, logged)) };
             });
         } else {
             self.holding(needed, || {
                 // SAFETY: the tokens of `needed` are held.
-                attempt = Some(unsafe { self.attempt(needed, home, set, keep, &run, logged) });
+                attempt = Some(unsafe { self.attempt(needed, home, set, keep, run, logged) });
             });
         }
         attempt.expect("the job was done")
@@ -279,15 +287,15 @@ impl Engine {
     /// # Safety
     /// The tokens of `held`, `home` among them, are held.
     #[inline(always)]
-    unsafe fn attempt<O>(
+    unsafe fn attempt(
         &self,
         held: u64,
         home: usize,
         set: &ReadWriteSet,
         keep: Keep,
-        run: &impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>,
+        run: &mut impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
         logged: &impl Logged,
-    ) -> Attempt<O> {
+    ) -> Attempt {
         // SAFETY: the home's token is held, and no other transaction uses its scratch.
         let scratch = unsafe { &mut *self.cells[home].scratch() };
         // Asked under the tokens: the transaction before this one may have left half of itself behind.
@@ -303,20 +311,20 @@ impl Engine {
         let mut transaction =
             unsafe { PartitionedTransaction::new(&self.cells, scratch, &*self.clock, held, home, keep) };
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let output = run(&mut transaction)?;
+            run(&mut transaction)?;
             transaction.nothing_missing()?;
             if transaction.wrote && self.log.is_some() && !keep.values {
                 logged.write_command(&mut transaction);
             }
-            Ok(output)
+            Ok(())
         }));
         let wrote = transaction.wrote;
         let attempt = match result {
-            Ok(Ok(output)) => {
+            Ok(Ok(())) => {
                 let scratch = transaction.scratch();
                 // SAFETY: the tokens of `held` are held.
                 match unsafe { self.commit(held, home, wrote, scratch) } {
-                    Ok(lsn) => Attempt::Done(Executed { outcome: Ok(output), lsn }),
+                    Ok(lsn) => Attempt::Done(Executed { outcome: Ok(()), lsn }),
                     Err(error) => Attempt::Failed(self.not_logged(error, keep, scratch)),
                 }
             }
@@ -381,7 +389,7 @@ impl Engine {
     }
 
     #[cold]
-    unsafe fn aborted<O>(&self, held: u64, home: usize, abort: Abort) -> Attempt<O> {
+    unsafe fn aborted(&self, held: u64, home: usize, abort: Abort) -> Attempt {
         // SAFETY: the tokens are held.
         let lsn = ones(held).map(|at| unsafe { (*self.cells[at].partition()).last }).max().unwrap_or(Lsn::NONE);
         // SAFETY: as above.
@@ -416,7 +424,7 @@ const NOT_UNDONE: &str = "a procedure {} after it had written, although it promi
 
 /// Positions of the bits that are set.
 #[inline(always)]
-fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+pub(super) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let at = bits.trailing_zeros() as usize;
         bits &= bits.wrapping_sub(1);

@@ -4,11 +4,18 @@
 //! where the next is. But the keys do not depend on each other, and the processor follows many misses at once in the
 //! time of one. So all declared keys descend their indexes together: each takes one step (ask for the next node), then
 //! the next key does, and when the first one's turn comes again its node has arrived.
+//!
+//! Keys of one table that were declared one after the other make a run, and go through one call for each level.
+
+use smallvec::SmallVec;
 
 use super::any_table::AnyTable;
+use super::engine::ones;
+use super::memory::{Next, Node, Probe, RowId, prefetch_span};
 use super::partition::Cell;
-use super::table::PREFETCH_START;
-use crate::procedure::{EntryKey, ReadWriteSet};
+use super::table::Table;
+use crate::procedure::{Entry, EntryKey, ReadWriteSet};
+use crate::record::{EncodedKey, Key, Record};
 
 /// Keys that descend together; more than the processor can follow at once gains nothing.
 const TOGETHER: usize = 64;
@@ -19,36 +26,99 @@ const TOGETHER: usize = 64;
 /// The tokens of `held`, `home` among them, are held.
 #[inline]
 pub(crate) unsafe fn prefetch(set: &ReadWriteSet, cells: &[Cell], held: u64, home: usize) {
+    let mut states = [0; TOGETHER];
     for entries in set.entries().chunks(TOGETHER) {
-        let mut descents: [(Option<&dyn AnyTable>, EntryKey, u64); TOGETHER] =
-            [(None, EntryKey::Small(0), PREFETCH_START); TOGETHER];
-        let mut count = 0;
-        for entry in entries {
-            let at = entry.partition.map_or(home, usize::from);
-            if held >> at & 1 == 0 {
-                continue;
-            }
-            // SAFETY: its token is held, and nothing changes it while this function reads.
-            let partition = unsafe { &*cells[at].partition() };
-            if let Some(Some(table)) = partition.tables.get(entry.table)
-                && let Some(state) = table.prefetch_step(entry.key, set.bytes(), PREFETCH_START)
+        let mut runs: SmallVec<[Run<'_>; 16]> = SmallVec::new();
+        let mut start = 0;
+        while let Some(first) = entries.get(start) {
+            let mut end = start + 1;
+            while end < entries.len() && (entries[end].table, entries[end].partition) == (first.table, first.partition)
             {
-                descents[count] = (Some(&**table), entry.key, state);
-                count += 1;
+                end += 1;
             }
-        }
-        while count > 0 {
-            let mut left = 0;
-            for at in 0..count {
-                let (table, key, state) = descents[at];
-                if let Some(table) = table
-                    && let Some(state) = table.prefetch_step(key, set.bytes(), state)
-                {
-                    descents[left] = (Some(table), key, state);
-                    left += 1;
+            let run = &entries[start..end];
+            let at = first.partition.map_or(home, usize::from);
+            if held >> at & 1 == 1 {
+                // SAFETY: its token is held, and nothing changes it while this function reads.
+                let partition = unsafe { &*cells[at].partition() };
+                if let Some(Some(table)) = partition.tables.get(first.table) {
+                    table.prefetch_start(run, set.bytes(), &mut states[start..end]);
+                    runs.push(Run { table: &**table, entries: run, start });
                 }
             }
-            count = left;
+            start = end;
+        }
+        // Bit i: run i goes on. A chunk has no more runs than a word has bits.
+        let mut active = u64::MAX.checked_shr(64 - runs.len() as u32).unwrap_or(0);
+        while active != 0 {
+            for at in ones(active) {
+                let Run { table, entries, start } = &runs[at];
+                let states = &mut states[*start..start + entries.len()];
+                if !table.prefetch_step(entries, set.bytes(), states) {
+                    active &= !(1 << at);
+                }
+            }
         }
     }
 }
+
+/// Keys of one table in one partition, declared one after the other.
+struct Run<'a> {
+    table: &'a dyn AnyTable,
+    entries: &'a [Entry],
+    /// Where the first one's state is.
+    start: usize,
+}
+
+impl<R: Record> Table<R> {
+    /// The first step of prefetching these keys: asks for where their lookups begin.
+    pub(super) fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) {
+        for (entry, state) in entries.iter().zip(states) {
+            let start = || self.hash.prefetch(encoded::<R>(entry.key, bytes).hash64()).to_bits();
+            *state = if Self::POINT { start() } else { self.tree.root().to_bits() };
+        }
+    }
+
+    /// The next step: each lookup goes on by one level and asks for what it needs then; at the last one, for the row.
+    /// Whether there is a further one, which is the same for all keys.
+    pub(super) fn prefetch_step(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool {
+        let mut more = false;
+        for (entry, state) in entries.iter().zip(states) {
+            if Self::POINT {
+                self.prefetch_row(self.hash.candidate(Probe::from_bits(*state)));
+                continue;
+            }
+            match self.tree.descend(Node::from_bits(*state), &encoded::<R>(entry.key, bytes)) {
+                Next::Child(child) => {
+                    self.tree.prefetch_node(child);
+                    *state = child.to_bits();
+                    more = true;
+                }
+                Next::Leaf(row) => self.prefetch_row(row),
+            }
+        }
+        more
+    }
+
+    /// Asks for the front of a row, where the columns that change stand.
+    #[inline(always)]
+    fn prefetch_row(&self, row: Option<RowId>) {
+        if let Some(id) = row {
+            prefetch_span(self.rows.pointer(id), size_of::<R>().min(PREFETCH_ROW_BYTES));
+        }
+    }
+}
+
+/// The encoded key of an entry of this table.
+#[inline(always)]
+fn encoded<R: Record>(key: EntryKey, bytes: &[u8]) -> R::Encoded {
+    match key {
+        EntryKey::Small(key) => R::Encoded::from_small(key),
+        EntryKey::Wide(at) | EntryKey::Range(at) => {
+            R::Encoded::from_bytes(&bytes[at as usize..at as usize + R::Key::WIDTH])
+        }
+    }
+}
+
+/// As much of a row is prefetched.
+const PREFETCH_ROW_BYTES: usize = 256;

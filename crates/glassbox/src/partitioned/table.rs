@@ -9,7 +9,7 @@
 
 use std::any::Any;
 
-use super::memory::{BTree, CannotReserve, HashIndex, Next, Node, RowId, Rows, prefetch_span};
+use super::memory::{BTree, CannotReserve, HashIndex, RowId, Rows};
 use super::snapshot::Snapshot;
 use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record};
 
@@ -235,56 +235,17 @@ impl<R: Record> Table<R> {
                 self.changed |= I::key(self.before) != I::key(self.after);
             }
         }
-        let after = *self.rows.get(id);
-        let mut changed = Changed { before, after: &after, changed: false };
+        let mut changed = Changed { before, after: self.rows.get(id), changed: false };
         R::each_index(&mut changed);
-        if changed.changed { self.move_in_indexes(before, &after, id) } else { Ok(()) }
+        if changed.changed { self.move_in_indexes(before, id) } else { Ok(()) }
     }
 
     #[cold]
-    fn move_in_indexes(&mut self, before: &R, after: &R, id: RowId) -> Result<(), Refused> {
+    fn move_in_indexes(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
+        let after = *self.rows.get(id);
         self.remove_secondary(before, R::INDEXES);
-        self.insert_secondary(after, id).inspect_err(|_| {
+        self.insert_secondary(&after, id).inspect_err(|_| {
             self.insert_secondary(before, id).expect("its keys were there a moment ago");
         })
     }
-
-    /// The primary index's part in prefetching one key: brings the next level into the cache and says where to go on.
-    /// Starts with [`PREFETCH_START`]; `None` when the row itself is on its way.
-    #[inline]
-    pub(crate) fn prefetch_step(&self, key: R::Encoded, state: u64) -> Option<u64> {
-        if Self::POINT {
-            let hash = key.hash64();
-            if state == PREFETCH_START {
-                self.hash.prefetch(hash);
-                return Some(0);
-            }
-            self.prefetch_row(self.hash.candidate(hash));
-            return None;
-        }
-        let node = if state == PREFETCH_START { self.tree.root() } else { Node::from_bits(state) };
-        match self.tree.descend(node, &key) {
-            Next::Child(child) => {
-                self.tree.prefetch_node(child);
-                Some(child.to_bits())
-            }
-            Next::Leaf(row) => {
-                self.prefetch_row(row);
-                None
-            }
-        }
-    }
-
-    /// Asks for the front of a row, where the columns that change stand.
-    #[inline(always)]
-    fn prefetch_row(&self, row: Option<RowId>) {
-        if let Some(id) = row {
-            prefetch_span(self.rows.pointer(id), size_of::<R>().min(PREFETCH_ROW_BYTES));
-        }
-    }
 }
-
-/// The state in which [`Table::prefetch_step`] begins.
-pub(crate) const PREFETCH_START: u64 = u64::MAX;
-/// As much of a row is prefetched.
-const PREFETCH_ROW_BYTES: usize = 256;

@@ -56,15 +56,43 @@ impl<const N: usize> Text<N> {
     }
 
     /// Keeps as many whole characters as fit, up to the first zero byte.
+    #[inline]
     pub fn truncated(text: &str) -> Self {
-        let text = text.split('\0').next().unwrap_or_default();
-        let end = text.floor_char_boundary(N);
-        Self::new(&text[..end]).expect("cut to fit")
+        Self::joined(&[text])
+    }
+
+    /// Keeps as many whole characters of the parts, one after the other, as fit, up to the first zero byte.
+    #[inline]
+    pub fn joined(parts: &[&str]) -> Self {
+        let (mut bytes, mut length) = ([0; N], 0);
+        for part in parts {
+            let kept = &part[..part.floor_char_boundary(N - length)];
+            bytes[length..length + kept.len()].copy_from_slice(kept.as_bytes());
+            length += kept.len();
+            if kept.len() < part.len() {
+                break;
+            }
+        }
+        match bytes[..length].iter().position(|&byte| byte == 0) {
+            None => Self(bytes),
+            Some(zero) => {
+                bytes[zero..length].fill(0);
+                Self(bytes)
+            }
+        }
     }
 
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
-        N - self.0.iter().rev().take_while(|&&byte| byte == 0).count()
+        let (rest, words) = self.0.as_rchunks::<8>();
+        for (at, word) in words.iter().enumerate().rev() {
+            let zeros = u64::from_le_bytes(*word).leading_zeros() as usize / 8;
+            if zeros < 8 {
+                return rest.len() + 8 * at + 8 - zeros;
+            }
+        }
+        rest.len() - rest.iter().rev().take_while(|&&byte| byte == 0).count()
     }
 
     /// Whether the text is empty.
@@ -79,8 +107,23 @@ impl<const N: usize> Text<N> {
     }
 
     /// The text.
+    #[inline]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0[..self.len()]).expect("checked when the text was made")
+        // SAFETY: a text is made of whole characters, by its constructors and by `Column::load`, which checks.
+        unsafe { std::str::from_utf8_unchecked(&self.0[..self.len()]) }
+    }
+}
+
+/// Appends; an error when that does not fit, or holds a zero byte.
+impl<const N: usize> fmt::Write for Text<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let length = self.len();
+        let place = self.0[length..].get_mut(..text.len()).ok_or(fmt::Error)?;
+        if text.as_bytes().contains(&0) {
+            return Err(fmt::Error);
+        }
+        place.copy_from_slice(text.as_bytes());
+        Ok(())
     }
 }
 
@@ -222,5 +265,36 @@ impl<const N: usize> KeyColumn for Bytes<N> {
 
     fn placement(&self) -> u64 {
         placement_of_bytes(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_falls_off_at_a_character() {
+        assert_eq!(Text::<5>::joined(&["abc", "dé"]), "abcd");
+        assert_eq!(Text::<6>::joined(&["abc", "dé", "f"]), "abcdé");
+        assert_eq!(Text::<6>::joined(&["ab\0c", "d"]), "ab");
+        assert_eq!(Text::<3>::truncated("éé"), "é");
+    }
+
+    #[test]
+    fn length_is_found_from_the_end() {
+        for length in 0..=21 {
+            let text = Text::<21>::new(&"é1234567890123456789012"[..length + usize::from(length == 1)]).unwrap();
+            assert_eq!(text.len(), text.padded().iter().filter(|&&byte| byte != 0).count(), "{length}");
+        }
+    }
+
+    #[test]
+    fn writing_appends_or_fails() {
+        let mut text = Text::<6>::EMPTY;
+        write!(text, "{}-a", 12).unwrap();
+        assert!(write!(text, "xyz").is_err() && write!(text, "\0").is_err());
+        assert_eq!(text, "12-a");
     }
 }

@@ -12,7 +12,7 @@ mod rows;
 mod testing;
 
 pub(crate) use btree::{BTree, Next, Node};
-pub(crate) use hash::HashIndex;
+pub(crate) use hash::{HashIndex, Probe};
 pub(crate) use prefetch::prefetch_span;
 pub(crate) use region::CannotReserve;
 pub(crate) use rows::{RowId, Rows};

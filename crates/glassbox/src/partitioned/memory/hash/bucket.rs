@@ -19,6 +19,27 @@ pub(super) fn tag_of(hash: u64) -> u8 {
     ((hash >> 56) as u8).max(1)
 }
 
+/// Where a lookup begins: the bucket's number, which fits since there are fewer buckets than row numbers, and the tag.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Probe {
+    pub(super) place: u32,
+    pub(super) tag: u8,
+}
+
+impl Probe {
+    /// As one word, to be kept where any index's state is kept.
+    #[inline(always)]
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.place) << 8 | u64::from(self.tag)
+    }
+
+    /// From [`Probe::to_bits`].
+    #[inline(always)]
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Self { place: (bits >> 8) as u32, tag: bits as u8 }
+    }
+}
+
 /// A bucket, or an overflow bucket that continues one.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]

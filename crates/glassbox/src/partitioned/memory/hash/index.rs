@@ -16,7 +16,7 @@
 
 use std::mem::replace;
 
-use super::bucket::{Bucket, tag_of};
+use super::bucket::{Bucket, Probe, tag_of};
 use crate::partitioned::memory::prefetch::prefetch_read;
 use crate::partitioned::memory::region::{CannotReserve, Region};
 use crate::partitioned::memory::rows::RowId;
@@ -124,18 +124,20 @@ impl HashIndex {
         }
     }
 
-    /// Asks for the cache line in which a lookup of this hash begins.
+    /// Asks for the cache line in which a lookup of this hash begins; what [`HashIndex::candidate`] goes on with.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, hash: u64) {
-        prefetch_read(self.bucket_pointer(self.place(hash)));
+    pub(crate) fn prefetch(&self, hash: u64) -> Probe {
+        let place = self.place(hash);
+        prefetch_read(self.bucket_pointer(place));
+        Probe { place: place as u32, tag: tag_of(hash) }
     }
 
-    /// The row that a lookup of this hash will most probably find, so that it can be asked for. Reads the first bucket
-    /// only; if that goes on, asks for the overflow bucket and gives `None`.
+    /// The row that a lookup will most probably find, so that it can be asked for. Reads the first bucket only; if that
+    /// goes on, asks for the overflow bucket and gives `None`.
     #[inline(always)]
-    pub(crate) fn candidate(&self, hash: u64) -> Option<RowId> {
-        let bucket = self.bucket(self.place(hash));
-        if let Some(slot) = bucket.slots_with(tag_of(hash)).next() {
+    pub(crate) fn candidate(&self, probe: Probe) -> Option<RowId> {
+        let bucket = self.bucket(u64::from(probe.place));
+        if let Some(slot) = bucket.slots_with(probe.tag).next() {
             return Some(bucket.row(slot));
         }
         if bucket.overflow != 0 {

@@ -4,6 +4,7 @@ mod bucket;
 mod check;
 mod index;
 
+pub(crate) use bucket::Probe;
 pub(crate) use index::HashIndex;
 #[cfg(test)]
 mod tests;

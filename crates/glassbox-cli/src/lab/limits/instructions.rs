@@ -1,0 +1,102 @@
+//! What is told of instructions.
+
+use std::io::{self, Write};
+
+use comfy_table::CellAlignment;
+use glassbox_lab::limits::count::{self, Counted};
+use glassbox_lab::limits::goals::most_instructions;
+use glassbox_lab::limits::systems::BASE;
+
+use super::arguments::{Arguments, What};
+use super::child::command;
+use super::{Bar, table};
+use crate::format;
+use crate::results::{Figure, Results};
+
+/// Counts and tells. Without valgrind, tells how to get it; that is an error only if nothing else was asked for.
+pub fn run(out: &mut dyn Write, results: &mut Results, arguments: &Arguments) -> anyhow::Result<()> {
+    let valgrind = match count::version() {
+        Ok(version) => version,
+        Err(error) if arguments.only == Some(What::Instructions) => return Err(error),
+        Err(error) => {
+            writeln!(out, "\ninstructions are not counted: {error}")?;
+            return Ok(());
+        }
+    };
+    let (counting, bar) = (arguments.counting(), Bar::new());
+    let counted = count::count(&counting, &command, &bar)?;
+    bar.0.finish_and_clear();
+    report(out, results, &counted)?;
+    counted.iter().filter(|_| arguments.functions > 0).try_for_each(|of| functions(out, of, arguments.functions))?;
+    writeln!(
+        out,
+        "of the executing thread, by {valgrind}, over {} transactions; times: those of tree-prefetch",
+        format::count(counting.transactions as u64),
+    )?;
+    Ok(())
+}
+
+/// The table: a system a column, a part a row. And the same for programs.
+fn report(out: &mut dyn Write, results: &mut Results, all: &[Counted]) -> io::Result<()> {
+    let base = all.iter().find(|counted| counted.system == BASE).expect("it is always counted").total;
+    // In two lines, or the table would be too wide for most.
+    let names: Vec<_> = all.iter().map(|counted| counted.system.to_string().replacen('-', "\n", 1)).collect();
+    let row = |name: &str, cell: &dyn Fn(&Counted) -> String| -> Vec<String> {
+        std::iter::once(name.to_owned()).chain(all.iter().map(cell)).collect()
+    };
+    let number = |value: f64| if value == 0.0 { String::new() } else { format::number(value.round()) };
+    let mut rows: Vec<_> = all[0]
+        .parts
+        .iter()
+        .enumerate()
+        .filter(|&(at, _)| all.iter().any(|counted| counted.parts[at].1 >= 0.5))
+        .map(|(at, (name, _))| row(name, &|counted| number(counted.parts[at].1)))
+        .collect();
+    rows.push(row("all", &|counted| number(counted.total)));
+    rows.push(row("times", &|counted| format!("{:.2}", counted.total / base)));
+    let goal = |counted: &Counted| most_instructions(&counted.system);
+    rows.push(row("goal", &|counted| goal(counted).map_or_else(String::new, |goal| format!("≤ {goal:.2}"))));
+    let met =
+        |counted: &Counted| goal(counted).map(|goal| if counted.total / base <= goal { "met" } else { "NOT MET" });
+    rows.push(row("", &|counted| met(counted).unwrap_or_default().to_owned()));
+    rows.push(row("copying, of all", &|counted| number(counted.copying)));
+    rows.push(row("allocating, of all", &|counted| number(counted.allocating)));
+    let header = std::iter::once("instructions per tx").chain(names.iter().map(String::as_str));
+    writeln!(out, "\n{}", table(header, rows))?;
+    all.iter().try_for_each(|counted| put(results, counted, base))
+}
+
+/// The functions of one system that cost most.
+fn functions(out: &mut dyn Write, counted: &Counted, most: usize) -> io::Result<()> {
+    let number = |value: f64| format::number(value.round());
+    let row =
+        |(name, value): &(String, f64)| vec![number(*value), format!("{:.3}", value / counted.total), name.clone()];
+    let rows = counted.functions.iter().take(most).map(row).collect();
+    let name = counted.system.to_string();
+    let mut table = table([name.as_str(), "of all", "function"], rows);
+    table.column_mut(0).expect("there are three").set_cell_alignment(CellAlignment::Right);
+    table.column_mut(2).expect("there are three").set_cell_alignment(CellAlignment::Left);
+    writeln!(out, "{table}")
+}
+
+fn put(results: &mut Results, counted: &Counted, base: f64) -> io::Result<()> {
+    let (row, x) = (counted.system.to_string(), counted.system.in_flight() as f64);
+    let mut put = |figure: &str, metric: &str, value: f64, unit: &str| {
+        results.put(Figure { figure, row: &row, x, metric, value, spread: None, unit })
+    };
+    put("instructions", "instructions_per_transaction", counted.total, "instructions")?;
+    put("instructions", "times_tree_prefetch", counted.total / base, "ratio")?;
+    put("instructions", "copying", counted.copying, "instructions")?;
+    put("instructions", "allocating", counted.allocating, "instructions")?;
+    if let Some(goal) = most_instructions(&counted.system) {
+        put("instructions", "goal", goal, "ratio")?;
+        put("instructions", "goal_met", f64::from(u8::from(counted.total / base <= goal)), "yes or no")?;
+    }
+    for (part, value) in &counted.parts {
+        put("instructions by part", part, *value, "instructions")?;
+    }
+    let worth_telling = counted.functions.iter().filter(|(_, value)| *value >= 1.0);
+    worth_telling
+        .into_iter()
+        .try_for_each(|(name, value)| put("instructions by function", name, *value, "instructions"))
+}

@@ -1,0 +1,126 @@
+//! `glassbox lab limits`: how near the engine comes to a kernel that does nothing but the work.
+
+mod arguments;
+mod child;
+mod instructions;
+mod throughput;
+
+use std::io::Write;
+
+use anyhow::bail;
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use glassbox_lab::limits::{Plan, Watch, measure, memory_bytes};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+pub use arguments::Arguments;
+use arguments::What;
+pub use child::{ChildArguments, run_child};
+
+use crate::results::{Results, machine, report_to};
+use crate::{Verdict, format, interrupt};
+
+/// Does what the arguments say.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    interrupt::listen()?;
+    let mut out = report_to(arguments.json.as_deref());
+    let plan = arguments.plan();
+    let configuration = json!({
+        "scale": plan.scale,
+        "mix": "looking-glass",
+        "partitions": 1,
+        "clients": 1,
+        "transactions": plan.transactions,
+        "rounds": plan.rounds,
+        "seed": plan.seed,
+    });
+    let mut results = Results::new(arguments.json.as_deref(), "limits", configuration)?;
+    headline(&mut *out, &plan)?;
+    let mut verdict = Verdict::Good;
+    if arguments.measures(What::Throughput) {
+        check_memory(&plan)?;
+        let bar = Bar::new();
+        let measured = measure(&plan, &bar)?;
+        bar.0.finish_and_clear();
+        throughput::report(&mut *out, &mut results, &plan, &measured)?;
+        if !throughput::checked(&mut *out, &mut results, &measured)? {
+            verdict = Verdict::Bad;
+        }
+    }
+    if arguments.measures(What::Instructions) {
+        instructions::run(&mut *out, &mut results, arguments)?;
+    }
+    results.finish()?;
+    Ok(verdict)
+}
+
+fn headline(out: &mut dyn Write, plan: &Plan) -> std::io::Result<()> {
+    let warehouses = plan.scale.warehouses;
+    let plural = if warehouses == 1 { "" } else { "s" };
+    let small = if plan.scale.items < 100_000 { " of reduced size" } else { "" };
+    writeln!(
+        out,
+        "Limits: Looking Glass mix, {warehouses} warehouse{plural}{small}, 1 client thread, 1 partition\n\
+         commit {}, on {}",
+        env!("GLASSBOX_COMMIT"),
+        machine(),
+    )
+}
+
+/// Refuses what would make the machine swap, which measures nothing.
+fn check_memory(plan: &Plan) -> anyhow::Result<()> {
+    let needed = memory_bytes(plan);
+    if let Some(available) = crate::results::memory("MemAvailable").filter(|&available| available < needed) {
+        bail!(
+            "{} systems side by side take about {} of memory, and {} is available: \
+             measure some of them (--systems), or fewer --warehouses, --rounds or --transactions",
+            plan.systems.len(),
+            format::bytes(needed),
+            format::bytes(available),
+        );
+    }
+    Ok(())
+}
+
+/// Shows how far a measurement is.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new() -> Self {
+        let bar = ProgressBar::new(1);
+        bar.set_style(ProgressStyle::with_template("{bar:30}  {elapsed}  {msg}").expect("a constant"));
+        Self(bar)
+    }
+}
+
+impl Watch for Bar {
+    fn step(&self, done: usize, of: usize, what: &str) {
+        self.0.set_length(of as u64);
+        self.0.set_position(done as u64);
+        self.0.set_message(what.to_owned());
+    }
+
+    fn interrupted(&self) -> bool {
+        interrupt::requested()
+    }
+}
+
+/// A table whose first column is names and whose others are numbers.
+fn table<'a>(header: impl IntoIterator<Item = &'a str>, rows: Vec<Vec<String>>) -> Table {
+    let mut table = Table::new();
+    let line = LineStyle::none().fill('─').junction('─');
+    table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Whether a goal is reached, for a column that most rows leave empty.
+fn verdict(goal: Option<f64>, is_met: impl Fn(f64) -> bool, sign: &str) -> String {
+    goal.map_or_else(String::new, |goal| format!("{sign} {goal:.2} {}", if is_met(goal) { "met" } else { "NOT MET" }))
+}

@@ -1,0 +1,139 @@
+//! What is told of throughput.
+
+use std::io::{self, Write};
+
+use glassbox_lab::limits::goals::least_throughput;
+use glassbox_lab::limits::spread::Spread;
+use glassbox_lab::limits::systems::BASE;
+use glassbox_lab::limits::{Measured, Plan, Run};
+
+use super::{table, verdict};
+use crate::format;
+use crate::results::{Figure, Results};
+
+/// A system's numbers.
+struct Row<'a> {
+    measured: &'a Measured,
+    rate: Spread,
+    of_best: Spread,
+    of_base: Spread,
+    log_bytes: f64,
+    forces: f64,
+}
+
+fn rates(measured: &Measured) -> Vec<f64> {
+    measured.runs.iter().map(Run::rate).collect()
+}
+
+fn rows(all: &[Measured]) -> Vec<Row<'_>> {
+    let median = |of: &&Measured| Spread::of(rates(of)).median;
+    let kernels = all.iter().filter(|of| of.system.is_kernel());
+    let best = kernels.max_by(|one, other| median(one).total_cmp(&median(other))).expect("one is always measured");
+    let base = all.iter().find(|of| of.system == BASE).expect("it is always measured");
+    let (best, base) = (rates(best), rates(base));
+    all.iter().map(|measured| row(measured, &best, &base)).collect()
+}
+
+fn row<'a>(measured: &'a Measured, best: &[f64], base: &[f64]) -> Row<'a> {
+    let (runs, rates) = (&measured.runs, rates(measured));
+    let transactions: usize = runs.iter().map(|run| run.transactions).sum();
+    let per = |amount: u64| amount as f64 / transactions as f64;
+    Row {
+        measured,
+        of_best: Spread::of_ratios(&rates, best),
+        of_base: Spread::of_ratios(&rates, base),
+        rate: Spread::of(rates),
+        log_bytes: per(runs.iter().map(|run| run.log_bytes).sum()),
+        forces: per(runs.iter().map(|run| run.forces).sum()),
+    }
+}
+
+/// The table, and the same for programs.
+pub fn report(out: &mut dyn Write, results: &mut Results, plan: &Plan, all: &[Measured]) -> io::Result<()> {
+    let rows = rows(all);
+    let (best, base) = ("of best\nkernel", "of tree-\nprefetch");
+    let header = [
+        "throughput",
+        "per\nsecond",
+        "least – most",
+        best,
+        base,
+        "least – most",
+        "goal",
+        "log\nbytes/tx",
+        "forces\n/tx",
+    ];
+    let cells = rows.iter().map(|row| {
+        let (system, logs) = (&row.measured.system, row.measured.system.log().is_some());
+        let logged = |value: f64| if logs { format::number(value) } else { String::new() };
+        vec![
+            system.to_string(),
+            format::number(row.rate.median),
+            format!("{} – {}", format::number(row.rate.least), format::number(row.rate.most)),
+            format!("{:.3}", row.of_best.median),
+            format!("{:.3}", row.of_base.median),
+            format!("{:.3} – {:.3}", row.of_base.least, row.of_base.most),
+            verdict(least_throughput(system), |goal| row.of_base.median >= goal, "≥"),
+            logged(row.log_bytes),
+            logged(row.forces),
+        ]
+    });
+    writeln!(out, "{}", table(header, cells.collect()))?;
+    writeln!(
+        out,
+        "medians of {} interleaved rounds of {} transactions; a share is formed within each round",
+        plan.rounds,
+        format::count(plan.transactions as u64),
+    )?;
+    rows.iter().try_for_each(|row| put(results, row))
+}
+
+fn put(results: &mut Results, row: &Row<'_>) -> io::Result<()> {
+    let (name, x) = (row.measured.system.to_string(), row.measured.system.in_flight() as f64);
+    let mut put = |metric: &str, value: f64, spread: Option<f64>, unit: &str| {
+        results.put(Figure { figure: "throughput", row: &name, x, metric, value, spread, unit })
+    };
+    for (metric, spread, unit) in [
+        ("throughput", row.rate, "transactions/s"),
+        ("share_of_best_kernel", row.of_best, "ratio"),
+        ("share_of_tree_prefetch", row.of_base, "ratio"),
+    ] {
+        put(metric, spread.median, spread.middle_half(), unit)?;
+        put(&format!("{metric}_least"), spread.least, None, unit)?;
+        put(&format!("{metric}_most"), spread.most, None, unit)?;
+    }
+    if let Some(goal) = least_throughput(&row.measured.system) {
+        put("goal", goal, None, "ratio")?;
+        put("goal_met", f64::from(u8::from(row.of_base.median >= goal)), None, "yes or no")?;
+    }
+    let transactions = row.measured.runs.iter().map(|run| run.transactions).sum::<usize>();
+    put("transactions", transactions as f64, None, "transactions")?;
+    put("log_per_transaction", row.log_bytes, None, "bytes")?;
+    put("forces_per_transaction", row.forces, None, "forces")
+}
+
+/// Whether all did the same work and left their data consistent.
+pub fn checked(out: &mut dyn Write, results: &mut Results, all: &[Measured]) -> io::Result<bool> {
+    let expected = &all[0].checksum;
+    let other: Vec<_> = all.iter().filter(|of| of.checksum != *expected).collect();
+    let wrong: usize = all.iter().map(|of| of.wrong.len()).sum();
+    writeln!(
+        out,
+        "checks: {}, {}",
+        if other.is_empty() { "the sums over all systems' data agree" } else { "SUMS DIFFER" },
+        if wrong == 0 { "all consistency conditions hold, all indexes agree" } else { "DATA IS INCONSISTENT" },
+    )?;
+    for of in &other {
+        writeln!(out, "  {}: {:?}\n  {}: {:?}", of.system, of.checksum, all[0].system, expected)?;
+    }
+    for of in all {
+        for what in &of.wrong {
+            writeln!(out, "  {}: {what}", of.system)?;
+        }
+        let violations = of.wrong.len() + usize::from(of.checksum != *expected);
+        let (row, x) = (of.system.to_string(), of.system.in_flight() as f64);
+        let (metric, unit, value) = ("violations", "violations", violations as f64);
+        results.put(Figure { figure: "checks", row: &row, x, metric, value, spread: None, unit })?;
+    }
+    Ok(other.is_empty() && wrong == 0)
+}

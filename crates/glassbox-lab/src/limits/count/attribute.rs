@@ -1,0 +1,244 @@
+//! To which part each instruction belongs.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use addr2line::gimli::Reader;
+use addr2line::{Frame, Loader};
+use anyhow::anyhow;
+
+use super::parts::{self, OTHERS};
+use super::profile::{FunctionId, Profile};
+
+/// Passes over all functions: more than any chain of callers without an owner is long.
+const MOST_PASSES: usize = 100;
+
+/// A function of the source, inlined or not, that is charged with instructions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Owner {
+    /// The part to which its file belongs.
+    pub part: usize,
+    /// Its name.
+    pub function: String,
+}
+
+/// An owner, by its place in a list.
+type OwnerId = usize;
+
+/// The first of every list: who answers for what nobody called, as far as is known.
+const NOBODY: OwnerId = 0;
+
+/// A number for each owner.
+type Shares = Vec<f64>;
+
+/// What a profile comes to.
+#[derive(Debug, PartialEq)]
+pub(super) struct Attributed {
+    /// Instructions of each owner; they sum to the profile's total.
+    pub owners: Vec<(Owner, f64)>,
+    /// Of all, those in functions that copy, compare or fill memory.
+    pub copying: u64,
+    /// Of all, those in the allocator.
+    pub allocating: u64,
+}
+
+/// The list of owners, to be filled as they are met.
+struct Owners {
+    list: Vec<Owner>,
+    known: HashMap<Owner, OwnerId>,
+}
+
+impl Owners {
+    fn new() -> Self {
+        let mut owners = Self { list: Vec::new(), known: HashMap::new() };
+        owners.id(Owner { part: OTHERS, function: "(nobody)".to_owned() });
+        owners
+    }
+
+    fn id(&mut self, owner: Owner) -> OwnerId {
+        *self.known.entry(owner).or_insert_with_key(|owner| {
+            self.list.push(owner.clone());
+            self.list.len() - 1
+        })
+    }
+}
+
+/// Finds the owner of every address of `program` by its debugging information, and sums up.
+///
+/// # Errors
+/// When the program's debugging information cannot be read.
+pub(super) fn attribute(profile: &Profile, program: &Path) -> anyhow::Result<Attributed> {
+    let unreadable = |error| anyhow!("cannot read the debugging information of {}: {error}", program.display());
+    let loader = Loader::new(program).map_err(unreadable)?;
+    let (mut owners, mut known) = (Owners::new(), HashMap::new());
+    let of_program = |object: &str| Path::new(object) == program;
+    let mut owner_of = |function: FunctionId, address| {
+        let inside = of_program(&profile.functions[function].object);
+        let find = || inside.then(|| innermost_owner(&loader, address)).flatten().map(|owner| owners.id(owner));
+        *known.entry((inside, address)).or_insert_with(find)
+    };
+    let sums = sum(profile, &mut owner_of);
+    Ok(finish(profile, owners.list, sums))
+}
+
+/// The innermost inlined function at an address that belongs to a part.
+fn innermost_owner(loader: &Loader, address: u64) -> Option<Owner> {
+    let mut frames = loader.find_frames(address).ok()?;
+    while let Ok(Some(frame)) = frames.next() {
+        if let Some(part) = frame.location.as_ref().and_then(|location| parts::of_file(location.file?)) {
+            return Some(Owner { part, function: name_of(&frame) });
+        }
+    }
+    None
+}
+
+/// The frame's file below `crates/`, and its function.
+fn name_of<R: Reader>(frame: &Frame<'_, R>) -> String {
+    let name = frame.function.as_ref().and_then(|name| Some(name.demangle().ok()?.into_owned()));
+    let file = frame.location.as_ref().and_then(|location| location.file?.rsplit_once("crates/")).map(|(_, file)| file);
+    format!("{} {}", file.unwrap_or_default(), short(&name.unwrap_or_default()))
+}
+
+/// A function's name without the path that its file tells: the type, if it is a plain one, and what follows.
+fn short(name: &str) -> String {
+    let (mut segments, mut depth) = (vec![String::new()], 0_usize);
+    for letter in name.chars() {
+        match letter {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 => {
+                if segments.last().is_some_and(|last| !last.is_empty()) {
+                    segments.push(String::new());
+                }
+                continue;
+            }
+            _ => {}
+        }
+        segments.last_mut().expect("there is one").push(letter);
+    }
+    // What begins like this is a type with its trait, written out with all their paths.
+    segments.retain(|segment| !segment.starts_with('<'));
+    let closures = segments.iter().rev().take_while(|segment| segment.starts_with('{')).count();
+    segments.split_off(segments.len().saturating_sub(2 + closures)).join("::")
+}
+
+/// Instructions of each owner. What has none is charged to the callers of its function, in proportion to what they
+/// called.
+fn sum(profile: &Profile, owner_of: &mut dyn FnMut(FunctionId, u64) -> Option<OwnerId>) -> Shares {
+    let mut sums = vec![0.0];
+    let mut unowned = vec![0; profile.functions.len()];
+    let mut callers = vec![Vec::new(); profile.functions.len()];
+    let room = |sums: &mut Shares, owner: OwnerId| sums.resize(sums.len().max(owner + 1), 0.0);
+    for cost in &profile.costs {
+        match owner_of(cost.function, cost.address) {
+            Some(owner) => {
+                room(&mut sums, owner);
+                sums[owner] += cost.instructions as f64;
+            }
+            None => unowned[cost.function] += cost.instructions,
+        }
+    }
+    for calls in &profile.calls {
+        let owner = owner_of(calls.caller, calls.address);
+        room(&mut sums, owner.unwrap_or_default());
+        callers[calls.callee].push((calls.caller, owner, calls.instructions as f64));
+    }
+    for (shares, instructions) in answerable(&callers, sums.len()).iter().zip(unowned) {
+        for (sum, share) in sums.iter_mut().zip(shares) {
+            *sum += share * instructions as f64;
+        }
+    }
+    sums
+}
+
+fn finish(profile: &Profile, owners: Vec<Owner>, sums: Shares) -> Attributed {
+    let within = |names: &[&str]| {
+        let is_named = |function: FunctionId| names.iter().any(|name| profile.functions[function].name.contains(name));
+        profile.costs.iter().filter(|cost| is_named(cost.function)).map(|cost| cost.instructions).sum()
+    };
+    Attributed {
+        owners: owners.into_iter().zip(sums).collect(),
+        copying: within(&["memcpy", "memmove", "memset", "memcmp", "bcmp"]),
+        allocating: within(&["malloc", "calloc", "realloc", "free", "_int_", "memalign"]),
+    }
+}
+
+/// A call of a function: the caller, the owner of the call if it has one, and the instructions called.
+type Caller = (FunctionId, Option<OwnerId>, f64);
+
+/// The owners that answer for each function's instructions that have none; their shares sum to one.
+///
+/// A caller that has no owner itself passes on to its own callers. Functions may call each other, so this is repeated
+/// until nothing changes; a circle is then answered for by those who called into it.
+fn answerable(callers: &[Vec<Caller>], owners: usize) -> Vec<Shares> {
+    let mut all = vec![vec![0.0; owners]; callers.len()];
+    for _ in 0..MOST_PASSES {
+        let mut changed = false;
+        for function in 0..callers.len() {
+            let mut shares = vec![0.0; owners];
+            for (caller, owner, instructions) in &callers[function] {
+                match owner {
+                    Some(owner) => shares[*owner] += instructions,
+                    None => shares.iter_mut().zip(&all[*caller]).for_each(|(sum, share)| *sum += share * instructions),
+                }
+            }
+            let sum: f64 = shares.iter().sum();
+            if sum > 0.0 {
+                shares.iter_mut().for_each(|share| *share /= sum);
+            }
+            changed |= shares.iter().zip(&all[function]).any(|(new, old)| (new - old).abs() > 1e-6);
+            all[function] = shares;
+        }
+        if !changed {
+            break;
+        }
+    }
+    for shares in all.iter_mut().filter(|shares| shares.iter().sum::<f64>() == 0.0) {
+        shares[NOBODY] = 1.0;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short() {
+        assert_eq!(
+            short("glassbox::partitioned::engine::Engine::attempt::{{closure}}"),
+            "Engine::attempt::{{closure}}"
+        );
+        assert_eq!(short("<glassbox::a::Table<R> as glassbox::b::Any>::step"), "step");
+        assert_eq!(short("a::tree::<impl a::Tree<K,_>>::insert"), "tree::insert");
+        assert_eq!(short("kernel::Slab<a::T>::get"), "Slab<a::T>::get");
+        assert_eq!((short("main"), short("")), ("main".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn helpers_are_charged_to_those_who_call_them() {
+        let profile = Profile::parse(
+            "fn=run\n0x10 10\n0x14 20\ncfn=copy\ncalls=1 0x90\n0x10 30\ncfn=copy\ncalls=1 0x90\n0x14 90\n\
+             fn=copy\n0x90 20\ncfn=memcpy\ncalls=2 0xa0\n0x94 100\nfn=memcpy\n0xa0 100\nfn=start\n0xf0 7\n\
+             totals: 157\n",
+        )
+        .unwrap();
+        // A quarter of what `copy` costs, and of what it calls, is called from 0x10, which is the first owner's.
+        let owner_of = |_, address| [(0x10, 1), (0x14, 2)].into_iter().find(|it| it.0 == address).map(|it| it.1);
+        let sums = sum(&profile, &mut { owner_of });
+        assert_eq!(sums, [7.0, 10.0 + 30.0, 20.0 + 90.0]);
+        let owners = ["(nobody)", "a", "b"].map(|name| Owner { part: OTHERS, function: name.to_owned() });
+        let attributed = finish(&profile, owners.to_vec(), sums);
+        assert_eq!((attributed.copying, attributed.allocating, attributed.owners[2].1), (100, 0, 110.0));
+    }
+
+    #[test]
+    fn those_who_call_each_other_are_charged_to_who_called_them() {
+        let profile = Profile::parse(
+            "fn=run\n0x10 1\ncfn=a\ncalls=1 0x20\n0x10 50\nfn=a\n0x20 10\ncfn=b\ncalls=1 0x30\n0x20 40\n\
+             fn=b\n0x30 20\ncfn=a\ncalls=1 0x20\n0x30 20\ntotals: 31\n",
+        )
+        .unwrap();
+        assert_eq!(sum(&profile, &mut |_, address| (address == 0x10).then_some(3)), [0.0, 0.0, 0.0, 31.0]);
+    }
+}

@@ -1,0 +1,74 @@
+//! The program that is counted: one system, loaded, warmed up, and run once.
+
+use std::path::PathBuf;
+
+use glassbox_workloads::tpcc::{Inputs, Scale};
+
+use super::request;
+use crate::limits::engine::Engine;
+use crate::limits::kernels;
+use crate::limits::measure::{LOAD_SEED, for_kernel, settings};
+use crate::limits::systems::System;
+
+/// Address space is short under valgrind: 32 GiB is little for what is reserved otherwise, and this is enough.
+const TABLE_BYTES: usize = 1 << 30;
+
+/// What the region is called, for callgrind. Nothing else's name may contain it.
+pub(super) const REGION: &str = "counted_region";
+
+/// What is counted.
+#[derive(Debug, Clone)]
+pub struct Child {
+    /// The system.
+    pub system: System,
+    /// Size of the data.
+    pub scale: Scale,
+    /// Transactions before those that are counted.
+    pub warm_up: usize,
+    /// Transactions that are counted.
+    pub transactions: usize,
+    /// Of the inputs.
+    pub seed: u64,
+    /// Below which a directory is made for a database that keeps something.
+    pub dir: PathBuf,
+}
+
+/// Runs what is to be counted; under callgrind, or it does nothing useful.
+///
+/// # Errors
+/// When the engine fails.
+pub fn run_child(child: &Child) -> anyhow::Result<()> {
+    let mut inputs = Inputs::new(&settings(&child.scale, child.seed), 0);
+    let mut draw = |count: usize| (0..count).map(|_| inputs.next()).collect::<Vec<_>>();
+    let (before, counted) = (draw(child.warm_up), draw(child.transactions));
+    if let System::Kernel { hash, prefetch } = child.system {
+        let most = child.warm_up + child.transactions;
+        let mut kernel = kernels::load(hash, prefetch, &child.scale, LOAD_SEED, most)?;
+        kernel.run(&for_kernel(&before));
+        let counted = for_kernel(&counted);
+        counting(&mut || kernel.run(&counted));
+    } else {
+        let engine = Engine::load(child.system, &child.scale, LOAD_SEED, &child.dir, TABLE_BYTES, None)?;
+        let mut client = engine.client();
+        client.run(&before)?;
+        let mut result = Ok(());
+        counting(&mut || result = client.run(&counted));
+        result?;
+        client.finish()?;
+    }
+    Ok(())
+}
+
+fn counting(work: &mut dyn FnMut()) {
+    request::start();
+    counted_region(work);
+    request::stop();
+}
+
+/// Callgrind collects from this function's beginning to its end.
+#[inline(never)]
+fn counted_region(work: &mut dyn FnMut()) {
+    work();
+    // So that the call above is not the last thing and made a jump, which would end this function before it.
+    std::hint::black_box(());
+}

@@ -1,0 +1,193 @@
+//! The engine under measurement: opened in one of its modes, loaded, and fed by one client that calls back to back.
+
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use glassbox::procedure::Procedure;
+use glassbox::{Config, Database, Durability, Error, Ticket};
+use glassbox_workloads::tpcc::{self, Call, Input, Kind, Scale};
+use tempfile::TempDir;
+
+use super::systems::System;
+
+/// Transactions between two looks at the clock.
+const BETWEEN_LOOKS: usize = 256;
+/// A log that has written nothing for so long has nothing left to write: it looks every millisecond while it has.
+const QUIET: Duration = Duration::from_millis(60);
+/// How often that is looked at.
+const NAP: Duration = Duration::from_millis(5);
+
+/// An open database in a directory of its own, both gone when it is dropped.
+pub(super) struct Engine {
+    db: Database,
+    mode: System,
+    _dir: Option<TempDir>,
+}
+
+/// What a client did in the time it had.
+pub(super) struct Did {
+    /// Transactions answered.
+    pub transactions: usize,
+    /// How long that took.
+    pub seconds: f64,
+}
+
+impl Engine {
+    /// A loaded database of one partition in a temporary directory below `dir`. The log's threads are left where the
+    /// calling thread may run, or on `log_core`.
+    pub fn load(
+        mode: System,
+        scale: &Scale,
+        seed: u64,
+        dir: &Path,
+        table_bytes: usize,
+        log_core: Option<core_affinity::CoreId>,
+    ) -> anyhow::Result<Self> {
+        let config = Config {
+            partitions: 1,
+            durability: mode.durability(),
+            log: mode.log().unwrap_or_default(),
+            // A checkpoint in the midst of a round would be measured with it.
+            checkpoint_log_bytes: 0,
+            table_bytes,
+            ..Config::default()
+        };
+        let (db, dir) = match mode.durability() {
+            Durability::None => (Database::in_memory(config, tpcc::catalog())?, None),
+            _ => {
+                let temporary = tempfile::Builder::new().prefix("glassbox-limits-").tempdir_in(dir);
+                let dir = temporary.with_context(|| format!("cannot make a directory in {}", dir.display()))?;
+                (open(dir.path(), config, log_core)?, Some(dir))
+            }
+        };
+        let load = db.bulk_load()?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        tpcc::load(scale, seed, threads, || &load, |_| ())?;
+        load.finish()?;
+        Ok(Self { db, mode, _dir: dir })
+    }
+
+    /// The database.
+    pub fn db(&self) -> &Database {
+        &self.db
+    }
+
+    /// Runs the inputs, as many as there is time for; all of them are answered when it returns.
+    pub fn run(&self, inputs: &[Input], most: Duration) -> Result<Did, Error> {
+        let started = Instant::now();
+        let (mut client, mut done) = (self.client(), 0);
+        for inputs in inputs.chunks(BETWEEN_LOOKS) {
+            client.run(inputs)?;
+            done += inputs.len();
+            if started.elapsed() >= most {
+                break;
+            }
+        }
+        client.finish()?;
+        Ok(Did { transactions: done, seconds: started.elapsed().as_secs_f64() })
+    }
+
+    /// Runs the inputs for which there was no time, so that all systems have the same data afterwards.
+    pub fn catch_up(&self, inputs: &[Input]) -> Result<(), Error> {
+        let mut client = Client::new(&self.db, 4_096);
+        client.run(inputs)?;
+        client.finish()
+    }
+
+    /// Returns when nothing is left to be written behind, which would be done in the time of the next system.
+    pub fn settle(&self) {
+        if self.mode.durability() != Durability::Async {
+            return;
+        }
+        let (mut written, mut since) = (self.db.stats().log_bytes, Instant::now());
+        while since.elapsed() < QUIET {
+            std::thread::sleep(NAP);
+            let now = self.db.stats().log_bytes;
+            if now != written {
+                (written, since) = (now, Instant::now());
+            }
+        }
+    }
+
+    /// A client that keeps as many transactions in flight as the mode says.
+    pub fn client(&self) -> Client<'_> {
+        Client::new(&self.db, self.mode.in_flight())
+    }
+}
+
+/// The log's threads run where the thread may that opens the database.
+fn open(dir: &Path, config: Config, log_core: Option<core_affinity::CoreId>) -> anyhow::Result<Database> {
+    let opened = std::thread::scope(|scope| {
+        let open = || {
+            log_core.map(core_affinity::set_for_current);
+            Database::open(dir, config, tpcc::catalog())
+        };
+        scope.spawn(open).join().expect("opening does not panic")
+    });
+    opened.with_context(|| format!("cannot open a database in {}", dir.display()))
+}
+
+/// A client that calls back to back.
+pub(super) struct Client<'a> {
+    db: &'a Database,
+    most: usize,
+    /// Outstanding, oldest first.
+    tickets: VecDeque<Ticket<'a, ()>>,
+}
+
+impl<'a> Client<'a> {
+    fn new(db: &'a Database, most: usize) -> Self {
+        Self { db, most, tickets: VecDeque::with_capacity(most) }
+    }
+
+    /// Runs the inputs; the last of them may be outstanding afterwards. Without others in flight, a ticket would only
+    /// cost.
+    pub fn run(&mut self, inputs: &[Input]) -> Result<(), Error> {
+        if self.most == 1 { call_each(self.db, inputs) } else { self.submit_each(inputs) }
+    }
+
+    fn submit_each(&mut self, inputs: &[Input]) -> Result<(), Error> {
+        for input in inputs {
+            if self.tickets.len() == self.most {
+                self.tickets.pop_front().expect("it is full").wait()?;
+            }
+            let ticket = input.give(&mut Submitting(self.db))?;
+            self.tickets.push_back(ticket);
+        }
+        Ok(())
+    }
+
+    /// Waits for those outstanding.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.tickets.drain(..).try_for_each(Ticket::wait)
+    }
+}
+
+fn call_each(db: &Database, inputs: &[Input]) -> Result<(), Error> {
+    inputs.iter().try_for_each(|input| input.give(&mut Calling(db)))
+}
+
+struct Calling<'a>(&'a Database);
+
+impl Call for Calling<'_> {
+    type Answer = Result<(), Error>;
+
+    #[inline]
+    fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
+        self.0.call(&procedure).map(|output| drop(black_box(output)))
+    }
+}
+
+struct Submitting<'a>(&'a Database);
+
+impl<'a> Call for Submitting<'a> {
+    type Answer = Result<Ticket<'a, ()>, Error>;
+
+    #[inline]
+    fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
+        Ok(self.0.submit(&procedure)?.map(|output| drop(black_box(output))))
+    }
+}
