@@ -9,7 +9,7 @@
 //! - every transaction is there wholly or not at all;
 //! - indexes agree with their tables.
 //!
-//! Some delays are so short that the child dies while it recovers; it makes checkpoints all the time, so it dies in
+//! One child in four is killed so soon that it dies while it recovers; it makes checkpoints all the time, so it dies in
 //! those too. What SIGKILL cannot show is what a power failure does to bytes that were written but not forced.
 
 mod bank;
@@ -54,7 +54,7 @@ pub struct Arguments {
     #[arg(long, short, value_name = "N", default_value = "4")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     clients: usize,
-    /// Longest time between two kills
+    /// Longest time that it works between two kills
     #[arg(long, value_name = "S", default_value = "0.5")]
     seconds_between: f64,
     /// When an answer may be given: without sync, violations are to be found, which proves that they can be

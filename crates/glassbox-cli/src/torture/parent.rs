@@ -84,11 +84,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// When to kill, counted from the start of the child: one time in four so soon that it is still opening.
-fn delay(arguments: &Arguments, random: &mut Random) -> Duration {
+/// When to kill.
+#[derive(Clone, Copy)]
+struct Delay {
+    time: Duration,
+    /// Counted from when the child has recovered and checked, or else from its start.
+    when_ready: bool,
+}
+
+/// One time in four so soon after the start that the child is still opening.
+fn delay(arguments: &Arguments, random: &mut Random) -> Delay {
     let most_us = (arguments.seconds_between * 1e6) as u64;
-    let most_us = if random.uniform(1, 4) == 1 { most_us.min(40_000) } else { most_us };
-    Duration::from_micros(random.uniform(0, most_us))
+    let when_ready = random.uniform(1, 4) > 1;
+    let most_us = if when_ready { most_us } else { most_us.min(40_000) };
+    Delay { time: Duration::from_micros(random.uniform(0, most_us)), when_ready }
 }
 
 /// Starts a child, and kills it after a delay; or, without one, lets it check and end.
@@ -96,19 +105,25 @@ fn one_life(
     arguments: &Arguments,
     dir: &Path,
     known: &mut Known,
-    delay: Option<Duration>,
+    delay: Option<Delay>,
     life: u64,
 ) -> anyhow::Result<Ended> {
     let mut child = start(arguments, dir, known, delay.is_none(), life)?;
     let messages = listen(&mut child);
     let mut ready = false;
-    let deadline = Instant::now() + delay.unwrap_or(PATIENCE);
+    let mut when_ready = delay.filter(|delay| delay.when_ready);
+    let soon = delay.filter(|delay| !delay.when_ready);
+    let mut deadline = Instant::now() + soon.map_or(PATIENCE, |delay| delay.time);
     let mut violation = None;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         match messages.recv_timeout(left) {
             Ok(message) => known.hear(message, arguments.workload, &mut ready, &mut violation),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        }
+        if let Some(delay) = when_ready.take_if(|_| ready) {
+            deadline = Instant::now() + delay.time;
+            continue;
         }
         if left.is_zero() {
             break;
@@ -122,9 +137,13 @@ fn one_life(
     }
     known.settle(arguments.workload);
     // A checker must have ended well, and a worker must not have ended but by the kill.
-    let well = if delay.is_none() { status.success() && ready } else { status.code().is_none() };
+    let late = status.code().is_none() && !ready && delay.is_none_or(|delay| delay.when_ready);
+    let well = if delay.is_none() { status.success() && ready } else { status.code().is_none() && !late };
     if violation.is_none() && !well && !interrupt::requested() {
-        violation = Some(format!("the process that worked on it ended by itself ({status}); its message is above"));
+        violation = Some(match late {
+            true => format!("it was not open again after {} s", PATIENCE.as_secs()),
+            false => format!("the process that worked on it ended by itself ({status}); its message is above"),
+        });
     }
     Ok(violation.map_or(Ended::Killed { ready }, Ended::Violated))
 }
