@@ -96,13 +96,14 @@ impl Procedure for NewOrder {
     fn declare(&self, set: &mut ReadWriteSet) -> Declared {
         set.read::<Customer>(&(self.w_id, self.d_id, self.c_id));
         set.read::<Warehouse>(&self.w_id);
-        set.write::<District>(&(self.w_id, self.d_id));
+        // Keys of one table together: they go through its index together, too.
         for line in self.lines.iter() {
             set.read::<Item>(&line.i_id);
         }
         for line in self.lines.iter() {
             set.read::<StockInfo>(&(line.supply_w_id, line.i_id));
         }
+        set.write::<District>(&(self.w_id, self.d_id));
         for line in self.lines.iter() {
             set.write::<Stock>(&(line.supply_w_id, line.i_id));
         }
@@ -156,16 +157,19 @@ impl NewOrder {
         receipt: &mut UpTo<15, ReceiptLine>,
         info: &mut Info,
     ) -> Result<(), Stop> {
-        for (line, info) in self.lines.iter().zip(info) {
+        for line in self.lines.iter() {
             let item = tx.get::<Item>(&line.i_id)?;
             let item = item.ok_or_else(|| Stop::abort(ABORT_UNUSED_ITEM, "Item number is not valid"))?;
-            let (name, price, original) = (item.name, item.price, is_original(&item.data));
+            let &Item { name, price, .. } = item;
+            let amount = price.times(i64::from(line.quantity));
+            receipt.push(ReceiptLine { name, price, amount, stock: 0, brand: is_original(&item.data) });
+        }
+        for ((line, receipt), info) in self.lines.iter().zip(receipt.iter_mut()).zip(info) {
             let stock = tx.get::<StockInfo>(&(line.supply_w_id, line.i_id))?;
             let stock =
                 stock.ok_or_else(|| Stop::abort(ABORT_WRONG_ARGUMENTS, "there is no such supplying warehouse"))?;
             *info = *stock.dist(self.d_id);
-            let brand = original && is_original(&stock.data);
-            receipt.push(ReceiptLine { name, price, amount: price.times(i64::from(line.quantity)), stock: 0, brand });
+            receipt.brand = receipt.brand && is_original(&stock.data);
         }
         Ok(())
     }
