@@ -31,7 +31,7 @@ pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
 
 /// A table of any record.
 pub(crate) trait AnyTable: Send {
-    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]);
+    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool;
     fn prefetch_step(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool;
     fn begin_snapshot(&mut self);
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool;
@@ -63,8 +63,8 @@ impl TableKind {
 }
 
 impl<R: Record> AnyTable for Table<R> {
-    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) {
-        Table::prefetch_start(self, entries, bytes, states);
+    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool {
+        Table::prefetch_start(self, entries, bytes, states)
     }
 
     fn prefetch_step(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool {

@@ -41,8 +41,9 @@ pub(crate) unsafe fn prefetch(set: &ReadWriteSet, cells: &[Cell], held: u64, hom
             if held >> at & 1 == 1 {
                 // SAFETY: its token is held, and nothing changes it while this function reads.
                 let partition = unsafe { &*cells[at].partition() };
-                if let Some(Some(table)) = partition.tables.get(first.table) {
-                    table.prefetch_start(run, set.bytes(), &mut states[start..end]);
+                if let Some(Some(table)) = partition.tables.get(first.table)
+                    && table.prefetch_start(run, set.bytes(), &mut states[start..end])
+                {
                     runs.push(Run { table: &**table, entries: run, start });
                 }
             }
@@ -71,12 +72,17 @@ struct Run<'a> {
 }
 
 impl<R: Record> Table<R> {
-    /// The first step of prefetching these keys: asks for where their lookups begin.
-    pub(super) fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) {
+    /// The first step of prefetching these keys: asks for where their lookups begin. Whether there is another; a table
+    /// so small that it stays in the cache by itself needs none.
+    pub(super) fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool {
+        if self.rows.used_bytes() <= CACHED_BYTES {
+            return false;
+        }
         for (entry, state) in entries.iter().zip(states) {
             let start = || self.hash.prefetch(encoded::<R>(entry.key, bytes).hash64()).to_bits();
             *state = if Self::POINT { start() } else { self.tree.root().to_bits() };
         }
+        true
     }
 
     /// The next step: each lookup goes on by one level and asks for what it needs then; at the last one, for the row.
@@ -120,5 +126,7 @@ fn encoded<R: Record>(key: EntryKey, bytes: &[u8]) -> R::Encoded {
     }
 }
 
+/// Rows of a table that are in the cache anyway.
+const CACHED_BYTES: usize = 64 << 10;
 /// As much of a row is prefetched.
 const PREFETCH_ROW_BYTES: usize = 256;
