@@ -171,7 +171,8 @@ impl Database {
         &self.inner.recovery
     }
 
-    /// Checks every index against its table, in memory; what is wrong, empty when nothing is.
+    /// Checks every index against its table, and the copies of replicated tables against each other, in memory; what is
+    /// wrong, empty when nothing is.
     pub fn verify(&self) -> Vec<String> {
         self.inner.engine.verify(&self.inner.catalog.tables)
     }

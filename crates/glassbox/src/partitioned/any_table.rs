@@ -42,6 +42,8 @@ pub(crate) trait AnyTable: Send {
     fn add_usage(&self, usage: &mut TableUsage, first: bool);
     /// Whether every index agrees with the rows; what is wrong otherwise.
     fn verify(&self) -> Result<(), String>;
+    /// A number of all rows together, in whatever places they are: equal for copies.
+    fn digest(&self) -> u64;
 }
 
 /// What a catalog keeps of a record type.
@@ -117,5 +119,9 @@ impl<R: Record> AnyTable for Table<R> {
 
     fn verify(&self) -> Result<(), String> {
         Table::verify(self)
+    }
+
+    fn digest(&self) -> u64 {
+        Table::digest(self)
     }
 }

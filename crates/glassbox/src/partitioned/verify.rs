@@ -2,7 +2,7 @@
 
 use super::memory::RowId;
 use super::table::Table;
-use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
+use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record, mix};
 
 impl<R: Record> Table<R> {
     /// Checks the structures themselves, that every row is found by its keys, and that no index has more entries than
@@ -38,6 +38,16 @@ impl<R: Record> Table<R> {
     fn same_count(&self, index: &str, entries: usize) -> Result<(), String> {
         let rows = self.rows.len();
         if entries == rows { Ok(()) } else { Err(format!("{index} has {entries} entries for {rows} rows")) }
+    }
+
+    /// A number of all rows together, in whatever places they are.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut bytes = vec![0; R::ROW_WIDTH];
+        let of_row = |(_, row): (RowId, &R)| {
+            row.store(&mut bytes);
+            bytes.iter().fold(0, |hash, &byte| mix(hash ^ u64::from(byte)))
+        };
+        self.rows.iter().map(of_row).fold(0, u64::wrapping_add)
     }
 
     /// Name and memory of each index, the primary one first.
@@ -77,5 +87,55 @@ impl<R: Record> IndexVisitor<R> for CheckIndexes<'_, R> {
         if self.wrong.is_none() {
             self.wrong = self.check::<I>().err().map(|wrong| format!("index `{}`: {wrong}", I::NAME));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Record;
+
+    #[derive(Record, Clone, Copy)]
+    #[record(table = "tree", key = id, index(name = by_group, columns = group))]
+    struct Tree {
+        id: u32,
+        group: u8,
+    }
+
+    #[derive(Record, Clone, Copy)]
+    #[record(table = "hash", key = id, access = point)]
+    struct Hash {
+        id: u32,
+    }
+
+    fn filled<R: Record>(make: impl Fn(u32) -> R) -> (Table<R>, RowId) {
+        let mut table = Table::new(0, 1 << 20).unwrap();
+        let ids: Vec<_> = (0..50).map(|number| table.insert(&make(number)).unwrap()).collect();
+        table.verify().unwrap();
+        (table, ids[7])
+    }
+
+    /// The canaries: whatever is changed behind the back of the indexes, or of the other copies, shows.
+    #[test]
+    fn what_does_not_agree_is_noticed() {
+        let (mut table, id) = filled(|id| Tree { id, group: (id % 3) as u8 });
+        let digest = table.digest();
+        table.rows.get_mut(id).group = 9;
+        assert!(table.verify().unwrap_err().contains("index `by_group`") && table.digest() != digest);
+        let (mut table, id) = filled(|id| Tree { id, group: 0 });
+        table.rows.get_mut(id).id = 99;
+        assert!(table.verify().unwrap_err().contains("by its primary key"));
+        let (mut table, id) = filled(|id| Tree { id, group: 0 });
+        table.rows.remove(id);
+        assert!(table.verify().unwrap_err().contains("50 entries for 49 rows"));
+        let (mut table, id) = filled(|id| Hash { id });
+        table.rows.get_mut(id).id = 99;
+        assert!(table.verify().is_err());
+        let (mut table, id) = filled(|id| Hash { id });
+        let digest = table.digest();
+        table.remove(id);
+        assert!(table.verify().is_ok() && table.digest() != digest);
+        table.insert(&Hash { id: 7 }).unwrap();
+        assert_eq!(table.digest(), digest);
     }
 }

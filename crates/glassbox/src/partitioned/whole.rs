@@ -153,7 +153,7 @@ impl Engine {
         (counters, usages)
     }
 
-    /// What is wrong with indexes, over all partitions.
+    /// What is wrong with indexes, over all partitions, and with the copies of replicated tables.
     pub(crate) fn verify(&self, kinds: &[TableKind]) -> Vec<String> {
         self.holding(self.all(), || {
             let mut wrong = Vec::new();
@@ -162,6 +162,17 @@ impl Engine {
                 let partition = unsafe { &*cell.partition() };
                 let tables = kinds.iter().filter_map(|kind| partition.tables[kind.id].as_ref());
                 wrong.extend(tables.filter_map(|table| table.verify().err()).map(|it| format!("partition {at}: {it}")));
+            }
+            for kind in kinds.iter().filter(|kind| kind.schema.partition_by.is_none()) {
+                let digest = |cell: &Cell| {
+                    // SAFETY: all tokens are held.
+                    let partition = unsafe { &*cell.partition() };
+                    partition.tables[kind.id].as_ref().map(|table| table.digest())
+                };
+                let first = digest(&self.cells[0]);
+                let differs = |&at: &usize| digest(&self.cells[at]) != first;
+                let told = |at| format!("partition {at}: table `{}` differs from partition 0's copy", kind.schema.name);
+                wrong.extend((1..self.cells.len()).filter(differs).map(told));
             }
             wrong
         })
