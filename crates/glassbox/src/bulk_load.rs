@@ -4,8 +4,8 @@
 //! opened again. Transactions are refused meanwhile, because what they would log could not be replayed without the
 //! rows.
 
-use crate::database::Inner;
 use crate::error::Error;
+use crate::inner::Inner;
 use crate::record::Record;
 
 /// A bulk load that is going on. May be used by many threads at once.

@@ -2,19 +2,18 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use crate::bulk_load::BulkLoad;
 use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::config::{Config, Durability};
 use crate::error::Error;
-use crate::io::{Clock, DirectoryLock, Files, RealClock, RealFiles};
-use crate::log::{Log, Lsn};
-use crate::manifest::Manifest;
+use crate::inner::Inner;
+use crate::io::{Clock, Files, RealClock, RealFiles};
+use crate::log::Log;
 use crate::open;
-use crate::partitioned::{Engine, PartitionedTransaction};
+use crate::partitioned::PartitionedTransaction;
 use crate::procedure::{Procedure, ReadWriteSet, Stop};
 use crate::stats::{Recovery, Stats};
 use crate::ticket::Ticket;
@@ -28,30 +27,6 @@ pub struct Database {
     checkpointer: Option<Checkpointer>,
 }
 
-/// What the database's own threads share with it.
-pub(crate) struct Inner {
-    pub(crate) engine: Engine,
-    pub(crate) config: Config,
-    pub(crate) catalog: Catalog,
-    /// Outstanding tickets.
-    pub(crate) in_flight: AtomicUsize,
-    /// `None`: in memory only.
-    pub(crate) storage: Option<Storage>,
-    pub(crate) recovery: Recovery,
-    /// Checkpoints that the database began by itself and could not finish.
-    pub(crate) failed_checkpoints: AtomicU64,
-}
-
-/// The database's directory.
-pub(crate) struct Storage {
-    pub(crate) files: Arc<dyn Files>,
-    /// Also makes checkpoints wait for each other.
-    pub(crate) manifest: Mutex<Manifest>,
-    /// Where the log ends when it is not written (`Durability::None`).
-    pub(crate) log_end: Lsn,
-    pub(crate) _lock: DirectoryLock,
-}
-
 impl Database {
     /// Opens the database in `directory`, making it if there is none, and recovers what was answered.
     ///
@@ -59,8 +34,13 @@ impl Database {
     /// When the directory cannot be used or is in use, its files are damaged, or the catalog does not fit what is
     /// stored; the error says which and what to do.
     pub fn open(directory: impl AsRef<Path>, config: Config, catalog: Catalog) -> Result<Self, Error> {
-        let files = RealFiles::new(directory.as_ref())?;
-        Self::open_files(Arc::new(files), Box::new(RealClock::new()), config, catalog)
+        let path = directory.as_ref();
+        let files = RealFiles::new(path)?;
+        let opened = Self::open_files(Arc::new(files), Box::new(RealClock::new()), config, catalog);
+        opened.map_err(|error| match error {
+            Error::Directory { problem, .. } => Error::Directory { path: path.display().to_string(), problem },
+            other => other,
+        })
     }
 
     /// Opens the database in any implementation of files, with any clock: for tests and simulation.
@@ -122,9 +102,23 @@ impl Database {
     /// Runs a closure as a transaction. It may run several times before one run counts. Needs no catalog entry; with
     /// either kind of log its changes are logged as values.
     ///
+    /// When the partition is taken, its holder runs the closure in another thread. So it and its output must be able to
+    /// go there:
+    ///
+    /// ```compile_fail,E0277
+    /// let db = glassbox::Database::in_memory(glassbox::Config::default(), glassbox::Catalog::new()).unwrap();
+    /// let counter = std::rc::Rc::new(1);
+    /// db.transaction(|_| Ok(*counter)).unwrap();
+    /// ```
+    ///
+    /// It must not call the database itself: it would wait for the partitions that it holds.
+    ///
     /// # Errors
     /// As for [`Database::call`].
-    pub fn transaction<O>(&self, run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop>) -> Result<O, Error> {
+    pub fn transaction<O: Send>(
+        &self,
+        run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop> + Sync,
+    ) -> Result<O, Error> {
         let mut output = None;
         let executed = self.inner.engine.execute_adhoc(|transaction| {
             output = Some(run(transaction)?);
@@ -207,90 +201,5 @@ impl Drop for Database {
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database").field("config", &self.inner.config).field("catalog", &self.inner.catalog).finish()
-    }
-}
-
-/// A place among the tickets that may be outstanding.
-pub(crate) struct Place<'a>(pub(crate) &'a Inner);
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Inner {
-    /// Waits until what is before `lsn` may be told.
-    #[inline]
-    pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), Error> {
-        if self.config.durability == Durability::Sync
-            && let Some(log) = &self.engine.log
-        {
-            log.wait(lsn).inspect_err(|error| self.engine.stop(error.to_string()))?;
-        }
-        Ok(())
-    }
-
-    /// Whether [`Inner::wait`] would return at once, if only with an error.
-    pub(crate) fn is_told(&self, lsn: Lsn) -> bool {
-        match &self.engine.log {
-            Some(log) if self.config.durability == Durability::Sync => log.durable() >= lsn || log.check().is_err(),
-            _ => true,
-        }
-    }
-
-    /// Lets the log thread know that there is work, for those who do not wait at once.
-    #[inline]
-    fn nudge(&self) {
-        if self.config.durability == Durability::Sync
-            && let Some(log) = &self.engine.log
-        {
-            log.nudge();
-        }
-    }
-
-    #[inline]
-    fn take_place(&self) -> Result<Place<'_>, Error> {
-        let place = Place(self);
-        if self.in_flight.fetch_add(1, Ordering::Relaxed) >= self.config.in_flight {
-            return Err(Error::TooManyInFlight { limit: self.config.in_flight });
-        }
-        Ok(place)
-    }
-
-    pub(crate) fn manifest<'a>(&self, storage: &'a Storage) -> MutexGuard<'a, Manifest> {
-        storage.manifest.lock().unwrap_or_else(|poisoned| {
-            // The manifest is changed only after it is written; a panic between leaves the older one, which is right.
-            poisoned.into_inner()
-        })
-    }
-
-    /// Writes a checkpoint and names it in the manifest; `loading`: it ends a bulk load.
-    pub(crate) fn checkpoint(&self, loading: bool) -> Result<(), Error> {
-        let Some(storage) = &self.storage else {
-            return Err(Error::Config("a database in memory has no place for a checkpoint".to_owned()));
-        };
-        let mut manifest = self.manifest(storage);
-        let lsn_now = || self.engine.log.as_ref().map_or(storage.log_end, Log::appended);
-        let written = self.engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, lsn_now)?;
-        if let Some(log) = &self.engine.log {
-            // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,
-            // whatever the durability.
-            log.force()?;
-        }
-        let older = manifest.checkpoint.take();
-        let newer = Manifest { log_start: written.lsn.0, checkpoint: Some(written.entry), ..manifest.clone() };
-        if let Err(error) = newer.write(&*storage.files) {
-            manifest.checkpoint = older;
-            return Err(error);
-        }
-        *manifest = newer;
-        if let Some(older) = older {
-            storage.files.remove(&older.file)?;
-        }
-        if let Some(log) = &self.engine.log {
-            log.truncate(written.lsn);
-        }
-        Ok(())
     }
 }

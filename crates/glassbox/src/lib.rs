@@ -64,6 +64,7 @@ mod database;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod inner;
 pub mod inspect;
 pub mod io;
 mod log;

@@ -16,7 +16,7 @@ use crate::record::TableSchema;
 
 /// Its name in the database's directory.
 pub(crate) const MANIFEST: &str = "manifest";
-const TEMPORARY: &str = "manifest.new";
+pub(crate) const TEMPORARY: &str = "manifest.new";
 const MAGIC: &[u8; 8] = b"GLASSBOX";
 const FORMAT: u32 = 1;
 const HEADER: usize = 8 + 4 + 4 + 8;

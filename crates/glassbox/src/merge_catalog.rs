@@ -23,10 +23,12 @@ pub(crate) fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manife
     let mut tables = Vec::new();
     for table in &catalog.tables {
         let at = manifest.tables.iter().position(|stored| stored.name == table.schema.name);
-        tables.push(at.unwrap_or_else(|| {
-            manifest.tables.push(table.schema.clone());
-            manifest.tables.len() - 1
-        }) as u16);
+        match at {
+            // The indexes may be others now.
+            Some(at) => manifest.tables[at] = table.schema.clone(),
+            None => manifest.tables.push(table.schema.clone()),
+        }
+        tables.push(at.unwrap_or(manifest.tables.len() - 1) as u16);
     }
     let mut procedures = Vec::new();
     for procedure in &catalog.procedures {

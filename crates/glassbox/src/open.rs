@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::catalog::Catalog;
 use crate::config::{Config, Durability};
-use crate::database::{Inner, Storage};
 use crate::error::Error;
+use crate::inner::{Inner, Storage};
 use crate::io::{Clock, Files};
 use crate::log::{Log, LogConfig, LogError, Lsn};
 use crate::manifest::{MANIFEST, Manifest, ProcedureEntry};
@@ -135,7 +135,7 @@ fn refuse_foreign(files: &dyn Files) -> Result<(), Error> {
         return Ok(());
     }
     let held = [files.list("")?, files.list(crate::log::DIRECTORY)?, files.list(partitioned::CHECKPOINTS)?].concat();
-    let own = |name: &str| name == "LOCK" || name.starts_with(MANIFEST);
+    let own = |name: &str| name == "LOCK" || name == MANIFEST || name == crate::manifest::TEMPORARY;
     match held.iter().find(|name| !own(name)) {
         None => Ok(()),
         Some(name) => Err(Error::Directory {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::database::Inner;
+use crate::inner::Inner;
 use crate::partitioned::TableUsage;
 
 /// Counts since the database was opened, and memory now.

@@ -1,7 +1,7 @@
 //! A ticket: the outcome of a transaction that ran, not to be told before it is durable.
 
-use crate::database::Place;
 use crate::error::Error;
+use crate::inner::Place;
 use crate::log::Lsn;
 use crate::partitioned::Executed;
 use crate::procedure::Abort;

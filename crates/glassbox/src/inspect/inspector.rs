@@ -77,8 +77,9 @@ impl Inspector {
 
     /// The rows of one table.
     ///
-    /// # Errors When there is no such table, files are damaged, or the log since the checkpoint holds calls of
-    /// procedures, which only the program that has their code can do again.
+    /// # Errors
+    /// When there is no such table, files are damaged, or the log since the checkpoint holds calls of procedures, which
+    /// only the program that has their code can do again.
     pub fn contents(&self, table: &str, moment: Moment) -> Result<Contents, Error> {
         let Some(number) = self.manifest.tables.iter().position(|schema| schema.name == table) else {
             let names: Vec<_> = self.manifest.tables.iter().map(|schema| &*schema.name).collect();

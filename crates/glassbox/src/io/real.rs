@@ -30,7 +30,14 @@ impl RealFiles {
     /// The directory `root`, made (with its parents) if it does not exist.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self, IoError> {
         let root = root.into();
+        let made = !root.exists();
         std::fs::create_dir_all(&root).map_err(|e| IoError::new(&root, "create directory", e))?;
+        if made && let Some(parent) = root.parent() {
+            // Its name must be as durable as what will be in it.
+            let parent = if parent.as_os_str().is_empty() { std::path::Path::new(".") } else { parent };
+            let forced = std::fs::File::open(parent).and_then(|parent| parent.sync_all());
+            forced.map_err(|e| IoError::new(parent, "force directory", e))?;
+        }
         Ok(Self { root })
     }
 

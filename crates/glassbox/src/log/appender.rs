@@ -36,7 +36,7 @@ impl Appender {
         shared.open_for_appending()?;
         let end = shared.ring.append(&mut self.slot, record, |tail| {
             shared.count_full();
-            shared.reach(tail)
+            shared.reach(tail, false)
         })?;
         Ok(Lsn(end))
     }

@@ -24,11 +24,10 @@ use super::ring::Ring;
 use super::segments::Segments;
 use super::threads::Work;
 use super::writer::Writer;
-use crate::io::IoError;
+use crate::io::{Clock, IoError, RealClock};
 
-/// How often a flusher steps aside for those who are expected back: some tens of microseconds where there is nothing
-/// else to run, which is little beside a force.
-const GATHER_YIELDS: usize = 48;
+/// How long a flusher steps aside for those who are expected back: little beside a force.
+const GATHER_NS: u64 = 50_000;
 
 /// What the log, its appenders and its threads share.
 pub(super) struct Shared {
@@ -46,6 +45,8 @@ pub(super) struct Shared {
     /// Whether the log thread is asleep or about to be, so that [`Shared::nudge`] need not take the mutex otherwise.
     pub asleep: AtomicBool,
     pub closed: AtomicBool,
+    /// The keeper was asked for a spare segment, and has not said that there is one.
+    pub preparing: AtomicBool,
     /// Waits that began, ever.
     arrived: AtomicU64,
     cause: OnceLock<Arc<IoError>>,
@@ -88,7 +89,7 @@ impl Drop for Role<'_> {
         }
         let mut gate = self.0.gate();
         gate.flushing = false;
-        gate.callers = gate.carried + self.0.arrived.load(Ordering::Relaxed) - gate.begun;
+        gate.callers = gate.carried + (self.0.arrived.load(Ordering::Relaxed) - gate.begun);
         if gate.sleepers > 0 {
             self.0.moved.notify_all();
         }
@@ -108,6 +109,7 @@ impl Shared {
             work: Condvar::new(),
             asleep: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            preparing: AtomicBool::new(false),
             arrived: AtomicU64::new(0),
             cause: OnceLock::new(),
             counts: Counts::default(),
@@ -142,15 +144,18 @@ impl Shared {
         let _ = self.cause.set(Arc::new(cause));
     }
 
-    /// Returns when everything below `to` is durable, flushing itself when nobody else does.
-    pub fn reach(&self, to: u64) -> Result<(), LogError> {
+    /// Returns when everything below `to` is durable, flushing itself when nobody else does. `gather`: others may be
+    /// let in first, since the caller holds nothing that they need.
+    pub fn reach(&self, to: u64, gather: bool) -> Result<(), LogError> {
         if self.ring.tail() < to {
             self.arrived.fetch_add(1, Ordering::Relaxed);
         }
         while self.ring.tail() < to {
             self.healthy()?;
             if let Some(role) = self.role_or_sleep(to) {
-                self.gather(&role);
+                if gather {
+                    self.gather(&role);
+                }
                 let moved = self.flush(&role);
                 drop(role);
                 if !moved {
@@ -193,16 +198,14 @@ impl Shared {
             let gate = self.gate();
             (gate.begun, gate.callers)
         };
-        let come = || self.arrived.load(Ordering::Relaxed) - begun;
-        for _ in 0..GATHER_YIELDS {
-            if come() >= callers {
-                break;
-            }
+        let all_came = || self.arrived.load(Ordering::Relaxed) - begun >= callers;
+        if all_came() {
+            return;
+        }
+        let clock = RealClock::new();
+        while !all_came() && clock.monotonic_ns() < GATHER_NS {
             std::thread::yield_now();
         }
-        let carried = come();
-        let mut gate = self.gate();
-        (gate.carried, gate.begun) = (carried, begun + carried);
     }
 
     fn take(&self, gate: &mut Gate) -> Role<'_> {
@@ -219,6 +222,10 @@ impl Shared {
         if from == to {
             return false;
         }
+        {
+            let (mut gate, arrived) = (self.gate(), self.arrived.load(Ordering::Relaxed));
+            (gate.carried, gate.begun) = (arrived - gate.begun, arrived);
+        }
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the role makes this the only flusher; `from` is `tail` and `to` is `complete`.
         let flushed = match unsafe { writer.flush(&self.ring, &self.segments, from, to) } {
@@ -232,7 +239,15 @@ impl Shared {
         let spare_wanted = writer.offset > writer.segment_bytes / 2;
         drop(writer);
         self.count(flushed.end - from, flushed.begun);
-        if spare_wanted && self.config.threads && self.segments.spares() == 0 {
+        if flushed.begun.is_some() {
+            // If preparing one failed (the disk was full, say), it is time to try again.
+            self.preparing.store(false, Ordering::Relaxed);
+        }
+        if spare_wanted
+            && self.config.threads
+            && self.segments.spares() == 0
+            && !self.preparing.swap(true, Ordering::Relaxed)
+        {
             self.send(Work::Prepare);
         }
         true

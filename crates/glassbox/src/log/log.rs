@@ -98,12 +98,12 @@ impl Log {
     /// When `lsn` was never appended.
     pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), LogError> {
         assert!(lsn <= self.appended(), "waiting for {lsn}, which was never appended");
-        if self.shared.config.force { self.shared.reach(lsn.0) } else { self.shared.healthy() }
+        if self.shared.config.force { self.shared.reach(lsn.0, true) } else { self.shared.healthy() }
     }
 
     /// Returns when everything appended before the call is durable, whatever the configuration says.
     pub(crate) fn force(&self) -> Result<(), LogError> {
-        self.shared.reach(self.shared.ring.head())
+        self.shared.reach(self.shared.ring.head(), false)
     }
 
     /// Wakes the log thread if it sleeps, so that what was appended is forced soon without anybody waiting.

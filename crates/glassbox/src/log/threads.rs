@@ -126,7 +126,9 @@ impl Shared {
     }
 
     fn run_keeper(&self, receiver: &Receiver<Work>) {
-        while let Ok(work) = receiver.recv() {
+        while let Ok(work) = receiver.recv()
+            && !self.gate().stop
+        {
             // A failure here is no harm done: the flusher makes the segment itself, meets the same trouble and poisons
             // the log with its cause; what was not recycled is found again by the next opening.
             let _ = self.keep(&work);
@@ -135,7 +137,7 @@ impl Shared {
 
     fn keep(&self, work: &Work) -> Result<(), IoError> {
         match work {
-            Work::Prepare => self.segments.prepare(),
+            Work::Prepare => self.segments.prepare().map(|()| self.preparing.store(false, Ordering::Relaxed)),
             Work::Truncate(below) => self.segments.truncate(*below),
         }
     }

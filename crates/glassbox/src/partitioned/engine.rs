@@ -137,6 +137,8 @@ impl Engine {
         let number = self.number::<P>()?;
         let call = Call { procedure, number };
         let run = |transaction: &mut PartitionedTransaction<'_>| {
+            // What a run came to that did not count means nothing.
+            *output = None;
             *output = Some(procedure.run(transaction)?);
             Ok(())
         };
@@ -152,7 +154,7 @@ impl Engine {
     /// Runs a closure as a transaction, with the changes logged as values whatever the log is.
     pub(crate) fn execute_adhoc(
         &self,
-        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
+        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
     ) -> Result<Executed, Error> {
         let set = ReadWriteSet::new(self.cells.len());
         self.run_until_done(0, &set, true, run, &AdHoc, || {})
@@ -165,7 +167,7 @@ impl Engine {
         &self,
         procedure: &P,
         set: ReadWriteSet,
-        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
+        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         call: &Call<'_, P>,
     ) -> Result<Executed, Error> {
         let discovered = self.discover(procedure, set)?;
@@ -205,7 +207,7 @@ impl Engine {
         mut needed: u64,
         set: &ReadWriteSet,
         undo: bool,
-        mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
+        mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         logged: &impl Logged,
         widened: impl Fn(),
     ) -> Result<Executed, Error> {
@@ -232,7 +234,7 @@ impl Engine {
         needed: u64,
         set: &ReadWriteSet,
         keep: Keep,
-        run: &mut impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
+        run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         logged: &impl Logged,
     ) -> Attempt {
         // A run that needs no partition in particular gets the first.
@@ -293,7 +295,7 @@ impl Engine {
         home: usize,
         set: &ReadWriteSet,
         keep: Keep,
-        run: &mut impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop>,
+        run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         logged: &impl Logged,
     ) -> Attempt {
         // SAFETY: the home's token is held, and no other transaction uses its scratch.

@@ -7,9 +7,10 @@
 //! in a circle.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::command::CommandHead;
 use super::partition::{Cell, Partition};
@@ -21,6 +22,8 @@ use crate::procedure::partition_of;
 
 /// The problem of a partition that gave up because another one did.
 const FOLLOWS: &str = "another partition's replay failed";
+/// How often a thread that waits for another partition looks before it sleeps.
+const SPINS: usize = 200;
 /// Records handed on together, bytes.
 const BATCH_BYTES: usize = 256 << 10;
 /// Batches that may wait for a partition.
@@ -58,9 +61,30 @@ pub(crate) struct ReplayContext<'a> {
 /// State that the partitions' threads share.
 struct Shared<'a> {
     context: &'a ReplayContext<'a>,
-    /// For each partition, the ordinal of the record it is at: all before are done.
-    at: Box<[AtomicU64]>,
+    at: Box<[Progress]>,
     failed: AtomicBool,
+}
+
+/// How far a partition is.
+#[derive(Default)]
+struct Progress {
+    /// The ordinal of the record it is at: all before are done.
+    at: AtomicU64,
+    /// Threads that sleep until it gets further.
+    waiting: AtomicUsize,
+    gate: Mutex<()>,
+    moved: Condvar,
+}
+
+impl Progress {
+    fn advance(&self, to: u64) {
+        self.at.store(to, Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) > 0 {
+            // Under the mutex: one who is about to sleep has looked, or looks after this.
+            let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+            self.moved.notify_all();
+        }
+    }
 }
 
 /// Reads records with `read`, which calls what it is given for each one, and does them again on all partitions. Gives
@@ -69,7 +93,7 @@ pub(crate) fn replay<O>(
     context: &ReplayContext<'_>,
     read: impl FnOnce(&mut dyn FnMut(Lsn, &[u8]) -> bool) -> O,
 ) -> Result<(O, u64), ReplayFailed> {
-    let at = context.cells.iter().map(|_| AtomicU64::new(0)).collect();
+    let at = context.cells.iter().map(|_| Progress::default()).collect();
     let shared = Shared { context, at, failed: AtomicBool::new(false) };
     std::thread::scope(|scope| {
         let (senders, threads): (Vec<_>, Vec<_>) = (0..context.cells.len())
@@ -135,7 +159,7 @@ fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Ar
                 shared.failed.store(true, Ordering::Release);
                 return Err(ReplayFailed { lsn, problem });
             }
-            shared.at[partition].store(ordinal + 1, Ordering::Release);
+            shared.at[partition].advance(ordinal + 1);
             start = end;
         }
     }
@@ -220,13 +244,24 @@ fn replay_command(
 
 /// Waits until a partition has done all records before `ordinal`.
 fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), String> {
-    let mut spins = 0_u32;
-    while shared.at[partition].load(Ordering::Acquire) < ordinal {
-        if shared.failed.load(Ordering::Acquire) {
-            return Err(FOLLOWS.to_owned());
+    let progress = &shared.at[partition];
+    let there = || progress.at.load(Ordering::SeqCst) >= ordinal;
+    for _ in 0..SPINS {
+        if there() {
+            return Ok(());
         }
-        spins += 1;
-        if spins < 200 { std::hint::spin_loop() } else { std::thread::yield_now() }
+        std::hint::spin_loop();
     }
-    Ok(())
+    progress.waiting.fetch_add(1, Ordering::SeqCst);
+    let mut gate = progress.gate.lock().unwrap_or_else(PoisonError::into_inner);
+    while !there() && !shared.failed.load(Ordering::Acquire) {
+        // One that failed does not get further: look now and then.
+        gate = match progress.moved.wait_timeout(gate, Duration::from_millis(10)) {
+            Ok((gate, _)) => gate,
+            Err(poisoned) => poisoned.into_inner().0,
+        };
+    }
+    drop(gate);
+    progress.waiting.fetch_sub(1, Ordering::SeqCst);
+    if there() { Ok(()) } else { Err(FOLLOWS.to_owned()) }
 }

@@ -192,3 +192,19 @@ fn a_segment_prepared_in_vain_does_not_come_back() {
     let (_, records) = open(&files.after_crash(Crash::Lost, 0), tiny(), Lsn::NONE).unwrap();
     assert_eq!(records.len(), 7);
 }
+
+/// Without room for another segment the log goes on to the end of this one; and it does not try for room at each flush.
+#[test]
+fn a_full_disk_is_not_asked_again_and_again() {
+    let files = MemoryFiles::new();
+    let config = LogConfig { segment_bytes: 256 << 10, spare_segments: 0, threads: true, ..tiny() };
+    let log = create(&files, config);
+    files.set_faults(Faults { full_from: Some(files.operations()), ..Faults::default() });
+    let mut appender = log.appender().unwrap();
+    let append = |n: u64| log.wait(appender.append(&record(n))?);
+    let before = files.operations();
+    let answered = (0..).map(append).take_while(Result::is_ok).count() as u64;
+    // Two operations a flush, and what one attempt takes: at half the segment, and at its end.
+    assert!(answered > 256 && files.operations() - before < 2 * answered + 40, "{answered}: {}", files.operations());
+    assert!(log.check().is_err());
+}

@@ -1,0 +1,127 @@
+//! What an open database is made of, shared by its users' threads and its own.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::catalog::Catalog;
+use crate::config::{Config, Durability};
+use crate::error::Error;
+use crate::io::{DirectoryLock, Files};
+use crate::log::{Log, Lsn};
+use crate::manifest::Manifest;
+use crate::partitioned::Engine;
+use crate::stats::Recovery;
+
+/// What the database's own threads share with it.
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    pub(crate) config: Config,
+    pub(crate) catalog: Catalog,
+    /// Outstanding tickets.
+    pub(crate) in_flight: AtomicUsize,
+    /// `None`: in memory only.
+    pub(crate) storage: Option<Storage>,
+    pub(crate) recovery: Recovery,
+    /// Checkpoints that the database began by itself and could not finish.
+    pub(crate) failed_checkpoints: AtomicU64,
+}
+
+/// The database's directory.
+pub(crate) struct Storage {
+    pub(crate) files: Arc<dyn Files>,
+    /// Also makes checkpoints wait for each other.
+    pub(crate) manifest: Mutex<Manifest>,
+    /// Where the log ends when it is not written (`Durability::None`).
+    pub(crate) log_end: Lsn,
+    pub(crate) _lock: DirectoryLock,
+}
+
+/// A place among the tickets that may be outstanding.
+pub(crate) struct Place<'a>(pub(crate) &'a Inner);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Inner {
+    /// Waits until what is before `lsn` may be told.
+    #[inline]
+    pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), Error> {
+        if let Some(log) = &self.engine.log {
+            let told = if self.config.durability == Durability::Sync { log.wait(lsn) } else { log.check() };
+            told.inspect_err(|error| self.engine.stop(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Whether [`Inner::wait`] would return at once, if only with an error.
+    pub(crate) fn is_told(&self, lsn: Lsn) -> bool {
+        match &self.engine.log {
+            Some(log) if self.config.durability == Durability::Sync => log.durable() >= lsn || log.check().is_err(),
+            _ => true,
+        }
+    }
+
+    /// Lets the log thread know that there is work, for those who do not wait at once.
+    #[inline]
+    pub(crate) fn nudge(&self) {
+        if self.config.durability == Durability::Sync
+            && let Some(log) = &self.engine.log
+        {
+            log.nudge();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn take_place(&self) -> Result<Place<'_>, Error> {
+        let place = Place(self);
+        if self.in_flight.fetch_add(1, Ordering::Relaxed) >= self.config.in_flight {
+            return Err(Error::TooManyInFlight { limit: self.config.in_flight });
+        }
+        Ok(place)
+    }
+
+    pub(crate) fn manifest<'a>(&self, storage: &'a Storage) -> MutexGuard<'a, Manifest> {
+        storage.manifest.lock().unwrap_or_else(|poisoned| {
+            // The manifest is changed only after it is written; a panic between leaves the older one, which is right.
+            poisoned.into_inner()
+        })
+    }
+
+    /// Writes a checkpoint and names it in the manifest; `loading`: it ends a bulk load.
+    pub(crate) fn checkpoint(&self, loading: bool) -> Result<(), Error> {
+        let Some(storage) = &self.storage else {
+            return Err(Error::Config("a database in memory has no place for a checkpoint".to_owned()));
+        };
+        let mut manifest = self.manifest(storage);
+        let lsn_now = || self.engine.log.as_ref().map_or(storage.log_end, Log::appended);
+        let written = self.engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, lsn_now)?;
+        if let Some(log) = &self.engine.log {
+            // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,
+            // whatever the durability.
+            if let Err(error) = log.force() {
+                self.engine.stop(error.to_string());
+                // It would be one more at each attempt; what cannot be removed now, the next opening removes.
+                let _ = storage.files.remove(&written.entry.file);
+                return Err(error.into());
+            }
+        }
+        let older = manifest.checkpoint.take();
+        let newer = Manifest { log_start: written.lsn.0, checkpoint: Some(written.entry), ..manifest.clone() };
+        if let Err(error) = newer.write(&*storage.files) {
+            manifest.checkpoint = older;
+            return Err(error);
+        }
+        *manifest = newer;
+        if let Some(older) = older {
+            // The new one counts already; the next opening removes what is left.
+            let _ = storage.files.remove(&older.file);
+        }
+        if let Some(log) = &self.engine.log {
+            log.truncate(written.lsn);
+        }
+        Ok(())
+    }
+}
