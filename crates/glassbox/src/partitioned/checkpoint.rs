@@ -8,9 +8,11 @@
 //!
 //! The format is drawn in `docs/formats/checkpoint.md`.
 
+use std::time::Duration;
+
 use super::engine::Engine;
 use crate::error::Error;
-use crate::io::{File, Files};
+use crate::io::{Clock, File, Files};
 use crate::log::Lsn;
 use crate::manifest::CheckpointEntry;
 
@@ -30,8 +32,10 @@ pub(crate) const REPLICATED: u16 = u16::MAX;
 const SLICE_BYTES: usize = 64 << 10;
 /// Most bytes of a block's rows that a reader accepts.
 pub(crate) const MOST_BLOCK_BYTES: usize = 256 << 20;
-/// Forced after so many bytes, so that the log's own forces never wait behind all of it.
-const FORCE_BYTES: u64 = 8 << 20;
+/// Forced after so many bytes, so that the log's own forces never wait behind more than that.
+const FORCE_BYTES: u64 = 1 << 20;
+/// While transactions run, writing rests after each force for so many times as long as it worked.
+const REST: u32 = 3;
 
 /// A finished checkpoint file, not yet named by the manifest.
 pub(crate) struct Written {
@@ -40,7 +44,26 @@ pub(crate) struct Written {
     pub(crate) lsn: Lsn,
 }
 
-struct Writer {
+/// Leaves the processor and the disk to transactions, as long as there are some.
+struct Pace<'a> {
+    clock: &'a dyn Clock,
+    lsn_now: &'a dyn Fn() -> Lsn,
+    last: Lsn,
+    since_ns: u64,
+}
+
+impl Pace<'_> {
+    fn rest(&mut self) {
+        if (self.lsn_now)() != self.last {
+            let worked = self.clock.monotonic_ns() - self.since_ns;
+            std::thread::sleep(Duration::from_nanos(worked) * REST);
+        }
+        (self.last, self.since_ns) = ((self.lsn_now)(), self.clock.monotonic_ns());
+    }
+}
+
+struct Writer<'a> {
+    pace: Pace<'a>,
     file: Box<dyn File>,
     at: u64,
     forced: u64,
@@ -48,13 +71,14 @@ struct Writer {
     rows: u64,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.file.write_at(bytes, self.at)?;
         self.at += bytes.len() as u64;
         if self.at - self.forced >= FORCE_BYTES {
             self.file.sync_data()?;
             self.forced = self.at;
+            self.pace.rest();
         }
         Ok(())
     }
@@ -112,7 +136,7 @@ pub(crate) fn write(
         });
         Ok::<_, Error>(lsn_now())
     })?;
-    let written = write_rows(engine, files, database_id, sources, lsn);
+    let written = write_rows(engine, files, database_id, sources, lsn, &lsn_now);
     if written.is_err() {
         engine.holding(engine.all(), || {
             for_each(engine, sources, |partition, source| {
@@ -147,6 +171,7 @@ fn write_rows(
     database_id: u128,
     sources: &[Source],
     lsn: Lsn,
+    lsn_now: &dyn Fn() -> Lsn,
 ) -> Result<Written, Error> {
     files.create_directory(DIRECTORY)?;
     let name = free_name(files, lsn)?;
@@ -154,7 +179,8 @@ fn write_rows(
     if files.exists(&temporary)? {
         files.remove(&temporary)?;
     }
-    let mut writer = Writer { file: files.create(&temporary)?, at: 0, forced: 0, blocks: 0, rows: 0 };
+    let pace = Pace { clock: &*engine.clock, lsn_now, last: lsn, since_ns: engine.clock.monotonic_ns() };
+    let mut writer = Writer { pace, file: files.create(&temporary)?, at: 0, forced: 0, blocks: 0, rows: 0 };
     if let Err(error) = write_blocks(engine, database_id, sources, lsn, &mut writer) {
         // On a full disk, half a checkpoint would only keep room from the log. If this fails too, opening removes it.
         let _ = files.remove(&temporary);
@@ -171,7 +197,7 @@ fn write_blocks(
     database_id: u128,
     sources: &[Source],
     lsn: Lsn,
-    writer: &mut Writer,
+    writer: &mut Writer<'_>,
 ) -> Result<(), Error> {
     writer.put(&header(database_id, lsn, engine.cells.len()))?;
     let mut result = Ok(());
@@ -203,7 +229,7 @@ fn header(database_id: u128, lsn: Lsn, partitions: usize) -> Vec<u8> {
     header
 }
 
-fn write_table(engine: &Engine, partition: usize, source: &Source, writer: &mut Writer) -> Result<(), Error> {
+fn write_table(engine: &Engine, partition: usize, source: &Source, writer: &mut Writer<'_>) -> Result<(), Error> {
     let mut block = Vec::with_capacity(BLOCK_HEADER_BYTES + SLICE_BYTES + source.row_width);
     let mut done = false;
     while !done {
