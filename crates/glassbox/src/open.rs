@@ -1,8 +1,8 @@
 //! Opening a database: making a new one, or recovering what was answered.
 //!
-//! Recovery changes no file before it is complete: it reads the manifest, the checkpoint that it names, and the log
-//! from where the checkpoint ends. So a crash during recovery, however often, loses nothing; what is left behind by an
-//! unfinished checkpoint or creation is removed at the end.
+//! Recovery reads the manifest, the checkpoint that it names, and the log from where the checkpoint ends; it changes
+//! nothing that was answered, only a torn block at the log's end and spare segments. So a crash during recovery,
+//! however often, loses nothing; what is left behind by an unfinished checkpoint or creation is removed at the end.
 
 use std::any::TypeId;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
