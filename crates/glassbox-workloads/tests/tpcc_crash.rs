@@ -6,11 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use glassbox::io::{Crash, Files, MemoryFiles, RealClock};
-use glassbox::{Config, Database, LogKind, Transaction};
-use glassbox_workloads::tpcc::schema::District;
-use glassbox_workloads::tpcc::{
-    self, DISTRICTS, Inputs, Kind, Observer, Remote, Scale, Settings, catalog, conditions, load,
-};
+use glassbox::{Config, Database, LogKind};
+use glassbox_workloads::tpcc::{self, Inputs, Kind, Observer, Remote, Scale, Settings, catalog, conditions, load};
 
 const SCALE: Scale = Scale::small(4);
 const REMOTE: Remote = Remote { order_lines: 10.0, payments: 10.0 };
@@ -36,17 +33,7 @@ fn check(database: &Database, when: &str) -> u64 {
         assert!(report.holds() && report.checked > 0, "{when}: {report}");
     }
     assert_eq!(database.verify(), Vec::<String>::new(), "{when}");
-    let orders = database.transaction(|tx| {
-        let mut orders = 0;
-        for w_id in SCALE.warehouse_ids() {
-            for d_id in 1..=DISTRICTS {
-                let district = tx.get::<District>(&(w_id, d_id))?;
-                orders += district.map_or(0, |district| u64::from(district.next_o_id - 1 - SCALE.orders));
-            }
-        }
-        Ok(orders)
-    });
-    orders.unwrap()
+    database.transaction(|tx| conditions::orders_entered(tx, &SCALE)).unwrap()
 }
 
 struct Count<'a>(&'a AtomicU64);

@@ -2,9 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use glassbox::{BulkLoad, Database, Record, Transaction};
-use glassbox_workloads::tpcc::schema::District;
-use glassbox_workloads::tpcc::{self, DISTRICTS, Inputs, Kind, Observer, Remote, Scale, Settings, Sink, conditions};
+use glassbox::{BulkLoad, Database, Record};
+use glassbox_workloads::tpcc::{self, Inputs, Kind, Observer, Remote, Scale, Settings, Sink, conditions};
 
 use super::message::Message;
 
@@ -33,16 +32,7 @@ pub fn check(db: &Database) -> anyhow::Result<Result<Vec<u64>, String>> {
     if let Some(report) = violated.first() {
         return Ok(Err(report.to_string()));
     }
-    let orders = db.transaction(|tx| {
-        let mut orders = 0;
-        for w_id in SCALE.warehouse_ids() {
-            for d_id in 1..=DISTRICTS {
-                let district = tx.get::<District>(&(w_id, d_id))?;
-                orders += district.map_or(0, |district| u64::from(district.next_o_id - 1 - SCALE.orders));
-            }
-        }
-        Ok(orders)
-    })?;
+    let orders = db.transaction(|tx| conditions::orders_entered(tx, &SCALE))?;
     Ok(Ok(vec![orders]))
 }
 

@@ -20,6 +20,7 @@ use std::fmt;
 use glassbox::procedure::{Stop, Transaction};
 
 use super::scale::Scale;
+use super::schema::District;
 
 pub use customers::{condition_10, condition_12};
 pub use districts::{condition_1, condition_2, condition_3, condition_4};
@@ -100,6 +101,19 @@ pub fn check_all<T: Transaction>(tx: &mut T, scale: &Scale) -> Result<Vec<Report
         condition_12(tx, scale)?,
         condition_13(tx, scale)?,
     ])
+}
+
+/// The orders entered since the population, as the districts count them: none that was answered may be missing here.
+///
+/// # Errors
+/// [`Stop`], to be passed on.
+pub fn orders_entered<T: Transaction>(tx: &mut T, scale: &Scale) -> Result<u64, Stop> {
+    let mut orders = 0;
+    for key in districts(scale) {
+        let district = tx.get::<District>(&key)?;
+        orders += district.map_or(0, |district| u64::from(district.next_o_id - 1 - scale.orders));
+    }
+    Ok(orders)
 }
 
 /// All thirteen; the violated ones.
