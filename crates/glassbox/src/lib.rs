@@ -59,6 +59,8 @@ extern crate self as glassbox;
 mod bulk_load;
 mod catalog;
 mod checkpointer;
+#[allow(dead_code)] // TODO classic
+mod classic;
 mod config;
 mod database;
 mod error;

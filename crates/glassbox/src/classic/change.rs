@@ -1,0 +1,119 @@
+//! A change of one page, as data: what is applied, logged, done again by recovery, and taken back.
+//!
+//! Problem: a page is changed in normal work, by redo, and by undo, and each must do exactly the same to its bytes, or
+//! recovery brings back another database. So there is one description of a change and one function that applies it,
+//! and normal work uses it too: whoever wants to change a page makes a [`Change`] and gives it to the [`Journal`], which
+//! logs it and applies it. Changes are physiological (Gray and Reuter 1993, §10.3.5): they name the page, and what is
+//! done within it by slot or position.
+//!
+//! How a change is taken back is said with it ([`Undo`]). In the page, by its inverse: right as long as nobody else can
+//! have moved what it touched, as for records, whose slots stay, or within a nested action, whose pages nobody else
+//! saw. Or logically, for entries of trees: the entry may be on another page by then. Or not at all.
+
+use super::ids::StoreId;
+use super::page::{self, PageKind};
+use super::pages::ExclusivePage;
+use crate::error::Error;
+
+/// A change of one page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change<'a> {
+    /// Makes the page a new one of this kind, with `body` behind the header, the rest zeros. Needs nothing of what the
+    /// page held. Taken back by the space map, which gives the page back; so its own inverse is nothing.
+    Format { kind: PageKind, store: StoreId, body: &'a [u8] },
+}
+
+/// Logged bytes that are no change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a logged change of a page {0}")]
+pub(crate) struct BadChange(pub(crate) &'static str);
+
+/// How a change is taken back when its transaction does not commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Undo {
+    /// It stays: it harms nobody.
+    Nothing = 0,
+    /// By [`Change::inverse`] on the same page.
+    Page = 1,
+    /// By whoever owns the store, wherever it is by then.
+    Logical = 2,
+}
+
+/// The log as the access methods see it, for one transaction.
+pub(crate) trait Journal {
+    /// Where a nested action began.
+    type Nested;
+
+    /// Logs `change`, applies it to the page and stamps the page. Nothing is changed when that fails.
+    ///
+    /// # Errors
+    /// When the log does not take it.
+    fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error>;
+
+    /// Begins a nested top action: changes that stay once it has ended, even if the transaction does not commit (a
+    /// split of a node). While it is going on, what it changed is latched, and is taken back page by page.
+    fn begin_nested(&mut self) -> Self::Nested;
+
+    /// Ends a nested top action: from here on it stays.
+    ///
+    /// # Errors
+    /// When the log does not take it.
+    fn end_nested(&mut self, begun: Self::Nested) -> Result<(), Error>;
+}
+
+const FORMAT: u8 = 0;
+
+impl<'a> Change<'a> {
+    /// Appends the stored form.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Change::Format { kind, store, body } => {
+                out.extend_from_slice(&[FORMAT, *kind as u8]);
+                out.extend_from_slice(&store.0.to_le_bytes());
+                out.extend_from_slice(body);
+            }
+        }
+    }
+
+    /// Reads the stored form, all of `bytes`.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, BadChange> {
+        match bytes {
+            [FORMAT, kind, s0, s1, s2, s3, body @ ..] => Ok(Change::Format {
+                kind: PageKind::from_number(*kind).ok_or(BadChange("names no kind of page"))?,
+                store: StoreId(u32::from_le_bytes([*s0, *s1, *s2, *s3])),
+                body,
+            }),
+            _ => Err(BadChange("is none that this program knows")),
+        }
+    }
+
+    /// Does it to the page, all but the LSN. Checks first what it needs of the page.
+    ///
+    /// # Errors
+    /// When the page is not one to which this can be done: the page or the log is damaged. It is unchanged then.
+    pub(crate) fn apply(&self, id: super::ids::PageId, page: &mut [u8]) -> Result<(), BadChange> {
+        match self {
+            Change::Format { kind, store, body } => {
+                let Some(room) = page.get(page::HEADER_BYTES..page::HEADER_BYTES + body.len()) else {
+                    return Err(BadChange("is longer than a page"));
+                };
+                let _ = room;
+                page::format(page, id, *kind, *store);
+                page[page::HEADER_BYTES..page::HEADER_BYTES + body.len()].copy_from_slice(body);
+                Ok(())
+            }
+        }
+    }
+
+    /// What takes it back on the same page; `None` when nothing need be done. It holds bytes of the change itself, so
+    /// what a change removes or overwrites must be in it.
+    pub(crate) fn inverse(&self) -> Option<Change<'a>> {
+        match self {
+            Change::Format { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The classic engine: a conventional disk-based engine as Shore was, of parts that can be taken out.
+//!
+//! Rows are records in the slotted pages of heap files, found by B+-trees on pages; pages are brought to memory by a
+//! buffer pool; every change of a page is a [`Change`](change::Change), logged before the page is written (ARIES, Mohan
+//! et al. 1992); transactions lock what they read and write.
+//!
+//! The rooms below this one, lowest first. Each knows only those before it:
+//!
+//! ```text
+//! ids, page          numbers and the header that all pages share
+//! pages, change      what the parts are to each other: pages that can be fixed, changes that can be logged
+//! latch, buffer      the buffer pool
+//! space, heap, tree  what is on pages: who owns them, records, ordered keys
+//! lock               who may read and write which records
+//! wal, recovery      the log's records; bringing pages back
+//! session, engine    transactions
+//! ```
+//!
+//! A latch is physical and short: it keeps the bytes of a page whole while they are read or changed. A lock is logical
+//! and long: it keeps a transaction's records from others until it ends. While a latch is held nobody waits for a lock:
+//! the access methods ask whoever called them whether they may go on, let go of all latches when not, and begin again.
+//! The order in which latches are taken: a tree's pages from the root down and from left to right, then pages of heaps,
+//! then those of the space map; so nobody waits in a circle.
+
+pub(crate) mod change;
+pub(crate) mod ids;
+pub(crate) mod page;
+pub(crate) mod pages;
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,0 +1,65 @@
+//! Pages that can be fixed: what the access methods see of a buffer pool.
+//!
+//! To fix a page is to have it in memory, to keep it there, and to hold its latch. Dropping what fixing gave unfixes it.
+
+use std::ops::{Deref, DerefMut};
+
+use super::ids::PageId;
+use crate::error::Error;
+use crate::log::Lsn;
+
+/// A source of pages.
+pub(crate) trait Pages {
+    /// A page that may be read.
+    type Shared<'a>: Deref<Target = [u8]>
+    where
+        Self: 'a;
+    /// A page that may be changed.
+    type Exclusive<'a>: ExclusivePage
+    where
+        Self: 'a;
+
+    /// Bytes of a page.
+    fn page_bytes(&self) -> usize;
+
+    /// Fixes a page to read it; waits for those who change it.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is damaged.
+    fn fix_shared(&self, page: PageId) -> Result<Self::Shared<'_>, Error>;
+
+    /// Fixes a page to change it; waits for all others.
+    ///
+    /// # Errors
+    /// As for [`Pages::fix_shared`].
+    fn fix_exclusive(&self, page: PageId) -> Result<Self::Exclusive<'_>, Error>;
+
+    /// Fixes a page to read it unless that means waiting for a latch: against the order in which latches are taken.
+    ///
+    /// # Errors
+    /// As for [`Pages::fix_shared`].
+    fn try_fix_shared(&self, page: PageId) -> Result<Option<Self::Shared<'_>>, Error>;
+
+    /// Fixes a page to change it unless that means waiting for a latch.
+    ///
+    /// # Errors
+    /// As for [`Pages::fix_shared`].
+    fn try_fix_exclusive(&self, page: PageId) -> Result<Option<Self::Exclusive<'_>>, Error>;
+
+    /// Fixes a page whose content does not matter, because it will be formatted: it is not read from disk, its bytes
+    /// are what they happen to be.
+    ///
+    /// # Errors
+    /// When there is no room for it.
+    fn fix_new(&self, page: PageId) -> Result<Self::Exclusive<'_>, Error>;
+}
+
+/// A page fixed to be changed.
+pub(crate) trait ExclusivePage: DerefMut<Target = [u8]> {
+    /// Its number.
+    fn id(&self) -> PageId;
+
+    /// Says that the page was changed by a log record that lies between `from` and `lsn`: stamps it with `lsn`, and
+    /// notes, if it was clean, that the log from `from` on is needed to bring it back.
+    fn changed(&mut self, from: Lsn, lsn: Lsn);
+}
