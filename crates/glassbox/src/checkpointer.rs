@@ -22,7 +22,7 @@ pub(crate) struct Checkpointer {
 impl Checkpointer {
     /// Starts it if the database has a log to shorten.
     pub(crate) fn start(inner: &Arc<Inner>) -> Option<Self> {
-        if inner.engine.log.is_none() || inner.config.checkpoint_log_bytes == 0 {
+        if inner.engine.log().is_none() || inner.config.checkpoint_log_bytes == 0 {
             return None;
         }
         let (stop, stopped) = channel();
@@ -44,7 +44,7 @@ impl Checkpointer {
 /// Makes a checkpoint if it is time; whether none failed.
 fn look(inner: &Weak<Inner>) -> bool {
     let Some(inner) = inner.upgrade() else { return true };
-    let (Some(log), Some(storage)) = (&inner.engine.log, &inner.storage) else { return true };
+    let (Some(log), Some(storage)) = (inner.engine.log(), &inner.storage) else { return true };
     let start = inner.manifest(storage).log_start;
     if log.appended().0 - start < inner.config.checkpoint_log_bytes || inner.engine.check().is_err() {
         return true;

@@ -28,6 +28,62 @@ pub enum LogKind {
     Commands,
 }
 
+/// Which engine runs the transactions. A database directory belongs to the engine that made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Architecture {
+    /// Main memory in partitions, without locks, latches or pages: the fastest, as long as the data fits in memory.
+    #[default]
+    Partitioned,
+    /// Pages on disk behind a buffer pool, locks, latches and a log of page changes: the conventional design, for data
+    /// larger than memory and for comparison.
+    Classic,
+}
+
+/// What a lock of the classic engine is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Granularity {
+    /// Each row.
+    #[default]
+    Record,
+    /// The pages that rows are on, as in Berkeley DB.
+    Page,
+}
+
+/// What of the classic engine may be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassicConfig {
+    /// Size of a page in bytes, a power of two from 4,096 to 32,768. Taken when a database is made; one that exists
+    /// keeps its own.
+    pub page_bytes: usize,
+    /// Memory for pages, in bytes. The database may be much larger.
+    pub pool_bytes: usize,
+    /// What a lock is of.
+    pub granularity: Granularity,
+    /// A transaction with more locks than this on rows of one table locks the table instead, if nobody else has locks
+    /// there.
+    pub escalate_at: usize,
+    /// Transactions that may run at once; more wait for their turn.
+    pub sessions: usize,
+    /// How long a transaction waits for a lock before it is run again, in milliseconds; `None`: until it is granted,
+    /// or found to be in a deadlock.
+    pub lock_timeout_ms: Option<u64>,
+}
+
+impl Default for ClassicConfig {
+    fn default() -> Self {
+        Self {
+            page_bytes: 8 << 10,
+            pool_bytes: 1 << 30,
+            granularity: Granularity::default(),
+            escalate_at: 10_000,
+            sessions: 64,
+            lock_timeout_ms: None,
+        }
+    }
+}
+
 /// How a database is opened.
 ///
 /// ```
@@ -37,6 +93,12 @@ pub enum LogKind {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
+    /// Which engine runs the transactions.
+    #[serde(default)]
+    pub architecture: Architecture,
+    /// What concerns the classic engine alone.
+    #[serde(default)]
+    pub classic: ClassicConfig,
     /// Number of partitions, 1 to 64. Default: one per core that this process may use. It may differ from one opening
     /// to the next: rows are placed anew.
     pub partitions: usize,
@@ -70,6 +132,8 @@ fn with_threads() -> bool {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            architecture: Architecture::default(),
+            classic: ClassicConfig::default(),
             partitions: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(64)),
             durability: Durability::default(),
             log: LogKind::default(),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::any_transaction::AnyTransaction;
 use crate::bulk_load::BulkLoad;
 use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
@@ -13,7 +14,6 @@ use crate::inner::Inner;
 use crate::io::{Clock, Files, RealClock, RealFiles};
 use crate::log::Log;
 use crate::open;
-use crate::partitioned::PartitionedTransaction;
 use crate::procedure::{Procedure, ReadWriteSet, Stop};
 use crate::stats::{Recovery, Stats};
 use crate::ticket::Ticket;
@@ -117,7 +117,7 @@ impl Database {
     /// As for [`Database::call`].
     pub fn transaction<O: Send>(
         &self,
-        run: impl Fn(&mut PartitionedTransaction<'_>) -> Result<O, Stop> + Sync,
+        run: impl Fn(&mut AnyTransaction<'_, '_>) -> Result<O, Stop> + Sync,
     ) -> Result<O, Error> {
         let mut output = None;
         let executed = self.inner.engine.execute_adhoc(|transaction| {
@@ -134,8 +134,7 @@ impl Database {
     /// # Errors
     /// When the database cannot go on.
     pub fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
-        let engine = &self.inner.engine;
-        engine.discover(procedure, ReadWriteSet::new(engine.cells.len()))
+        self.inner.engine.dry_run(procedure)
     }
 
     /// Fills tables without logging each row; no transaction runs meanwhile, and nothing counts before
@@ -168,12 +167,12 @@ impl Database {
     /// Checks every index against its table, and the copies of replicated tables against each other, in memory; what is
     /// wrong, empty when nothing is.
     pub fn verify(&self) -> Vec<String> {
-        self.inner.engine.verify(&self.inner.catalog.tables)
+        self.inner.engine.verify(&self.inner.catalog)
     }
 
     /// Number of partitions.
     pub fn partitions(&self) -> usize {
-        self.inner.engine.cells.len()
+        self.inner.engine.partitions()
     }
 
     /// Forces the log and ends it properly.
@@ -186,7 +185,7 @@ impl Database {
 
     fn shut_down(&mut self) -> Result<(), Error> {
         self.checkpointer.take();
-        self.inner.engine.log.as_ref().map_or(Ok(()), Log::close)?;
+        self.inner.engine.log().map_or(Ok(()), Log::close)?;
         Ok(())
     }
 }

@@ -3,18 +3,18 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
 use crate::config::{Config, Durability};
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files};
 use crate::log::{Log, Lsn};
 use crate::manifest::Manifest;
-use crate::partitioned::Engine;
 use crate::stats::Recovery;
 
 /// What the database's own threads share with it.
 pub(crate) struct Inner {
-    pub(crate) engine: Engine,
+    pub(crate) engine: AnyEngine,
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
     /// Outstanding tickets.
@@ -49,7 +49,7 @@ impl Inner {
     /// Waits until what is before `lsn` may be told.
     #[inline]
     pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), Error> {
-        if let Some(log) = &self.engine.log {
+        if let Some(log) = self.engine.log() {
             let told = if self.config.durability == Durability::Sync { log.wait(lsn) } else { log.check() };
             told.inspect_err(|error| self.engine.stop(error.to_string()))?;
         }
@@ -58,7 +58,7 @@ impl Inner {
 
     /// Whether [`Inner::wait`] would return at once, if only with an error.
     pub(crate) fn is_told(&self, lsn: Lsn) -> bool {
-        match &self.engine.log {
+        match self.engine.log() {
             Some(log) if self.config.durability == Durability::Sync => log.durable() >= lsn || log.check().is_err(),
             _ => true,
         }
@@ -68,7 +68,7 @@ impl Inner {
     #[inline]
     pub(crate) fn nudge(&self) {
         if self.config.durability == Durability::Sync
-            && let Some(log) = &self.engine.log
+            && let Some(log) = self.engine.log()
         {
             log.nudge();
         }
@@ -98,7 +98,7 @@ impl Inner {
         let mut manifest = self.manifest(storage);
         let lsn_now = || self.engine.log.as_ref().map_or(storage.log_end, Log::appended);
         let written = self.engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, lsn_now)?;
-        if let Some(log) = &self.engine.log {
+        if let Some(log) = self.engine.log() {
             // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,
             // whatever the durability.
             if let Err(error) = log.force() {
@@ -119,7 +119,7 @@ impl Inner {
             // The new one counts already; the next opening removes what is left.
             let _ = storage.files.remove(&older.file);
         }
-        if let Some(log) = &self.engine.log {
+        if let Some(log) = self.engine.log() {
             log.truncate(written.lsn);
         }
         Ok(())

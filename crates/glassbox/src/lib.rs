@@ -56,6 +56,8 @@
 // The derive writes `::glassbox::record::…`; in here that name must mean this crate.
 extern crate self as glassbox;
 
+mod any_engine;
+mod any_transaction;
 mod bulk_load;
 mod catalog;
 mod checkpointer;
@@ -64,8 +66,10 @@ mod classic;
 mod config;
 mod database;
 mod error;
+mod executed;
 #[doc(hidden)]
 pub mod fuzzing;
+mod health;
 mod inner;
 pub mod inspect;
 pub mod io;
@@ -81,12 +85,13 @@ mod ticket;
 
 pub use bulk_load::BulkLoad;
 pub use catalog::Catalog;
-pub use config::{Config, Durability, LogKind};
+pub use config::{Architecture, ClassicConfig, Config, Durability, Granularity, LogKind};
 pub use database::Database;
 pub use error::Error;
 pub use glassbox_derive::Record;
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry};
-pub use partitioned::{PartitionedTransaction, TableUsage};
+pub use executed::TableUsage;
+pub use any_transaction::AnyTransaction;
 pub use procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
 pub use record::Record;
 pub use stats::{Recovery, Stats};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::inner::Inner;
-use crate::partitioned::TableUsage;
+use crate::executed::TableUsage;
 
 /// Counts since the database was opened, and memory now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -50,13 +50,13 @@ pub struct Recovery {
 impl Stats {
     pub(crate) fn collect(inner: &Inner) -> Self {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
-        let (counters, tables) = inner.engine.usage(&inner.catalog.tables);
-        let log = inner.engine.log.as_ref().map(crate::log::Log::stats).unwrap_or_default();
+        let (counters, tables) = inner.engine.usage(&inner.catalog);
+        let log = inner.engine.log().map(crate::log::Log::stats).unwrap_or_default();
         Self {
             committed: counters.committed,
             aborted: counters.aborted,
             rerun: counters.rerun,
-            misdeclared: load(&inner.engine.misdeclared),
+            misdeclared: inner.engine.misdeclared(),
             in_flight: inner.in_flight.load(std::sync::atomic::Ordering::Relaxed),
             log_forces: log.forces,
             log_bytes: log.bytes,

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::inner::Place;
 use crate::log::Lsn;
-use crate::partitioned::Executed;
+use crate::executed::Executed;
 use crate::procedure::Abort;
 
 /// The outcome of a submitted procedure. Dropping it does not undo anything.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::changes::{Change, changed};
-use super::layout::encode;
+use crate::record::layout::encode;
 use super::value::Value;
 use crate::record::TableSchema;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::changes::{self, Change};
 use super::contents::Contents;
-use super::layout;
+use crate::record::layout;
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
 use crate::log::{LogError, LogFound, Lsn, look_into_log};

@@ -14,15 +14,14 @@
 mod changes;
 mod contents;
 mod inspector;
-mod layout;
 mod summary;
 mod value;
 mod verify;
 
 pub(crate) use changes::apply_record;
+pub use crate::record::layout::describe_type;
 pub use contents::Contents;
 pub use inspector::{Inspector, Moment};
-pub use layout::describe_type;
 pub use summary::{LogSummary, Summary, TableSummary};
 pub use value::{BadValue, Value};
 pub use verify::Verification;

@@ -4,27 +4,13 @@
 //! The path of a transaction knows the type and does not come here (but for prefetching, one call per level for all
 //! keys of a run).
 
-use serde::Serialize;
-
 use super::memory::CannotReserve;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
 use super::values::BadChange;
+use crate::executed::TableUsage;
 use crate::procedure::Entry;
 use crate::record::{Key, Record, TableSchema};
-
-/// Memory and rows of one table, over all partitions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TableUsage {
-    /// The table's name.
-    pub table: String,
-    /// Rows; those of a replicated table count once.
-    pub rows: u64,
-    /// Memory of the rows, bytes.
-    pub row_bytes: u64,
-    /// Memory of each index, bytes: the primary one first, by name.
-    pub index_bytes: Vec<(String, u64)>,
-}
 
 /// Decides whether rows of a placement number belong to the partition that asks.
 pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;

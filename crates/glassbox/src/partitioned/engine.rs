@@ -10,8 +10,7 @@
 
 use std::any::{Any, TypeId};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::logged::{AdHoc, Call, Logged};
 use super::partition::{Cell, Scratch};
@@ -21,6 +20,8 @@ use super::transaction::{Keep, PartitionedTransaction};
 use super::values::VALUES;
 use crate::config::LogKind;
 use crate::error::Error;
+use crate::executed::Executed;
+use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Log, LogError, Lsn};
 use crate::procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Retry, Stop};
@@ -34,17 +35,9 @@ pub(crate) struct Engine {
     pub(crate) clock: Box<dyn Clock>,
     /// Number of each procedure in the log.
     pub(crate) procedures: Vec<(TypeId, u16)>,
-    /// Set while [`Engine::stopped_because`] holds a reason, or a bulk load runs.
-    closed: AtomicBool,
-    stopped: OnceLock<String>,
+    health: Health,
     /// Runs that touched a partition that their declaration, said to be complete, did not name.
     pub(crate) misdeclared: AtomicU64,
-}
-
-/// What a transaction came to, and the log position up to which it must be durable before anyone is told.
-pub(crate) struct Executed {
-    pub(crate) outcome: Result<(), Abort>,
-    pub(crate) lsn: Lsn,
 }
 
 /// How a run ended.
@@ -70,8 +63,7 @@ impl Engine {
             log_kind,
             clock,
             procedures,
-            closed: AtomicBool::new(false),
-            stopped: OnceLock::new(),
+            health: Health::default(),
             misdeclared: AtomicU64::new(0),
         }
     }
@@ -84,45 +76,28 @@ impl Engine {
     /// Refuses all further work.
     #[cold]
     pub(crate) fn stop(&self, reason: String) {
-        // The first reason is the one that matters.
-        let _ = self.stopped.set(reason);
-        self.closed.store(true, Ordering::Release);
+        self.health.stop(reason);
     }
 
     /// Refuses transactions from here on, until [`Engine::end_loading`]; none runs when this returns.
     pub(crate) fn begin_loading(&self) -> Result<(), Error> {
-        self.holding(self.all(), || {
-            self.check()?;
-            self.closed.store(true, Ordering::Release);
-            Ok(())
-        })
+        self.holding(self.all(), || self.health.begin_loading())
     }
 
     /// Admits transactions again, unless the database stopped meanwhile.
     pub(crate) fn end_loading(&self) {
-        self.closed.swap(false, Ordering::AcqRel);
-        if self.stopped.get().is_some() {
-            self.closed.store(true, Ordering::Release);
-        }
+        self.health.end_loading();
     }
 
     /// Refuses a checkpoint of what does not count: half a transaction that could not be undone, or, unless it is the
     /// load that asks, half a bulk load. To be asked while all tokens are held.
     pub(crate) fn check_whole(&self, loading: bool) -> Result<(), Error> {
-        if loading && self.stopped.get().is_none() { Ok(()) } else { self.check() }
+        if loading && !self.health.is_stopped() { Ok(()) } else { self.check() }
     }
 
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.closed.load(Ordering::Acquire) { Err(self.why_closed()) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn why_closed(&self) -> Error {
-        match self.stopped.get() {
-            Some(reason) => Error::Stopped { reason: reason.clone() },
-            None => Error::Loading,
-        }
+        self.health.check()
     }
 
     /// Runs a procedure. Its effects are visible and in the log's order when this returns, durable at `lsn`.

@@ -27,10 +27,9 @@ mod verify;
 mod whole;
 
 pub(crate) use any_table::TableKind;
-pub use any_table::TableUsage;
 pub(crate) use checkpoint::DIRECTORY as CHECKPOINTS;
 pub(crate) use command::CommandHead;
-pub(crate) use engine::{Engine, Executed};
+pub(crate) use engine::Engine;
 pub(crate) use partition::Cell;
 pub(crate) use procedure_kind::{MISDECLARED, ProcedureKind};
 pub(crate) use replay::{ReplayContext, ReplayFailed, replay};

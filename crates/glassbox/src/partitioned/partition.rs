@@ -7,6 +7,7 @@ use super::record_buffer::RecordBuffer;
 use super::table::Table;
 use super::token::Token;
 use super::undo::UndoBuffer;
+use crate::executed::Counters;
 use crate::log::{Appender, Lsn};
 use crate::record::Record;
 
@@ -63,14 +64,6 @@ pub(crate) struct Scratch {
     pub(crate) record: RecordBuffer,
     /// The partition's place in the log's buffer; `None` when nothing is logged.
     pub(crate) appender: Option<Appender>,
-}
-
-/// What happened on a partition since the database was opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counters {
-    pub(crate) committed: u64,
-    pub(crate) aborted: u64,
-    pub(crate) rerun: u64,
 }
 
 pub(crate) struct Partition {

@@ -2,14 +2,15 @@
 
 use std::sync::Mutex;
 
-use super::any_table::{TableKind, TableUsage};
+use super::any_table::TableKind;
 use super::checkpoint::{self, REPLICATED, Source, Written};
 use super::engine::Engine;
 use super::load::{CheckpointFile, damaged};
-use super::partition::{Cell, Counters, Partition};
+use super::partition::{Cell, Partition};
 use super::table::Refused;
 use crate::config::Config;
 use crate::error::Error;
+use crate::executed::{Counters, TableUsage};
 use crate::io::Files;
 use crate::log::Lsn;
 use crate::manifest::{CheckpointEntry, Manifest};

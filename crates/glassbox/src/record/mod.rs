@@ -9,6 +9,7 @@ mod column;
 mod decimal;
 mod encoded;
 mod key;
+pub(crate) mod layout;
 mod row;
 mod schema;
 mod text;

@@ -1,6 +1,6 @@
 //! Where things are in a stored row, and the order-preserving key of one, by the schema alone.
 
-use crate::record::{ColumnSchema, ColumnType, TableSchema};
+use super::schema::{ColumnSchema, ColumnType, TableSchema};
 
 /// Stored width of a value, without the byte that says whether there is one.
 fn width_of(kind: ColumnType) -> usize {
@@ -25,7 +25,7 @@ pub fn describe_type(column: &ColumnSchema) -> String {
 }
 
 /// Refuses a schema that contradicts itself, so that everything else may rely on it.
-pub(super) fn check(table: &TableSchema) -> Result<(), String> {
+pub(crate) fn check(table: &TableSchema) -> Result<(), String> {
     let mut offset = 0;
     for column in table.columns.iter() {
         let width = width_of(column.kind) + usize::from(column.nullable);
@@ -49,13 +49,13 @@ pub(super) fn check(table: &TableSchema) -> Result<(), String> {
 }
 
 /// Width of an encoded key.
-pub(super) fn key_width(table: &TableSchema) -> usize {
+pub(crate) fn key_width(table: &TableSchema) -> usize {
     table.key.iter().map(|&position| table.columns[position].width).sum()
 }
 
 /// Appends the order-preserving form of columns of a row: big-endian, the sign flipped, texts as they are, a missing
 /// value before all others.
-pub(super) fn encode(table: &TableSchema, positions: &[usize], row: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(table: &TableSchema, positions: &[usize], row: &[u8], out: &mut Vec<u8>) {
     for &position in positions {
         let column = &table.columns[position];
         let mut bytes = &row[column.offset..column.offset + column.width];

@@ -1,0 +1,121 @@
+//! The engine of a database, whichever it is. Choosing costs one branch for each transaction.
+
+use std::sync::atomic::Ordering;
+
+use crate::any_transaction::AnyTransaction;
+use crate::catalog::Catalog;
+use crate::classic;
+use crate::error::Error;
+use crate::executed::{Counters, Executed, TableUsage};
+use crate::log::Log;
+use crate::partitioned;
+use crate::procedure::{Procedure, ReadWriteSet, Stop};
+use crate::record::Record;
+
+/// One of the two engines.
+#[allow(clippy::large_enum_variant)] // there is one in a database, and it is not moved
+pub(crate) enum AnyEngine {
+    Partitioned(partitioned::Engine),
+    Classic(classic::Engine),
+}
+
+macro_rules! on_either {
+    ($self:ident, $engine:ident => $call:expr) => {
+        match $self {
+            AnyEngine::Partitioned($engine) => $call,
+            AnyEngine::Classic($engine) => $call,
+        }
+    };
+}
+
+impl AnyEngine {
+    /// Runs a procedure. Its effects are visible and in the log's order when this returns, durable at `lsn`.
+    #[inline]
+    pub(crate) fn execute<P: Procedure>(
+        &self,
+        procedure: &P,
+        output: &mut Option<P::Output>,
+    ) -> Result<Executed, Error> {
+        on_either!(self, engine => engine.execute(procedure, output))
+    }
+
+    /// Runs a closure as a transaction.
+    pub(crate) fn execute_adhoc(
+        &self,
+        mut run: impl FnMut(&mut AnyTransaction<'_, '_>) -> Result<(), Stop> + Send,
+    ) -> Result<Executed, Error> {
+        on_either!(self, engine => engine.execute_adhoc(|transaction| run(&mut transaction.into())))
+    }
+
+    /// Runs a procedure without changing anything.
+    pub(crate) fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
+        match self {
+            Self::Partitioned(engine) => engine.discover(procedure, ReadWriteSet::new(engine.cells.len())),
+            Self::Classic(engine) => engine.dry_run(procedure),
+        }
+    }
+
+    /// `None` with [`Durability::None`](crate::Durability::None).
+    #[inline(always)]
+    pub(crate) fn log(&self) -> Option<&Log> {
+        on_either!(self, engine => engine.log.as_ref())
+    }
+
+    /// Refuses all further work.
+    #[cold]
+    pub(crate) fn stop(&self, reason: String) {
+        on_either!(self, engine => engine.stop(reason));
+    }
+
+    /// Whether the engine takes work; why not otherwise.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        on_either!(self, engine => engine.check())
+    }
+
+    /// Refuses transactions until [`AnyEngine::end_loading`]; none runs when this returns.
+    pub(crate) fn begin_loading(&self) -> Result<(), Error> {
+        on_either!(self, engine => engine.begin_loading())
+    }
+
+    /// Admits transactions again.
+    pub(crate) fn end_loading(&self) {
+        on_either!(self, engine => engine.end_loading());
+    }
+
+    /// Adds a row within a bulk load.
+    pub(crate) fn load_row<R: Record>(&self, row: &R) -> Result<(), Error> {
+        on_either!(self, engine => engine.load_row(row))
+    }
+
+    /// Counts of transactions, and the space that tables take.
+    pub(crate) fn usage(&self, catalog: &Catalog) -> (Counters, Vec<TableUsage>) {
+        match self {
+            Self::Partitioned(engine) => engine.usage(&catalog.tables),
+            Self::Classic(engine) => engine.usage(),
+        }
+    }
+
+    /// Runs that touched a partition that their declaration, said to be complete, did not name.
+    pub(crate) fn misdeclared(&self) -> u64 {
+        match self {
+            Self::Partitioned(engine) => engine.misdeclared.load(Ordering::Relaxed),
+            Self::Classic(_) => 0,
+        }
+    }
+
+    /// What is wrong with indexes and copies.
+    pub(crate) fn verify(&self, catalog: &Catalog) -> Vec<String> {
+        match self {
+            Self::Partitioned(engine) => engine.verify(&catalog.tables),
+            Self::Classic(engine) => engine.verify(),
+        }
+    }
+
+    /// Number of partitions.
+    pub(crate) fn partitions(&self) -> usize {
+        match self {
+            Self::Partitioned(engine) => engine.cells.len(),
+            Self::Classic(_) => 1,
+        }
+    }
+}

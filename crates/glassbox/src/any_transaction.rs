@@ -1,0 +1,83 @@
+//! The transaction that a closure is given: on whichever engine the database has.
+
+use std::ops::ControlFlow;
+
+use crate::classic::ClassicTransaction;
+use crate::partitioned::PartitionedTransaction;
+use crate::procedure::{Stop, Transaction};
+use crate::record::{Bounds, Direction, Index, Record, Timestamp};
+
+/// A running transaction of any engine: what [`Database::transaction`](crate::Database::transaction) gives its closure.
+///
+/// A procedure is compiled for each engine; a closure is one piece of code, so it pays a branch at each access.
+pub struct AnyTransaction<'t, 'e>(Which<'t, 'e>);
+
+enum Which<'t, 'e> {
+    Partitioned(&'t mut PartitionedTransaction<'e>),
+    Classic(&'t mut ClassicTransaction<'e>),
+}
+
+impl<'t, 'e> From<&'t mut PartitionedTransaction<'e>> for AnyTransaction<'t, 'e> {
+    fn from(transaction: &'t mut PartitionedTransaction<'e>) -> Self {
+        Self(Which::Partitioned(transaction))
+    }
+}
+
+impl<'t, 'e> From<&'t mut ClassicTransaction<'e>> for AnyTransaction<'t, 'e> {
+    fn from(transaction: &'t mut ClassicTransaction<'e>) -> Self {
+        Self(Which::Classic(transaction))
+    }
+}
+
+macro_rules! on_either {
+    ($self:ident, $transaction:ident => $call:expr) => {
+        match &mut $self.0 {
+            Which::Partitioned($transaction) => $call,
+            Which::Classic($transaction) => $call,
+        }
+    };
+}
+
+impl Transaction for AnyTransaction<'_, '_> {
+    fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
+        on_either!(self, transaction => transaction.get(key))
+    }
+
+    fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
+        on_either!(self, transaction => transaction.update(key, change))
+    }
+
+    fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
+        on_either!(self, transaction => transaction.insert(row))
+    }
+
+    fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {
+        on_either!(self, transaction => transaction.delete::<R>(key))
+    }
+
+    fn scan<R: Record>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+        visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        on_either!(self, transaction => transaction.scan(bounds, direction, visit))
+    }
+
+    fn scan_index<I: Index>(
+        &mut self,
+        bounds: impl Bounds<I::Key>,
+        direction: Direction,
+        visit: impl FnMut(&I::Record) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        on_either!(self, transaction => transaction.scan_index::<I>(bounds, direction, visit))
+    }
+
+    fn now(&mut self) -> Timestamp {
+        on_either!(self, transaction => transaction.now())
+    }
+
+    fn random(&mut self) -> u64 {
+        on_either!(self, transaction => transaction.random())
+    }
+}
