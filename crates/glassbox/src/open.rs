@@ -13,7 +13,7 @@ use crate::config::{Config, Durability};
 use crate::error::Error;
 use crate::inner::{Inner, Storage};
 use crate::io::{Clock, Files};
-use crate::log::{Log, LogConfig, LogError, Lsn};
+use crate::log::{self, Log, LogConfig, Lsn};
 use crate::manifest::{MANIFEST, Manifest, ProcedureEntry};
 use crate::merge_catalog::{merge_catalog, table_ids};
 use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext};
@@ -188,23 +188,19 @@ fn replay_log(
     all_partitions: bool,
 ) -> Result<Option<OpenedLog>, Error> {
     let started = clock.monotonic_ns();
-    let (files, start) = (Arc::clone(files), Lsn(manifest.log_start));
+    let (shared, files, start) = (Arc::clone(files), &**files, Lsn(manifest.log_start));
     let log = if manifest.log_created {
         let tables = table_ids(manifest, catalog);
         let procedures: Vec<_> = manifest.procedures.iter().map(|entry| code_of(entry, catalog)).collect();
         let context = ReplayContext { cells, tables: &tables, procedures: &procedures, clock, all_partitions };
         let open = |push: &mut dyn FnMut(Lsn, &[u8]) -> bool| {
-            Log::open(files, manifest.database_id, log_config(config), start, |lsn, record| {
-                if push(lsn, record) {
-                    Ok(())
-                } else {
-                    Err(LogError::Refused { lsn, why: "replay stopped".to_owned() })
-                }
+            Log::open(shared, manifest.database_id, log_config(config), start, |lsn, record| {
+                if push(lsn, record) { Ok(()) } else { Err(log::refused(files, lsn, "replay stopped".to_owned())) }
             })
         };
         let (log, records) = match partitioned::replay(&context, open) {
             Err(failed) if failed.problem == partitioned::MISDECLARED && !all_partitions => return Ok(None),
-            replayed => replayed.map_err(|failed| refusal(failed, catalog))?,
+            replayed => replayed.map_err(|failed| refusal(files, failed, catalog))?,
         };
         recovery.log_records = records;
         log?
@@ -212,7 +208,7 @@ fn replay_log(
         for name in files.list(crate::log::DIRECTORY)? {
             files.remove(&name)?;
         }
-        Log::create(files, manifest.database_id, log_config(config), start)?
+        Log::create(shared, manifest.database_id, log_config(config), start)?
     };
     recovery.log_s = seconds_since(started, clock);
     let end = log.appended();
@@ -238,7 +234,7 @@ fn code_of(entry: &ProcedureEntry, catalog: &Catalog) -> Result<ProcedureKind, S
 /// Begins the problem of a record whose procedure the catalog does not have, followed by version and name.
 const VERSION_MARK: &str = "procedure version: ";
 
-fn refusal(failed: partitioned::ReplayFailed, catalog: &Catalog) -> Error {
+fn refusal(files: &dyn Files, failed: partitioned::ReplayFailed, catalog: &Catalog) -> Error {
     let unknown = failed.problem.strip_prefix(VERSION_MARK).and_then(|rest| rest.split_once(' '));
     if let Some((logged, name)) = unknown {
         let found = catalog.procedures.iter().find(|procedure| procedure.name == name);
@@ -248,7 +244,7 @@ fn refusal(failed: partitioned::ReplayFailed, catalog: &Catalog) -> Error {
             found: found.map_or("none of that name".to_owned(), |procedure| format!("version {}", procedure.version)),
         };
     }
-    LogError::Refused { lsn: failed.lsn, why: failed.problem }.into()
+    log::refused(files, failed.lsn, failed.problem).into()
 }
 
 /// Removes what an interrupted checkpoint left.
@@ -261,3 +257,6 @@ fn remove_leftovers(files: &dyn Files, manifest: &Manifest) -> Result<(), Error>
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use super::contents::Contents;
 use super::layout;
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
-use crate::log::{LogError, LogFound, Lsn, look_into_log};
+use crate::log::{LogFound, Lsn, look_into_log, refused};
 use crate::manifest::{MANIFEST, Manifest};
 use crate::partitioned::CommandHead;
 use crate::partitioned::load::{Block, CheckpointFile, damaged};
@@ -148,7 +148,7 @@ impl Inspector {
             return Ok(None);
         }
         let mut read =
-            |lsn, record: &[u8]| self.take_apart(record, &mut found).map_err(|why| LogError::Refused { lsn, why });
+            |lsn, record: &[u8]| self.take_apart(record, &mut found).map_err(|why| refused(&*self.files, lsn, why));
         let from = Lsn(self.manifest.log_start);
         Ok(Some(look_into_log(&*self.files, self.manifest.database_id, from, &mut read)?))
     }
