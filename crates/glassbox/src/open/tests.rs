@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::io::{ManualClock, MemoryFiles};
-use crate::log::{Log, LogConfig, Lsn};
+use crate::io::{Files, ManualClock, MemoryFiles};
+use crate::log::{Log, LogConfig, Lsn, look_into_log};
 use crate::manifest::Manifest;
 use crate::partitioned::values::{DELETE, INSERT, UPDATE, VALUES};
 use crate::{Catalog, Config, Database, Error, Record, Transaction};
@@ -44,7 +44,8 @@ fn made() -> MemoryFiles {
 fn append(files: &MemoryFiles, record: &[u8]) {
     let manifest = Manifest::read(files).unwrap().unwrap();
     let config = LogConfig { segment_bytes: 4096, buffer_bytes: 4096, threads: false, ..LogConfig::default() };
-    let log = Log::open(Arc::new(files.clone()), manifest.database_id, config, Lsn::NONE, |_, _| Ok(())).unwrap();
+    let found = look_into_log(files, manifest.database_id, Lsn::NONE, &mut |_, _| Ok(())).unwrap();
+    let log = Log::open(Arc::new(files.clone()), config, found).unwrap();
     log.appender().unwrap().append(record).unwrap();
     log.close().unwrap();
 }
@@ -67,4 +68,35 @@ fn a_log_that_does_not_fit_the_rows_is_refused() {
             assert!(error.ends_with("restore the whole directory from a copy"), "{error}");
         }
     }
+}
+
+/// All files but the lock, with their bytes.
+fn all(files: &MemoryFiles) -> Vec<(String, Vec<u8>)> {
+    let names = ["", "log", "checkpoint"].iter().flat_map(|directory| files.list(directory).unwrap());
+    let read = |name: String| {
+        let file = files.open(&name).unwrap();
+        let mut bytes = vec![0; file.len().unwrap() as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        (name, bytes)
+    };
+    names.map(read).collect()
+}
+
+#[test]
+fn what_is_refused_is_left_as_it_was() {
+    let files = made();
+    append(&files, &[VALUES, DELETE, 0, 0, 1, 0, 7]);
+    // A torn block, where the one that says that the log was closed stood; and files that opening would sort out.
+    let log = files.open("log/0000000000000000.log").unwrap();
+    let mut bytes = vec![0; log.len().unwrap() as usize];
+    log.read_exact_at(&mut bytes, 0).unwrap();
+    let last = bytes.chunks(512).rposition(|sector| sector[..4] == *b"GBLK").unwrap();
+    log.write_at(&[7; 100], last as u64 * 512 + 20).unwrap();
+    for name in ["log/spare-0000000000000009.log", "checkpoint/0000000000000000.checkpoint.new"] {
+        files.create(name).unwrap().write_at(b"half", 0).unwrap();
+    }
+    let (before, operations) = (all(&files), files.operations());
+    open(&files, 2).expect_err("a row is not there");
+    assert_eq!(all(&files), before);
+    assert_eq!(files.operations(), operations, "nothing was even tried");
 }
