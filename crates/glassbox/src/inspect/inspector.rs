@@ -23,7 +23,8 @@ pub enum Moment {
     Now,
 }
 
-/// A database directory that is being looked into. Nobody else can open it meanwhile.
+/// A database directory that is being looked into. Nobody can open it meanwhile, but others may look too. Nothing in it
+/// is changed or needs to be writable.
 pub struct Inspector {
     pub(super) files: Arc<dyn Files>,
     pub(super) manifest: Manifest,
@@ -44,7 +45,7 @@ impl Inspector {
     /// When there is none, it is in use, or its manifest is damaged.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
         let directory = directory.as_ref();
-        Self::open_files(Arc::new(RealFiles::existing(directory)?), &directory.display().to_string())
+        Self::open_files(Arc::new(RealFiles::read_only(directory)?), &directory.display().to_string())
     }
 
     /// Opens any implementation of files: for tests. Messages call them `directory`.
@@ -56,7 +57,7 @@ impl Inspector {
             path: directory.to_owned(),
             problem: "it holds no manifest, so it is not a Glassbox database".to_owned(),
         };
-        // Asked before locking, which would leave a file behind in a directory that is none of ours.
+        // Asked before locking, which may leave a file behind in a directory that is none of ours.
         if !files.exists(MANIFEST)? {
             return Err(absent());
         }
