@@ -28,13 +28,13 @@ pub struct Arguments {
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
     pub in_flight: usize,
     /// How long to run
-    #[arg(long, short, value_name = "S", default_value = "10", value_parser = seconds)]
+    #[arg(long, short, value_name = "S", default_value = "10", value_parser = seconds, allow_negative_numbers = true)]
     pub seconds: f64,
     /// Which transactions
     #[arg(long, value_enum, default_value = "full")]
     pub mix: MixOption,
     /// Order lines and payments, in percent, that come from another warehouse [default: the specification's 1 and 15]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     remote: Option<f64>,
     /// When an answer may be given
     #[arg(long, value_enum, default_value = "sync")]

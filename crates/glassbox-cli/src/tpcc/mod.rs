@@ -37,8 +37,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     });
     let mut results = Results::new(arguments.json.as_deref(), "tpcc", configuration)?;
     report::headline(&mut *out, arguments, &scale, db.partitions())?;
-    let measured = measure::run(arguments, &db, &scale)?;
+    let measured = measure::run(arguments, &db, &scale);
     report::measured(&mut *out, &mut results, arguments, &measured)?;
+    if let Some(error) = measured.failed {
+        results.finish()?;
+        return Err(error.into());
+    }
     let after_run = Checked::check(&db, &scale)?;
     report::checked(&mut *out, &mut results, "after the run", &after_run)?;
     db.close()?;

@@ -145,7 +145,10 @@ id,side,name,price,seen,good,code
     assert!(before.contains("2,-1,n2,-0.05") && before.contains("3,0,n3,0.00,,false,03ab00"), "{before}");
     let ran = run(&["dump", text(&path), "things"]);
     assert_eq!(ran.status, Some(1));
-    assert!(ran.err.contains("there is no table `things`; there are thing, note"), "{}", ran.err);
+    let words = "there is no table `things`; did you mean `thing`? there are thing, note";
+    assert!(ran.err.contains(words), "{}", ran.err);
+    let ran = run(&["dump", text(&path), "customer"]);
+    assert!(ran.err.contains("there is no table `customer`; there are thing, note"), "{}", ran.err);
 }
 
 #[test]

@@ -83,8 +83,7 @@ impl Inspector {
     /// only the program that has their code can do again.
     pub fn contents(&self, table: &str, moment: Moment) -> Result<Contents, Error> {
         let Some(number) = self.manifest.tables.iter().position(|schema| schema.name == table) else {
-            let names: Vec<_> = self.manifest.tables.iter().map(|schema| &*schema.name).collect();
-            return Err(Error::Catalog(format!("there is no table `{table}`; there are {}", names.join(", "))));
+            return Err(Error::Catalog(self.no_table(table)));
         };
         let mut contents = Contents::new(&self.manifest.tables[number]);
         if let Some(file) = self.checkpoint()? {
@@ -108,6 +107,14 @@ impl Inspector {
             })?;
         }
         Ok(contents)
+    }
+
+    fn no_table(&self, wanted: &str) -> String {
+        let names: Vec<_> = self.manifest.tables.iter().map(|schema| &*schema.name).collect();
+        let near = names.iter().map(|name| (edits(name, wanted), name)).min();
+        let near = near.filter(|&(edits, _)| edits <= wanted.len().div_ceil(3));
+        let near = near.map_or(String::new(), |(_, name)| format!("did you mean `{name}`? "));
+        format!("there is no table `{wanted}`; {near}there are {}", names.join(", "))
     }
 
     /// The checkpoint's file, its headers read; `None` before the first checkpoint.
@@ -180,4 +187,18 @@ impl std::fmt::Debug for Inspector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Inspector").field("manifest", &self.manifest).finish_non_exhaustive()
     }
+}
+
+/// How many letters have to be added, removed or replaced to make one word the other (Levenshtein's distance).
+fn edits(one: &str, other: &str) -> usize {
+    // For each beginning of `other`, the edits from the letters of `one` so far.
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut replaced = std::mem::replace(&mut row[0], at + 1);
+        for (to, wanted) in other.chars().enumerate() {
+            let least = (replaced + usize::from(letter != wanted)).min(row[to] + 1).min(row[to + 1] + 1);
+            replaced = std::mem::replace(&mut row[to + 1], least);
+        }
+    }
+    row[row.len() - 1]
 }
