@@ -105,14 +105,20 @@ impl<'a> PartitionedTransaction<'a> {
     #[cold]
     fn miss(&mut self, partitions: u64) -> Stop {
         self.missing |= partitions;
-        Stop::Retry(Retry::Partitions(partitions))
+        Stop::Retry(Retry { partitions })
     }
 
-    /// Fails when something was missing, even if the procedure did not pass that on: what it came to means nothing
-    /// then.
+    /// What a run came to, given what the procedure says: when something was missing, that means nothing.
+    ///
+    /// # Panics
+    /// When the procedure asks for a retry that this run did not.
     #[inline(always)]
-    pub(crate) fn nothing_missing(&self) -> Result<(), Stop> {
-        if self.missing == 0 { Ok(()) } else { Err(Stop::Retry(Retry::Partitions(self.missing))) }
+    pub(crate) fn outcome(&self, told: Result<(), Stop>) -> Result<(), Stop> {
+        if self.missing != 0 {
+            return Err(Stop::Retry(Retry { partitions: self.missing }));
+        }
+        assert!(!matches!(told, Err(Stop::Retry(_))), "a procedure kept a `Stop::Retry` of another run and answers it");
+        told
     }
 
     #[inline(always)]
