@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> Measured {
         remote: arguments.remote(),
         home: Home::Any,
         load_seed: LOAD_SEED,
-        seed: arguments.seed,
+        seed: arguments.common.seed,
     };
     let (tallies, stop) = (Tallies::new(clients), AtomicBool::new(false));
     let before = db.stats();
