@@ -1,7 +1,31 @@
 //! Options that several commands have, as they are written on the command line.
 
-use clap::ValueEnum;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
 use glassbox::{Durability, LogKind};
+use glassbox_workloads::tpcc::Scale;
+
+/// What all measurements of TPC-C are told.
+#[derive(Args)]
+pub struct Common {
+    /// Seed of the transactions' inputs
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Also write the results as JSON lines to this file; -: to standard output, and the report to standard error
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Load a hundredth of each warehouse: for tests
+    #[arg(long, hide = true)]
+    pub small: bool,
+}
+
+impl Common {
+    /// The sizes of so many warehouses.
+    pub const fn scale(&self, warehouses: u16) -> Scale {
+        if self.small { Scale::small(warehouses) } else { Scale::full(warehouses) }
+    }
+}
 
 /// When an answer may be given.
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -1,8 +1,10 @@
 //! Opening a database: making a new one, or recovering what was answered.
 //!
-//! Recovery reads the manifest, the checkpoint that it names, and the log from where the checkpoint ends; it changes
-//! nothing that was answered, only a torn block at the log's end and spare segments. So a crash during recovery,
-//! however often, loses nothing; what is left behind by an unfinished checkpoint or creation is removed at the end.
+//! Recovery reads the manifest, the checkpoint that it names, and the log from where the checkpoint ends. Only when all
+//! of it has succeeded does it change files: so one that is refused leaves them as they were, for another program or a
+//! backup to be tried. Then a torn block at the log's end is cut off, spare segments are sorted out, and what an
+//! unfinished checkpoint or creation left behind is removed; nothing that was answered is touched, so a crash during
+//! recovery, however often, loses nothing.
 
 use std::any::TypeId;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -13,7 +15,7 @@ use crate::config::{Config, Durability};
 use crate::error::Error;
 use crate::inner::{Inner, Storage};
 use crate::io::{Clock, Files};
-use crate::log::{Log, LogConfig, LogError, Lsn};
+use crate::log::{self, Log, LogConfig, LogFound, Lsn};
 use crate::manifest::{MANIFEST, Manifest, ProcedureEntry};
 use crate::merge_catalog::{merge_catalog, table_ids};
 use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext};
@@ -41,12 +43,14 @@ pub(crate) fn open(
         let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
         return Ok(inner(cells, None, clock, config, catalog, procedures, None, recovery));
     };
+    log_config(&config).check()?;
     // Asked before locking, which leaves a file behind, in a directory that may be none of ours.
     refuse_foreign(&*files)?;
     let lock = files.lock()?;
     let old = read_or_create(&*files, &mut recovery)?;
     let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
-    let recover = |recovery: &mut Recovery, all_partitions: bool| {
+    let mut all_partitions = false;
+    let (mut cells, found) = loop {
         let mut cells = partitioned::new_cells(&catalog.tables, &tables, &config)?;
         let started = clock.monotonic_ns();
         if let Some(checkpoint) = &old.checkpoint {
@@ -54,32 +58,30 @@ pub(crate) fn open(
             recovery.checkpoint_rows = partitioned::load_checkpoint(&*files, checkpoint, &old, &ids, &mut cells)?;
             recovery.checkpoint_s = seconds_since(started, &*clock);
         }
-        let opened = replay_log(&files, &old, &catalog, &config, &cells, &*clock, recovery, all_partitions)?;
-        Ok::<_, Error>(opened.map(|opened| (cells, opened)))
+        match replay_log(&*files, &old, &catalog, &cells, &*clock, &mut recovery, all_partitions)? {
+            Replayed::All(found) => break (cells, found),
+            Replayed::Misdeclared => all_partitions = true,
+        }
     };
-    // A call that declared too little, unnoticed while its keys shared a partition, may be in the way: then all anew,
-    // each call with all partitions.
-    let recovered = match recover(&mut recovery, false)? {
-        Some(recovered) => Some(recovered),
-        None => recover(&mut recovery, true)?,
-    };
-    let (mut cells, opened) = recovered.expect("with all partitions none is missing");
-    if let Some(log) = &opened.log {
+    // Nothing was changed so far; from here on nothing is refused.
+    let OpenedLog { log, end } = open_log(&files, &old, &config, found)?;
+    recovery.log_bytes = end.0 - old.log_start;
+    if let Some(log) = &log {
         for cell in &mut cells {
             cell.set_appender(log.appender()?);
         }
     }
     // Other random numbers than before the log ended.
     for (at, cell) in cells.iter_mut().enumerate() {
-        cell.get_mut().seed = mix(at as u64 ^ mix(opened.end.0 ^ clock.wall_us() as u64));
+        cell.get_mut().seed = mix(at as u64 ^ mix(end.0 ^ clock.wall_us() as u64));
     }
     if manifest != old {
         manifest.write(&*files)?;
     }
     remove_leftovers(&*files, &manifest)?;
     let procedures = catalog.numbers(&procedures);
-    let storage = Storage { files, manifest: Mutex::new(manifest), log_end: opened.end, _lock: lock };
-    Ok(inner(cells, opened.log, clock, config, catalog, procedures, Some(storage), recovery))
+    let storage = Storage { files, manifest: Mutex::new(manifest), log_end: end, _lock: lock };
+    Ok(inner(cells, log, clock, config, catalog, procedures, Some(storage), recovery))
 }
 
 #[allow(clippy::too_many_arguments)] // it only puts together what `open` has made
@@ -134,7 +136,7 @@ fn refuse_foreign(files: &dyn Files) -> Result<(), Error> {
     if files.exists(MANIFEST)? {
         return Ok(());
     }
-    let held = [files.list("")?, files.list(crate::log::DIRECTORY)?, files.list(partitioned::CHECKPOINTS)?].concat();
+    let held = [files.list("")?, files.list(log::DIRECTORY)?, files.list(partitioned::CHECKPOINTS)?].concat();
     let own = |name: &str| name == "LOCK" || name == MANIFEST || name == crate::manifest::TEMPORARY;
     match held.iter().find(|name| !own(name)) {
         None => Ok(()),
@@ -175,53 +177,69 @@ fn random_id() -> u128 {
     part() << 64 | part()
 }
 
-/// Opens the log and replays it; `None` when that takes all partitions for every call.
-#[allow(clippy::too_many_arguments)] // they are what `open` has made
+/// What doing the log again came to.
+enum Replayed {
+    /// It is done; `None`: there is no log yet.
+    All(Option<LogFound>),
+    /// A call that declared too little, unnoticed while its keys shared a partition, is in the way: all has to be done
+    /// anew, each call with all partitions.
+    Misdeclared,
+}
+
 fn replay_log(
-    files: &Arc<dyn Files>,
+    files: &dyn Files,
     manifest: &Manifest,
     catalog: &Catalog,
-    config: &Config,
     cells: &[Cell],
     clock: &dyn Clock,
     recovery: &mut Recovery,
     all_partitions: bool,
-) -> Result<Option<OpenedLog>, Error> {
+) -> Result<Replayed, Error> {
+    if !manifest.log_created {
+        return Ok(Replayed::All(None));
+    }
     let started = clock.monotonic_ns();
-    let (files, start) = (Arc::clone(files), Lsn(manifest.log_start));
-    let log = if manifest.log_created {
-        let tables = table_ids(manifest, catalog);
-        let procedures: Vec<_> = manifest.procedures.iter().map(|entry| code_of(entry, catalog)).collect();
-        let context = ReplayContext { cells, tables: &tables, procedures: &procedures, clock, all_partitions };
-        let open = |push: &mut dyn FnMut(Lsn, &[u8]) -> bool| {
-            Log::open(files, manifest.database_id, log_config(config), start, |lsn, record| {
-                if push(lsn, record) {
-                    Ok(())
-                } else {
-                    Err(LogError::Refused { lsn, why: "replay stopped".to_owned() })
-                }
-            })
-        };
-        let (log, records) = match partitioned::replay(&context, open) {
-            Err(failed) if failed.problem == partitioned::MISDECLARED && !all_partitions => return Ok(None),
-            replayed => replayed.map_err(|failed| refusal(failed, catalog))?,
-        };
-        recovery.log_records = records;
-        log?
+    let tables = table_ids(manifest, catalog);
+    let procedures: Vec<_> = manifest.procedures.iter().map(|entry| code_of(entry, catalog)).collect();
+    let context = ReplayContext { cells, tables: &tables, procedures: &procedures, clock, all_partitions };
+    let read = |push: &mut dyn FnMut(Lsn, &[u8]) -> bool| {
+        log::look_into_log(files, manifest.database_id, Lsn(manifest.log_start), &mut |lsn, record| {
+            if push(lsn, record) { Ok(()) } else { Err(log::refused(files, lsn, "replay stopped".to_owned())) }
+        })
+    };
+    let (found, records) = match partitioned::replay(&context, read) {
+        Err(failed) if failed.problem == partitioned::MISDECLARED && !all_partitions => {
+            return Ok(Replayed::Misdeclared);
+        }
+        replayed => replayed.map_err(|failed| refusal(files, failed, catalog))?,
+    };
+    recovery.log_records = records;
+    recovery.log_s = seconds_since(started, clock);
+    Ok(Replayed::All(Some(found?)))
+}
+
+/// Makes the log ready to be written, or a new one.
+fn open_log(
+    files: &Arc<dyn Files>,
+    manifest: &Manifest,
+    config: &Config,
+    found: Option<LogFound>,
+) -> Result<OpenedLog, Error> {
+    let shared = Arc::clone(files);
+    let log = if let Some(found) = found {
+        Log::open(shared, log_config(config), found)?
     } else {
-        for name in files.list(crate::log::DIRECTORY)? {
+        for name in files.list(log::DIRECTORY)? {
             files.remove(&name)?;
         }
-        Log::create(files, manifest.database_id, log_config(config), start)?
+        Log::create(shared, manifest.database_id, log_config(config), Lsn(manifest.log_start))?
     };
-    recovery.log_s = seconds_since(started, clock);
     let end = log.appended();
-    recovery.log_bytes = end.0 - start.0;
     if config.durability == Durability::None {
         log.close()?;
-        return Ok(Some(OpenedLog { log: None, end }));
+        return Ok(OpenedLog { log: None, end });
     }
-    Ok(Some(OpenedLog { log: Some(log), end }))
+    Ok(OpenedLog { log: Some(log), end })
 }
 
 /// The code that replays calls of a procedure of the log.
@@ -238,7 +256,7 @@ fn code_of(entry: &ProcedureEntry, catalog: &Catalog) -> Result<ProcedureKind, S
 /// Begins the problem of a record whose procedure the catalog does not have, followed by version and name.
 const VERSION_MARK: &str = "procedure version: ";
 
-fn refusal(failed: partitioned::ReplayFailed, catalog: &Catalog) -> Error {
+fn refusal(files: &dyn Files, failed: partitioned::ReplayFailed, catalog: &Catalog) -> Error {
     let unknown = failed.problem.strip_prefix(VERSION_MARK).and_then(|rest| rest.split_once(' '));
     if let Some((logged, name)) = unknown {
         let found = catalog.procedures.iter().find(|procedure| procedure.name == name);
@@ -248,7 +266,7 @@ fn refusal(failed: partitioned::ReplayFailed, catalog: &Catalog) -> Error {
             found: found.map_or("none of that name".to_owned(), |procedure| format!("version {}", procedure.version)),
         };
     }
-    LogError::Refused { lsn: failed.lsn, why: failed.problem }.into()
+    log::refused(files, failed.lsn, failed.problem).into()
 }
 
 /// Removes what an interrupted checkpoint left.
@@ -261,3 +279,6 @@ fn remove_leftovers(files: &dyn Files, manifest: &Manifest) -> Result<(), Error>
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,46 +6,35 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use glassbox::fuzzing::{TARGETS, run, seeds};
-
-/// A small generator of random numbers (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound.max(1) as u64) as usize
-    }
-}
+use glassbox::io::Dice;
 
 const NUMBERS: [u64; 9] = [0, 1, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, u64::MAX];
 
 /// Changes a few things, as fuzzers do.
 fn mutate(dice: &mut Dice, bytes: &mut Vec<u8>, other: &[u8]) {
-    for _ in 0..=dice.below(4) {
-        let at = dice.below(bytes.len());
-        let to = (at + dice.below(64)).min(bytes.len());
-        match dice.below(8) {
-            0 | 1 if !bytes.is_empty() => bytes[at] ^= 1 << dice.below(8),
-            2 if !bytes.is_empty() => bytes[at] = dice.below(256) as u8,
+    let mut below = |bound: usize| dice.below(bound.max(1) as u64) as usize;
+    for _ in 0..=below(4) {
+        let at = below(bytes.len());
+        let to = (at + below(64)).min(bytes.len());
+        match below(8) {
+            0 | 1 if !bytes.is_empty() => bytes[at] ^= 1 << below(8),
+            2 if !bytes.is_empty() => bytes[at] = below(256) as u8,
             3 => {
                 // A number of some width, in place of what is there.
-                let number = NUMBERS[dice.below(NUMBERS.len())].to_le_bytes();
-                let width = [1, 2, 4, 8][dice.below(4)].min(bytes.len() - at);
+                let number = NUMBERS[below(NUMBERS.len())].to_le_bytes();
+                let width = [1, 2, 4, 8][below(4)].min(bytes.len() - at);
                 bytes[at..at + width].copy_from_slice(&number[..width]);
             }
             4 => drop(bytes.drain(at..to)),
             5 => bytes.truncate(at),
             6 => {
                 let copy = bytes[at..to].to_vec();
-                let place = dice.below(bytes.len());
+                let place = below(bytes.len());
                 bytes.splice(place..place, copy);
             }
             _ => {
-                let from = dice.below(other.len());
-                let part = &other[from..other.len().min(from + 1 + dice.below(64))];
+                let from = below(other.len());
+                let part = &other[from..other.len().min(from + 1 + below(64))];
                 let end = (at + part.len()).min(bytes.len());
                 bytes.splice(at..end, part.iter().copied());
             }
@@ -77,7 +66,7 @@ fn fuzz(target: &str, mutations: usize) {
     let mut dice = Dice(1);
     for number in 0..mutations * if long { 100 } else { 1 } {
         let mut bytes = inputs[number % inputs.len()].clone();
-        let other = &inputs[dice.below(inputs.len())];
+        let other = &inputs[dice.below(inputs.len() as u64) as usize];
         mutate(&mut dice, &mut bytes, other);
         attempt(&bytes);
     }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
-use glassbox_workloads::tpcc::{Mix, Remote, Scale};
+use glassbox_workloads::tpcc::{Mix, Remote};
 
-use crate::options::{DurabilityOption, LogOption, cores};
+use crate::options::{Common, DurabilityOption, LogOption, cores};
 
 /// Run TPC-C, durably, and check its consistency conditions
 ///
@@ -28,13 +28,13 @@ pub struct Arguments {
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
     pub in_flight: usize,
     /// How long to run
-    #[arg(long, short, value_name = "S", default_value = "10", value_parser = seconds)]
+    #[arg(long, short, value_name = "S", default_value = "10", value_parser = seconds, allow_negative_numbers = true)]
     pub seconds: f64,
     /// Which transactions
     #[arg(long, value_enum, default_value = "full")]
     pub mix: MixOption,
     /// Order lines and payments, in percent, that come from another warehouse [default: the specification's 1 and 15]
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     remote: Option<f64>,
     /// When an answer may be given
     #[arg(long, value_enum, default_value = "sync")]
@@ -51,15 +51,9 @@ pub struct Arguments {
     /// Do not close and open the database again after the run
     #[arg(long)]
     pub no_reopen: bool,
-    /// Seed of the transactions' inputs
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: u64,
-    /// Also write the results as JSON lines to this file; -: to standard output, and the report to standard error
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Load a hundredth of each warehouse: for tests
-    #[arg(long, hide = true)]
-    pub small: bool,
+    /// What all measurements of TPC-C have
+    #[command(flatten)]
+    pub common: Common,
 }
 
 /// Which transactions.
@@ -107,11 +101,6 @@ impl Arguments {
     /// How often another warehouse takes part.
     pub fn remote(&self) -> Remote {
         self.remote.map_or(Remote::SPECIFICATION, |percent| Remote { order_lines: percent, payments: percent })
-    }
-
-    /// The sizes of so many warehouses.
-    pub const fn scale(&self, warehouses: u16) -> Scale {
-        if self.small { Scale::small(warehouses) } else { Scale::full(warehouses) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use glassbox::{Database, Stats};
+use glassbox::{Database, Error, Stats};
 use glassbox_workloads::tpcc::{Home, Inputs, Scale, Settings, run_client};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -26,10 +26,12 @@ pub struct Measured {
     /// How far the throughputs of moments of the run lie apart, the middle half of them, per second.
     pub throughput_spread: Option<f64>,
     pub interrupted: bool,
+    /// Why the run ended early, if a client met an error.
+    pub failed: Option<Error>,
 }
 
 /// Runs the clients.
-pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> anyhow::Result<Measured> {
+pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> Measured {
     let clients = arguments.clients();
     let settings = Settings {
         scale: *scale,
@@ -37,7 +39,7 @@ pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> anyhow::Resul
         remote: arguments.remote(),
         home: Home::Any,
         load_seed: LOAD_SEED,
-        seed: arguments.seed,
+        seed: arguments.common.seed,
     };
     let (tallies, stop) = (Tallies::new(clients), AtomicBool::new(false));
     let before = db.stats();
@@ -63,10 +65,10 @@ pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> anyhow::Resul
         (results.collect::<Result<Vec<()>, _>>(), rates)
     });
     let seconds = started.elapsed().as_secs_f64();
-    result?;
     let stats = difference(&before, db.stats());
     let interrupted = interrupt::requested();
-    Ok(Measured { seconds, tally: tallies.sum(), stats, throughput_spread: middle_half(rates), interrupted })
+    let failed = result.err();
+    Measured { seconds, tally: tallies.sum(), stats, throughput_spread: middle_half(rates), interrupted, failed }
 }
 
 /// Shows the run until its time is over, it is interrupted, or a client failed; gives throughputs, per second.

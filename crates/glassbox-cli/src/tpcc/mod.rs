@@ -20,7 +20,7 @@ use report::Reopened;
 /// Does what the arguments say.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     interrupt::listen()?;
-    let mut out = report_to(arguments.json.as_deref());
+    let mut out = report_to(arguments.common.json.as_deref());
     let (db, scale) = prepare::open(arguments)?;
     let configuration = json!({
         "scale": scale,
@@ -33,12 +33,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         "remote_payments_percent": arguments.remote().payments,
         "durability": glassbox::Durability::from(arguments.durability),
         "log": arguments.log.name(),
-        "seed": arguments.seed,
+        "seed": arguments.common.seed,
     });
-    let mut results = Results::new(arguments.json.as_deref(), "tpcc", configuration)?;
+    let mut results = Results::new(arguments.common.json.as_deref(), "tpcc", configuration)?;
     report::headline(&mut *out, arguments, &scale, db.partitions())?;
-    let measured = measure::run(arguments, &db, &scale)?;
+    let measured = measure::run(arguments, &db, &scale);
     report::measured(&mut *out, &mut results, arguments, &measured)?;
+    if let Some(error) = measured.failed {
+        results.finish()?;
+        return Err(error.into());
+    }
     let after_run = Checked::check(&db, &scale)?;
     report::checked(&mut *out, &mut results, "after the run", &after_run)?;
     db.close()?;

@@ -30,7 +30,7 @@ pub fn open(arguments: &Arguments) -> anyhow::Result<(Database, Scale)> {
         check_scale(arguments, &stored)?;
         return Ok((db, stored));
     }
-    let scale = arguments.scale(arguments.warehouses.unwrap_or(DEFAULT_WAREHOUSES));
+    let scale = arguments.common.scale(arguments.warehouses.unwrap_or(DEFAULT_WAREHOUSES));
     load(&db, &scale, arguments.partitions())?;
     Ok((db, scale))
 }
@@ -56,7 +56,7 @@ fn check_scale(arguments: &Arguments, stored: &Scale) -> anyhow::Result<()> {
             "{dir} has {has} warehouses, not {asked}: use --warehouses {has}, another --dir, or --fresh to load it anew"
         );
     }
-    if arguments.small && *stored != Scale::small(has) {
+    if arguments.common.small && *stored != Scale::small(has) {
         bail!("{dir} has warehouses of full size: leave out --small, use another --dir, or --fresh to load it anew");
     }
     Ok(())

@@ -71,8 +71,9 @@ pub fn measured(
         column.set_cell_alignment(CellAlignment::Right);
     }
     writeln!(out, "{table}")?;
-    if measured.interrupted {
-        writeln!(out, "interrupted after {:.1} s of {} s", measured.seconds, arguments.seconds)?;
+    if measured.interrupted || measured.failed.is_some() {
+        let how = if measured.failed.is_some() { "ended by an error" } else { "interrupted" };
+        writeln!(out, "{how} after {:.1} s of {} s", measured.seconds, arguments.seconds)?;
     }
     below(out, &measured.stats, measured.seconds, committed)?;
     put_measured(results, arguments, measured)
@@ -141,7 +142,8 @@ fn put_measured(results: &mut Results, arguments: &Arguments, measured: &Measure
     put("all", "log_per_transaction", per(stats.log_bytes), None, "bytes")?;
     put("all", "forces", stats.log_forces as f64, None, "forces")?;
     put("all", "forces_per_transaction", per(stats.log_forces), None, "forces")?;
-    put("all", "interrupted", f64::from(u8::from(measured.interrupted)), None, "yes or no")
+    put("all", "interrupted", f64::from(u8::from(measured.interrupted)), None, "yes or no")?;
+    put("all", "failed", f64::from(u8::from(measured.failed.is_some())), None, "yes or no")
 }
 
 /// The verdict of the checks.

@@ -145,7 +145,10 @@ id,side,name,price,seen,good,code
     assert!(before.contains("2,-1,n2,-0.05") && before.contains("3,0,n3,0.00,,false,03ab00"), "{before}");
     let ran = run(&["dump", text(&path), "things"]);
     assert_eq!(ran.status, Some(1));
-    assert!(ran.err.contains("there is no table `things`; there are thing, note"), "{}", ran.err);
+    let words = "there is no table `things`; did you mean `thing`? there are thing, note";
+    assert!(ran.err.contains(words), "{}", ran.err);
+    let ran = run(&["dump", text(&path), "customer"]);
+    assert!(ran.err.contains("there is no table `customer`; there are thing, note"), "{}", ran.err);
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn looking_changes_nothing_and_verify_finds_nothing() {
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         for directory in ["", "log", "checkpoint"] {
             for entry in std::fs::read_dir(path.join(directory)).unwrap().map(Result::unwrap) {
-                if entry.file_type().unwrap().is_file() && entry.file_name() != "LOCK" {
+                if entry.file_type().unwrap().is_file() {
                     files.push((entry.path().display().to_string(), std::fs::read(entry.path()).unwrap()));
                 }
             }

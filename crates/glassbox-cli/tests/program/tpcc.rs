@@ -1,6 +1,7 @@
 //! `glassbox tpcc` on a hundredth of its size.
 
 use std::collections::HashMap;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -163,4 +164,21 @@ fn ctrl_c_ends_with_the_results_so_far_and_others_are_kept_out_until_then() {
     assert!(ran.out.contains("interrupted after") && ran.out.contains("all 13 conditions hold"), "{}", ran.out);
     assert!(run_well(&["verify", text(&database)]).out.contains("All is well."));
     assert!(run_well(&["info", text(&database)]).out.contains(", closed\n"));
+}
+
+/// A limit to the size of files stands for a full disk: beyond it writes fail.
+#[test]
+fn a_full_disk_ends_with_the_results_so_far() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("db");
+    let little = ["--seconds", "0.1", "-c", "1", "-i", "1", "--no-reopen"];
+    run_well(&[&["tpcc", "--small", "--dir", text(&database)], &little[..]].concat());
+    let limited = "trap '' XFSZ; ulimit -f 16384; exec \"$0\" \"$@\"";
+    let arguments = ["tpcc", "--small", "--seconds", "600", "--dir", text(&database)];
+    let ran = Command::new("sh").args(["-c", limited, env!("CARGO_BIN_EXE_glassbox")]).args(arguments).output();
+    let ran = Ran::from(ran.unwrap());
+    assert_eq!(ran.status, Some(1));
+    assert!(ran.out.contains("New-Order") && ran.out.contains("ended by an error after"), "{}", ran.out);
+    assert!(ran.err.contains("File too large") && ran.err.contains("open the database again"), "{}", ran.err);
+    assert!(run_well(&["verify", text(&database)]).out.contains("All is well."));
 }

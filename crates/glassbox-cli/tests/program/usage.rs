@@ -22,7 +22,9 @@ fn wrong_arguments_get_a_suggestion() {
         (&["tpcc", "--mix", "ful"], "full"),
         (&["tpcc", "--partitions", "65"], "64"),
         (&["tpcc", "--seconds", "soon"], "such as 10"),
+        (&["tpcc", "--seconds", "-1"], "from 0.1 to 86400, such as 10"),
         (&["tpcc", "--remote", "101"], "0 to 100"),
+        (&["tpcc", "--remote", "-1"], "0 to 100"),
         (&["dump", "x", "y", "--format", "jsn"], "json"),
     ] {
         let ran = run(arguments);
@@ -74,9 +76,12 @@ fn a_directory_that_may_not_be_written_is_an_error() {
 #[test]
 fn a_file_is_no_directory() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let ran = run(&["info", text(file.path())]);
-    assert_eq!(ran.status, Some(1));
-    assert!(ran.err.contains("cannot open directory"), "{}", ran.err);
+    for arguments in [&["info", text(file.path())][..], &["tpcc", "--small", "--dir", text(file.path())]] {
+        let ran = run(arguments);
+        assert_eq!(ran.status, Some(1));
+        let words = format!("cannot open directory {}: not a directory", text(file.path()));
+        assert!(ran.err.contains(&words), "{}", ran.err);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Every, catalog, open, sample, seal};
 use crate::inspect::{Inspector, Moment};
 use crate::io::{Files, MemoryFiles};
-use crate::log::{Log, LogConfig, Lsn};
+use crate::log::{Log, LogConfig, Lsn, look_into_log};
 use crate::manifest::{MANIFEST, Manifest};
 use crate::merge_catalog::merge_catalog;
 use crate::partitioned::TableKind;
@@ -90,12 +90,11 @@ pub(super) fn log(bytes: &[u8]) {
         let files = file(&format!("log/{start:016x}.log"), bytes);
         let read = |files: &MemoryFiles| {
             let mut records = Vec::new();
-            let files: Arc<dyn Files> = Arc::new(files.clone());
-            Log::open(files, id, log_config(), Lsn(start), |_, record| {
+            let found = look_into_log(files, id, Lsn(start), &mut |_, record| {
                 records.push(record.to_vec());
                 Ok(())
-            })
-            .map(|log| (log, records))
+            })?;
+            Log::open(Arc::new(files.clone()), log_config(), found).map(|log| (log, records))
         };
         let Ok((log, mut records)) = read(&files) else { return };
         let Ok(mut appender) = log.appender() else { return };

@@ -8,7 +8,7 @@ use super::contents::Contents;
 use crate::record::layout;
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
-use crate::log::{LogError, LogFound, Lsn, look_into_log};
+use crate::log::{LogFound, Lsn, look_into_log, refused};
 use crate::manifest::{MANIFEST, Manifest};
 use crate::partitioned::CommandHead;
 use crate::partitioned::load::{Block, CheckpointFile, damaged};
@@ -23,7 +23,8 @@ pub enum Moment {
     Now,
 }
 
-/// A database directory that is being looked into. Nobody else can open it meanwhile.
+/// A database directory that is being looked into. Nobody can open it meanwhile, but others may look too. Nothing in it
+/// is changed or needs to be writable.
 pub struct Inspector {
     pub(super) files: Arc<dyn Files>,
     pub(super) manifest: Manifest,
@@ -44,7 +45,7 @@ impl Inspector {
     /// When there is none, it is in use, or its manifest is damaged.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
         let directory = directory.as_ref();
-        Self::open_files(Arc::new(RealFiles::existing(directory)?), &directory.display().to_string())
+        Self::open_files(Arc::new(RealFiles::read_only(directory)?), &directory.display().to_string())
     }
 
     /// Opens any implementation of files: for tests. Messages call them `directory`.
@@ -56,7 +57,7 @@ impl Inspector {
             path: directory.to_owned(),
             problem: "it holds no manifest, so it is not a Glassbox database".to_owned(),
         };
-        // Asked before locking, which would leave a file behind in a directory that is none of ours.
+        // Asked before locking, which may leave a file behind in a directory that is none of ours.
         if !files.exists(MANIFEST)? {
             return Err(absent());
         }
@@ -82,8 +83,7 @@ impl Inspector {
     /// only the program that has their code can do again.
     pub fn contents(&self, table: &str, moment: Moment) -> Result<Contents, Error> {
         let Some(number) = self.manifest.tables.iter().position(|schema| schema.name == table) else {
-            let names: Vec<_> = self.manifest.tables.iter().map(|schema| &*schema.name).collect();
-            return Err(Error::Catalog(format!("there is no table `{table}`; there are {}", names.join(", "))));
+            return Err(Error::Catalog(self.no_table(table)));
         };
         let mut contents = Contents::new(&self.manifest.tables[number]);
         if let Some(file) = self.checkpoint()? {
@@ -107,6 +107,14 @@ impl Inspector {
             })?;
         }
         Ok(contents)
+    }
+
+    fn no_table(&self, wanted: &str) -> String {
+        let names: Vec<_> = self.manifest.tables.iter().map(|schema| &*schema.name).collect();
+        let near = names.iter().map(|name| (edits(name, wanted), name)).min();
+        let near = near.filter(|&(edits, _)| edits <= wanted.len().div_ceil(3));
+        let near = near.map_or(String::new(), |(_, name)| format!("did you mean `{name}`? "));
+        format!("there is no table `{wanted}`; {near}there are {}", names.join(", "))
     }
 
     /// The checkpoint's file, its headers read; `None` before the first checkpoint.
@@ -148,7 +156,7 @@ impl Inspector {
             return Ok(None);
         }
         let mut read =
-            |lsn, record: &[u8]| self.take_apart(record, &mut found).map_err(|why| LogError::Refused { lsn, why });
+            |lsn, record: &[u8]| self.take_apart(record, &mut found).map_err(|why| refused(&*self.files, lsn, why));
         let from = Lsn(self.manifest.log_start);
         Ok(Some(look_into_log(&*self.files, self.manifest.database_id, from, &mut read)?))
     }
@@ -179,4 +187,18 @@ impl std::fmt::Debug for Inspector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Inspector").field("manifest", &self.manifest).finish_non_exhaustive()
     }
+}
+
+/// How many letters have to be added, removed or replaced to make one word the other (Levenshtein's distance).
+fn edits(one: &str, other: &str) -> usize {
+    // For each beginning of `other`, the edits from the letters of `one` so far.
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut replaced = std::mem::replace(&mut row[0], at + 1);
+        for (to, wanted) in other.chars().enumerate() {
+            let least = (replaced + usize::from(letter != wanted)).min(row[to] + 1).min(row[to + 1] + 1);
+            replaced = std::mem::replace(&mut row[to + 1], least);
+        }
+    }
+    row[row.len() - 1]
 }

@@ -77,7 +77,7 @@ impl Inspector {
         })?;
         let Some(found) = found else { return Ok(Summary { tables, log: None }) };
         summary.start = self.manifest.log_start;
-        (summary.end, summary.closed) = (found.end.0, found.closed);
+        (summary.end, summary.closed) = (found.end().0, found.closed());
         for name in self.files.list(log::DIRECTORY)? {
             summary.files += 1;
             summary.file_bytes += self.files.open(&name)?.len()?;

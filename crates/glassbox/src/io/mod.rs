@@ -18,5 +18,5 @@ mod tests;
 pub use clock::{Clock, ManualClock, RealClock};
 pub use error::IoError;
 pub use files::{DirectoryLock, File, Files};
-pub use memory::{Crash, Faults, MemoryFiles};
+pub use memory::{Crash, Dice, Faults, MemoryFiles};
 pub use real::RealFiles;

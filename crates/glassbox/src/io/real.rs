@@ -24,21 +24,24 @@ const MOST_PARTS: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct RealFiles {
     root: PathBuf,
+    read_only: bool,
 }
 
 impl RealFiles {
     /// The directory `root`, made (with its parents) if it does not exist.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self, IoError> {
         let root = root.into();
-        let made = !root.exists();
+        if root.exists() {
+            return Self::existing(root);
+        }
         std::fs::create_dir_all(&root).map_err(|e| IoError::new(&root, "create directory", e))?;
-        if made && let Some(parent) = root.parent() {
+        if let Some(parent) = root.parent() {
             // Its name must be as durable as what will be in it.
             let parent = if parent.as_os_str().is_empty() { std::path::Path::new(".") } else { parent };
             let forced = std::fs::File::open(parent).and_then(|parent| parent.sync_all());
             forced.map_err(|e| IoError::new(parent, "force directory", e))?;
         }
-        Ok(Self { root })
+        Self::existing(root)
     }
 
     /// The directory `root`, which must exist.
@@ -48,7 +51,13 @@ impl RealFiles {
         if !found.is_dir() {
             return Err(IoError::new(&root, "open directory", io::ErrorKind::NotADirectory));
         }
-        Ok(Self { root })
+        Ok(Self { root, read_only: false })
+    }
+
+    /// The directory `root`, which must exist, to be read where writing may not be possible: files are opened for
+    /// reading, and the lock keeps out those who would write, but not others who read.
+    pub fn read_only(root: impl Into<PathBuf>) -> Result<Self, IoError> {
+        Ok(Self { read_only: true, ..Self::existing(root)? })
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -57,7 +66,8 @@ impl RealFiles {
 
     fn open_with(&self, name: &str, flags: OFlags, operation: &'static str) -> Result<RealFile, IoError> {
         let path = self.path(name);
-        let flags = flags | OFlags::RDWR | OFlags::CLOEXEC;
+        let access = if self.read_only { OFlags::RDONLY } else { OFlags::RDWR };
+        let flags = flags | access | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o640);
         let file = again(|| fs::open(&path, flags, mode)).map_err(|e| IoError::new(&path, operation, e))?;
         Ok(RealFile { file, path })
@@ -126,15 +136,25 @@ impl Files for RealFiles {
     }
 
     fn lock(&self) -> Result<DirectoryLock, IoError> {
-        let lock = self.open_with(LOCK, OFlags::CREATE, "lock")?;
-        match again(|| fs::flock(&lock.file, FlockOperation::NonBlockingLockExclusive)) {
+        let (flags, operation) = match self.read_only {
+            true => (OFlags::empty(), FlockOperation::NonBlockingLockShared),
+            false => (OFlags::CREATE, FlockOperation::NonBlockingLockExclusive),
+        };
+        let lock = match self.open_with(LOCK, flags, "lock") {
+            // Whoever opens a database to write makes the file, so nobody has.
+            Err(e) if self.read_only && e.kind() == io::ErrorKind::NotFound => return Ok(DirectoryLock::new(())),
+            opened => opened?,
+        };
+        match again(|| fs::flock(&lock.file, operation)) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => return Err(held_by_another(&lock)),
             Err(e) => return Err(IoError::new(&lock.path, "lock", e)),
         }
-        // The number is for the message above only; the lock itself is the system's and ends with its holder.
-        lock.set_len(0)?;
-        lock.write_at(std::process::id().to_string().as_bytes(), 0)?;
+        if !self.read_only {
+            // The number is for the message below only; the lock itself is the system's and ends with its holder.
+            lock.set_len(0)?;
+            lock.write_at(std::process::id().to_string().as_bytes(), 0)?;
+        }
         Ok(DirectoryLock::new(Held(lock.file)))
     }
 }
@@ -155,7 +175,11 @@ fn held_by_another(lock: &RealFile) -> IoError {
     let got = lock.read_at(&mut text, 0).unwrap_or(0);
     let holder = std::str::from_utf8(&text[..got]).ok().and_then(|t| t.trim().parse::<u32>().ok());
     let who = holder.map_or("another process".to_string(), |id| format!("process {id}"));
-    let message = format!("the database is open in {who}; close it there first");
+    let message = match again(|| fs::flock(&lock.file, FlockOperation::NonBlockingLockShared)) {
+        // So the others only read.
+        Ok(()) => "another process is looking into the database; wait until it has ended".to_owned(),
+        Err(_) => format!("the database is open in {who}; close it there first"),
+    };
     IoError::new(&lock.path, "lock", io::Error::new(io::ErrorKind::WouldBlock, message))
 }
 

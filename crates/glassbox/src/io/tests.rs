@@ -66,6 +66,32 @@ fn real_files_behave() {
 }
 
 #[test]
+fn whoever_only_reads_changes_nothing_and_keeps_writers_out() {
+    let root = std::env::temp_dir().join(format!("glassbox-io-read-only-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&root);
+    let (writer, lock) = (RealFiles::new(&root).unwrap(), root.join("LOCK"));
+    let reader = RealFiles::read_only(&root).unwrap();
+    drop(reader.lock().unwrap());
+    assert!(!lock.exists(), "reading makes no file");
+    writer.create("f").unwrap().write_at(b"abc", 0).unwrap();
+    let held = writer.lock().unwrap();
+    let error = reader.lock().err().unwrap().to_string();
+    assert!(error.contains(&format!("the database is open in process {}", std::process::id())), "{error}");
+    drop(held);
+    std::fs::write(&lock, "1").unwrap();
+    let readers = [reader.lock().unwrap(), reader.lock().unwrap()];
+    let error = writer.lock().err().unwrap().to_string();
+    assert!(error.contains("another process is looking into the database"), "{error}");
+    let file = reader.open("f").unwrap();
+    assert_eq!(contents(&reader, "f").unwrap(), b"abc");
+    assert!(file.write_at(b"d", 0).is_err());
+    drop(readers);
+    assert_eq!(std::fs::read(&lock).unwrap(), b"1");
+    drop(writer.lock().unwrap());
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
 fn what_was_not_forced_is_lost_kept_or_torn() {
     let files = MemoryFiles::new();
     let file = files.create("f").unwrap();

@@ -30,7 +30,7 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
-    pub(super) fn check(&self) -> Result<(), LogError> {
+    pub(crate) fn check(&self) -> Result<(), LogError> {
         let complain = |what| Err(LogError::BadConfig { what });
         if !self.segment_bytes.is_multiple_of(PAGE_BYTES) || self.segment_bytes < PAGE_BYTES {
             return complain("segment_bytes must be a multiple of 4096, and not 0");

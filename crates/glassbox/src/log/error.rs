@@ -89,6 +89,6 @@ pub enum LogError {
     )]
     NoSuchPosition { file: PathBuf, from: Lsn, end: Lsn },
     /// The reader of the records refused one.
-    #[error("log record that ends at {lsn} cannot be used: {why}")]
-    Refused { lsn: Lsn, why: String },
+    #[error("{}: the log record that ends at position {lsn} cannot be used: {why}", file.display())]
+    Refused { file: PathBuf, lsn: Lsn, why: String },
 }

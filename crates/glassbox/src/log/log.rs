@@ -8,8 +8,9 @@ use super::config::{LogConfig, LogStats};
 use super::error::LogError;
 use super::flush::Shared;
 use super::format::SECTOR_BYTES;
+use super::look::LogFound;
 use super::lsn::Lsn;
-use super::reader;
+use super::reader::Found;
 use super::segments::{DIRECTORY, Named, Segments, parse_name};
 use super::threads::{Threads, Work};
 use super::writer::Writer;
@@ -46,26 +47,17 @@ impl Log {
         Log::start(config, segments, Writer { file, offset, segment_bytes, database_id, epoch }, start)
     }
 
-    /// Opens the log, gives every record behind `from` to `read` with the position behind it, and is then ready to
-    /// append at the end. `from` is the beginning of the log or what an append returned. An error of `read` ends the
-    /// reading and is passed on. A torn end is cut off; damage is an error ([`LogError::Corrupt`] and others), and then
-    /// nothing was changed. Repeatable: crashing meanwhile and opening again gives the same records.
-    pub(crate) fn open(
-        files: Arc<dyn Files>,
-        database_id: u128,
-        config: LogConfig,
-        from: Lsn,
-        mut read: impl FnMut(Lsn, &[u8]) -> Result<(), LogError>,
-    ) -> Result<Log, LogError> {
+    /// Makes a log that was looked into ready to append at its end: forces what was read, cuts off a torn end, makes
+    /// spares of files that hold nothing. Repeatable: crashing meanwhile and opening again gives the same records.
+    pub(crate) fn open(files: Arc<dyn Files>, config: LogConfig, LogFound(found): LogFound) -> Result<Log, LogError> {
         config.check()?;
-        let found = reader::read(&*files, database_id, from, &mut read)?;
         // What was read may be in the system's cache only, if just the process died. The caller builds on it from now
         // on, so it must be made certain first; and in the order in which it was written, oldest first.
         found.force(&*files)?;
-        let segments = Segments::new(files, database_id, config.segment_bytes, config.spare_segments);
+        let segments = Segments::new(files, found.database_id(), config.segment_bytes, config.spare_segments);
         segments.adopt(&found.chain, &found.empty)?;
         let end = found.end;
-        Log::start(config, segments, found.into_writer(database_id), end)
+        Log::start(config, segments, found.into_writer(), end)
     }
 
     fn start(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Result<Log, LogError> {
@@ -144,7 +136,7 @@ impl Drop for Log {
     }
 }
 
-impl reader::Found {
+impl Found {
     /// Forces what was read.
     fn force(&self, files: &dyn Files) -> Result<(), IoError> {
         for name in &self.read {

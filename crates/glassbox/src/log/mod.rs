@@ -37,6 +37,6 @@ pub(crate) use appender::Appender;
 pub(crate) use config::LogConfig;
 pub use error::LogError;
 pub(crate) use log::Log;
-pub(crate) use look::{LogFound, look_into_log};
+pub(crate) use look::{LogFound, look_into_log, refused};
 pub use lsn::Lsn;
 pub(crate) use segments::DIRECTORY;

@@ -260,8 +260,12 @@ impl Found {
         file.sync_data()
     }
 
-    pub fn into_writer(self, database_id: u128) -> Writer {
-        let Cursor { file, segment_bytes, offset, epoch, .. } = self.last;
+    pub fn database_id(&self) -> u128 {
+        self.last.database_id
+    }
+
+    pub fn into_writer(self) -> Writer {
+        let Cursor { file, segment_bytes, offset, epoch, database_id, .. } = self.last;
         Writer { file, offset, segment_bytes, database_id, epoch: epoch + 1 }
     }
 }

@@ -77,7 +77,7 @@ impl<R: Record> AnyTable for Table<R> {
             let row = R::load(row)?;
             if mine(R::PLACEMENT.map(|position| row.key().placement_at(position))) {
                 self.insert(&row).map_err(|refused| match refused {
-                    Refused::Duplicate => BadChange::Diverged("holds", R::TABLE, "is there twice"),
+                    Refused::Duplicate => BadChange::diverged::<R>("holds", &row.key(), "is there twice"),
                     Refused::Full => BadChange::Full(R::TABLE),
                 })?;
                 loaded += 1;

@@ -2,7 +2,7 @@
 
 use super::partition::Partition;
 use super::table::Refused;
-use super::transaction::{PartitionedTransaction, TABLE_FULL};
+use super::transaction::{PartitionedTransaction, table_full};
 use crate::procedure::Stop;
 use crate::record::{Key, Record};
 
@@ -116,7 +116,7 @@ impl Refused {
     fn stop<R: Record>(self) -> Stop {
         match self {
             Self::Duplicate => Stop::duplicate_key(R::TABLE),
-            Self::Full => Stop::abort(TABLE_FULL, format!("no memory for another row of table `{}`", R::TABLE)),
+            Self::Full => table_full(R::TABLE),
         }
     }
 }

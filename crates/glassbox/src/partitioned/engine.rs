@@ -288,8 +288,8 @@ impl Engine {
         let mut transaction =
             unsafe { PartitionedTransaction::new(&self.cells, scratch, &*self.clock, held, home, keep) };
         let result = catch_unwind(AssertUnwindSafe(|| {
-            run(&mut transaction)?;
-            transaction.nothing_missing()?;
+            let told = run(&mut transaction);
+            transaction.outcome(told)?;
             if transaction.wrote && self.log.is_some() && !keep.values {
                 logged.write_command(&mut transaction);
             }
@@ -310,7 +310,7 @@ impl Engine {
                 match stop {
                     _ if wrote && !keep.undo => Attempt::Failed(self.broken_promise(&stop)),
                     // SAFETY: the token of `home` is held.
-                    Stop::Retry(Retry::Partitions(more)) => unsafe {
+                    Stop::Retry(Retry { partitions: more }) => unsafe {
                         (*self.cells[home].partition()).counters.rerun += 1;
                         Attempt::Widen(more)
                     },

@@ -19,6 +19,8 @@ mod record_buffer;
 mod replay;
 mod snapshot;
 mod table;
+#[cfg(test)]
+mod tests;
 mod token;
 mod transaction;
 mod undo;

@@ -76,9 +76,13 @@ unsafe fn run<P: Procedure>(
             P::NAME
         ))
     };
-    match catch_unwind(AssertUnwindSafe(|| procedure.run(&mut transaction))) {
-        Ok(Ok(_)) if transaction.nothing_missing().is_ok() => Ok(()),
-        Ok(Ok(_) | Err(Stop::Retry(_))) => Err(MISDECLARED.to_owned()),
+    let run = || {
+        let told = procedure.run(&mut transaction).map(drop);
+        transaction.outcome(told)
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(Stop::Retry(_))) => Err(MISDECLARED.to_owned()),
         Ok(Err(Stop::Abort(_))) => diverged("stopped before its end"),
         Err(_) => diverged("panicked"),
     }

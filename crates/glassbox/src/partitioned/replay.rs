@@ -172,7 +172,10 @@ fn replay_record(shared: &Shared<'_>, partition: usize, ordinal: u64, lsn: Lsn, 
             // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its own
             // waits.
             let data = unsafe { &mut *shared.context.cells[partition].partition() };
-            apply_all(shared.context, data, partition, operations).map_err(|bad| bad.to_string())?;
+            apply_all(shared.context, data, partition, operations).map_err(|bad| match bad {
+                BadChange::Full(_) => format!("{bad}; raise `table_bytes`"),
+                bad => format!("{bad}: the log does not belong to these rows; restore the whole directory from a copy"),
+            })?;
             data.last = lsn;
             Ok(())
         }

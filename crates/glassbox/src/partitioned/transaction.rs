@@ -17,6 +17,12 @@ use crate::record::{Bounds, Direction, Index, Key, Record, Timestamp, mix};
 /// The code of the abort when memory for rows or index nodes is exhausted.
 pub(crate) const TABLE_FULL: u32 = Abort::RESERVED;
 
+/// What a procedure is told when there is no memory for a row or its index entries.
+#[cold]
+pub(super) fn table_full(table: &'static str) -> Stop {
+    Stop::abort(TABLE_FULL, format!("no memory for another row of table `{table}`"))
+}
+
 /// A run of a transaction on partitions whose tokens the caller holds.
 pub struct PartitionedTransaction<'a> {
     cells: &'a [Cell],
@@ -35,6 +41,8 @@ pub struct PartitionedTransaction<'a> {
     random: u64,
     /// Partitions that were asked for and are not held.
     missing: u64,
+    /// The table of which some copies have taken a change and another had no room for it.
+    torn: Option<&'static str>,
 }
 
 /// What a transaction keeps beside its changes.
@@ -76,6 +84,7 @@ impl<'a> PartitionedTransaction<'a> {
             seed,
             random: seed,
             missing: 0,
+            torn: None,
         }
     }
 
@@ -105,14 +114,24 @@ impl<'a> PartitionedTransaction<'a> {
     #[cold]
     fn miss(&mut self, partitions: u64) -> Stop {
         self.missing |= partitions;
-        Stop::Retry(Retry::Partitions(partitions))
+        Stop::Retry(Retry { partitions })
     }
 
-    /// Fails when something was missing, even if the procedure did not pass that on: what it came to means nothing
-    /// then.
+    /// What a run came to, given what the procedure says: when something was missing, or copies of a replicated table
+    /// differ now, that means nothing.
+    ///
+    /// # Panics
+    /// When the procedure asks for a retry that this run did not.
     #[inline(always)]
-    pub(crate) fn nothing_missing(&self) -> Result<(), Stop> {
-        if self.missing == 0 { Ok(()) } else { Err(Stop::Retry(Retry::Partitions(self.missing))) }
+    pub(crate) fn outcome(&self, told: Result<(), Stop>) -> Result<(), Stop> {
+        if self.missing != 0 {
+            return Err(Stop::Retry(Retry { partitions: self.missing }));
+        }
+        if let Some(table) = self.torn {
+            return Err(table_full(table));
+        }
+        assert!(!matches!(told, Err(Stop::Retry(_))), "a procedure kept a `Stop::Retry` of another run and answers it");
+        told
     }
 
     #[inline(always)]
@@ -151,7 +170,8 @@ impl Transaction for PartitionedTransaction<'_> {
         let table = first.table::<R>();
         let row = *table.rows.get(table.find(key.encode()).expect("it was just changed"));
         for partition in partitions {
-            self.update_in::<R, _>(partition, key, false, |copy| *copy = row)?;
+            let copied = self.update_in::<R, _>(partition, key, false, |copy| *copy = row);
+            copied.inspect_err(|_| self.torn = Some(R::TABLE))?;
         }
         Ok(Some(out))
     }
@@ -163,7 +183,8 @@ impl Transaction for PartitionedTransaction<'_> {
             return self.insert_in(partition, row, self.values);
         }
         for (at, partition) in self.all_partitions()?.enumerate() {
-            self.insert_in(partition, row, self.values && at == 0)?;
+            let inserted = self.insert_in(partition, row, self.values && at == 0);
+            inserted.inspect_err(|_| self.torn = self.torn.or((at > 0).then_some(R::TABLE)))?;
         }
         Ok(())
     }

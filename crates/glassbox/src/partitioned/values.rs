@@ -14,7 +14,7 @@
 
 use super::record_buffer::RecordBuffer;
 use super::table::{Refused, Table};
-use crate::record::{BadRow, EncodedKey, Key, Record};
+use crate::record::{BadColumn, BadRow, EncodedKey, Key, Record};
 
 /// First byte of a record of row changes.
 pub(crate) const VALUES: u8 = 1;
@@ -39,10 +39,20 @@ pub(crate) enum BadChange {
     Table(u16),
     #[error("{0}")]
     Row(#[from] BadRow),
-    #[error("it {0} a row of table `{1}` that {2}")]
-    Diverged(&'static str, &'static str, &'static str),
+    #[error("the key of a row of table `{0}` is {1}")]
+    Key(&'static str, BadColumn),
+    #[error("it {does} row {key} of table `{table}`, which {but}")]
+    Diverged { does: &'static str, table: &'static str, key: String, but: &'static str },
     #[error("no memory for another row of table `{0}`")]
     Full(&'static str),
+}
+
+impl BadChange {
+    /// What is done to a row does not fit the rows there are.
+    #[cold]
+    pub(crate) fn diverged<R: Record>(does: &'static str, key: &R::Key, but: &'static str) -> Self {
+        Self::Diverged { does, table: R::TABLE, key: key.in_words(), but }
+    }
 }
 
 /// Bytes of a table's column set.
@@ -107,43 +117,50 @@ impl<R: Record> Table<R> {
             let row = R::load(row)?;
             if mine(R::PLACEMENT.map(|position| row.key().placement_at(position))) {
                 self.insert(&row).map_err(|refused| match refused {
-                    Refused::Duplicate => BadChange::Diverged("inserts", R::TABLE, "is there already"),
+                    Refused::Duplicate => BadChange::diverged::<R>("inserts", &row.key(), "is there already"),
                     Refused::Full => BadChange::Full(R::TABLE),
                 })?;
             }
             return Ok(rest);
         }
+        let does = match operation {
+            UPDATE => "updates",
+            DELETE => "deletes",
+            other => return Err(BadChange::Operation(other)),
+        };
         let (key, rest) = bytes.split_at_checked(R::Key::WIDTH).ok_or(BadChange::Short)?;
-        let found = self.find(R::Encoded::from_bytes(key));
-        match operation {
-            UPDATE => {
-                let (mask, values) = rest.split_at_checked(Self::MASK_WIDTH).ok_or(BadChange::Short)?;
-                let mut columns = [0; 8];
-                columns[..mask.len()].copy_from_slice(mask);
-                let columns = u64::from_le_bytes(columns);
-                let Some(id) = found else { return self.skip_update(columns, values) };
-                let before = *self.rows.get(id);
-                let mut after = before;
-                let read = after.load_changes(columns, values)?;
-                if after.key() != before.key() {
-                    return Err(BadChange::Diverged("updates", R::TABLE, "then has another primary key"));
-                }
-                self.preserve(id);
-                *self.rows.get_mut(id) = after;
-                if R::INDEXES > 0 {
-                    let twice = |_| BadChange::Diverged("updates", R::TABLE, "then shares a unique key");
-                    self.reindex(&before, id).map_err(twice)?;
-                }
-                Ok(&values[read..])
+        let key = R::Key::decode(key).map_err(|bad| BadChange::Key(R::TABLE, bad))?;
+        let found = if mine(R::PLACEMENT.map(|position| key.placement_at(position))) {
+            // The log begins exactly where the checkpoint ends, so nothing is done twice and the row must be there.
+            let missing = || BadChange::diverged::<R>(does, &key, "is not there");
+            Some(self.find(key.encode()).ok_or_else(missing)?)
+        } else {
+            None
+        };
+        if operation == DELETE {
+            if let Some(id) = found {
+                self.remove(id);
             }
-            DELETE => {
-                if let Some(id) = found {
-                    self.remove(id);
-                }
-                Ok(rest)
-            }
-            other => Err(BadChange::Operation(other)),
+            return Ok(rest);
         }
+        let (mask, values) = rest.split_at_checked(Self::MASK_WIDTH).ok_or(BadChange::Short)?;
+        let mut columns = [0; 8];
+        columns[..mask.len()].copy_from_slice(mask);
+        let columns = u64::from_le_bytes(columns);
+        let Some(id) = found else { return self.skip_update(columns, values) };
+        let before = *self.rows.get(id);
+        let mut after = before;
+        let read = after.load_changes(columns, values)?;
+        if after.key() != key {
+            return Err(BadChange::diverged::<R>(does, &key, "then has another primary key"));
+        }
+        self.preserve(id);
+        *self.rows.get_mut(id) = after;
+        if R::INDEXES > 0 {
+            let twice = |_| BadChange::diverged::<R>(does, &key, "then shares a unique key");
+            self.reindex(&before, id).map_err(twice)?;
+        }
+        Ok(&values[read..])
     }
 
     /// The rest after an update of a row that is on another partition.

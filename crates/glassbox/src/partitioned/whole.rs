@@ -17,6 +17,9 @@ use crate::manifest::{CheckpointEntry, Manifest};
 use crate::procedure::{Abort, partition_of};
 use crate::record::{Key, Record, mix};
 
+const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
+     differ; open the database again, with larger `table_bytes`, to get the state before the bulk load";
+
 /// Partitions with empty tables; `numbers` are the tables' numbers in the files.
 pub(crate) fn new_cells(kinds: &[TableKind], numbers: &[u16], config: &Config) -> Result<Box<[Cell]>, Error> {
     let places = kinds.iter().map(|kind| kind.id + 1).max().unwrap_or(0);
@@ -117,10 +120,14 @@ impl Engine {
             None => self.all(),
         };
         self.holding(needed, || {
-            for (_, cell) in self.cells.iter().enumerate().filter(|(at, _)| needed >> at & 1 == 1) {
+            for (at, cell) in self.cells.iter().enumerate().filter(|(at, _)| needed >> at & 1 == 1) {
                 // SAFETY: its token is held.
                 let partition = unsafe { &mut *cell.partition() };
-                partition.table::<R>().insert(row).map_err(|refused| match refused {
+                let inserted = partition.table::<R>().insert(row);
+                if inserted.is_err() && R::PLACEMENT.is_none() && at > 0 {
+                    self.stop(COPIES_DIFFER.replace("{}", R::TABLE));
+                }
+                inserted.map_err(|refused| match refused {
                     Refused::Duplicate => Abort { code: Abort::DUPLICATE_KEY, message: R::TABLE.into() },
                     Refused::Full => Abort { code: super::transaction::TABLE_FULL, message: R::TABLE.into() },
                 })?;

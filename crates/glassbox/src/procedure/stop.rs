@@ -23,12 +23,16 @@ pub struct Abort {
     pub message: Cow<'static, str>,
 }
 
-/// What a run needs before it can go on.
+/// What a run needs before it can go on. Only an engine can make one:
+///
+/// ```compile_fail,E0451
+/// use glassbox::{Stop, procedure::Retry};
+/// let stop = Stop::Retry(Retry { partitions: 2 });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Retry {
-    /// These partitions, bit *i* for partition *i*, besides those it has.
-    Partitions(u64),
+pub struct Retry {
+    /// Partitions, bit *i* for partition *i*, besides those it has.
+    pub(crate) partitions: u64,
 }
 
 impl Abort {

@@ -3,6 +3,8 @@
 //! Stored form: integers little-endian, fixed width, no gaps, so that a column's place in a row is a constant.
 //! Key form: big-endian with the sign bit flipped, so that comparing bytes compares values (the memcomparable order).
 
+use std::fmt::Debug;
+
 use super::encoded::{EncodedKey, KeyWriter};
 use super::schema::ColumnType;
 
@@ -45,12 +47,22 @@ pub trait Column: Copy + PartialEq + Send + Sync + 'static {
     label = "not a type of key columns",
     note = "keys are made of integers, bool, Decimal, Text, Bytes, Timestamp, and Options of these"
 )]
-pub trait KeyColumn: Column + Ord {
+pub trait KeyColumn: Column + Ord + Debug {
     /// Width in bytes of the key form.
     const KEY_WIDTH: usize;
 
     /// Appends the key form.
     fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>);
+
+    /// Reads exactly [`KeyColumn::KEY_WIDTH`] bytes of the key form.
+    ///
+    /// # Errors
+    /// When the bytes are no value of this type.
+    #[inline(always)]
+    fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
+        // Many are stored as they are in a key.
+        Self::load(bytes)
+    }
 
     /// The number that placement takes modulo the number of partitions. Integers give themselves, so that
     /// neighbours spread evenly; others give a hash of their bytes that is the same for ever.
@@ -81,6 +93,12 @@ macro_rules! integer_columns {
             #[inline(always)]
             fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>) {
                 to.push_uint((*self as $unsigned ^ $flip) as u64, size_of::<$type>());
+            }
+
+            #[inline(always)]
+            fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
+                let bytes = bytes.try_into().map_err(|_| BadColumn { expected: stringify!($type) })?;
+                Ok((<$unsigned>::from_be_bytes(bytes) ^ $flip) as $type)
             }
 
             #[inline(always)]
@@ -176,6 +194,15 @@ impl<C: KeyColumn> KeyColumn for Option<C> {
                 to.push_uint(1, 1);
                 value.push(to);
             }
+        }
+    }
+
+    #[inline(always)]
+    fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
+        match bytes.split_first() {
+            Some((1, rest)) => C::from_key(rest).map(Some),
+            // As it is stored.
+            _ => Self::load(bytes),
         }
     }
 

@@ -202,6 +202,11 @@ impl<const S: u32> KeyColumn for Decimal<S> {
     }
 
     #[inline(always)]
+    fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
+        i64::from_key(bytes).map(Self)
+    }
+
+    #[inline(always)]
     fn placement(&self) -> u64 {
         self.0 as u64
     }

@@ -1,6 +1,6 @@
 //! Keys: one column, or a tuple of up to eight.
 
-use super::column::KeyColumn;
+use super::column::{BadColumn, KeyColumn};
 use super::encoded::{EncodedKey, KeyWriter};
 
 /// What identifies a row: one key column, or a tuple of them in order.
@@ -21,6 +21,15 @@ pub trait Key: Copy + PartialEq + Send + Sync + 'static {
 
     /// Whether the columns up to and including `position` are the same in both.
     fn agrees_up_to(&self, other: &Self, position: usize) -> bool;
+
+    /// The opposite of [`Key::encode`], from exactly [`Key::WIDTH`] bytes, most significant first.
+    ///
+    /// # Errors
+    /// When the bytes are no key of these columns.
+    fn decode(bytes: &[u8]) -> Result<Self, BadColumn>;
+
+    /// The columns' values, for a message.
+    fn in_words(&self) -> String;
 
     /// The whole key, encoded.
     #[inline(always)]
@@ -48,6 +57,15 @@ impl<C: KeyColumn> Key for C {
     #[inline(always)]
     fn agrees_up_to(&self, other: &Self, _position: usize) -> bool {
         self == other
+    }
+
+    #[inline(always)]
+    fn decode(bytes: &[u8]) -> Result<Self, BadColumn> {
+        C::from_key(bytes)
+    }
+
+    fn in_words(&self) -> String {
+        format!("({self:?})")
     }
 }
 
@@ -80,6 +98,21 @@ macro_rules! tuple_keys {
                     }
                 )+
                 true
+            }
+
+            #[inline(always)]
+            fn decode(bytes: &[u8]) -> Result<Self, BadColumn> {
+                let (wrong, mut rest) = (BadColumn { expected: "key" }, bytes);
+                let key = ($({
+                    let (column, behind) = rest.split_at_checked($name::KEY_WIDTH).ok_or(wrong)?;
+                    rest = behind;
+                    $name::from_key(column)?
+                },)+);
+                if rest.is_empty() { Ok(key) } else { Err(wrong) }
+            }
+
+            fn in_words(&self) -> String {
+                format!("{self:?}")
             }
         }
     )*};

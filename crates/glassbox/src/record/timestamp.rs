@@ -49,6 +49,11 @@ impl KeyColumn for Timestamp {
     }
 
     #[inline(always)]
+    fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
+        i64::from_key(bytes).map(Self)
+    }
+
+    #[inline(always)]
     fn placement(&self) -> u64 {
         self.0 as u64
     }

@@ -85,6 +85,7 @@ fn same_order<K: Key + Ord + Debug, E: EncodedKey>(a: K, b: K) -> Result<(), Tes
     }
     let key: E = a.encode();
     prop_assert_eq!(key.for_bytes(K::WIDTH, E::from_bytes), key);
+    prop_assert_eq!(key.for_bytes(K::WIDTH, K::decode), Ok(a));
     Ok(())
 }
 

@@ -10,6 +10,8 @@ use glassbox_lab::limits::count::Counting;
 use glassbox_lab::limits::systems::{BASE, System};
 use glassbox_workloads::tpcc::Scale;
 
+use crate::options::Common;
+
 /// Compare the engine with hand-written kernels that do nothing but the work
 ///
 /// Runs the Looking Glass mix (half New-Order, half Payment) on the same data with the same inputs: four kernels
@@ -44,15 +46,9 @@ pub struct Arguments {
     /// Where databases that keep something are put while they are measured
     #[arg(long, short, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Seed of the transactions' inputs
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: u64,
-    /// Also write the results as JSON lines to this file; -: to standard output, and the report to standard error
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Load a hundredth of each warehouse: for tests
-    #[arg(long, hide = true)]
-    pub small: bool,
+    /// What all measurements of TPC-C have
+    #[command(flatten)]
+    pub common: Common,
 }
 
 /// One of the two measures.
@@ -72,8 +68,7 @@ impl Arguments {
 
     /// Size of the data.
     pub fn scale(&self) -> Scale {
-        let warehouses = self.warehouses.unwrap_or(if self.quick { 1 } else { 5 });
-        if self.small { Scale::small(warehouses) } else { Scale::full(warehouses) }
+        self.common.scale(self.warehouses.unwrap_or(if self.quick { 1 } else { 5 }))
     }
 
     /// Those of `all` that were asked for, or `few` of them if nothing was but to be quick; and the one that the others
@@ -96,9 +91,10 @@ impl Arguments {
             rounds: self.rounds.unwrap_or(rounds),
             most: Duration::from_millis(most_ms),
             dir: self.dir.clone(),
-            seed: self.seed,
+            seed: self.common.seed,
         }
     }
+
     /// The measurement of instructions.
     pub fn counting(&self) -> Counting {
         Counting {
@@ -107,7 +103,7 @@ impl Arguments {
             // More than are ever in flight, so that the first that is counted waits for a ticket as the last does.
             warm_up: 5_000,
             transactions: self.counted.unwrap_or(if self.quick { 2_000 } else { 20_000 }),
-            seed: self.seed,
+            seed: self.common.seed,
             dir: self.dir.clone(),
         }
     }

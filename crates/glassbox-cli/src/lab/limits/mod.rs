@@ -23,7 +23,7 @@ use crate::{Verdict, format, interrupt};
 /// Does what the arguments say.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     interrupt::listen()?;
-    let mut out = report_to(arguments.json.as_deref());
+    let mut out = report_to(arguments.common.json.as_deref());
     let plan = arguments.plan();
     let configuration = json!({
         "scale": plan.scale,
@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         "rounds": plan.rounds,
         "seed": plan.seed,
     });
-    let mut results = Results::new(arguments.json.as_deref(), "limits", configuration)?;
+    let mut results = Results::new(arguments.common.json.as_deref(), "limits", configuration)?;
     headline(&mut *out, &plan)?;
     let mut verdict = Verdict::Good;
     if arguments.measures(What::Throughput) {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::fault::{Crash, Dice};
+use super::dice::Dice;
+use super::fault::Crash;
 
 /// Unit that a disk keeps whole.
 const SECTOR_BYTES: u64 = 512;

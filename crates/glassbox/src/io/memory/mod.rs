@@ -15,10 +15,12 @@
 //! The operation at which the world stops is itself in doubt: a write is recorded as not forced before the error is
 //! given, a force has no effect. Everything is decided by the given seed, so a failing run can be repeated.
 
+mod dice;
 mod fault;
 mod file;
 mod image;
 mod world;
 
+pub use dice::Dice;
 pub use fault::{Crash, Faults};
 pub use world::MemoryFiles;

@@ -7,7 +7,7 @@ mod round_trip;
 
 use std::sync::Arc;
 
-use super::{Log, LogConfig, LogError, Lsn};
+use super::{Log, LogConfig, LogError, Lsn, look_into_log};
 use crate::io::{Files, MemoryFiles};
 
 const ID: u128 = 0x1234_5678_9abc_def0_0fed_cba9_8765_4321;
@@ -27,11 +27,11 @@ type Records = Vec<(Lsn, Vec<u8>)>;
 /// Opens the log and collects its records behind `from`.
 fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Records), LogError> {
     let mut records = Vec::new();
-    let log = Log::open(Arc::new(files.clone()), ID, config, from, |lsn, record| {
+    let found = look_into_log(files, ID, from, &mut |lsn, record| {
         records.push((lsn, record.to_vec()));
         Ok(())
     })?;
-    Ok((log, records))
+    Ok((Log::open(Arc::new(files.clone()), config, found)?, records))
 }
 
 /// Record number `n`: its length and bytes follow from the number.
