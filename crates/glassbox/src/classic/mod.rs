@@ -24,6 +24,7 @@
 
 pub(crate) mod change;
 pub(crate) mod ids;
+pub(crate) mod lock;
 pub(crate) mod page;
 pub(crate) mod pages;
 #[cfg(test)]

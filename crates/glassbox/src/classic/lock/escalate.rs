@@ -1,0 +1,90 @@
+//! One lock for many, and locks given back before the end.
+//!
+//! The list of an owner's locks keeps, for stores and pages, how many locks below were taken. When they are too many, the
+//! whole is locked instead, in X if anything below was written or is to be, else in S; but only if that can be done
+//! without waiting, because those who wait hold what others need, and a scan that could go on would begin to close
+//! deadlocks. The locks below are then released: they are covered. If it cannot be done, fine locks are taken
+//! as before, and the next attempt is made when they have doubled.
+
+use super::held::Held;
+use super::locks::Duration;
+use super::manager::LockManager;
+use super::mode::Mode;
+use super::name::{END, Key, PAGE, RECORD, STORE, VOLUME};
+use super::owner::Owner;
+use super::sync::latch;
+
+impl LockManager {
+    /// Locks the whole if too much below it is locked and nobody is in the way. Says whether it did.
+    #[inline(always)]
+    pub(super) fn escalates(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
+        let held = owner.held.entry(at);
+        held.below >= held.escalate_at && self.escalate(owner, at, mode)
+    }
+
+    #[cold]
+    fn escalate(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
+        let Held { key, mode: held, .. } = *owner.held.entry(at);
+        let whole = if held == Mode::IS && mode.intent() == Mode::IS { Mode::S } else { Mode::X };
+        if self.take(owner, key, whole, false, Duration::Commit).is_err() {
+            let held = owner.held.entry(at);
+            held.escalate_at = held.escalate_at.saturating_mul(2);
+            return false;
+        }
+        latch(&self.history).counters.escalations += 1;
+        owner.held.entry(at).below = 0;
+        let mut released = 0;
+        // From the end, because the last takes the place of what is removed.
+        for at in (0..owner.count()).rev() {
+            let below = owner.held.entries()[at];
+            if is_below(below.key, key) {
+                released += 1;
+                owner.held.remove(at);
+                self.partition(below.hash).release(below.request);
+            }
+        }
+        if key.kind() == PAGE {
+            self.fewer_below(owner, Key::of_store(key.store()), released);
+        }
+        true
+    }
+
+    /// Releases one lock that was only read under, unless it is an intent that something below needs.
+    pub(super) fn release_one(&self, owner: &mut Owner, key: Key) {
+        let Some(at) = owner.held.find(key, key.hash()) else { return };
+        let held = owner.held.entries()[at];
+        let written = !matches!(held.mode, Mode::IS | Mode::S | Mode::U);
+        let needed = match key.kind() {
+            VOLUME => true,
+            STORE | PAGE => owner.held.entries().iter().any(|other| is_below(other.key, key)),
+            _ => false,
+        };
+        if written || needed {
+            return;
+        }
+        owner.held.remove(at);
+        self.partition(held.hash).release(held.request);
+        if matches!(key.kind(), RECORD | END) {
+            self.fewer_below(owner, Key::of_store(key.store()), 1);
+        }
+        if key.kind() == RECORD {
+            self.fewer_below(owner, Key::of_page(key.store(), key.page()), 1);
+        }
+    }
+
+    fn fewer_below(&self, owner: &mut Owner, key: Key, by: u32) {
+        if let Some(at) = owner.held.find(key, key.hash()) {
+            let held = owner.held.entry(at);
+            held.below = held.below.saturating_sub(by);
+        }
+    }
+}
+
+fn is_below(key: Key, above: Key) -> bool {
+    let inside = match above.kind() {
+        STORE => matches!(key.kind(), PAGE | RECORD | END),
+        PAGE => key.kind() == RECORD && key.page() == above.page(),
+        _ => false,
+    };
+    inside && key.store() == above.store()
+}

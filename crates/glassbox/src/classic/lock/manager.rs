@@ -1,0 +1,136 @@
+//! The lock manager as a whole: what it consists of, and what it is to the engine.
+
+use std::sync::{Arc, RwLock};
+
+use super::config::{Granularity, LockConfig};
+use super::deadlock::Detector;
+use super::history::{History, LockCounters, Wait};
+use super::locks::{Duration, Locks, Outcome};
+use super::mode::Mode;
+use super::name::{Key, LockName};
+use super::owner::Owner;
+use super::sync::{Mutex, MutexGuard, latch, whole};
+use super::table::Partition;
+use crate::classic::ids::{StoreId, TxnId};
+use crate::io::Clock;
+
+/// A value with cache lines of its own (two: processors fetch them in pairs).
+#[repr(align(128))]
+struct Padded<T>(T);
+
+/// See the comment of the room.
+pub(crate) struct LockManager {
+    partitions: Box<[Padded<Mutex<Partition>>]>,
+    pub(super) config: LockConfig,
+    /// By store, where it is not the configured one.
+    granularities: RwLock<Vec<Option<Granularity>>>,
+    pub(super) detector: Mutex<Detector>,
+    pub(super) history: Mutex<History>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl LockManager {
+    /// A manager without locks.
+    ///
+    /// # Panics
+    /// If the number of partitions is no power of two.
+    pub(crate) fn new(config: LockConfig, clock: Arc<dyn Clock>) -> Self {
+        assert!(config.partitions.is_power_of_two(), "the number of partitions is a power of two");
+        let partition = |_| Padded(Mutex::new(Partition::new(config.broken_s_beside_x)));
+        Self {
+            partitions: (0..config.partitions).map(partition).collect(),
+            granularities: RwLock::default(),
+            detector: Mutex::new(Detector::default()),
+            history: Mutex::new(History::new(config.waits_kept)),
+            clock,
+            config,
+        }
+    }
+
+    /// Says what is locked in a store from now on; transactions that have locked something in it go on as they began.
+    /// Any mixture is right, as all respect the same intents.
+    pub(crate) fn set_granularity(&self, store: StoreId, granularity: Granularity) {
+        let mut all = whole(self.granularities.write());
+        let at = store.0 as usize;
+        if all.len() <= at {
+            all.resize(at + 1, None);
+        }
+        all[at] = Some(granularity);
+    }
+
+    pub(super) fn granularity(&self, store: StoreId) -> Granularity {
+        let all = whole(self.granularities.read());
+        all.get(store.0 as usize).copied().flatten().unwrap_or(self.config.granularity)
+    }
+
+    /// What was counted so far.
+    pub(crate) fn counters(&self) -> LockCounters {
+        latch(&self.history).counters
+    }
+
+    /// The last waits that are over, oldest first.
+    pub(crate) fn waits(&self) -> Vec<Wait> {
+        latch(&self.history).waits()
+    }
+
+    /// How many names somebody holds or waits for.
+    pub(crate) fn names(&self) -> usize {
+        self.partitions.iter().map(|partition| latch(&partition.0).names()).sum()
+    }
+
+    /// Latches the partition of a hash.
+    #[inline(always)]
+    pub(super) fn partition(&self, hash: u64) -> MutexGuard<'_, Partition> {
+        latch(&self.partitions[hash as usize & (self.partitions.len() - 1)].0)
+    }
+}
+
+impl Locks for LockManager {
+    type Owner = Owner;
+
+    fn owner(&self) -> Owner {
+        self.register()
+    }
+
+    fn lock(&self, owner: &mut Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome {
+        let key = Key::of(name);
+        if owner.held.mode(key).is_some_and(|held| held.covers(mode)) {
+            return Outcome::Granted;
+        }
+        match self.descend(owner, key, mode, wait, duration) {
+            Ok(()) => Outcome::Granted,
+            Err(outcome) => outcome,
+        }
+    }
+
+    fn release(&self, owner: &mut Owner, name: LockName) {
+        self.release_one(owner, Key::of(name));
+    }
+
+    fn release_all(&self, owner: &mut Owner) {
+        // What is below first.
+        for held in owner.held.entries().iter().rev() {
+            self.partition(held.hash).release(held.request);
+        }
+        owner.held.clear();
+    }
+
+    fn holds(&self, owner: &Owner, name: LockName, mode: Mode) -> bool {
+        let key = Key::of(name);
+        let mut above = key.above();
+        let covered = |key: Key| owner.held.mode(key).is_some_and(|held| held.covers_below(mode));
+        owner.held.mode(key).is_some_and(|held| held.covers(mode)) || above.any(covered)
+    }
+
+    fn encode_exclusive(&self, owner: &Owner, out: &mut Vec<u8>) {
+        owner.encode_exclusive(out);
+    }
+
+    fn set_txn(&self, owner: &mut Owner, txn: TxnId) {
+        owner.set_txn(txn);
+    }
+
+    fn set_work(&self, owner: &mut Owner, work: u64) {
+        owner.set_work(work);
+    }
+}

@@ -1,0 +1,62 @@
+//! The lock manager: who may read and write which records, until their transactions end.
+//!
+//! Problem: transactions that run at the same time must give what they would give one after the other. Strict two-phase
+//! locking ensures it: whatever is read or written is locked first, and all locks are kept to the end. One lock for
+//! everything would do, and let nobody run beside another; one lock for each record alone makes those expensive who read
+//! a whole store. So locks are hierarchical (Gray et al. 1976): volume, store, page, record; who locks one of these says
+//! so on all above it by an intent, and who locks a whole store need not lock anything in it.
+//!
+//! ```text
+//! mode      the modes, which go together, what two of them make
+//! name      what can be locked
+//! table     a partition of the lock table: queues, and who is granted when
+//! held      the list of locks of one owner
+//! owner     an owner, and the place where its thread sleeps
+//! manager   the whole, as the engine sees it
+//! descend   taking a lock, and what is needed above it
+//! escalate  one lock for many, and locks given back before the end
+//! wait      waiting, and its end
+//! deadlock  who waits for whom in a circle, and who must give up
+//! history   what is reported
+//! locks     the trait, and no locks at all
+//! ```
+//!
+//! *A lock is found in three steps.* The owner's own list, which no other thread sees: the intents above are there nearly
+//! always, and what is read twice too. Then one latch, of the partition in which the name hashes. Then the queue of
+//! the name. Nothing is allocated, nothing else is touched, unless the request must wait.
+//!
+//! *Latches.* Three kinds, always in this order, and at most one of each: the detector's, a partition's, an owner's
+//! signal. Who takes or releases a lock without waiting takes a partition's, and that of the signal of each whom that
+//! wakes. Who must wait takes the detector's first; why that finds every deadlock, and none that is not, is argued in
+//! `deadlock`.
+//!
+//! What was rejected: a latch for each queue (one more cache line and one more atomic operation for each lock; the
+//! partitions suffice); looking for deadlocks from time to time in a thread of its own (transactions that could go on
+//! would wait for it, and tests for the clock); one list for the granted and the waiting (finding the first who waits
+//! would pass all who hold the lock, and everybody holds the volume's).
+
+mod config;
+mod deadlock;
+mod descend;
+mod escalate;
+mod held;
+mod history;
+mod locks;
+mod manager;
+mod mode;
+mod name;
+mod owner;
+mod sync;
+mod table;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+pub(crate) use config::{Granularity, LockConfig};
+pub(crate) use history::{InTheWay, LockCounters, Wait, WaitEnd};
+pub(crate) use locks::{Duration, Locks, NoLocks, Outcome};
+pub(crate) use manager::LockManager;
+pub(crate) use mode::Mode;
+pub(crate) use name::{BadLocks, LockName, decode_exclusive};
+pub(crate) use owner::Owner;
+pub(crate) use table::Blocker;

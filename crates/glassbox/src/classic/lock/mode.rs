@@ -1,0 +1,98 @@
+//! The modes of locks, which go together, and what two of them make.
+//!
+//! The tables are those of Gray and Reuter 1993 (§7.8.3 and figure 8.6), where U goes with S one way only: U is granted
+//! beside S, but once U is granted no further S is, so that the conversion to X that U promises is not put off for
+//! ever. One entry differs: U and SIX make X here, where the book has SIX. With the book's, what a sequence of
+//! requests makes would depend on their order (IX and U make X, and X is above SIX).
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+#[allow(clippy::upper_case_acronyms, reason = "they have been called so since 1975")]
+pub(crate) enum Mode {
+    /// Intends to read some of what is below.
+    IS = 0,
+    /// Intends to write some of what is below.
+    IX = 1,
+    /// Reads all of it.
+    S = 2,
+    /// Reads all of it, and intends to write some.
+    SIX = 3,
+    /// Reads all of it now and will perhaps write it.
+    U = 4,
+    /// Writes it.
+    X = 5,
+}
+
+use Mode::{IS, IX, S, SIX, U, X};
+
+/// A set of modes, a bit for each.
+pub(super) type Modes = u8;
+
+/// For each mode asked for, the granted modes that it cannot be granted beside.
+const CONFLICTS: [Modes; 6] = [
+    U.bit() | X.bit(),
+    S.bit() | SIX.bit() | U.bit() | X.bit(),
+    IX.bit() | SIX.bit() | U.bit() | X.bit(),
+    IX.bit() | S.bit() | SIX.bit() | U.bit() | X.bit(),
+    IS.bit() | IX.bit() | SIX.bit() | U.bit() | X.bit(),
+    IS.bit() | IX.bit() | S.bit() | SIX.bit() | U.bit() | X.bit(),
+];
+
+const SUPREMUM: [[Mode; 6]; 6] = [
+    [IS, IX, S, SIX, U, X],
+    [IX, IX, SIX, SIX, X, X],
+    [S, SIX, S, SIX, U, X],
+    [SIX, SIX, SIX, SIX, X, X],
+    [U, X, U, X, U, X],
+    [X, X, X, X, X, X],
+];
+
+impl Mode {
+    /// All modes, in the order of their numbers.
+    #[cfg(test)]
+    pub(crate) const ALL: [Mode; 6] = [IS, IX, S, SIX, U, X];
+
+    /// The set of this mode alone.
+    #[inline(always)]
+    pub(super) const fn bit(self) -> Modes {
+        1 << self as u8
+    }
+
+    /// The granted modes beside which this one cannot be granted.
+    #[inline(always)]
+    pub(super) const fn conflicts(self) -> Modes {
+        CONFLICTS[self as usize]
+    }
+
+    /// The weakest mode that allows what either allows.
+    #[inline(always)]
+    pub(crate) const fn supremum(self, other: Mode) -> Mode {
+        SUPREMUM[self as usize][other as usize]
+    }
+
+    /// Whether who holds this mode need not ask for `other`.
+    #[inline(always)]
+    pub(crate) const fn covers(self, other: Mode) -> bool {
+        self.supremum(other) as u8 == self as u8
+    }
+
+    /// Whether who holds this mode need not ask for `other` on anything below.
+    #[inline(always)]
+    pub(crate) const fn covers_below(self, other: Mode) -> bool {
+        match self {
+            X => true,
+            S | SIX | U => matches!(other, IS | S),
+            IS | IX => false,
+        }
+    }
+
+    /// What must be held on everything above before this is asked for.
+    #[inline(always)]
+    pub(crate) const fn intent(self) -> Mode {
+        match self {
+            IS | S => IS,
+            IX | SIX | U | X => IX,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What can be locked, and the stored form of a list of it.
+
+use std::fmt;
+
+use crate::classic::ids::{PageId, Rid, StoreId};
+
+/// What can be locked. Each but the volume is below another: a store below the volume, a page and the end of an index
+/// below their store, a record below its page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum LockName {
+    /// Everything.
+    Volume,
+    /// A heap file or an index.
+    Store(StoreId),
+    /// A page of a heap file, with its records.
+    Page(StoreId, PageId),
+    /// A record, in its heap file; so also the key that points to it, and the gap below that key, in every index.
+    Record(StoreId, Rid),
+    /// The end of an index: the gap above its highest key.
+    End(StoreId),
+}
+
+/// Bytes that are no list of locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a logged list of locks {0}")]
+pub(crate) struct BadLocks(pub(crate) &'static str);
+
+/// A name as two integers: kind and store, then page and slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    place: u64,
+    rid: u64,
+}
+
+pub(super) const VOLUME: u32 = 0;
+pub(super) const STORE: u32 = 1;
+pub(super) const PAGE: u32 = 2;
+pub(super) const RECORD: u32 = 3;
+pub(super) const END: u32 = 4;
+
+impl Key {
+    /// What every name is below.
+    pub(super) const THE_VOLUME: Key = Key { place: 0, rid: 0 };
+
+    #[inline(always)]
+    fn new(kind: u32, store: StoreId, rid: u64) -> Self {
+        Self { place: u64::from(kind) << 32 | u64::from(store.0), rid }
+    }
+
+    /// Of a whole store.
+    #[inline(always)]
+    pub(super) fn of_store(store: StoreId) -> Self {
+        Self::new(STORE, store, 0)
+    }
+
+    /// Of a page.
+    #[inline(always)]
+    pub(super) fn of_page(store: StoreId, page: PageId) -> Self {
+        Self::new(PAGE, store, u64::from(page.0) << 32)
+    }
+
+    /// Of a name.
+    #[inline(always)]
+    pub(super) fn of(name: LockName) -> Self {
+        match name {
+            LockName::Volume => Self::THE_VOLUME,
+            LockName::Store(store) => Self::of_store(store),
+            LockName::Page(store, page) => Self::of_page(store, page),
+            LockName::Record(store, rid) => Self::new(RECORD, store, rid.to_u64()),
+            LockName::End(store) => Self::new(END, store, 0),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn kind(self) -> u32 {
+        (self.place >> 32) as u32
+    }
+
+    #[inline(always)]
+    pub(super) fn store(self) -> StoreId {
+        StoreId(self.place as u32)
+    }
+
+    #[inline(always)]
+    pub(super) fn page(self) -> PageId {
+        PageId((self.rid >> 32) as u32)
+    }
+
+    /// All that it is below.
+    pub(super) fn above(self) -> impl Iterator<Item = Key> {
+        let page = (self.kind() == RECORD).then(|| Self::of_page(self.store(), self.page()));
+        let store = (self.kind() >= PAGE).then(|| Self::of_store(self.store()));
+        let volume = (self.kind() >= STORE).then_some(Self::THE_VOLUME);
+        page.into_iter().chain(store).chain(volume)
+    }
+
+    /// The name again.
+    pub(super) fn name(self) -> LockName {
+        match self.kind() {
+            VOLUME => LockName::Volume,
+            STORE => LockName::Store(self.store()),
+            PAGE => LockName::Page(self.store(), self.page()),
+            RECORD => LockName::Record(self.store(), Rid::from_u64(self.rid)),
+            _ => LockName::End(self.store()),
+        }
+    }
+
+    /// All bits of it depend on all of the name: one wide multiplication, folded (as in wyhash).
+    #[inline(always)]
+    pub(super) fn hash(self) -> u64 {
+        let left = self.place ^ 0x9e37_79b9_7f4a_7c15;
+        let right = self.rid ^ 0xd1b5_4a32_d192_ed03;
+        let product = u128::from(left) * u128::from(right);
+        product as u64 ^ (product >> 64) as u64
+    }
+}
+
+impl LockName {
+    /// Appends the stored form: kind (1 byte), store (4), page (4), slot (2), little-endian, each only if the kind has
+    /// it.
+    pub(super) fn encode(self, out: &mut Vec<u8>) {
+        out.push(Key::of(self).kind() as u8);
+        match self {
+            LockName::Volume => {}
+            LockName::Store(store) | LockName::End(store) => out.extend_from_slice(&store.0.to_le_bytes()),
+            LockName::Page(store, page) => {
+                out.extend_from_slice(&store.0.to_le_bytes());
+                out.extend_from_slice(&page.0.to_le_bytes());
+            }
+            LockName::Record(store, rid) => {
+                out.extend_from_slice(&store.0.to_le_bytes());
+                out.extend_from_slice(&rid.page.0.to_le_bytes());
+                out.extend_from_slice(&rid.slot.to_le_bytes());
+            }
+        }
+    }
+
+    /// Takes a stored name from the front of `bytes`.
+    fn decode(bytes: &mut &[u8]) -> Result<Self, BadLocks> {
+        let kind = u32::from(take::<1>(bytes)?[0]);
+        if kind == VOLUME {
+            return Ok(LockName::Volume);
+        }
+        if kind > END {
+            return Err(BadLocks("names no kind of lock"));
+        }
+        let store = StoreId(u32::from_le_bytes(take(bytes)?));
+        Ok(match kind {
+            STORE => LockName::Store(store),
+            END => LockName::End(store),
+            PAGE => LockName::Page(store, PageId(u32::from_le_bytes(take(bytes)?))),
+            _ => {
+                let page = PageId(u32::from_le_bytes(take(bytes)?));
+                LockName::Record(store, Rid { page, slot: u16::from_le_bytes(take(bytes)?) })
+            }
+        })
+    }
+}
+
+/// Reads the stored form of the exclusive locks of a prepared transaction, all of `bytes`. After a restart each is
+/// taken again in X.
+///
+/// # Errors
+/// When the bytes are no such list.
+pub(crate) fn decode_exclusive(bytes: &[u8]) -> Result<Vec<LockName>, BadLocks> {
+    let mut rest = bytes;
+    let mut names = Vec::new();
+    while !rest.is_empty() {
+        names.push(LockName::decode(&mut rest)?);
+    }
+    Ok(names)
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], BadLocks> {
+    let (taken, rest) = bytes.split_first_chunk::<N>().ok_or(BadLocks("ends within a name"))?;
+    *bytes = rest;
+    Ok(*taken)
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LockName::Volume => write!(f, "the volume"),
+            LockName::Store(store) => write!(f, "store {store}"),
+            LockName::Page(store, page) => write!(f, "page {page} of store {store}"),
+            LockName::Record(store, rid) => write!(f, "record {rid} of store {store}"),
+            LockName::End(store) => write!(f, "the end of store {store}"),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Latches and waiting: the standard library's, or those of shuttle, which tries many orders of the threads.
+
+use std::sync::LockResult;
+
+#[cfg(not(all(shuttle, test)))]
+pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+
+#[cfg(all(shuttle, test))]
+pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+
+/// Latches. A thread that panicked in the lock manager may have left anything behind, so all others panic too.
+#[inline(always)]
+pub(super) fn latch<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    whole(mutex.lock())
+}
+
+/// What is behind a latch, if nobody panicked while he held it.
+#[inline(always)]
+pub(super) fn whole<T>(latched: LockResult<T>) -> T {
+    latched.unwrap_or_else(|_| panic!("a thread panicked in the lock manager"))
+}

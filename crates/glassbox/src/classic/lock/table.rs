@@ -1,0 +1,324 @@
+//! A partition of the lock table: for each locked name a head with the queue of its requests.
+//!
+//! A head has two lists. Of the *granted* requests some may be converting: they hold a mode and want a stronger one.
+//! The *waiting* requests hold nothing. The rules:
+//!
+//! - A conversion is granted when the wanted mode goes with what all others hold; what others want does not matter.
+//! - A new request is granted when it goes with what all hold, and nobody waits, converting or not. So a newcomer never
+//!   passes a waiter, and conversions go before all that wait.
+//! - Whenever a mode weakens or a request leaves, conversions are granted as they can be, in the order in which they
+//!   were asked for; then, when none is left, waiting requests from the front until one cannot be granted.
+//!
+//! Nobody starves: while a request waits no newcomer is granted, so there are finitely many ahead of it. Conversions may
+//! pass each other, because making them wait for each other would add deadlocks: each is by one who holds the lock.
+//!
+//! Heads and requests are in two pools, chained by numbers, and used again; nothing is allocated in steady state.
+
+mod pool;
+
+use std::sync::Arc;
+
+use super::mode::{Mode, Modes};
+use super::name::{Key, RECORD};
+use super::owner::{Signal, Waiter};
+
+pub(super) const NONE: u32 = u32::MAX;
+#[derive(Clone, Copy)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+/// Place of a list in a head.
+const GRANTED: usize = 0;
+const WAITING: usize = 1;
+
+struct Head {
+    key: Key,
+    hash: u64,
+    /// In the chain of its bucket, or of the free.
+    next: u32,
+    lists: [List; 2],
+    /// How many hold each mode.
+    holders: [u16; 6],
+    /// The modes that somebody holds.
+    modes: Modes,
+    /// How many of the granted are converting.
+    converting: u16,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Free,
+    Granted,
+    Converting,
+    Waiting,
+}
+
+struct Request {
+    head: u32,
+    owner: u32,
+    previous: u32,
+    /// In its list, or among the free.
+    next: u32,
+    /// What is held, if anything.
+    mode: Mode,
+    /// What is waited for, if it is.
+    wanted: Mode,
+    state: State,
+    /// Whom to wake, if it waits.
+    waiter: Option<Arc<Waiter>>,
+}
+
+/// Who stands in the way of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocker {
+    /// The number of the owner.
+    pub(crate) owner: u32,
+    /// What it holds; nothing if it is only ahead in the queue.
+    pub(crate) held: Option<Mode>,
+    /// What it waits for, if it does.
+    pub(crate) wanted: Option<Mode>,
+}
+
+/// See the file's comment.
+pub(super) struct Partition {
+    buckets: Vec<u32>,
+    heads: Vec<Head>,
+    requests: Vec<Request>,
+    free_head: u32,
+    free_request: u32,
+    heads_used: usize,
+    broken: bool,
+}
+
+impl Partition {
+    pub(super) fn new(broken: bool) -> Self {
+        Self {
+            buckets: vec![NONE; pool::BUCKETS],
+            heads: Vec::new(),
+            requests: Vec::new(),
+            free_head: NONE,
+            free_request: NONE,
+            heads_used: 0,
+            broken,
+        }
+    }
+
+    /// How many names have a queue.
+    pub(super) fn names(&self) -> usize {
+        self.heads_used
+    }
+
+    /// Grants a new request if that can be done at once.
+    #[inline]
+    pub(super) fn request(&mut self, key: Key, hash: u64, owner: u32, mode: Mode) -> Option<u32> {
+        let mut head = self.find(key, hash);
+        if head == NONE {
+            head = self.new_head(key, hash);
+        } else if !self.admits(head, mode) {
+            return None;
+        }
+        let request = self.new_request(head, owner, mode);
+        self.push(GRANTED, request);
+        self.hold(head, mode);
+        Some(request)
+    }
+
+    /// Whether a new request would be granted at once.
+    pub(super) fn would_grant(&self, key: Key, hash: u64, mode: Mode) -> bool {
+        let head = self.find(key, hash);
+        head == NONE || self.admits(head, mode)
+    }
+
+    /// Grants a stronger mode to who holds the lock, if that can be done at once.
+    pub(super) fn convert(&mut self, request: u32, to: Mode) -> bool {
+        let admitted = self.would_convert(request, to);
+        if admitted {
+            self.change_mode(request, to);
+        }
+        admitted
+    }
+
+    /// Whether a conversion would be granted at once.
+    pub(super) fn would_convert(&self, request: u32, to: Mode) -> bool {
+        let Request { head, mode, .. } = self.requests[request as usize];
+        let head = &self.heads[head as usize];
+        let own = if head.holders[mode as usize] == 1 { mode.bit() } else { 0 };
+        self.conflicts(head.key, to) & head.modes & !own == 0
+    }
+
+    /// Puts a new request, which cannot be granted, into the queue.
+    pub(super) fn enqueue(&mut self, key: Key, hash: u64, owner: u32, wanted: Mode, waiter: &Arc<Waiter>) -> u32 {
+        let head = self.find(key, hash);
+        assert!(head != NONE, "somebody is in the way");
+        let request = self.new_request(head, owner, wanted);
+        self.push(WAITING, request);
+        self.wait(request, State::Waiting, wanted, waiter);
+        request
+    }
+
+    /// Makes a granted request, whose conversion cannot be granted, wait for it.
+    pub(super) fn enqueue_conversion(&mut self, request: u32, to: Mode, waiter: &Arc<Waiter>) {
+        // To the end, so that those who convert stand in the order in which they asked.
+        self.unlink(GRANTED, request);
+        self.push(GRANTED, request);
+        let head = self.requests[request as usize].head;
+        self.heads[head as usize].converting += 1;
+        self.wait(request, State::Converting, to, waiter);
+    }
+
+    fn wait(&mut self, request: u32, state: State, wanted: Mode, waiter: &Arc<Waiter>) {
+        waiter.begin();
+        let request = &mut self.requests[request as usize];
+        (request.state, request.wanted, request.waiter) = (state, wanted, Some(waiter.clone()));
+    }
+
+    /// Whether the request is this owner's, and waits. It may be that of another by now.
+    pub(super) fn waits(&self, request: u32, owner: u32) -> bool {
+        let request = &self.requests[request as usize];
+        request.owner == owner && matches!(request.state, State::Waiting | State::Converting)
+    }
+
+    /// Ends a wait without a grant. What was held before is still held.
+    pub(super) fn cancel(&mut self, request: u32, signal: Signal) {
+        let Request { head, state, .. } = self.requests[request as usize];
+        let waiter = self.requests[request as usize].waiter.take();
+        waiter.expect("who waits can be woken").end(signal);
+        if state == State::Converting {
+            self.requests[request as usize].state = State::Granted;
+            self.heads[head as usize].converting -= 1;
+        } else {
+            self.unlink(WAITING, request);
+            self.free(request);
+        }
+        self.settle(head);
+    }
+
+    /// Gives a granted lock back.
+    #[inline]
+    pub(super) fn release(&mut self, request: u32) {
+        let Request { head, mode, state, .. } = self.requests[request as usize];
+        assert!(state == State::Granted, "only what is held is given back");
+        self.unlink(GRANTED, request);
+        self.free(request);
+        self.unhold(head, mode);
+        self.settle(head);
+    }
+
+    /// Weakens a granted lock.
+    pub(super) fn downgrade(&mut self, request: u32, to: Mode) {
+        self.change_mode(request, to);
+        self.settle(self.requests[request as usize].head);
+    }
+
+    /// Who stands in the way of a request that waits: for a conversion, those who hold what it cannot go with; for a
+    /// new request, those, and all who wait ahead of it. It goes on only when none of them does any more.
+    pub(super) fn blockers(&self, request: u32, mut each: impl FnMut(Blocker)) {
+        let Request { head, wanted, state, .. } = self.requests[request as usize];
+        let Head { key, lists, .. } = self.heads[head as usize];
+        let conflicts = self.conflicts(key, wanted);
+        let mut at = lists[GRANTED].first;
+        while at != NONE {
+            let other = &self.requests[at as usize];
+            let converting = other.state == State::Converting;
+            if at != request && (conflicts & other.mode.bit() != 0 || state == State::Waiting && converting) {
+                let wanted = converting.then_some(other.wanted);
+                each(Blocker { owner: other.owner, held: Some(other.mode), wanted });
+            }
+            at = other.next;
+        }
+        if state != State::Waiting {
+            return;
+        }
+        let mut at = lists[WAITING].first;
+        while at != request {
+            let other = &self.requests[at as usize];
+            each(Blocker { owner: other.owner, held: None, wanted: Some(other.wanted) });
+            at = other.next;
+        }
+    }
+
+    /// Grants what can be granted now; forgets the name if nobody is left.
+    #[inline(always)]
+    fn settle(&mut self, head: u32) {
+        let Head { lists, converting, .. } = &self.heads[head as usize];
+        if *converting > 0 || lists[WAITING].first != NONE {
+            self.grant_waiting(head);
+        } else if lists[GRANTED].first == NONE {
+            self.free_head(head);
+        }
+    }
+
+    #[cold]
+    fn grant_waiting(&mut self, head: u32) {
+        let mut at = self.heads[head as usize].lists[GRANTED].first;
+        while at != NONE {
+            let Request { next, state, wanted, .. } = self.requests[at as usize];
+            if state == State::Converting && self.would_convert(at, wanted) {
+                self.change_mode(at, wanted);
+                self.heads[head as usize].converting -= 1;
+                self.grant(at);
+            }
+            at = next;
+        }
+        while self.heads[head as usize].converting == 0 {
+            let Head { key, lists, modes, .. } = self.heads[head as usize];
+            let at = lists[WAITING].first;
+            if at == NONE || self.conflicts(key, self.requests[at as usize].wanted) & modes != 0 {
+                break;
+            }
+            self.unlink(WAITING, at);
+            self.push(GRANTED, at);
+            self.hold(head, self.requests[at as usize].wanted);
+            self.grant(at);
+        }
+    }
+
+    fn grant(&mut self, request: u32) {
+        let request = &mut self.requests[request as usize];
+        (request.state, request.mode) = (State::Granted, request.wanted);
+        request.waiter.take().expect("who waits can be woken").end(Signal::Granted);
+    }
+
+    /// Whether a new request of `mode` can be granted.
+    #[inline(always)]
+    fn admits(&self, head: u32, mode: Mode) -> bool {
+        let head = &self.heads[head as usize];
+        let goes = mode.conflicts() & head.modes == 0 || self.conflicts(head.key, mode) & head.modes == 0;
+        goes && head.converting == 0 && head.lists[WAITING].first == NONE
+    }
+
+    /// As [`Mode::conflicts`], unless this is the manager that is broken on purpose.
+    fn conflicts(&self, key: Key, wanted: Mode) -> Modes {
+        let ignored = match wanted {
+            Mode::S if self.broken && key.kind() == RECORD => Mode::X.bit(),
+            Mode::X if self.broken && key.kind() == RECORD => Mode::S.bit(),
+            _ => 0,
+        };
+        wanted.conflicts() & !ignored
+    }
+
+    fn change_mode(&mut self, request: u32, to: Mode) {
+        let Request { head, mode, .. } = self.requests[request as usize];
+        self.unhold(head, mode);
+        self.hold(head, to);
+        self.requests[request as usize].mode = to;
+    }
+
+    #[inline(always)]
+    fn hold(&mut self, head: u32, mode: Mode) {
+        let head = &mut self.heads[head as usize];
+        head.holders[mode as usize] += 1;
+        head.modes |= mode.bit();
+    }
+
+    #[inline(always)]
+    fn unhold(&mut self, head: u32, mode: Mode) {
+        let head = &mut self.heads[head as usize];
+        head.holders[mode as usize] -= 1;
+        if head.holders[mode as usize] == 0 {
+            head.modes &= !mode.bit();
+        }
+    }
+}
