@@ -95,6 +95,12 @@ pub enum Error {
     /// No memory for the tables.
     #[error("{0}")]
     OutOfMemory(String),
+    /// The classic engine's file of pages has reached its limit.
+    #[error("the volume is full: it may have {limit_pages} pages; raise the limit, or delete something")]
+    VolumeFull {
+        /// The limit, in pages.
+        limit_pages: u32,
+    },
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] IoError),

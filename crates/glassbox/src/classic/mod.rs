@@ -23,9 +23,11 @@
 //! then those of the space map; so nobody waits in a circle.
 
 pub(crate) mod change;
+pub(crate) mod heap;
 pub(crate) mod ids;
 pub(crate) mod lock;
 pub(crate) mod page;
 pub(crate) mod pages;
+pub(crate) mod space;
 #[cfg(test)]
 pub(crate) mod testing;

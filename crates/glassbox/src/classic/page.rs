@@ -14,6 +14,7 @@
 //! All integers are little-endian. A page that was never written reads as zeros; only recovery may meet one.
 
 use super::ids::{PageId, StoreId};
+use crate::error::Error;
 use crate::log::Lsn;
 
 /// Where a page's own content begins.
@@ -102,6 +103,13 @@ pub(crate) fn seal(page: &mut [u8]) {
 /// Whether the checksum is right.
 pub(crate) fn is_sealed(page: &[u8]) -> bool {
     u32_at(page, 0) == crc32c::crc32c(&page[4..])
+}
+
+/// What is wrong with a page, as an error.
+#[cold]
+pub(crate) fn damaged(id: PageId, page_bytes: usize, problem: impl Into<String>) -> Error {
+    let offset = u64::from(id.0) * page_bytes as u64;
+    Error::Damaged { file: "pages".to_owned(), offset, problem: problem.into() }
 }
 
 /// A little-endian number in a page.

@@ -3,6 +3,7 @@
 //! To fix a page is to have it in memory, to keep it there, and to hold its latch. Dropping what fixing gave unfixes it.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use super::ids::PageId;
 use crate::error::Error;
@@ -52,6 +53,48 @@ pub(crate) trait Pages {
     /// # Errors
     /// When there is no room for it.
     fn fix_new(&self, page: PageId) -> Result<Self::Exclusive<'_>, Error>;
+}
+
+/// Pages that several own.
+impl<T: Pages> Pages for Arc<T> {
+    type Shared<'a>
+        = T::Shared<'a>
+    where
+        Self: 'a;
+    type Exclusive<'a>
+        = T::Exclusive<'a>
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn page_bytes(&self) -> usize {
+        T::page_bytes(self)
+    }
+
+    #[inline(always)]
+    fn fix_shared(&self, page: PageId) -> Result<Self::Shared<'_>, Error> {
+        T::fix_shared(self, page)
+    }
+
+    #[inline(always)]
+    fn fix_exclusive(&self, page: PageId) -> Result<Self::Exclusive<'_>, Error> {
+        T::fix_exclusive(self, page)
+    }
+
+    #[inline(always)]
+    fn try_fix_shared(&self, page: PageId) -> Result<Option<Self::Shared<'_>>, Error> {
+        T::try_fix_shared(self, page)
+    }
+
+    #[inline(always)]
+    fn try_fix_exclusive(&self, page: PageId) -> Result<Option<Self::Exclusive<'_>>, Error> {
+        T::try_fix_exclusive(self, page)
+    }
+
+    #[inline(always)]
+    fn fix_new(&self, page: PageId) -> Result<Self::Exclusive<'_>, Error> {
+        T::fix_new(self, page)
+    }
 }
 
 /// A page fixed to be changed.

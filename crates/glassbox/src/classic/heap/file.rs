@@ -1,0 +1,326 @@
+//! A heap file: reading, updating and deleting records, and all records in turn.
+
+use std::ops::Deref;
+
+use smallvec::SmallVec;
+
+use super::change::HeapChange;
+use super::room::Room;
+use super::{difference, list, slotted};
+use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::ids::{PageId, Rid, StoreId};
+use crate::classic::page::{self, PageKind};
+use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::space::Space;
+use crate::error::Error;
+
+/// A page with fewer ghosts than one in so many slots is not worth a visit to insert there.
+const SLOTS_PER_GHOST: u16 = 8;
+
+/// A copy of a record; one of a usual width needs no allocation.
+type Copied = SmallVec<[u8; 1024]>;
+
+/// A heap file whose records have one width. It holds what is known of the room in its pages, so there should be one of
+/// these for each file; its pages are given to each call.
+pub(crate) struct HeapFile {
+    store: StoreId,
+    root: PageId,
+    width: usize,
+    pub(super) room: Room,
+}
+
+impl HeapFile {
+    /// Makes the first page of a new file and returns it: the file's root. Call it in a nested action.
+    ///
+    /// # Errors
+    /// When there is no page for it, or it cannot be logged.
+    pub(crate) fn create<P: Pages, S: Space, J: Journal>(
+        pages: &P,
+        space: &S,
+        journal: &mut J,
+        store: StoreId,
+    ) -> Result<PageId, Error> {
+        let root = space.allocate(journal)?;
+        let mut page = pages.fix_new(root)?;
+        journal.change(&mut page, Change::Format { kind: PageKind::HeapPages, store, body: &[] }, Undo::Page)?;
+        Ok(root)
+    }
+
+    /// Opens the file of this number and root, whose records have `width` bytes. Reads its list of pages.
+    ///
+    /// # Errors
+    /// When the list is damaged or cannot be read, or a page has no room for a record.
+    pub(crate) fn open<P: Pages>(pages: &P, store: StoreId, root: PageId, width: usize) -> Result<Self, Error> {
+        if width > slotted::most_record_bytes(pages.page_bytes()) {
+            return Err(Error::Config(format!(
+                "a record of {width} bytes has no room in a page of {}; choose larger pages",
+                pages.page_bytes()
+            )));
+        }
+        let mut open = Vec::new();
+        let tail = for_each_entry(pages, store, root, |entry| {
+            open.extend(entry.has_room.then_some(entry.page));
+            Ok(())
+        })?;
+        Ok(Self { store, root, width, room: Room::new(tail, open) })
+    }
+
+    /// Its number.
+    pub(crate) fn store(&self) -> StoreId {
+        self.store
+    }
+
+    /// The width of its records, in bytes.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Fixes the page of a record to read it. Whether there is such a record says [`RecordGuard::record`].
+    ///
+    /// # Errors
+    /// When the page cannot be read, or is none of this file.
+    #[inline(always)]
+    pub(crate) fn fix<'a, P: Pages>(&self, pages: &'a P, rid: Rid) -> Result<RecordGuard<P::Shared<'a>>, Error> {
+        let page = pages.fix_shared(rid.page)?;
+        self.check(rid.page, &page)?;
+        let (at, length) = match slotted::slot(&page, rid.slot) {
+            Some(slot) if !slot.is_ghost => (slot.at, slot.length),
+            _ => (0, ABSENT),
+        };
+        Ok(RecordGuard { page, at, length })
+    }
+
+    /// Gives a record to `read` while its page is fixed. `None` when there is no such record.
+    ///
+    /// # Errors
+    /// As for [`HeapFile::fix`].
+    #[inline(always)]
+    pub(crate) fn read<P: Pages, R>(
+        &self,
+        pages: &P,
+        rid: Rid,
+        read: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        Ok(self.fix(pages, rid)?.record().map(read))
+    }
+
+    /// Replaces a record by `after`, which has the same width, and logs where they differ; nothing if they do not.
+    /// False when there is no such record.
+    ///
+    /// # Errors
+    /// As for [`HeapFile::fix`], and when the log does not take it.
+    pub(crate) fn update<P: Pages, J: Journal>(
+        &self,
+        pages: &P,
+        journal: &mut J,
+        rid: Rid,
+        after: &[u8],
+    ) -> Result<bool, Error> {
+        let mut page = self.fix_exclusive(pages, rid.page)?;
+        match slotted::record(&page, rid.slot) {
+            Some(before) => {
+                let ranges = difference::between(before, after);
+                log_update(journal, &mut page, rid, &ranges).map(|()| true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Lets `edit` change a copy of a record while its page is fixed, then does as [`HeapFile::update`]. `None` when
+    /// there is no such record.
+    ///
+    /// # Errors
+    /// As for [`HeapFile::update`].
+    pub(crate) fn update_with<P: Pages, J: Journal, R>(
+        &self,
+        pages: &P,
+        journal: &mut J,
+        rid: Rid,
+        edit: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, Error> {
+        let mut page = self.fix_exclusive(pages, rid.page)?;
+        let Some(before) = slotted::record(&page, rid.slot) else { return Ok(None) };
+        let mut after = Copied::from_slice(before);
+        let result = edit(&mut after);
+        let ranges = difference::between(before, &after);
+        log_update(journal, &mut page, rid, &ranges)?;
+        Ok(Some(result))
+    }
+
+    /// Deletes a record: leaves a ghost, whose place others may use when the caller's lock of it has ended. False when
+    /// there is no such record.
+    ///
+    /// # Errors
+    /// As for [`HeapFile::fix`], and when the log does not take it.
+    pub(crate) fn delete<P: Pages, J: Journal>(&self, pages: &P, journal: &mut J, rid: Rid) -> Result<bool, Error> {
+        let mut page = self.fix_exclusive(pages, rid.page)?;
+        let Some(record) = slotted::record(&page, rid.slot).map(Copied::from_slice) else { return Ok(false) };
+        let change = HeapChange::Delete { slot: rid.slot, record: &record };
+        journal.change(&mut page, Change::Heap(change), Undo::Page)?;
+        let is_open = slotted::ghosts(&page) >= slotted::slots(&page).div_ceil(SLOTS_PER_GHOST);
+        if is_open && self.room.note(rid.page) {
+            let place = slotted::list_place(&page);
+            drop(page);
+            self.log_room(pages, journal, rid.page, place)?;
+        }
+        Ok(true)
+    }
+
+    /// Gives every record to `each`, in the order of the file's pages and their slots, until it returns an error.
+    /// Those that others insert or delete meanwhile may be among them or not. The page is latched while `each` runs.
+    ///
+    /// # Errors
+    /// Those of `each`, and when a page is damaged or cannot be read.
+    pub(crate) fn scan<P: Pages>(
+        &self,
+        pages: &P,
+        mut each: impl FnMut(Rid, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.for_each_page(pages, |id, page| {
+            for slot in 0..slotted::slots(page) {
+                if let Some(record) = slotted::record(page, slot) {
+                    each(Rid { page: id, slot }, record)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Checks the file's pages, and gives the number of each to `each`, with those of its list: they are the pages that
+    /// the space map should know to be in use for it.
+    ///
+    /// # Errors
+    /// The first contradiction, and when a page cannot be read.
+    pub(crate) fn verify<P: Pages>(&self, pages: &P, mut each: impl FnMut(PageId)) -> Result<(), Error> {
+        let mut at = self.root;
+        while at != PageId::NONE {
+            each(at);
+            at = list::next(&fix_list(pages, self.store, at)?);
+        }
+        self.for_each_page(pages, |id, page| {
+            each(id);
+            slotted::check(page).map_err(|problem| page::damaged(id, page.len(), problem))?;
+            let widths = (0..slotted::slots(page)).filter_map(|slot| slotted::slot(page, slot));
+            if widths.into_iter().any(|slot| slot.length != self.width) {
+                return Err(page::damaged(id, page.len(), "a record has not the width of those of its store"));
+            }
+            Ok(())
+        })
+    }
+
+    fn for_each_page<P: Pages>(
+        &self,
+        pages: &P,
+        mut each: impl FnMut(PageId, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for_each_entry(pages, self.store, self.root, |entry| {
+            let page = pages.fix_shared(entry.page)?;
+            self.check(entry.page, &page)?;
+            each(entry.page, &page)
+        })
+        .map(drop)
+    }
+
+    /// Whether this is a page of records of this file.
+    #[inline(always)]
+    pub(super) fn check(&self, id: PageId, page: &[u8]) -> Result<(), Error> {
+        if page::kind(page) == Some(PageKind::Heap) && page::store(page) == self.store {
+            return Ok(());
+        }
+        Err(page::damaged(id, page.len(), format!("a page with records of store {} should be here", self.store)))
+    }
+
+    #[inline(always)]
+    fn fix_exclusive<'a, P: Pages>(&self, pages: &'a P, id: PageId) -> Result<P::Exclusive<'a>, Error> {
+        let page = pages.fix_exclusive(id)?;
+        self.check(id, &page)?;
+        Ok(page)
+    }
+
+    /// Makes the list say what is known of the room in a page. Called without a latch.
+    pub(super) fn log_room<P: Pages, J: Journal>(
+        &self,
+        pages: &P,
+        journal: &mut J,
+        id: PageId,
+        (list_page, index): (PageId, u16),
+    ) -> Result<(), Error> {
+        let mut list = pages.fix_exclusive(list_page)?;
+        check_list(self.store, list_page, &list)?;
+        // Asked again now that the list is latched: of two who disagree, the one who comes last must say what is true.
+        let has_room = self.room.is_known(id);
+        match list::entry(&list, index) {
+            Some(entry) if entry.page == id && entry.has_room == has_room => Ok(()),
+            Some(entry) if entry.page == id => {
+                let change = list::ListChange::SetRoom { index, has_room };
+                journal.change(&mut list, Change::HeapPages(change), Undo::Nothing)
+            }
+            _ => Err(page::damaged(id, list.len(), "the page is not where it should be in its file's list of pages")),
+        }
+    }
+}
+
+fn log_update<J: Journal>(
+    journal: &mut J,
+    page: &mut impl ExclusivePage,
+    rid: Rid,
+    ranges: &[u8],
+) -> Result<(), Error> {
+    if ranges.is_empty() {
+        return Ok(());
+    }
+    journal.change(page, Change::Heap(HeapChange::Update { slot: rid.slot, ranges, back: false }), Undo::Page)
+}
+
+/// No length of a record.
+const ABSENT: usize = usize::MAX;
+
+/// A record whose page is fixed, or its absence.
+pub(crate) struct RecordGuard<G> {
+    page: G,
+    at: usize,
+    length: usize,
+}
+
+impl<G: Deref<Target = [u8]>> RecordGuard<G> {
+    /// The record; `None` when there is none of this id, or it was deleted.
+    #[inline(always)]
+    pub(crate) fn record(&self) -> Option<&[u8]> {
+        if self.length == ABSENT { None } else { Some(&self.page[self.at..self.at + self.length]) }
+    }
+}
+
+/// Gives each entry of the list that begins at `root` to `each`, while nothing is latched; returns the list's last
+/// page.
+fn for_each_entry<P: Pages>(
+    pages: &P,
+    store: StoreId,
+    root: PageId,
+    mut each: impl FnMut(list::Entry) -> Result<(), Error>,
+) -> Result<PageId, Error> {
+    let mut at = root;
+    loop {
+        let page = fix_list(pages, store, at)?;
+        let entries: Vec<_> = (0..list::entries(&page)).map_while(|index| list::entry(&page, index)).collect();
+        let next = list::next(&page);
+        drop(page);
+        entries.into_iter().try_for_each(&mut each)?;
+        if next == PageId::NONE {
+            return Ok(at);
+        }
+        at = next;
+    }
+}
+
+fn fix_list<P: Pages>(pages: &P, store: StoreId, at: PageId) -> Result<P::Shared<'_>, Error> {
+    let page = pages.fix_shared(at)?;
+    check_list(store, at, &page)?;
+    Ok(page)
+}
+
+pub(super) fn check_list(store: StoreId, at: PageId, page: &[u8]) -> Result<(), Error> {
+    if page::kind(page) == Some(PageKind::HeapPages) && page::store(page) == store {
+        return Ok(());
+    }
+    Err(page::damaged(at, page.len(), format!("a page with the list of pages of store {store} should be here")))
+}

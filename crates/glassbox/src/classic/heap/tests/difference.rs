@@ -1,0 +1,59 @@
+//! The differences of two records.
+
+use super::Random;
+use crate::classic::heap::difference::{apply, between, next};
+
+fn ranges(before: &[u8], after: &[u8]) -> Vec<(usize, usize)> {
+    let encoded = between(before, after);
+    let mut rest = encoded.as_slice();
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let range = next(&mut rest).unwrap();
+        found.push((range.offset, range.after.len()));
+    }
+    found
+}
+
+#[test]
+fn near_differences_are_one_range_and_far_ones_are_not() {
+    let before = [0; 40];
+    let changed = |places: &[usize]| {
+        let mut after = before;
+        places.iter().for_each(|at| after[*at] = 1);
+        ranges(&before, &after)
+    };
+    assert_eq!(changed(&[]), []);
+    assert_eq!(changed(&[0]), [(0, 1)]);
+    assert_eq!(changed(&[39]), [(39, 1)]);
+    assert_eq!(changed(&[3, 11]), [(3, 9)]);
+    assert_eq!(changed(&[3, 12]), [(3, 1), (12, 1)]);
+    assert_eq!(changed(&[0, 7, 15, 23, 31, 39]), [(0, 40)]);
+    assert_eq!(ranges(b"abc", b"axc"), [(1, 1)]);
+    assert_eq!(ranges(b"", b""), []);
+}
+
+#[test]
+fn applied_they_make_one_record_of_the_other() {
+    let mut random = Random(1);
+    for _ in 0..3000 {
+        let length = random.below(100);
+        let before = random.bytes(length);
+        let mut after = before.clone();
+        for _ in 0..random.below(5) {
+            if length > 0 {
+                let at = random.below(length);
+                after[at] = random.next() as u8;
+            }
+        }
+        let ranges = between(&before, &after);
+        let mut record = before.clone();
+        apply(&mut record, &ranges, false).unwrap();
+        assert_eq!(record, after);
+        apply(&mut record, &ranges, true).unwrap();
+        assert_eq!(record, before);
+        if !ranges.is_empty() {
+            assert!(apply(&mut record, &ranges, true).is_err(), "what is replaced must be there");
+            assert_eq!(record, before);
+        }
+    }
+}

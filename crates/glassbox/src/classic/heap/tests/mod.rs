@@ -1,0 +1,88 @@
+//! Tests of heap files: the slotted page, damaged bytes, histories of transactions, reuse of space, threads.
+
+mod concurrency;
+mod damage;
+mod difference;
+mod history;
+mod reuse;
+mod slotted;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::HeapFile;
+use crate::classic::change::Journal;
+use crate::classic::ids::{PageId, StoreId};
+use crate::classic::space::SpaceMap;
+use crate::classic::testing::{MemoryLog, MemoryPages};
+
+/// Random numbers from a seed (splitmix64).
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// From 0 to before `end`.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    pub(super) fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.next() as u8).collect()
+    }
+}
+
+const STORE: StoreId = StoreId(3);
+
+/// A volume with a heap file.
+pub(super) struct Volume {
+    pub(super) pages: Arc<MemoryPages>,
+    pub(super) log: MemoryLog,
+    pub(super) space: SpaceMap<Arc<MemoryPages>>,
+    pub(super) heap: HeapFile,
+    pub(super) root: PageId,
+}
+
+impl Volume {
+    pub(super) fn new(page_bytes: usize, width: usize, limit_pages: u32) -> Self {
+        let (pages, log) = (Arc::new(MemoryPages::new(page_bytes)), MemoryLog::default());
+        let mut journal = log.journal();
+        let space = SpaceMap::new(Arc::clone(&pages), limit_pages);
+        space.create(&mut journal).unwrap();
+        let begun = journal.begin_nested();
+        let root = HeapFile::create(&*pages, &space, &mut journal, STORE).unwrap();
+        journal.end_nested(begun).unwrap();
+        let heap = HeapFile::open(&*pages, STORE, root, width).unwrap();
+        Self { pages, log, space, heap, root }
+    }
+
+    /// As when the database is opened again: what was only in memory is lost.
+    pub(super) fn reopen(&mut self) {
+        self.heap = HeapFile::open(&*self.pages, STORE, self.root, self.heap.width()).unwrap();
+    }
+
+    /// Checks all, and returns how many pages the file has. The space map must know just these.
+    pub(super) fn verify(&self) -> usize {
+        let mut own = BTreeSet::from([PageId(1)]);
+        self.heap.verify(&*self.pages, |page| assert!(own.insert(page), "page {page} is there twice")).unwrap();
+        let mut used = BTreeSet::new();
+        self.space.for_each_used(|page| assert!(used.insert(page))).unwrap();
+        assert_eq!(own, used);
+        used.len() - 2
+    }
+
+    /// Redo on fresh pages must give the same bytes.
+    pub(super) fn check_redo(&self) {
+        let again = self.log.replay(self.page_bytes());
+        assert!(again.contents() == self.pages.contents(), "redo gives other pages");
+    }
+
+    fn page_bytes(&self) -> usize {
+        crate::classic::pages::Pages::page_bytes(&*self.pages)
+    }
+}
