@@ -13,6 +13,7 @@
 use super::ids::StoreId;
 use super::page::{self, PageKind};
 use super::pages::ExclusivePage;
+use super::tree::NodeChange;
 use crate::error::Error;
 
 /// A change of one page.
@@ -21,6 +22,8 @@ pub(crate) enum Change<'a> {
     /// Makes the page a new one of this kind, with `body` behind the header, the rest zeros. Needs nothing of what the
     /// page held. Taken back by the space map, which gives the page back; so its own inverse is nothing.
     Format { kind: PageKind, store: StoreId, body: &'a [u8] },
+    /// Changes a node of a tree.
+    Node(NodeChange<'a>),
 }
 
 /// Logged bytes that are no change.
@@ -63,6 +66,7 @@ pub(crate) trait Journal {
 }
 
 const FORMAT: u8 = 0;
+const NODE: u8 = PageKind::Node as u8;
 
 impl<'a> Change<'a> {
     /// Appends the stored form.
@@ -72,6 +76,10 @@ impl<'a> Change<'a> {
                 out.extend_from_slice(&[FORMAT, *kind as u8]);
                 out.extend_from_slice(&store.0.to_le_bytes());
                 out.extend_from_slice(body);
+            }
+            Change::Node(change) => {
+                out.push(NODE);
+                change.encode(out);
             }
         }
     }
@@ -87,6 +95,7 @@ impl<'a> Change<'a> {
                 store: StoreId(u32::from_le_bytes([*s0, *s1, *s2, *s3])),
                 body,
             }),
+            [NODE, change @ ..] => Ok(Change::Node(NodeChange::decode(change)?)),
             _ => Err(BadChange("is none that this program knows")),
         }
     }
@@ -106,6 +115,7 @@ impl<'a> Change<'a> {
                 page[page::HEADER_BYTES..page::HEADER_BYTES + body.len()].copy_from_slice(body);
                 Ok(())
             }
+            Change::Node(change) => change.apply(page),
         }
     }
 
@@ -114,6 +124,7 @@ impl<'a> Change<'a> {
     pub(crate) fn inverse(&self) -> Option<Change<'a>> {
         match self {
             Change::Format { .. } => None,
+            Change::Node(change) => Some(Change::Node(change.inverse())),
         }
     }
 }

@@ -26,5 +26,7 @@ pub(crate) mod change;
 pub(crate) mod ids;
 pub(crate) mod page;
 pub(crate) mod pages;
+pub(crate) mod space;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod tree;
