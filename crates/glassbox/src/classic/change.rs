@@ -15,6 +15,7 @@ use super::ids::StoreId;
 use super::page::{self, PageKind};
 use super::pages::ExclusivePage;
 use super::space::MapChange;
+use super::tree::NodeChange;
 use crate::error::Error;
 
 /// A change of one page.
@@ -29,6 +30,8 @@ pub(crate) enum Change<'a> {
     Heap(HeapChange<'a>),
     /// Changes a page of the list of a heap file's pages.
     HeapPages(ListChange),
+    /// Changes a node of a tree.
+    Node(NodeChange<'a>),
 }
 
 /// Logged bytes that are no change.
@@ -75,6 +78,7 @@ const FORMAT: u8 = 0;
 const MAP: u8 = PageKind::Map as u8;
 const HEAP: u8 = PageKind::Heap as u8;
 const HEAP_PAGES: u8 = PageKind::HeapPages as u8;
+const NODE: u8 = PageKind::Node as u8;
 
 impl<'a> Change<'a> {
     /// Appends the stored form.
@@ -97,6 +101,10 @@ impl<'a> Change<'a> {
                 out.push(HEAP_PAGES);
                 change.encode(out);
             }
+            Change::Node(change) => {
+                out.push(NODE);
+                change.encode(out);
+            }
         }
     }
 
@@ -114,6 +122,7 @@ impl<'a> Change<'a> {
             [MAP, change @ ..] => MapChange::decode(change).map(Change::Map),
             [HEAP, change @ ..] => HeapChange::decode(change).map(Change::Heap),
             [HEAP_PAGES, change @ ..] => ListChange::decode(change).map(Change::HeapPages),
+            [NODE, change @ ..] => Ok(Change::Node(NodeChange::decode(change)?)),
             _ => Err(BadChange("is none that this program knows")),
         }
     }
@@ -136,6 +145,7 @@ impl<'a> Change<'a> {
             Change::Map(change) => change.apply(page),
             Change::Heap(change) => change.apply(page),
             Change::HeapPages(change) => change.apply(page),
+            Change::Node(change) => change.apply(page),
         }
     }
 
@@ -147,6 +157,7 @@ impl<'a> Change<'a> {
             Change::Map(change) => Some(Change::Map(change.inverse())),
             Change::Heap(change) => Some(Change::Heap(change.inverse())),
             Change::HeapPages(change) => Some(Change::HeapPages(change.inverse())),
+            Change::Node(change) => Some(Change::Node(change.inverse())),
         }
     }
 }

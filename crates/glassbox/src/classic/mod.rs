@@ -31,3 +31,4 @@ pub(crate) mod pages;
 pub(crate) mod space;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod tree;

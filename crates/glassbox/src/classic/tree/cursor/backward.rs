@@ -1,0 +1,146 @@
+//! Walking down.
+//!
+//! Leaves are latched from left to right, so the left sibling is only tried. When others have it, the cursor lets go and
+//! finds its place from the root: the leaf with the greatest key below the last one given. Where that leaf has none, the
+//! smallest key that could be in it takes the place of the last one given, and the descent begins again; so it comes to
+//! the left without ever waiting for a left sibling.
+
+use super::{Cursor, KeyBuffer, Place, Progress, Step, last_key};
+use crate::classic::ids::{PageId, Rid};
+use crate::classic::page;
+use crate::classic::pages::Pages;
+use crate::classic::space::Space;
+use crate::classic::tree::keys::Keys;
+use crate::classic::tree::node::Node;
+use crate::classic::tree::tree::{Neighbour, Tree};
+use crate::error::Error;
+
+impl Cursor {
+    #[inline]
+    pub(super) fn down<P: Pages, S: Space, K: Keys>(
+        &mut self,
+        tree: &Tree<'_, P, S, K>,
+        out: &mut [Rid],
+        admit: &mut impl FnMut(Neighbour) -> bool,
+    ) -> Result<Step<usize>, Error> {
+        let resumed = match self.progress {
+            Progress::Begun => match self.begin_down(tree, admit)? {
+                Ok(found) => Some(found),
+                Err(refused) => return Ok(Step::Refused(refused)),
+            },
+            _ => self.resume(tree)?,
+        };
+        let (mut place, mut page) = match resumed {
+            Some(found) => found,
+            None => match self.find_down(tree)? {
+                Some(found) => found,
+                None => return Ok(self.end_down()),
+            },
+        };
+        loop {
+            let node = tree.node(place.leaf, &page)?;
+            let begin = place.at;
+            let mut refused = None;
+            while place.at > place.end && begin - place.at < out.len() {
+                let rid = node.rid(place.at - 1);
+                if !admit(Neighbour::Here(rid)) {
+                    refused = Some(Neighbour::Here(rid));
+                    break;
+                }
+                out[begin - place.at] = rid;
+                place.at -= 1;
+            }
+            let given = begin - place.at;
+            self.remember(place, last_key(&node, place.at, given));
+            if let (0, Some(refused)) = (given, refused) {
+                return Ok(Step::Refused(refused));
+            }
+            if given > 0 {
+                return Ok(Step::Got(given));
+            }
+            let left = node.links().left;
+            if place.at > 0 || left == PageId::NONE {
+                return Ok(self.end_down());
+            }
+            match tree.pages.try_fix_shared(left)? {
+                Some(left_page) => {
+                    let entries = tree.child_node(left, &left_page, 1)?.entries();
+                    let end = tree.keys().smaller(entries, tree.keys().probe(self.low.get()));
+                    place = Place { leaf: left, lsn: page::lsn(&left_page), at: entries.count, end };
+                    page = left_page;
+                }
+                None => {
+                    drop(page);
+                    match self.find_down(tree)? {
+                        Some(found) => (place, page) = found,
+                        None => return Ok(self.end_down()),
+                    }
+                }
+            }
+        }
+    }
+
+    fn end_down(&mut self) -> Step<usize> {
+        self.progress = Progress::Ended;
+        Step::End
+    }
+
+    /// The leaf where the range ends, once what is above the range has been admitted.
+    #[expect(clippy::type_complexity, reason = "a leaf or a refusal")]
+    fn begin_down<'a, P: Pages, S: Space, K: Keys>(
+        &mut self,
+        tree: &Tree<'a, P, S, K>,
+        admit: &mut impl FnMut(Neighbour) -> bool,
+    ) -> Result<Result<(Place, P::Shared<'a>), Neighbour>, Error> {
+        let keys = tree.keys();
+        let probe = keys.probe(self.high.get());
+        let (leaf, page) = tree.leaf(|node| tree.child_at(node, probe))?;
+        let node = tree.node(leaf, &page)?;
+        let at = keys.not_greater(node.entries(), probe);
+        let (next, admitted) = tree.ask_next(&node, at, &mut |next| admit(Neighbour::Beyond(next)))?;
+        if !admitted {
+            return Ok(Err(Neighbour::Beyond(next)));
+        }
+        self.progress = Progress::Above;
+        let end = keys.smaller(node.entries(), keys.probe(self.low.get()));
+        Ok(Ok((Place { leaf, lsn: page::lsn(&page), at, end }, page)))
+    }
+
+    /// The leaf with the greatest key below the last one given, found from the root; `None` when there is no such key.
+    #[expect(clippy::type_complexity, reason = "a leaf, if there is one")]
+    fn find_down<'a, P: Pages, S: Space, K: Keys>(
+        &self,
+        tree: &Tree<'a, P, S, K>,
+    ) -> Result<Option<(Place, P::Shared<'a>)>, Error> {
+        let keys = tree.keys();
+        let given = self.progress == Progress::Given;
+        let mut below = given;
+        let mut bound = if given { self.last.clone() } else { self.high.clone() };
+        loop {
+            // The smallest key that the leaf could have, unless it is the first leaf.
+            let mut least: Option<KeyBuffer> = None;
+            let probe = keys.probe(bound.get());
+            let count = |node: &Node<'_>| match below {
+                true => keys.smaller(node.entries(), probe),
+                false => keys.not_greater(node.entries(), probe),
+            };
+            let (leaf, page) = tree.leaf(|node| {
+                let at = count(node).saturating_sub(1);
+                if at > 0 {
+                    least = Some(KeyBuffer::of(node.key(at)));
+                }
+                at
+            })?;
+            let node = tree.node(leaf, &page)?;
+            let at = count(&node);
+            if at > 0 {
+                let end = keys.smaller(node.entries(), keys.probe(self.low.get()));
+                return Ok(Some((Place { leaf, lsn: page::lsn(&page), at, end: end.min(at) }, page)));
+            }
+            match least {
+                Some(least) => (bound, below) = (least, true),
+                None => return Ok(None),
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! A node of a tree: the bytes of its page.
+//!
+//! ```text
+//! offset  bytes
+//!     24      1  level: 0 in leaves, one more than its children's in inner nodes; 255: not part of a tree any more
+//!     25      1  key width w
+//!     26      2  number of entries
+//!     28      4  left sibling, of leaves; 0: none, and in inner nodes
+//!     32      4  right sibling, likewise
+//!     36      2  position of the last insertion
+//!     38      2  how many insertions in a row came each right behind the one before
+//!     40         entries: in leaves w bytes of key and 8 of record id (big-endian), in inner nodes w bytes of
+//!                separator and 4 of child page (little-endian)
+//! ```
+//!
+//! The last 8 bytes of a page are never part of an entry, so that 8 bytes can be read from wherever a key stands.
+//! The separator of an inner node's first entry means nothing: its child has all that is smaller than the second's.
+
+use crate::classic::ids::{PageId, Rid, StoreId};
+use crate::classic::page::{self, PageKind, u16_at, u32_at};
+
+/// Bytes of the widest key.
+pub(crate) const MOST_KEY_BYTES: usize = 128;
+/// Bytes of the widest entry.
+pub(super) const MOST_ENTRY_BYTES: usize = MOST_KEY_BYTES + Rid::WIDTH;
+/// Where the entries begin.
+pub(super) const FIRST: usize = 40;
+/// Bytes at a page's end that no entry uses.
+pub(super) const SLACK: usize = 8;
+/// The level of a page that was a node.
+pub(super) const RETIRED: u8 = 255;
+
+pub(super) const LEVEL: usize = 24;
+const KEY_WIDTH: usize = 25;
+const COUNT: usize = 26;
+const LEFT: usize = 28;
+const RIGHT: usize = 32;
+const LAST: usize = 36;
+const RUN: usize = 38;
+pub(super) const CHILD_BYTES: usize = 4;
+
+/// The siblings of a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Links {
+    pub(crate) left: PageId,
+    pub(crate) right: PageId,
+}
+
+impl Links {
+    /// No siblings.
+    pub(crate) const NONE: Links = Links { left: PageId::NONE, right: PageId::NONE };
+}
+
+/// What inserting into a node has been like: tells growing keys from random ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sequence {
+    /// Position of the last insertion; one less than 0, wrapped, before the first.
+    pub(super) last: u16,
+    /// How many in a row came each right behind the one before.
+    pub(super) run: u16,
+}
+
+impl Sequence {
+    /// Nothing is known yet.
+    pub(super) const NONE: Sequence = Sequence { last: u16::MAX, run: 0 };
+
+    /// After an insertion at `at`.
+    #[inline(always)]
+    pub(super) fn inserted(self, at: u16) -> Self {
+        let run = if at == self.last.wrapping_add(1) { self.run.saturating_add(1) } else { 0 };
+        Self { last: at, run }
+    }
+
+    /// After a removal at `at`.
+    #[inline(always)]
+    pub(super) fn removed(self, at: u16) -> Self {
+        let shifts = self.last != u16::MAX && at <= self.last;
+        Self { last: if shifts { self.last.wrapping_sub(1) } else { self.last }, run: self.run }
+    }
+}
+
+/// The entries of a node.
+#[derive(Clone, Copy)]
+pub(crate) struct Entries<'p> {
+    /// From the first entry on, with at least [`SLACK`] bytes behind the last one.
+    pub(super) bytes: &'p [u8],
+    /// Bytes of an entry.
+    pub(super) stride: usize,
+    pub(super) count: usize,
+}
+
+impl<'p> Entries<'p> {
+    /// The bytes from the entry at `at` on, up to the page's end.
+    #[inline(always)]
+    pub(super) fn from(self, at: usize) -> &'p [u8] {
+        &self.bytes[at * self.stride..]
+    }
+
+    /// How many entries come before the first for which `before`, given the bytes from the entry on, says no. The loop
+    /// runs as often whatever `before` says, and the choice in it is not a branch.
+    #[inline(always)]
+    pub(super) fn partition(self, mut before: impl FnMut(&'p [u8]) -> bool) -> usize {
+        if self.count == 0 {
+            return 0;
+        }
+        let (mut base, mut size) = (0, self.count);
+        while size > 1 {
+            let half = size / 2;
+            let middle = base + half;
+            base = std::hint::select_unpredictable(before(self.from(middle)), middle, base);
+            size -= half;
+        }
+        base + usize::from(before(self.from(base)))
+    }
+}
+
+/// A page read as a node.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'p> {
+    page: &'p [u8],
+    pub(super) level: u8,
+    pub(super) count: usize,
+    key_width: usize,
+    stride: usize,
+}
+
+impl<'p> Node<'p> {
+    /// Reads the header, whatever the tree.
+    #[inline(always)]
+    pub(super) fn read(page: &'p [u8]) -> Result<Self, &'static str> {
+        if page.len() < FIRST + SLACK || page::kind(page) != Some(PageKind::Node) {
+            return Err("is no node of a tree");
+        }
+        let (level, key_width) = (page[LEVEL], usize::from(page[KEY_WIDTH]));
+        let count = usize::from(u16_at(page, COUNT));
+        let stride = entry_bytes(level, key_width);
+        if FIRST + count * stride + SLACK > page.len() {
+            return Err("claims more entries than fit");
+        }
+        Ok(Self { page, level, count, key_width, stride })
+    }
+
+    /// Reads the header of a node of this tree.
+    #[inline(always)]
+    pub(super) fn read_of(page: &'p [u8], store: StoreId, key_width: usize) -> Result<Self, &'static str> {
+        let node = Self::read(page)?;
+        if page::store(page) != store || node.key_width != key_width || node.level == RETIRED {
+            return Err("is no node of this tree");
+        }
+        Ok(node)
+    }
+
+    #[inline(always)]
+    pub(super) fn entries(self) -> Entries<'p> {
+        Entries { bytes: &self.page[FIRST..], stride: self.stride, count: self.count }
+    }
+
+    /// Bytes of an entry.
+    #[inline(always)]
+    pub(super) fn stride(self) -> usize {
+        self.stride
+    }
+
+    /// Key and what follows it.
+    #[inline(always)]
+    pub(super) fn entry(self, at: usize) -> &'p [u8] {
+        self.bytes(at, at + 1)
+    }
+
+    /// The bytes of the entries from one position up to another.
+    #[inline(always)]
+    pub(super) fn bytes(self, from: usize, to: usize) -> &'p [u8] {
+        &self.page[FIRST + from * self.stride..FIRST + to * self.stride]
+    }
+
+    #[inline(always)]
+    pub(super) fn key(self, at: usize) -> &'p [u8] {
+        &self.entry(at)[..self.key_width]
+    }
+
+    /// The record of a leaf's entry.
+    #[inline(always)]
+    pub(super) fn rid(self, at: usize) -> Rid {
+        rid_of(self.entry(at))
+    }
+
+    /// The child of an inner node's entry.
+    #[inline(always)]
+    pub(super) fn child(self, at: usize) -> PageId {
+        PageId(u32_at(self.page, FIRST + at * self.stride + self.key_width))
+    }
+
+    #[inline(always)]
+    pub(super) fn links(self) -> Links {
+        Links { left: PageId(u32_at(self.page, LEFT)), right: PageId(u32_at(self.page, RIGHT)) }
+    }
+
+    pub(super) fn sequence(self) -> Sequence {
+        Sequence { last: u16_at(self.page, LAST), run: u16_at(self.page, RUN) }
+    }
+
+    /// All that makes this node: the header behind that of the page, and the entries.
+    pub(super) fn body(self) -> &'p [u8] {
+        &self.page[page::HEADER_BYTES..FIRST + self.count * self.stride]
+    }
+}
+
+/// Bytes of an entry at this level.
+#[inline(always)]
+pub(super) fn entry_bytes(level: u8, key_width: usize) -> usize {
+    key_width + if level == 0 { Rid::WIDTH } else { CHILD_BYTES }
+}
+
+/// How many entries a node of this level has room for.
+pub(super) fn capacity(page_bytes: usize, level: u8, key_width: usize) -> usize {
+    (page_bytes - FIRST - SLACK) / entry_bytes(level, key_width)
+}
+
+/// The record of a leaf's entry, given its bytes.
+#[inline(always)]
+pub(super) fn rid_of(entry: &[u8]) -> Rid {
+    let at = entry.len() - Rid::WIDTH;
+    Rid::from_u64(u64::from_be_bytes(entry[at..].try_into().expect("8 bytes")))
+}
+
+/// An entry on the stack.
+pub(super) struct EntryBuffer {
+    bytes: [u8; MOST_ENTRY_BYTES],
+    len: usize,
+}
+
+impl EntryBuffer {
+    #[inline(always)]
+    fn new(key: &[u8], value: &[u8]) -> Self {
+        let mut bytes = [0; MOST_ENTRY_BYTES];
+        let len = key.len() + value.len();
+        bytes[..key.len()].copy_from_slice(key);
+        bytes[key.len()..len].copy_from_slice(value);
+        Self { bytes, len }
+    }
+
+    /// An entry of a leaf.
+    #[inline(always)]
+    pub(super) fn leaf(key: &[u8], rid: Rid) -> Self {
+        Self::new(key, &rid.to_u64().to_be_bytes())
+    }
+
+    /// An entry of an inner node.
+    pub(super) fn inner(separator: &[u8], child: PageId) -> Self {
+        Self::new(separator, &child.0.to_le_bytes())
+    }
+
+    /// A copy.
+    #[inline(always)]
+    pub(super) fn copy(entry: &[u8]) -> Self {
+        Self::new(entry, &[])
+    }
+
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// The body of a node, to be given to a new page.
+pub(super) fn body(level: u8, key_width: usize, links: Links, sequence: Sequence, entries: &[u8]) -> Vec<u8> {
+    let count = (entries.len() / entry_bytes(level, key_width)) as u16;
+    let mut body = Vec::with_capacity(FIRST - page::HEADER_BYTES + entries.len());
+    body.extend_from_slice(&[level, key_width as u8]);
+    body.extend_from_slice(&count.to_le_bytes());
+    body.extend_from_slice(&links.left.0.to_le_bytes());
+    body.extend_from_slice(&links.right.0.to_le_bytes());
+    body.extend_from_slice(&sequence.last.to_le_bytes());
+    body.extend_from_slice(&sequence.run.to_le_bytes());
+    body.extend_from_slice(entries);
+    body
+}
+
+/// Whether the header in a [`body`] tells exactly the entries behind it.
+pub(super) fn is_body(body: &[u8]) -> bool {
+    const HEADER: usize = page::HEADER_BYTES;
+    let (level, key_width) = (body[LEVEL - HEADER], usize::from(body[KEY_WIDTH - HEADER]));
+    let count = usize::from(u16_at(body, COUNT - HEADER));
+    body.len() == FIRST - HEADER + count * entry_bytes(level, key_width)
+}
+
+pub(super) fn set_count(page: &mut [u8], count: usize) {
+    page[COUNT..COUNT + 2].copy_from_slice(&(count as u16).to_le_bytes());
+}
+
+pub(super) fn set_links(page: &mut [u8], links: Links) {
+    page[LEFT..LEFT + 4].copy_from_slice(&links.left.0.to_le_bytes());
+    page[RIGHT..RIGHT + 4].copy_from_slice(&links.right.0.to_le_bytes());
+}
+
+pub(super) fn set_sequence(page: &mut [u8], sequence: Sequence) {
+    page[LAST..LAST + 2].copy_from_slice(&sequence.last.to_le_bytes());
+    page[RUN..RUN + 2].copy_from_slice(&sequence.run.to_le_bytes());
+}

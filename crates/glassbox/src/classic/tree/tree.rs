@@ -1,0 +1,281 @@
+//! A tree, how it is descended, and lookups.
+//!
+//! Readers couple shared latches from the root down: a child is latched before its parent is let go, so nothing can
+//! move between the two. Writers do the same and latch only the leaf exclusively.
+
+use super::keys::Keys;
+use super::node::{self, Links, MOST_KEY_BYTES, Node, Sequence};
+use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::ids::{PageId, Rid, StoreId};
+use crate::classic::page::PageKind;
+use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::space::Space;
+use crate::error::Error;
+
+/// What a tree is, apart from its pages. Never changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition<K> {
+    store: StoreId,
+    root: PageId,
+    keys: K,
+    page_bytes: usize,
+    leaf_capacity: usize,
+    inner_capacity: usize,
+}
+
+impl<K: Keys> Definition<K> {
+    /// The tree of `store` whose root is the page `root`, on pages of `page_bytes`.
+    ///
+    /// # Panics
+    /// When keys have no bytes or more than [`MOST_KEY_BYTES`].
+    pub(crate) fn new(store: StoreId, root: PageId, keys: K, page_bytes: usize) -> Self {
+        let width = keys.width();
+        assert!((1..=MOST_KEY_BYTES).contains(&width), "a key has 1 to {MOST_KEY_BYTES} bytes");
+        let capacity = |level| node::capacity(page_bytes, level, width);
+        Self { store, root, keys, page_bytes, leaf_capacity: capacity(0), inner_capacity: capacity(1) }
+    }
+
+    /// The same with at most so many entries in a node, so that a test has many levels soon.
+    #[cfg(test)]
+    pub(crate) fn with_capacity(self, entries: usize) -> Self {
+        assert!(entries >= 4);
+        let (leaf_capacity, inner_capacity) = (self.leaf_capacity.min(entries), self.inner_capacity.min(entries));
+        Self { leaf_capacity, inner_capacity, ..self }
+    }
+
+    /// The tree's number.
+    pub(crate) fn store(&self) -> StoreId {
+        self.store
+    }
+
+    /// The page that stays the root.
+    pub(crate) fn root(&self) -> PageId {
+        self.root
+    }
+
+    /// Bytes of a key.
+    pub(crate) fn key_width(&self) -> usize {
+        self.keys.width()
+    }
+
+    /// Formats `page`, just allocated, as the root of an empty tree.
+    ///
+    /// # Errors
+    /// When the log does not take it.
+    pub(crate) fn format_root<J: Journal>(
+        journal: &mut J,
+        page: &mut impl ExclusivePage,
+        store: StoreId,
+        key_width: usize,
+    ) -> Result<(), Error> {
+        let body = node::body(0, key_width, Links::NONE, Sequence::NONE, &[]);
+        journal.change(page, Change::Format { kind: PageKind::Node, store, body: &body }, Undo::Nothing)
+    }
+}
+
+/// The record behind a place among the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// That of the next key.
+    Record(Rid),
+    /// There is no further key.
+    End,
+}
+
+/// What was found where a key belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Neighbour {
+    /// The key, with its record.
+    Here(Rid),
+    /// Not the key; what comes behind it.
+    Beyond(Next),
+}
+
+/// What a lookup came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Find {
+    /// The key's record.
+    Found(Rid),
+    /// The key is not there.
+    Missing,
+    /// The caller did not admit this; nothing is known.
+    Refused(Neighbour),
+}
+
+/// A tree on its pages.
+pub(crate) struct Tree<'a, P, S, K> {
+    pub(super) pages: &'a P,
+    pub(super) space: &'a S,
+    pub(super) definition: &'a Definition<K>,
+}
+
+impl<P, S, K> Clone for Tree<'_, P, S, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P, S, K> Copy for Tree<'_, P, S, K> {}
+
+impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
+    /// The tree of this definition on these pages.
+    #[inline(always)]
+    pub(crate) fn new(pages: &'a P, space: &'a S, definition: &'a Definition<K>) -> Self {
+        Self { pages, space, definition }
+    }
+
+    /// Looks for a key. `ask` is told, under the latch of its leaf, its record, or that of the next key when it is not
+    /// there, and says whether the search may end so: whether it got the lock without waiting.
+    ///
+    /// # Errors
+    /// When a page cannot be read, or is no node of the tree.
+    ///
+    /// # Panics
+    /// When the key does not have the tree's width; so do all that take a key.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u8], mut ask: impl FnMut(Neighbour) -> bool) -> Result<Find, Error> {
+        let probe = self.keys().probe(key);
+        let (id, page) = self.leaf(|node| self.child_at(node, probe))?;
+        let leaf = self.node(id, &page)?;
+        let at = self.keys().smaller(leaf.entries(), probe);
+        if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
+            let rid = leaf.rid(at);
+            let here = Neighbour::Here(rid);
+            return Ok(if ask(here) { Find::Found(rid) } else { Find::Refused(here) });
+        }
+        let (next, admitted) = self.ask_next(&leaf, at, &mut |next| ask(Neighbour::Beyond(next)))?;
+        Ok(if admitted { Find::Missing } else { Find::Refused(Neighbour::Beyond(next)) })
+    }
+
+    #[inline(always)]
+    pub(super) fn keys(&self) -> &'a K {
+        &self.definition.keys
+    }
+
+    /// The most entries a node of this level may have.
+    #[inline(always)]
+    pub(super) fn capacity(&self, level: u8) -> usize {
+        if level == 0 { self.definition.leaf_capacity } else { self.definition.inner_capacity }
+    }
+
+    /// Reads a fixed page as a node of this tree.
+    #[inline(always)]
+    pub(super) fn node<'p>(&self, id: PageId, page: &'p [u8]) -> Result<Node<'p>, Error> {
+        Node::read_of(page, self.definition.store, self.keys().width()).map_err(|problem| self.damaged(id, problem))
+    }
+
+    /// An error about a page.
+    #[cold]
+    pub(super) fn damaged(&self, id: PageId, problem: &str) -> Error {
+        Error::Damaged {
+            file: "pages".into(),
+            offset: u64::from(id.0) * self.definition.page_bytes as u64,
+            problem: format!("page {id} of the tree {} {problem}", self.definition.store),
+        }
+    }
+
+    /// Which entry of an inner node leads to the key: the last whose separator is not greater, or the first.
+    #[inline(always)]
+    pub(super) fn child_at(&self, node: &Node<'_>, probe: K::Probe<'_>) -> usize {
+        self.keys().not_greater(node.entries(), probe).saturating_sub(1)
+    }
+
+    /// The child at this entry; the node must be an inner one that has it.
+    #[inline(always)]
+    pub(super) fn child(&self, id: PageId, node: &Node<'_>, at: usize) -> Result<PageId, Error> {
+        if at >= node.count {
+            return Err(self.damaged(id, "is an inner node without children"));
+        }
+        Ok(node.child(at))
+    }
+
+    /// A child, read; it must be one level below its parent, so that a descent ends.
+    #[inline(always)]
+    pub(super) fn child_node<'p>(&self, id: PageId, page: &'p [u8], parent_level: u8) -> Result<Node<'p>, Error> {
+        let node = self.node(id, page)?;
+        if node.level + 1 != parent_level {
+            return Err(self.damaged(id, "has another level than its parent says"));
+        }
+        Ok(node)
+    }
+
+    /// The leaf to which `choose` leads, which gives an entry of each inner node; shared latches.
+    #[inline(always)]
+    pub(super) fn leaf(&self, mut choose: impl FnMut(&Node<'_>) -> usize) -> Result<(PageId, P::Shared<'a>), Error> {
+        let mut id = self.definition.root;
+        let mut page = self.pages.fix_shared(id)?;
+        let mut level = self.node(id, &page)?.level;
+        while level > 0 {
+            let node = self.node(id, &page)?;
+            let child = self.child(id, &node, choose(&node))?;
+            let child_page = self.pages.fix_shared(child)?;
+            level = self.child_node(child, &child_page, level)?.level;
+            (id, page) = (child, child_page);
+        }
+        Ok((id, page))
+    }
+
+    /// The leaf where the key belongs, exclusively latched; all above it shared and let go.
+    #[inline(always)]
+    pub(super) fn leaf_exclusive(&self, probe: K::Probe<'_>) -> Result<(PageId, P::Exclusive<'a>), Error> {
+        loop {
+            let mut id = self.definition.root;
+            let mut page = self.pages.fix_shared(id)?;
+            let mut level = self.node(id, &page)?.level;
+            if level == 0 {
+                drop(page);
+                let root = self.pages.fix_exclusive(id)?;
+                if self.node(id, &root)?.level == 0 {
+                    return Ok((id, root));
+                }
+                // It grew meanwhile.
+                continue;
+            }
+            loop {
+                let node = self.node(id, &page)?;
+                let child = self.child(id, &node, self.child_at(&node, probe))?;
+                if level == 1 {
+                    let leaf = self.pages.fix_exclusive(child)?;
+                    self.child_node(child, &leaf, level)?;
+                    return Ok((child, leaf));
+                }
+                let child_page = self.pages.fix_shared(child)?;
+                level = self.child_node(child, &child_page, level)?.level;
+                (id, page) = (child, child_page);
+            }
+        }
+    }
+
+    /// Asks about the record behind position `at` of a latched leaf. All leaves that the gap before that record reaches
+    /// into are latched while `ask` answers, so that nobody fills the gap meanwhile.
+    #[inline(always)]
+    pub(super) fn ask_next(
+        &self,
+        leaf: &Node<'_>,
+        at: usize,
+        ask: &mut impl FnMut(Next) -> bool,
+    ) -> Result<(Next, bool), Error> {
+        if at < leaf.count {
+            let next = Next::Record(leaf.rid(at));
+            return Ok((next, ask(next)));
+        }
+        self.ask_right(leaf.links().right, ask)
+    }
+
+    #[inline(never)]
+    fn ask_right(&self, mut right: PageId, ask: &mut impl FnMut(Next) -> bool) -> Result<(Next, bool), Error> {
+        // Leaves without entries, which are rare: one is on its way out of the tree, or on its way in.
+        let mut empty = Vec::new();
+        while right != PageId::NONE {
+            let page = self.pages.fix_shared(right)?;
+            let node = self.child_node(right, &page, 1)?;
+            if node.count > 0 {
+                let next = Next::Record(node.rid(0));
+                return Ok((next, ask(next)));
+            }
+            right = node.links().right;
+            empty.push(page);
+        }
+        Ok((Next::End, ask(Next::End)))
+    }
+}
