@@ -21,6 +21,9 @@ pub(crate) enum Change<'a> {
     /// Makes the page a new one of this kind, with `body` behind the header, the rest zeros. Needs nothing of what the
     /// page held. Taken back by the space map, which gives the page back; so its own inverse is nothing.
     Format { kind: PageKind, store: StoreId, body: &'a [u8] },
+    /// For tests of what only carries changes: the bytes at `at`, which are `old`, become `new`, of the same length.
+    #[cfg(test)]
+    Bytes { at: u16, old: &'a [u8], new: &'a [u8] },
 }
 
 /// Logged bytes that are no change.
@@ -63,6 +66,8 @@ pub(crate) trait Journal {
 }
 
 const FORMAT: u8 = 0;
+#[cfg(test)]
+const BYTES: u8 = 255;
 
 impl<'a> Change<'a> {
     /// Appends the stored form.
@@ -72,6 +77,14 @@ impl<'a> Change<'a> {
                 out.extend_from_slice(&[FORMAT, *kind as u8]);
                 out.extend_from_slice(&store.0.to_le_bytes());
                 out.extend_from_slice(body);
+            }
+            #[cfg(test)]
+            Change::Bytes { at, old, new } => {
+                assert_eq!(old.len(), new.len());
+                out.push(BYTES);
+                out.extend_from_slice(&at.to_le_bytes());
+                out.extend_from_slice(old);
+                out.extend_from_slice(new);
             }
         }
     }
@@ -87,6 +100,11 @@ impl<'a> Change<'a> {
                 store: StoreId(u32::from_le_bytes([*s0, *s1, *s2, *s3])),
                 body,
             }),
+            #[cfg(test)]
+            [BYTES, a0, a1, bytes @ ..] if bytes.len().is_multiple_of(2) => {
+                let (old, new) = bytes.split_at(bytes.len() / 2);
+                Ok(Change::Bytes { at: u16::from_le_bytes([*a0, *a1]), old, new })
+            }
             _ => Err(BadChange("is none that this program knows")),
         }
     }
@@ -106,6 +124,15 @@ impl<'a> Change<'a> {
                 page[page::HEADER_BYTES..page::HEADER_BYTES + body.len()].copy_from_slice(body);
                 Ok(())
             }
+            #[cfg(test)]
+            Change::Bytes { at, old, new } => {
+                let at = usize::from(*at);
+                match page.get_mut(at..at + old.len()) {
+                    Some(bytes) if bytes == *old => bytes.copy_from_slice(new),
+                    _ => return Err(BadChange("replaces other bytes")),
+                }
+                Ok(())
+            }
         }
     }
 
@@ -114,6 +141,8 @@ impl<'a> Change<'a> {
     pub(crate) fn inverse(&self) -> Option<Change<'a>> {
         match self {
             Change::Format { .. } => None,
+            #[cfg(test)]
+            Change::Bytes { at, old, new } => Some(Change::Bytes { at: *at, old: new, new: old }),
         }
     }
 }

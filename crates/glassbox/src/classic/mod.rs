@@ -26,5 +26,8 @@ pub(crate) mod change;
 pub(crate) mod ids;
 pub(crate) mod page;
 pub(crate) mod pages;
+pub(crate) mod recovery;
+pub(crate) mod sessions;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod wal;
