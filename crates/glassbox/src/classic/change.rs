@@ -32,6 +32,9 @@ pub(crate) enum Change<'a> {
     HeapPages(ListChange),
     /// Changes a node of a tree.
     Node(NodeChange<'a>),
+    /// For tests of what only carries changes: the bytes at `at`, which are `old`, become `new`, of the same length.
+    #[cfg(test)]
+    Bytes { at: u16, old: &'a [u8], new: &'a [u8] },
 }
 
 /// Logged bytes that are no change.
@@ -79,6 +82,8 @@ const MAP: u8 = PageKind::Map as u8;
 const HEAP: u8 = PageKind::Heap as u8;
 const HEAP_PAGES: u8 = PageKind::HeapPages as u8;
 const NODE: u8 = PageKind::Node as u8;
+#[cfg(test)]
+const BYTES: u8 = 255;
 
 impl<'a> Change<'a> {
     /// Appends the stored form.
@@ -105,6 +110,14 @@ impl<'a> Change<'a> {
                 out.push(NODE);
                 change.encode(out);
             }
+            #[cfg(test)]
+            Change::Bytes { at, old, new } => {
+                assert_eq!(old.len(), new.len());
+                out.push(BYTES);
+                out.extend_from_slice(&at.to_le_bytes());
+                out.extend_from_slice(old);
+                out.extend_from_slice(new);
+            }
         }
     }
 
@@ -123,6 +136,11 @@ impl<'a> Change<'a> {
             [HEAP, change @ ..] => HeapChange::decode(change).map(Change::Heap),
             [HEAP_PAGES, change @ ..] => ListChange::decode(change).map(Change::HeapPages),
             [NODE, change @ ..] => Ok(Change::Node(NodeChange::decode(change)?)),
+            #[cfg(test)]
+            [BYTES, a0, a1, bytes @ ..] if bytes.len().is_multiple_of(2) => {
+                let (old, new) = bytes.split_at(bytes.len() / 2);
+                Ok(Change::Bytes { at: u16::from_le_bytes([*a0, *a1]), old, new })
+            }
             _ => Err(BadChange("is none that this program knows")),
         }
     }
@@ -146,6 +164,15 @@ impl<'a> Change<'a> {
             Change::Heap(change) => change.apply(page),
             Change::HeapPages(change) => change.apply(page),
             Change::Node(change) => change.apply(page),
+            #[cfg(test)]
+            Change::Bytes { at, old, new } => {
+                let at = usize::from(*at);
+                match page.get_mut(at..at + old.len()) {
+                    Some(bytes) if bytes == *old => bytes.copy_from_slice(new),
+                    _ => return Err(BadChange("replaces other bytes")),
+                }
+                Ok(())
+            }
         }
     }
 
@@ -158,6 +185,8 @@ impl<'a> Change<'a> {
             Change::Heap(change) => Some(Change::Heap(change.inverse())),
             Change::HeapPages(change) => Some(Change::HeapPages(change.inverse())),
             Change::Node(change) => Some(Change::Node(change.inverse())),
+            #[cfg(test)]
+            Change::Bytes { at, old, new } => Some(Change::Bytes { at: *at, old: new, new: old }),
         }
     }
 }

@@ -28,7 +28,11 @@ pub(crate) mod ids;
 pub(crate) mod lock;
 pub(crate) mod page;
 pub(crate) mod pages;
+pub(crate) mod recovery;
+mod row_buffer;
+pub(crate) mod sessions;
 pub(crate) mod space;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod tree;
+pub(crate) mod wal;

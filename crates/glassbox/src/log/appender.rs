@@ -40,6 +40,12 @@ impl Appender {
         })?;
         Ok(Lsn(end))
     }
+
+    /// The end of the last record given a place, by whatever appender. It may still be being copied.
+    #[inline]
+    pub(crate) fn appended(&self) -> Lsn {
+        Lsn(self.shared.ring.head())
+    }
 }
 
 impl Drop for Appender {

@@ -1,0 +1,149 @@
+//! Taking back: of a part of a transaction, or of all of it.
+//!
+//! Newest first, one record at a time; each is dropped from the transaction's stack by the very record that takes it
+//! back, the *compensation*, which says where the rest ends. So however often a crash interrupts this, nothing is taken
+//! back twice.
+//!
+//! A record is taken back on its page by the inverse of its change. Or logically, by the owner of the store
+//! ([`Undoer`]): the entry may be on another page, and taking it back may need more than one page, as when a deleted
+//! entry comes back to a leaf that is full by now. The owner uses the same [`Journal`] as ever:
+//!
+//! - Its one change outside of nested actions is logged as the compensation.
+//! - Nested actions, as the split that makes room first, are logged as ever: with updates that can be taken back until
+//!   the action has ended. A crash after its end finds the split done and the record not yet taken back, and goes on.
+//!
+//! Transactions hold their locks until they are taken back, so what another one has changed is never in the way.
+
+use super::forms::Device;
+use super::record::{Body, LogRecord};
+use super::table::State;
+use super::transaction::{Active, Savepoint, TransactionLog, does_not_fit};
+use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::ids::{PageId, StoreId, TxnId};
+use crate::classic::pages::Pages;
+use crate::error::Error;
+
+/// Takes back what is marked [`Undo::Logical`].
+pub(crate) trait Undoer {
+    /// Takes back `change`, made on `page` of `store`, wherever what it concerns is by now. It holds no latches when it
+    /// is called nor when it returns. Makes exactly one change outside of nested actions, whatever it says about its
+    /// undo; or none, when nothing is to be done.
+    ///
+    /// # Errors
+    /// When pages cannot be had or are damaged, or the log refuses. The engine cannot go on then.
+    fn undo(
+        &mut self,
+        journal: &mut impl Journal,
+        store: StoreId,
+        page: PageId,
+        change: Change<'_>,
+    ) -> Result<(), Error>;
+}
+
+/// When nothing is logical.
+impl Undoer for () {
+    fn undo(&mut self, _: &mut impl Journal, store: StoreId, page: PageId, _: Change<'_>) -> Result<(), Error> {
+        panic!("page {page} of store {store} was changed by nobody who knows how to take it back");
+    }
+}
+
+impl<D: Device> TransactionLog<D> {
+    /// Takes back what was changed since `to`, and nested actions that were given up. The transaction goes on.
+    ///
+    /// # Errors
+    /// As of [`Undoer::undo`]. What is not taken back yet is known still; but the engine cannot go on.
+    pub(crate) fn roll_back(
+        &mut self,
+        to: Savepoint,
+        pages: &impl Pages,
+        undoer: &mut impl Undoer,
+    ) -> Result<(), Error> {
+        self.nested = 0;
+        while self.active.own.len() > to.0 {
+            self.take_back_newest(pages, undoer)?;
+        }
+        Ok(())
+    }
+
+    /// Takes back the whole transaction and ends it.
+    ///
+    /// # Errors
+    /// As of [`TransactionLog::roll_back`].
+    pub(crate) fn abort(&mut self, pages: &impl Pages, undoer: &mut impl Undoer) -> Result<(), Error> {
+        if self.active.transaction == TxnId::NONE {
+            self.nested = 0;
+            return Ok(());
+        }
+        self.slot.set_state(State::RollingBack);
+        self.roll_back(Savepoint(0), pages, undoer)?;
+        self.append(Body::End)?;
+        self.end();
+        Ok(())
+    }
+
+    /// Takes back the newest record of a transaction that is in no session, for recovery.
+    pub(crate) fn take_back_newest_of(
+        &mut self,
+        active: &mut Active,
+        pages: &impl Pages,
+        undoer: &mut impl Undoer,
+    ) -> Result<(), Error> {
+        std::mem::swap(&mut self.active, active);
+        let taken_back = self.take_back_newest(pages, undoer);
+        std::mem::swap(&mut self.active, active);
+        taken_back
+    }
+
+    /// Says that a transaction which is in no session has been taken back.
+    pub(crate) fn end_of(&mut self, active: &mut Active) -> Result<(), Error> {
+        std::mem::swap(&mut self.active, active);
+        let ended = self.append(Body::End);
+        std::mem::swap(&mut self.active, active);
+        ended.map(drop)
+    }
+
+    /// Takes back the newest record, of which there is one.
+    fn take_back_newest(&mut self, pages: &impl Pages, undoer: &mut impl Undoer) -> Result<(), Error> {
+        let count = self.active.own.len() - 1;
+        // Taking back makes records in the buffer that holds the one that is taken back.
+        let mut record = std::mem::take(&mut self.scratch);
+        record.clear();
+        record.extend_from_slice(self.active.own.newest().expect("there is one"));
+        self.taking_back = Some(count);
+        let taken_back = self.take_back(&record, count, pages, undoer);
+        self.taking_back = None;
+        self.scratch = record;
+        taken_back
+    }
+
+    fn take_back(
+        &mut self,
+        record: &[u8],
+        count: usize,
+        pages: &impl Pages,
+        undoer: &mut impl Undoer,
+    ) -> Result<(), Error> {
+        let record = LogRecord::decode(record).expect("own records are sound");
+        let Body::Update { page, store, undo, change, .. } = record.body else {
+            panic!("only updates are taken back");
+        };
+        let change = Change::decode(change).map_err(|bad| does_not_fit(page, &[], bad))?;
+        match undo {
+            Undo::Nothing => {}
+            Undo::Page => {
+                if let Some(inverse) = change.inverse() {
+                    self.compensate(&mut pages.fix_exclusive(page)?, inverse, count)?;
+                }
+                // Else there is nothing to do, however often.
+                self.active.own.truncate(count);
+            }
+            Undo::Logical => {
+                undoer.undo(self, store, page, change)?;
+                assert!(self.nested == 0, "a nested action did not end");
+                // Nothing was to be done, or all of it in nested actions: it must not be done twice.
+                self.skip_to(count)?;
+            }
+        }
+        Ok(())
+    }
+}

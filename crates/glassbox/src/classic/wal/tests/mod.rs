@@ -1,0 +1,3 @@
+//! Tests of single parts; whole histories with crashes are in `recovery/tests`.
+
+mod records;

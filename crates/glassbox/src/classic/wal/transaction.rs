@@ -1,0 +1,298 @@
+//! The journal of a transaction: each change is applied, logged, and kept for taking back.
+//!
+//! Invariants of [`TransactionLog`]:
+//!
+//! - A transaction is in the table before its first record is in the log, and until its last one is.
+//! - `own` is what recovery would find to take back if the log ended after this transaction's last record.
+//! - Of a change that failed nothing is left, neither on the page nor in the log. A change that was applied and that
+//!   the log then refused is taken back by its inverse. A page that was formatted and refused stays formatted, which
+//!   harms nobody: its content was said not to matter, and whatever takes it into use formats it.
+//!
+//! While something is taken back logically, changes are *compensations*: see `rollback`.
+
+use super::forms::Device;
+use super::own::OwnRecords;
+use super::record::{Body, LogRecord, begin_compensation, begin_update};
+use super::table::{Slot, State};
+use crate::classic::change::{BadChange, Change, Journal, Undo};
+use crate::classic::ids::{PageId, StoreId, TxnId};
+use crate::classic::page;
+use crate::classic::pages::ExclusivePage;
+use crate::error::Error;
+use crate::log::Lsn;
+
+/// What of a transaction survives when its session does something else meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Active {
+    pub(crate) transaction: TxnId,
+    /// Behind its last record.
+    pub(crate) last: Lsn,
+    pub(crate) own: OwnRecords,
+}
+
+/// A transaction apart from any session: prepared, or found by recovery.
+pub(crate) struct Suspended {
+    pub(super) active: Active,
+    pub(super) slot: Slot,
+}
+
+impl Suspended {
+    /// A transaction that recovery has found; its records are behind `before`.
+    pub(crate) fn new(active: Active, slot: Slot, before: Lsn) -> Self {
+        slot.continue_with(active.transaction, before);
+        slot.set_state(State::Prepared);
+        Self { active, slot }
+    }
+}
+
+/// A moment in a transaction to which it can be rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Savepoint(pub(super) usize);
+
+/// Where a nested action began.
+#[derive(Debug)]
+pub(crate) struct Nested(usize);
+
+/// The journal of a session, for one transaction after the other.
+pub(crate) struct TransactionLog<D> {
+    device: D,
+    pub(super) slot: Slot,
+    pub(super) active: Active,
+    /// Nested actions that are going on.
+    pub(super) nested: usize,
+    /// While the newest own record is being taken back: how many there will be then.
+    pub(super) taking_back: Option<usize>,
+    /// The record that is being taken back.
+    pub(super) scratch: Vec<u8>,
+}
+
+impl<D: Device> TransactionLog<D> {
+    /// A journal without a transaction.
+    pub(crate) fn new(device: D, slot: Slot) -> Self {
+        let active = Active::default();
+        Self { device, slot, active, nested: 0, taking_back: None, scratch: Vec::new() }
+    }
+
+    /// The transaction's number; none as long as it has changed nothing.
+    #[inline]
+    pub(crate) fn transaction(&self) -> TxnId {
+        self.active.transaction
+    }
+
+    /// This moment. What is changed from here on is taken back by
+    /// [`TransactionLog::roll_back`](Self::roll_back) to it.
+    #[inline]
+    pub(crate) fn savepoint(&self) -> Savepoint {
+        assert!(self.nested == 0, "a savepoint within a nested action");
+        Savepoint(self.active.own.len())
+    }
+
+    /// Commits: the transaction is over, and will be so after a crash once the log is durable up to what is returned.
+    /// One that has changed nothing needs no log: the position is 0.
+    ///
+    /// # Errors
+    /// When the log refuses. The transaction goes on then, and can only be found out to be a loser by recovery.
+    pub(crate) fn commit(&mut self) -> Result<Lsn, Error> {
+        assert!(self.nested == 0, "a commit within a nested action");
+        if self.active.transaction == TxnId::NONE {
+            return Ok(Lsn::NONE);
+        }
+        let lsn = self.append(Body::Commit)?;
+        self.end();
+        Ok(lsn)
+    }
+
+    /// Promises to do what a coordinator will say, also after a crash once the log is durable up to what is returned.
+    /// `global` is the coordinator's name for the transaction, `locks` what it holds, for whoever brings it back.
+    ///
+    /// # Errors
+    /// When the log refuses, or the two are too long for a record; nothing is promised then.
+    pub(crate) fn prepare(&mut self, global: &[u8], locks: &[u8]) -> Result<Lsn, Error> {
+        assert!(self.nested == 0, "a promise within a nested action");
+        self.ensure_begun();
+        let lsn = self.append(Body::Prepared { global, locks })?;
+        self.slot.set_state(State::Prepared);
+        Ok(lsn)
+    }
+
+    /// Takes the transaction out of the session, which is then free for another one.
+    ///
+    /// # Errors
+    /// When the transaction table has no slot to spare.
+    pub(crate) fn suspend(&mut self) -> Result<Suspended, Error> {
+        assert!(self.nested == 0 && self.taking_back.is_none(), "suspended in the middle of an action");
+        let free = self.slot.table().slot()?;
+        let slot = std::mem::replace(&mut self.slot, free);
+        Ok(Suspended { active: std::mem::take(&mut self.active), slot })
+    }
+
+    /// Brings a transaction into this session, which must have none.
+    pub(crate) fn resume(&mut self, suspended: Suspended) {
+        assert!(self.active.transaction == TxnId::NONE, "a session has one transaction at a time");
+        self.active = suspended.active;
+        self.slot = suspended.slot;
+    }
+
+    /// The session's slot in the transaction table.
+    pub(crate) fn slot(&self) -> &Slot {
+        &self.slot
+    }
+
+    #[inline]
+    fn ensure_begun(&mut self) {
+        if self.active.transaction == TxnId::NONE {
+            self.active.transaction = self.slot.begin(self.device.appended());
+        }
+    }
+
+    /// Ends the transaction here and in the table.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.slot.end();
+        self.active.transaction = TxnId::NONE;
+        self.active.last = Lsn::NONE;
+        self.active.own.clear();
+    }
+
+    /// Appends a record that changes no page.
+    pub(super) fn append(&mut self, body: Body<'_>) -> Result<Lsn, Error> {
+        let own = &mut self.active.own;
+        let start = own.kept_bytes();
+        if D::RECORDS {
+            let (transaction, previous) = (self.active.transaction, self.active.last);
+            LogRecord { transaction, previous, body }.encode(own.draft());
+        }
+        let appended = self.device.append(own.drafted(start));
+        own.drop_draft(start);
+        self.active.last = appended?;
+        Ok(self.active.last)
+    }
+
+    /// Applies a change, appends the record that `begin` begins, and tells the page. The record is left as a draft
+    /// behind `start`, if it was made: when there is a log, or `needed`.
+    #[inline]
+    fn apply_and_log(
+        &mut self,
+        page: &mut impl ExclusivePage,
+        change: Change<'_>,
+        needed: bool,
+        begin: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<Lsn, Error> {
+        let id = page.id();
+        change.apply(id, page).map_err(|bad| does_not_fit(id, page, bad))?;
+        let draft = self.active.own.draft();
+        let start = draft.len();
+        if D::RECORDS || needed {
+            begin(draft);
+            change.encode(draft);
+        }
+        let from = self.device.appended();
+        let record = if D::RECORDS { self.active.own.drafted(start) } else { &[] };
+        if D::RECORDS {
+            self.slot.changing(from);
+        }
+        let appended = self.device.append(record);
+        match &appended {
+            Ok(lsn) => {
+                page.changed(from, *lsn);
+                self.active.last = *lsn;
+            }
+            Err(_) => {
+                self.active.own.drop_draft(start);
+                if let Some(inverse) = change.inverse() {
+                    inverse.apply(id, page).expect("what was just done can be taken back");
+                }
+            }
+        }
+        if D::RECORDS {
+            self.slot.changed();
+        }
+        appended
+    }
+
+    #[inline]
+    fn update(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {
+        let nested = self.nested > 0;
+        assert!(!nested || undo != Undo::Logical, "a nested action is taken back page by page");
+        let store = store_of(page, &change);
+        let (id, own) = (page.id(), (self.active.transaction, self.active.last));
+        let start = self.active.own.kept_bytes();
+        let keep = undo != Undo::Nothing;
+        let lsn = self.apply_and_log(page, change, keep, |out| begin_update(out, own, id, store, (undo, nested)))?;
+        if keep {
+            self.active.own.keep(start, lsn);
+        } else {
+            self.active.own.drop_draft(start);
+        }
+        Ok(())
+    }
+
+    /// Makes the change that takes back the newest own record, of which there are `count` then.
+    pub(super) fn compensate(
+        &mut self,
+        page: &mut impl ExclusivePage,
+        change: Change<'_>,
+        count: usize,
+    ) -> Result<(), Error> {
+        assert!(
+            self.active.own.len() == count + 1,
+            "one change outside of nested actions takes a record back; what else must be done belongs into one"
+        );
+        let (id, own) = (page.id(), (self.active.transaction, self.active.last));
+        let undo_next = self.active.own.lsn_below(count);
+        self.apply_and_log(page, change, false, |out| begin_compensation(out, own, id, undo_next))?;
+        self.active.own.truncate(count);
+        Ok(())
+    }
+
+    /// Says that what lies behind the oldest `count` own records is not to be taken back.
+    pub(super) fn skip_to(&mut self, count: usize) -> Result<(), Error> {
+        if self.active.own.len() > count {
+            let undo_next = self.active.own.lsn_below(count);
+            self.append(Body::NestedEnd { undo_next })?;
+            self.active.own.truncate(count);
+        }
+        Ok(())
+    }
+}
+
+impl<D: Device> Journal for TransactionLog<D> {
+    type Nested = Nested;
+
+    #[inline]
+    fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {
+        self.ensure_begun();
+        match self.taking_back {
+            Some(count) if self.nested == 0 => self.compensate(page, change, count),
+            _ => self.update(page, change, undo),
+        }
+    }
+
+    fn begin_nested(&mut self) -> Nested {
+        self.nested += 1;
+        Nested(self.active.own.len())
+    }
+
+    /// Without a record when nothing in the action could be taken back.
+    fn end_nested(&mut self, begun: Nested) -> Result<(), Error> {
+        self.skip_to(begun.0)?;
+        self.nested -= 1;
+        Ok(())
+    }
+}
+
+/// The store that a page belongs to once the change is made.
+#[inline]
+fn store_of(page: &[u8], change: &Change<'_>) -> StoreId {
+    match change {
+        Change::Format { store, .. } => *store,
+        #[allow(unreachable_patterns)]
+        _ => page::store(page),
+    }
+}
+
+/// A page that is not what its change takes it for.
+pub(crate) fn does_not_fit(id: PageId, page: &[u8], bad: BadChange) -> Error {
+    let offset = u64::from(id.0) * page.len() as u64;
+    Error::Damaged { file: "pages".into(), offset, problem: format!("page {id} does not take {bad}") }
+}
