@@ -32,6 +32,12 @@ pub(crate) trait Sessions {
     /// # Errors
     /// When a thread has panicked within a transaction.
     fn take(&self) -> Result<Self::Taken<'_>, Error>;
+
+    /// Runs `work` on all sessions at once: when no transaction runs.
+    ///
+    /// # Errors
+    /// When a thread has panicked within a transaction.
+    fn quietly<O>(&self, work: impl FnOnce(&mut dyn Iterator<Item = &mut Self::Session>) -> O) -> Result<O, Error>;
 }
 
 /// The working form: so many sessions for all threads.
@@ -127,6 +133,15 @@ impl<S> Sessions for SessionPool<S> {
             None => self.wait(),
         }
     }
+
+    fn quietly<O>(&self, work: impl FnOnce(&mut dyn Iterator<Item = &mut S>) -> O) -> Result<O, Error> {
+        let mut held = Vec::with_capacity(self.sessions.len());
+        // In their order, so that two who do this do not wait for each other.
+        for session in &self.sessions {
+            held.push(Taken { guard: Some(session.0.lock().map_err(|_| panicked())?), pool: self });
+        }
+        Ok(work(&mut held.iter_mut().map(|taken| &mut **taken)))
+    }
 }
 
 fn panicked() -> Error {
@@ -181,5 +196,9 @@ impl<S> Sessions for OneSession<S> {
     fn take(&self) -> Result<RefMut<'_, S>, Error> {
         // Not an error that waiting would cure: nobody else could give it back.
         Ok(self.0.borrow_mut())
+    }
+
+    fn quietly<O>(&self, work: impl FnOnce(&mut dyn Iterator<Item = &mut S>) -> O) -> Result<O, Error> {
+        Ok(work(&mut std::iter::once(&mut *self.0.borrow_mut())))
     }
 }

@@ -79,6 +79,12 @@ impl<D: Device> TransactionLog<D> {
         self.active.transaction
     }
 
+    /// How many changes it would have to take back.
+    #[inline]
+    pub(crate) fn changes(&self) -> usize {
+        self.active.own.len()
+    }
+
     /// This moment. What is changed from here on is taken back by
     /// [`TransactionLog::roll_back`](Self::roll_back) to it.
     #[inline]

@@ -1,0 +1,125 @@
+//! The classic engine's implementation of [`Transaction`].
+
+use std::ops::ControlFlow;
+
+use super::lock::{Locks, Mode};
+use super::stack::Stack;
+use super::table::{IndexStore, TableStores};
+use super::transaction::{StackTransaction, Wanted};
+use super::tree::{Cursor, Neighbour, Step};
+use crate::procedure::{Stop, Transaction};
+use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, Key, Record, Timestamp, mix};
+
+impl<S: Stack> Transaction for StackTransaction<'_, S> {
+    #[inline(always)]
+    fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
+        let Some(rid) = self.find::<R>(key, Mode::S)? else { return Ok(None) };
+        let table = self.table::<R>()?;
+        let row = self.read::<R>(table, rid)?;
+        Ok(Some(self.session.row.keep(row)))
+    }
+
+    #[inline(always)]
+    fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
+        let Some(rid) = self.find::<R>(key, Mode::X)? else { return Ok(None) };
+        let table = self.table::<R>()?;
+        let before = self.read::<R>(table, rid)?;
+        let mut after = before;
+        let out = change(&mut after);
+        assert!(
+            after.key() == *key,
+            "an update changed the primary key of table `{}`; delete and insert instead",
+            R::TABLE
+        );
+        if R::INDEXES > 0 {
+            self.reindex(table, rid, &before, &after)?;
+        }
+        self.write(table, rid, &after)?;
+        Ok(Some(out))
+    }
+
+    #[inline(always)]
+    fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
+        self.insert_row(row)
+    }
+
+    #[inline(always)]
+    fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {
+        let Some(rid) = self.find::<R>(key, Mode::X)? else { return Ok(false) };
+        let table = self.table::<R>()?;
+        self.delete_row::<R>(table, rid, key)?;
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn scan<R: Record>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+        visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        let table = self.table::<R>()?;
+        let Some(range) = bounds.encode::<R::Encoded>() else { return Ok(()) };
+        self.walk(table, &table.primary, range, direction, visit)
+    }
+
+    #[inline(always)]
+    fn scan_index<I: Index>(
+        &mut self,
+        bounds: impl Bounds<I::Key>,
+        direction: Direction,
+        visit: impl FnMut(&I::Record) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        let table = self.table::<I::Record>()?;
+        let Some(range) = bounds.encode::<I::Encoded>() else { return Ok(()) };
+        self.walk(table, &table.indexes[I::POSITION], range, direction, visit)
+    }
+
+    #[inline(always)]
+    fn now(&mut self) -> Timestamp {
+        *self.now.get_or_insert_with(|| Timestamp::from_micros(self.engine.clock.wall_us()))
+    }
+
+    #[inline(always)]
+    fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(1);
+        mix(self.random)
+    }
+}
+
+impl<S: Stack> StackTransaction<'_, S> {
+    /// Visits the rows of a range of an index; each is locked before it is read, and so is what ends the range.
+    #[inline(always)]
+    fn walk<R: Record, E: EncodedKey>(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        range: Encoded<E>,
+        direction: Direction,
+        mut visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        let (engine, heap, width) = (self.engine, table.heap.store(), index.key_width());
+        let tree = engine.tree(index);
+        let mut cursor =
+            range.low.for_bytes(width, |low| range.high.for_bytes(width, |high| Cursor::new(direction, low, high)));
+        loop {
+            let owner = &mut self.session.owner;
+            let mut wanted = None;
+            let step = cursor.step(&tree, |neighbour: Neighbour| {
+                let want = Wanted::of(neighbour, heap, index, Mode::S);
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
+            });
+            match self.or_fail(step)? {
+                Step::Got(rid) => {
+                    let row = self.read::<R>(table, rid)?;
+                    if visit(self.session.row.keep(row)).is_break() {
+                        return Ok(());
+                    }
+                }
+                Step::End => return Ok(()),
+                Step::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
+            }
+        }
+    }
+}
