@@ -35,22 +35,16 @@ impl LockManager {
         if kind == VOLUME {
             return self.take(owner, key, mode, wait, duration).map(drop);
         }
-        if kind == STORE {
+        let target = if kind == STORE { key } else { self.target(owner, key) };
+        if target.kind() == STORE {
+            // Not by way of an intent on the store: two who made of it what they want would end in a deadlock.
             return match self.volume_intent(owner, mode, wait)? {
                 Above::Covered => Ok(()),
-                Above::Intent(_) => self.take(owner, key, mode, wait, duration).map(drop),
+                Above::Intent(_) => self.take(owner, target, mode, wait, duration).map(drop),
             };
         }
         let Above::Intent(store) = self.store_intent(owner, key.store(), mode, wait)? else { return Ok(()) };
-        let granularity = owner.held.entry(store).granularity;
-        let target = match granularity {
-            _ if kind == PAGE && !self.config.lock_pages => Key::of_store(key.store()),
-            Granularity::Store => Key::of_store(key.store()),
-            Granularity::Page if kind == RECORD && self.config.lock_pages => Key::of_page(key.store(), key.page()),
-            Granularity::Page if kind == RECORD => Key::of_store(key.store()),
-            _ => key,
-        };
-        let kept = duration == Duration::Commit && target.kind() != STORE;
+        let kept = duration == Duration::Commit;
         if kept && self.escalates(owner, store, mode) {
             return Ok(());
         }
@@ -71,6 +65,22 @@ impl LockManager {
             }
         }
         Ok(())
+    }
+
+    /// What is locked when something in a store is asked for.
+    #[inline]
+    fn target(&self, owner: &Owner, key: Key) -> Key {
+        let store = Key::of_store(key.store());
+        let granularity = match owner.held.find(store, store.hash()) {
+            Some(at) => owner.held.entries()[at].granularity,
+            None => self.granularity(key.store()),
+        };
+        let page = if self.config.lock_pages { Key::of_page(key.store(), key.page()) } else { store };
+        match (granularity, key.kind()) {
+            (Granularity::Store, _) => store,
+            (Granularity::Record, PAGE) | (Granularity::Page, PAGE | RECORD) => page,
+            (Granularity::Record, _) | (Granularity::Page, _) => key,
+        }
     }
 
     /// Sees to an intent for `mode` on the volume.

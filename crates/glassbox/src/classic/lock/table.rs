@@ -14,9 +14,12 @@
 //!
 //! Heads and requests are in two pools, chained by numbers, and used again; nothing is allocated in steady state.
 
+mod blockers;
 mod pool;
 
 use std::sync::Arc;
+
+pub(crate) use blockers::Blocker;
 
 use super::mode::{Mode, Modes};
 use super::name::{Key, RECORD};
@@ -68,17 +71,6 @@ struct Request {
     state: State,
     /// Whom to wake, if it waits.
     waiter: Option<Arc<Waiter>>,
-}
-
-/// Who stands in the way of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Blocker {
-    /// The number of the owner.
-    pub(crate) owner: u32,
-    /// What it holds; nothing if it is only ahead in the queue.
-    pub(crate) held: Option<Mode>,
-    /// What it waits for, if it does.
-    pub(crate) wanted: Option<Mode>,
 }
 
 /// See the file's comment.
@@ -210,33 +202,6 @@ impl Partition {
     pub(super) fn downgrade(&mut self, request: u32, to: Mode) {
         self.change_mode(request, to);
         self.settle(self.requests[request as usize].head);
-    }
-
-    /// Who stands in the way of a request that waits: for a conversion, those who hold what it cannot go with; for a
-    /// new request, those, and all who wait ahead of it. It goes on only when none of them does any more.
-    pub(super) fn blockers(&self, request: u32, mut each: impl FnMut(Blocker)) {
-        let Request { head, wanted, state, .. } = self.requests[request as usize];
-        let Head { key, lists, .. } = self.heads[head as usize];
-        let conflicts = self.conflicts(key, wanted);
-        let mut at = lists[GRANTED].first;
-        while at != NONE {
-            let other = &self.requests[at as usize];
-            let converting = other.state == State::Converting;
-            if at != request && (conflicts & other.mode.bit() != 0 || state == State::Waiting && converting) {
-                let wanted = converting.then_some(other.wanted);
-                each(Blocker { owner: other.owner, held: Some(other.mode), wanted });
-            }
-            at = other.next;
-        }
-        if state != State::Waiting {
-            return;
-        }
-        let mut at = lists[WAITING].first;
-        while at != request {
-            let other = &self.requests[at as usize];
-            each(Blocker { owner: other.owner, held: None, wanted: Some(other.wanted) });
-            at = other.next;
-        }
     }
 
     /// Grants what can be granted now; forgets the name if nobody is left.

@@ -1,6 +1,14 @@
 //! Tests of the lock manager.
 
 #[cfg(not(shuttle))]
+mod coarse;
+#[cfg(not(shuttle))]
+mod deadlocks;
+#[cfg(not(shuttle))]
 mod model;
 mod modes;
 mod names;
+#[cfg(not(shuttle))]
+mod queues;
+#[cfg(not(shuttle))]
+mod script;
