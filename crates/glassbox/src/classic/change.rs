@@ -10,6 +10,7 @@
 //! have moved what it touched, as for records, whose slots stay, or within a nested action, whose pages nobody else
 //! saw. Or logically, for entries of trees: the entry may be on another page by then. Or not at all.
 
+use super::directory::DirectoryChange;
 use super::heap::{HeapChange, ListChange};
 use super::ids::StoreId;
 use super::page::{self, PageKind};
@@ -24,6 +25,8 @@ pub(crate) enum Change<'a> {
     /// Makes the page a new one of this kind, with `body` behind the header, the rest zeros. Needs nothing of what the
     /// page held. Taken back by the space map, which gives the page back; so its own inverse is nothing.
     Format { kind: PageKind, store: StoreId, body: &'a [u8] },
+    /// Changes a page of the directory.
+    Directory(DirectoryChange<'a>),
     /// Changes a page of the space map.
     Map(MapChange),
     /// Changes a page of records.
@@ -78,6 +81,7 @@ pub(crate) trait Journal {
 
 const FORMAT: u8 = 0;
 // The others are told by the kind of page that they change.
+const DIRECTORY: u8 = PageKind::Volume as u8;
 const MAP: u8 = PageKind::Map as u8;
 const HEAP: u8 = PageKind::Heap as u8;
 const HEAP_PAGES: u8 = PageKind::HeapPages as u8;
@@ -93,6 +97,10 @@ impl<'a> Change<'a> {
                 out.extend_from_slice(&[FORMAT, *kind as u8]);
                 out.extend_from_slice(&store.0.to_le_bytes());
                 out.extend_from_slice(body);
+            }
+            Change::Directory(change) => {
+                out.push(DIRECTORY);
+                change.encode(out);
             }
             Change::Map(change) => {
                 out.push(MAP);
@@ -132,6 +140,7 @@ impl<'a> Change<'a> {
                 store: StoreId(u32::from_le_bytes([*s0, *s1, *s2, *s3])),
                 body,
             }),
+            [DIRECTORY, change @ ..] => DirectoryChange::decode(change).map(Change::Directory),
             [MAP, change @ ..] => MapChange::decode(change).map(Change::Map),
             [HEAP, change @ ..] => HeapChange::decode(change).map(Change::Heap),
             [HEAP_PAGES, change @ ..] => ListChange::decode(change).map(Change::HeapPages),
@@ -160,6 +169,7 @@ impl<'a> Change<'a> {
                 page[page::HEADER_BYTES..page::HEADER_BYTES + body.len()].copy_from_slice(body);
                 Ok(())
             }
+            Change::Directory(change) => change.apply(page),
             Change::Map(change) => change.apply(page),
             Change::Heap(change) => change.apply(page),
             Change::HeapPages(change) => change.apply(page),
@@ -181,6 +191,7 @@ impl<'a> Change<'a> {
     pub(crate) fn inverse(&self) -> Option<Change<'a>> {
         match self {
             Change::Format { .. } => None,
+            Change::Directory(change) => Some(Change::Directory(change.inverse())),
             Change::Map(change) => Some(Change::Map(change.inverse())),
             Change::Heap(change) => Some(Change::Heap(change.inverse())),
             Change::HeapPages(change) => Some(Change::HeapPages(change.inverse())),

@@ -11,6 +11,7 @@
 //! pages, change      what the parts are to each other: pages that can be fixed, changes that can be logged
 //! latch, buffer      the buffer pool
 //! space, heap, tree  what is on pages: who owns them, records, ordered keys
+//! directory          which heap files and trees there are
 //! lock               who may read and write which records
 //! wal, recovery      the log's records; bringing pages back
 //! session, engine    transactions
@@ -23,6 +24,7 @@
 //! then those of the space map; so nobody waits in a circle.
 
 pub(crate) mod change;
+pub(crate) mod directory;
 pub(crate) mod heap;
 pub(crate) mod ids;
 pub(crate) mod lock;

@@ -1,8 +1,9 @@
 //! What differs between two states of a record, as ranges of bytes with both contents.
 //!
-//! A range is stored as offset (2 bytes), length (2 bytes), the bytes before, the bytes after. An update of a few columns of a row of some
-//! hundred bytes so costs little log. Eight bytes are compared at a time. Differences with fewer than eight equal bytes
-//! between them are one range: splitting saves at most 16 bytes of log, and costs 4 and another copy at redo.
+//! A range is stored as offset (2 bytes), length (2 bytes), the bytes before, the bytes after. An update of a few
+//! columns of a row of some hundred bytes so costs little log. Eight bytes are compared at a time. Differences with
+//! fewer than eight equal bytes between them are one range: splitting saves at most 16 bytes of log, and costs 4 and
+//! another copy at redo.
 
 use smallvec::SmallVec;
 

@@ -8,9 +8,9 @@
 //!
 //! Invariant: a page whose bit is clear is named by no page. Taking a page sets its bit before anybody names it, in the
 //! nested action that makes it part of a store; when that is taken back, so is the bit, whatever other bits of the same
-//! map page have changed meanwhile. Giving a page back is not as simple. If its bit were cleared within the nested action that cuts
-//! the page off, another transaction could take the page before that action ends, and then the action could not be
-//! taken back any more. So the bit is cleared with the end of the action, while the map page is latched
+//! map page have changed meanwhile. Giving a page back is not as simple. If its bit were cleared within the nested
+//! action that cuts the page off, another transaction could take the page before that action ends, and then the action
+//! could not be taken back any more. So the bit is cleared with the end of the action, while the map page is latched
 //! ([`Space::end_nested_freeing`]), or after it ([`Space::free`]), when a crash between the two loses a page but harms
 //! nobody.
 

@@ -12,9 +12,9 @@ use crate::error::Error;
 
 /// The space map of a volume.
 ///
-/// Pages are taken in the order of the file, from a hint on: the lowest page that may be free as far as this process
-/// knows. The hint may be too high, because taking back an allocation does not lower it; so before the volume is called
-/// full, all of the map is searched once.
+/// Pages are taken in the order of the file, from a hint on: as far as this process knows, no page below it is free.
+/// The hint may be too high, because taking back an allocation does not lower it; so before the volume is called full,
+/// all of the map is searched once.
 pub(crate) struct SpaceMap<P> {
     pages: P,
     limit_pages: u32,
@@ -126,8 +126,9 @@ impl<P: Pages> Space for SpaceMap<P> {
     fn allocate<J: Journal>(&self, journal: &mut J) -> Result<PageId, Error> {
         let hint = self.hint.load(Ordering::Relaxed);
         if let Some(page) = self.allocate_from(journal, PageId(hint))? {
-            // If it was moved meanwhile, leave it where it was moved to.
-            let _ = self.hint.compare_exchange(hint, page.0 + 1, Ordering::Relaxed, Ordering::Relaxed);
+            // Not one further: that may be the place of a map page that has not been made. If the hint was moved
+            // meanwhile, it stays where it was moved to.
+            let _ = self.hint.compare_exchange(hint, page.0, Ordering::Relaxed, Ordering::Relaxed);
             return Ok(page);
         }
         let found = self.allocate_from(journal, PageId(FIRST_MAP.0 + 1))?;

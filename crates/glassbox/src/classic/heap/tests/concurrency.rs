@@ -36,12 +36,7 @@ fn threads_insert_update_and_delete_without_losing_anything() {
     volume.check_redo();
 }
 
-fn work(
-    volume: &Volume,
-    locks: &Mutex<HashMap<Rid, usize>>,
-    start: &Barrier,
-    thread: usize,
-) -> BTreeMap<Rid, Vec<u8>> {
+fn work(volume: &Volume, locks: &Mutex<HashMap<Rid, usize>>, start: &Barrier, thread: usize) -> BTreeMap<Rid, Vec<u8>> {
     let Volume { pages, space, heap, log, .. } = volume;
     let (mut random, mut own) = (Random(thread as u64), BTreeMap::new());
     start.wait();

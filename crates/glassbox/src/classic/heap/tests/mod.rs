@@ -66,7 +66,7 @@ impl Volume {
         self.heap = HeapFile::open(&*self.pages, STORE, self.root, self.heap.width()).unwrap();
     }
 
-    /// Checks all, and returns how many pages the file has. The space map must know just these.
+    /// Checks all, and returns how many pages the file has beside its root. The space map must know just these.
     pub(super) fn verify(&self) -> usize {
         let mut own = BTreeSet::from([PageId(1)]);
         self.heap.verify(&*self.pages, |page| assert!(own.insert(page), "page {page} is there twice")).unwrap();

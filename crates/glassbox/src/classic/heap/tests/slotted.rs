@@ -139,7 +139,8 @@ fn a_full_page_is_compacted_when_that_makes_room() {
     new_page(&pages, &log);
     let mut journal = log.journal();
     let mut page = pages.fix_exclusive(PageId(5)).unwrap();
-    let mut change = |page: &mut _, change: HeapChange<'_>| journal.change(page, Change::Heap(change), Undo::Page).unwrap();
+    let mut change =
+        |page: &mut _, change: HeapChange<'_>| journal.change(page, Change::Heap(change), Undo::Page).unwrap();
     // 88 bytes: four slots of 4 bytes, and 72 bytes of records.
     for slot in 0..4 {
         change(&mut page, HeapChange::Insert { slot, record: &[slot as u8 + 1; 18] });

@@ -1,0 +1,103 @@
+//! Making a store.
+
+use super::change::DirectoryChange;
+use super::entry::{StoreEntry, StoreKind, StoreName};
+use super::find;
+use super::volume::{self, VOLUME_PAGE, VolumeIdentity};
+use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::heap::HeapFile;
+use crate::classic::ids::{PageId, StoreId};
+use crate::classic::page::PageKind;
+use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::space::Space;
+use crate::error::Error;
+
+/// Makes a heap file and its entry, in a nested action. See [`create_store`].
+///
+/// # Errors
+/// As for [`create_store`].
+pub(crate) fn create_heap<P: Pages, S: Space, J: Journal>(
+    pages: &P,
+    space: &S,
+    journal: &mut J,
+    name: &[u8],
+    record_width: u16,
+) -> Result<StoreEntry, Error> {
+    let kind = StoreKind::Heap { record_width };
+    create_store(pages, space, journal, name, kind, |journal, store| HeapFile::create(pages, space, journal, store))
+}
+
+/// Makes a store of the next number: calls `make_root`, which makes and returns its root, and adds the entry. That is
+/// one nested action, so the store stays even if the transaction does not commit. Others wait for it who look for a
+/// store in the pages.
+///
+/// # Errors
+/// When the name is taken, empty or too long; when `make_root` fails, the volume is full, the directory is damaged or
+/// cannot be read, or the log does not take it. The transaction must be taken back then.
+pub(crate) fn create_store<P: Pages, S: Space, J: Journal>(
+    pages: &P,
+    space: &S,
+    journal: &mut J,
+    name: &[u8],
+    kind: StoreKind,
+    make_root: impl FnOnce(&mut J, StoreId) -> Result<PageId, Error>,
+) -> Result<StoreEntry, Error> {
+    let name = StoreName::new(name).ok_or_else(|| {
+        Error::Catalog(format!("{:?} cannot name a store: 1 to 60 bytes can", String::from_utf8_lossy(name)))
+    })?;
+    // The first page stays latched, so that only one store is made at a time.
+    let mut first = Some(pages.fix_exclusive(VOLUME_PAGE)?);
+    let mut last = None;
+    let mut number = 1;
+    loop {
+        let page = last.as_ref().or(first.as_ref()).expect("the first page is fixed");
+        let at = page.id();
+        volume::check(at, page)?;
+        for index in 0..volume::entries(page) {
+            let entry = find::decode(at, page, index)?;
+            if entry.name == name {
+                return Err(Error::Catalog(format!("there is a store named {name:?} already")));
+            }
+            number = entry.store.0 + 1;
+        }
+        match volume::next(page) {
+            PageId::NONE => break,
+            next => last = Some(pages.fix_exclusive(next)?),
+        }
+    }
+    let begun = journal.begin_nested();
+    let root = make_root(journal, StoreId(number))?;
+    let entry = StoreEntry { store: StoreId(number), root, kind, name };
+    let page = last.as_mut().or(first.as_mut()).expect("the first page is fixed");
+    if volume::entries(page) < volume::most_entries(page.len()) {
+        add(journal, page, &entry)?;
+        journal.end_nested(begun)?;
+    } else {
+        let mut new = extend(pages, space, journal, page)?;
+        add(journal, &mut new, &entry)?;
+        journal.end_nested(begun)?;
+    }
+    Ok(entry)
+}
+
+fn add<J: Journal>(journal: &mut J, page: &mut impl ExclusivePage, entry: &StoreEntry) -> Result<(), Error> {
+    let index = volume::entries(page) as u16;
+    let add = DirectoryChange::Add { index, entry: &entry.encode() };
+    journal.change(page, Change::Directory(add), Undo::Page)
+}
+
+/// Makes another page of the directory, and returns it fixed.
+fn extend<'a, P: Pages, S: Space, J: Journal>(
+    pages: &'a P,
+    space: &S,
+    journal: &mut J,
+    last: &mut P::Exclusive<'_>,
+) -> Result<P::Exclusive<'a>, Error> {
+    let next = space.allocate(journal)?;
+    let mut page = pages.fix_new(next)?;
+    let body = VolumeIdentity::read(last)?.body();
+    let format = Change::Format { kind: PageKind::Volume, store: StoreId::VOLUME, body: &body };
+    journal.change(&mut page, format, Undo::Page)?;
+    journal.change(last, Change::Directory(DirectoryChange::Link { next }), Undo::Page)?;
+    Ok(page)
+}

@@ -1,0 +1,70 @@
+//! Reading the directory.
+
+use super::entry::{self, StoreEntry};
+use super::volume::{self, VOLUME_PAGE};
+use crate::classic::ids::{PageId, StoreId};
+use crate::classic::page;
+use crate::classic::pages::Pages;
+use crate::error::Error;
+
+/// The store of this name, looked for in the pages.
+///
+/// # Errors
+/// When a page is damaged or cannot be read.
+pub(crate) fn find<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
+    first(pages, |bytes| entry::name(bytes) == name)
+}
+
+/// The store of this number, looked for in the pages.
+///
+/// # Errors
+/// As for [`find`].
+pub(crate) fn find_store<P: Pages>(pages: &P, store: StoreId) -> Result<Option<StoreEntry>, Error> {
+    first(pages, |bytes| page::u32_at(bytes, 0) == store.0)
+}
+
+/// All stores, in the order in which they were made.
+///
+/// # Errors
+/// As for [`find`].
+pub(crate) fn list<P: Pages>(pages: &P) -> Result<Vec<StoreEntry>, Error> {
+    let mut all = Vec::new();
+    for_each_page(pages, |at, page| {
+        for index in 0..volume::entries(page) {
+            all.push(decode(at, page, index)?);
+        }
+        Ok(None::<()>)
+    })?;
+    Ok(all)
+}
+
+fn first<P: Pages>(pages: &P, is_it: impl Fn(&[u8; entry::ENTRY_BYTES]) -> bool) -> Result<Option<StoreEntry>, Error> {
+    for_each_page(pages, |at, page| {
+        let found = (0..volume::entries(page)).find(|index| is_it(volume::entry(page, *index)));
+        found.map(|index| decode(at, page, index)).transpose()
+    })
+}
+
+fn for_each_page<P: Pages, R>(
+    pages: &P,
+    mut each: impl FnMut(PageId, &[u8]) -> Result<Option<R>, Error>,
+) -> Result<Option<R>, Error> {
+    let mut at = VOLUME_PAGE;
+    loop {
+        let page = pages.fix_shared(at)?;
+        volume::check(at, &page)?;
+        if let Some(found) = each(at, &page)? {
+            return Ok(Some(found));
+        }
+        match volume::next(&page) {
+            PageId::NONE => return Ok(None),
+            next => at = next,
+        }
+    }
+}
+
+/// An entry of a page of the directory.
+pub(super) fn decode(at: PageId, page: &[u8], index: usize) -> Result<StoreEntry, Error> {
+    let damaged = || page::damaged(at, page.len(), format!("entry {index} of the directory is none"));
+    StoreEntry::decode(volume::entry(page, index)).ok_or_else(damaged)
+}

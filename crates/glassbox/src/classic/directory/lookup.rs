@@ -1,0 +1,49 @@
+//! Finding a store at each access, in the directory's pages or in memory.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use super::entry::StoreEntry;
+use super::find;
+use crate::classic::pages::Pages;
+use crate::error::Error;
+
+/// How stores are found by name.
+pub(crate) trait Directory {
+    /// The store of this name; `None` if there is none.
+    ///
+    /// # Errors
+    /// When a page of the directory is damaged or cannot be read.
+    fn find<P: Pages>(&self, pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error>;
+}
+
+/// Reads the directory's pages each time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Uncached;
+
+impl Directory for Uncached {
+    fn find<P: Pages>(&self, pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
+        find::find(pages, name)
+    }
+}
+
+/// Reads the directory's pages once for each name that there is.
+#[derive(Debug, Default)]
+pub(crate) struct Cached {
+    entries: RwLock<HashMap<Box<[u8]>, StoreEntry>>,
+}
+
+impl Directory for Cached {
+    fn find<P: Pages>(&self, pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
+        // Entries never change, so even a map that somebody left in panic holds only true ones.
+        if let Some(entry) = self.entries.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Ok(Some(*entry));
+        }
+        // A store that is missing may be made any time: that is not kept.
+        let found = find::find(pages, name)?;
+        if let Some(entry) = found {
+            self.entries.write().unwrap_or_else(PoisonError::into_inner).insert(name.into(), entry);
+        }
+        Ok(found)
+    }
+}
