@@ -141,6 +141,9 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             PageId::NONE => None,
             right => Some(Held { id: right, page: self.pages.fix_exclusive(right)? }),
         };
+        for sibling in left.iter().chain(&right) {
+            self.child_node(sibling.id, &sibling.page, 1)?;
+        }
         let nested = journal.begin_nested();
         if let Some(left) = &mut left {
             self.link(journal, left, |old| Links { right: links.right, ..old })?;

@@ -126,10 +126,13 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         let (level, links) = (node.level, node.links());
         let moved = node.bytes(split.from, node.count).to_vec();
         // All pages are latched before the first is changed, so that only the log can fail in between.
-        let mut behind = match links.right {
+        let mut behind: Option<Held<P::Exclusive<'a>>> = match links.right {
             PageId::NONE => None,
             right => Some(Held { id: right, page: self.pages.fix_exclusive(right)? }),
         };
+        if let Some(behind) = &behind {
+            self.child_node(behind.id, &behind.page, 1)?;
+        }
         let nested = journal.begin_nested();
         let id = self.space.allocate(journal)?;
         let mut right = Held { id, page: self.pages.fix_new(id)? };

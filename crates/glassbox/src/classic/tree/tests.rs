@@ -32,7 +32,7 @@ pub(super) struct TestSpace {
 
 impl TestSpace {
     fn new() -> Self {
-        Self { next: AtomicU32::new(ROOT.0 + 1), free: Mutex::default() }
+        Self { next: AtomicU32::new(ROOT.0), free: Mutex::default() }
     }
 
     fn in_use(&self) -> usize {
@@ -68,11 +68,10 @@ impl<K: Keys> Fixture<K> {
         let pages = MemoryPages::new(PAGE_BYTES);
         let log = MemoryLog::default();
         let mut journal = log.journal();
-        let mut root = pages.fix_new(ROOT).unwrap();
-        Definition::<K>::format_root(&mut journal, &mut root, STORE, keys.width()).unwrap();
-        drop(root);
+        let space = TestSpace::new();
+        assert_eq!(create(&pages, &space, &mut journal, STORE, keys.width()).unwrap(), ROOT);
         let definition = Definition::new(STORE, ROOT, keys, PAGE_BYTES).with_capacity(entries);
-        Self { pages, space: TestSpace::new(), log, definition }
+        Self { pages, space, log, definition }
     }
 
     pub(super) fn tree(&self) -> Tree<'_, MemoryPages, TestSpace, K> {

@@ -8,9 +8,12 @@ use super::node::{self, Links, MOST_KEY_BYTES, Node, Sequence};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::PageKind;
-use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::pages::Pages;
 use crate::classic::space::Space;
 use crate::error::Error;
+
+/// Empty leaves in a row. Each was left by another failure to unlink it.
+const MOST_EMPTY_LEAVES: usize = 1000;
 
 /// What a tree is, apart from its pages. Never changes.
 #[derive(Clone, Debug)]
@@ -57,20 +60,24 @@ impl<K: Keys> Definition<K> {
     pub(crate) fn key_width(&self) -> usize {
         self.keys.width()
     }
+}
 
-    /// Formats `page`, just allocated, as the root of an empty tree.
-    ///
-    /// # Errors
-    /// When the log does not take it.
-    pub(crate) fn format_root<J: Journal>(
-        journal: &mut J,
-        page: &mut impl ExclusivePage,
-        store: StoreId,
-        key_width: usize,
-    ) -> Result<(), Error> {
-        let body = node::body(0, key_width, Links::NONE, Sequence::NONE, &[]);
-        journal.change(page, Change::Format { kind: PageKind::Node, store, body: &body }, Undo::Nothing)
-    }
+/// Makes an empty tree: allocates its root, which is given back, and formats it.
+///
+/// # Errors
+/// When there is no page, or the log does not take it.
+pub(crate) fn create<P: Pages, S: Space, J: Journal>(
+    pages: &P,
+    space: &S,
+    journal: &mut J,
+    store: StoreId,
+    key_width: usize,
+) -> Result<PageId, Error> {
+    let root = space.allocate(journal)?;
+    let mut page = pages.fix_new(root)?;
+    let body = node::body(0, key_width, Links::NONE, Sequence::NONE, &[]);
+    journal.change(&mut page, Change::Format { kind: PageKind::Node, store, body: &body }, Undo::Nothing)?;
+    Ok(root)
 }
 
 /// The record behind a place among the keys.
@@ -262,11 +269,20 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         self.ask_right(leaf.links().right, ask)
     }
 
+    /// Links that lead in a circle would be followed for ever.
+    pub(super) fn check_passed(&self, id: PageId, empty_leaves: usize) -> Result<(), Error> {
+        if empty_leaves > MOST_EMPTY_LEAVES {
+            return Err(self.damaged(id, "stands behind more empty leaves than there can be"));
+        }
+        Ok(())
+    }
+
     #[inline(never)]
     fn ask_right(&self, mut right: PageId, ask: &mut impl FnMut(Next) -> bool) -> Result<(Next, bool), Error> {
         // Leaves without entries, which are rare: one is on its way out of the tree, or on its way in.
         let mut empty = Vec::new();
         while right != PageId::NONE {
+            self.check_passed(right, empty.len())?;
             let page = self.pages.fix_shared(right)?;
             let node = self.child_node(right, &page, 1)?;
             if node.count > 0 {

@@ -54,6 +54,7 @@ impl Cursor {
             if given > 0 {
                 return Ok(Step::Got(given));
             }
+            tree.check_passed(right, passed.len())?;
             let right_page = tree.pages.fix_shared(right)?;
             let right_node = tree.child_node(right, &right_page, 1)?;
             let end = tree.keys().not_greater(right_node.entries(), tree.keys().probe(self.high.get()));
