@@ -47,13 +47,15 @@ fn run(files: &MemoryFiles, seed: u64, stop: Option<u64>) -> (Model, Result<(), 
 /// Recovers what a crash left, crashing `deep` times in it at random operations.
 fn recover(found: &MemoryFiles, mode: Crash, deep: u64, dice: &mut Dice, what: &str) -> Recovered {
     let mut files = found.after_kill();
+    let end = World::log_end(&files).unwrap();
     for _ in 0..deep {
         files.set_faults(Faults { stop_at: Some(dice.below(30)), ..Faults::default() });
         let recovered = World::recover(&files, dice);
         assert!(recovered.is_ok() || files.is_stopped(), "{what}: {}", recovered.err().unwrap());
         files = files.after_crash(mode, dice.roll());
     }
-    World::recover(&files, dice).unwrap_or_else(|error| panic!("{what}: {error}"))
+    let recovered = World::recover(&files, dice).unwrap_or_else(|error| panic!("{what}: {error}"));
+    Recovered { end, ..recovered }
 }
 
 fn crash_everywhere(mode: Crash, seeds: std::ops::Range<u64>) {

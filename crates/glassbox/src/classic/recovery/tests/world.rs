@@ -46,7 +46,7 @@ pub struct World {
 pub struct Recovered {
     pub world: World,
     pub in_doubt: Vec<InDoubt>,
-    /// Where the log ended.
+    /// Where the log ended that the crash left; recoveries that crashed have appended to it.
     pub end: Lsn,
     pub redone: u64,
     pub losers: usize,
@@ -113,12 +113,26 @@ impl World {
         if dice.below(3) == 0 { self.pages.sync() } else { Ok(()) }
     }
 
-    /// What a new process does with the files it finds. Pages are written meanwhile as `dice` has it.
-    pub fn recover(files: &MemoryFiles, dice: &mut Dice) -> Result<Recovered, Error> {
+    fn read_manifest(files: &MemoryFiles) -> Result<CheckpointLsns, Error> {
         let mut bytes = [0; 16];
         files.open("manifest")?.read_exact_at(&mut bytes, 0)?;
         let numbers = u128::from_le_bytes(bytes);
-        let lsns = CheckpointLsns { begin: Lsn(numbers as u64), needed_from: Lsn((numbers >> 64) as u64) };
+        Ok(CheckpointLsns { begin: Lsn(numbers as u64), needed_from: Lsn((numbers >> 64) as u64) })
+    }
+
+    /// Where the log ends that a crash has left.
+    pub fn log_end(files: &MemoryFiles) -> Result<Lsn, Error> {
+        let mut end = Self::read_manifest(files)?.needed_from;
+        read_log(files, end, |lsn, _| {
+            end = lsn;
+            Ok(())
+        })?;
+        Ok(end)
+    }
+
+    /// What a new process does with the files it finds. Pages are written meanwhile as `dice` has it.
+    pub fn recover(files: &MemoryFiles, dice: &mut Dice) -> Result<Recovered, Error> {
+        let lsns = Self::read_manifest(files)?;
         let mut analysis = Analysis::new(lsns);
         read_log(files, lsns.needed_from, |lsn, record| analysis.read(lsn, record))?;
         let (mut redo, losers) = analysis.finish()?;
