@@ -25,6 +25,8 @@
 mod analysis;
 pub(crate) mod checkpoint;
 mod redo;
+#[cfg(test)]
+mod tests;
 mod undo;
 
 pub(crate) use analysis::Analysis;

@@ -57,6 +57,11 @@ impl Losers {
         self.losers.len()
     }
 
+    /// How many of them were in the middle of a nested action.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.losers.values().filter(|loser| loser.own.ends_nested()).count()
+    }
+
     /// Takes back all but those in doubt, which are returned. `log` is a journal without a transaction, of the table
     /// that the engine will use, on the log that was read, which is open for appending by now.
     ///
