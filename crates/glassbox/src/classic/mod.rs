@@ -22,8 +22,10 @@
 //! The order in which latches are taken: a tree's pages from the root down and from left to right, then pages of heaps,
 //! then those of the space map; so nobody waits in a circle.
 
+pub(crate) mod buffer;
 pub(crate) mod change;
 pub(crate) mod ids;
+pub(crate) mod latch;
 pub(crate) mod page;
 pub(crate) mod pages;
 #[cfg(test)]
