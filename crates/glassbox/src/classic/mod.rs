@@ -23,18 +23,35 @@
 //! The order in which latches are taken: a tree's pages from the root down and from left to right, then pages of heaps,
 //! then those of the space map; so nobody waits in a circle.
 
+pub(crate) mod buffer;
+mod access;
+pub(crate) mod buffer;
 pub(crate) mod change;
 pub(crate) mod directory;
+mod engine;
 pub(crate) mod heap;
 pub(crate) mod ids;
+pub(crate) mod latch;
 pub(crate) mod lock;
+mod log_ahead;
+mod open;
 pub(crate) mod page;
 pub(crate) mod pages;
 pub(crate) mod recovery;
 mod row_buffer;
+mod session;
 pub(crate) mod sessions;
 pub(crate) mod space;
+mod stack;
+mod table;
 #[cfg(test)]
 pub(crate) mod testing;
+mod transaction;
 pub(crate) mod tree;
+mod undo;
 pub(crate) mod wal;
+
+pub(crate) use engine::Engine;
+pub(crate) use stack::Full;
+/// A transaction on the stack of which nothing was taken out.
+pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, Full>;

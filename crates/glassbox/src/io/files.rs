@@ -14,6 +14,11 @@ use super::IoError;
 pub trait Files: Send + Sync {
     /// Opens an existing file for reading and writing.
     fn open(&self, name: &str) -> Result<Box<dyn File>, IoError>;
+    /// Opens an existing file past the system's cache, where that is possible; elsewhere as [`Files::open`] does. Who
+    /// asks for this gives memory, lengths and offsets that are multiples of 4096.
+    fn open_direct(&self, name: &str) -> Result<Box<dyn File>, IoError> {
+        self.open(name)
+    }
     /// Creates an empty file; fails if it exists.
     fn create(&self, name: &str) -> Result<Box<dyn File>, IoError>;
     /// Removes a file. Handles that are open stay usable.

@@ -17,6 +17,8 @@ use super::files::{DirectoryLock, File, Files};
 const LOCK: &str = "LOCK";
 /// Zeros are written in pieces of this many bytes.
 const ZEROS_BYTES: usize = 1 << 20;
+/// What reads and writes past the cache want addresses to be multiples of.
+const DIRECT_ALIGNMENT: usize = 4096;
 /// Linux takes at most this many parts in one write.
 const MOST_PARTS: usize = 1024;
 
@@ -77,6 +79,15 @@ impl RealFiles {
 impl Files for RealFiles {
     fn open(&self, name: &str) -> Result<Box<dyn File>, IoError> {
         Ok(Box::new(self.open_with(name, OFlags::empty(), "open")?))
+    }
+
+    fn open_direct(&self, name: &str) -> Result<Box<dyn File>, IoError> {
+        match self.open_with(name, OFlags::DIRECT, "open") {
+            Ok(file) => Ok(Box::new(file)),
+            // What file systems say that cannot do it.
+            Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => self.open(name),
+            Err(e) => Err(e),
+        }
     }
 
     fn create(&self, name: &str) -> Result<Box<dyn File>, IoError> {
@@ -238,7 +249,9 @@ impl File for RealFile {
 
     fn preallocate(&self, bytes: u64) -> Result<(), IoError> {
         let mut at = self.len()?;
-        let zeros = vec![0; ZEROS_BYTES];
+        // Aligned, for files opened past the cache.
+        let zeros = vec![0; ZEROS_BYTES + DIRECT_ALIGNMENT];
+        let zeros = &zeros[zeros.as_ptr().align_offset(DIRECT_ALIGNMENT)..];
         while at < bytes {
             let now = (bytes - at).min(ZEROS_BYTES as u64);
             self.write_at(&zeros[..now as usize], at)?;

@@ -98,6 +98,15 @@ impl Log {
         self.shared.reach(self.shared.ring.head(), false)
     }
 
+    /// Returns when everything up to `lsn` is durable, whatever the configuration says.
+    ///
+    /// # Panics
+    /// When `lsn` was never appended.
+    pub(crate) fn force_up_to(&self, lsn: Lsn) -> Result<(), LogError> {
+        assert!(lsn <= self.appended(), "forcing up to {lsn}, which was never appended");
+        self.shared.reach(lsn.0, false)
+    }
+
     /// Wakes the log thread if it sleeps, so that what was appended is forced soon without anybody waiting.
     #[inline]
     pub(crate) fn nudge(&self) {

@@ -1,0 +1,131 @@
+//! The background writer: a thread that writes dirty pages before somebody needs their frames.
+//!
+//! It looks at the frames that the clock will come to next and writes those that are dirty; sooner when somebody has
+//! met a dirty page there. On demand it writes what is old, so that the log can be truncated. It is no part of the
+//! pool: without it, whoever needs a frame writes a batch himself, and a test repeats.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use super::pool::BufferPool;
+use super::write_ahead::WriteAhead;
+use crate::classic::latch::Latch;
+use crate::error::Error;
+use crate::io::IoError;
+use crate::log::Lsn;
+
+/// How long it rests when there was nothing to write.
+const REST: Duration = Duration::from_millis(20);
+
+/// How others tell the writer what to do.
+#[derive(Default)]
+pub(super) struct Signal {
+    asked: Mutex<Asked>,
+    come: Condvar,
+}
+
+#[derive(Default)]
+struct Asked {
+    running: bool,
+    stop: bool,
+    now: bool,
+    up_to: Lsn,
+}
+
+impl Signal {
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        // Nothing panics while it is held.
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// There are dirty pages before the clock's hand.
+    pub fn nudge(&self) {
+        let mut asked = self.asked();
+        if asked.running && !asked.now {
+            asked.now = true;
+            self.come.notify_one();
+        }
+    }
+
+    /// Waits for something to do; `None` when it is to stop, else up to where everything is to be written.
+    fn wait(&self) -> Option<Lsn> {
+        let mut asked = self.asked();
+        if !asked.now && !asked.stop {
+            asked = self.come.wait_timeout(asked, REST).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        asked.now = false;
+        (!asked.stop).then_some(std::mem::take(&mut asked.up_to))
+    }
+}
+
+/// The running thread. Dropping it stops the thread and waits for it; what is dirty stays so.
+pub(crate) struct BackgroundWriter {
+    signal: Arc<Signal>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl BackgroundWriter {
+    /// Starts the thread, the only one for this pool.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn start<L, W>(pool: Arc<BufferPool<L, W>>) -> Result<Self, Error>
+    where
+        L: Latch + Sync,
+        W: WriteAhead + Send + Sync + 'static,
+    {
+        let signal = pool.signal.clone();
+        let was_running = std::mem::replace(&mut *signal.asked(), Asked { running: true, ..Asked::default() }).running;
+        assert!(!was_running, "a pool has one background writer");
+        let running = Running(signal.clone());
+        let run = move || {
+            // A failure stops the pool, and tells whoever needs to write.
+            while let Some(up_to) = running.0.wait()
+                && write(&pool, up_to).is_ok()
+            {}
+        };
+        let thread = Builder::new().name("glassbox-pages".into()).spawn(run);
+        let error = |e| IoError::new(std::path::Path::new("pages"), "start a thread for", e);
+        Ok(Self { signal, thread: Some(thread.map_err(error)?) })
+    }
+
+    /// Asks it to write, soon, all pages for which the log before `lsn` is needed.
+    pub(crate) fn clean_up_to(&self, lsn: Lsn) {
+        let mut asked = self.signal.asked();
+        asked.up_to = asked.up_to.max(lsn);
+        asked.now = true;
+        self.signal.come.notify_one();
+    }
+}
+
+impl Drop for BackgroundWriter {
+    fn drop(&mut self) {
+        {
+            let mut asked = self.signal.asked();
+            asked.stop = true;
+            self.signal.come.notify_one();
+        }
+        if let Some(thread) = self.thread.take() {
+            // Its panic has stopped the pool already.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Says that nobody listens any more when the thread ends.
+struct Running(Arc<Signal>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.asked().running = false;
+    }
+}
+
+fn write<L: Latch, W: WriteAhead>(pool: &BufferPool<L, W>, up_to: Lsn) -> Result<(), Error> {
+    if up_to > Lsn::NONE {
+        pool.clean_up_to(up_to)?;
+    }
+    while pool.clean_ahead()? > 0 {}
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Which page leaves when another comes: the clock (Corbató 1968), second chance.
+//!
+//! A hand goes round the frames. A page that was fixed since the hand last came by is spared once, another is taken. So
+//! a page stays if it is used at least once a round; one that is fixed once and never again, as by a scan, leaves in
+//! the first round, because the fix that brought it does not count.
+//!
+//! Keeping pages in the order of their last use (LRU) needs a list that every fix changes; the clock needs nothing from
+//! a fix but that it is counted, which it is anyway. The policy is a type of its own and works on counts, so that a
+//! recorded run can be played through it with any number of frames: [`simulate`].
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::classic::ids::PageId;
+
+/// Rounds before giving up: one that spares, one that takes, one for those who interfere.
+const ROUNDS: usize = 3;
+
+/// What came of taking a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Take {
+    /// It is the caller's.
+    Taken,
+    /// It cannot be taken now.
+    Refused,
+    /// There is something else to do first.
+    Stop,
+}
+
+/// See the file.
+pub(super) struct Clock {
+    hand: AtomicU64,
+    /// How often the page of each frame had been fixed when the hand last came by.
+    seen: Box<[AtomicU64]>,
+}
+
+impl Clock {
+    pub fn new(frames: usize) -> Self {
+        Self { hand: AtomicU64::new(0), seen: (0..frames).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// The frame got a page, which was fixed once by that.
+    pub fn arrived(&self, frame: usize) {
+        self.seen[frame].store(1, Ordering::Relaxed);
+    }
+
+    /// Moves the hand to a frame whose page is to leave. `uses` says how often the page of a frame was fixed, `None`
+    /// if it is fixed now; `take` takes a frame. `None` when none could be taken.
+    pub fn victim(
+        &self,
+        mut uses: impl FnMut(usize) -> Option<u64>,
+        mut take: impl FnMut(usize) -> Take,
+    ) -> Option<usize> {
+        for _ in 0..ROUNDS * self.seen.len() {
+            let frame = (self.hand.fetch_add(1, Ordering::Relaxed) % self.seen.len() as u64) as usize;
+            let Some(uses) = uses(frame) else { continue };
+            if self.seen[frame].load(Ordering::Relaxed) != uses {
+                self.seen[frame].store(uses, Ordering::Relaxed);
+                continue;
+            }
+            match take(frame) {
+                Take::Taken => return Some(frame),
+                Take::Refused => {}
+                Take::Stop => return None,
+            }
+        }
+        None
+    }
+
+    /// The next `frames` frames that the hand will come to.
+    pub fn ahead(&self, frames: usize) -> impl Iterator<Item = usize> {
+        let (hand, all) = (self.hand.load(Ordering::Relaxed), self.seen.len() as u64);
+        (0..frames as u64).map(move |step| (hand.wrapping_add(step) % all) as usize)
+    }
+}
+
+/// How many pages a pool of `frames` frames would have read for these references, one after the other.
+///
+/// # Panics
+/// When `frames` is 0.
+pub(crate) fn simulate(trace: &[PageId], frames: usize) -> u64 {
+    assert!(frames > 0, "a pool without frames");
+    let clock = Clock::new(frames);
+    let mut held: Vec<Option<(PageId, u64)>> = vec![None; frames];
+    let mut places = BTreeMap::<PageId, usize>::new();
+    let mut reads = 0;
+    for page in trace {
+        if let Some(&frame) = places.get(page) {
+            let held: &mut Option<(PageId, u64)> = &mut held[frame];
+            held.as_mut().expect("it is there").1 += 1;
+            continue;
+        }
+        reads += 1;
+        let frame = clock.victim(|frame| Some(held[frame].map_or(0, |(_, uses)| uses)), |_| Take::Taken);
+        let frame = frame.expect("nothing is fixed");
+        if let Some((old, _)) = held[frame].replace((*page, 1)) {
+            places.remove(&old);
+        }
+        places.insert(*page, frame);
+        clock.arrived(frame);
+    }
+    reads
+}

@@ -1,0 +1,132 @@
+//! Pages that a crash cannot tear: each is written to another place first.
+//!
+//! Problem: a disk keeps sectors whole, not pages. A crash while a page is written in its place can leave half of the
+//! old and half of the new one, and the log cannot repair that: its records say how a page changes, not what it is.
+//! Here a batch of pages is written to a file of its own, `pages.double`, and forced; then in place, and forced; only
+//! then may the file be used for the next batch. So at any moment each page is whole in one of the two places. Two
+//! forces for a batch cost little beside logging whole pages, the other remedy, which every first change after a
+//! checkpoint would pay (PostgreSQL, `full_page_writes`; the file is InnoDB's doublewrite buffer).
+//!
+//! [`repair`] copies an image back where the page in place is not right. Only images of the last batch count: an older
+//! one may be older than the page that it would repair, and the log that is needed to bring it up to date gone. The
+//! header says which they are, by page and checksum. If the header itself was torn, the batch was not forced and
+//! nothing of it was written in place.
+
+use super::volume::{self, PAGES};
+use crate::classic::ids::PageId;
+use crate::classic::page::{LEAST_PAGE_BYTES, MOST_PAGE_BYTES, u32_at, u64_at};
+use crate::error::Error;
+use crate::io::{File, Files};
+
+/// The file's name.
+pub(super) const DOUBLE: &str = "pages.double";
+/// Bytes before the first image.
+pub(super) const HEADER_BYTES: usize = 4096;
+/// Most images that a header can name.
+pub(super) const MOST_IMAGES: usize = (HEADER_BYTES - IMAGES) / IMAGE;
+
+const MAGIC: &[u8; 8] = b"GBDOUBLE";
+const FORMAT: u32 = 1;
+const FORMAT_AT: usize = 8;
+const CHECKSUM: usize = 12;
+const PAGE_BYTES: usize = 16;
+const COUNT: usize = 20;
+const BATCH: usize = 24;
+const IMAGES: usize = 32;
+const IMAGE: usize = 8;
+
+/// Makes the header of a batch: of each image, its page and the checksum that it begins with.
+pub(super) fn encode_header(
+    header: &mut [u8],
+    page_bytes: usize,
+    batch: u64,
+    images: impl ExactSizeIterator<Item = (PageId, u32)>,
+) {
+    assert!(images.len() <= MOST_IMAGES && header.len() == HEADER_BYTES);
+    header.fill(0);
+    header[..8].copy_from_slice(MAGIC);
+    header[FORMAT_AT..][..4].copy_from_slice(&FORMAT.to_le_bytes());
+    header[PAGE_BYTES..][..4].copy_from_slice(&(page_bytes as u32).to_le_bytes());
+    header[COUNT..][..4].copy_from_slice(&(images.len() as u32).to_le_bytes());
+    header[BATCH..][..8].copy_from_slice(&batch.to_le_bytes());
+    for (at, (page, checksum)) in images.enumerate() {
+        let entry = &mut header[IMAGES + at * IMAGE..][..IMAGE];
+        entry[..4].copy_from_slice(&page.0.to_le_bytes());
+        entry[4..].copy_from_slice(&checksum.to_le_bytes());
+    }
+    let sum = crc32c::crc32c(&header[PAGE_BYTES..]);
+    header[CHECKSUM..][..4].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// What a header says.
+pub(super) struct Header {
+    pub page_bytes: usize,
+    pub batch: u64,
+    pub images: Vec<(PageId, u32)>,
+}
+
+/// Reads a header; `None` when it was not written whole.
+///
+/// # Errors
+/// When it is whole and makes no sense, or was written by another program.
+pub(super) fn decode_header(header: &[u8], file: &str) -> Result<Option<Header>, Error> {
+    if header.len() != HEADER_BYTES
+        || header[..8] != *MAGIC
+        || u32_at(header, CHECKSUM) != crc32c::crc32c(&header[PAGE_BYTES..])
+    {
+        return Ok(None);
+    }
+    let found = u32_at(header, FORMAT_AT);
+    if found != FORMAT {
+        let (file, offset) = (file.to_owned(), FORMAT_AT as u64);
+        return Err(Error::WrongFormat { file, offset, found, known: FORMAT });
+    }
+    let (page_bytes, count) = (u32_at(header, PAGE_BYTES) as usize, u32_at(header, COUNT) as usize);
+    let sizes = LEAST_PAGE_BYTES..=MOST_PAGE_BYTES;
+    if !page_bytes.is_power_of_two() || !sizes.contains(&page_bytes) || count > MOST_IMAGES {
+        let problem = format!("its header speaks of {count} pages of {page_bytes} bytes");
+        return Err(Error::Damaged { file: file.to_owned(), offset: 0, problem });
+    }
+    let entry = |at: usize| &header[IMAGES + at * IMAGE..][..IMAGE];
+    let images = (0..count).map(|at| (PageId(u32_at(entry(at), 0)), u32_at(entry(at), 4))).collect();
+    Ok(Some(Header { page_bytes, batch: u64_at(header, BATCH), images }))
+}
+
+/// Reads the header of the file, if there is a whole one.
+pub(super) fn read_header(double: &dyn File) -> Result<Option<Header>, Error> {
+    let mut header = vec![0; HEADER_BYTES];
+    let got = double.read_at(&mut header, 0)?;
+    decode_header(&header[..got], &double.path().display().to_string())
+}
+
+/// Copies back the pages that were torn when the machine stopped; says how many. To be called before anything else
+/// reads the pages; calling it again, or after a crash in the middle of it, does the same once more.
+///
+/// # Errors
+/// When reading or writing fails, or the file is another program's.
+pub(crate) fn repair(files: &dyn Files) -> Result<u64, Error> {
+    if !files.exists(DOUBLE)? || !files.exists(PAGES)? {
+        return Ok(0);
+    }
+    let (double, pages) = (files.open(DOUBLE)?, files.open(PAGES)?);
+    let Some(Header { page_bytes, images, .. }) = read_header(&*double)? else { return Ok(0) };
+    let (mut image, mut in_place) = (vec![0; page_bytes], vec![0; page_bytes]);
+    let mut repaired = 0;
+    for (at, (id, checksum)) in images.into_iter().enumerate() {
+        let got = double.read_at(&mut image, (HEADER_BYTES + at * page_bytes) as u64)?;
+        let is_of_this_batch = got == page_bytes && u32_at(&image, 0) == checksum;
+        if !is_of_this_batch || volume::problem(id, &image).is_some() {
+            continue;
+        }
+        let offset = u64::from(id.0) * page_bytes as u64;
+        let got = pages.read_at(&mut in_place, offset)?;
+        if got == page_bytes && volume::problem(id, &in_place).is_none() {
+            continue;
+        }
+        pages.write_at(&image, offset)?;
+        repaired += 1;
+    }
+    // Also when nothing was wrong: what was read may be in the system's cache only, and its image will be overwritten.
+    pages.sync_data()?;
+    Ok(repaired)
+}

@@ -1,0 +1,234 @@
+//! Fixing pages: those that are in memory, and those that are not.
+//!
+//! A page that is missing is brought like this, without a lock around it:
+//!
+//! ```text
+//! 1  claim a frame whose page is to leave, and take that page out of the table
+//! 2  say that it will hold the new page, latched exclusively          (still claimed: nobody can pin it)
+//! 3  enter it into the table, unless somebody else was quicker        (then the frame stays empty, and begin again)
+//! 4  end the claim, pinned; read the page; go on with the latch that was wanted
+//! ```
+//!
+//! Who else wants the page finds it in the table from 3 on and waits for the latch; so it is read once. If reading
+//! fails, it leaves the table and the frame while it is latched, and those who waited find the frame empty and try
+//! for themselves.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use super::clock::Take;
+use super::frame::{Fix, NO_PAGE};
+use super::frames::{Claimed, Guard};
+use super::guard::{ExclusiveFrame, SharedFrame};
+use super::pool::BufferPool;
+use super::write_ahead::WriteAhead;
+use crate::classic::ids::PageId;
+use crate::classic::latch::Latch;
+use crate::classic::pages::Pages;
+use crate::error::Error;
+
+/// How often a frame is looked for before giving up; the second half of the times after a pause.
+const ATTEMPTS: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Where the bytes of a page come from when it is not in memory.
+#[derive(Clone, Copy, PartialEq)]
+enum Bring {
+    Read,
+    Zeros,
+}
+
+impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
+    type Shared<'a>
+        = SharedFrame<'a, L>
+    where
+        Self: 'a;
+    type Exclusive<'a>
+        = ExclusiveFrame<'a, L>
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn page_bytes(&self) -> usize {
+        self.frames.page_bytes()
+    }
+
+    #[inline]
+    fn fix_shared(&self, page: PageId) -> Result<SharedFrame<'_, L>, Error> {
+        self.fix(page, Bring::Read)
+    }
+
+    #[inline]
+    fn fix_exclusive(&self, page: PageId) -> Result<ExclusiveFrame<'_, L>, Error> {
+        self.fix(page, Bring::Read)
+    }
+
+    #[inline]
+    fn try_fix_shared(&self, page: PageId) -> Result<Option<SharedFrame<'_, L>>, Error> {
+        self.try_fix(page)
+    }
+
+    #[inline]
+    fn try_fix_exclusive(&self, page: PageId) -> Result<Option<ExclusiveFrame<'_, L>>, Error> {
+        self.try_fix(page)
+    }
+
+    fn fix_new(&self, page: PageId) -> Result<ExclusiveFrame<'_, L>, Error> {
+        self.fix(page, Bring::Zeros)
+    }
+}
+
+impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
+    #[inline(always)]
+    fn fix<'a, G: Guard<'a, L>>(&'a self, page: PageId, bring: Bring) -> Result<G, Error> {
+        if self.trace.is_some() {
+            self.record(page);
+        }
+        if let Some(frame) = self.table.get(page)
+            && let (Fix::Fixed { waited }, Some(guard)) = G::fix(&self.frames, frame, page, true)
+        {
+            if waited {
+                self.counts.latch_waits.add(1);
+            }
+            return Ok(guard);
+        }
+        self.fix_missing(page, true, bring).map(|guard| guard.expect("it was waited for"))
+    }
+
+    #[inline(always)]
+    fn try_fix<'a, G: Guard<'a, L>>(&'a self, page: PageId) -> Result<Option<G>, Error> {
+        if self.trace.is_some() {
+            self.record(page);
+        }
+        if let Some(frame) = self.table.get(page) {
+            match G::fix(&self.frames, frame, page, false) {
+                (Fix::Busy, _) => return Ok(None),
+                (_, Some(guard)) => return Ok(Some(guard)),
+                _ => {}
+            }
+        }
+        self.fix_missing(page, false, Bring::Read)
+    }
+
+    /// Fixes a page that was not where the table said, or that the table does not know.
+    #[cold]
+    #[inline(never)]
+    fn fix_missing<'a, G: Guard<'a, L>>(&'a self, page: PageId, wait: bool, bring: Bring) -> Result<Option<G>, Error> {
+        if page == NO_PAGE {
+            let problem = "it names a page that there cannot be".to_owned();
+            return Err(Error::Damaged { file: super::volume::PAGES.to_owned(), offset: 0, problem });
+        }
+        loop {
+            if let Some(frame) = self.table.get(page) {
+                match G::fix(&self.frames, frame, page, wait) {
+                    (Fix::Fixed { waited }, guard) => {
+                        self.counts.latch_waits.add(u64::from(waited));
+                        return Ok(guard);
+                    }
+                    (Fix::Busy, _) => {
+                        assert!(!wait, "page {page} is fixed by this thread already: it would wait for itself");
+                        return Ok(None);
+                    }
+                    // The frame is being claimed, which takes a moment.
+                    (Fix::Other, _) => std::thread::yield_now(),
+                }
+                continue;
+            }
+            let claimed = self.claim()?;
+            let frame = claimed.number();
+            self.clock.arrived(frame);
+            if let Some(arriving) = claimed.enter(page, &self.table) {
+                self.counts.misses.add(1);
+                return self.bring(Arriving { pool: self, frame, page, guard: Some(arriving) }, bring).map(Some);
+            }
+        }
+    }
+
+    fn bring<'a, G: Guard<'a, L>>(&'a self, mut arriving: Arriving<'a, L, W>, bring: Bring) -> Result<G, Error> {
+        let page = arriving.page;
+        let bytes = arriving.guard.as_mut().expect("it has not arrived");
+        match bring {
+            Bring::Zeros => bytes.fill(0),
+            Bring::Read => {
+                self.volume.read(page, bytes)?;
+                self.counts.reads.add(1);
+            }
+        }
+        Ok(G::of_arrived(arriving.guard.take().expect("it arrives now")))
+    }
+
+    /// A frame that holds no page.
+    fn claim(&self) -> Result<Claimed<'_, L>, Error> {
+        for attempt in 0..ATTEMPTS {
+            let (mut dirty, mut claimed) = (Vec::new(), None);
+            let uses = |frame: usize| self.frames.headers()[frame].uses_if_unfixed();
+            self.clock.victim(uses, |number| {
+                let frame = &self.frames.headers()[number];
+                if frame.needed_from().is_some() {
+                    dirty.push((frame.page(), number));
+                    return if dirty.len() >= self.enough_dirty() { Take::Stop } else { Take::Refused };
+                }
+                claimed = self.claim_frame(number);
+                if claimed.is_some() { Take::Taken } else { Take::Refused }
+            });
+            if !dirty.is_empty() {
+                self.signal.nudge();
+            }
+            if let Some(claimed) = claimed {
+                return Ok(claimed);
+            }
+            if !dirty.is_empty() {
+                self.counts.dirty_victims.add(1);
+                self.write_out(dirty.clone(), false)?;
+                if let Some(claimed) = dirty.into_iter().find_map(|(_, number)| self.claim_frame(number)) {
+                    return Ok(claimed);
+                }
+            }
+            if attempt < ATTEMPTS / 2 { std::thread::yield_now() } else { std::thread::sleep(PAUSE) }
+        }
+        let frames = self.frames.headers().len();
+        Err(Error::OutOfMemory(format!(
+            "all {frames} frames of the buffer pool are in use at the same time; give it more, or run fewer clients"
+        )))
+    }
+
+    /// Claims this frame if it can be, and takes its page out of the table.
+    fn claim_frame(&self, number: usize) -> Option<Claimed<'_, L>> {
+        let (claimed, page, uses) = self.frames.claim(number)?;
+        self.counts.fixes.add(uses);
+        if page != NO_PAGE {
+            self.table.clear(page);
+            self.counts.evictions.add(1);
+        }
+        Some(claimed)
+    }
+
+    /// How many dirty frames in the way of the clock's hand make it worth while to write them.
+    fn enough_dirty(&self) -> usize {
+        self.batch_pages.min(self.frames.headers().len().div_ceil(4))
+    }
+
+    #[cold]
+    fn record(&self, page: PageId) {
+        let trace = self.trace.as_ref().expect("tracing is on");
+        trace.lock().unwrap_or_else(PoisonError::into_inner).push(page);
+    }
+}
+
+/// A page on its way into a frame. Dropped before it is there, as when it could not be read, it leaves no trace.
+struct Arriving<'a, L: Latch, W: WriteAhead> {
+    pool: &'a BufferPool<L, W>,
+    frame: usize,
+    page: PageId,
+    guard: Option<ExclusiveFrame<'a, L>>,
+}
+
+impl<L: Latch, W: WriteAhead> Drop for Arriving<'_, L, W> {
+    fn drop(&mut self) {
+        // The latch is let go only after this, with the guard.
+        if self.guard.is_some() {
+            self.pool.table.clear(self.page);
+            self.pool.frames.headers()[self.frame].forget();
+        }
+    }
+}

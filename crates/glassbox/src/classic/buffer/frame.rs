@@ -1,0 +1,282 @@
+//! The header of a frame: which page it holds, who uses it, and from where on the log is needed for it.
+//!
+//! Problem: a page that is in memory must be found and kept there by a few instructions, while another thread may be
+//! about to put another page in its place. A lock around both makes every fix wait for every other. Here a fix is one
+//! atomic addition to a word of the frame, and the frame is then asked whether it holds the page that was wanted.
+//!
+//! ```text
+//! bits 0-21   pins: how many have fixed the page, or look at it
+//! bit 22      ALONE: fixed to be changed, where there are no latches
+//! bit 23      CLAIMED: somebody takes the frame for another page
+//! bits 24-63  fixes since the frame got its page: statistics, and whether it was used lately
+//! ```
+//!
+//! *The page does not change under a pin.* Who wants the frame sets CLAIMED by an exchange that succeeds only while
+//! there are no pins, changes the page, and clears CLAIMED. Who pins looks at the word as it was: if it was CLAIMED, he
+//! takes the pin back and knows nothing. If not, his pin lies between two claims in the order of the word, and the next
+//! claim does not succeed before he unpins; so the page is that of the claim before, whose change of `page` he sees,
+//! because all changes of the word are additions and exchanges and pass on what was released by the claim's end. If it
+//! is the page that he wants, it stays it. If not, the page table was out of date, and he looks again.
+//!
+//! One exception: a page that could not be read leaves the frame while others are pinned and wait for its latch. It
+//! does so under the exclusive latch, and whoever gets a latch looks once more which page it is.
+//!
+//! *Dirty.* `rec_lsn` is the position from which on the log is needed to bring back what changed since the page was
+//! last copied to be written; `writing_lsn` is the same for the copy being written now. Both are CLEAN when nothing is
+//! needed, and only then may the frame be claimed: a claim looks at them after it has set CLAIMED, and sees what was
+//! stored under every pin that is gone. A copy is made under the shared latch; `writing_lsn` is set before `rec_lsn` is
+//! cleared, so who reads them in the opposite order finds the older of the two in one of them until it is on disk.
+
+#[cfg(not(all(loom, test)))]
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+#[cfg(all(loom, test))]
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::classic::ids::PageId;
+use crate::classic::latch::Latch;
+use crate::log::Lsn;
+
+const PIN: u64 = 1;
+const PINS: u64 = ALONE - 1;
+const ALONE: u64 = 1 << 22;
+const CLAIMED: u64 = 1 << 23;
+const FIX: u64 = 1 << 24;
+
+/// The number of a page that there is none of.
+pub(super) const NO_PAGE: PageId = PageId(u32::MAX);
+/// Nothing in the log is needed.
+const CLEAN: u64 = u64::MAX;
+
+/// What came of trying to fix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fix {
+    /// It is fixed; whether that meant waiting for the latch.
+    Fixed { waited: bool },
+    /// The frame holds another page, or is about to.
+    Other,
+    /// It would have meant waiting for the latch.
+    Busy,
+}
+
+/// See the file.
+#[repr(align(64))]
+pub(super) struct Frame<L> {
+    word: AtomicU64,
+    page: AtomicU32,
+    latch: L,
+    rec_lsn: AtomicU64,
+    writing_lsn: AtomicU64,
+}
+
+impl<L: Latch> Default for Frame<L> {
+    fn default() -> Self {
+        Self {
+            word: AtomicU64::new(0),
+            page: AtomicU32::new(NO_PAGE.0),
+            latch: L::default(),
+            rec_lsn: AtomicU64::new(CLEAN),
+            writing_lsn: AtomicU64::new(CLEAN),
+        }
+    }
+}
+
+impl<L: Latch> Frame<L> {
+    /// The page it holds. Certain while it is latched, or claimed by the caller.
+    #[inline(always)]
+    pub fn page(&self) -> PageId {
+        PageId(self.page.load(Ordering::Relaxed))
+    }
+
+    /// Fixes `page` if this is the frame that holds it. With `wait`, waits for the latch.
+    #[inline(always)]
+    pub fn fix(&self, page: PageId, exclusive: bool, wait: bool) -> Fix {
+        if !L::CONCURRENT {
+            return self.fix_alone(page, exclusive, FIX + PIN);
+        }
+        if !self.pin(page, FIX + PIN) {
+            return Fix::Other;
+        }
+        let fixed = self.latch(exclusive, wait);
+        if fixed == Fix::Busy {
+            self.unpin(FIX + PIN);
+        } else if self.page() != page {
+            if exclusive {
+                self.latch.release_exclusive()
+            } else {
+                self.latch.release_shared()
+            }
+            self.unpin(FIX + PIN);
+            return Fix::Other;
+        }
+        fixed
+    }
+
+    /// As [`Frame::fix`] to read, for writing the page out: it does not count as a use.
+    pub fn fix_to_copy(&self, page: PageId, wait: bool) -> Fix {
+        if !L::CONCURRENT {
+            return self.fix_alone(page, false, PIN);
+        }
+        if !self.pin(page, PIN) {
+            return Fix::Other;
+        }
+        let fixed = self.latch(false, wait);
+        if fixed == Fix::Busy {
+            self.unpin(PIN);
+        } else if self.page() != page {
+            self.unfix_shared();
+            return Fix::Other;
+        }
+        fixed
+    }
+
+    /// Lets go of what was fixed to read.
+    #[inline(always)]
+    pub fn unfix_shared(&self) {
+        self.latch.release_shared();
+        self.unpin(PIN);
+    }
+
+    /// Lets go of what was fixed to change.
+    #[inline(always)]
+    pub fn unfix_exclusive(&self) {
+        self.latch.release_exclusive();
+        self.unpin(if L::CONCURRENT { PIN } else { ALONE + PIN });
+    }
+
+    /// Goes on reading what was fixed to change.
+    pub fn downgrade(&self) {
+        self.latch.downgrade();
+        if !L::CONCURRENT {
+            self.word.store(self.word.load(Ordering::Relaxed) - ALONE, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn pin(&self, page: PageId, what: u64) -> bool {
+        let word = self.word.fetch_add(what, Ordering::Acquire);
+        if word & CLAIMED == 0 && self.page() == page {
+            return true;
+        }
+        self.unpin(what);
+        false
+    }
+
+    #[inline(always)]
+    fn unpin(&self, what: u64) {
+        if L::CONCURRENT {
+            self.word.fetch_sub(what, Ordering::Release);
+        } else {
+            self.word.store(self.word.load(Ordering::Relaxed) - what, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn latch(&self, exclusive: bool, wait: bool) -> Fix {
+        match (exclusive, wait) {
+            (false, true) => Fix::Fixed { waited: self.latch.shared() },
+            (true, true) => Fix::Fixed { waited: self.latch.exclusive() },
+            (false, false) if self.latch.try_shared() => Fix::Fixed { waited: false },
+            (true, false) if self.latch.try_exclusive() => Fix::Fixed { waited: false },
+            _ => Fix::Busy,
+        }
+    }
+
+    /// Fixes without latches: what the only thread has fixed itself may be in the way, and nothing else.
+    #[inline(always)]
+    fn fix_alone(&self, page: PageId, exclusive: bool, what: u64) -> Fix {
+        if self.page() != page {
+            return Fix::Other;
+        }
+        let word = self.word.load(Ordering::Relaxed);
+        let in_the_way = if exclusive { PINS | ALONE } else { ALONE };
+        if word & in_the_way != 0 {
+            return Fix::Busy;
+        }
+        self.word.store(word + what + if exclusive { ALONE } else { 0 }, Ordering::Relaxed);
+        Fix::Fixed { waited: false }
+    }
+
+    /// How often the page was fixed since it came; `None` while somebody has fixed it or claims the frame.
+    pub fn uses_if_unfixed(&self) -> Option<u64> {
+        let word = self.word.load(Ordering::Relaxed);
+        (word & (PINS | CLAIMED) == 0).then_some(word / FIX)
+    }
+
+    /// How often the page was fixed since it came.
+    pub fn uses(&self) -> u64 {
+        self.word.load(Ordering::Relaxed) / FIX
+    }
+
+    /// Claims the frame if nobody has fixed its page and it is clean. Gives the page, and how often it was fixed.
+    pub fn claim(&self) -> Option<(PageId, u64)> {
+        let word = self.word.load(Ordering::Relaxed);
+        if word & (PINS | CLAIMED) != 0 {
+            return None;
+        }
+        self.word.compare_exchange(word, CLAIMED, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        if self.needed_from().is_some() {
+            self.word.fetch_add((word / FIX) * FIX, Ordering::Relaxed);
+            self.word.fetch_sub(CLAIMED, Ordering::Release);
+            return None;
+        }
+        Some((self.page(), word / FIX))
+    }
+
+    /// Says which page the claimed frame will hold, fixed by the caller to be changed: nobody else can have latched it.
+    pub fn prepare(&self, page: PageId) {
+        self.page.store(page.0, Ordering::Relaxed);
+        let taken = self.latch.try_exclusive();
+        assert!(taken, "a frame without pins is latched");
+    }
+
+    /// Ends the claim of what was prepared: it is fixed.
+    pub fn publish(&self) {
+        let fixed = FIX + PIN + if L::CONCURRENT { 0 } else { ALONE };
+        self.word.fetch_add(fixed.wrapping_sub(CLAIMED), Ordering::Release);
+    }
+
+    /// Ends the claim of what was prepared, in vain: the frame is empty.
+    pub fn give_up(&self) {
+        self.latch.release_exclusive();
+        self.forget();
+        self.word.fetch_sub(CLAIMED, Ordering::Release);
+    }
+
+    /// The frame holds no page any more. It is claimed, or latched exclusively.
+    pub fn forget(&self) {
+        self.page.store(NO_PAGE.0, Ordering::Relaxed);
+    }
+
+    /// The log is needed from `from` on, if it was not needed before. Latched exclusively.
+    #[inline(always)]
+    pub fn note_change(&self, from: Lsn) {
+        if self.rec_lsn.load(Ordering::Relaxed) == CLEAN {
+            self.rec_lsn.store(from.0, Ordering::Relaxed);
+        }
+    }
+
+    /// From where on the log is needed; `None` when the page is on disk as it is here.
+    pub fn needed_from(&self) -> Option<Lsn> {
+        let changed = self.rec_lsn.load(Ordering::Acquire);
+        let needed = changed.min(self.writing_lsn.load(Ordering::Acquire));
+        (needed != CLEAN).then_some(Lsn(needed))
+    }
+
+    /// Whether there is something to be written. Certain while it is latched.
+    pub fn is_changed(&self) -> bool {
+        self.rec_lsn.load(Ordering::Relaxed) != CLEAN
+    }
+
+    /// The page was copied and will be written. Latched shared; only one copy is under way at a time.
+    pub fn begin_write(&self) {
+        assert_eq!(self.writing_lsn.load(Ordering::Relaxed), CLEAN, "a page is written twice at the same time");
+        self.writing_lsn.store(self.rec_lsn.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.rec_lsn.store(CLEAN, Ordering::Release);
+    }
+
+    /// The copy is on disk for certain.
+    pub fn end_write(&self) {
+        self.writing_lsn.store(CLEAN, Ordering::Release);
+    }
+}

@@ -1,0 +1,131 @@
+//! All frames: their headers and their memory, and the ways to get at the bytes.
+
+use super::frame::{Fix, Frame};
+use super::guard::{ExclusiveFrame, SharedFrame};
+use super::memory::Memory;
+use super::table::PageTable;
+use crate::classic::ids::PageId;
+use crate::classic::latch::Latch;
+use crate::error::Error;
+
+/// See the file.
+pub(super) struct Frames<L> {
+    headers: Box<[Frame<L>]>,
+    memory: Memory,
+}
+
+/// A frame that somebody has claimed for another page.
+pub(super) struct Claimed<'a, L: Latch> {
+    frames: &'a Frames<L>,
+    number: usize,
+}
+
+/// One of the two ways to have fixed a page.
+pub(super) trait Guard<'a, L: Latch>: Sized {
+    const EXCLUSIVE: bool;
+
+    /// What came of fixing the page in this frame, and if it is fixed, the page.
+    fn fix(frames: &'a Frames<L>, number: usize, page: PageId, wait: bool) -> (Fix, Option<Self>);
+
+    /// The same way to have a page that has just come.
+    fn of_arrived(page: ExclusiveFrame<'a, L>) -> Self;
+}
+
+impl<'a, L: Latch> Guard<'a, L> for SharedFrame<'a, L> {
+    const EXCLUSIVE: bool = false;
+
+    #[inline(always)]
+    fn fix(frames: &'a Frames<L>, number: usize, page: PageId, wait: bool) -> (Fix, Option<Self>) {
+        let frame = &frames.headers[number];
+        match frame.fix(page, false, wait) {
+            // SAFETY: fixed to read just now, and the memory is that of this frame, which was written before the page
+            // was entered, and lives as long as the frame.
+            fixed @ Fix::Fixed { .. } => (fixed, Some(unsafe { SharedFrame::new(frame, frames.memory.page(number)) })),
+            not => (not, None),
+        }
+    }
+
+    fn of_arrived(page: ExclusiveFrame<'a, L>) -> Self {
+        page.downgrade()
+    }
+}
+
+impl<'a, L: Latch> Guard<'a, L> for ExclusiveFrame<'a, L> {
+    const EXCLUSIVE: bool = true;
+
+    #[inline(always)]
+    fn fix(frames: &'a Frames<L>, number: usize, page: PageId, wait: bool) -> (Fix, Option<Self>) {
+        let frame = &frames.headers[number];
+        match frame.fix(page, true, wait) {
+            // SAFETY: as for a shared one, fixed to change.
+            fixed @ Fix::Fixed { .. } => {
+                (fixed, Some(unsafe { ExclusiveFrame::new(frame, frames.memory.page(number)) }))
+            }
+            not => (not, None),
+        }
+    }
+
+    fn of_arrived(page: ExclusiveFrame<'a, L>) -> Self {
+        page
+    }
+}
+
+impl<L: Latch> Frames<L> {
+    /// Empty frames.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub fn new(page_bytes: usize, frames: usize) -> Result<Self, Error> {
+        let memory = Memory::new(page_bytes, frames)?;
+        Ok(Self { headers: (0..frames).map(|_| Frame::default()).collect(), memory })
+    }
+
+    /// Bytes of a page.
+    #[inline(always)]
+    pub fn page_bytes(&self) -> usize {
+        self.memory.page_bytes()
+    }
+
+    /// The headers, by the numbers of the frames.
+    #[inline(always)]
+    pub fn headers(&self) -> &[Frame<L>] {
+        &self.headers
+    }
+
+    /// Fixes the page in this frame to copy it, which does not count as a use.
+    pub fn fix_to_copy(&self, number: usize, page: PageId, wait: bool) -> (Fix, Option<SharedFrame<'_, L>>) {
+        let frame = &self.headers[number];
+        match frame.fix_to_copy(page, wait) {
+            // SAFETY: as for any shared one.
+            fixed @ Fix::Fixed { .. } => (fixed, Some(unsafe { SharedFrame::new(frame, self.memory.page(number)) })),
+            not => (not, None),
+        }
+    }
+
+    /// Claims a frame if nobody has fixed its page and it is clean. Gives that page and how often it was fixed.
+    pub fn claim(&self, number: usize) -> Option<(Claimed<'_, L>, PageId, u64)> {
+        let (page, uses) = self.headers[number].claim()?;
+        Some((Claimed { frames: self, number }, page, uses))
+    }
+}
+
+impl<'a, L: Latch> Claimed<'a, L> {
+    /// The frame's number.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Ends the claim: the frame holds `page`, whose bytes are yet to come, fixed to change. `None` when another
+    /// frame holds that page already; this one is empty then.
+    pub fn enter(self, page: PageId, table: &PageTable) -> Option<ExclusiveFrame<'a, L>> {
+        let frame = &self.frames.headers[self.number];
+        frame.prepare(page);
+        if !table.set(page, self.number) {
+            frame.give_up();
+            return None;
+        }
+        frame.publish();
+        // SAFETY: it was latched exclusively and is pinned now; the memory is that of this frame, zeros at first.
+        Some(unsafe { ExclusiveFrame::new(frame, self.frames.memory.page(self.number)) })
+    }
+}

@@ -1,0 +1,106 @@
+//! A page that is fixed, until it is dropped.
+
+use std::mem;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use super::frame::Frame;
+use crate::classic::ids::PageId;
+use crate::classic::latch::Latch;
+use crate::classic::page;
+use crate::classic::pages::ExclusivePage;
+use crate::log::Lsn;
+
+/// A page of the pool that may be read.
+pub(crate) struct SharedFrame<'a, L: Latch> {
+    frame: &'a Frame<L>,
+    bytes: NonNull<[u8]>,
+}
+
+/// A page of the pool that may be changed.
+pub(crate) struct ExclusiveFrame<'a, L: Latch> {
+    frame: &'a Frame<L>,
+    bytes: NonNull<[u8]>,
+}
+
+impl<'a, L: Latch> SharedFrame<'a, L> {
+    /// # Safety
+    /// `frame` was fixed to read by the caller, who gives that away, and `bytes` is the frame's memory, all of it
+    /// written at some time, valid for `'a`.
+    #[inline(always)]
+    pub(super) unsafe fn new(frame: &'a Frame<L>, bytes: NonNull<[u8]>) -> Self {
+        Self { frame, bytes }
+    }
+}
+
+impl<'a, L: Latch> ExclusiveFrame<'a, L> {
+    /// # Safety
+    /// As for [`SharedFrame::new`], `frame` being fixed to change.
+    #[inline(always)]
+    pub(super) unsafe fn new(frame: &'a Frame<L>, bytes: NonNull<[u8]>) -> Self {
+        Self { frame, bytes }
+    }
+
+    /// Goes on reading.
+    pub(super) fn downgrade(self) -> SharedFrame<'a, L> {
+        let (frame, bytes) = (self.frame, self.bytes);
+        mem::forget(self);
+        frame.downgrade();
+        SharedFrame { frame, bytes }
+    }
+}
+
+impl<L: Latch> Deref for SharedFrame<'_, L> {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: fixed to read until this is dropped: the frame keeps its page, and nobody can fix it to change.
+        unsafe { self.bytes.as_ref() }
+    }
+}
+
+impl<L: Latch> Deref for ExclusiveFrame<'_, L> {
+    type Target = [u8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: fixed to change until this is dropped: the frame keeps its page, and nobody else can fix it.
+        unsafe { self.bytes.as_ref() }
+    }
+}
+
+impl<L: Latch> DerefMut for ExclusiveFrame<'_, L> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and whoever borrows this mutably is alone in using it.
+        unsafe { self.bytes.as_mut() }
+    }
+}
+
+impl<L: Latch> ExclusivePage for ExclusiveFrame<'_, L> {
+    #[inline(always)]
+    fn id(&self) -> PageId {
+        self.frame.page()
+    }
+
+    #[inline(always)]
+    fn changed(&mut self, from: Lsn, lsn: Lsn) {
+        self.frame.note_change(from);
+        page::set_lsn(self, lsn);
+    }
+}
+
+impl<L: Latch> Drop for SharedFrame<'_, L> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.frame.unfix_shared();
+    }
+}
+
+impl<L: Latch> Drop for ExclusiveFrame<'_, L> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.frame.unfix_exclusive();
+    }
+}

@@ -1,0 +1,129 @@
+//! The pool: frames, what is in them, and the files.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::background::Signal;
+use super::batch::Batch;
+use super::clock::Clock;
+use super::double;
+use super::frame::Frame;
+use super::frames::Frames;
+use super::stats::{Counts, PoolStats};
+use super::table::PageTable;
+use super::volume::{PAGES, Volume};
+use super::write_ahead::WriteAhead;
+use crate::classic::ids::PageId;
+use crate::classic::latch::Latch;
+use crate::classic::page::{LEAST_PAGE_BYTES, MOST_PAGE_BYTES};
+use crate::error::Error;
+use crate::io::Files;
+
+/// How a pool is laid out.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolConfig {
+    /// Bytes of a page: a power of two from 4 to 32 KiB, always the same for one database.
+    pub(crate) page_bytes: usize,
+    /// Pages that fit in memory. Every thread needs some that it can fix at the same time.
+    pub(crate) frames: usize,
+    /// Most pages written at a time.
+    pub(crate) batch_pages: usize,
+    /// Whether every fix is recorded, for [`simulate`](super::simulate).
+    pub(crate) trace: bool,
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        Self { page_bytes: 8 << 10, frames: 16 << 10, batch_pages: 128, trace: false }
+    }
+}
+
+/// Pages of a file in frames of memory. Dropping it without [`BufferPool::flush_all`] is like a crash.
+pub(crate) struct BufferPool<L: Latch, W> {
+    pub(super) frames: Frames<L>,
+    pub(super) table: PageTable,
+    pub(super) clock: Clock,
+    pub(super) volume: Volume,
+    /// Writing pages is a role of one at a time. Who has it waits for the log and the disk, but for no latch.
+    pub(super) batch: Mutex<Batch>,
+    pub(super) batch_pages: usize,
+    pub(super) wal: W,
+    /// Why nothing can be written any more.
+    pub(super) stopped: OnceLock<String>,
+    pub(super) trace: Option<Mutex<Vec<PageId>>>,
+    pub(super) counts: Counts,
+    pub(super) signal: Arc<Signal>,
+}
+
+impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
+    /// Makes the file of pages, empty, and opens it.
+    ///
+    /// # Errors
+    /// When there is one, or making it fails, and as for [`BufferPool::open`].
+    pub(crate) fn create(files: &dyn Files, config: &PoolConfig, wal: W) -> Result<Self, Error> {
+        files.create(PAGES)?.sync_data()?;
+        files.sync_directory("")?;
+        Self::open(files, config, wal)
+    }
+
+    /// Opens the file of pages, and first repairs pages that were torn.
+    ///
+    /// # Errors
+    /// When the configuration makes no sense, reading or writing fails, or there is not enough memory.
+    pub(crate) fn open(files: &dyn Files, config: &PoolConfig, wal: W) -> Result<Self, Error> {
+        let PoolConfig { page_bytes, frames, batch_pages, trace } = *config;
+        if !page_bytes.is_power_of_two() || !(LEAST_PAGE_BYTES..=MOST_PAGE_BYTES).contains(&page_bytes) {
+            return Err(Error::Config(format!("pages of {page_bytes} bytes; choose 4096, 8192, 16384 or 32768")));
+        }
+        if frames == 0 || frames >= u32::MAX as usize || batch_pages == 0 {
+            return Err(Error::Config("a buffer pool needs frames, and pages in a batch".to_owned()));
+        }
+        double::repair(files)?;
+        Ok(Self {
+            frames: Frames::new(page_bytes, frames)?,
+            table: PageTable::new(),
+            clock: Clock::new(frames),
+            volume: Volume::open(files, page_bytes)?,
+            batch: Mutex::new(Batch::open(files, page_bytes, batch_pages)?),
+            batch_pages,
+            wal,
+            stopped: OnceLock::new(),
+            trace: trace.then(Mutex::default),
+            counts: Counts::default(),
+            signal: Arc::default(),
+        })
+    }
+
+    /// Says whether recovery is going on. While it is, a page that was never written is fixed as zeros; later it would
+    /// be damage: every page in use has been written, or is in memory.
+    pub(crate) fn set_recovering(&self, recovering: bool) {
+        self.volume.set_recovering(recovering);
+    }
+
+    /// What was given to make the log durable.
+    pub(crate) fn wal(&self) -> &W {
+        &self.wal
+    }
+
+    /// What the pool has done.
+    pub(crate) fn stats(&self) -> PoolStats {
+        let counts = &self.counts;
+        let fixes = counts.fixes.get() + self.frames.headers().iter().map(Frame::uses).sum::<u64>();
+        PoolStats {
+            fixes,
+            hits: fixes.saturating_sub(counts.misses.get()),
+            reads: counts.reads.get(),
+            writes: counts.writes.get(),
+            batches: counts.batches.get(),
+            evictions: counts.evictions.get(),
+            dirty_victims: counts.dirty_victims.get(),
+            latch_waits: counts.latch_waits.get(),
+        }
+    }
+
+    /// The pages fixed since the last call, in order; empty unless tracing was configured.
+    pub(crate) fn take_trace(&self) -> Vec<PageId> {
+        self.trace.as_ref().map_or_else(Vec::new, |trace| {
+            std::mem::take(&mut *trace.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Where pages are: from a page's number to the frame that holds it.
+//!
+//! Page numbers are dense, so this is an array and not a hash table: two loads and no comparison of keys. It has two
+//! levels, and the chunks of the second are made when a page in them is first fixed. An entry may be out of date when
+//! it is used; the frame knows better ([`super::frame`]). What is certain: an entry is set only while it is empty, and
+//! by whoever has claimed the frame, so no page is in two frames.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::classic::ids::PageId;
+
+const CHUNK: usize = 1 << 16;
+const EMPTY: u32 = u32::MAX;
+
+/// See the file.
+pub(super) struct PageTable {
+    chunks: Box<[OnceLock<Box<[AtomicU32]>>]>,
+}
+
+impl PageTable {
+    pub fn new() -> Self {
+        Self { chunks: (0..(1 << 32) / CHUNK).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The frame that holds the page, or held it a moment ago.
+    #[inline(always)]
+    pub fn get(&self, page: PageId) -> Option<usize> {
+        let chunk = self.chunks[page.0 as usize / CHUNK].get()?;
+        let frame = chunk[page.0 as usize % CHUNK].load(Ordering::Acquire);
+        (frame != EMPTY).then_some(frame as usize)
+    }
+
+    /// Says that `frame` holds the page, unless another does.
+    pub fn set(&self, page: PageId, frame: usize) -> bool {
+        let chunk =
+            self.chunks[page.0 as usize / CHUNK].get_or_init(|| (0..CHUNK).map(|_| AtomicU32::new(EMPTY)).collect());
+        let entry = &chunk[page.0 as usize % CHUNK];
+        entry.compare_exchange(EMPTY, frame as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Says that no frame holds the page. Only for whoever claimed or latched the frame that did.
+    pub fn clear(&self, page: PageId) {
+        let chunk = self.chunks[page.0 as usize / CHUNK].get().expect("a page that is held has an entry");
+        chunk[page.0 as usize % CHUNK].store(EMPTY, Ordering::Release);
+    }
+}

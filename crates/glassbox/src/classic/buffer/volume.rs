@@ -1,0 +1,116 @@
+//! The file of pages: page `n` begins at byte `n` times the size of a page.
+//!
+//! The file grows by steps, written with zeros: a force of bytes that were there before has no metadata to write.
+
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::classic::ids::PageId;
+use crate::classic::page;
+use crate::error::Error;
+use crate::io::{File, Files, IoError};
+
+/// The file's name.
+pub(super) const PAGES: &str = "pages";
+/// The file doubles until a step has so many bytes.
+const MOST_STEP_BYTES: u64 = 64 << 20;
+const LEAST_STEP_BYTES: u64 = 256 << 10;
+
+/// See the file.
+pub(super) struct Volume {
+    file: Box<dyn File>,
+    page_bytes: usize,
+    /// Length of the file. Changed by the writer of pages alone.
+    bytes: AtomicU64,
+    /// Whether a page that was never written is read as zeros.
+    recovering: AtomicBool,
+}
+
+impl Volume {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub fn open(files: &dyn Files, page_bytes: usize) -> Result<Self, Error> {
+        let file = files.open_direct(PAGES)?;
+        let found = file.len()?;
+        // Growing may have been cut short.
+        let bytes = found.next_multiple_of(page_bytes as u64);
+        if bytes != found {
+            file.set_len(bytes)?;
+        }
+        Ok(Self { file, page_bytes, bytes: AtomicU64::new(bytes), recovering: AtomicBool::new(false) })
+    }
+
+    /// See [`BufferPool::set_recovering`](super::BufferPool::set_recovering).
+    pub fn set_recovering(&self, recovering: bool) {
+        self.recovering.store(recovering, Ordering::Relaxed);
+    }
+
+    /// Reads a page.
+    ///
+    /// # Errors
+    /// When that fails, or the page is not what was written, or never was written.
+    pub fn read(&self, id: PageId, bytes: &mut [u8]) -> Result<(), Error> {
+        let offset = self.offset(id);
+        let got = self.file.read_at(bytes, offset)?;
+        bytes[got..].fill(0);
+        match problem(id, bytes) {
+            None => Ok(()),
+            Some(_) if self.recovering.load(Ordering::Relaxed) && bytes.iter().all(|byte| *byte == 0) => Ok(()),
+            Some(problem) => {
+                let problem = if got < bytes.len() { format!("page {id} lies behind its end") } else { problem };
+                Err(Error::Damaged { file: self.file.path().display().to_string(), offset, problem })
+            }
+        }
+    }
+
+    /// Writes pages that follow each other, sealed. Not forced.
+    ///
+    /// # Errors
+    /// When that fails; what the file holds at their places is unknown then.
+    pub fn write(&self, first: PageId, pages: &[u8]) -> Result<(), IoError> {
+        let offset = self.offset(first);
+        self.grow(offset + pages.len() as u64)?;
+        self.file.write_at(pages, offset)
+    }
+
+    /// Forces what was written.
+    ///
+    /// # Errors
+    /// When that fails; nobody knows what is on disk then.
+    pub fn force(&self) -> Result<(), IoError> {
+        self.file.sync_data()
+    }
+
+    fn grow(&self, needed: u64) -> Result<(), IoError> {
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        if needed <= bytes {
+            return Ok(());
+        }
+        let wanted = needed.max(bytes + bytes.clamp(LEAST_STEP_BYTES, MOST_STEP_BYTES));
+        let wanted = wanted.next_multiple_of(self.page_bytes as u64);
+        let grown = match self.file.preallocate(wanted) {
+            Err(e) if e.kind() == ErrorKind::StorageFull => self.file.preallocate(needed).map(|()| needed),
+            other => other.map(|()| wanted),
+        }?;
+        // A full disk may have taken more than was asked for at last, in part.
+        self.bytes
+            .store(grown.max(self.file.len()? / self.page_bytes as u64 * self.page_bytes as u64), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn offset(&self, id: PageId) -> u64 {
+        u64::from(id.0) * self.page_bytes as u64
+    }
+}
+
+/// What is wrong with the bytes of a page as they were read; `None` when they are right.
+pub(super) fn problem(id: PageId, bytes: &[u8]) -> Option<String> {
+    if page::is_sealed(bytes) {
+        let found = page::id(bytes);
+        return (found != id).then(|| format!("where page {id} belongs, there is page {found}"));
+    }
+    let never = bytes.iter().all(|byte| *byte == 0);
+    Some(if never { format!("page {id} was never written") } else { format!("the checksum of page {id} is wrong") })
+}

@@ -1,0 +1,44 @@
+//! The write-ahead rule, as the pool needs it: no page is on disk before the log that explains it.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::error::Error;
+use crate::log::{Log, Lsn};
+
+/// What can make the log durable.
+pub(crate) trait WriteAhead {
+    /// Returns when the log is durable up to `lsn`, whatever its configuration says about waiting.
+    ///
+    /// # Errors
+    /// When it cannot be made so: the page must not be written.
+    fn force_up_to(&self, lsn: Lsn) -> Result<(), Error>;
+}
+
+impl WriteAhead for Log {
+    fn force_up_to(&self, lsn: Lsn) -> Result<(), Error> {
+        Ok(Log::force_up_to(self, lsn)?)
+    }
+}
+
+impl<W: WriteAhead> WriteAhead for Arc<W> {
+    fn force_up_to(&self, lsn: Lsn) -> Result<(), Error> {
+        W::force_up_to(self, lsn)
+    }
+}
+
+/// Set once there is something to wait for. Until then, as in recovery, all of the log that pages were changed by has
+/// been read from disk.
+impl<W: WriteAhead> WriteAhead for OnceLock<W> {
+    fn force_up_to(&self, lsn: Lsn) -> Result<(), Error> {
+        self.get().map_or(Ok(()), |log| log.force_up_to(lsn))
+    }
+}
+
+/// For a stack without a log: nothing is brought back after a crash, so there is no order to keep.
+pub(crate) struct NoLog;
+
+impl WriteAhead for NoLog {
+    fn force_up_to(&self, _lsn: Lsn) -> Result<(), Error> {
+        Ok(())
+    }
+}

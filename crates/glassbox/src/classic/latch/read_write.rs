@@ -1,0 +1,217 @@
+//! A latch in one word.
+//!
+//! ```text
+//! bits 0-28  how many hold it shared
+//! bit 29     PARKED: somebody sleeps until it is let go
+//! bit 30     URGENT: one of them wants it exclusively, so nobody new takes it shared
+//! bit 31     EXCLUSIVE: held exclusively
+//! ```
+//!
+//! Whoever finds it taken looks again a few times, because most holders need less than a sleep takes; then sleeps at a
+//! *spot*: a mutex and a condition, shared by all latches whose addresses fall on it, so that a latch stays a word.
+//!
+//! *No wake-up is lost.* A sleeper sets PARKED while he holds the mutex of the spot, by an exchange that succeeds only
+//! on a word that is still unavailable to him, and keeps the mutex until he sleeps. PARKED is cleared only under the
+//! mutex, together with waking all who sleep. Whoever makes the latch available does so by one operation, which gives
+//! him the word as it was: if PARKED was set, he wakes, which he can do only when the sleeper sleeps. If it was not set,
+//! the sleeper's exchange fails and he looks again.
+//!
+//! *Nobody waits for a holder who will not come.* A reader may also sleep because of URGENT alone. URGENT is set by a
+//! writer before he sleeps, and cleared by a writer who slept, when he takes the latch: so while it is set there is a
+//! writer, asleep or just woken, who will take the latch; and he finds PARKED set by the reader when he lets it go.
+//!
+//! *Writers do not starve.* URGENT stays set until one of them has the latch, and those who held it before let it go.
+//! Readers cannot starve writers; a stream of writers can hold up readers, but writers of one page wait for the log and
+//! are never a stream.
+//!
+//! Rejected: one queue per latch, first come, first served. It hands the latch to a thread that sleeps, and all others
+//! wait until the system has woken it.
+
+#[cfg(not(all(loom, test)))]
+use std::sync::{
+    Condvar, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU32, Ordering},
+};
+
+#[cfg(all(loom, test))]
+use loom::sync::{
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicU32, Ordering},
+};
+#[cfg(all(loom, test))]
+use std::sync::PoisonError;
+
+use super::Latch;
+
+const READERS: u32 = PARKED - 1;
+const PARKED: u32 = 1 << 29;
+const URGENT: u32 = 1 << 30;
+const EXCLUSIVE: u32 = 1 << 31;
+
+/// Looks before sleeping: a few microseconds.
+#[cfg(not(all(loom, test)))]
+const LOOKS: u32 = 100;
+#[cfg(all(loom, test))]
+const LOOKS: u32 = 0;
+
+/// A latch that threads wait for.
+#[derive(Default)]
+pub(crate) struct ReadWriteLatch {
+    word: AtomicU32,
+    // Loom wants everything made within the run that it tries.
+    #[cfg(all(loom, test))]
+    spot: Spot,
+}
+
+/// Where threads sleep.
+#[derive(Default)]
+struct Spot {
+    mutex: Mutex<()>,
+    let_go: Condvar,
+}
+
+#[cfg(not(all(loom, test)))]
+static SPOTS: [Spot; 64] = [const { Spot { mutex: Mutex::new(()), let_go: Condvar::new() } }; 64];
+
+impl Spot {
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the word becomes when the latch is taken; `None` when it cannot be.
+type Take = fn(u32) -> Option<u32>;
+
+#[inline(always)]
+fn take_shared(word: u32) -> Option<u32> {
+    (word & (EXCLUSIVE | URGENT) == 0).then(|| word + 1)
+}
+
+#[inline(always)]
+fn take_exclusive(word: u32) -> Option<u32> {
+    (word & (EXCLUSIVE | READERS) == 0).then_some(word | EXCLUSIVE)
+}
+
+fn take_exclusive_after_sleep(word: u32) -> Option<u32> {
+    take_exclusive(word).map(|word| word & !URGENT)
+}
+
+impl ReadWriteLatch {
+    #[inline(always)]
+    fn attempt(&self, take: impl Fn(u32) -> Option<u32>) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while let Some(taken) = take(word) {
+            match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(found) => word = found,
+            }
+        }
+        false
+    }
+
+    #[cold]
+    fn wait(&self, take: Take, take_after_sleep: Take, mark: u32) {
+        for _ in 0..LOOKS {
+            std::hint::spin_loop();
+            if self.attempt(take) {
+                return;
+            }
+        }
+        let spot = self.spot();
+        let mut held = spot.lock();
+        loop {
+            let mut word = self.word.load(Ordering::Relaxed);
+            loop {
+                let (next, taken) = match take_after_sleep(word) {
+                    Some(next) => (next, true),
+                    None => (word | mark, false),
+                };
+                match self.word.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed) {
+                    Ok(_) if taken => return,
+                    Ok(_) => break,
+                    Err(found) => word = found,
+                }
+            }
+            held = spot.let_go.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        let spot = self.spot();
+        let _held = spot.lock();
+        self.word.fetch_and(!PARKED, Ordering::Relaxed);
+        spot.let_go.notify_all();
+    }
+
+    #[cfg(not(all(loom, test)))]
+    fn spot(&self) -> &Spot {
+        // Neighbours differ by the size of a frame's header.
+        let address = std::ptr::from_ref(self).addr() >> 6;
+        &SPOTS[address % SPOTS.len()]
+    }
+
+    #[cfg(all(loom, test))]
+    fn spot(&self) -> &Spot {
+        &self.spot
+    }
+}
+
+impl Latch for ReadWriteLatch {
+    const CONCURRENT: bool = true;
+
+    #[inline(always)]
+    fn shared(&self) -> bool {
+        let waits = !self.try_shared();
+        if waits {
+            self.wait(take_shared, take_shared, PARKED);
+        }
+        waits
+    }
+
+    #[inline(always)]
+    fn try_shared(&self) -> bool {
+        self.attempt(take_shared)
+    }
+
+    #[inline(always)]
+    fn exclusive(&self) -> bool {
+        let waits = !self.try_exclusive();
+        if waits {
+            self.wait(take_exclusive, take_exclusive_after_sleep, PARKED | URGENT);
+        }
+        waits
+    }
+
+    #[inline(always)]
+    fn try_exclusive(&self) -> bool {
+        self.attempt(take_exclusive)
+    }
+
+    #[inline(always)]
+    fn release_shared(&self) {
+        let word = self.word.fetch_sub(1, Ordering::Release);
+        debug_assert!(word & READERS != 0, "nobody held it shared");
+        if word & (READERS | PARKED) == (PARKED | 1) {
+            self.wake();
+        }
+    }
+
+    #[inline(always)]
+    fn release_exclusive(&self) {
+        let word = self.word.fetch_and(!EXCLUSIVE, Ordering::Release);
+        debug_assert!(word & EXCLUSIVE != 0, "nobody held it exclusively");
+        if word & PARKED != 0 {
+            self.wake();
+        }
+    }
+
+    #[inline(always)]
+    fn downgrade(&self) {
+        let word = self.word.fetch_sub(EXCLUSIVE - 1, Ordering::Release);
+        debug_assert!(word & EXCLUSIVE != 0, "nobody held it exclusively");
+        if word & PARKED != 0 {
+            self.wake();
+        }
+    }
+}
