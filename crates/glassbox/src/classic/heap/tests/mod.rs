@@ -1,6 +1,7 @@
 //! Tests of heap files: the slotted page, damaged bytes, histories of transactions, reuse of space, threads.
 
 mod concurrency;
+mod crash;
 mod damage;
 mod difference;
 mod history;
