@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::buffer::BackgroundWriter;
 use super::ids::{Rid, StoreId};
+use super::load::Loading;
 use super::lock::Locks;
 use super::pages::Pages;
 use super::session::Session;
@@ -23,7 +25,7 @@ use super::space::SpaceMap;
 use super::stack::{Full, Stack};
 use super::table::{IndexStore, TableStores};
 use super::transaction::{Ended, StackTransaction};
-use super::tree::Tree;
+use super::tree::{Definition, Tree};
 use super::undo::TreeUndo;
 use super::wal::table::TransactionTable;
 use super::wal::transaction::Savepoint;
@@ -44,7 +46,7 @@ const LONGEST_PAUSE_US: u64 = 5_000;
 pub(crate) struct Engine<S: Stack = Full> {
     pub(crate) log: Option<Arc<Log>>,
     pub(super) logs: S::Logs,
-    pub(super) clock: Box<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) health: Health,
     pub(super) pages: S::Pages,
     pub(super) space: SpaceMap<S::Pages>,
@@ -57,6 +59,11 @@ pub(crate) struct Engine<S: Stack = Full> {
     pub(super) procedures: Vec<TypeId>,
     /// Behind the last commit record.
     pub(super) last_commit: AtomicU64,
+    pub(super) loading: Loading,
+    /// While what had not ended is taken back: all trees, by what the directory says of them.
+    pub(super) recovered: Vec<Definition<S::Keys>>,
+    /// Ends with the engine.
+    pub(super) _writer: Option<BackgroundWriter>,
 }
 
 /// How a run ended.
@@ -220,7 +227,9 @@ impl<S: Stack> Engine<S> {
     /// The tree of this number.
     pub(super) fn tree_of(&self, store: StoreId) -> Option<Tree<'_, S::Pages, SpaceMap<S::Pages>, S::Keys>> {
         let mut trees = self.tables.iter().flatten().flat_map(TableStores::trees);
-        trees.find(|index| index.store() == store).map(|index| self.tree(index))
+        let known = trees.find(|index| index.store() == store).map(|index| &index.tree);
+        let known = known.or_else(|| self.recovered.iter().find(|tree| tree.store() == store));
+        known.map(|tree| Tree::new(&self.pages, &self.space, tree))
     }
 
     pub(super) fn page_bytes(&self) -> usize {

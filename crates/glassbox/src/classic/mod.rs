@@ -23,7 +23,6 @@
 //! The order in which latches are taken: a tree's pages from the root down and from left to right, then pages of heaps,
 //! then those of the space map; so nobody waits in a circle.
 
-pub(crate) mod buffer;
 mod access;
 pub(crate) mod buffer;
 pub(crate) mod change;
@@ -33,6 +32,7 @@ pub(crate) mod heap;
 pub(crate) mod ids;
 pub(crate) mod latch;
 pub(crate) mod lock;
+mod load;
 mod log_ahead;
 mod open;
 pub(crate) mod page;
@@ -43,6 +43,7 @@ mod session;
 pub(crate) mod sessions;
 pub(crate) mod space;
 mod stack;
+mod stores;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -50,8 +51,11 @@ mod transaction;
 pub(crate) mod tree;
 mod undo;
 pub(crate) mod wal;
+mod whole;
 
 pub(crate) use engine::Engine;
+pub(crate) use open::{FILES, Volume};
+pub(crate) use recovery::CheckpointLsns;
 pub(crate) use stack::Full;
 /// A transaction on the stack of which nothing was taken out.
 pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, Full>;

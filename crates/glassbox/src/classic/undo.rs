@@ -29,7 +29,7 @@ impl<S: Stack> Undoer for TreeUndo<'_, S> {
             other => return damaged(format!("a change of a tree is to be taken back that is no entry's: {other:?}")),
         };
         match (NodeChange::leaf_entry(entry), change) {
-            (Some((key, _)), _) if key.len() != tree.key_width() => {
+            (Some((key, _)), _) if key.len() != tree.definition().key_width() => {
                 damaged(format!("a key of {} bytes is to be taken back in a tree of others", key.len()))
             }
             (Some((key, _)), Change::Node(NodeChange::Insert { .. })) => tree.undo_insert(journal, key),

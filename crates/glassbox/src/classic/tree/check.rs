@@ -19,6 +19,12 @@ pub(crate) struct Problem {
     pub(crate) text: String,
 }
 
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "page {} {}", self.page, self.text)
+    }
+}
+
 /// What a walk over all nodes has met.
 #[derive(Default)]
 struct Walk {

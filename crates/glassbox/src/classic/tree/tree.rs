@@ -154,6 +154,11 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         Ok(if admitted { Find::Missing } else { Find::Refused(Neighbour::Beyond(next)) })
     }
 
+    /// What it is.
+    pub(crate) fn definition(&self) -> &'a Definition<K> {
+        self.definition
+    }
+
     #[inline(always)]
     pub(super) fn keys(&self) -> &'a K {
         &self.definition.keys

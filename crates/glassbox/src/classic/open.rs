@@ -1,0 +1,207 @@
+//! Opening the engine: making a volume, or bringing it back; then the stores that the program's tables need.
+
+use std::any::TypeId;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::buffer::{BackgroundWriter, BufferPool, PoolConfig};
+use super::directory::{VolumeIdentity, create_volume};
+use super::engine::Engine;
+use super::ids::PageId;
+use super::latch::ReadWriteLatch;
+use super::lock::{Granularity, LockConfig, LockManager, Locks};
+use super::log_ahead::LogAhead;
+use super::pages::Pages;
+use super::recovery::{Analysis, CheckpointLsns, Losers};
+use super::session::Session;
+use super::sessions::{SessionPool, Sessions};
+use super::space::SpaceMap;
+use super::stack::Full;
+use super::undo::TreeUndo;
+use super::wal::forms::{Logs, NoLog, Wal};
+use super::wal::table::TransactionTable;
+use super::wal::transaction::TransactionLog;
+use crate::config::{self, ClassicConfig};
+use crate::error::Error;
+use crate::executed::Counters;
+use crate::health::Health;
+use crate::io::{Clock, Files};
+use crate::log::{Log, LogFound, Lsn, look_into_log, refused};
+use crate::record::mix;
+
+/// The names of the files of pages.
+pub(crate) const FILES: [&str; 2] = ["pages", "pages.double"];
+/// The fewest pages in memory that a transaction can do with, for each session.
+const PAGES_PER_SESSION: usize = 8;
+/// Pages that a volume may have: all numbers but the highest.
+const LIMIT_PAGES: u32 = u32::MAX - 1;
+
+type Pool = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
+
+/// The pages of a database, as they were when the log ended.
+pub(crate) struct Volume {
+    pool: Pool,
+    /// What had not ended then.
+    losers: Option<Losers>,
+    /// What recovery did.
+    pub(crate) log_records: u64,
+}
+
+impl Volume {
+    /// Makes a new volume; what an interrupted attempt left is removed.
+    pub(crate) fn create(files: &Arc<dyn Files>, database_id: u128, config: &ClassicConfig) -> Result<Self, Error> {
+        for name in FILES {
+            if files.exists(name)? {
+                files.remove(name)?;
+            }
+        }
+        let ahead = LogAhead::new(Arc::clone(files));
+        let pool = Arc::new(BufferPool::create(&**files, &pool_config(config, config.page_bytes), ahead)?);
+        let space = SpaceMap::new(Arc::clone(&pool), LIMIT_PAGES);
+        let mut journal = unlogged(&TransactionTable::new(1))?;
+        create_volume(&pool, &space, &mut journal, database_id)?;
+        journal.commit()?;
+        pool.flush_all()?;
+        Ok(Self { pool, losers: None, log_records: 0 })
+    }
+
+    /// Brings a volume to where the log ends. Nothing of the log is changed; pages may be.
+    pub(crate) fn recover(
+        files: &Arc<dyn Files>,
+        database_id: u128,
+        config: &ClassicConfig,
+        page_bytes: usize,
+        checkpoint: CheckpointLsns,
+    ) -> Result<(Self, LogFound), Error> {
+        let mut log_records = 0;
+        let mut analysis = Analysis::new(checkpoint);
+        let found = read_log(&**files, database_id, checkpoint, |lsn, record| {
+            log_records += 1;
+            analysis.read(lsn, record)
+        })?;
+        let (mut redo, losers) = analysis.finish()?;
+        let ahead = LogAhead::new(Arc::clone(files));
+        let pool = Arc::new(BufferPool::open(&**files, &pool_config(config, page_bytes), ahead)?);
+        let identity = VolumeIdentity { page_bytes, database_id };
+        VolumeIdentity::read(&pool.fix_shared(PageId(0))?)?.check(identity)?;
+        pool.set_recovering(true);
+        read_log(&**files, database_id, checkpoint, |lsn, record| redo.read(&pool, lsn, record))?;
+        pool.set_recovering(false);
+        Ok((Self { pool, losers: Some(losers), log_records }, found))
+    }
+}
+
+/// Reads the log that is needed since a checkpoint.
+fn read_log(
+    files: &dyn Files,
+    database_id: u128,
+    checkpoint: CheckpointLsns,
+    mut each: impl FnMut(Lsn, &[u8]) -> Result<(), Error>,
+) -> Result<LogFound, Error> {
+    let mut failed = None;
+    let read = look_into_log(files, database_id, checkpoint.needed_from, &mut |lsn, record| {
+        each(lsn, record).map_err(|error| {
+            failed = Some(error);
+            refused(files, lsn, String::new())
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(read?),
+    }
+}
+
+fn pool_config(config: &ClassicConfig, page_bytes: usize) -> PoolConfig {
+    let frames = (config.pool_bytes / page_bytes).max(PAGES_PER_SESSION * config.sessions);
+    PoolConfig { page_bytes, frames, ..PoolConfig::default() }
+}
+
+/// A journal that keeps no log.
+pub(super) fn unlogged(table: &Arc<TransactionTable>) -> Result<TransactionLog<NoLog<false>>, Error> {
+    Ok(TransactionLog::new(NoLog::default(), table.slot()?))
+}
+
+impl Engine<Full> {
+    /// An engine on a volume and its log, which is open for appending from now on. What had not ended when the log
+    /// ended is taken back. Its tables are added by [`Engine::add_table`].
+    ///
+    /// # Errors
+    /// When pages are damaged or cannot be had, or the log fails; it can be begun again then.
+    pub(crate) fn start(
+        volume: Volume,
+        log: Log,
+        clock: Arc<dyn Clock>,
+        config: &crate::config::Config,
+        procedures: Vec<TypeId>,
+    ) -> Result<Self, Error> {
+        let Volume { pool, losers, .. } = volume;
+        let log = Arc::new(log);
+        pool.wal().set(Arc::clone(&log));
+        let logs = Wal(Arc::clone(&log));
+        let in_doubt = losers.as_ref().map_or(0, Losers::len);
+        let sessions = config.classic.sessions;
+        let transactions = TransactionTable::new(sessions + in_doubt);
+        let locks = LockManager::new(lock_config(&config.classic), Arc::clone(&clock));
+        let end = log.appended();
+        let session = |at| {
+            Ok(Session {
+                journal: TransactionLog::new(logs.device()?, transactions.slot()?),
+                owner: locks.owner(),
+                row: Default::default(),
+                stored: Vec::new(),
+                // Other random numbers than before the log ended.
+                seed: mix(at as u64 ^ mix(end.0 ^ clock.wall_us() as u64)),
+                counters: Counters::default(),
+            })
+        };
+        let pool_of_sessions = SessionPool::new((0..sessions).map(session).collect::<Result<Vec<_>, Error>>()?);
+        let writer = config.log_threads.then(|| BackgroundWriter::start(Arc::clone(&pool))).transpose()?;
+        let mut engine = Self {
+            log: Some(log),
+            logs,
+            clock,
+            health: Health::default(),
+            space: SpaceMap::new(Arc::clone(&pool), LIMIT_PAGES),
+            pages: pool,
+            locks,
+            sessions: pool_of_sessions,
+            transactions,
+            tables: Vec::new(),
+            procedures,
+            last_commit: AtomicU64::new(0),
+            loading: Default::default(),
+            recovered: Vec::new(),
+            _writer: writer,
+        };
+        if let Some(losers) = losers {
+            engine.recovered = engine.all_trees()?;
+            engine.take_back_losers(losers)?;
+            engine.recovered.clear();
+        }
+        Ok(engine)
+    }
+
+    fn take_back_losers(&self, losers: Losers) -> Result<(), Error> {
+        let mut session = self.sessions.take()?;
+        let in_doubt = losers.undo(&mut session.journal, &self.pages, &mut TreeUndo(self))?;
+        // Nobody coordinates transactions of this engine yet, so nobody will ever decide: presumed abort.
+        for transaction in in_doubt {
+            session.journal.resume(transaction.suspended);
+            self.take_back(&mut session)?;
+        }
+        Ok(())
+    }
+}
+
+fn lock_config(config: &ClassicConfig) -> LockConfig {
+    let by_page = config.granularity == config::Granularity::Page;
+    LockConfig {
+        granularity: if by_page { Granularity::Page } else { Granularity::Record },
+        // Nothing locks pages if nobody asks for it, so records need no intents on theirs.
+        lock_pages: by_page,
+        escalate_store_at: u32::try_from(config.escalate_at).unwrap_or(u32::MAX),
+        timeout_ns: config.lock_timeout_ms.map(|ms| ms.saturating_mul(1_000_000)),
+        ..LockConfig::default()
+    }
+}
+

@@ -1,0 +1,126 @@
+//! What concerns all tables at once: the space that they take, checks, checkpoints, the end.
+
+use std::collections::HashSet;
+
+use super::engine::Engine;
+use super::ids::{PageId, Rid};
+use super::pages::Pages;
+use super::recovery::{self, CheckpointLsns};
+use super::sessions::Sessions;
+use super::stack::{Full, Stack};
+use super::table::{IndexStore, TableStores};
+use super::tree::{Find, Neighbour};
+use super::wal::forms::Logs;
+use crate::error::Error;
+use crate::executed::{Counters, TableUsage};
+use crate::log::Log;
+use crate::record::layout::encode;
+
+impl<S: Stack> Engine<S> {
+    /// Counts of transactions, and the space of each table. Reads all trees and heap files.
+    pub(crate) fn usage(&self) -> (Counters, Vec<TableUsage>) {
+        let counters = self.counters().unwrap_or_default();
+        // What cannot be read is said by whoever needs it; here there is only nothing to count.
+        let tables = self.tables.iter().flatten().filter_map(|table| self.usage_of(table).ok()).collect();
+        (counters, tables)
+    }
+
+    fn usage_of(&self, table: &TableStores<S>) -> Result<TableUsage, Error> {
+        let page_bytes = self.page_bytes() as u64;
+        let mut heap_pages = 0;
+        table.heap.verify(&self.pages, |_| heap_pages += 1)?;
+        let mut index_bytes = Vec::new();
+        for index in table.trees() {
+            index_bytes.push((index.name.clone(), self.tree(index).pages()?.len() as u64 * page_bytes));
+        }
+        let rows = self.tree(&table.primary).len()?;
+        Ok(TableUsage { table: table.schema.name.to_string(), rows, row_bytes: heap_pages * page_bytes, index_bytes })
+    }
+
+    /// What is wrong: with the structure of trees and heap files, with indexes that do not agree with their table, with
+    /// pages that two use or nobody. No transaction runs meanwhile.
+    pub(crate) fn verify(&self) -> Vec<String> {
+        let checked = self.sessions.quietly(|_| {
+            let (mut wrong, mut used) = (Vec::new(), HashSet::new());
+            for table in self.tables.iter().flatten() {
+                if let Err(error) = self.verify_table(table, &mut used, &mut wrong) {
+                    wrong.push(format!("table `{}`: {error}", table.schema.name));
+                }
+            }
+            wrong
+        });
+        checked.unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    fn verify_table(
+        &self,
+        table: &TableStores<S>,
+        used: &mut HashSet<PageId>,
+        wrong: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let name = &table.schema.name;
+        let mut note = |page: PageId, wrong: &mut Vec<String>| {
+            if !used.insert(page) {
+                wrong.push(format!("table `{name}`: page {page} is used twice"));
+            }
+        };
+        table.heap.verify(&self.pages, |page| note(page, wrong))?;
+        let mut rows = 0;
+        table.heap.scan(&self.pages, |_, _| {
+            rows += 1;
+            Ok(())
+        })?;
+        for index in table.trees() {
+            let tree = self.tree(index);
+            let problems = tree.check()?;
+            wrong.extend(problems.iter().map(|problem| format!("index `{}`: {problem}", index.name)));
+            if !problems.is_empty() {
+                continue;
+            }
+            tree.pages()?.into_iter().for_each(|page| note(page, wrong));
+            let entries = tree.len()?;
+            if entries != rows {
+                wrong.push(format!("index `{}` has {entries} entries for {rows} rows", index.name));
+            }
+            self.verify_entries(table, index, wrong)?;
+        }
+        Ok(())
+    }
+
+    /// That every row is found by its key.
+    fn verify_entries(
+        &self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        wrong: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let tree = self.tree(index);
+        let (mut key, mut lost): (Vec<u8>, Vec<Rid>) = (Vec::new(), Vec::new());
+        table.heap.scan(&self.pages, |rid, row| {
+            key.clear();
+            encode(&table.schema, &index.columns, row, &mut key);
+            if tree.find(&key, |_: Neighbour| true)? != Find::Found(rid) {
+                lost.push(rid);
+            }
+            Ok(())
+        })?;
+        wrong.extend(lost.into_iter().map(|rid| format!("index `{}` does not find record {rid}", index.name)));
+        Ok(())
+    }
+}
+
+impl Engine<Full> {
+    /// Writes all pages that are dirty now, then makes a fuzzy checkpoint. Transactions go on meanwhile.
+    pub(crate) fn checkpoint(&self) -> Result<CheckpointLsns, Error> {
+        let log = self.log.as_ref().expect("the full stack has a log");
+        self.pages.clean_up_to(log.appended())?;
+        let mut device = self.logs.device()?;
+        recovery::checkpoint(&self.logs, &mut device, &self.transactions, || self.pages.dirty_pages())
+    }
+
+    /// Writes everything, after the last transaction: the next opening has nothing to do again.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        self.log.as_deref().map_or(Ok(()), Log::close)?;
+        Ok(())
+    }
+}
