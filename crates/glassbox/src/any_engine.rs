@@ -58,7 +58,10 @@ impl AnyEngine {
     /// `None` with [`Durability::None`](crate::Durability::None).
     #[inline(always)]
     pub(crate) fn log(&self) -> Option<&Log> {
-        on_either!(self, engine => engine.log.as_ref())
+        match self {
+            Self::Partitioned(engine) => engine.log.as_ref(),
+            Self::Classic(engine) => engine.log.as_deref(),
+        }
     }
 
     /// Refuses all further work.

@@ -17,7 +17,7 @@ pub struct BulkLoad<'a> {
 
 impl<'a> BulkLoad<'a> {
     pub(crate) fn begin(inner: &'a Inner) -> Result<Self, Error> {
-        inner.engine.begin_loading()?;
+        inner.begin_loading()?;
         Ok(Self { inner, finished: false })
     }
 

@@ -12,7 +12,6 @@ use crate::config::{Config, Durability};
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::io::{Clock, Files, RealClock, RealFiles};
-use crate::log::Log;
 use crate::open;
 use crate::procedure::{Procedure, ReadWriteSet, Stop};
 use crate::stats::{Recovery, Stats};
@@ -185,8 +184,7 @@ impl Database {
 
     fn shut_down(&mut self) -> Result<(), Error> {
         self.checkpointer.take();
-        self.inner.engine.log().map_or(Ok(()), Log::close)?;
-        Ok(())
+        self.inner.close()
     }
 }
 

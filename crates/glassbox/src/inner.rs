@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
+use crate::classic;
 use crate::config::{Config, Durability};
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files};
@@ -96,8 +97,12 @@ impl Inner {
             return Err(Error::Config("a database in memory has no place for a checkpoint".to_owned()));
         };
         let mut manifest = self.manifest(storage);
+        let engine = match &self.engine {
+            AnyEngine::Partitioned(engine) => engine,
+            AnyEngine::Classic(engine) => return self.checkpoint_pages(engine, storage, &mut manifest, loading),
+        };
         let lsn_now = || self.engine.log.as_ref().map_or(storage.log_end, Log::appended);
-        let written = self.engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, lsn_now)?;
+        let written = engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, lsn_now)?;
         if let Some(log) = self.engine.log() {
             // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,
             // whatever the durability.
@@ -122,6 +127,58 @@ impl Inner {
         if let Some(log) = self.engine.log() {
             log.truncate(written.lsn);
         }
+        Ok(())
+    }
+
+    /// Writes the pages that are dirty now, and notes from where on the log is needed for the rest.
+    fn checkpoint_pages(
+        &self,
+        engine: &classic::Engine,
+        storage: &Storage,
+        manifest: &mut Manifest,
+        loading: bool,
+    ) -> Result<(), Error> {
+        engine.check_whole(loading)?;
+        let lsns = engine.checkpoint()?;
+        let mut newer = manifest.clone();
+        newer.log_start = lsns.needed_from.0;
+        let volume = newer.volume.as_mut().expect("a database of this engine");
+        (volume.checkpoint, volume.loading) = (lsns.begin.0, false);
+        newer.write(&*storage.files)?;
+        *manifest = newer;
+        if let Some(log) = &engine.log {
+            log.truncate(lsns.needed_from);
+        }
+        Ok(())
+    }
+
+    /// Refuses transactions until the load has ended.
+    pub(crate) fn begin_loading(&self) -> Result<(), Error> {
+        self.engine.begin_loading()?;
+        let noted = self.note_loading();
+        noted.inspect_err(|_| self.engine.end_loading())
+    }
+
+    /// Pages are changed without the log from now on: says so where the next opening will see it.
+    fn note_loading(&self) -> Result<(), Error> {
+        let Some(storage) = &self.storage else { return Ok(()) };
+        let mut manifest = self.manifest(storage);
+        let mut newer = manifest.clone();
+        let Some(volume) = &mut newer.volume else { return Ok(()) };
+        volume.loading = true;
+        newer.write(&*storage.files)?;
+        *manifest = newer;
+        Ok(())
+    }
+
+    /// Ends the log properly; of the classic engine, after writing its pages, so that the next opening has nothing to
+    /// do again.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        if matches!(self.engine, AnyEngine::Classic(_)) && self.engine.check().is_ok() {
+            // What cannot be written now is in the log.
+            let _ = self.checkpoint(false);
+        }
+        self.engine.log().map_or(Ok(()), Log::close)?;
         Ok(())
     }
 }

@@ -61,7 +61,6 @@ mod any_transaction;
 mod bulk_load;
 mod catalog;
 mod checkpointer;
-#[allow(dead_code)] // TODO classic
 mod classic;
 mod config;
 mod database;
@@ -77,6 +76,7 @@ mod log;
 mod manifest;
 mod merge_catalog;
 mod open;
+mod open_classic;
 mod partitioned;
 pub mod procedure;
 pub mod record;
@@ -89,7 +89,7 @@ pub use config::{Architecture, ClassicConfig, Config, Durability, Granularity, L
 pub use database::Database;
 pub use error::Error;
 pub use glassbox_derive::Record;
-pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry};
+pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
 pub use executed::TableUsage;
 pub use any_transaction::AnyTransaction;
 pub use procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};

@@ -36,6 +36,20 @@ pub struct Manifest {
     pub log_start: u64,
     /// False only while a new database is being made.
     pub log_created: bool,
+    /// The pages of the classic engine; nothing for the partitioned one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume: Option<VolumeEntry>,
+}
+
+/// The pages of a database of the classic engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VolumeEntry {
+    /// Size of a page in bytes.
+    pub page_bytes: u32,
+    /// The log position behind the record with which the last checkpoint begins; 0: there was none.
+    pub checkpoint: u64,
+    /// Whether a bulk load is going on: if it does not end, the pages are made anew.
+    pub loading: bool,
 }
 
 /// A procedure that the log may name.

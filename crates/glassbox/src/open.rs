@@ -10,23 +10,19 @@ use std::any::TypeId;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
+use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
-use crate::config::{Config, Durability};
+use crate::config::{Architecture, Config, Durability};
 use crate::error::Error;
 use crate::inner::{Inner, Storage};
 use crate::io::{Clock, Files};
 use crate::log::{self, Log, LogConfig, LogFound, Lsn};
-use crate::manifest::{MANIFEST, Manifest, ProcedureEntry};
+use crate::manifest::{MANIFEST, Manifest, ProcedureEntry, VolumeEntry};
 use crate::merge_catalog::{merge_catalog, table_ids};
+use crate::open_classic::open_classic;
 use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext};
 use crate::record::mix;
 use crate::stats::Recovery;
-
-/// What of the log is in use after opening.
-struct OpenedLog {
-    log: Option<Log>,
-    end: Lsn,
-}
 
 pub(crate) fn open(
     files: Option<Arc<dyn Files>>,
@@ -38,6 +34,9 @@ pub(crate) fn open(
     check_config(&config)?;
     let mut recovery = Recovery::default();
     let Some(files) = files else {
+        if config.architecture == Architecture::Classic {
+            return Err(Error::Config("the classic engine keeps its pages in files: open it on a directory".to_owned()));
+        }
         let numbers: Vec<u16> = (0..catalog.tables.len() as u16).collect();
         let cells = partitioned::new_cells(&catalog.tables, &numbers, &config)?;
         let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
@@ -47,7 +46,10 @@ pub(crate) fn open(
     // Asked before locking, which leaves a file behind, in a directory that may be none of ours.
     refuse_foreign(&*files)?;
     let lock = files.lock()?;
-    let old = read_or_create(&*files, &mut recovery)?;
+    let old = read_or_create(&*files, &config, &mut recovery)?;
+    if old.volume.is_some() {
+        return open_classic(files, lock, clock.into(), config, catalog, old, recovery);
+    }
     let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
     let mut all_partitions = false;
     let (mut cells, found) = loop {
@@ -64,7 +66,15 @@ pub(crate) fn open(
         }
     };
     // Nothing was changed so far; from here on nothing is refused.
-    let OpenedLog { log, end } = open_log(&files, &old, &config, found)?;
+    let log = open_log(&files, &old, &config, found)?;
+    let end = log.appended();
+    let log = match config.durability {
+        Durability::None => {
+            log.close()?;
+            None
+        }
+        _ => Some(log),
+    };
     recovery.log_bytes = end.0 - old.log_start;
     if let Some(log) = &log {
         for cell in &mut cells {
@@ -96,7 +106,7 @@ fn inner(
     recovery: Recovery,
 ) -> Inner {
     Inner {
-        engine: Engine::new(cells, log, config.log, clock, procedures),
+        engine: AnyEngine::Partitioned(Engine::new(cells, log, config.log, clock, procedures)),
         config,
         catalog,
         in_flight: AtomicUsize::new(0),
@@ -106,7 +116,7 @@ fn inner(
     }
 }
 
-fn seconds_since(started_ns: u64, clock: &dyn Clock) -> f64 {
+pub(crate) fn seconds_since(started_ns: u64, clock: &dyn Clock) -> f64 {
     (clock.monotonic_ns() - started_ns) as f64 / 1e9
 }
 
@@ -117,6 +127,13 @@ fn check_config(config: &Config) -> Result<(), Error> {
     if config.in_flight == 0 {
         return Err(Error::Config("in_flight must be at least 1".to_owned()));
     }
+    if !(1..=1024).contains(&config.classic.sessions) {
+        return Err(Error::Config(format!("classic.sessions is {}, and must be 1 to 1024", config.classic.sessions)));
+    }
+    let page_bytes = config.classic.page_bytes;
+    if !page_bytes.is_power_of_two() || !(4 << 10..=32 << 10).contains(&page_bytes) {
+        return Err(Error::Config(format!("classic.page_bytes is {page_bytes}: choose 4096, 8192, 16384 or 32768")));
+    }
     Ok(())
 }
 
@@ -125,7 +142,11 @@ fn log_config(config: &Config) -> LogConfig {
         segment_bytes: config.segment_bytes,
         buffer_bytes: config.log_buffer_bytes,
         force: config.durability == Durability::Sync,
-        appenders: config.partitions,
+        appenders: match config.architecture {
+            Architecture::Partitioned => config.partitions,
+            // And one for checkpoints.
+            Architecture::Classic => config.classic.sessions + 1,
+        },
         threads: config.log_threads,
         ..LogConfig::default()
     }
@@ -151,8 +172,27 @@ fn refuse_foreign(files: &dyn Files) -> Result<(), Error> {
 }
 
 /// The manifest; a new database's, if the directory is empty or its creation was interrupted.
-fn read_or_create(files: &dyn Files, recovery: &mut Recovery) -> Result<Manifest, Error> {
+fn read_or_create(files: &dyn Files, config: &Config, recovery: &mut Recovery) -> Result<Manifest, Error> {
+    let volume = (config.architecture == Architecture::Classic).then(|| VolumeEntry {
+        page_bytes: config.classic.page_bytes as u32,
+        checkpoint: 0,
+        loading: false,
+    });
     if let Some(manifest) = Manifest::read(files)? {
+        if !manifest.log_created {
+            // Nothing of it counts yet.
+            return Ok(Manifest { volume, ..manifest });
+        }
+        if manifest.volume.is_some() != volume.is_some() {
+            let maker = if manifest.volume.is_some() { "classic" } else { "partitioned" };
+            return Err(Error::Directory {
+                path: MANIFEST.to_owned(),
+                problem: format!(
+                    "it holds a database of the {maker} engine; open it with `architecture` {maker}, or use another \
+                     directory"
+                ),
+            });
+        }
         return Ok(manifest);
     }
     // Again, now that nobody else changes it.
@@ -165,6 +205,7 @@ fn read_or_create(files: &dyn Files, recovery: &mut Recovery) -> Result<Manifest
         checkpoint: None,
         log_start: 0,
         log_created: false,
+        volume,
     };
     manifest.write(files)?;
     Ok(manifest)
@@ -219,27 +260,20 @@ fn replay_log(
 }
 
 /// Makes the log ready to be written, or a new one.
-fn open_log(
+pub(crate) fn open_log(
     files: &Arc<dyn Files>,
     manifest: &Manifest,
     config: &Config,
     found: Option<LogFound>,
-) -> Result<OpenedLog, Error> {
+) -> Result<Log, Error> {
     let shared = Arc::clone(files);
-    let log = if let Some(found) = found {
-        Log::open(shared, log_config(config), found)?
-    } else {
-        for name in files.list(log::DIRECTORY)? {
-            files.remove(&name)?;
-        }
-        Log::create(shared, manifest.database_id, log_config(config), Lsn(manifest.log_start))?
-    };
-    let end = log.appended();
-    if config.durability == Durability::None {
-        log.close()?;
-        return Ok(OpenedLog { log: None, end });
+    if let Some(found) = found {
+        return Ok(Log::open(shared, log_config(config), found)?);
     }
-    Ok(OpenedLog { log: Some(log), end })
+    for name in files.list(log::DIRECTORY)? {
+        files.remove(&name)?;
+    }
+    Ok(Log::create(shared, manifest.database_id, log_config(config), Lsn(manifest.log_start))?)
 }
 
 /// The code that replays calls of a procedure of the log.

@@ -118,9 +118,15 @@ impl Engine<Full> {
         recovery::checkpoint(&self.logs, &mut device, &self.transactions, || self.pages.dirty_pages())
     }
 
-    /// Writes everything, after the last transaction: the next opening has nothing to do again.
-    pub(crate) fn close(&self) -> Result<(), Error> {
-        self.log.as_deref().map_or(Ok(()), Log::close)?;
+    /// Refuses a checkpoint of what does not count: half a transaction that could not be taken back, or, unless it is
+    /// the load that asks, half a bulk load.
+    pub(crate) fn check_whole(&self, loading: bool) -> Result<(), Error> {
+        if loading && !self.health.is_stopped() { Ok(()) } else { self.check() }
+    }
+
+    /// Returns when all that was appended is durable.
+    pub(crate) fn force_log(&self) -> Result<(), Error> {
+        self.log.as_deref().map_or(Ok(()), Log::force)?;
         Ok(())
     }
 }
