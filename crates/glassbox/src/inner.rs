@@ -101,7 +101,7 @@ impl Inner {
             AnyEngine::Partitioned(engine) => engine,
             AnyEngine::Classic(engine) => return self.checkpoint_pages(engine, storage, &mut manifest, loading),
         };
-        let lsn_now = || self.engine.log.as_ref().map_or(storage.log_end, Log::appended);
+        let lsn_now = || self.engine.log().map_or(storage.log_end, Log::appended);
         let written = engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, lsn_now)?;
         if let Some(log) = self.engine.log() {
             // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,

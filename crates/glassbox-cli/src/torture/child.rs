@@ -10,7 +10,7 @@ use glassbox_workloads::tpcc::random::Random;
 use super::message::{Message, split};
 use super::{Workload, bank, tpcc};
 use crate::Verdict;
-use crate::options::{DurabilityOption, LogOption};
+use crate::options::{DurabilityOption, EngineOptions, LogOption};
 
 /// What the parent wants.
 #[derive(Args)]
@@ -23,6 +23,8 @@ pub struct ChildArguments {
     log: LogOption,
     #[arg(long, value_enum)]
     durability: DurabilityOption,
+    #[command(flatten)]
+    engine: EngineOptions,
     #[arg(long)]
     partitions: usize,
     #[arg(long)]
@@ -47,6 +49,7 @@ pub fn run(arguments: &ChildArguments) -> anyhow::Result<Verdict> {
         Workload::Tpcc => glassbox_workloads::tpcc::catalog(),
     };
     let config = super::config(arguments.partitions, arguments.log, arguments.durability);
+    let config = arguments.engine.apply(config);
     let db = Database::open(&arguments.dir, config, catalog)?;
     let counts = match check(arguments, &db)? {
         Ok(counts) => counts,

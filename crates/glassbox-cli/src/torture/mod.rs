@@ -28,7 +28,7 @@ pub use child::ChildArguments;
 pub use child::run as run_child;
 pub use parent::run;
 
-use crate::options::{DurabilityOption, LogOption};
+use crate::options::{DurabilityOption, EngineOptions, LogOption};
 
 /// Kill a working database again and again, and check what is left
 #[derive(Args)]
@@ -46,6 +46,9 @@ pub struct Arguments {
     /// What the log holds
     #[arg(long, value_enum, default_value = "values")]
     log: LogOption,
+    /// The engine
+    #[command(flatten)]
+    engine: EngineOptions,
     /// Partitions of the database
     #[arg(long, short, value_name = "N", default_value = "4")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]

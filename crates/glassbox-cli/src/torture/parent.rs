@@ -154,6 +154,7 @@ fn start(arguments: &Arguments, dir: &Path, known: &Known, check_only: bool, lif
     command.arg("torture-child").arg("--dir").arg(dir);
     command.args(["--workload", arguments.workload.name(), "--log", arguments.log.name()]);
     command.args(["--durability", arguments.durability.name()]);
+    command.args(arguments.engine.arguments());
     command.args(["--partitions", &arguments.partitions.to_string(), "--clients", &arguments.clients.to_string()]);
     command.args(["--seed", &(arguments.seed + life).to_string()]);
     command.args(["--least", &join(&known.least), "--most", &join(&known.most)]);

@@ -6,7 +6,7 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use glassbox_workloads::tpcc::{Mix, Remote};
 
-use crate::options::{Common, DurabilityOption, LogOption, cores};
+use crate::options::{Common, DurabilityOption, EngineOptions, LogOption, cores};
 
 /// Run TPC-C, durably, and check its consistency conditions
 ///
@@ -42,6 +42,9 @@ pub struct Arguments {
     /// What the log holds
     #[arg(long, value_enum, default_value = "values")]
     pub log: LogOption,
+    /// The engine
+    #[command(flatten)]
+    pub engine: EngineOptions,
     /// Directory of the database; kept afterwards
     #[arg(long, short, value_name = "DIR", default_value = "tpcc.db")]
     pub dir: PathBuf,

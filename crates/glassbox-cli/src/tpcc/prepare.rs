@@ -44,7 +44,7 @@ pub fn reopen(arguments: &Arguments) -> anyhow::Result<Database> {
         in_flight: (arguments.clients() * arguments.in_flight).max(Config::default().in_flight),
         ..Config::default()
     };
-    Database::open(&arguments.dir, config, tpcc::catalog())
+    Database::open(&arguments.dir, arguments.engine.apply(config), tpcc::catalog())
         .with_context(|| format!("cannot open the database in {}", arguments.dir.display()))
 }
 
@@ -124,7 +124,7 @@ fn remove(dir: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let files = RealFiles::existing(dir)?;
-    let own = ["LOCK", "manifest", "manifest.new", "log", "checkpoint"];
+    let own = ["LOCK", "manifest", "manifest.new", "log", "checkpoint", "pages", "pages.double"];
     for entry in std::fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
         let name = entry?.file_name();
         if !own.iter().any(|own| name.as_os_str() == *own) {
