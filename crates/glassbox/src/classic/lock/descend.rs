@@ -2,16 +2,24 @@
 //!
 //! To lock a name is to go down to it from the volume. On each level above the name, what the owner holds may *cover*
 //! the request (then nothing more is needed), or be a sufficient intent (then it goes on below), or the intent is taken.
-//! It begins at the store, because whoever holds an intent there holds one on the volume too.
+//! It begins at the
+//! store, because whoever holds an intent there holds one on the volume too.
 
 use super::config::Granularity;
-use super::held::{Held, HeldLocks};
+use super::held::Held;
 use super::locks::{Duration, Outcome};
 use super::manager::LockManager;
 use super::mode::Mode;
 use super::name::{Key, PAGE, RECORD, STORE, VOLUME};
 use super::owner::Owner;
-use crate::classic::ids::StoreId;
+
+/// A name, and where it stands in the owner's list.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) key: Key,
+    pub(super) hash: u64,
+    pub(super) at: Option<usize>,
+}
 
 /// What the owner has on a level above what it wants.
 enum Above {
@@ -21,44 +29,74 @@ enum Above {
     Intent(usize),
 }
 
+impl Place {
+    /// Looks a name up.
+    #[inline(always)]
+    pub(super) fn of(owner: &Owner, key: Key) -> Self {
+        let hash = key.hash();
+        Self { key, hash, at: owner.held.find(key, hash) }
+    }
+
+    /// What is held here, seen from below by who wants `mode`; nothing if it is not enough.
+    #[inline(always)]
+    fn above(self, owner: &Owner, mode: Mode) -> Option<Above> {
+        let at = self.at?;
+        let above = owner.held.entries()[at].mode;
+        if above.covers_below(mode) {
+            Some(Above::Covered)
+        } else if above.covers(mode.intent()) {
+            Some(Above::Intent(at))
+        } else {
+            None
+        }
+    }
+}
+
 impl LockManager {
     /// Goes down to a name and locks it.
+    #[inline]
     pub(super) fn descend(
         &self,
         owner: &mut Owner,
-        key: Key,
+        mut target: Place,
         mode: Mode,
         wait: bool,
         duration: Duration,
     ) -> Result<(), Outcome> {
-        let kind = key.kind();
-        if kind == VOLUME {
-            return self.take(owner, key, mode, wait, duration).map(drop);
+        if target.key.kind() <= STORE {
+            return self.take_high(owner, target, mode, wait, duration);
         }
-        let target = if kind == STORE { key } else { self.target(owner, key) };
-        if target.kind() == STORE {
-            // Not by way of an intent on the store: two who made of it what they want would end in a deadlock.
-            return match self.volume_intent(owner, mode, wait)? {
-                Above::Covered => Ok(()),
-                Above::Intent(_) => self.take(owner, target, mode, wait, duration).map(drop),
-            };
+        let store = Place::of(owner, Key::of_store(target.key.store()));
+        let granularity = self.granularity_for(owner, store);
+        if granularity != Granularity::Record || target.key.kind() == PAGE {
+            target = Place::of(owner, self.coarser(target.key, granularity));
+            if target.key.kind() == STORE {
+                return self.take_high(owner, target, mode, wait, duration);
+            }
         }
-        let Above::Intent(store) = self.store_intent(owner, key.store(), mode, wait)? else { return Ok(()) };
+        let above = match store.above(owner, mode) {
+            Some(above) => above,
+            None => self.store_intent(owner, store, mode, wait)?,
+        };
+        let Above::Intent(store) = above else { return Ok(()) };
         let kept = duration == Duration::Commit;
         if kept && self.escalates(owner, store, mode) {
             return Ok(());
         }
         let mut page = None;
-        if target.kind() == RECORD && self.config.lock_pages {
-            let Above::Intent(at) = self.intent(owner, Key::of_page(key.store(), key.page()), mode, wait)? else {
-                return Ok(());
+        if target.key.kind() == RECORD && self.config.lock_pages {
+            let place = Place::of(owner, Key::of_page(target.key.store(), target.key.page()));
+            let above = match place.above(owner, mode) {
+                Some(above) => above,
+                None => self.intent(owner, place, mode, wait)?,
             };
+            let Above::Intent(at) = above else { return Ok(()) };
             if kept && self.escalates(owner, at, mode) {
                 return Ok(());
             }
             page = Some(at);
         }
-        if self.take(owner, target, mode, wait, duration)? && kept {
+        if self.take(owner, target, mode, wait, duration)? {
             owner.held.entry(store).below += 1;
             if let Some(page) = page {
                 owner.held.entry(page).below += 1;
@@ -67,14 +105,46 @@ impl LockManager {
         Ok(())
     }
 
-    /// What is locked when something in a store is asked for.
-    #[inline]
-    fn target(&self, owner: &Owner, key: Key) -> Key {
-        let store = Key::of_store(key.store());
-        let granularity = match owner.held.find(store, store.hash()) {
+    /// Locks the volume or a store. Not by way of an intent on the store: two who made of it what they want would end
+    /// in a deadlock.
+    fn take_high(
+        &self,
+        owner: &mut Owner,
+        target: Place,
+        mode: Mode,
+        wait: bool,
+        duration: Duration,
+    ) -> Result<(), Outcome> {
+        if target.key.kind() != VOLUME
+            && let Above::Covered = self.volume_intent(owner, mode, wait)?
+        {
+            return Ok(());
+        }
+        self.take(owner, target, mode, wait, duration).map(drop)
+    }
+
+    /// What is locked when a name is asked for.
+    pub(super) fn target(&self, owner: &Owner, key: Key) -> Key {
+        if key.kind() <= STORE {
+            return key;
+        }
+        let store = Place::of(owner, Key::of_store(key.store()));
+        self.coarser(key, self.granularity_for(owner, store))
+    }
+
+    /// What is locked in a store by this owner: that does not change while it holds something there.
+    #[inline(always)]
+    fn granularity_for(&self, owner: &Owner, store: Place) -> Granularity {
+        match store.at {
             Some(at) => owner.held.entries()[at].granularity,
-            None => self.granularity(key.store()),
-        };
+            None => self.granularity(store.key.store()),
+        }
+    }
+
+    /// What is locked in place of something in a store.
+    #[cold]
+    fn coarser(&self, key: Key, granularity: Granularity) -> Key {
+        let store = Key::of_store(key.store());
         let page = if self.config.lock_pages { Key::of_page(key.store(), key.page()) } else { store };
         match (granularity, key.kind()) {
             (Granularity::Store, _) => store,
@@ -85,107 +155,96 @@ impl LockManager {
 
     /// Sees to an intent for `mode` on the volume.
     fn volume_intent(&self, owner: &mut Owner, mode: Mode, wait: bool) -> Result<Above, Outcome> {
-        self.intent(owner, Key::THE_VOLUME, mode, wait)
+        let volume = Place::of(owner, Key::THE_VOLUME);
+        match volume.above(owner, mode) {
+            Some(above) => Ok(above),
+            None => self.intent(owner, volume, mode, wait),
+        }
     }
 
-    /// Sees to intents for `mode` on the volume and a store.
-    #[inline]
-    fn store_intent(&self, owner: &mut Owner, store: StoreId, mode: Mode, wait: bool) -> Result<Above, Outcome> {
-        let key = Key::of_store(store);
-        if let Some(above) = above(&owner.held, key, mode) {
-            return Ok(above);
-        }
+    /// Takes intents for `mode` on the volume and a store.
+    fn store_intent(&self, owner: &mut Owner, store: Place, mode: Mode, wait: bool) -> Result<Above, Outcome> {
         match self.volume_intent(owner, mode, wait)? {
             Above::Covered => Ok(Above::Covered),
-            Above::Intent(_) => self.intent(owner, key, mode, wait),
+            Above::Intent(_) => self.intent(owner, store, mode, wait),
         }
     }
 
-    /// Sees to an intent for `mode` on a name, all above having been seen to.
-    #[inline]
-    fn intent(&self, owner: &mut Owner, key: Key, mode: Mode, wait: bool) -> Result<Above, Outcome> {
-        if let Some(above) = above(&owner.held, key, mode) {
-            return Ok(above);
-        }
-        self.take(owner, key, mode.intent(), wait, Duration::Commit)?;
-        Ok(above(&owner.held, key, mode).expect("it was just taken"))
+    /// Takes an intent for `mode` on a name, all above having been seen to.
+    fn intent(&self, owner: &mut Owner, place: Place, mode: Mode, wait: bool) -> Result<Above, Outcome> {
+        self.take(owner, place, mode.intent(), wait, Duration::Commit)?;
+        // A new lock is the last in the list. With an intent, U becomes X, which is more than an intent.
+        let at = place.at.unwrap_or(owner.count() - 1);
+        Ok(Place { at: Some(at), ..place }.above(owner, mode).expect("it was just taken"))
     }
 
     /// Locks a name, all above having been seen to. Says whether the owner's list is longer by it.
+    #[inline]
     pub(super) fn take(
         &self,
         owner: &mut Owner,
-        key: Key,
+        place: Place,
         mode: Mode,
         wait: bool,
         duration: Duration,
     ) -> Result<bool, Outcome> {
-        let hash = key.hash();
-        let at = owner.held.find(key, hash);
-        let wanted = match at {
-            None => mode,
-            Some(at) => {
-                let held = owner.held.entry(at).mode;
-                if held.covers(mode) {
-                    return Ok(false);
-                }
-                held.supremum(mode)
+        let Place { key, hash, at } = place;
+        let granted = if at.is_none() && duration == Duration::Commit {
+            let granted = self.partition(hash).request(key, hash, owner.number, mode);
+            if let Some(request) = granted {
+                self.note(owner, key, hash, request, mode);
+                return Ok(true);
             }
+            false
+        } else {
+            self.take_unlisted(owner, place, mode, duration)
         };
-        let mut partition = self.partition(hash);
-        let granted = match (at, duration) {
-            (None, Duration::Commit) => {
-                if let Some(request) = partition.request(key, hash, owner.number, mode) {
-                    drop(partition);
-                    self.note(owner, key, hash, request, mode);
-                    return Ok(true);
-                }
-                false
-            }
-            (None, Duration::Momentary) => partition.would_grant(key, hash, mode),
-            (Some(at), Duration::Commit) => {
-                let held = owner.held.entry(at);
-                let converted = partition.convert(held.request, wanted);
-                if converted {
-                    held.mode = wanted;
-                }
-                converted
-            }
-            (Some(at), Duration::Momentary) => partition.would_convert(owner.held.entry(at).request, wanted),
-        };
-        drop(partition);
         if granted {
             Ok(false)
         } else if wait {
-            self.wait(owner, key, wanted, duration).map(|()| at.is_none() && duration == Duration::Commit)
+            self.wait(owner, key, mode, duration).map(|()| at.is_none() && duration == Duration::Commit)
         } else {
             Err(Outcome::WouldBlock)
         }
     }
 
-    /// Adds a granted lock to the owner's list.
-    #[inline]
-    pub(super) fn note(&self, owner: &mut Owner, key: Key, hash: u64, request: u32, mode: Mode) {
-        let (granularity, limit) = match key.kind() {
-            STORE => (self.granularity(key.store()), self.config.escalate_store_at),
-            PAGE => (Granularity::Record, self.config.escalate_page_at),
-            _ => (Granularity::Record, 0),
-        };
-        let escalate_at = if limit == 0 { u32::MAX } else { limit };
-        owner.held.insert(Held { key, hash, request, mode, granularity, below: 0, escalate_at });
+    /// Locks a name that is held in another mode, or for a moment, if that can be done at once. Says whether it was.
+    fn take_unlisted(&self, owner: &mut Owner, place: Place, mode: Mode, duration: Duration) -> bool {
+        let mut partition = self.partition(place.hash);
+        let Some(at) = place.at else { return partition.would_grant(place.key, place.hash, mode) };
+        let held = owner.held.entry(at);
+        let wanted = held.mode.supremum(mode);
+        if duration == Duration::Momentary {
+            return wanted == held.mode || partition.would_convert(held.request, wanted);
+        }
+        let converted = wanted == held.mode || partition.convert(held.request, wanted);
+        if converted {
+            held.mode = wanted;
+        }
+        converted
     }
-}
 
-/// What a lock that is held means for `mode` on something below; nothing if it is not held, or in too weak a mode.
-#[inline(always)]
-fn above(held: &HeldLocks, key: Key, mode: Mode) -> Option<Above> {
-    let at = held.find(key, key.hash())?;
-    let above = held.entries()[at].mode;
-    if above.covers_below(mode) {
-        Some(Above::Covered)
-    } else if above.covers(mode.intent()) {
-        Some(Above::Intent(at))
-    } else {
-        None
+    /// Adds a granted lock to the owner's list.
+    #[inline(always)]
+    pub(super) fn note(&self, owner: &mut Owner, key: Key, hash: u64, request: u32, mode: Mode) {
+        let mut held =
+            Held { key, hash, request, mode, granularity: Granularity::Record, below: 0, escalate_at: u32::MAX };
+        if matches!(key.kind(), STORE | PAGE) {
+            self.note_limits(&mut held);
+        }
+        owner.held.insert(held);
+    }
+
+    #[inline]
+    fn note_limits(&self, held: &mut Held) {
+        let limit = if held.key.kind() == STORE {
+            held.granularity = self.granularity(held.key.store());
+            self.config.escalate_store_at
+        } else {
+            self.config.escalate_page_at
+        };
+        if limit > 0 {
+            held.escalate_at = limit;
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! deadlocks. The locks below are then released: they are covered. If it cannot be done, fine locks are taken
 //! as before, and the next attempt is made when they have doubled.
 
+use super::descend::Place;
 use super::held::Held;
 use super::locks::Duration;
 use super::manager::LockManager;
@@ -24,9 +25,10 @@ impl LockManager {
 
     #[cold]
     fn escalate(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
-        let Held { key, mode: held, .. } = *owner.held.entry(at);
+        let Held { key, hash, mode: held, .. } = *owner.held.entry(at);
         let whole = if held == Mode::IS && mode.intent() == Mode::IS { Mode::S } else { Mode::X };
-        if self.take(owner, key, whole, false, Duration::Commit).is_err() {
+        let place = Place { key, hash, at: Some(at) };
+        if self.take(owner, place, whole, false, Duration::Commit).is_err() {
             let held = owner.held.entry(at);
             held.escalate_at = held.escalate_at.saturating_mul(2);
             return false;

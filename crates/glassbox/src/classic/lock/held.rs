@@ -10,7 +10,7 @@ use super::name::Key;
 
 const NONE: u32 = u32::MAX;
 /// Slots of the table at first, a power of two.
-const FEWEST: usize = 128;
+const FEWEST: usize = 512;
 
 /// A lock that is held.
 #[derive(Clone, Copy, Debug)]

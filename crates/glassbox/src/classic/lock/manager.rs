@@ -4,6 +4,7 @@ use std::sync::{Arc, RwLock};
 
 use super::config::{Granularity, LockConfig};
 use super::deadlock::Detector;
+use super::descend::Place;
 use super::history::{History, LockCounters, Wait};
 use super::locks::{Duration, Locks, Outcome};
 use super::mode::Mode;
@@ -93,11 +94,11 @@ impl Locks for LockManager {
     }
 
     fn lock(&self, owner: &mut Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome {
-        let key = Key::of(name);
-        if owner.held.mode(key).is_some_and(|held| held.covers(mode)) {
+        let target = Place::of(owner, Key::of(name));
+        if target.at.is_some_and(|at| owner.held.entries()[at].mode.covers(mode)) {
             return Outcome::Granted;
         }
-        match self.descend(owner, key, mode, wait, duration) {
+        match self.descend(owner, target, mode, wait, duration) {
             Ok(()) => Outcome::Granted,
             Err(outcome) => outcome,
         }
@@ -116,10 +117,10 @@ impl Locks for LockManager {
     }
 
     fn holds(&self, owner: &Owner, name: LockName, mode: Mode) -> bool {
-        let key = Key::of(name);
-        let mut above = key.above();
+        let asked = Key::of(name);
         let covered = |key: Key| owner.held.mode(key).is_some_and(|held| held.covers_below(mode));
-        owner.held.mode(key).is_some_and(|held| held.covers(mode)) || above.any(covered)
+        let held = |key: Key| owner.held.mode(key).is_some_and(|held| held.covers(mode));
+        held(asked) || held(self.target(owner, asked)) || asked.above().any(covered)
     }
 
     fn encode_exclusive(&self, owner: &Owner, out: &mut Vec<u8>) {

@@ -12,7 +12,9 @@
 //! Nobody starves: while a request waits no newcomer is granted, so there are finitely many ahead of it. Conversions may
 //! pass each other, because making them wait for each other would add deadlocks: each is by one who holds the lock.
 //!
-//! Heads and requests are in two pools, chained by numbers, and used again; nothing is allocated in steady state.
+//! Heads and requests are in one pool of *nodes*, chained by numbers, and used again; nothing is allocated in steady state.
+//! A node has room for a head and for a request. That of a head has its first request too, because most names are
+//! locked by one owner, who then needs one node and no list to be walked; the others' requests have nodes of their own.
 
 mod blockers;
 mod pool;
@@ -26,7 +28,8 @@ use super::name::{Key, RECORD};
 use super::owner::{Signal, Waiter};
 
 pub(super) const NONE: u32 = u32::MAX;
-#[derive(Clone, Copy)]
+
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct List {
     first: u32,
     last: u32,
@@ -39,7 +42,7 @@ const WAITING: usize = 1;
 struct Head {
     key: Key,
     hash: u64,
-    /// In the chain of its bucket, or of the free.
+    /// In the chain of its bucket.
     next: u32,
     lists: [List; 2],
     /// How many hold each mode.
@@ -59,6 +62,7 @@ enum State {
 }
 
 struct Request {
+    /// The node of its head.
     head: u32,
     owner: u32,
     previous: u32,
@@ -69,46 +73,43 @@ struct Request {
     /// What is waited for, if it is.
     wanted: Mode,
     state: State,
-    /// Whom to wake, if it waits.
+}
+
+struct Node {
+    head: Head,
+    request: Request,
+    /// Whom to wake, if the request waits.
     waiter: Option<Arc<Waiter>>,
 }
 
 /// See the file's comment.
 pub(super) struct Partition {
     buckets: Vec<u32>,
-    heads: Vec<Head>,
-    requests: Vec<Request>,
-    free_head: u32,
-    free_request: u32,
-    heads_used: usize,
+    nodes: Vec<Node>,
+    /// Nodes without head and request, chained by the request.
+    free: u32,
+    heads: usize,
     broken: bool,
 }
 
 impl Partition {
     pub(super) fn new(broken: bool) -> Self {
-        Self {
-            buckets: vec![NONE; pool::BUCKETS],
-            heads: Vec::new(),
-            requests: Vec::new(),
-            free_head: NONE,
-            free_request: NONE,
-            heads_used: 0,
-            broken,
-        }
+        Self { buckets: vec![NONE; pool::BUCKETS], nodes: Vec::new(), free: NONE, heads: 0, broken }
     }
 
     /// How many names have a queue.
     pub(super) fn names(&self) -> usize {
-        self.heads_used
+        self.heads
     }
 
     /// Grants a new request if that can be done at once.
     #[inline]
     pub(super) fn request(&mut self, key: Key, hash: u64, owner: u32, mode: Mode) -> Option<u32> {
-        let mut head = self.find(key, hash);
+        let head = self.find(key, hash);
         if head == NONE {
-            head = self.new_head(key, hash);
-        } else if !self.admits(head, mode) {
+            return Some(self.new_head(key, hash, owner, mode));
+        }
+        if !self.admits(head, mode) {
             return None;
         }
         let request = self.new_request(head, owner, mode);
@@ -134,8 +135,8 @@ impl Partition {
 
     /// Whether a conversion would be granted at once.
     pub(super) fn would_convert(&self, request: u32, to: Mode) -> bool {
-        let Request { head, mode, .. } = self.requests[request as usize];
-        let head = &self.heads[head as usize];
+        let Request { head, mode, .. } = self.nodes[request as usize].request;
+        let head = &self.nodes[head as usize].head;
         let own = if head.holders[mode as usize] == 1 { mode.bit() } else { 0 };
         self.conflicts(head.key, to) & head.modes & !own == 0
     }
@@ -155,31 +156,31 @@ impl Partition {
         // To the end, so that those who convert stand in the order in which they asked.
         self.unlink(GRANTED, request);
         self.push(GRANTED, request);
-        let head = self.requests[request as usize].head;
-        self.heads[head as usize].converting += 1;
+        let head = self.nodes[request as usize].request.head;
+        self.nodes[head as usize].head.converting += 1;
         self.wait(request, State::Converting, to, waiter);
     }
 
     fn wait(&mut self, request: u32, state: State, wanted: Mode, waiter: &Arc<Waiter>) {
         waiter.begin();
-        let request = &mut self.requests[request as usize];
-        (request.state, request.wanted, request.waiter) = (state, wanted, Some(waiter.clone()));
+        let Node { request, waiter: room, .. } = &mut self.nodes[request as usize];
+        (request.state, request.wanted, *room) = (state, wanted, Some(waiter.clone()));
     }
 
     /// Whether the request is this owner's, and waits. It may be that of another by now.
     pub(super) fn waits(&self, request: u32, owner: u32) -> bool {
-        let request = &self.requests[request as usize];
+        let request = &self.nodes[request as usize].request;
         request.owner == owner && matches!(request.state, State::Waiting | State::Converting)
     }
 
     /// Ends a wait without a grant. What was held before is still held.
     pub(super) fn cancel(&mut self, request: u32, signal: Signal) {
-        let Request { head, state, .. } = self.requests[request as usize];
-        let waiter = self.requests[request as usize].waiter.take();
+        let Request { head, state, .. } = self.nodes[request as usize].request;
+        let waiter = self.nodes[request as usize].waiter.take();
         waiter.expect("who waits can be woken").end(signal);
         if state == State::Converting {
-            self.requests[request as usize].state = State::Granted;
-            self.heads[head as usize].converting -= 1;
+            self.nodes[request as usize].request.state = State::Granted;
+            self.nodes[head as usize].head.converting -= 1;
         } else {
             self.unlink(WAITING, request);
             self.free(request);
@@ -190,8 +191,13 @@ impl Partition {
     /// Gives a granted lock back.
     #[inline]
     pub(super) fn release(&mut self, request: u32) {
-        let Request { head, mode, state, .. } = self.requests[request as usize];
+        let Request { head, mode, state, .. } = self.nodes[request as usize].request;
         assert!(state == State::Granted, "only what is held is given back");
+        let alone = List { first: request, last: request };
+        if self.nodes[head as usize].head.lists == [alone, pool::EMPTY] && request == head {
+            self.free_head(head);
+            return;
+        }
         self.unlink(GRANTED, request);
         self.free(request);
         self.unhold(head, mode);
@@ -201,13 +207,13 @@ impl Partition {
     /// Weakens a granted lock.
     pub(super) fn downgrade(&mut self, request: u32, to: Mode) {
         self.change_mode(request, to);
-        self.settle(self.requests[request as usize].head);
+        self.settle(self.nodes[request as usize].request.head);
     }
 
     /// Grants what can be granted now; forgets the name if nobody is left.
     #[inline(always)]
     fn settle(&mut self, head: u32) {
-        let Head { lists, converting, .. } = &self.heads[head as usize];
+        let Head { lists, converting, .. } = &self.nodes[head as usize].head;
         if *converting > 0 || lists[WAITING].first != NONE {
             self.grant_waiting(head);
         } else if lists[GRANTED].first == NONE {
@@ -217,39 +223,39 @@ impl Partition {
 
     #[cold]
     fn grant_waiting(&mut self, head: u32) {
-        let mut at = self.heads[head as usize].lists[GRANTED].first;
+        let mut at = self.nodes[head as usize].head.lists[GRANTED].first;
         while at != NONE {
-            let Request { next, state, wanted, .. } = self.requests[at as usize];
+            let Request { next, state, wanted, .. } = self.nodes[at as usize].request;
             if state == State::Converting && self.would_convert(at, wanted) {
                 self.change_mode(at, wanted);
-                self.heads[head as usize].converting -= 1;
+                self.nodes[head as usize].head.converting -= 1;
                 self.grant(at);
             }
             at = next;
         }
-        while self.heads[head as usize].converting == 0 {
-            let Head { key, lists, modes, .. } = self.heads[head as usize];
+        while self.nodes[head as usize].head.converting == 0 {
+            let Head { key, lists, modes, .. } = self.nodes[head as usize].head;
             let at = lists[WAITING].first;
-            if at == NONE || self.conflicts(key, self.requests[at as usize].wanted) & modes != 0 {
+            if at == NONE || self.conflicts(key, self.nodes[at as usize].request.wanted) & modes != 0 {
                 break;
             }
             self.unlink(WAITING, at);
             self.push(GRANTED, at);
-            self.hold(head, self.requests[at as usize].wanted);
+            self.hold(head, self.nodes[at as usize].request.wanted);
             self.grant(at);
         }
     }
 
     fn grant(&mut self, request: u32) {
-        let request = &mut self.requests[request as usize];
+        let Node { request, waiter, .. } = &mut self.nodes[request as usize];
         (request.state, request.mode) = (State::Granted, request.wanted);
-        request.waiter.take().expect("who waits can be woken").end(Signal::Granted);
+        waiter.take().expect("who waits can be woken").end(Signal::Granted);
     }
 
     /// Whether a new request of `mode` can be granted.
     #[inline(always)]
     fn admits(&self, head: u32, mode: Mode) -> bool {
-        let head = &self.heads[head as usize];
+        let head = &self.nodes[head as usize].head;
         let goes = mode.conflicts() & head.modes == 0 || self.conflicts(head.key, mode) & head.modes == 0;
         goes && head.converting == 0 && head.lists[WAITING].first == NONE
     }
@@ -265,22 +271,22 @@ impl Partition {
     }
 
     fn change_mode(&mut self, request: u32, to: Mode) {
-        let Request { head, mode, .. } = self.requests[request as usize];
+        let Request { head, mode, .. } = self.nodes[request as usize].request;
         self.unhold(head, mode);
         self.hold(head, to);
-        self.requests[request as usize].mode = to;
+        self.nodes[request as usize].request.mode = to;
     }
 
     #[inline(always)]
     fn hold(&mut self, head: u32, mode: Mode) {
-        let head = &mut self.heads[head as usize];
+        let head = &mut self.nodes[head as usize].head;
         head.holders[mode as usize] += 1;
         head.modes |= mode.bit();
     }
 
     #[inline(always)]
     fn unhold(&mut self, head: u32, mode: Mode) {
-        let head = &mut self.heads[head as usize];
+        let head = &mut self.nodes[head as usize].head;
         head.holders[mode as usize] -= 1;
         if head.holders[mode as usize] == 0 {
             head.modes &= !mode.bit();

@@ -21,7 +21,7 @@ struct Wanted {
 }
 
 impl LockManager {
-    /// Locks a name that could not be locked at once. `mode` includes what is held of it.
+    /// Locks a name that could not be locked at once.
     ///
     /// # Errors
     /// [`Outcome::Deadlock`] or [`Outcome::Timeout`]. What was held before is still held.
@@ -29,6 +29,7 @@ impl LockManager {
     pub(super) fn wait(&self, owner: &mut Owner, key: Key, mode: Mode, duration: Duration) -> Result<(), Outcome> {
         let hash = key.hash();
         let held = owner.held.find(key, hash).map(|at| (at, owner.held.entries()[at]));
+        let mode = held.map_or(mode, |(_, held)| held.mode.supremum(mode));
         let wanted = Wanted { key, hash, mode, held };
         let mut detector = latch(&self.detector);
         let mut partition = self.partition(hash);

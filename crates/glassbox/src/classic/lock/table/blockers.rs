@@ -18,12 +18,12 @@ impl Partition {
     /// Who stands in the way of a request that waits: for a conversion, those who hold what it cannot go with; for a
     /// new request, those, and all who wait ahead of it. It goes on only when none of them does any more.
     pub(in crate::classic::lock) fn blockers(&self, request: u32, mut each: impl FnMut(Blocker)) {
-        let Request { head, wanted, state, .. } = self.requests[request as usize];
-        let Head { key, lists, .. } = self.heads[head as usize];
+        let Request { head, wanted, state, .. } = self.nodes[request as usize].request;
+        let Head { key, lists, .. } = self.nodes[head as usize].head;
         let conflicts = self.conflicts(key, wanted);
         let mut at = lists[GRANTED].first;
         while at != NONE {
-            let other = &self.requests[at as usize];
+            let other = &self.nodes[at as usize].request;
             let converting = other.state == State::Converting;
             if at != request && (conflicts & other.mode.bit() != 0 || state == State::Waiting && converting) {
                 let wanted = converting.then_some(other.wanted);
@@ -36,7 +36,7 @@ impl Partition {
         }
         let mut at = lists[WAITING].first;
         while at != request {
-            let other = &self.requests[at as usize];
+            let other = &self.nodes[at as usize].request;
             each(Blocker { owner: other.owner, held: None, wanted: Some(other.wanted) });
             at = other.next;
         }

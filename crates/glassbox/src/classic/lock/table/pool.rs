@@ -1,11 +1,13 @@
 //! The memory of a partition: its heads and requests, chained by numbers.
 
-use super::{Head, List, NONE, Partition, Request, State};
+use super::{Head, List, NONE, Node, Partition, Request, State};
 use crate::classic::lock::mode::Mode;
 use crate::classic::lock::name::Key;
 
 /// Chains of heads at first, a power of two.
 pub(super) const BUCKETS: usize = 64;
+
+pub(super) const EMPTY: List = List { first: NONE, last: NONE };
 
 impl Partition {
     #[inline(always)]
@@ -19,7 +21,7 @@ impl Partition {
     pub(super) fn find(&self, key: Key, hash: u64) -> u32 {
         let mut at = self.buckets[self.bucket(hash)];
         while at != NONE {
-            let head = &self.heads[at as usize];
+            let head = &self.nodes[at as usize].head;
             if head.key == key {
                 break;
             }
@@ -28,26 +30,41 @@ impl Partition {
         at
     }
 
-    /// A head for a name that has none.
-    #[inline]
-    pub(super) fn new_head(&mut self, key: Key, hash: u64) -> u32 {
-        if self.heads_used >= self.buckets.len() {
+    /// A head for a name that has none, with a first request, which is granted. Gives that, which is also its node.
+    #[inline(always)]
+    pub(super) fn new_head(&mut self, key: Key, hash: u64, owner: u32, mode: Mode) -> u32 {
+        if self.heads >= self.buckets.len() {
             self.grow();
         }
         let bucket = self.bucket(hash);
-        let empty = List { first: NONE, last: NONE };
-        let next = self.buckets[bucket];
-        let head = Head { key, hash, next, lists: [empty; 2], holders: [0; 6], modes: 0, converting: 0 };
-        let mut at = self.free_head;
+        let at = self.new_node();
+        let mut holders = [0; 6];
+        holders[mode as usize] = 1;
+        let lists = [List { first: at, last: at }, EMPTY];
+        let next = std::mem::replace(&mut self.buckets[bucket], at);
+        let node = &mut self.nodes[at as usize];
+        node.head = Head { key, hash, next, lists, holders, modes: mode.bit(), converting: 0 };
+        node.request = granted(at, owner, mode);
+        self.heads += 1;
+        at
+    }
+
+    #[inline(always)]
+    fn new_node(&mut self) -> u32 {
+        let at = self.free;
         if at == NONE {
-            at = self.heads.len() as u32;
-            self.heads.push(head);
-        } else {
-            self.free_head = self.heads[at as usize].next;
-            self.heads[at as usize] = head;
+            return self.one_more_node();
         }
-        self.buckets[bucket] = at;
-        self.heads_used += 1;
+        self.free = self.nodes[at as usize].request.next;
+        at
+    }
+
+    #[cold]
+    fn one_more_node(&mut self) -> u32 {
+        let at = self.nodes.len() as u32;
+        let (key, lists) = (Key::THE_VOLUME, [EMPTY; 2]);
+        let head = Head { key, hash: 0, next: NONE, lists, holders: [0; 6], modes: 0, converting: 0 };
+        self.nodes.push(Node { head, request: granted(NONE, NONE, Mode::IS), waiter: None });
         at
     }
 
@@ -59,86 +76,93 @@ impl Partition {
         self.buckets.clear();
         self.buckets.resize(buckets, NONE);
         for at in chained {
-            let bucket = self.bucket(self.heads[at as usize].hash);
-            self.heads[at as usize].next = std::mem::replace(&mut self.buckets[bucket], at);
+            let bucket = self.bucket(self.nodes[at as usize].head.hash);
+            self.nodes[at as usize].head.next = std::mem::replace(&mut self.buckets[bucket], at);
         }
     }
 
     fn chain(&self, first: u32) -> impl Iterator<Item = u32> {
         let present = |at: u32| (at != NONE).then_some(at);
-        std::iter::successors(present(first), move |at| present(self.heads[*at as usize].next))
+        std::iter::successors(present(first), move |at| present(self.nodes[*at as usize].head.next))
     }
 
-    /// Gives the head of a name back that has no requests.
-    #[inline]
+    /// Gives the head of a name back, whose last request has gone.
+    #[inline(always)]
     pub(super) fn free_head(&mut self, head: u32) {
-        let Head { hash, next, .. } = self.heads[head as usize];
+        let Head { hash, next, .. } = self.nodes[head as usize].head;
         let bucket = self.bucket(hash);
         let mut at = self.buckets[bucket];
         if at == head {
             self.buckets[bucket] = next;
         } else {
-            while self.heads[at as usize].next != head {
-                at = self.heads[at as usize].next;
+            while self.nodes[at as usize].head.next != head {
+                at = self.nodes[at as usize].head.next;
             }
-            self.heads[at as usize].next = next;
+            self.nodes[at as usize].head.next = next;
         }
-        self.heads[head as usize].next = std::mem::replace(&mut self.free_head, head);
-        self.heads_used -= 1;
+        self.heads -= 1;
+        self.free_node(head);
     }
 
-    /// A granted request, in no list yet.
-    #[inline]
+    #[inline(always)]
+    fn free_node(&mut self, at: u32) {
+        let freed = &mut self.nodes[at as usize].request;
+        freed.state = State::Free;
+        freed.next = std::mem::replace(&mut self.free, at);
+    }
+
+    /// A granted request beside others, in no list yet.
     pub(super) fn new_request(&mut self, head: u32, owner: u32, mode: Mode) -> u32 {
-        let granted = State::Granted;
-        let request =
-            Request { head, owner, previous: NONE, next: NONE, mode, wanted: mode, state: granted, waiter: None };
-        let at = self.free_request;
-        if at == NONE {
-            self.requests.push(request);
-            return self.requests.len() as u32 - 1;
-        }
-        self.free_request = self.requests[at as usize].next;
-        self.requests[at as usize] = request;
+        // That of the head's own node may have gone.
+        let free = self.nodes[head as usize].request.state == State::Free;
+        let at = if free { head } else { self.new_node() };
+        self.nodes[at as usize].request = granted(head, owner, mode);
         at
     }
 
-    /// Gives a request back that is in no list.
+    /// Gives a request back that is in no list, but not the head of whose node it is.
     #[inline(always)]
     pub(super) fn free(&mut self, request: u32) {
-        let freed = &mut self.requests[request as usize];
-        freed.state = State::Free;
-        freed.next = std::mem::replace(&mut self.free_request, request);
+        if self.nodes[request as usize].request.head == request {
+            self.nodes[request as usize].request.state = State::Free;
+        } else {
+            self.free_node(request);
+        }
     }
 
     /// Puts a request at the end of a list of its head.
-    #[inline(always)]
+    #[inline]
     pub(super) fn push(&mut self, list: usize, request: u32) {
-        let list = &mut self.heads[self.requests[request as usize].head as usize].lists[list];
+        let head = self.nodes[request as usize].request.head;
+        let list = &mut self.nodes[head as usize].head.lists[list];
         let last = std::mem::replace(&mut list.last, request);
         if last == NONE {
             list.first = request;
         } else {
-            self.requests[last as usize].next = request;
+            self.nodes[last as usize].request.next = request;
         }
-        self.requests[request as usize].previous = last;
-        self.requests[request as usize].next = NONE;
+        let request = &mut self.nodes[request as usize].request;
+        (request.previous, request.next) = (last, NONE);
     }
 
     /// Takes a request out of a list of its head.
-    #[inline(always)]
+    #[inline]
     pub(super) fn unlink(&mut self, list: usize, request: u32) {
-        let Request { head, previous, next, .. } = self.requests[request as usize];
-        let list = &mut self.heads[head as usize].lists[list];
+        let Request { head, previous, next, .. } = self.nodes[request as usize].request;
         if previous == NONE {
-            list.first = next;
+            self.nodes[head as usize].head.lists[list].first = next;
         } else {
-            self.requests[previous as usize].next = next;
+            self.nodes[previous as usize].request.next = next;
         }
         if next == NONE {
-            list.last = previous;
+            self.nodes[head as usize].head.lists[list].last = previous;
         } else {
-            self.requests[next as usize].previous = previous;
+            self.nodes[next as usize].request.previous = previous;
         }
     }
+}
+
+#[inline(always)]
+fn granted(head: u32, owner: u32, mode: Mode) -> Request {
+    Request { head, owner, previous: NONE, next: NONE, mode, wanted: mode, state: State::Granted }
 }

@@ -12,3 +12,5 @@ mod names;
 mod queues;
 #[cfg(not(shuttle))]
 mod script;
+#[cfg(not(shuttle))]
+mod stress;
