@@ -20,6 +20,7 @@ pub(crate) enum DirectoryChange<'a> {
 }
 
 impl<'a> DirectoryChange<'a> {
+    /// Appends the stored form.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             DirectoryChange::Add { index, entry } | DirectoryChange::Remove { index, entry } => {
@@ -34,6 +35,10 @@ impl<'a> DirectoryChange<'a> {
         }
     }
 
+    /// Reads the stored form, all of `bytes`.
+    ///
+    /// # Errors
+    /// When it is none.
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, BadChange> {
         let wrong = BadChange("of the directory is none that this program knows");
         match bytes {
@@ -51,6 +56,10 @@ impl<'a> DirectoryChange<'a> {
         }
     }
 
+    /// Does it to the page.
+    ///
+    /// # Errors
+    /// When the page is not one to which this can be done. It is unchanged then.
     pub(crate) fn apply(&self, page: &mut [u8]) -> Result<(), BadChange> {
         if page::kind(page) != Some(PageKind::Volume) {
             return Err(BadChange("of the directory does not fit a page of another kind"));
@@ -78,6 +87,7 @@ impl<'a> DirectoryChange<'a> {
         Ok(())
     }
 
+    /// What takes it back.
     pub(crate) fn inverse(&self) -> Self {
         match *self {
             DirectoryChange::Add { index, entry } => DirectoryChange::Remove { index, entry },

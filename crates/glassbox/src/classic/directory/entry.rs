@@ -40,6 +40,7 @@ impl StoreName {
         Some(Self { bytes, length: name.len() as u8 })
     }
 
+    /// Its bytes, without the zeros behind.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
@@ -75,10 +76,13 @@ pub(crate) enum StoreKind {
 /// What the directory says about a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoreEntry {
+    /// Its number.
     pub(crate) store: StoreId,
     /// The first page of a heap file's list, or the root of a tree: it stays where it is.
     pub(crate) root: PageId,
+    /// What it is.
     pub(crate) kind: StoreKind,
+    /// Its name, no other store's.
     pub(crate) name: StoreName,
 }
 

@@ -20,6 +20,7 @@ pub(crate) enum HeapChange<'a> {
 }
 
 impl<'a> HeapChange<'a> {
+    /// Appends the stored form.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let (what, slot, bytes) = match *self {
             HeapChange::Insert { slot, record } => (0, slot, record),
@@ -32,6 +33,10 @@ impl<'a> HeapChange<'a> {
         out.extend_from_slice(bytes);
     }
 
+    /// Reads the stored form, all of `bytes`.
+    ///
+    /// # Errors
+    /// When it is none.
     pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, BadChange> {
         let [what, s0, s1, bytes @ ..] = bytes else { return Err(BadChange("of records is cut off")) };
         let slot = u16::from_le_bytes([*s0, *s1]);
@@ -50,6 +55,10 @@ impl<'a> HeapChange<'a> {
         }
     }
 
+    /// Does it to the page.
+    ///
+    /// # Errors
+    /// When the page is not one to which this can be done. It is unchanged then.
     pub(crate) fn apply(&self, page: &mut [u8]) -> Result<(), BadChange> {
         if page::kind(page) != Some(PageKind::Heap) {
             return Err(BadChange("of records does not fit a page of another kind"));
@@ -67,6 +76,7 @@ impl<'a> HeapChange<'a> {
         }
     }
 
+    /// What takes it back.
     pub(crate) fn inverse(&self) -> Self {
         match *self {
             HeapChange::Insert { slot, record } => HeapChange::Delete { slot, record },

@@ -30,11 +30,11 @@ pub(crate) fn between(before: &[u8], after: &[u8]) -> Ranges {
         end = until;
     };
     let whole = before.len() / WORD * WORD;
-    for at in (0..whole).step_by(WORD) {
-        let bits = word(before, at) ^ word(after, at);
+    for (number, (old, new)) in before.chunks_exact(WORD).zip(after.chunks_exact(WORD)).enumerate() {
+        let bits = word(old) ^ word(new);
         if bits != 0 {
             let (first, behind) = (bits.trailing_zeros() / 8, WORD as u32 - bits.leading_zeros() / 8);
-            differs(at + first as usize, at + behind as usize);
+            differs(number * WORD + first as usize, number * WORD + behind as usize);
         }
     }
     for at in whole..before.len() {
@@ -47,17 +47,17 @@ pub(crate) fn between(before: &[u8], after: &[u8]) -> Ranges {
 }
 
 #[inline(always)]
-fn word(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + WORD].try_into().expect("8 bytes"))
+fn word(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
 }
 
 fn push(ranges: &mut Ranges, before: &[u8], after: &[u8], begin: usize, end: usize) {
     if begin == end {
         return;
     }
-    for number in [begin, end - begin] {
-        ranges.extend_from_slice(&u16::try_from(number).expect("a record is shorter than a page").to_le_bytes());
-    }
+    let number = |number| u16::try_from(number).expect("a record is shorter than a page").to_le_bytes();
+    let ([o0, o1], [l0, l1]) = (number(begin), number(end - begin));
+    ranges.extend_from_slice(&[o0, o1, l0, l1]);
     ranges.extend_from_slice(&before[begin..end]);
     ranges.extend_from_slice(&after[begin..end]);
 }

@@ -66,6 +66,7 @@ pub(crate) enum ListChange {
 }
 
 impl ListChange {
+    /// Appends the stored form.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let (what, index, page) = match *self {
             ListChange::Append { index, page } => (0, index, page.0),
@@ -79,6 +80,10 @@ impl ListChange {
         out.extend_from_slice(&page.to_le_bytes());
     }
 
+    /// Reads the stored form, all of `bytes`.
+    ///
+    /// # Errors
+    /// When it is none.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, BadChange> {
         let [what, i0, i1, p0, p1, p2, p3] = *bytes else {
             return Err(BadChange("of a list of pages has a wrong length"));
@@ -95,6 +100,10 @@ impl ListChange {
         }
     }
 
+    /// Does it to the page.
+    ///
+    /// # Errors
+    /// When the page is not one to which this can be done. It is unchanged then.
     pub(crate) fn apply(&self, list: &mut [u8]) -> Result<(), BadChange> {
         if page::kind(list) != Some(PageKind::HeapPages) {
             return Err(BadChange("of a list of pages does not fit a page of another kind"));
@@ -124,6 +133,7 @@ impl ListChange {
         Ok(())
     }
 
+    /// What takes it back.
     pub(crate) fn inverse(&self) -> Self {
         match *self {
             ListChange::Append { index, page } => ListChange::Remove { index, page },

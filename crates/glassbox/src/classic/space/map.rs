@@ -74,6 +74,7 @@ pub(crate) enum MapChange {
 }
 
 impl MapChange {
+    /// Appends the stored form.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let (what, bit) = match *self {
             MapChange::Take { bit } => (0, bit),
@@ -85,6 +86,10 @@ impl MapChange {
         out.extend_from_slice(&bit.to_le_bytes());
     }
 
+    /// Reads the stored form, all of `bytes`.
+    ///
+    /// # Errors
+    /// When it is none.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, BadChange> {
         let [what, bit @ ..] = bytes else { return Err(BadChange("of the space map is empty")) };
         let bit = u32::from_le_bytes(bit.try_into().map_err(|_| BadChange("of the space map has a wrong length"))?);
@@ -97,6 +102,10 @@ impl MapChange {
         }
     }
 
+    /// Does it to the page.
+    ///
+    /// # Errors
+    /// When the page is not one to which this can be done. It is unchanged then.
     pub(crate) fn apply(&self, map: &mut [u8]) -> Result<(), BadChange> {
         if page::kind(map) != Some(PageKind::Map) {
             return Err(BadChange("of the space map does not fit a page of another kind"));
@@ -123,6 +132,7 @@ impl MapChange {
         Ok(())
     }
 
+    /// What takes it back.
     pub(crate) fn inverse(&self) -> Self {
         match *self {
             MapChange::Take { bit } => MapChange::Give { bit },
