@@ -64,3 +64,34 @@ fn random_keys_leave_nodes_two_thirds_full() {
     let filling = filling(&fixture);
     assert!((0.6..0.8).contains(&filling), "{filling}");
 }
+
+/// The node that docs/formats/tree.md draws.
+#[test]
+fn the_bytes_of_a_leaf() {
+    let pages = MemoryPages::new(PAGE_BYTES);
+    let (space, log) = (TestSpace::new(), MemoryLog::default());
+    let mut journal = log.journal();
+    let root = create(&pages, &space, &mut journal, StoreId(9), 2).unwrap();
+    let definition = Definition::new(StoreId(9), root, IntegerKeys::new(2), PAGE_BYTES);
+    let tree = Tree::new(&pages, &space, &definition);
+    for (key, page, slot) in [([1, 2], 7, 0), ([1, 4], 8, 1)] {
+        let rid = Rid { page: PageId(page), slot };
+        assert_eq!(tree.insert(&mut journal, &key, rid, Undo::Logical, |_| true).unwrap(), Inserted::Done);
+    }
+    let page = pages.fix_shared(ROOT).unwrap();
+    let mut expected = vec![0; PAGE_BYTES];
+    expected[4] = 5;
+    expected[8] = 24;
+    expected[16] = 3;
+    expected[20] = 9;
+    let node = [
+        &[0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 0][..],
+        &[1, 2, 0, 0, 0, 7, 0, 0, 0, 0],
+        &[1, 4, 0, 0, 0, 8, 0, 0, 0, 1],
+    ];
+    let node = node.concat();
+    expected[24..24 + node.len()].copy_from_slice(&node);
+    assert_eq!(&page[..], expected);
+    let insert = log.0.lock().unwrap()[2].change.clone();
+    assert_eq!(insert, [5, 0, 9, 0, 0, 0, 1, 0, 1, 4, 0, 0, 0, 8, 0, 0, 0, 1]);
+}
