@@ -132,13 +132,11 @@ impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
         if (first + 1..node.count).any(|at| compare(node.key(at - 1), node.key(at)).is_ge()) {
             problem("has keys out of order");
         }
-        if node.count <= first {
-            return;
-        }
-        if range.0.as_ref().is_some_and(|low| compare(node.key(first), low).is_lt()) {
+        let mut keys = (first..node.count).map(|at| node.key(at));
+        if range.0.as_ref().is_some_and(|low| keys.clone().any(|key| compare(key, low).is_lt())) {
             problem("has a key below its separator");
         }
-        if range.1.as_ref().is_some_and(|high| compare(node.key(node.count - 1), high).is_ge()) {
+        if range.1.as_ref().is_some_and(|high| keys.any(|key| compare(key, high).is_ge())) {
             problem("has a key that belongs to its right neighbour");
         }
     }

@@ -167,6 +167,26 @@ impl Cursor {
         Ok((page::lsn(&page) == place.lsn).then_some((place, page)))
     }
 
+    /// The entry of a sibling that comes next must lie beyond the last one given: links that lead in a circle would be
+    /// followed for ever.
+    fn check_progress<P: Pages, S: Space, K: Keys>(
+        &self,
+        tree: &Tree<'_, P, S, K>,
+        id: PageId,
+        sibling: &Node<'_>,
+        at: usize,
+    ) -> Result<(), Error> {
+        if sibling.count == 0 || self.progress != Progress::Given {
+            return Ok(());
+        }
+        let order = tree.keys().compare(sibling.key(at), self.last.get());
+        let beyond = match self.direction {
+            Direction::Forward => order.is_gt(),
+            Direction::Backward => order.is_lt(),
+        };
+        if beyond { Ok(()) } else { Err(tree.damaged(id, "has keys out of order with those of its sibling")) }
+    }
+
     /// Remembers that entries up to here were given.
     #[inline(always)]
     fn remember(&mut self, place: Place, last: Option<&[u8]>) {

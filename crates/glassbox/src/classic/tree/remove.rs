@@ -29,6 +29,9 @@ pub(crate) enum Removed {
     Refused(Next),
 }
 
+/// Nodes from above to below.
+type Path<G> = Vec<Held<G>>;
+
 /// Whether a leaf is unlinked.
 enum Unlinked {
     Done,
@@ -99,7 +102,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
 
     /// The way to the leaf where `key` belongs, exclusively latched, from the lowest node on that keeps a child when
     /// the leaf goes, or from the root; with the entry that leads from the first node to the second.
-    fn doomed(&self, key: &[u8]) -> Result<(Vec<Held<P::Exclusive<'a>>>, usize), Error> {
+    fn doomed(&self, key: &[u8]) -> Result<(Path<P::Exclusive<'a>>, usize), Error> {
         let probe = self.keys().probe(key);
         let mut id = self.definition.root();
         let mut path = vec![Held { id, page: self.pages.fix_exclusive(id)? }];

@@ -88,6 +88,16 @@ impl<K: Keys> Fixture<K> {
         assert!(self.walk(crate::record::Direction::Backward).into_iter().eq(model.clone().into_iter().rev()));
     }
 
+    /// Doing all changes again from the log gives the same pages.
+    pub(super) fn replays(&self) {
+        let replayed = self.log.replay(PAGE_BYTES).contents();
+        let pages = self.pages.contents();
+        assert!(replayed.keys().eq(pages.keys()));
+        for (id, page) in pages {
+            assert!(replayed[&id] == page, "page {id} differs");
+        }
+    }
+
     fn walk(&self, direction: crate::record::Direction) -> Vec<(Vec<u8>, Rid)> {
         let width = self.definition.key_width();
         let mut cursor = Cursor::new(direction, &vec![0; width], &vec![255; width]);

@@ -37,6 +37,7 @@ impl Cursor {
                 None => return Ok(self.end_down()),
             },
         };
+        let mut passed = 0;
         loop {
             let node = tree.node(place.leaf, &page)?;
             let begin = place.at;
@@ -64,7 +65,11 @@ impl Cursor {
             }
             match tree.pages.try_fix_shared(left)? {
                 Some(left_page) => {
-                    let entries = tree.child_node(left, &left_page, 1)?.entries();
+                    tree.check_passed(left, passed)?;
+                    passed += 1;
+                    let left_node = tree.child_node(left, &left_page, 1)?;
+                    self.check_progress(tree, left, &left_node, left_node.count.wrapping_sub(1))?;
+                    let entries = left_node.entries();
                     let end = tree.keys().smaller(entries, tree.keys().probe(self.low.get()));
                     place = Place { leaf: left, lsn: page::lsn(&left_page), at: entries.count, end };
                     page = left_page;
@@ -86,7 +91,6 @@ impl Cursor {
     }
 
     /// The leaf where the range ends, once what is above the range has been admitted.
-    #[expect(clippy::type_complexity, reason = "a leaf or a refusal")]
     fn begin_down<'a, P: Pages, S: Space, K: Keys>(
         &mut self,
         tree: &Tree<'a, P, S, K>,
@@ -107,7 +111,6 @@ impl Cursor {
     }
 
     /// The leaf with the greatest key below the last one given, found from the root; `None` when there is no such key.
-    #[expect(clippy::type_complexity, reason = "a leaf, if there is one")]
     fn find_down<'a, P: Pages, S: Space, K: Keys>(
         &self,
         tree: &Tree<'a, P, S, K>,

@@ -57,6 +57,7 @@ impl Cursor {
             tree.check_passed(right, passed.len())?;
             let right_page = tree.pages.fix_shared(right)?;
             let right_node = tree.child_node(right, &right_page, 1)?;
+            self.check_progress(tree, right, &right_node, 0)?;
             let end = tree.keys().not_greater(right_node.entries(), tree.keys().probe(self.high.get()));
             place = Place { leaf: right, lsn: page::lsn(&right_page), at: 0, end };
             passed.push(std::mem::replace(&mut page, right_page));

@@ -40,6 +40,7 @@ fn history<K: Keys>(keys: K, entries: usize, seed: u64, steps: usize) {
         assert_eq!(remove(&fixture, &mut journal, &key), Removed::Done(model.remove(&key).unwrap()));
     }
     fixture.agrees(&model);
+    fixture.replays();
     assert_eq!(fixture.space.in_use(), 1, "an empty tree is its root");
 }
 

@@ -128,6 +128,7 @@ fn stress(entries: usize, seed: u64, steps: usize) {
     assert_eq!(tree.pages().unwrap().len(), fixture.space.in_use());
     assert_eq!(tree.len().unwrap(), model.len() as u64);
     fixture.agrees(&model);
+    fixture.replays();
 }
 
 #[test]
@@ -168,5 +169,6 @@ fn threads_empty_and_fill_the_tree() {
         // A leaf whose sibling was latched whenever it was tried may be left; nothing else.
         assert_eq!(fixture.tree().check().unwrap(), []);
         assert_eq!(fixture.tree().len().unwrap(), 0);
+        fixture.replays();
     }
 }
