@@ -133,6 +133,11 @@ impl<D: Device> TransactionLog<D> {
         self.slot = suspended.slot;
     }
 
+    /// What the session appends with.
+    pub(crate) fn device(&self) -> &D {
+        &self.device
+    }
+
     /// The session's slot in the transaction table.
     pub(crate) fn slot(&self) -> &Slot {
         &self.slot
