@@ -114,7 +114,7 @@ fn change_pages(log: &mut TransactionLog<Slow>, id: PageId, known: &Known, stop:
         for n in 0..30 {
             let change = Change::Format { kind: PageKind::Heap, store: StoreId(n), body: &[] };
             log.change(&mut page, change, Undo::Page).unwrap();
-            if n % 3 == 1 {
+            if n == 20 {
                 // As when it is written, durably.
                 known.written.store(page.records[page.records.len() - 1].1.0, SeqCst);
                 known.dirty.store(0, SeqCst);
@@ -140,7 +140,9 @@ fn checkpoints_miss_nothing() {
             threads.push(scope.spawn(move || change_pages(&mut log, PageId(at as u32), known, stop)));
         }
         let mut device = logs.device().unwrap();
-        for _ in 0..CHECKPOINTS {
+        // How threads take turns is up to the machine: enough checkpoints must have met dirty pages.
+        let mut telling = 0;
+        while telling < CHECKPOINTS {
             let (mut dirty, mut written) = (BTreeMap::new(), Vec::new());
             let lsns = checkpoint(&logs, &mut device, &table, || {
                 for (at, known) in known.iter().enumerate() {
@@ -152,7 +154,9 @@ fn checkpoints_miss_nothing() {
                 written.extend(known.iter().map(|known| Lsn(known.written.load(SeqCst))));
                 dirty.iter().map(|(id, from)| (*id, *from)).collect()
             });
-            said.push(Said { lsns: lsns.unwrap(), end: device.appended(), dirty, written });
+            let lsns = lsns.unwrap();
+            telling += usize::from(dirty.values().any(|since| *since < lsns.begin));
+            said.push(Said { lsns, end: device.appended(), dirty, written });
         }
         stop.store(true, SeqCst);
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -180,5 +184,8 @@ fn check(said: &[Said], done: &[Done]) {
             }
         }
     }
-    assert!(lacked > 10 && ran > 10, "{lacked} changes not written, {ran} transactions running: too few to tell");
+    assert!(
+        lacked >= CHECKPOINTS / 2 && ran > 10,
+        "{lacked} changes not written, {ran} transactions running: too few to tell"
+    );
 }
