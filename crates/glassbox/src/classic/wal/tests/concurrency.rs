@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::log::Lsn;
 
 const THREADS: usize = 3;
-const CHECKPOINTS: usize = 100;
+const CHECKPOINTS: usize = 300;
 
 /// Leaves time between a record's place in the log and what follows it.
 struct Slow(Discarded);
@@ -114,8 +114,9 @@ fn change_pages(log: &mut TransactionLog<Slow>, id: PageId, known: &Known, stop:
         for n in 0..30 {
             let change = Change::Format { kind: PageKind::Heap, store: StoreId(n), body: &[] };
             log.change(&mut page, change, Undo::Page).unwrap();
-            if n == 20 {
-                // As when it is written, durably.
+            // In every other transaction, as when the page is written, durably, after each change. So there are changes
+            // of clean pages, and pages that are dirty for long.
+            if transactions.len() % 2 == 0 {
                 known.written.store(page.records[page.records.len() - 1].1.0, SeqCst);
                 known.dirty.store(0, SeqCst);
             }
