@@ -18,6 +18,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::error::Error;
 
+#[cfg(test)]
+mod tests;
+
 /// Hands out sessions.
 pub(crate) trait Sessions {
     /// What is handed out.

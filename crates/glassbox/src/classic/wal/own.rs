@@ -32,10 +32,9 @@ impl OwnRecords {
         &mut self.bytes
     }
 
-    /// Where the draft begins.
+    /// Where a draft made now will begin.
     #[inline]
-    pub(super) fn kept_bytes(&self) -> usize {
-        // Everything behind the last record that was kept is draft; see `drop_draft` for how it stays so.
+    pub(super) fn draft_start(&self) -> usize {
         self.bytes.len()
     }
 

@@ -139,6 +139,11 @@ impl<D: Device> TransactionLog<D> {
         self.slot = suspended.slot;
     }
 
+    /// What the session appends with.
+    pub(crate) fn device(&self) -> &D {
+        &self.device
+    }
+
     /// The session's slot in the transaction table.
     pub(crate) fn slot(&self) -> &Slot {
         &self.slot
@@ -163,7 +168,7 @@ impl<D: Device> TransactionLog<D> {
     /// Appends a record that changes no page.
     pub(super) fn append(&mut self, body: Body<'_>) -> Result<Lsn, Error> {
         let own = &mut self.active.own;
-        let start = own.kept_bytes();
+        let start = own.draft_start();
         if D::RECORDS {
             let (transaction, previous) = (self.active.transaction, self.active.last);
             LogRecord { transaction, previous, body }.encode(own.draft());
@@ -222,7 +227,7 @@ impl<D: Device> TransactionLog<D> {
         assert!(!nested || undo != Undo::Logical, "a nested action is taken back page by page");
         let store = store_of(page, &change);
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
-        let start = self.active.own.kept_bytes();
+        let start = self.active.own.draft_start();
         let keep = undo != Undo::Nothing;
         let lsn = self.apply_and_log(page, change, keep, |out| begin_update(out, own, id, store, (undo, nested)))?;
         if keep {

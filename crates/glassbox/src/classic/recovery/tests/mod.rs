@@ -2,7 +2,9 @@
 //! what was committed and durable, and nothing else.
 
 mod cells;
+mod damage;
 mod dice;
+mod order;
 mod store;
 mod work;
 mod world;
