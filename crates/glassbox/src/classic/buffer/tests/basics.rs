@@ -15,7 +15,7 @@ fn pages_survive_leaving_memory_and_the_pool() {
     for id in (0..100).step_by(3) {
         change(&pool, pool.wal(), id, 1000 + u64::from(id)).unwrap();
     }
-    let expected = |id: u32| if id % 3 == 0 { 1000 + u64::from(id) } else { u64::from(id) + 1 };
+    let expected = |id: u32| if id.is_multiple_of(3) { 1000 + u64::from(id) } else { u64::from(id) + 1 };
     (0..100).for_each(|id| assert_eq!(read(&pool, id).unwrap(), expected(id)));
     pool.flush_all().unwrap();
     assert!(pool.dirty_pages().is_empty());
