@@ -130,6 +130,24 @@ fn a_torn_page_is_repaired_and_nothing_else_is_touched() {
 }
 
 #[test]
+fn an_image_of_an_earlier_batch_is_not_copied() {
+    let files = MemoryFiles::new();
+    let pool = create(&files, FRAMES);
+    (0..4).for_each(|id| make(&pool, pool.wal(), id, 1));
+    pool.flush_all().unwrap();
+    let double = files.open("pages.double").unwrap();
+    let mut old = vec![0; PAGE];
+    double.read_exact_at(&mut old, 4096).unwrap();
+    (0..4).for_each(|id| change(&pool, pool.wal(), id, 2).unwrap());
+    pool.flush_all().unwrap();
+    // As if the header of the second batch had been written, and this image not.
+    double.write_at(&old, 4096).unwrap();
+    files.open("pages").unwrap().write_at(&[3; 9], 2000).unwrap();
+    assert_eq!(repair(&files).unwrap(), 0);
+    assert!(open(&files, FRAMES).fix_shared(PageId(0)).is_err());
+}
+
+#[test]
 fn an_image_that_is_damaged_itself_is_not_copied() {
     let files = MemoryFiles::new();
     let pool = create(&files, FRAMES);
