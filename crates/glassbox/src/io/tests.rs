@@ -42,11 +42,27 @@ fn behaves(files: &dyn Files) {
     assert!(files.list("nowhere").unwrap().is_empty());
     files.remove("d/b").unwrap();
     assert!(!files.exists("d/b").unwrap());
+    files.create("d/direct").unwrap();
+    direct(&*files.open_direct("d/direct").unwrap());
     let lock = files.lock().unwrap();
     let refused = files.lock().err().unwrap();
     assert!(refused.to_string().contains("process"), "{refused}");
     drop(lock);
     drop(files.lock().unwrap());
+}
+
+/// What a file does that may be opened past the cache, with memory that is aligned for it.
+fn direct(file: &dyn File) {
+    let memory = vec![7; 3 * 4096];
+    let aligned = &memory[memory.as_ptr().align_offset(4096)..][..4096];
+    file.preallocate(3 * 4096).unwrap();
+    file.write_at(aligned, 4096).unwrap();
+    file.sync_data().unwrap();
+    let mut memory = vec![1; 4 * 4096];
+    let skip = memory.as_ptr().align_offset(4096);
+    let back = &mut memory[skip..skip + 3 * 4096];
+    assert_eq!(file.read_at(back, 4096).unwrap(), 2 * 4096);
+    assert!(back[..4096].iter().all(|byte| *byte == 7) && back[4096..8192].iter().all(|byte| *byte == 0));
 }
 
 #[test]

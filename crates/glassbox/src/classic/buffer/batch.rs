@@ -41,7 +41,7 @@ impl Batch {
             double.preallocate(bytes as u64)?;
             double.sync_data()?;
         }
-        let number = double::read_header(&*double)?.map_or(0, |header| header.batch);
+        let number = double::read_header(&*files.open(DOUBLE)?)?.map_or(0, |header| header.batch);
         let memory = Memory::new(DISK_ALIGNMENT, bytes / DISK_ALIGNMENT)?;
         Ok(Self { double, memory, page_bytes, most, pages: Vec::with_capacity(most), highest_lsn: Lsn::NONE, number })
     }

@@ -54,7 +54,7 @@ impl Clock {
         for _ in 0..ROUNDS * self.seen.len() {
             let frame = (self.hand.fetch_add(1, Ordering::Relaxed) % self.seen.len() as u64) as usize;
             let Some(uses) = uses(frame) else { continue };
-            if self.seen[frame].load(Ordering::Relaxed) != uses {
+            if !self.is_idle(frame, uses) {
                 self.seen[frame].store(uses, Ordering::Relaxed);
                 continue;
             }
@@ -65,6 +65,11 @@ impl Clock {
             }
         }
         None
+    }
+
+    /// Whether the page of a frame, fixed `uses` times by now, was not used since the hand last came by.
+    pub fn is_idle(&self, frame: usize, uses: u64) -> bool {
+        self.seen[frame].load(Ordering::Relaxed) == uses
     }
 
     /// The next `frames` frames that the hand will come to.

@@ -13,7 +13,7 @@
 //! fails, it leaves the table and the frame while it is latched, and those who waited find the frame empty and try
 //! for themselves.
 
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::clock::Take;
@@ -160,6 +160,9 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// A frame that holds no page.
     fn claim(&self) -> Result<Claimed<'_, L>, Error> {
         for attempt in 0..ATTEMPTS {
+            if let Some(claimed) = self.claim_chosen() {
+                return Ok(claimed);
+            }
             let (mut dirty, mut claimed) = (Vec::new(), None);
             let uses = |frame: usize| self.frames.headers()[frame].uses_if_unfixed();
             self.clock.victim(uses, |number| {
@@ -180,7 +183,8 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
             if !dirty.is_empty() {
                 self.counts.dirty_victims.add(1);
                 self.write_out(dirty.clone(), false)?;
-                if let Some(claimed) = dirty.into_iter().find_map(|(_, number)| self.claim_frame(number)) {
+                self.chosen().append(&mut dirty);
+                if let Some(claimed) = self.claim_chosen() {
                     return Ok(claimed);
                 }
             }
@@ -190,6 +194,25 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         Err(Error::OutOfMemory(format!(
             "all {frames} frames of the buffer pool are in use at the same time; give it more, or run fewer clients"
         )))
+    }
+
+    /// Claims a frame that was chosen and written before, if its page was not used since.
+    fn claim_chosen(&self) -> Option<Claimed<'_, L>> {
+        loop {
+            let (page, number) = self.chosen().pop()?;
+            let frame = &self.frames.headers()[number];
+            if frame.page() == page
+                && self.clock.is_idle(number, frame.uses())
+                && let Some(claimed) = self.claim_frame(number)
+            {
+                return Some(claimed);
+            }
+        }
+    }
+
+    fn chosen(&self) -> MutexGuard<'_, Vec<(PageId, usize)>> {
+        // Nothing panics while it is held.
+        self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Claims this frame if it can be, and takes its page out of the table.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::background::Signal;
 use super::batch::Batch;
 use super::clock::Clock;
-use super::double;
+use super::double::{self, DOUBLE};
 use super::frame::Frame;
 use super::frames::Frames;
 use super::stats::{Counts, PoolStats};
@@ -46,6 +46,8 @@ pub(crate) struct BufferPool<L: Latch, W> {
     /// Writing pages is a role of one at a time. Who has it waits for the log and the disk, but for no latch.
     pub(super) batch: Mutex<Batch>,
     pub(super) batch_pages: usize,
+    /// Frames that the clock has chosen and somebody has written, more than he needed: for those who come next.
+    pub(super) chosen: Mutex<Vec<(PageId, usize)>>,
     pub(super) wal: W,
     /// Why nothing can be written any more.
     pub(super) stopped: OnceLock<String>,
@@ -60,6 +62,11 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// # Errors
     /// When there is one, or making it fails, and as for [`BufferPool::open`].
     pub(crate) fn create(files: &dyn Files, config: &PoolConfig, wal: W) -> Result<Self, Error> {
+        if files.exists(DOUBLE)? && !files.exists(PAGES)? {
+            // It holds pages of another file.
+            files.remove(DOUBLE)?;
+            files.sync_directory("")?;
+        }
         files.create(PAGES)?.sync_data()?;
         files.sync_directory("")?;
         Self::open(files, config, wal)
@@ -85,6 +92,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
             volume: Volume::open(files, page_bytes)?,
             batch: Mutex::new(Batch::open(files, page_bytes, batch_pages)?),
             batch_pages,
+            chosen: Mutex::default(),
             wal,
             stopped: OnceLock::new(),
             trace: trace.then(Mutex::default),

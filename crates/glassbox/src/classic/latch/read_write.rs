@@ -13,8 +13,8 @@
 //! *No wake-up is lost.* A sleeper sets PARKED while he holds the mutex of the spot, by an exchange that succeeds only
 //! on a word that is still unavailable to him, and keeps the mutex until he sleeps. PARKED is cleared only under the
 //! mutex, together with waking all who sleep. Whoever makes the latch available does so by one operation, which gives
-//! him the word as it was: if PARKED was set, he wakes, which he can do only when the sleeper sleeps. If it was not set,
-//! the sleeper's exchange fails and he looks again.
+//! him the word as it was: if PARKED was set, he wakes, which he can do only when the sleeper sleeps. If it was not
+//! set, the sleeper's exchange fails and he looks again.
 //!
 //! *Nobody waits for a holder who will not come.* A reader may also sleep because of URGENT alone. URGENT is set by a
 //! writer before he sleeps, and cleared by a writer who slept, when he takes the latch: so while it is set there is a

@@ -112,3 +112,18 @@ fn positions_that_are_no_boundary_are_refused() {
     }
     assert!(open(&files, tiny(), end).unwrap().1.is_empty());
 }
+
+#[test]
+fn forcing_up_to_a_record_forces_it_also_where_nobody_waits() {
+    let files = MemoryFiles::new();
+    let log = create(&files, LogConfig { force: false, ..tiny() });
+    let mut appender = log.appender().unwrap();
+    let first = appender.append(&record(1)).unwrap();
+    log.wait(first).unwrap();
+    assert!(log.durable() < first, "nobody waits");
+    log.force_up_to(first).unwrap();
+    assert!(log.durable() >= first);
+    let forces = files.forces();
+    log.force_up_to(first).unwrap();
+    assert_eq!(files.forces(), forces, "once is enough");
+}

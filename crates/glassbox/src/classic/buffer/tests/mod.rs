@@ -1,6 +1,13 @@
 //! Tests of the buffer pool.
 
 mod basics;
+mod crash;
+mod histories;
+#[cfg(loom)]
+mod interleavings;
+mod policy;
+mod stripped;
+mod trouble;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +54,7 @@ impl WriteAhead for FakeLog {
     }
 }
 
-type Pool<L = ReadWriteLatch> = BufferPool<L, FakeLog>;
+type Pool = BufferPool<ReadWriteLatch, FakeLog>;
 
 fn config(frames: usize) -> PoolConfig {
     PoolConfig { page_bytes: PAGE, frames, batch_pages: 4, trace: false }
@@ -97,4 +104,17 @@ fn read<P: Pages>(pages: &P, id: u32) -> Result<u64, Error> {
     let bytes = pages.fix_shared(PageId(id))?;
     assert_eq!(page::id(&bytes), PageId(id));
     Ok(version(&bytes))
+}
+
+/// A small generator of random numbers (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
 }
