@@ -17,6 +17,9 @@ use crate::error::Error;
 const PAGE_BYTES: usize = 128;
 const WIDTH: usize = 20;
 
+/// What a transaction did to records: their bytes from then on, or none.
+type Effects = Vec<(Rid, Option<Vec<u8>>)>;
+
 /// What the log holds beside changes: each thing comes behind so many changes.
 #[derive(Default)]
 struct Notes {
@@ -25,7 +28,7 @@ struct Notes {
     /// Nested actions: their first change, and their end.
     nested: Vec<(usize, usize)>,
     /// Commits of transactions, with what they did.
-    commits: Vec<(usize, usize, Vec<(Rid, Option<Vec<u8>>)>)>,
+    commits: Vec<(usize, usize, Effects)>,
     /// Pages outside of the heap file, taken or given back with the end of the nested action of this number.
     others: Vec<(usize, PageId)>,
 }
@@ -69,7 +72,7 @@ fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
     let mut next = 0..;
     let mut begin = || {
         let owner = next.next().unwrap();
-        (Noting { journal: volume.log.journal(), owner, notes: Rc::clone(&notes) }, Vec::new())
+        (Noting { journal: volume.log.journal(), owner, notes: Rc::clone(&notes) }, Effects::new())
     };
     let mut running = [begin(), begin()];
     let mut live = BTreeMap::<Rid, Option<usize>>::new();
