@@ -60,6 +60,28 @@ impl Journal for Noting {
     }
 }
 
+/// Takes a page for another store.
+fn take_page(volume: &Volume, journal: &mut Noting) -> PageId {
+    let begun = journal.begin_nested();
+    let page = volume.space.allocate(journal).unwrap();
+    let node = Change::Format { kind: PageKind::Node, store: StoreId(9), body: &[] };
+    journal.change(&mut volume.pages.fix_new(page).unwrap(), node, Undo::Page).unwrap();
+    journal.end_nested(begun).unwrap();
+    let mut notes = journal.notes.borrow_mut();
+    let number = notes.nested.len() - 1;
+    notes.others.push((number, page));
+    page
+}
+
+/// Gives it back.
+fn give_page(volume: &Volume, journal: &mut Noting, page: PageId) {
+    let begun = journal.begin_nested();
+    volume.space.end_nested_freeing(journal, begun, page).unwrap();
+    let mut notes = journal.notes.borrow_mut();
+    let number = notes.nested.len() - 1;
+    notes.others.push((number, page));
+}
+
 /// Two transactions at a time do something; returns the volume and the notes.
 fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
     let volume = Volume::new(PAGE_BYTES, WIDTH, 1000);
@@ -108,21 +130,10 @@ fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
                 }
             }
             9 => {
-                let begun = journal.begin_nested();
-                let page = space.allocate(journal).unwrap();
-                let node = Change::Format { kind: PageKind::Node, store: StoreId(9), body: &[] };
-                journal.change(&mut pages.fix_new(page).unwrap(), node, Undo::Page).unwrap();
-                journal.end_nested(begun).unwrap();
-                others.push(page);
-                let number = notes.borrow().nested.len() - 1;
-                notes.borrow_mut().others.push((number, page));
+                others.push(take_page(&volume, journal));
             }
             10 if !others.is_empty() => {
-                let begun = journal.begin_nested();
-                let page = others.swap_remove(random.below(others.len()));
-                space.end_nested_freeing(journal, begun, page).unwrap();
-                let number = notes.borrow().nested.len() - 1;
-                notes.borrow_mut().others.push((number, page));
+                give_page(&volume, journal, others.swap_remove(random.below(others.len())));
             }
             _ => {
                 let at = notes.borrow().owners.len();
