@@ -17,6 +17,9 @@ use crate::error::Error;
 const PAGE_BYTES: usize = 128;
 const WIDTH: usize = 20;
 
+/// What a transaction did to records: their bytes from then on, or none.
+type Effects = Vec<(Rid, Option<Vec<u8>>)>;
+
 /// What the log holds beside changes: each thing comes behind so many changes.
 #[derive(Default)]
 struct Notes {
@@ -25,7 +28,7 @@ struct Notes {
     /// Nested actions: their first change, and their end.
     nested: Vec<(usize, usize)>,
     /// Commits of transactions, with what they did.
-    commits: Vec<(usize, usize, Vec<(Rid, Option<Vec<u8>>)>)>,
+    commits: Vec<(usize, usize, Effects)>,
     /// Pages outside of the heap file, taken or given back with the end of the nested action of this number.
     others: Vec<(usize, PageId)>,
 }
@@ -57,6 +60,28 @@ impl Journal for Noting {
     }
 }
 
+/// Takes a page for another store.
+fn take_page(volume: &Volume, journal: &mut Noting) -> PageId {
+    let begun = journal.begin_nested();
+    let page = volume.space.allocate(journal).unwrap();
+    let node = Change::Format { kind: PageKind::Node, store: StoreId(9), body: &[] };
+    journal.change(&mut volume.pages.fix_new(page).unwrap(), node, Undo::Page).unwrap();
+    journal.end_nested(begun).unwrap();
+    let mut notes = journal.notes.borrow_mut();
+    let number = notes.nested.len() - 1;
+    notes.others.push((number, page));
+    page
+}
+
+/// Gives it back.
+fn give_page(volume: &Volume, journal: &mut Noting, page: PageId) {
+    let begun = journal.begin_nested();
+    volume.space.end_nested_freeing(journal, begun, page).unwrap();
+    let mut notes = journal.notes.borrow_mut();
+    let number = notes.nested.len() - 1;
+    notes.others.push((number, page));
+}
+
 /// Two transactions at a time do something; returns the volume and the notes.
 fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
     let volume = Volume::new(PAGE_BYTES, WIDTH, 1000);
@@ -69,7 +94,7 @@ fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
     let mut next = 0..;
     let mut begin = || {
         let owner = next.next().unwrap();
-        (Noting { journal: volume.log.journal(), owner, notes: Rc::clone(&notes) }, Vec::new())
+        (Noting { journal: volume.log.journal(), owner, notes: Rc::clone(&notes) }, Effects::new())
     };
     let mut running = [begin(), begin()];
     let mut live = BTreeMap::<Rid, Option<usize>>::new();
@@ -105,21 +130,10 @@ fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
                 }
             }
             9 => {
-                let begun = journal.begin_nested();
-                let page = space.allocate(journal).unwrap();
-                let node = Change::Format { kind: PageKind::Node, store: StoreId(9), body: &[] };
-                journal.change(&mut pages.fix_new(page).unwrap(), node, Undo::Page).unwrap();
-                journal.end_nested(begun).unwrap();
-                others.push(page);
-                let number = notes.borrow().nested.len() - 1;
-                notes.borrow_mut().others.push((number, page));
+                others.push(take_page(&volume, journal));
             }
             10 if !others.is_empty() => {
-                let begun = journal.begin_nested();
-                let page = others.swap_remove(random.below(others.len()));
-                space.end_nested_freeing(journal, begun, page).unwrap();
-                let number = notes.borrow().nested.len() - 1;
-                notes.borrow_mut().others.push((number, page));
+                give_page(&volume, journal, others.swap_remove(random.below(others.len())));
             }
             _ => {
                 let at = notes.borrow().owners.len();
