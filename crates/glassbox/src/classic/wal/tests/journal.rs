@@ -175,6 +175,32 @@ fn one_change_takes_back_and_the_rest_is_nested() {
     assert!(twice.is_err(), "a second change would be lost when the machine stops between the two");
 }
 
+/// Puts the old bytes back in a nested action, or finds nothing to do.
+struct Otherwise<'a>(&'a MemoryPages, bool);
+
+impl Undoer for Otherwise<'_> {
+    fn undo(&mut self, journal: &mut impl Journal, _: StoreId, id: PageId, change: Change<'_>) -> Result<(), Error> {
+        if self.1 {
+            let begun = journal.begin_nested();
+            let inverse = change.inverse().expect("it has one");
+            journal.change(&mut self.0.fix_exclusive(id)?, inverse, Undo::Page)?;
+            journal.end_nested(begun)?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn what_was_taken_back_otherwise_is_not_taken_back_again() {
+    for nested in [true, false] {
+        let (mut log, pages) = journal(None);
+        set(&mut log, &pages, bytes(b"ab", b"cd"), Undo::Logical).unwrap();
+        log.abort(&pages, &mut Otherwise(&pages, nested)).unwrap();
+        let found = bodies(&log);
+        assert_eq!(found[found.len() - 2..], [Body::NestedEnd { undo_next: Lsn::NONE }, Body::End]);
+    }
+}
+
 #[test]
 fn a_suspended_transaction_goes_on_in_another_session() {
     let table = TransactionTable::new(3);
