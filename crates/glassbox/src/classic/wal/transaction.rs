@@ -194,10 +194,7 @@ impl<D: Device> TransactionLog<D> {
         change: Change<'_>,
         count: usize,
     ) -> Result<(), Error> {
-        assert!(
-            self.active.own.len() == count + 1,
-            "one change outside of nested actions takes a record back; what else must be done belongs into one"
-        );
+        assert!(self.active.own.len() == count + 1, "a nested action left something to be taken back");
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
         let undo_next = self.active.own.lsn_below(count);
         self.apply_and_log(page, change, false, |out| begin_compensation(out, own, id, undo_next))?;
@@ -223,7 +220,11 @@ impl<D: Device> Journal for TransactionLog<D> {
     fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {
         self.ensure_begun();
         match self.taking_back {
-            Some(count) if self.nested == 0 => self.compensate(page, change, count),
+            Some(count) if self.nested == 0 && self.active.own.len() > count => self.compensate(page, change, count),
+            Some(_) if self.nested == 0 => {
+                assert!(undo == Undo::Nothing, "one change outside of nested actions takes a record back, no second");
+                self.update(page, change, undo)
+            }
             _ => self.update(page, change, undo),
         }
     }

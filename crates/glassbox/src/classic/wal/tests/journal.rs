@@ -153,7 +153,9 @@ impl Undoer for TwoSteps<'_> {
         } else {
             journal.change(&mut page, bytes(b"c", b"a"), Undo::Nothing)?;
         }
-        journal.change(&mut page, Change::Bytes { at: 25, old: b"d", new: b"b" }, Undo::Logical)
+        journal.change(&mut page, Change::Bytes { at: 25, old: b"d", new: b"b" }, Undo::Logical)?;
+        // Something that may be lost.
+        journal.change(&mut page, Change::Bytes { at: 40, old: &[0], new: &[1] }, Undo::Nothing)
     }
 }
 
@@ -167,7 +169,8 @@ fn one_change_takes_back_and_the_rest_is_nested() {
     assert!(matches!(found[2], Body::Update { nested: true, undo: Undo::Page, .. }));
     assert_eq!(found[3], Body::NestedEnd { undo_next: cd });
     assert!(matches!(found[4], Body::Compensation { undo_next: Lsn::NONE, .. }));
-    assert_eq!(found[5..], [Body::End]);
+    assert!(matches!(found[5], Body::Update { undo: Undo::Nothing, nested: false, .. }));
+    assert_eq!(found[6..], [Body::End]);
 
     let (mut log, pages) = journal(None);
     set(&mut log, &pages, bytes(b"ab", b"cd"), Undo::Logical).unwrap();
