@@ -1,8 +1,8 @@
 //! Sessions: what a thread needs for a transaction, handed to whoever has one to run.
 //!
 //! Problem: a transaction needs buffers, a journal and a place among those who hold locks. Making them anew costs more
-//! than the transaction; giving each thread its own bounds the threads, and nobody knows how many will come. So there is
-//! a fixed number of sessions, each behind a lock of its own. A thread tries the one it had last time first: then
+//! than the transaction; giving each thread its own bounds the threads, and nobody knows how many will come. So there
+//! is a fixed number of sessions, each behind a lock of its own. A thread tries the one it had last time first: then
 //! taking it is one exchange of a word that nobody else uses, and its memory is warm. If that one is taken it tries the
 //! others, and if all are, it waits.
 //!

@@ -23,8 +23,8 @@ pub(crate) struct Analysis {
     next: TxnId,
     /// Whether the checkpoint's end was read, or there is no checkpoint.
     complete: bool,
-    /// What the checkpoint says about dirty pages, and pages changed since, each with a position before the first change
-    /// that it may lack.
+    /// What the checkpoint says about dirty pages, and pages changed since, each with a position before the first
+    /// change that it may lack.
     dirty: HashMap<PageId, Lsn>,
 }
 

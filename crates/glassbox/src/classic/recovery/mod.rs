@@ -13,8 +13,8 @@
 //! changes nothing. A crash in the third finds some of it taken back, and says so in the log, and goes on.
 //!
 //! How much is read is bounded by [`checkpoint`](checkpoint::checkpoint)s. They are fuzzy: nothing stops and no page is
-//! written. A checkpoint writes to the log which pages are dirty since when; from this, and from the oldest transaction,
-//! follows from where on the log is needed.
+//! written. A checkpoint writes to the log which pages are dirty since when; from this, and from the oldest
+//! transaction, follows from where on the log is needed.
 //!
 //! What differs from the paper: analysis begins where redo does, not at the checkpoint, because it collects what may
 //! have to be taken back; so the third pass reads no log. Transactions are found by their records, since all of a

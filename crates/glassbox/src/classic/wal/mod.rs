@@ -8,9 +8,9 @@
 //! 1. *Rollback never reads the log.* Each transaction keeps the records that it may have to take back, as bytes in one
 //!    buffer of its own, as a stack. So the log's files are written only, until a crash.
 //! 2. *The stack is the chain.* In the paper a record names the next one to be undone, and undo follows these from
-//!    record to record. Here a compensation that says "go on at `n`" means: drop all that lies behind `n` from the stack.
-//!    Dropping gives the same records as following, needs no random access, and recovery does the same while it reads
-//!    forward.
+//!    record to record. Here a compensation that says "go on at `n`" means: drop all that lies behind `n` from the
+//!    stack. Dropping gives the same records as following, needs no random access, and recovery does the same while it
+//!    reads forward.
 //! 3. *A change is applied before it is logged*, under the page's exclusive latch. Nobody sees the difference: the page
 //!    can be neither read nor written before it is unlatched. But a change that does not fit its page is found out
 //!    before it is in the log, where it would stop every recovery; and if the log refuses, the change is taken back.
@@ -24,10 +24,12 @@
 //! table         the running transactions, for checkpoints
 //! transaction   the journal of one transaction
 //! rollback      taking back
+//! prepared      transactions that wait for a coordinator
 //! ```
 
 pub(crate) mod forms;
 mod own;
+pub(crate) mod prepared;
 pub(crate) mod record;
 pub(crate) mod rollback;
 pub(crate) mod table;

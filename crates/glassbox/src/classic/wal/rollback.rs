@@ -8,7 +8,9 @@
 //! ([`Undoer`]): the entry may be on another page, and taking it back may need more than one page, as when a deleted
 //! entry comes back to a leaf that is full by now. The owner uses the same [`Journal`] as ever:
 //!
-//! - Its one change outside of nested actions is logged as the compensation.
+//! - Its first change outside of nested actions is logged as the compensation.
+//! - What comes after that outside of nested actions must need no undo, as giving back a page that is empty now: a
+//!   crash in between may lose it.
 //! - Nested actions, as the split that makes room first, are logged as ever: with updates that can be taken back until
 //!   the action has ended. A crash after its end finds the split done and the record not yet taken back, and goes on.
 //!
@@ -25,9 +27,9 @@ use crate::error::Error;
 
 /// Takes back what is marked [`Undo::Logical`].
 pub(crate) trait Undoer {
-    /// Takes back `change`, made on `page` of `store`, wherever what it concerns is by now. It holds no latches when it
-    /// is called nor when it returns. Makes exactly one change outside of nested actions, whatever it says about its
-    /// undo; or none, when nothing is to be done.
+    /// Takes back `change`, made on `page` of `store`, wherever what it concerns is by now. It holds no latches when
+    /// it is called nor when it returns. The first change outside of nested actions is the one that takes back,
+    /// whatever it says about its undo; later ones must be [`Undo::Nothing`]. None is made when nothing is to be done.
     ///
     /// # Errors
     /// When pages cannot be had or are damaged, or the log refuses. The engine cannot go on then.

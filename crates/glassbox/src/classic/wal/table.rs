@@ -10,9 +10,10 @@
 //! either it lies behind "begin", and recovery finds it by reading from there; or its addition, and so what was stored
 //! before it, happened before the checkpoint reads the slot.
 //!
-//! - *A transaction begins.* [`Slot::begin`] stores a position before its first record, then its number. So a checkpoint
-//!   misses no transaction that has a record before "begin" and still runs. One that has just ended may be seen or not:
-//!   its last record is in the log before that of the checkpoint's end, so they become durable in that order.
+//! - *A transaction begins.* [`Slot::begin`] stores a position before its first record, then its number. So a
+//!   checkpoint misses no transaction that has a record before "begin" and still runs. One that has just ended may be
+//!   seen or not: its last record is in the log before that of the checkpoint's end, so they become durable in that
+//!   order.
 //! - *A page is changed*: the record is in the log, but the buffer pool does not know yet that the page is dirty, and
 //!   the checkpoint would call it clean. So [`Slot::changing`] is stored before the record is appended, and taken away
 //!   when the pool knows. The checkpoint waits, after "begin", until every slot that is changing a page has moved on

@@ -12,8 +12,9 @@
 
 use super::forms::Device;
 use super::own::OwnRecords;
+pub(crate) use super::prepared::Suspended;
 use super::record::{Body, LogRecord, begin_compensation, begin_update};
-use super::table::{Slot, State};
+use super::table::Slot;
 use crate::classic::change::{BadChange, Change, Journal, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::page;
@@ -28,21 +29,6 @@ pub(crate) struct Active {
     /// Behind its last record.
     pub(crate) last: Lsn,
     pub(crate) own: OwnRecords,
-}
-
-/// A transaction apart from any session: prepared, or found by recovery.
-pub(crate) struct Suspended {
-    pub(super) active: Active,
-    pub(super) slot: Slot,
-}
-
-impl Suspended {
-    /// A transaction that recovery has found; its records are behind `before`.
-    pub(crate) fn new(active: Active, slot: Slot, before: Lsn) -> Self {
-        slot.continue_with(active.transaction, before);
-        slot.set_state(State::Prepared);
-        Self { active, slot }
-    }
 }
 
 /// A moment in a transaction to which it can be rolled back.
@@ -108,37 +94,6 @@ impl<D: Device> TransactionLog<D> {
         Ok(lsn)
     }
 
-    /// Promises to do what a coordinator will say, also after a crash once the log is durable up to what is returned.
-    /// `global` is the coordinator's name for the transaction, `locks` what it holds, for whoever brings it back.
-    ///
-    /// # Errors
-    /// When the log refuses, or the two are too long for a record; nothing is promised then.
-    pub(crate) fn prepare(&mut self, global: &[u8], locks: &[u8]) -> Result<Lsn, Error> {
-        assert!(self.nested == 0, "a promise within a nested action");
-        self.ensure_begun();
-        let lsn = self.append(Body::Prepared { global, locks })?;
-        self.slot.set_state(State::Prepared);
-        Ok(lsn)
-    }
-
-    /// Takes the transaction out of the session, which is then free for another one.
-    ///
-    /// # Errors
-    /// When the transaction table has no slot to spare.
-    pub(crate) fn suspend(&mut self) -> Result<Suspended, Error> {
-        assert!(self.nested == 0 && self.taking_back.is_none(), "suspended in the middle of an action");
-        let free = self.slot.table().slot()?;
-        let slot = std::mem::replace(&mut self.slot, free);
-        Ok(Suspended { active: std::mem::take(&mut self.active), slot })
-    }
-
-    /// Brings a transaction into this session, which must have none.
-    pub(crate) fn resume(&mut self, suspended: Suspended) {
-        assert!(self.active.transaction == TxnId::NONE, "a session has one transaction at a time");
-        self.active = suspended.active;
-        self.slot = suspended.slot;
-    }
-
     /// What the session appends with.
     pub(crate) fn device(&self) -> &D {
         &self.device
@@ -150,7 +105,7 @@ impl<D: Device> TransactionLog<D> {
     }
 
     #[inline]
-    fn ensure_begun(&mut self) {
+    pub(super) fn ensure_begun(&mut self) {
         if self.active.transaction == TxnId::NONE {
             self.active.transaction = self.slot.begin(self.device.appended());
         }
@@ -245,10 +200,7 @@ impl<D: Device> TransactionLog<D> {
         change: Change<'_>,
         count: usize,
     ) -> Result<(), Error> {
-        assert!(
-            self.active.own.len() == count + 1,
-            "one change outside of nested actions takes a record back; what else must be done belongs into one"
-        );
+        assert!(self.active.own.len() == count + 1, "a nested action left something to be taken back");
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
         let undo_next = self.active.own.lsn_below(count);
         self.apply_and_log(page, change, false, |out| begin_compensation(out, own, id, undo_next))?;
@@ -274,7 +226,11 @@ impl<D: Device> Journal for TransactionLog<D> {
     fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {
         self.ensure_begun();
         match self.taking_back {
-            Some(count) if self.nested == 0 => self.compensate(page, change, count),
+            Some(count) if self.nested == 0 && self.active.own.len() > count => self.compensate(page, change, count),
+            Some(_) if self.nested == 0 => {
+                assert!(undo == Undo::Nothing, "one change outside of nested actions takes a record back, no second");
+                self.update(page, change, undo)
+            }
             _ => self.update(page, change, undo),
         }
     }

@@ -67,7 +67,8 @@ impl<P: Pages> Cells<'_, P> {
         Ok(u64_at(&self.pages.fix_shared(COUNT)?, HEADER_BYTES))
     }
 
-    /// The place of the cell with this key, 0 for an empty one; looks at the pages beginning with the one of number `first`.
+    /// The place of the cell with this key, 0 for an empty one; looks at the pages beginning with the one of number
+    /// `first`.
     fn find(&self, key: u64, first: u64) -> Result<Option<Found>, Error> {
         let count = self.count()?;
         for number in 0..count {

@@ -153,7 +153,9 @@ impl Undoer for TwoSteps<'_> {
         } else {
             journal.change(&mut page, bytes(b"c", b"a"), Undo::Nothing)?;
         }
-        journal.change(&mut page, Change::Bytes { at: 25, old: b"d", new: b"b" }, Undo::Logical)
+        journal.change(&mut page, Change::Bytes { at: 25, old: b"d", new: b"b" }, Undo::Logical)?;
+        // Something that may be lost.
+        journal.change(&mut page, Change::Bytes { at: 40, old: &[0], new: &[1] }, Undo::Nothing)
     }
 }
 
@@ -167,12 +169,39 @@ fn one_change_takes_back_and_the_rest_is_nested() {
     assert!(matches!(found[2], Body::Update { nested: true, undo: Undo::Page, .. }));
     assert_eq!(found[3], Body::NestedEnd { undo_next: cd });
     assert!(matches!(found[4], Body::Compensation { undo_next: Lsn::NONE, .. }));
-    assert_eq!(found[5..], [Body::End]);
+    assert!(matches!(found[5], Body::Update { undo: Undo::Nothing, nested: false, .. }));
+    assert_eq!(found[6..], [Body::End]);
 
     let (mut log, pages) = journal(None);
     set(&mut log, &pages, bytes(b"ab", b"cd"), Undo::Logical).unwrap();
     let twice = catch_unwind(AssertUnwindSafe(|| log.abort(&pages, &mut TwoSteps(&pages, false))));
     assert!(twice.is_err(), "a second change would be lost when the machine stops between the two");
+}
+
+/// Puts the old bytes back in a nested action, or finds nothing to do.
+struct Otherwise<'a>(&'a MemoryPages, bool);
+
+impl Undoer for Otherwise<'_> {
+    fn undo(&mut self, journal: &mut impl Journal, _: StoreId, id: PageId, change: Change<'_>) -> Result<(), Error> {
+        if self.1 {
+            let begun = journal.begin_nested();
+            let inverse = change.inverse().expect("it has one");
+            journal.change(&mut self.0.fix_exclusive(id)?, inverse, Undo::Page)?;
+            journal.end_nested(begun)?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn what_was_taken_back_otherwise_is_not_taken_back_again() {
+    for nested in [true, false] {
+        let (mut log, pages) = journal(None);
+        set(&mut log, &pages, bytes(b"ab", b"cd"), Undo::Logical).unwrap();
+        log.abort(&pages, &mut Otherwise(&pages, nested)).unwrap();
+        let found = bodies(&log);
+        assert_eq!(found[found.len() - 2..], [Body::NestedEnd { undo_next: Lsn::NONE }, Body::End]);
+    }
 }
 
 #[test]
