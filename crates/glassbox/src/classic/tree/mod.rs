@@ -59,6 +59,7 @@
 mod change;
 mod check;
 mod cursor;
+mod entries;
 mod insert;
 mod keys;
 mod node;

@@ -71,7 +71,7 @@ impl Cursor {
                     self.check_progress(tree, left, &left_node, left_node.count.wrapping_sub(1))?;
                     let entries = left_node.entries();
                     let end = tree.keys().smaller(entries, tree.keys().probe(self.low.get()));
-                    place = Place { leaf: left, lsn: page::lsn(&left_page), at: entries.count, end };
+                    place = Place { leaf: left, lsn: page::lsn(&left_page), at: entries.count(), end };
                     page = left_page;
                 }
                 None => {
