@@ -80,6 +80,24 @@ impl Sequence {
     }
 }
 
+/// What a node's header says, once it has been read: kept while the page is latched.
+#[derive(Clone, Copy)]
+pub(super) struct Header {
+    pub(super) level: u8,
+    count: usize,
+    key_width: usize,
+    stride: usize,
+}
+
+impl Header {
+    /// The node that was read from this page.
+    #[inline(always)]
+    pub(super) fn on(self, page: &[u8]) -> Node<'_> {
+        let Self { level, count, key_width, stride } = self;
+        Node { page, level, count, key_width, stride }
+    }
+}
+
 /// A page read as a node.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'p> {
@@ -114,6 +132,13 @@ impl<'p> Node<'p> {
             return Err("is no node of this tree");
         }
         Ok(node)
+    }
+
+    /// What was read.
+    #[inline(always)]
+    pub(super) fn header(self) -> Header {
+        let Self { level, count, key_width, stride, .. } = self;
+        Header { level, count, key_width, stride }
     }
 
     #[inline(always)]
