@@ -3,7 +3,7 @@
 use super::change::NodeChange;
 use super::keys::Keys;
 use super::node::EntryBuffer;
-use super::tree::{Next, Tree};
+use super::tree::{Leaf, Next, Tree};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::Rid;
 use crate::classic::pages::Pages;
@@ -39,8 +39,8 @@ impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
     ) -> Result<Inserted, Error> {
         let probe = self.keys().probe(key);
         loop {
-            let (id, mut page) = self.leaf_exclusive(probe)?;
-            let leaf = self.node(id, &page)?;
+            let Leaf { header, mut page, .. } = self.leaf_exclusive(probe)?;
+            let leaf = header.on(&page);
             let at = self.keys().smaller(leaf.entries(), probe);
             if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
                 return Ok(Inserted::Exists(leaf.rid(at)));

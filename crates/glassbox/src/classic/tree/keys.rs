@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::node::Entries;
+use super::entries::Entries;
 
 /// An order of keys.
 pub(crate) trait Keys {
@@ -42,10 +42,10 @@ pub(crate) struct IntegerKeys {
 /// A key as integers.
 #[derive(Clone, Copy)]
 pub(crate) struct IntegerProbe<'k> {
-    /// The first 16 bytes, then zeros.
-    least: u128,
-    /// The first 16 bytes, then ones.
-    most: u128,
+    /// The first 8 bytes, then zeros.
+    least: u64,
+    /// The first 8 bytes, then ones.
+    most: u64,
     key: &'k [u8],
 }
 
@@ -59,14 +59,33 @@ impl IntegerKeys {
 // What stands behind a key in its entry is read with it: a stored key is smaller than another exactly if the bytes from
 // it on are less than the other filled with zeros, and not greater if they are at most the other filled with ones.
 
+/// The first 8 bytes, filled with zeros, without a call for copying them.
 #[inline(always)]
-fn first_8(bytes: &[u8]) -> u64 {
-    u64::from_be_bytes(*bytes.first_chunk().expect("the slack"))
+fn padded_8(key: &[u8]) -> u64 {
+    if let Some(first) = key.first_chunk() {
+        return u64::from_be_bytes(*first);
+    }
+    match (key.first_chunk(), key.last_chunk()) {
+        // Two halves that overlap.
+        (Some(first), Some(last)) => {
+            let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
+            u64::from(first) << 32 | u64::from(last) << (64 - 8 * key.len())
+        }
+        _ => key.iter().rev().fold(0, |value, byte| value >> 8 | u64::from(*byte) << 56),
+    }
 }
 
+/// The first 16 bytes, filled with zeros.
 #[inline(always)]
-fn first_16(bytes: &[u8]) -> u128 {
-    u128::from_be_bytes(*bytes.first_chunk().expect("the slack behind an entry of at least 13"))
+fn padded_16(key: &[u8]) -> u128 {
+    let (first, rest) = key.split_at(8);
+    u128::from(padded_8(first)) << 64 | u128::from(padded_8(&rest[..rest.len().min(8)]))
+}
+
+/// Ones for the bits behind the first `bytes` of an integer of 16.
+#[inline(always)]
+fn behind_16(bytes: usize) -> u128 {
+    u128::MAX.checked_shr(8 * bytes as u32).unwrap_or(0)
 }
 
 /// Order of two keys of the same width, 8 bytes at a time.
@@ -83,6 +102,36 @@ fn compare_words(left: &[u8], right: &[u8]) -> Ordering {
     rest.cmp(other_rest)
 }
 
+#[inline(always)]
+fn head_8(entries: Entries<'_>, at: u32) -> u64 {
+    u64::from_be_bytes(entries.head(at))
+}
+
+#[inline(always)]
+fn head_16(entries: Entries<'_>, at: u32) -> u128 {
+    u128::from_be_bytes(entries.head(at))
+}
+
+// Apart, so that the way of short keys, which is the usual one, keeps its registers.
+
+#[inline(never)]
+fn smaller_wide(entries: Entries<'_>, key: &[u8]) -> usize {
+    if key.len() <= 16 {
+        let least = padded_16(key);
+        return entries.partition(|at| head_16(entries, at) < least);
+    }
+    entries.partition(|at| compare_words(entries.key(at, key.len()), key).is_lt())
+}
+
+#[inline(never)]
+fn not_greater_wide(entries: Entries<'_>, key: &[u8]) -> usize {
+    if key.len() <= 16 {
+        let most = padded_16(key) | behind_16(key.len());
+        return entries.partition(|at| head_16(entries, at) <= most);
+    }
+    entries.partition(|at| compare_words(entries.key(at, key.len()), key).is_le())
+}
+
 impl Keys for IntegerKeys {
     type Probe<'k> = IntegerProbe<'k>;
 
@@ -94,50 +143,32 @@ impl Keys for IntegerKeys {
     #[inline(always)]
     fn probe<'k>(&self, key: &'k [u8]) -> IntegerProbe<'k> {
         assert_eq!(key.len(), self.width, "the width of a tree's keys");
-        let mut first = [0; 16];
-        let len = key.len().min(16);
-        first[..len].copy_from_slice(&key[..len]);
-        let least = u128::from_be_bytes(first);
-        let most = least | u128::MAX.checked_shr(8 * len as u32).unwrap_or(0);
+        let least = padded_8(key);
+        let most = least | u64::MAX.checked_shr(8 * key.len() as u32).unwrap_or(0);
         IntegerProbe { least, most, key }
     }
 
     #[inline(always)]
     fn smaller(&self, entries: Entries<'_>, probe: IntegerProbe<'_>) -> usize {
-        let width = self.width;
-        if width <= 8 {
-            let least = (probe.least >> 64) as u64;
-            entries.partition(|bytes| first_8(bytes) < least)
-        } else if width <= 16 {
-            entries.partition(|bytes| first_16(bytes) < probe.least)
-        } else {
-            entries.partition(|bytes| compare_words(&bytes[..width], probe.key).is_lt())
+        match self.width {
+            ..=8 => entries.partition(|at| head_8(entries, at) < probe.least),
+            _ => smaller_wide(entries, probe.key),
         }
     }
 
     #[inline(always)]
     fn not_greater(&self, entries: Entries<'_>, probe: IntegerProbe<'_>) -> usize {
-        let width = self.width;
-        if width <= 8 {
-            let most = (probe.most >> 64) as u64;
-            entries.partition(|bytes| first_8(bytes) <= most)
-        } else if width <= 16 {
-            entries.partition(|bytes| first_16(bytes) <= probe.most)
-        } else {
-            entries.partition(|bytes| compare_words(&bytes[..width], probe.key).is_le())
+        match self.width {
+            ..=8 => entries.partition(|at| head_8(entries, at) <= probe.most),
+            _ => not_greater_wide(entries, probe.key),
         }
     }
 
     #[inline(always)]
     fn is_at(&self, entries: Entries<'_>, at: usize, probe: IntegerProbe<'_>) -> bool {
-        let bytes = entries.from(at);
-        if self.width <= 8 {
-            let (least, most) = ((probe.least >> 64) as u64, (probe.most >> 64) as u64);
-            (least..=most).contains(&first_8(bytes))
-        } else if self.width <= 16 {
-            (probe.least..=probe.most).contains(&first_16(bytes))
-        } else {
-            bytes[..self.width] == *probe.key
+        match self.width {
+            ..=8 => (probe.least..=probe.most).contains(&head_8(entries, at as u32)),
+            width => entries.key(at as u32, width) == probe.key,
         }
     }
 

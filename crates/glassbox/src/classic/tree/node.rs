@@ -16,6 +16,7 @@
 //! The last 8 bytes of a page are never part of an entry, so that 8 bytes can be read from wherever a key stands.
 //! The separator of an inner node's first entry means nothing: its child has all that is smaller than the second's.
 
+use super::entries::Entries;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::{self, PageKind, u16_at, u32_at};
 
@@ -79,38 +80,21 @@ impl Sequence {
     }
 }
 
-/// The entries of a node.
+/// What a node's header says, once it has been read: kept while the page is latched.
 #[derive(Clone, Copy)]
-pub(crate) struct Entries<'p> {
-    /// From the first entry on, with at least [`SLACK`] bytes behind the last one.
-    pub(super) bytes: &'p [u8],
-    /// Bytes of an entry.
-    pub(super) stride: usize,
-    pub(super) count: usize,
+pub(super) struct Header {
+    pub(super) level: u8,
+    count: usize,
+    key_width: usize,
+    stride: usize,
 }
 
-impl<'p> Entries<'p> {
-    /// The bytes from the entry at `at` on, up to the page's end.
+impl Header {
+    /// The node that was read from this page.
     #[inline(always)]
-    pub(super) fn from(self, at: usize) -> &'p [u8] {
-        &self.bytes[at * self.stride..]
-    }
-
-    /// How many entries come before the first for which `before`, given the bytes from the entry on, says no. The loop
-    /// runs as often whatever `before` says, and the choice in it is not a branch.
-    #[inline(always)]
-    pub(super) fn partition(self, mut before: impl FnMut(&'p [u8]) -> bool) -> usize {
-        if self.count == 0 {
-            return 0;
-        }
-        let (mut base, mut size) = (0, self.count);
-        while size > 1 {
-            let half = size / 2;
-            let middle = base + half;
-            base = std::hint::select_unpredictable(before(self.from(middle)), middle, base);
-            size -= half;
-        }
-        base + usize::from(before(self.from(base)))
+    pub(super) fn on(self, page: &[u8]) -> Node<'_> {
+        let Self { level, count, key_width, stride } = self;
+        Node { page, level, count, key_width, stride }
     }
 }
 
@@ -150,9 +134,16 @@ impl<'p> Node<'p> {
         Ok(node)
     }
 
+    /// What was read.
+    #[inline(always)]
+    pub(super) fn header(self) -> Header {
+        let Self { level, count, key_width, stride, .. } = self;
+        Header { level, count, key_width, stride }
+    }
+
     #[inline(always)]
     pub(super) fn entries(self) -> Entries<'p> {
-        Entries { bytes: &self.page[FIRST..], stride: self.stride, count: self.count }
+        Entries::new(&self.page[FIRST..], self.stride, self.count)
     }
 
     /// Bytes of an entry.

@@ -8,7 +8,7 @@ use super::change::NodeChange;
 use super::keys::Keys;
 use super::node::{self, EntryBuffer, Links, Sequence};
 use super::split::Held;
-use super::tree::{Next, Tree};
+use super::tree::{Leaf, Next, Tree};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::pages::Pages;
@@ -54,8 +54,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         mut admit: impl FnMut(Next) -> bool,
     ) -> Result<Removed, Error> {
         let probe = self.keys().probe(key);
-        let (id, mut page) = self.leaf_exclusive(probe)?;
-        let leaf = self.node(id, &page)?;
+        let Leaf { id, header, mut page } = self.leaf_exclusive(probe)?;
+        let leaf = header.on(&page);
         let at = self.keys().smaller(leaf.entries(), probe);
         if at == leaf.count || !self.keys().is_at(leaf.entries(), at, probe) {
             return Ok(Removed::Missing);

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::entries::Entries;
 use super::keys::Keys;
-use super::node::Entries;
 use crate::record::ColumnType;
 
 /// A column of a key.
@@ -113,15 +113,15 @@ impl Keys for SchemaKeys {
     }
 
     fn smaller(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
-        entries.partition(|bytes| self.order(bytes, probe).is_lt())
+        entries.partition(|at| self.order(entries.key(at, self.width), probe).is_lt())
     }
 
     fn not_greater(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
-        entries.partition(|bytes| self.order(bytes, probe).is_le())
+        entries.partition(|at| self.order(entries.key(at, self.width), probe).is_le())
     }
 
     fn is_at(&self, entries: Entries<'_>, at: usize, probe: &[u8]) -> bool {
-        self.order(entries.from(at), probe).is_eq()
+        self.order(entries.key(at as u32, self.width), probe).is_eq()
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {

@@ -2,9 +2,9 @@
 //!
 //! Where to cut decides how full nodes are. In the middle is right for random keys: both halves can grow. But keys that
 //! grow, one behind the other, never come back to the left half, and nodes would stay half full; such insertions leave
-//! the left node full. They are told from others by [`Sequence`]: the right edge of the tree needs no evidence, elsewhere
-//! some insertions in a row must each have come right behind the one before. So several growing sequences, side by side
-//! in one tree, each fill their nodes.
+//! the left node full. They are told from others by [`Sequence`]: the right edge of the tree needs no evidence,
+//! elsewhere some insertions in a row must each have come right behind the one before. So several growing sequences,
+//! side by side in one tree, each fill their nodes.
 
 use super::change::NodeChange;
 use super::keys::Keys;

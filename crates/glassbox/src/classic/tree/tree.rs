@@ -3,82 +3,16 @@
 //! Readers couple shared latches from the root down: a child is latched before its parent is let go, so nothing can
 //! move between the two. Writers do the same and latch only the leaf exclusively.
 
+use super::definition::Definition;
 use super::keys::Keys;
-use super::node::{self, Links, MOST_KEY_BYTES, Node, Sequence};
-use crate::classic::change::{Change, Journal, Undo};
-use crate::classic::ids::{PageId, Rid, StoreId};
-use crate::classic::page::PageKind;
+use super::node::{Header, Node};
+use crate::classic::ids::{PageId, Rid};
 use crate::classic::pages::Pages;
 use crate::classic::space::Space;
 use crate::error::Error;
 
 /// Empty leaves in a row. Each was left by another failure to unlink it.
 const MOST_EMPTY_LEAVES: usize = 1000;
-
-/// What a tree is, apart from its pages. Never changes.
-#[derive(Clone, Debug)]
-pub(crate) struct Definition<K> {
-    store: StoreId,
-    root: PageId,
-    keys: K,
-    page_bytes: usize,
-    leaf_capacity: usize,
-    inner_capacity: usize,
-}
-
-impl<K: Keys> Definition<K> {
-    /// The tree of `store` whose root is the page `root`, on pages of `page_bytes`.
-    ///
-    /// # Panics
-    /// When keys have no bytes or more than [`MOST_KEY_BYTES`].
-    pub(crate) fn new(store: StoreId, root: PageId, keys: K, page_bytes: usize) -> Self {
-        let width = keys.width();
-        assert!((1..=MOST_KEY_BYTES).contains(&width), "a key has 1 to {MOST_KEY_BYTES} bytes");
-        let capacity = |level| node::capacity(page_bytes, level, width);
-        Self { store, root, keys, page_bytes, leaf_capacity: capacity(0), inner_capacity: capacity(1) }
-    }
-
-    /// The same with at most so many entries in a node, so that a test has many levels soon.
-    #[cfg(test)]
-    pub(crate) fn with_capacity(self, entries: usize) -> Self {
-        assert!(entries >= 4);
-        let (leaf_capacity, inner_capacity) = (self.leaf_capacity.min(entries), self.inner_capacity.min(entries));
-        Self { leaf_capacity, inner_capacity, ..self }
-    }
-
-    /// The tree's number.
-    pub(crate) fn store(&self) -> StoreId {
-        self.store
-    }
-
-    /// The page that stays the root.
-    pub(crate) fn root(&self) -> PageId {
-        self.root
-    }
-
-    /// Bytes of a key.
-    pub(crate) fn key_width(&self) -> usize {
-        self.keys.width()
-    }
-}
-
-/// Makes an empty tree: allocates its root, which is given back, and formats it.
-///
-/// # Errors
-/// When there is no page, or the log does not take it.
-pub(crate) fn create<P: Pages, S: Space, J: Journal>(
-    pages: &P,
-    space: &S,
-    journal: &mut J,
-    store: StoreId,
-    key_width: usize,
-) -> Result<PageId, Error> {
-    let root = space.allocate(journal)?;
-    let mut page = pages.fix_new(root)?;
-    let body = node::body(0, key_width, Links::NONE, Sequence::NONE, &[]);
-    journal.change(&mut page, Change::Format { kind: PageKind::Node, store, body: &body }, Undo::Nothing)?;
-    Ok(root)
-}
 
 /// The record behind a place among the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +41,13 @@ pub(crate) enum Find {
     Missing,
     /// The caller did not admit this; nothing is known.
     Refused(Neighbour),
+}
+
+/// A latched leaf.
+pub(super) struct Leaf<G> {
+    pub(super) id: PageId,
+    pub(super) header: Header,
+    pub(super) page: G,
 }
 
 /// A tree on its pages.
@@ -142,8 +83,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     #[inline]
     pub(crate) fn find(&self, key: &[u8], mut ask: impl FnMut(Neighbour) -> bool) -> Result<Find, Error> {
         let probe = self.keys().probe(key);
-        let (id, page) = self.leaf(|node| self.child_at(node, probe))?;
-        let leaf = self.node(id, &page)?;
+        let Leaf { header, page, .. } = self.leaf(|node| self.child_at(node, probe))?;
+        let leaf = header.on(&page);
         let at = self.keys().smaller(leaf.entries(), probe);
         if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
             let rid = leaf.rid(at);
@@ -173,7 +114,10 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// Reads a fixed page as a node of this tree.
     #[inline(always)]
     pub(super) fn node<'p>(&self, id: PageId, page: &'p [u8]) -> Result<Node<'p>, Error> {
-        Node::read_of(page, self.definition.store, self.keys().width()).map_err(|problem| self.damaged(id, problem))
+        match Node::read_of(page, self.definition.store, self.keys().width()) {
+            Ok(node) => Ok(node),
+            Err(problem) => Err(self.damaged(id, problem)),
+        }
     }
 
     /// An error about a page.
@@ -213,46 +157,47 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
 
     /// The leaf to which `choose` leads, which gives an entry of each inner node; shared latches.
     #[inline(always)]
-    pub(super) fn leaf(&self, mut choose: impl FnMut(&Node<'_>) -> usize) -> Result<(PageId, P::Shared<'a>), Error> {
+    pub(super) fn leaf(&self, mut choose: impl FnMut(&Node<'_>) -> usize) -> Result<Leaf<P::Shared<'a>>, Error> {
         let mut id = self.definition.root;
         let mut page = self.pages.fix_shared(id)?;
-        let mut level = self.node(id, &page)?.level;
-        while level > 0 {
-            let node = self.node(id, &page)?;
+        let mut header = self.node(id, &page)?.header();
+        while header.level > 0 {
+            let node = header.on(&page);
             let child = self.child(id, &node, choose(&node))?;
             let child_page = self.pages.fix_shared(child)?;
-            level = self.child_node(child, &child_page, level)?.level;
+            header = self.child_node(child, &child_page, header.level)?.header();
             (id, page) = (child, child_page);
         }
-        Ok((id, page))
+        Ok(Leaf { id, header, page })
     }
 
     /// The leaf where the key belongs, exclusively latched; all above it shared and let go.
     #[inline(always)]
-    pub(super) fn leaf_exclusive(&self, probe: K::Probe<'_>) -> Result<(PageId, P::Exclusive<'a>), Error> {
+    pub(super) fn leaf_exclusive(&self, probe: K::Probe<'_>) -> Result<Leaf<P::Exclusive<'a>>, Error> {
         loop {
             let mut id = self.definition.root;
             let mut page = self.pages.fix_shared(id)?;
-            let mut level = self.node(id, &page)?.level;
-            if level == 0 {
+            let mut header = self.node(id, &page)?.header();
+            if header.level == 0 {
                 drop(page);
-                let root = self.pages.fix_exclusive(id)?;
-                if self.node(id, &root)?.level == 0 {
-                    return Ok((id, root));
+                let page = self.pages.fix_exclusive(id)?;
+                let header = self.node(id, &page)?.header();
+                if header.level == 0 {
+                    return Ok(Leaf { id, header, page });
                 }
                 // It grew meanwhile.
                 continue;
             }
             loop {
-                let node = self.node(id, &page)?;
+                let node = header.on(&page);
                 let child = self.child(id, &node, self.child_at(&node, probe))?;
-                if level == 1 {
-                    let leaf = self.pages.fix_exclusive(child)?;
-                    self.child_node(child, &leaf, level)?;
-                    return Ok((child, leaf));
+                if header.level == 1 {
+                    let page = self.pages.fix_exclusive(child)?;
+                    let header = self.child_node(child, &page, 1)?.header();
+                    return Ok(Leaf { id: child, header, page });
                 }
                 let child_page = self.pages.fix_shared(child)?;
-                level = self.child_node(child, &child_page, level)?.level;
+                header = self.child_node(child, &child_page, header.level)?.header();
                 (id, page) = (child, child_page);
             }
         }

@@ -1,9 +1,9 @@
 //! Walking down.
 //!
-//! Leaves are latched from left to right, so the left sibling is only tried. When others have it, the cursor lets go and
-//! finds its place from the root: the leaf with the greatest key below the last one given. Where that leaf has none, the
-//! smallest key that could be in it takes the place of the last one given, and the descent begins again; so it comes to
-//! the left without ever waiting for a left sibling.
+//! Leaves are latched from left to right, so the left sibling is only tried. When others have it, the cursor lets go
+//! and finds its place from the root: the leaf with the greatest key below the last one given. Where that leaf has
+//! none, the smallest key that could be in it takes the place of the last one given, and the descent begins again; so
+//! it comes to the left without ever waiting for a left sibling.
 
 use super::{Cursor, KeyBuffer, Place, Progress, Step, last_key};
 use crate::classic::ids::{PageId, Rid};
@@ -12,7 +12,7 @@ use crate::classic::pages::Pages;
 use crate::classic::space::Space;
 use crate::classic::tree::keys::Keys;
 use crate::classic::tree::node::Node;
-use crate::classic::tree::tree::{Neighbour, Tree};
+use crate::classic::tree::tree::{Leaf, Neighbour, Tree};
 use crate::error::Error;
 
 impl Cursor {
@@ -71,7 +71,7 @@ impl Cursor {
                     self.check_progress(tree, left, &left_node, left_node.count.wrapping_sub(1))?;
                     let entries = left_node.entries();
                     let end = tree.keys().smaller(entries, tree.keys().probe(self.low.get()));
-                    place = Place { leaf: left, lsn: page::lsn(&left_page), at: entries.count, end };
+                    place = Place { leaf: left, lsn: page::lsn(&left_page), at: entries.count(), end };
                     page = left_page;
                 }
                 None => {
@@ -98,8 +98,8 @@ impl Cursor {
     ) -> Result<Result<(Place, P::Shared<'a>), Neighbour>, Error> {
         let keys = tree.keys();
         let probe = keys.probe(self.high.get());
-        let (leaf, page) = tree.leaf(|node| tree.child_at(node, probe))?;
-        let node = tree.node(leaf, &page)?;
+        let Leaf { id: leaf, header, page } = tree.leaf(|node| tree.child_at(node, probe))?;
+        let node = header.on(&page);
         let at = keys.not_greater(node.entries(), probe);
         let (next, admitted) = tree.ask_next(&node, at, &mut |next| admit(Neighbour::Beyond(next)))?;
         if !admitted {
@@ -127,14 +127,14 @@ impl Cursor {
                 true => keys.smaller(node.entries(), probe),
                 false => keys.not_greater(node.entries(), probe),
             };
-            let (leaf, page) = tree.leaf(|node| {
+            let Leaf { id: leaf, header, page } = tree.leaf(|node| {
                 let at = count(node).saturating_sub(1);
                 if at > 0 {
                     least = Some(KeyBuffer::of(node.key(at)));
                 }
                 at
             })?;
-            let node = tree.node(leaf, &page)?;
+            let node = header.on(&page);
             let at = count(&node);
             if at > 0 {
                 let end = keys.smaller(node.entries(), keys.probe(self.low.get()));

@@ -6,7 +6,7 @@ use crate::classic::page;
 use crate::classic::pages::Pages;
 use crate::classic::space::Space;
 use crate::classic::tree::keys::Keys;
-use crate::classic::tree::tree::{Neighbour, Next, Tree};
+use crate::classic::tree::tree::{Leaf, Neighbour, Next, Tree};
 use crate::error::Error;
 
 impl Cursor {
@@ -85,8 +85,8 @@ impl Cursor {
         let keys = tree.keys();
         let given = self.progress == Progress::Given;
         let probe = keys.probe(if given { self.last.get() } else { self.low.get() });
-        let (leaf, page) = tree.leaf(|node| tree.child_at(node, probe))?;
-        let entries = tree.node(leaf, &page)?.entries();
+        let Leaf { id: leaf, header, page } = tree.leaf(|node| tree.child_at(node, probe))?;
+        let entries = header.on(&page).entries();
         let at = if given { keys.not_greater(entries, probe) } else { keys.smaller(entries, probe) };
         let end = keys.not_greater(entries, keys.probe(self.high.get()));
         Ok((Place { leaf, lsn: page::lsn(&page), at, end }, page))

@@ -1,7 +1,7 @@
 //! Both ways to compare keys give the same order, that of the bytes, whatever the columns and the bytes are.
 
 use super::*;
-use crate::classic::tree::node::Entries;
+use crate::classic::tree::entries::Entries;
 use crate::record::{ColumnType, EncodedKey, KeyColumn, KeyWriter};
 
 const KINDS: [ColumnType; 14] = [
@@ -55,7 +55,7 @@ fn agree(parts: &[KeyPart], random: &mut Random) {
             let mut page: Vec<u8> =
                 keys[..count].iter().flat_map(|key| [key.clone(), vec![filling; value]].concat()).collect();
             page.extend([filling; 8]);
-            let entries = Entries { bytes: &page, stride: width + value, count };
+            let entries = Entries::new(&page, width + value, count);
             for key in &wanted {
                 let smaller = keys[..count].iter().filter(|other| *other < key).count();
                 let here = keys[..count].contains(key);
