@@ -13,11 +13,14 @@
 //! before it lets go of it. It reads the queues one after the other, holding the latch of one partition at a time;
 //! grants and releases go on meanwhile, as they need no detector.
 //!
-//! *Every cycle is found.* Edges of an owner A come about (1) when A begins to wait, or (2) when some B that A waits
-//! with is granted more than it held: only a conversion passes a request that waits. Take the edge of a cycle that came
-//! about last. If by (1), A looks next, and before it lets go of the latch; all other edges are there, and none can
-//! go, as none of the owners goes on. If by (2), B was just granted and did not wait, so the edge out of B came about
-//! later, in contradiction to the choice.
+//! *Every cycle is found.* An edge from A to B comes about (1) when A begins to wait, (2) when B begins to wait for a
+//! conversion and so stands before A, which waits in the same queue, or (3) when B is granted more than it held while A
+//! waits; then by a conversion, as nothing else passes a request that waits. Take the edge of a cycle that came about
+//! last. If by (1) or (2), A or B looks next, and before it lets go of the latch; all other edges are there, and none
+//! can go, as none of the owners goes on. If by (3), B was just granted and did not wait, so the edge out of B came
+//! about later, in contradiction to the choice. And if there is no cycle, somebody goes on: whoever has no edges has been
+//! granted, because what ends an edge looks who can be granted (`Partition::settle`). All but a granted conversion does;
+//! that ends none, because a stronger mode goes with nothing that a weaker one does not go with (see `mode`).
 //!
 //! *What is found is a cycle.* Say the reader saw the edges of A1 to A2, A2 to A3, ..., An to A1, one after the other. When
 //! Ai's edges were seen, Ai waited; it waited already when the reader took the detector's latch, as nobody begins to wait

@@ -2,8 +2,12 @@
 //!
 //! The tables are those of Gray and Reuter 1993 (§7.8.3 and figure 8.6), where U goes with S one way only: U is granted
 //! beside S, but once U is granted no further S is, so that the conversion to X that U promises is not put off for
-//! ever. One entry differs: U and SIX make X here, where the book has SIX. With the book's, what a sequence of
-//! requests makes would depend on their order (IX and U make X, and X is above SIX).
+//! ever. Two entries differ, both with U in them, so that a stronger mode never goes with more than a weaker one:
+//!
+//! - U is granted beside IS, as it is beside S; the book refuses it. There, who waits for U because of an IS could go on
+//!   when that becomes S; but a conversion that is granted must never set others free, as nobody looks then.
+//! - U and SIX make X; the book has SIX. There, what a sequence of requests makes depends on their order (IX and U make
+//!   X, and X is above SIX).
 
 /// How a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,7 +39,7 @@ const CONFLICTS: [Modes; 6] = [
     S.bit() | SIX.bit() | U.bit() | X.bit(),
     IX.bit() | SIX.bit() | U.bit() | X.bit(),
     IX.bit() | S.bit() | SIX.bit() | U.bit() | X.bit(),
-    IS.bit() | IX.bit() | SIX.bit() | U.bit() | X.bit(),
+    IX.bit() | SIX.bit() | U.bit() | X.bit(),
     IS.bit() | IX.bit() | S.bit() | SIX.bit() | U.bit() | X.bit(),
 ];
 

@@ -166,3 +166,16 @@ fn the_broken_manager_grants_s_beside_x() {
          t4 end            done; t3 granted",
     );
 }
+
+#[test]
+fn a_conversion_sets_nobody_free() {
+    // If U were refused beside IS, t2 would have to be granted when t1 converts.
+    play(
+        LockConfig::default(),
+        "t1 IS 1           granted
+         t2 try U 1        granted
+         t2 end            done
+         t1 S 1            granted
+         t2 U 1            granted",
+    );
+}

@@ -121,7 +121,8 @@ fn no_two_hold_what_does_not_go_together() {
         let (manager, done) = run(seed(), 6, 1_500, config);
         let counters = manager.counters();
         assert_eq!(done + counters.deadlocks + counters.timeouts, 6 * 1_500, "each ends in one way");
-        assert!(timed || counters.timeouts == 0, "somebody waited for ever");
+        let last: Vec<String> = manager.waits().iter().map(ToString::to_string).collect();
+        assert!(timed || counters.timeouts == 0, "somebody waited for ever: {last:#?}");
         waits += counters.waits;
         deadlocks += counters.deadlocks;
         timeouts += counters.timeouts;
