@@ -57,7 +57,8 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     }
 
     /// Writes the dirty pages among the next that the clock will come to, without those that it will spare: what is
-    /// used again and again would be written again and again. Says how many there were. What the background writer does.
+    /// used again and again would be written again and again. Says how many there were. This is what the background
+    /// writer does.
     ///
     /// # Errors
     /// As for [`BufferPool::clean_up_to`].
