@@ -1,5 +1,6 @@
 //! What one thread sees of a pool.
 
+use super::super::frame::{Fix, Frame};
 use super::*;
 
 #[test]
@@ -99,4 +100,19 @@ fn a_wait_for_a_latch_is_counted() {
         drop(fixed);
     });
     assert_eq!(pool.stats().latch_waits, 1);
+}
+
+#[test]
+fn nobody_waits_for_the_latch_of_another_page() {
+    let frame = Frame::<ReadWriteLatch>::default();
+    frame.claim().unwrap();
+    frame.prepare(PageId(1));
+    frame.publish();
+    // Fixed to be changed by whoever brought it.
+    assert_eq!(frame.fix(PageId(2), false, true), Fix::Other);
+    assert_eq!(frame.fix(PageId(2), true, true), Fix::Other);
+    assert_eq!(frame.fix(PageId(1), false, false), Fix::Busy);
+    assert_eq!(frame.uses(), 1, "what failed does not count");
+    frame.unfix_exclusive();
+    assert_eq!(frame.uses_if_unfixed(), Some(1));
 }
