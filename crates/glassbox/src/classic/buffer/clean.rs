@@ -28,6 +28,9 @@ use crate::classic::latch::Latch;
 use crate::error::Error;
 use crate::log::Lsn;
 
+/// Most frames looked at before the clock comes to them.
+const MOST_AHEAD: usize = 2048;
+
 impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// The dirty pages, each with a position from which on the log is needed to bring it back. Everything that was
     /// changed by a record before the call, and is not in this list, is on disk. Waits for those who change pages; the
@@ -53,16 +56,19 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.clean_up_to(Lsn(u64::MAX))
     }
 
-    /// Writes the dirty pages among the next quarter that the clock will come to and that were not used lately; says
-    /// how many there were. What the background writer does.
+    /// Writes the dirty pages among the next that the clock will come to, without those that it will spare: what is
+    /// used again and again would be written again and again. Says how many there were. This is what the background
+    /// writer does.
     ///
     /// # Errors
     /// As for [`BufferPool::clean_up_to`].
     pub(crate) fn clean_ahead(&self) -> Result<u64, Error> {
         let headers = self.frames.headers();
-        let dirty = self.clock.ahead(headers.len().div_ceil(4)).filter_map(|number| {
+        let ahead = headers.len().div_ceil(4).min(MOST_AHEAD);
+        let dirty = self.clock.ahead(ahead).filter_map(|number| {
             let frame = &headers[number];
-            (frame.uses_if_unfixed().is_some() && frame.needed_from().is_some()).then(|| (frame.page(), number))
+            let leaves = frame.uses_if_unfixed().is_some_and(|uses| self.clock.is_idle(number, uses));
+            (leaves && frame.needed_from().is_some()).then(|| (frame.page(), number))
         });
         self.write_out(dirty.collect(), false)
     }

@@ -16,7 +16,8 @@
 //! takes the pin back and knows nothing. If not, his pin lies between two claims in the order of the word, and the next
 //! claim does not succeed before he unpins; so the page is that of the claim before, whose change of `page` he sees,
 //! because all changes of the word are additions and exchanges and pass on what was released by the claim's end. If it
-//! is the page that he wants, it stays it. If not, the page table was out of date, and he looks again.
+//! is the page that he wants, it stays it. If not, the page table was out of date, and he looks again; he has not
+//! waited for the latch then, which would be against the order in which latches are taken.
 //!
 //! One exception: a page that could not be read leaves the frame while others are pinned and wait for its latch. It
 //! does so under the exclusive latch, and whoever gets a latch looks once more which page it is.

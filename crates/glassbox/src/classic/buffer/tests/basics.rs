@@ -1,5 +1,6 @@
 //! What one thread sees of a pool.
 
+use super::super::frame::{Fix, Frame};
 use super::*;
 
 #[test]
@@ -63,10 +64,12 @@ fn what_is_ahead_of_the_clock_is_cleaned() {
     let files = MemoryFiles::new();
     let pool = create(&files, 16);
     (0..16).for_each(|id| make(&pool, pool.wal(), id, 1));
-    assert_eq!(pool.clean_ahead().unwrap(), 4);
+    change(&pool, pool.wal(), 2, 2).unwrap();
+    assert_eq!(pool.clean_ahead().unwrap(), 3, "2 was used since it came, and will be spared");
     assert_eq!(pool.clean_ahead().unwrap(), 0);
-    (16..20).for_each(|id| make(&pool, pool.wal(), id, 1));
+    (16..19).for_each(|id| make(&pool, pool.wal(), id, 1));
     assert_eq!(pool.stats().dirty_victims, 0, "there were clean ones");
+    assert_eq!(pool.stats().writes, 3);
 }
 
 #[test]
@@ -97,4 +100,19 @@ fn a_wait_for_a_latch_is_counted() {
         drop(fixed);
     });
     assert_eq!(pool.stats().latch_waits, 1);
+}
+
+#[test]
+fn nobody_waits_for_the_latch_of_another_page() {
+    let frame = Frame::<ReadWriteLatch>::default();
+    frame.claim().unwrap();
+    frame.prepare(PageId(1));
+    frame.publish();
+    // Fixed to be changed by whoever brought it.
+    assert_eq!(frame.fix(PageId(2), false, true), Fix::Other);
+    assert_eq!(frame.fix(PageId(2), true, true), Fix::Other);
+    assert_eq!(frame.fix(PageId(1), false, false), Fix::Busy);
+    assert_eq!(frame.uses(), 1, "what failed does not count");
+    frame.unfix_exclusive();
+    assert_eq!(frame.uses_if_unfixed(), Some(1));
 }

@@ -5,6 +5,7 @@ mod crash;
 mod histories;
 #[cfg(loom)]
 mod interleavings;
+mod parts;
 mod policy;
 mod stripped;
 mod trouble;
