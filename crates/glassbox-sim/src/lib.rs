@@ -20,6 +20,7 @@ pub mod procedures;
 pub mod runs;
 #[allow(missing_docs)]
 pub mod script;
+pub mod serializability;
 #[allow(missing_docs)]
 pub mod steps;
 #[allow(missing_docs)]

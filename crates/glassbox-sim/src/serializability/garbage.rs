@@ -1,0 +1,64 @@
+//! Whatever is read was written, by the step that its value names, and was asked for.
+
+use super::anomaly::{Class, Findings};
+use super::explain::told;
+use super::facts::{Fact, Item, facts, item_of, readings, value_of};
+use super::history::{History, Member, Outcome, Row, Seen, Step, Value};
+
+/// Finds reads of what no step wrote, and rows that a scan did not ask for.
+pub fn find(history: &History, findings: &mut Findings) {
+    for (number, transaction) in history.committed() {
+        for reading in readings(transaction) {
+            if !exists(history, reading.item, reading.value) {
+                findings.add(Class::Garbage, &[number], || {
+                    let (item, value) = (reading.item, reading.value);
+                    format!("{}\nT{number} saw {value} in {item}, where nobody wrote it", told(history, number))
+                });
+            }
+        }
+        for (_, fact) in facts(transaction) {
+            let Fact::Range { predicate, rows } = fact else { continue };
+            for row in rows {
+                let member = Member { club: predicate.club(), id: row.id };
+                let wrong = if !predicate.matches(Some(row.rank)) {
+                    "which it did not ask for"
+                } else if !has_rank(history, member, row) {
+                    "with a rank that it was never given"
+                } else {
+                    continue;
+                };
+                findings.add(Class::Garbage, &[number], || {
+                    format!("{}\nT{number} scanned {predicate} and was given {row}, {wrong}", told(history, number))
+                });
+            }
+        }
+    }
+}
+
+/// Whether the step that a value names writes this item, and did if it committed.
+fn exists(history: &History, item: Item, value: Value) -> bool {
+    // An insert, and the first append, write over nothing.
+    if value == Value::INITIAL {
+        return true;
+    }
+    let Some(writer) = history.get(value.writer()) else { return false };
+    let step = writer.steps.get(value.step());
+    let writes = step.is_some_and(|step| value_of(step) == Some(value) && item_of(step) == Some(item));
+    let did = match &writer.outcome {
+        Outcome::Committed(seen) => matches!(seen.get(value.step()), Some(Seen::Wrote { .. })),
+        Outcome::Aborted => true,
+    };
+    writes && did
+}
+
+/// Whether the writer of a row gave it the rank that was read; true when that cannot be said.
+fn has_rank(history: &History, member: Member, row: &Row) -> bool {
+    if row.value == Value::INITIAL {
+        return history.initial.get(&member) == Some(&row.rank);
+    }
+    let step = history.get(row.value.writer()).and_then(|writer| writer.steps.get(row.value.step()));
+    match step {
+        Some(Step::Join(_, rank, _) | Step::Rank(_, rank, _)) => *rank == row.rank,
+        _ => true,
+    }
+}

@@ -1,0 +1,104 @@
+//! The whole pipeline: clients in threads, their notes, the checker; on engines that are right and on broken ones.
+
+use glassbox::{Config, Database, LogKind};
+use glassbox_sim::dice::seed;
+use glassbox_sim::serializability::broken::{Broken, Fault, Stale};
+use glassbox_sim::serializability::executor::{Executor, Serial, open};
+use glassbox_sim::serializability::workload::{Forms, Settings};
+use glassbox_sim::serializability::{Class, Report, check, runner};
+
+fn settings(forms: Forms, transactions: u32) -> Settings {
+    Settings { seed: seed(1), clients: 4, transactions, forms, abort_one_in: 12 }
+}
+
+fn report(executor: &(impl Executor + ?Sized), settings: &Settings) -> Report {
+    check(&runner::run(executor, settings).unwrap_or_else(|what| panic!("{settings:?}: {what}")))
+}
+
+fn engine(partitions: usize, log: LogKind) -> Database {
+    let config = Config { partitions, log, ..Config::default() };
+    open(&config).expect("the configuration is right")
+}
+
+/// Strictly serializable, and not because nothing happened.
+fn is_right(executor: &impl Executor, settings: &Settings) {
+    let report = report(executor, settings);
+    println!("{settings:?}: {report}");
+    assert!(report.is_strictly_serializable(), "{settings:?}: {report}");
+    assert!(report.committed > u64::from(settings.transactions) * 8 / 10, "{report}");
+    assert!(report.committed < report.transactions && report.writes > 100 && report.reads > 100, "{report}");
+    assert!(settings.forms == Forms::Lists || report.scans > 100, "{report}");
+    assert!(report.overlaps > report.transactions / 1_000, "hardly any concurrency: {report}");
+}
+
+#[test]
+fn the_model() {
+    for forms in [Forms::Lists, Forms::Clubs, Forms::Both] {
+        is_right(&Serial::default(), &settings(forms, 3_000));
+    }
+}
+
+#[test]
+fn one_partition() {
+    for forms in [Forms::Lists, Forms::Clubs, Forms::Both] {
+        is_right(&engine(1, LogKind::Values), &settings(forms, 5_000));
+    }
+}
+
+#[test]
+fn four_partitions() {
+    for forms in [Forms::Lists, Forms::Clubs, Forms::Both] {
+        is_right(&engine(4, LogKind::Commands), &settings(forms, 5_000));
+    }
+}
+
+/// The canaries: runs until the fault shows, which may take a few histories.
+fn is_found_out(make: impl Fn() -> Box<dyn Executor>, settings: &Settings, wanted: &[Class]) {
+    for run in 0..20 {
+        let settings = Settings { seed: settings.seed + run, ..settings.clone() };
+        let report = report(&*make(), &settings);
+        if wanted.iter().any(|class| report.anomalies.iter().any(|it| it.class == *class)) {
+            return;
+        }
+    }
+    panic!("none of {wanted:?} was found");
+}
+
+fn broken(fault: Fault) -> impl Fn() -> Box<dyn Executor> {
+    move || Box::new(Broken { inner: engine(2, LogKind::Values), fault })
+}
+
+#[test]
+fn read_locks_given_up_are_noticed() {
+    let wanted = [Class::GSingle, Class::G2Item];
+    is_found_out(broken(Fault::ReadsApart), &settings(Forms::Lists, 2_000), &wanted);
+}
+
+#[test]
+fn unlocked_gaps_are_noticed() {
+    let wanted = [Class::GSinglePredicate, Class::G2];
+    is_found_out(broken(Fault::ScansApart), &settings(Forms::Clubs, 2_000), &wanted);
+}
+
+#[test]
+fn transactions_in_pieces_are_noticed() {
+    is_found_out(broken(Fault::StepsApart), &settings(Forms::Both, 2_000), &[Class::IntermediateRead]);
+    is_found_out(broken(Fault::StepsApart), &settings(Forms::Both, 2_000), &[Class::G0, Class::G1c]);
+}
+
+#[test]
+fn aborts_that_are_kept_are_noticed() {
+    is_found_out(broken(Fault::AbortsKept), &settings(Forms::Both, 500), &[Class::AbortedRead]);
+}
+
+#[test]
+fn a_stale_copy_is_noticed() {
+    let stale = || -> Box<dyn Executor> {
+        let (first, copy) = (engine(2, LogKind::Values), engine(2, LogKind::Values));
+        Box::new(Stale::new(first, copy, 20))
+    };
+    is_found_out(stale, &settings(Forms::Both, 500), &[Class::GSingle]);
+    // Only in real time, if nobody reads and writes in one transaction: that is a database as it was some time ago.
+    let settings = Settings { clients: 1, ..settings(Forms::Lists, 300) };
+    assert!(!report(&*stale(), &settings).is_strictly_serializable());
+}
