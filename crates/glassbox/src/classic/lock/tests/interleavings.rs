@@ -1,9 +1,9 @@
-//! A few owners in many orders of their threads: nobody sleeps for ever, nobody is let in who should not be, and who gives
-//! up does so because of a deadlock.
+//! A few owners in many orders of their threads: nobody sleeps for ever, nobody is let in who should not be, and who
+//! gives up does so because of a deadlock.
 //!
-//! Run with `RUSTFLAGS="--cfg shuttle" cargo test -p glassbox --lib lock::tests::interleavings`. Shuttle runs the threads
-//! one at a time, changes from one to another wherever they latch, wait or wake, and fails when all of them sleep.
-//! `GLASSBOX_LONG=1` tries a hundred times as many orders.
+//! Run with `RUSTFLAGS="--cfg shuttle" cargo test -p glassbox --lib lock::tests::interleavings`. Shuttle runs the
+//! threads one at a time, changes from one to another wherever they latch, wait or wake, and fails when all of them
+//! sleep. `GLASSBOX_LONG=1` tries a hundred times as many orders.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
