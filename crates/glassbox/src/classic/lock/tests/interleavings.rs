@@ -24,6 +24,7 @@ const fn record(slot: u16) -> LockName {
 }
 
 const STORE: LockName = LockName::Store(StoreId(1));
+const OTHER: LockName = LockName::Store(StoreId(2));
 const A: LockName = record(0);
 const B: LockName = record(1);
 const C: LockName = record(2);
@@ -133,8 +134,9 @@ fn momentary_locks_let_others_on() {
 
 #[test]
 fn who_is_freed_by_a_conversion_does_not_sleep() {
+    // If U were refused beside IS, the second would wait, be freed when the first converts, and not be told.
     check(
-        &[&[(STORE, IS, false), (STORE, S, false)], &[(STORE, U, false)], &[(STORE, IS, false), (A, S, false)]],
+        &[&[(STORE, IS, false), (STORE, S, false), (OTHER, X, false)], &[(OTHER, X, false), (STORE, U, false)]],
         false,
     );
 }
