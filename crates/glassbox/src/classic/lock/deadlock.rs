@@ -2,32 +2,33 @@
 //!
 //! Problem: of transactions that wait for each other in a circle none ever goes on. The naive ways are to give up after
 //! some time, which ends those that are only slow, too, and to look at the whole table from time to time, which stops
-//! everybody. Here, whoever is about to wait looks whether that closes a circle, so a deadlock is ended in the moment in
-//! which it comes about, and who does not wait pays nothing.
+//! everybody. Here, whoever is about to wait looks whether that closes a circle, so a deadlock is ended in the moment
+//! in which it comes about, and who does not wait pays nothing.
 //!
-//! The *waits-for graph*: from an owner whose request waits to each owner in its way (`Partition::blockers`): holders of
-//! what the request cannot go with, and, as newcomers do not pass, all who wait ahead in the same queue. A request goes
-//! on only when all of these are gone; so owners on a cycle never go on, and if there is no cycle somebody can.
+//! The *waits-for graph*: from an owner whose request waits to each owner in its way (`Partition::blockers`): holders
+//! of what the request cannot go with, and, as newcomers do not pass, all who wait ahead in the same queue. A request
+//! goes on only when all of these are gone; so owners on a cycle never go on, and if there is no cycle somebody can.
 //!
-//! *Order.* A request enters a queue while its thread holds the detector's latch, and looks for a cycle through its owner
-//! before it lets go of it. It reads the queues one after the other, holding the latch of one partition at a time;
-//! grants and releases go on meanwhile, as they need no detector.
+//! *Order.* A request enters a queue while its thread holds the detector's latch, and looks for a cycle through its
+//! owner before it lets go of it. It reads the queues one after the other, holding the latch of one partition at a
+//! time; grants and releases go on meanwhile, as they need no detector.
 //!
 //! *Every cycle is found.* An edge from A to B comes about (1) when A begins to wait, (2) when B begins to wait for a
 //! conversion and so stands before A, which waits in the same queue, or (3) when B is granted more than it held while A
 //! waits; then by a conversion, as nothing else passes a request that waits. Take the edge of a cycle that came about
 //! last. If by (1) or (2), A or B looks next, and before it lets go of the latch; all other edges are there, and none
 //! can go, as none of the owners goes on. If by (3), B was just granted and did not wait, so the edge out of B came
-//! about later, in contradiction to the choice. And if there is no cycle, somebody goes on: whoever has no edges has been
-//! granted, because what ends an edge looks who can be granted (`Partition::settle`). All but a granted conversion does;
-//! that ends none, because a stronger mode goes with nothing that a weaker one does not go with (see `mode`).
+//! about later, in contradiction to the choice. And if there is no cycle, somebody goes on: whoever has no edges has
+//! been granted, because what ends an edge looks who can be granted (`Partition::settle`). All but a granted conversion
+//! does; that ends none, because a stronger mode goes with nothing that a weaker one does not go with (see `mode`).
 //!
-//! *What is found is a cycle.* Say the reader saw the edges of A1 to A2, A2 to A3, ..., An to A1, one after the other. When
-//! Ai's edges were seen, Ai waited; it waited already when the reader took the detector's latch, as nobody begins to wait
-//! without it. Nor is a wait ended without that latch, but by a grant. Suppose some Ai was granted before all of the
-//! cycle was seen, and take the first. Its edges had been seen by then, or it would not have been waiting; so the edge
-//! to the next owner of the cycle had gone in between, for which that one must have released something or been granted.
-//! But it had waited all the time up to then. So nobody was granted, and the edges seen were there at the same time.
+//! *What is found is a cycle.* Say the reader saw the edges of A1 to A2, A2 to A3, ..., An to A1, one after the other.
+//! When Ai's edges were seen, Ai waited; it waited already when the reader took the detector's latch, as nobody begins
+//! to wait without it. Nor is a wait ended without that latch, but by a grant. Suppose some Ai was granted before all
+//! of the cycle was seen, and take the first. Its edges had been seen by then, or it would not have been waiting; so
+//! the edge to the next owner of the cycle had gone in between, for which that one must have released something or been
+//! granted. But it had waited all the time up to then. So nobody was granted, and the edges seen were there at the same
+//! time.
 //!
 //! *The victim* is the one on the cycle that has done the least work, as it said itself; if several, the one of the
 //! highest number. Its request leaves the queue, its thread wakes and is told. Others on the cycle then still wait for

@@ -1,9 +1,8 @@
 //! Taking a lock: what is needed above it, and whether it is needed at all.
 //!
 //! To lock a name is to go down to it from the volume. On each level above the name, what the owner holds may *cover*
-//! the request (then nothing more is needed), or be a sufficient intent (then it goes on below), or the intent is taken.
-//! It begins at the
-//! store, because whoever holds an intent there holds one on the volume too.
+//! the request (then nothing more is needed), or be a sufficient intent (then it goes on below), or the intent is
+//! taken. It begins at the store, because whoever holds an intent there holds one on the volume too.
 
 use super::config::Granularity;
 use super::held::Held;

@@ -1,10 +1,10 @@
 //! One lock for many, and locks given back before the end.
 //!
-//! The list of an owner's locks keeps, for stores and pages, how many locks below were taken. When they are too many, the
-//! whole is locked instead, in X if anything below was written or is to be, else in S; but only if that can be done
+//! The list of an owner's locks keeps, for stores and pages, how many locks below were taken. When they are too many,
+//! the whole is locked instead, in X if anything below was written or is to be, else in S; but only if that can be done
 //! without waiting, because those who wait hold what others need, and a scan that could go on would begin to close
-//! deadlocks. The locks below are then released: they are covered. If it cannot be done, fine locks are taken
-//! as before, and the next attempt is made when they have doubled.
+//! deadlocks. The locks below are then released: they are covered. If it cannot be done, fine locks are taken as
+//! before, and the next attempt is made when they have doubled.
 
 use super::descend::Place;
 use super::held::Held;

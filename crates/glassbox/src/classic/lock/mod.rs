@@ -2,9 +2,9 @@
 //!
 //! Problem: transactions that run at the same time must give what they would give one after the other. Strict two-phase
 //! locking ensures it: whatever is read or written is locked first, and all locks are kept to the end. One lock for
-//! everything would do, and let nobody run beside another; one lock for each record alone makes those expensive who read
-//! a whole store. So locks are hierarchical (Gray et al. 1976): volume, store, page, record; who locks one of these says
-//! so on all above it by an intent, and who locks a whole store need not lock anything in it.
+//! everything would do, and let nobody run beside another; one lock for each record alone makes those expensive who
+//! read a whole store. So locks are hierarchical (Gray et al. 1976): volume, store, page, record; who locks one of
+//! these says so on all above it by an intent, and who locks a whole store need not lock anything in it.
 //!
 //! ```text
 //! mode      the modes, which go together, what two of them make
@@ -21,9 +21,9 @@
 //! locks     the trait, and no locks at all
 //! ```
 //!
-//! *A lock is found in three steps.* The owner's own list, which no other thread sees: the intents above are there nearly
-//! always, and what is read twice too. Then one latch, of the partition in which the name hashes. Then the queue of
-//! the name. Nothing is allocated, nothing else is touched, unless the request must wait.
+//! *A lock is found in three steps.* The owner's own list, which no other thread sees: the intents above are there
+//! nearly always, and what is read twice too. Then one latch, of the partition in which the name hashes. Then the queue
+//! of the name. Nothing is allocated, nothing else is touched, unless the request must wait.
 //!
 //! *Latches.* Three kinds, always in this order, and at most one of each: the detector's, a partition's, an owner's
 //! signal. Who takes or releases a lock without waiting takes a partition's, and that of the signal of each whom that

@@ -9,12 +9,13 @@
 //! - Whenever a mode weakens or a request leaves, conversions are granted as they can be, in the order in which they
 //!   were asked for; then, when none is left, waiting requests from the front until one cannot be granted.
 //!
-//! Nobody starves: while a request waits no newcomer is granted, so there are finitely many ahead of it. Conversions may
-//! pass each other, because making them wait for each other would add deadlocks: each is by one who holds the lock.
+//! Nobody starves: while a request waits no newcomer is granted, so there are finitely many ahead of it. Conversions
+//! may pass each other, because making them wait for each other would add deadlocks: each is by one who holds the lock.
 //!
-//! Heads and requests are in one pool of *nodes*, chained by numbers, and used again; nothing is allocated in steady state.
-//! A node has room for a head and for a request. That of a head has its first request too, because most names are
-//! locked by one owner, who then needs one node and no list to be walked; the others' requests have nodes of their own.
+//! Heads and requests are in one pool of *nodes*, chained by numbers, and used again; nothing is allocated in steady
+//! state. A node has room for a head and for a request. That of a head has its first request too, because most names
+//! are locked by one owner, who then needs one node and no list to be walked; the others' requests have nodes of their
+//! own.
 
 mod blockers;
 mod pool;

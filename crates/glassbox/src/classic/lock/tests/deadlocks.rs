@@ -152,7 +152,8 @@ fn what_was_waited_for_is_reported() {
     assert_eq!(
         told,
         [
-            "owner 2 waited 0.000 ms for X on record 7.0 of store 1, after owner 0 (holds S), owner 1 (holds S): granted",
+            "owner 2 waited 0.000 ms for X on record 7.0 of store 1, \
+             after owner 0 (holds S), owner 1 (holds S): granted",
             "owner 0 waited 0.000 ms for X on store 2, after owner 4 (holds S): granted",
             "owner 3 waited 0.000 ms for S on record 7.0 of store 1, after owner 2 (ahead, waits for X): granted",
         ]

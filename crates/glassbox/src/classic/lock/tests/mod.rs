@@ -4,6 +4,8 @@
 mod coarse;
 #[cfg(not(shuttle))]
 mod deadlocks;
+#[cfg(shuttle)]
+mod interleavings;
 #[cfg(not(shuttle))]
 mod model;
 mod modes;

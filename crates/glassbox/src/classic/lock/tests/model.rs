@@ -89,7 +89,8 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     let mode = prop::sample::select(Mode::ALL.to_vec());
     prop_oneof![
-        9 => (0..4usize, name, mode, any::<bool>()).prop_map(|(owner, name, mode, keep)| Step::Lock(owner, name, mode, keep)),
+        9 => (0..4usize, name, mode, any::<bool>())
+            .prop_map(|(owner, name, mode, keep)| Step::Lock(owner, name, mode, keep)),
         1 => (0..4usize).prop_map(Step::Release),
     ]
 }
@@ -113,7 +114,8 @@ proptest! {
                     let duration = if keep { Duration::Commit } else { Duration::Momentary };
                     let outcome = manager.lock(&mut owners[owner], name, mode, false, duration);
                     let expected = model.lock(owner, name, mode, keep);
-                    prop_assert_eq!(outcome == Outcome::Granted, expected, "{:?} got {:?}", (owner, name, mode), outcome);
+                    let asked = (owner, name, mode);
+                    prop_assert_eq!(outcome == Outcome::Granted, expected, "{:?} got {:?}", asked, outcome);
                     prop_assert!(!keep || !expected || manager.holds(&owners[owner], name, mode));
                 }
                 Step::Release(owner) => {
@@ -122,7 +124,8 @@ proptest! {
                 }
             }
             for (number, owner) in owners.iter().enumerate() {
-                let mut held: Vec<_> = model.0.iter().filter(|held| held.0 == number).map(|held| (held.1, held.2)).collect();
+                let own = model.0.iter().filter(|held| held.0 == number);
+                let mut held: Vec<_> = own.map(|held| (held.1, held.2)).collect();
                 held.sort();
                 prop_assert_eq!(sorted(owner), held);
             }
@@ -154,7 +157,8 @@ proptest! {
                         continue;
                     }
                     for other in granted.iter().filter(|other| other.0 != owner) {
-                        prop_assert!(agree((name, mode), (other.1, other.2)), "{:?} beside {:?}", (owner, name, mode), other);
+                        let asked = (name, mode);
+                        prop_assert!(agree(asked, (other.1, other.2)), "{}: {:?} beside {:?}", owner, asked, other);
                     }
                     if keep {
                         granted.push((owner, name, mode));

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Each transaction has its thread. A step is over when every thread has nothing to do or waits in a queue; what others
-//! got because of it stands behind its own result. Names: `all`, store `1`, page `1.7`, record `1.7.0`, `1.end`. Further
-//! steps: `S!` for a momentary lock, `release NAME`, `work N`, `holds`, and `pass N` (the clock, in ms).
+//! got because of it stands behind its own result. Names: `all`, store `1`, page `1.7`, record `1.7.0`, `1.end`.
+//! Further steps: `S!` for a momentary lock, `release NAME`, `work N`, `holds`, and `pass N` (the clock, in ms).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
