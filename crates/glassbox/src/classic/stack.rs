@@ -31,11 +31,11 @@ pub(crate) trait Stack: Sized + 'static {
     type Sessions: Sessions<Session = Session<Self>>;
 }
 
-/// Everything in its working form.
+/// Everything in its working form; keys are compared as integers.
 pub(crate) enum Full {}
 
 impl Stack for Full {
-    type Keys = SchemaKeys;
+    type Keys = IntegerKeys;
     type Logs = Wal;
     type Locks = LockManager;
     type Latch = ReadWriteLatch;
