@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::inner::Inner;
 use crate::executed::TableUsage;
+use crate::inner::Inner;
 
 /// Counts since the database was opened, and memory now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

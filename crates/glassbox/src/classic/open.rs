@@ -204,4 +204,3 @@ fn lock_config(config: &ClassicConfig) -> LockConfig {
         ..LockConfig::default()
     }
 }
-

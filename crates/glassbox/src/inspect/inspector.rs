@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::changes::{self, Change};
 use super::contents::Contents;
-use crate::record::layout;
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
 use crate::log::{LogFound, Lsn, look_into_log, refused};
@@ -13,6 +12,7 @@ use crate::manifest::{MANIFEST, Manifest};
 use crate::partitioned::CommandHead;
 use crate::partitioned::load::{Block, CheckpointFile, damaged};
 use crate::partitioned::values::{COMMAND, VALUES};
+use crate::record::layout;
 
 /// Which state of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

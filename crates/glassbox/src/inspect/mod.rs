@@ -18,8 +18,8 @@ mod summary;
 mod value;
 mod verify;
 
-pub(crate) use changes::apply_record;
 pub use crate::record::layout::describe_type;
+pub(crate) use changes::apply_record;
 pub use contents::Contents;
 pub use inspector::{Inspector, Moment};
 pub use summary::{LogSummary, Summary, TableSummary};
