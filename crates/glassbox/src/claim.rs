@@ -47,7 +47,7 @@ pub(crate) fn refuse_foreign(files: &dyn Files) -> Result<(), Error> {
 
 /// The manifest; a new database's, if the directory is empty or its creation was interrupted.
 pub(crate) fn read_or_create(files: &dyn Files, config: &Config, recovery: &mut Recovery) -> Result<Manifest, Error> {
-    let volume = (config.architecture == Architecture::Classic).then(|| VolumeEntry {
+    let volume = (config.architecture == Architecture::Classic).then_some(VolumeEntry {
         page_bytes: config.classic.page_bytes as u32,
         checkpoint: 0,
         loading: false,
