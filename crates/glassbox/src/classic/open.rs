@@ -12,7 +12,7 @@ use super::latch::ReadWriteLatch;
 use super::lock::{Granularity, LockConfig, LockManager, Locks};
 use super::log_ahead::LogAhead;
 use super::pages::Pages;
-use super::recovery::{Analysis, CheckpointLsns, Losers};
+use super::recovery::{Analysis, CheckpointLsns, Losers, read_log};
 use super::session::Session;
 use super::sessions::{SessionPool, Sessions};
 use super::space::SpaceMap;
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::executed::Counters;
 use crate::health::Health;
 use crate::io::{Clock, Files};
-use crate::log::{Log, LogFound, Lsn, look_into_log, refused};
+use crate::log::{Log, LogFound};
 use crate::record::mix;
 
 /// The names of the files of pages.
@@ -75,7 +75,7 @@ impl Volume {
     ) -> Result<(Self, LogFound), Error> {
         let mut log_records = 0;
         let mut analysis = Analysis::new(checkpoint);
-        let found = read_log(&**files, database_id, checkpoint, |lsn, record| {
+        let found = read_log(&**files, database_id, checkpoint.needed_from, |lsn, record| {
             log_records += 1;
             analysis.read(lsn, record)
         })?;
@@ -85,29 +85,9 @@ impl Volume {
         let identity = VolumeIdentity { page_bytes, database_id };
         VolumeIdentity::read(&pool.fix_shared(PageId(0))?)?.check(identity)?;
         pool.set_recovering(true);
-        read_log(&**files, database_id, checkpoint, |lsn, record| redo.read(&pool, lsn, record))?;
+        read_log(&**files, database_id, checkpoint.needed_from, |lsn, record| redo.read(&pool, lsn, record))?;
         pool.set_recovering(false);
         Ok((Self { pool, losers: Some(losers), log_records }, found))
-    }
-}
-
-/// Reads the log that is needed since a checkpoint.
-fn read_log(
-    files: &dyn Files,
-    database_id: u128,
-    checkpoint: CheckpointLsns,
-    mut each: impl FnMut(Lsn, &[u8]) -> Result<(), Error>,
-) -> Result<LogFound, Error> {
-    let mut failed = None;
-    let read = look_into_log(files, database_id, checkpoint.needed_from, &mut |lsn, record| {
-        each(lsn, record).map_err(|error| {
-            failed = Some(error);
-            refused(files, lsn, String::new())
-        })
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(read?),
     }
 }
 

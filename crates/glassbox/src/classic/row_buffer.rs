@@ -34,7 +34,8 @@ impl RowBuffer {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::RowBuffer;
+    use crate::Record;
     use crate::record::Text;
 
     #[derive(Record, Clone, Copy, PartialEq, Debug)]
