@@ -1,0 +1,59 @@
+//! Where a transaction comes from: the call of a stored procedure, which names its keys and can be logged; or code that
+//! can do neither.
+
+use super::command::{CommandHead, write_command};
+use super::engine::Engine;
+use super::transaction::PartitionedTransaction;
+use crate::config::LogKind;
+use crate::procedure::{KeySet, Procedure};
+use crate::record::Timestamp;
+
+/// What the engine has to know of a transaction besides its body.
+pub(super) trait Origin {
+    /// Names the keys that are known beforehand.
+    fn declare(&self, set: &mut impl KeySet);
+    /// Whether changes are to be collected while it runs.
+    fn values(&self, engine: &Engine) -> bool;
+    /// Writes the record of a run whose changes were not collected.
+    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>);
+}
+
+/// A stored procedure's call: logged by value or by command, as the log is.
+pub(super) struct Call<'a, P> {
+    pub(super) procedure: &'a P,
+    pub(super) number: u16,
+}
+
+impl<P: Procedure> Origin for Call<'_, P> {
+    #[inline(always)]
+    fn declare(&self, set: &mut impl KeySet) {
+        self.procedure.declare(set);
+    }
+
+    #[inline(always)]
+    fn values(&self, engine: &Engine) -> bool {
+        engine.log.is_some() && engine.log_kind == LogKind::Values
+    }
+
+    #[inline(always)]
+    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>) {
+        let now = transaction.now.unwrap_or(Timestamp::from_micros(0));
+        let head = CommandHead { procedure: self.number, now, seed: transaction.seed };
+        write_command(head, self.procedure, &mut transaction.scratch().record);
+    }
+}
+
+/// Code that the log cannot name.
+pub(super) struct AdHoc;
+
+impl Origin for AdHoc {
+    fn declare(&self, _set: &mut impl KeySet) {}
+
+    fn values(&self, engine: &Engine) -> bool {
+        engine.log.is_some()
+    }
+
+    fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>) {
+        unreachable!("its changes are collected whenever there is a log");
+    }
+}
