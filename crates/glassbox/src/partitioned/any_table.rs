@@ -1,8 +1,6 @@
-//! A table whose record type is not known here: what loading, checkpoints, recovery, prefetching and statistics need of
-//! it.
+//! A table whose record type is not known here: what loading, checkpoints, recovery and statistics need of it.
 //!
-//! The path of a transaction knows the type and does not come here (but for prefetching, one call per level for all
-//! keys of a run).
+//! The path of a transaction knows the type and does not come here.
 
 use serde::Serialize;
 
@@ -10,7 +8,6 @@ use super::memory::CannotReserve;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
 use super::values::BadChange;
-use crate::procedure::Entry;
 use crate::record::{Key, Record, TableSchema};
 
 /// Memory and rows of one table, over all partitions.
@@ -31,8 +28,6 @@ pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
 
 /// A table of any record.
 pub(crate) trait AnyTable: Send {
-    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool;
-    fn prefetch_step(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool;
     fn begin_snapshot(&mut self);
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool;
     fn end_snapshot(&mut self);
@@ -65,14 +60,6 @@ impl TableKind {
 }
 
 impl<R: Record> AnyTable for Table<R> {
-    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool {
-        Table::prefetch_start(self, entries, bytes, states)
-    }
-
-    fn prefetch_step(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool {
-        Table::prefetch_step(self, entries, bytes, states)
-    }
-
     fn begin_snapshot(&mut self) {
         self.snapshot.begin(self.rows.slots());
     }
