@@ -78,22 +78,25 @@ enum Attempt {
 }
 
 impl<S: Stack> Engine<S> {
-    /// Runs a procedure. Its effects are visible and in the log's order when this returns, durable at `lsn`.
+    /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
+    /// when this returns, and durable at the position that it gives.
     #[inline]
     pub(crate) fn execute<P: Procedure>(
         &self,
         procedure: &P,
-        output: &mut Option<P::Output>,
-    ) -> Result<Executed, Error> {
+        answer: &mut Result<P::Output, Error>,
+    ) -> Result<Lsn, Error> {
         if !self.procedures.contains(&TypeId::of::<P>()) {
             return Err(Error::UnknownProcedure { name: P::NAME });
         }
-        self.execute_adhoc(|transaction| {
-            // What a run came to that did not count means nothing.
-            *output = None;
-            *output = Some(procedure.run(transaction)?);
+        let executed = self.execute_adhoc(|transaction| {
+            *answer = Ok(procedure.run(transaction)?);
             Ok(())
-        })
+        })?;
+        if let Err(abort) = executed.outcome {
+            *answer = Err(abort.into());
+        }
+        Ok(executed.lsn)
     }
 
     /// Runs a closure as a transaction.
