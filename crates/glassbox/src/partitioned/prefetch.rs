@@ -15,6 +15,7 @@
 //! of a lookup can be gone, because the first removal forgets all of them.
 
 use std::ops::Range;
+use std::ptr::NonNull;
 
 use super::memory::{CACHE_LINE_BYTES, Next, Node, Probe, RowId, prefetch_read, prefetch_span};
 use super::origin::Origin;
@@ -38,7 +39,7 @@ const NOTHING: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 struct Lookup {
     /// A `Table<R>` in a held partition.
-    table: *mut (),
+    table: NonNull<()>,
     /// The bits of a [`Probe`] or a [`Node`]; with [`FOUND`], the address of a live row of that table.
     at: u64,
     /// Says which record `R` is, by its [`TableId`](crate::record::TableId).
@@ -47,7 +48,7 @@ struct Lookup {
     row: RowId,
 }
 
-const NO_LOOKUP: Lookup = Lookup { table: std::ptr::null_mut(), at: 0, record: NOTHING, row: RowId::NONE };
+const NO_LOOKUP: Lookup = Lookup { table: NonNull::dangling(), at: 0, record: NOTHING, row: RowId::NONE };
 
 // SAFETY: the pointers are into a partition that whoever uses the lookup holds.
 unsafe impl Send for Lookup {}
@@ -55,7 +56,7 @@ unsafe impl Send for Lookup {}
 /// The lookups of a transaction.
 #[derive(Debug)]
 pub(crate) struct Lookups {
-    list: Box<[Lookup; MOST]>,
+    list: [Lookup; MOST],
     /// Of those, how many are this transaction's.
     used: usize,
     /// The one that the run comes to next.
@@ -64,7 +65,7 @@ pub(crate) struct Lookups {
 
 impl Default for Lookups {
     fn default() -> Self {
-        Self { list: Box::new([NO_LOOKUP; MOST]), used: 0, next: 0 }
+        Self { list: [NO_LOOKUP; MOST], used: 0, next: 0 }
     }
 }
 
@@ -122,7 +123,7 @@ impl Lookup {
             return None;
         }
         // SAFETY: the record's number says that it is such a table with such a row, and the caller holds its partition.
-        let (table, row) = unsafe { (&mut *self.table.cast::<Table<R>>(), &*(self.at as *const R)) };
+        let (table, row) = unsafe { (self.table.cast::<Table<R>>().as_mut(), &*(self.at as *const R)) };
         (row.key() == *key).then_some((table, self.row))
     }
 }
@@ -133,7 +134,7 @@ impl Lookup {
 /// The tokens of `held`, `home` among them, are held.
 #[inline(always)]
 pub(super) unsafe fn prefetch(lookups: &mut Lookups, cells: &[Cell], held: u64, home: usize, origin: &impl Origin) {
-    let last = (0, NOTHING, std::ptr::null_mut());
+    let last = (0, NOTHING, NonNull::dangling());
     let mut begin = Begin { cells, held, home, list: lookups.list.iter_mut(), last };
     origin.declare(&mut begin);
     (lookups.used, lookups.next) = (MOST - begin.list.len(), 0);
@@ -171,13 +172,13 @@ struct Begin<'a> {
     /// Places for further lookups.
     list: std::slice::IterMut<'a, Lookup>,
     /// Partition, record and table of the lookup before: keys of one table are usually declared together.
-    last: (usize, u32, *mut ()),
+    last: (usize, u32, NonNull<()>),
 }
 
 impl Begin<'_> {
     /// The table of the rows with this placement number, if it is held.
     #[inline(always)]
-    fn table<R: Record>(&mut self, record: u32, placement: Option<u64>) -> Option<*mut Table<R>> {
+    fn table<R: Record>(&mut self, record: u32, placement: Option<u64>) -> Option<NonNull<Table<R>>> {
         let at = placement.map_or(self.home, |it| partition_of(it, self.cells.len() as u64) as usize);
         if (at, record) == (self.last.0, self.last.1) {
             return Some(self.last.2.cast());
@@ -186,7 +187,7 @@ impl Begin<'_> {
             return None;
         }
         // SAFETY: the caller of `prefetch` holds its token.
-        let table: *mut Table<R> = unsafe { &mut *self.cells[at].partition() }.table::<R>();
+        let table = NonNull::from(unsafe { &mut *self.cells[at].partition() }.table::<R>());
         self.last = (at, record, table.cast());
         Some(table)
     }
@@ -197,7 +198,7 @@ impl Begin<'_> {
         let Some(table) = self.table::<R>(record, placement) else { return };
         let Some(lookup) = self.list.next() else { return };
         // SAFETY: a held partition's table, which nothing changes while these passes read.
-        let Table { hash, tree, .. } = unsafe { &*table };
+        let Table { hash, tree, .. } = unsafe { table.as_ref() };
         let at = if Table::<R>::POINT { hash.prefetch(key().hash64()).to_bits() } else { tree.root().to_bits() };
         *lookup = Lookup { table: table.cast(), at, record, row: RowId::NONE };
     }
@@ -227,7 +228,7 @@ impl KeySet for Begin<'_> {
         let (Some(range), true) = (bounds.encode::<I::Encoded>(), placement != Some(None)) else { return };
         let table = self.table::<I::Record>(number::<I::Record>(), placement.flatten());
         // SAFETY: a held partition's table, which nothing changes while these passes read.
-        if let Some(table) = table.map(|table| unsafe { &*table }) {
+        if let Some(table) = table.map(|table| unsafe { table.as_ref() }) {
             let insert = mode == Mode::Insert;
             table.index_tree::<I>().prefetch_leaf(if insert { &range.high } else { &range.low }, insert);
         }
@@ -254,7 +255,7 @@ impl Step<'_> {
         }
         // SAFETY: the record's number says that it is such a table, in a held partition; nothing changes it while these
         // passes read.
-        let Table { hash, tree, rows, .. } = unsafe { &*lookup.table.cast_const().cast::<Table<R>>() };
+        let Table { hash, tree, rows, .. } = unsafe { lookup.table.cast::<Table<R>>().as_ref() };
         let row = if Table::<R>::POINT {
             hash.candidate(Probe::from_bits(lookup.at))
         } else {

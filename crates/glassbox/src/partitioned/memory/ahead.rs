@@ -2,7 +2,7 @@
 //!
 //! The system gives a page, zeroed, when it is first touched; so whoever inserts the row that is first on a huge page
 //! waits until two mebibytes are zeroed: 0.1 to 2 ms, when a transaction takes 2 us, and a fifth of all time where rows
-//! are only added. So a region asks for its next huge page when it begins one, and a thread of the process, which has
+//! are only added. So a region asks for its next huge pages when it begins one, and a thread of the process, which has
 //! nothing else to do, has the system make it present. Should it come too late, or the list be full, the page is made
 //! when it is touched, as any other.
 //!
@@ -43,7 +43,9 @@ pub(super) fn ask(address: usize) {
 fn work() {
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        if let Some(address) = asked.pop() {
+        if !asked.is_empty() {
+            // The oldest first: it is needed first.
+            let address = asked.remove(0);
             drop(asked);
             make_present(address);
             asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);

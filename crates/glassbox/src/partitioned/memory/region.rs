@@ -26,6 +26,12 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 /// Bytes of a huge page; bases are aligned to it, so any type's alignment is satisfied at offset 0.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// The part of a region's size, as one in so many, by which memory is present ahead: time enough on a busy machine.
+const AHEAD: usize = 16;
+
+/// But at most so much.
+const MOST_AHEAD_BYTES: usize = 16 * HUGE_PAGE_BYTES;
+
 /// A reservation smaller than this is no use: the machine is refusing address space as such.
 const MINIMUM_BYTES: usize = 64 << 20;
 
@@ -53,6 +59,8 @@ pub(crate) struct Region {
     used: usize,
     /// Bytes that may be claimed before something has to be done: the end of the huge page in use.
     easy: usize,
+    /// Bytes that are present or will be, as far as was asked.
+    asked: usize,
     /// Bytes of address space.
     reserved: usize,
     /// What the system mapped, which is a little more, for the sake of alignment.
@@ -88,7 +96,7 @@ impl Region {
         // SAFETY: the mapping is a huge page longer than the region, and `skip` is less than a huge page.
         let base = unsafe { start.cast::<u8>().add(skip) };
         let mapping = (start, reserved + HUGE_PAGE_BYTES);
-        Self { base, used: 0, easy: HUGE_PAGE_BYTES.min(reserved), reserved, mapping }
+        Self { base, used: 0, easy: HUGE_PAGE_BYTES.min(reserved), asked: 0, reserved, mapping }
     }
 
     /// The address of the region's first byte; it never changes.
@@ -124,9 +132,12 @@ impl Region {
             let _ = unsafe { madvise(self.base.as_ptr().cast(), self.reserved, Advice::LinuxHugepage) };
         }
         self.easy = end.next_multiple_of(HUGE_PAGE_BYTES);
-        if self.easy < self.reserved {
-            ahead::ask(self.base.as_ptr() as usize + self.easy);
+        let ahead = (self.easy / AHEAD).next_multiple_of(HUGE_PAGE_BYTES).min(MOST_AHEAD_BYTES);
+        let until = self.reserved.min(self.easy + ahead);
+        for page in (self.easy.max(self.asked)..until).step_by(HUGE_PAGE_BYTES) {
+            ahead::ask(self.base.as_ptr() as usize + page);
         }
+        self.asked = until;
         true
     }
 
