@@ -8,9 +8,12 @@ use glassbox::{Config, Database, Error, LogKind};
 use glassbox_sim::check::{difference, of_engine};
 use glassbox_sim::damage::{bytes_of, names, replace};
 use glassbox_sim::dice::Dice;
-use glassbox_sim::history::{Op, open, tiny};
+use glassbox_sim::history::{Op, in_short, open, tiny, tiny_classic};
 use glassbox_sim::script::{CRASHES, Script};
 use glassbox_sim::tables;
+
+/// Of the operations of the classic engine's files, one in so many is tried.
+const CLASSIC_STEP: usize = 17;
 
 /// Operations of the files, and forces among them, of a script without faults.
 fn counts(script: &Script) -> (u64, u64) {
@@ -37,14 +40,17 @@ fn in_words(errors: &[Error]) -> String {
 
 #[test]
 fn a_disk_full_at_any_write_loses_nothing() {
-    for (log, seed) in [(LogKind::Values, 7), (LogKind::Commands, 8)] {
-        let script = Script::new(seed, 2, log);
+    for (config, seed, step) in
+        [(tiny(2, LogKind::Values), 7, 1), (tiny(2, LogKind::Commands), 8, 1), (tiny_classic(), 9, CLASSIC_STEP)]
+    {
+        let engine = in_short(&config);
+        let script = Script::new(seed, config);
         let mut met = 0;
-        for from in 0..counts(&script).0 {
+        for from in (0..counts(&script).0).step_by(step) {
             let files = MemoryFiles::new();
             files.set_faults(Faults { full_from: Some(from), ..Faults::default() });
             let (played, errors) = script.play_in_trouble(&files);
-            let context = |what: String| format!("{log:?}, full from {from} on, {played:?}: {what}");
+            let context = |what: String| format!("{engine}, full from {from} on, {played:?}: {what}");
             met += u64::from(!errors.is_empty());
             let words = in_words(&errors);
             assert!(errors.is_empty() || words.contains("no storage space"), "{}", context(words));
@@ -54,13 +60,13 @@ fn a_disk_full_at_any_write_loses_nothing() {
                 script.check(&found, played).unwrap_or_else(|what| panic!("{}", context(what)));
             }
         }
-        assert!(met > 150, "{met} times the disk was full");
+        assert!(met > 150 / step as u64, "{engine}: {met} times the disk was full");
     }
 }
 
 #[test]
 fn a_disk_full_while_recovering_is_an_error_and_no_more() {
-    let script = Script::new(7, 2, LogKind::Values);
+    let script = Script::new(7, tiny(2, LogKind::Values));
     let whole = MemoryFiles::new();
     whole.set_faults(Faults { stop_at: Some(counts(&script).0 / 2), ..Faults::default() });
     let played = script.play(&whole).unwrap();
@@ -100,32 +106,43 @@ fn a_checkpoint_that_met_a_full_disk_can_be_made_later() {
 
 #[test]
 fn a_failed_force_is_never_answered() {
-    for (log, partitions) in [(LogKind::Values, 1), (LogKind::Commands, 2)] {
-        let script = Script::new(7, partitions, log);
-        let mut poisoned = 0;
+    for (config, step) in
+        [(tiny(1, LogKind::Values), 1), (tiny(2, LogKind::Commands), 1), (tiny_classic(), CLASSIC_STEP)]
+    {
+        let engine = in_short(&config);
+        let script = Script::new(7, config);
+        let (mut tried, mut poisoned) = (0, 0);
         let forces = counts(&script).1;
-        for force in 0..forces {
+        for force in (0..forces).step_by(step) {
+            tried += 1;
             let files = MemoryFiles::new();
             files.set_faults(Faults { fail_force: Some(force), ..Faults::default() });
             let (played, errors) = script.play_in_trouble(&files);
             let words = in_words(&errors);
-            let context = |what: String| format!("{log:?}, force {force} fails, {played:?}: {what}");
+            let context = |what: String| format!("{engine}, force {force} fails, {played:?}: {what}");
             // What the log's keeper could not force, it leaves until it is needed.
             assert!(errors.is_empty() || words.contains("cannot force "), "{}", context(words));
-            poisoned += u64::from(words.contains("the log stopped after a failure"));
+            let stopped = ["the log stopped after a failure", "cannot force pages"];
+            poisoned += u64::from(stopped.iter().any(|what| words.contains(what)));
             for mode in CRASHES {
                 let found = files.after_crash(mode, force);
                 script.check(&found, played).unwrap_or_else(|what| panic!("{}", context(format!("{mode:?}: {what}"))));
             }
         }
-        assert!(poisoned > forces / 3, "{poisoned} of {forces} poisoned the log");
+        assert!(poisoned > tried / 3, "{engine}: {poisoned} of {tried} poisoned the database");
     }
 }
 
 #[test]
 fn a_stopped_database_says_why_and_answers_nothing() {
+    for config in [tiny(1, LogKind::Values), tiny_classic()] {
+        stops(config);
+    }
+}
+
+fn stops(config: Config) {
     let files = MemoryFiles::new();
-    let database = open(&files, tiny(1, LogKind::Values), true).unwrap();
+    let database = open(&files, config, true).unwrap();
     files.set_faults(Faults { fail_force: Some(files.forces()), ..Faults::default() });
     let mut dice = Dice(3);
     let errors: Vec<_> = (0..30).filter_map(|_| Op::transaction(&mut dice).on_engine(&database).1.err()).collect();
@@ -140,26 +157,75 @@ fn a_stopped_database_says_why_and_answers_nothing() {
 }
 
 fn filled() -> MemoryFiles {
+    filled_by(tiny(2, LogKind::Values))
+}
+
+fn filled_by(config: Config) -> MemoryFiles {
     let files = MemoryFiles::new();
-    let database = open(&files, tiny(2, LogKind::Values), true).unwrap();
+    let database = open(&files, config, true).unwrap();
     fill(&database, &mut Dice(5));
     database.close().unwrap();
     files.after_kill()
 }
 
 fn refusal(files: &MemoryFiles) -> String {
-    open(files, tiny(2, LogKind::Values), true).expect_err("it cannot be opened").to_string()
+    refusal_of(files, tiny(2, LogKind::Values))
+}
+
+fn refusal_of(files: &MemoryFiles, config: Config) -> String {
+    open(files, config, true).expect_err("it cannot be opened").to_string()
+}
+
+fn bytes_of_all(files: &MemoryFiles) -> Vec<Vec<u8>> {
+    names(files).iter().map(|name| bytes_of(files, name)).collect()
+}
+
+#[test]
+fn a_database_of_the_other_engine_is_left_alone() {
+    let (partitioned, classic) = (tiny(2, LogKind::Values), tiny_classic());
+    for (made, opened, maker) in [(&partitioned, &classic, "partitioned"), (&classic, &partitioned, "classic")] {
+        let files = filled_by(made.clone());
+        let before = bytes_of_all(&files);
+        let text = refusal_of(&files, opened.clone());
+        assert!(text.contains(&format!("a database of the {maker} engine")) && text.contains("open it with"), "{text}");
+        assert_eq!(bytes_of_all(&files), before);
+        open(&files, made.clone(), true).unwrap();
+    }
+}
+
+/// The size of a page is chosen when a database is made.
+#[test]
+fn a_database_keeps_the_size_of_its_pages() {
+    let made = tiny_classic();
+    let files = filled_by(made.clone());
+    let right = of_engine(&open(&files.after_kill(), made.clone(), true).unwrap()).unwrap();
+    let mut other = made;
+    other.classic.page_bytes = 16 << 10;
+    let database = open(&files, other.clone(), true).unwrap();
+    assert_eq!(of_engine(&database).unwrap(), right);
+    run(&database, &mut Dice(6));
+    assert_eq!(database.verify(), Vec::<String>::new());
+    other.classic.page_bytes = 5_000;
+    let text = refusal_of(&MemoryFiles::new(), other);
+    assert!(text.contains("5000") && text.contains("choose 4096"), "{text}");
 }
 
 #[test]
 fn what_cannot_be_written_is_not_opened() {
+    for config in [tiny(2, LogKind::Values), tiny_classic()] {
+        is_not_opened(&config);
+    }
+}
+
+fn is_not_opened(config: &Config) {
     let new = MemoryFiles::new();
     new.set_faults(Faults { read_only: true, ..Faults::default() });
-    assert!(refusal(&new).contains("read-only"), "{}", refusal(&new));
-    let files = filled();
-    let before: Vec<_> = names(&files).iter().map(|name| bytes_of(&files, name)).collect();
+    let text = refusal_of(&new, config.clone());
+    assert!(text.contains("read-only"), "{text}");
+    let files = filled_by(config.clone());
+    let before = bytes_of_all(&files);
     files.set_faults(Faults { read_only: true, ..Faults::default() });
-    match open(&files, tiny(2, LogKind::Values), true) {
+    match open(&files, config.clone(), true) {
         Err(error) => assert!(error.to_string().contains("read-only"), "{error}"),
         // Nothing had to be written yet; then the first change is refused.
         Ok(database) => {
@@ -168,8 +234,7 @@ fn what_cannot_be_written_is_not_opened() {
             assert!(texts.iter().any(|text| text.contains("read-only")), "{texts:?}");
         }
     }
-    let after: Vec<_> = names(&files).iter().map(|name| bytes_of(&files, name)).collect();
-    assert_eq!(before, after);
+    assert_eq!(bytes_of_all(&files), before);
 }
 
 /// Patches bytes of the file that begins so, then `seal`s it.
@@ -220,12 +285,15 @@ fn a_directory_of_something_else_is_left_alone() {
 #[test]
 fn a_database_is_opened_once() {
     let directory = tempfile::tempdir().unwrap();
-    let config = || Config { segment_bytes: 8192, ..Config::default() };
-    let first = Database::open(directory.path(), config(), tables::catalog(true)).unwrap();
-    let error = Database::open(directory.path(), config(), tables::catalog(true)).unwrap_err().to_string();
-    assert!(error.contains("the database is open in process") && error.contains("close it there first"), "{error}");
-    drop(first);
-    Database::open(directory.path(), config(), tables::catalog(true)).unwrap();
+    let config = |of: Config, name| (directory.path().join(name), Config { log_threads: true, ..of });
+    for (path, config) in [config(tiny(2, LogKind::Values), "partitioned"), config(tiny_classic(), "classic")] {
+        let open = || Database::open(&path, config.clone(), tables::catalog(true));
+        let first = open().unwrap();
+        let error = open().unwrap_err().to_string();
+        assert!(error.contains("the database is open in process") && error.contains("close it there first"), "{error}");
+        drop(first);
+        open().unwrap();
+    }
 }
 
 /// For the system's administrator permissions mean nothing, so then there is nothing to test.
