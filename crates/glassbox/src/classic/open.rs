@@ -180,6 +180,7 @@ fn lock_config(config: &ClassicConfig) -> LockConfig {
         // Nothing locks pages if nobody asks for it, so records need no intents on theirs.
         lock_pages: by_page,
         escalate_store_at: u32::try_from(config.escalate_at).unwrap_or(u32::MAX),
+        broken_s_beside_x: config.broken_locks,
         timeout_ns: config.lock_timeout_ms.map(|ms| ms.saturating_mul(1_000_000)),
         ..LockConfig::default()
     }
