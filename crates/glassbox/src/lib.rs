@@ -66,6 +66,7 @@ mod config;
 mod database;
 mod error;
 mod executed;
+mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
 mod health;
@@ -94,7 +95,8 @@ pub use executed::TableUsage;
 pub use any_transaction::AnyTransaction;
 pub use procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
 pub use record::Record;
-pub use stats::{Recovery, Stats};
+pub use explain::{LockHolder, LockWait, LockWaitEnd};
+pub use stats::{ClassicStats, Recovery, Stats};
 pub use ticket::Ticket;
 
 /// The examples of the README, compiled with those of the documentation.

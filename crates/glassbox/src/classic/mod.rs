@@ -37,6 +37,7 @@ pub(crate) mod lock;
 mod load;
 mod log_ahead;
 mod open;
+mod owners;
 pub(crate) mod page;
 pub(crate) mod pages;
 pub(crate) mod recovery;
@@ -52,11 +53,15 @@ pub(crate) mod testing;
 mod transaction;
 pub(crate) mod tree;
 mod undo;
+mod untyped;
 pub(crate) mod wal;
 mod whole;
 
+pub(crate) use buffer::{PoolStats, check_file, repair};
+pub(crate) use directory::{StoreEntry, StoreKind};
 pub(crate) use engine::Engine;
 pub(crate) use open::{FILES, Volume};
+pub(crate) use lock::{LockCounters, LockName, Wait, WaitEnd};
 pub(crate) use recovery::CheckpointLsns;
 pub(crate) use stack::Full;
 /// A transaction on the stack of which nothing was taken out.

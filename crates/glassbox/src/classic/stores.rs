@@ -161,15 +161,7 @@ impl<S: Stack> Engine<S> {
     /// All trees of the directory, whatever they are of: enough to take back what a transaction did to them.
     pub(super) fn all_trees(&self) -> Result<Vec<Definition<S::Keys>>, Error> {
         let entries = directory::list(&self.pages)?;
-        let tree = |entry: StoreEntry| match entry.kind {
-            StoreKind::Heap { .. } => None,
-            StoreKind::Tree { key_width, .. } => {
-                // The stored form of keys orders as bytes do.
-                let part = KeyPart { kind: ColumnType::Bytes(key_width.into()), nullable: false };
-                Some(Definition::new(entry.store, entry.root, S::Keys::of(&[part]), self.page_bytes()))
-            }
-        };
-        Ok(entries.into_iter().filter_map(tree).collect())
+        entries.iter().filter_map(|entry| self.any_tree(entry).transpose()).collect()
     }
 }
 

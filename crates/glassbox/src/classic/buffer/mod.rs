@@ -49,4 +49,5 @@ pub(crate) use double::repair;
 pub(crate) use pool::{BufferPool, PoolConfig};
 pub(crate) use resident::Resident;
 pub(crate) use stats::PoolStats;
+pub(crate) use volume::check_file;
 pub(crate) use write_ahead::{NoLog, WriteAhead};

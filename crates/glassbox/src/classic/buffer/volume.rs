@@ -105,6 +105,33 @@ impl Volume {
     }
 }
 
+/// Reads all pages of the file, as it is after [`repair`](super::repair), and gives every one to `damaged` that is
+/// neither whole nor was never written; says how many pages there are. Bytes behind the last whole page are none: there
+/// growing was cut short.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(crate) fn check_file(
+    files: &dyn Files,
+    page_bytes: usize,
+    mut damaged: impl FnMut(Error),
+) -> Result<u64, Error> {
+    let file = files.open(PAGES)?;
+    let pages = file.len()? / page_bytes as u64;
+    let mut bytes = vec![0; page_bytes];
+    for number in 0..pages {
+        let offset = number * page_bytes as u64;
+        file.read_exact_at(&mut bytes, offset)?;
+        let problem = u32::try_from(number).map_or(Some("no page can be here".to_owned()), |number| {
+            if bytes.iter().all(|byte| *byte == 0) { None } else { problem(PageId(number), &bytes) }
+        });
+        if let Some(problem) = problem {
+            damaged(Error::Damaged { file: file.path().display().to_string(), offset, problem });
+        }
+    }
+    Ok(pages)
+}
+
 /// What is wrong with the bytes of a page as they were read; `None` when they are right.
 pub(super) fn problem(id: PageId, bytes: &[u8]) -> Option<String> {
     if page::is_sealed(bytes) {
