@@ -3,6 +3,7 @@
 mod common;
 mod files;
 mod lab;
+mod pages;
 mod torture;
 mod tpcc;
 mod usage;

@@ -23,6 +23,15 @@ impl<S: Stack> Engine<S> {
         self.tables.iter().flatten().filter_map(|table| self.usage_of(table).ok()).collect()
     }
 
+    /// The space of a table. Reads its trees and its heap file.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read, or there is no such table.
+    pub(crate) fn usage_of_table(&self, table: &str) -> Result<TableUsage, Error> {
+        let known = self.tables.iter().flatten().find(|known| known.schema.name == table);
+        self.usage_of(known.ok_or_else(|| Error::Catalog(format!("there is no table `{table}`")))?)
+    }
+
     fn usage_of(&self, table: &TableStores<S>) -> Result<TableUsage, Error> {
         let page_bytes = self.page_bytes() as u64;
         let mut heap_pages = 0;
