@@ -83,7 +83,10 @@ fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: 
     let VolumeSummary { page_bytes, pages, used, lost, .. } = *volume;
     writeln!(out, "engine      classic, pages of {} KiB", page_bytes >> 10)?;
     let Some(log) = summary.log.as_ref().filter(|_| !volume.loading) else {
-        return writeln!(out, "pages       none that count: a bulk load has not ended, so opening the database makes it anew");
+        return writeln!(
+            out,
+            "pages       none that count: a bulk load has not ended, so opening the database makes it anew"
+        );
     };
     match volume.checkpoint {
         0 => writeln!(out, "checkpoint  none yet")?,

@@ -39,7 +39,7 @@ pub struct EngineOptions {
     pool_mib: u64,
     /// Size of a page in KiB, when the database is made; --architecture classic only
     #[arg(long, value_name = "KIB", default_value = "8",
-          value_parser = PossibleValuesParser::new(["4", "8", "16", "32"]).map(|text| text.parse::<usize>().unwrap_or(8)))]
+          value_parser = PossibleValuesParser::new(["4", "8", "16", "32"]).map(kib))]
     page_kib: usize,
     /// What a lock is of; --architecture classic only
     #[arg(long, value_enum, default_value = "record")]
@@ -96,8 +96,7 @@ impl EngineOptions {
             LocksOption::Page => Granularity::Page,
         };
         let pool_bytes = (self.pool_mib << 20) as usize;
-        let classic =
-            ClassicConfig { page_bytes: self.page_kib << 10, pool_bytes, granularity, ..config.classic };
+        let classic = ClassicConfig { page_bytes: self.page_kib << 10, pool_bytes, granularity, ..config.classic };
         Config { architecture, classic, ..config }
     }
 
@@ -176,4 +175,8 @@ impl LogOption {
 /// Cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn kib(text: String) -> usize {
+    text.parse().expect("one of the possible values")
 }

@@ -98,9 +98,7 @@ impl AnyEngine {
                 let (counters, tables) = engine.usage(&catalog.tables);
                 (counters, if with_tables { tables } else { Vec::new() })
             }
-            Self::Classic(engine) => {
-                (engine.counters(), if with_tables { engine.usage() } else { Vec::new() })
-            }
+            Self::Classic(engine) => (engine.counters(), if with_tables { engine.usage() } else { Vec::new() }),
         }
     }
 

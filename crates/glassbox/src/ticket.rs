@@ -1,9 +1,9 @@
 //! A ticket: the outcome of a transaction that ran, not to be told before it is durable.
 
 use crate::error::Error;
+use crate::executed::Executed;
 use crate::inner::Place;
 use crate::log::Lsn;
-use crate::executed::Executed;
 use crate::procedure::Abort;
 
 /// The outcome of a submitted procedure. Dropping it does not undo anything.

@@ -148,7 +148,10 @@ fn looking_changes_nothing_even_where_nothing_may_be_written() {
     }
     let db = open(&crashed);
     assert_eq!(db.verify(), Vec::<String>::new());
-    assert_eq!(db.transaction(|tx| Ok(tx.get::<Thing>(&(7, 1000))?.copied().map(|thing| thing.id))).unwrap(), Some(1000));
+    assert_eq!(
+        db.transaction(|tx| Ok(tx.get::<Thing>(&(7, 1000))?.copied().map(|thing| thing.id))).unwrap(),
+        Some(1000)
+    );
 }
 
 /// A transaction that had not ended: seen neither by the tools nor by the engine.

@@ -68,6 +68,9 @@ pub(crate) struct Engine<S: Stack = Full> {
     pub(super) _writer: Option<BackgroundWriter>,
 }
 
+/// A tree of an engine with this stack.
+pub(super) type TreeOf<'a, S> = Tree<'a, <S as Stack>::Pages, SpaceMap<<S as Stack>::Pages>, <S as Stack>::Keys>;
+
 /// How a run ended.
 enum Attempt {
     Done(Executed),
@@ -222,12 +225,12 @@ impl<S: Stack> Engine<S> {
 
     /// The tree of an index.
     #[inline(always)]
-    pub(super) fn tree<'a>(&'a self, index: &'a IndexStore<S>) -> Tree<'a, S::Pages, SpaceMap<S::Pages>, S::Keys> {
+    pub(super) fn tree<'a>(&'a self, index: &'a IndexStore<S>) -> TreeOf<'a, S> {
         Tree::new(&self.pages, &self.space, &index.tree)
     }
 
     /// The tree of this number.
-    pub(super) fn tree_of(&self, store: StoreId) -> Option<Tree<'_, S::Pages, SpaceMap<S::Pages>, S::Keys>> {
+    pub(super) fn tree_of(&self, store: StoreId) -> Option<TreeOf<'_, S>> {
         let mut trees = self.tables.iter().flatten().flat_map(TableStores::trees);
         let known = trees.find(|index| index.store() == store).map(|index| &index.tree);
         let known = known.or_else(|| self.recovered.iter().find(|tree| tree.store() == store));

@@ -12,7 +12,7 @@ use super::latch::ReadWriteLatch;
 use super::lock::{Granularity, LockConfig, LockManager, Locks};
 use super::log_ahead::LogAhead;
 use super::pages::Pages;
-use super::recovery::{Analysis, CheckpointLsns, Losers};
+use super::recovery::{Analysis, CheckpointLsns, Losers, read_log};
 use super::session::Session;
 use super::sessions::{SessionPool, Sessions};
 use super::space::SpaceMap;
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::executed::SharedCounters;
 use crate::health::Health;
 use crate::io::{Clock, Files};
-use crate::log::{Log, LogFound, Lsn, look_into_log, refused};
+use crate::log::{Log, LogFound};
 use crate::record::mix;
 
 /// The names of the files of pages.
@@ -77,7 +77,7 @@ impl Volume {
     ) -> Result<(Self, LogFound), Error> {
         let mut log_records = 0;
         let mut analysis = Analysis::new(checkpoint);
-        let found = read_log(&**files, database_id, checkpoint, |lsn, record| {
+        let found = read_log(&**files, database_id, checkpoint.needed_from, |lsn, record| {
             log_records += 1;
             analysis.read(lsn, record)
         })?;
@@ -87,7 +87,7 @@ impl Volume {
         let identity = VolumeIdentity { page_bytes, database_id };
         VolumeIdentity::read(&pool.fix_shared(PageId(0))?)?.check(identity)?;
         pool.set_recovering(true);
-        read_log(&**files, database_id, checkpoint, |lsn, record| redo.read(&pool, lsn, record))?;
+        read_log(&**files, database_id, checkpoint.needed_from, |lsn, record| redo.read(&pool, lsn, record))?;
         pool.set_recovering(false);
         let redone = redo.done();
         Ok((Self { pool, losers: Some(losers), log_records, redone }, found))
@@ -96,26 +96,6 @@ impl Volume {
     /// Transactions that had not ended when the log ended, and are to be taken back.
     pub(crate) fn losers(&self) -> u64 {
         self.losers.as_ref().map_or(0, Losers::len) as u64
-    }
-}
-
-/// Reads the log that is needed since a checkpoint.
-fn read_log(
-    files: &dyn Files,
-    database_id: u128,
-    checkpoint: CheckpointLsns,
-    mut each: impl FnMut(Lsn, &[u8]) -> Result<(), Error>,
-) -> Result<LogFound, Error> {
-    let mut failed = None;
-    let read = look_into_log(files, database_id, checkpoint.needed_from, &mut |lsn, record| {
-        each(lsn, record).map_err(|error| {
-            failed = Some(error);
-            refused(files, lsn, String::new())
-        })
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(read?),
     }
 }
 
@@ -214,4 +194,3 @@ fn lock_config(config: &ClassicConfig) -> LockConfig {
         ..LockConfig::default()
     }
 }
-

@@ -129,9 +129,8 @@ impl<S: Stack> Engine<S> {
 
     fn make_heap(&self, schema: &TableSchema) -> Result<StoreEntry, Error> {
         let name = self.new_name(&schema.name)?;
-        let width = u16::try_from(schema.row_width).map_err(|_| {
-            Error::Catalog(format!("a row of table `{}` is larger than any page", schema.name))
-        })?;
+        let width = u16::try_from(schema.row_width)
+            .map_err(|_| Error::Catalog(format!("a row of table `{}` is larger than any page", schema.name)))?;
         let mut session = self.sessions.take()?;
         let journal = &mut session.journal;
         let made = directory::create_heap(&self.pages, &self.space, journal, name.as_bytes(), width);

@@ -45,9 +45,7 @@ impl<S: Stack> Engine<S> {
     /// Whether a store is in use: others were left by what was interrupted or given up.
     pub(crate) fn is_in_use(&self, entry: &StoreEntry) -> bool {
         let mut tables = self.tables.iter().flatten();
-        tables.any(|table| {
-            table.heap.store() == entry.store || table.trees().any(|index| index.store() == entry.store)
-        })
+        tables.any(|table| table.heap.store() == entry.store || table.trees().any(|index| index.store() == entry.store))
     }
 }
 

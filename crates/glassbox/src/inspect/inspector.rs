@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use super::changes::{self, Change};
 use super::contents::Contents;
 use super::volume::Recovered;
-use crate::record::{TableSchema, layout};
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
 use crate::log::{LogFound, Lsn, look_into_log, refused};
@@ -14,6 +13,7 @@ use crate::manifest::{MANIFEST, Manifest};
 use crate::partitioned::CommandHead;
 use crate::partitioned::load::{Block, CheckpointFile, damaged};
 use crate::partitioned::values::{COMMAND, VALUES};
+use crate::record::{TableSchema, layout};
 
 /// Which state of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,8 +23,8 @@ mod verify;
 mod verify_volume;
 mod volume;
 
-pub(crate) use changes::apply_record;
 pub use crate::record::layout::describe_type;
+pub(crate) use changes::apply_record;
 pub use contents::Contents;
 pub use inspector::{Inspector, Moment};
 pub use summary::{LogSummary, Summary, TableSummary};

@@ -106,7 +106,11 @@ impl Files for Overlay {
         let mut all: BTreeSet<String> = self.base.list(directory)?.into_iter().collect();
         for (name, node) in whole(&self.names).iter() {
             if name.rsplit_once('/').map_or("", |(parent, _)| parent) == directory {
-                if node.is_some() { all.insert(name.clone()) } else { all.remove(name) };
+                if node.is_some() {
+                    all.insert(name.clone())
+                } else {
+                    all.remove(name)
+                };
             }
         }
         Ok(all.into_iter().collect())

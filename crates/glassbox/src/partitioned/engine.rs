@@ -57,15 +57,7 @@ impl Engine {
         clock: Box<dyn Clock>,
         procedures: Vec<(TypeId, u16)>,
     ) -> Self {
-        Self {
-            cells,
-            log,
-            log_kind,
-            clock,
-            procedures,
-            health: Health::default(),
-            misdeclared: AtomicU64::new(0),
-        }
+        Self { cells, log, log_kind, clock, procedures, health: Health::default(), misdeclared: AtomicU64::new(0) }
     }
 
     /// All partitions, as bits.

@@ -111,11 +111,7 @@ impl Volume {
 ///
 /// # Errors
 /// When the file cannot be read.
-pub(crate) fn check_file(
-    files: &dyn Files,
-    page_bytes: usize,
-    mut damaged: impl FnMut(Error),
-) -> Result<u64, Error> {
+pub(crate) fn check_file(files: &dyn Files, page_bytes: usize, mut damaged: impl FnMut(Error)) -> Result<u64, Error> {
     let file = files.open(PAGES)?;
     let pages = file.len()? / page_bytes as u64;
     let mut bytes = vec![0; page_bytes];
