@@ -1,5 +1,6 @@
 //! The program as its users run it: arguments, output, exit status, signals.
 
+mod classic;
 mod common;
 mod files;
 mod lab;

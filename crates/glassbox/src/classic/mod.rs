@@ -58,7 +58,7 @@ mod untyped;
 pub(crate) mod wal;
 mod whole;
 
-pub(crate) use buffer::{PoolStats, check_file, repair};
+pub(crate) use buffer::{DOUBLE, PAGES, PoolStats, check_file, repair};
 pub(crate) use directory::{StoreEntry, StoreKind};
 pub(crate) use engine::Engine;
 pub(crate) use lock::{LockCounters, LockName, Wait, WaitEnd};

@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::buffer::{BackgroundWriter, BufferPool, PoolConfig};
+use super::buffer::{BackgroundWriter, BufferPool, DOUBLE, PAGES, PoolConfig};
 use super::directory::{VolumeIdentity, create_volume};
 use super::engine::Engine;
 use super::ids::PageId;
@@ -30,7 +30,7 @@ use crate::log::{Log, LogFound};
 use crate::record::mix;
 
 /// The names of the files of pages.
-pub(crate) const FILES: [&str; 2] = ["pages", "pages.double"];
+pub(crate) const FILES: [&str; 2] = [PAGES, DOUBLE];
 /// The fewest pages in memory that a transaction can do with, for each session.
 const PAGES_PER_SESSION: usize = 8;
 /// Pages that a volume may have: all numbers but the highest.

@@ -6,7 +6,7 @@ use super::inspector::Inspector;
 use super::value::Value;
 use super::verify::{Verification, damage};
 use super::volume::Recovered;
-use crate::classic::{check_file, repair};
+use crate::classic::{PAGES, check_file, repair};
 use crate::error::Error;
 use crate::io::Overlay;
 use crate::manifest::VolumeEntry;
@@ -51,7 +51,7 @@ impl Inspector {
             // What is wrong with the pages was told; but the log has not been looked at for itself.
             Ok(_) => {}
             // A damaged page stops recovery, and was told already.
-            Err(Error::Damaged { file, .. }) if !sound && file.ends_with(crate::classic::FILES[0]) => {}
+            Err(Error::Damaged { file, .. }) if !sound && file.ends_with(PAGES) => {}
             Err(error) => damage(error, &mut found)?,
         }
         Ok(found)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::inspector::Inspector;
 use super::summary::{LogSummary, Summary, TableSummary};
-use crate::classic::{CheckpointLsns, Engine, StoreKind, Volume};
+use crate::classic::{CheckpointLsns, Engine, PAGES, StoreKind, Volume};
 use crate::config::{Architecture, ClassicConfig, Config};
 use crate::error::Error;
 use crate::executed::TableUsage;
@@ -145,7 +145,7 @@ impl Inspector {
         // What is wrong is said by `verify`.
         let space = engine.verify_space(&mut Vec::new())?;
         (volume.used, volume.lost) = (space.used, space.lost);
-        volume.pages = self.files.open(crate::classic::FILES[0])?.len()? / volume.page_bytes;
+        volume.pages = self.files.open(PAGES)?.len()? / volume.page_bytes;
         let Recovered { log_records, redone, taken_back, end, closed, .. } = *recovered;
         (volume.log_records, volume.redone, volume.taken_back) = (log_records, redone, taken_back);
         let mut log = LogSummary { start: self.manifest.log_start, end: end.0, closed, ..LogSummary::default() };
@@ -177,8 +177,7 @@ impl Recovered {
 
 /// One session, no threads, and not more memory than there are pages.
 fn config(files: &dyn Files, entry: &VolumeEntry) -> Result<Config, Error> {
-    let pages = crate::classic::FILES[0];
-    let bytes = if files.exists(pages)? { files.open(pages)?.len()? } else { 0 };
+    let bytes = if files.exists(PAGES)? { files.open(PAGES)?.len()? } else { 0 };
     let pool_bytes = (bytes + MORE_POOL_BYTES).min(MOST_POOL_BYTES) as usize;
     let page_bytes = entry.page_bytes as usize;
     Ok(Config {

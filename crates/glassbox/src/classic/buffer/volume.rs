@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::io::{File, Files, IoError};
 
 /// The file's name.
-pub(super) const PAGES: &str = "pages";
+pub(crate) const PAGES: &str = "pages";
 /// The file doubles until a step has so many bytes.
 const MOST_STEP_BYTES: u64 = 64 << 20;
 const LEAST_STEP_BYTES: u64 = 256 << 10;
