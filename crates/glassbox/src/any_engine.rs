@@ -94,11 +94,23 @@ impl AnyEngine {
         on_either!(self, engine => engine.load_row(row))
     }
 
-    /// Counts of transactions, and the space that tables take.
-    pub(crate) fn usage(&self, catalog: &Catalog) -> (Counters, Vec<TableUsage>) {
+    /// Counts of transactions, and the space that tables take if `with_tables`: that is cheap for one engine, while
+    /// the other has to read all pages.
+    pub(crate) fn usage(&self, catalog: &Catalog, with_tables: bool) -> (Counters, Vec<TableUsage>) {
         match self {
-            Self::Partitioned(engine) => engine.usage(&catalog.tables),
-            Self::Classic(engine) => engine.usage(),
+            Self::Partitioned(engine) => {
+                let (counters, tables) = engine.usage(&catalog.tables);
+                (counters, if with_tables { tables } else { Vec::new() })
+            }
+            Self::Classic(engine) => (engine.counters(), if with_tables { engine.usage() } else { Vec::new() }),
+        }
+    }
+
+    /// The classic engine, if it is that.
+    pub(crate) fn as_classic(&self) -> Option<&classic::Engine> {
+        match self {
+            Self::Partitioned(_) => None,
+            Self::Classic(engine) => Some(engine),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::config::{Config, Durability};
 use crate::error::{Error, NOT_ANSWERED};
+use crate::explain::LockWait;
 use crate::inner::Inner;
 use crate::io::{Clock, Files, RealClock, RealFiles};
 use crate::open;
@@ -155,9 +156,27 @@ impl Database {
         self.inner.checkpoint(false)
     }
 
-    /// What the database did since it was opened, and the memory it uses.
+    /// What the database did since it was opened, and the space it uses.
     pub fn stats(&self) -> Stats {
-        Stats::collect(&self.inner)
+        Stats::collect(&self.inner, true)
+    }
+
+    /// The same without the space of tables, which the classic engine has to read all pages for: to be asked often.
+    pub fn counts(&self) -> Stats {
+        Stats::collect(&self.inner, false)
+    }
+
+    /// The last waits for locks that are over, oldest first: who waited for whom, on what, for how long. `None`: the
+    /// partitioned engine has no locks.
+    pub fn explain_waits(&self) -> Option<Vec<LockWait>> {
+        self.inner.engine.as_classic().map(LockWait::last)
+    }
+
+    /// How many pages the replacement policy alone would have missed in memory so far: what a simulator says to which
+    /// the recorded fixes are given, one after the other. `None` unless `trace_pages` was configured.
+    #[doc(hidden)]
+    pub fn simulated_misses(&self) -> Option<u64> {
+        self.inner.engine.as_classic()?.simulated_misses()
     }
 
     /// What opening found and did.

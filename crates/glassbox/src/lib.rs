@@ -67,6 +67,7 @@ mod config;
 mod database;
 mod error;
 mod executed;
+mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
 mod health;
@@ -91,11 +92,12 @@ pub use config::{Architecture, ClassicConfig, Config, Durability, Granularity, L
 pub use database::Database;
 pub use error::Error;
 pub use executed::TableUsage;
+pub use explain::{LockHolder, LockWait, LockWaitEnd};
 pub use glassbox_derive::Record;
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
 pub use procedure::{Abort, Aborts, Declared, KeySet, Procedure, ReadWriteSet, Stop, Transaction};
 pub use record::Record;
-pub use stats::{Recovery, Stats};
+pub use stats::{ClassicStats, Recovery, Stats};
 pub use ticket::Ticket;
 
 /// The examples of the README, compiled with those of the documentation.

@@ -30,7 +30,7 @@ use super::undo::TreeUndo;
 use super::wal::table::TransactionTable;
 use super::wal::transaction::Savepoint;
 use crate::error::Error;
-use crate::executed::{Counters, Executed};
+use crate::executed::{Counters, Executed, SharedCounters};
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Log, Lsn};
@@ -52,6 +52,8 @@ pub(crate) struct Engine<S: Stack = Full> {
     pub(super) space: SpaceMap<S::Pages>,
     pub(super) locks: S::Locks,
     pub(super) sessions: S::Sessions,
+    /// Those of all sessions.
+    pub(super) counters: Vec<Arc<SharedCounters>>,
     pub(super) transactions: Arc<TransactionTable>,
     /// By [`TableId`](crate::record::TableId); `None` for records that this database's catalog does not name.
     pub(super) tables: Vec<Option<TableStores<S>>>,
@@ -149,8 +151,8 @@ impl<S: Stack> Engine<S> {
             return Attempt::Failed(error);
         }
         match &attempt {
-            Attempt::Done(_) => session.counters.aborted += 1,
-            Attempt::Again => session.counters.rerun += 1,
+            Attempt::Done(_) => session.counters.aborted.add_one(),
+            Attempt::Again => session.counters.rerun.add_one(),
             Attempt::Panicked(_) | Attempt::Failed(_) => {}
         }
         attempt
@@ -166,7 +168,7 @@ impl<S: Stack> Engine<S> {
         self.locks.release_all(&mut session.owner);
         match committed {
             Ok(lsn) => {
-                session.counters.committed += 1;
+                session.counters.committed.add_one();
                 let executed = if lsn == Lsn::NONE { self.told(Ok(())) } else { Executed { outcome: Ok(()), lsn } };
                 Attempt::Done(executed)
             }
@@ -254,14 +256,8 @@ impl<S: Stack> Engine<S> {
     }
 
     /// Counts of transactions.
-    pub(super) fn counters(&self) -> Result<Counters, Error> {
-        self.sessions.quietly(|sessions| {
-            sessions.fold(Counters::default(), |sum, session| Counters {
-                committed: sum.committed + session.counters.committed,
-                aborted: sum.aborted + session.counters.aborted,
-                rerun: sum.rerun + session.counters.rerun,
-            })
-        })
+    pub(crate) fn counters(&self) -> Counters {
+        Counters::sum(self.counters.iter().map(|counters| &**counters))
     }
 
     #[cold]

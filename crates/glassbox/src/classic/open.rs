@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use super::buffer::{BackgroundWriter, BufferPool, PoolConfig};
+use super::buffer::{BackgroundWriter, BufferPool, DOUBLE, PAGES, PoolConfig};
 use super::directory::{VolumeIdentity, create_volume};
 use super::engine::Engine;
 use super::ids::PageId;
@@ -23,14 +23,14 @@ use super::wal::table::TransactionTable;
 use super::wal::transaction::TransactionLog;
 use crate::config::{self, ClassicConfig};
 use crate::error::Error;
-use crate::executed::Counters;
+use crate::executed::SharedCounters;
 use crate::health::Health;
 use crate::io::{Clock, Files};
 use crate::log::{Log, LogFound};
 use crate::record::mix;
 
 /// The names of the files of pages.
-pub(crate) const FILES: [&str; 2] = ["pages", "pages.double"];
+pub(crate) const FILES: [&str; 2] = [PAGES, DOUBLE];
 /// The fewest pages in memory that a transaction can do with, for each session.
 const PAGES_PER_SESSION: usize = 8;
 /// Pages that a volume may have: all numbers but the highest.
@@ -43,8 +43,10 @@ pub(crate) struct Volume {
     pool: Pool,
     /// What had not ended then.
     losers: Option<Losers>,
-    /// What recovery did.
+    /// Records of the log that were read.
     pub(crate) log_records: u64,
+    /// Changes of pages that were done again.
+    pub(crate) redone: u64,
 }
 
 impl Volume {
@@ -62,7 +64,7 @@ impl Volume {
         create_volume(&pool, &space, &mut journal, database_id)?;
         journal.commit()?;
         pool.flush_all()?;
-        Ok(Self { pool, losers: None, log_records: 0 })
+        Ok(Self { pool, losers: None, log_records: 0, redone: 0 })
     }
 
     /// Brings a volume to where the log ends. Nothing of the log is changed; pages may be.
@@ -87,13 +89,19 @@ impl Volume {
         pool.set_recovering(true);
         read_log(&**files, database_id, checkpoint.needed_from, |lsn, record| redo.read(&pool, lsn, record))?;
         pool.set_recovering(false);
-        Ok((Self { pool, losers: Some(losers), log_records }, found))
+        let redone = redo.done();
+        Ok((Self { pool, losers: Some(losers), log_records, redone }, found))
+    }
+
+    /// Transactions that had not ended when the log ended, and are to be taken back.
+    pub(crate) fn losers(&self) -> u64 {
+        self.losers.as_ref().map_or(0, Losers::len) as u64
     }
 }
 
 fn pool_config(config: &ClassicConfig, page_bytes: usize) -> PoolConfig {
     let frames = (config.pool_bytes / page_bytes).max(PAGES_PER_SESSION * config.sessions);
-    PoolConfig { page_bytes, frames, ..PoolConfig::default() }
+    PoolConfig { page_bytes, frames, trace: config.trace_pages, ..PoolConfig::default() }
 }
 
 /// A journal that keeps no log.
@@ -123,7 +131,8 @@ impl Engine<Full> {
         let transactions = TransactionTable::new(sessions + in_doubt);
         let locks = LockManager::new(lock_config(&config.classic), Arc::clone(&clock));
         let end = log.appended();
-        let session = |at| {
+        let counters: Vec<_> = (0..sessions).map(|_| Arc::<SharedCounters>::default()).collect();
+        let session = |at: usize| {
             Ok(Session {
                 journal: TransactionLog::new(logs.device()?, transactions.slot()?),
                 owner: locks.owner(),
@@ -131,7 +140,7 @@ impl Engine<Full> {
                 stored: Vec::new(),
                 // Other random numbers than before the log ended.
                 seed: mix(at as u64 ^ mix(end.0 ^ clock.wall_us() as u64)),
-                counters: Counters::default(),
+                counters: Arc::clone(&counters[at]),
             })
         };
         let pool_of_sessions = SessionPool::new((0..sessions).map(session).collect::<Result<Vec<_>, Error>>()?);
@@ -145,6 +154,7 @@ impl Engine<Full> {
             pages: pool,
             locks,
             sessions: pool_of_sessions,
+            counters,
             transactions,
             tables: Vec::new(),
             procedures,

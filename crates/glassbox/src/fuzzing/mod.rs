@@ -10,6 +10,7 @@
 //! runs them on mutated [`seeds`] whenever tests are run. Not part of the library's interface.
 
 mod files;
+mod pages;
 mod records;
 mod seal;
 
@@ -26,7 +27,7 @@ use crate::{Catalog, Config, Database, LogKind, Record};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 11] = [
     ("manifest", files::manifest),
     ("checkpoint", files::checkpoint),
     ("log", files::log),
@@ -34,6 +35,10 @@ pub const TARGETS: [Target; 7] = [
     ("changes", records::changes),
     ("command", records::command),
     ("row", records::row),
+    ("wal", pages::wal),
+    ("volume", pages::volume),
+    ("double", pages::double),
+    ("pages", pages::pages),
 ];
 
 /// Runs the target of this name.
@@ -175,6 +180,10 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "directory" => (0..4_u8).map(|number| [number, 0, 9, 1, 0, number, 80, 255].to_vec()).collect(),
         "changes" => records::change_seeds(),
         "command" => records::command_seeds(),
+        "wal" => pages::wal_seeds(),
+        "volume" => pages::volume_seeds(),
+        "double" => pages::double_seeds(),
+        "pages" => pages::pages_seeds(),
         _ => records::row_seeds(),
     }
 }
