@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use glassbox::io::{Crash, Faults, MemoryFiles};
-use glassbox::{Config, LogKind};
+use glassbox::{Config, Durability, LogKind};
 use glassbox_sim::damage::{bytes_of, names, replace};
 use glassbox_sim::dice::{Dice, long, seed};
 use glassbox_sim::history::{in_short, tiny, tiny_classic};
@@ -112,6 +112,30 @@ fn classic_with_all_pages_in_memory() {
     let mut config = tiny_classic();
     config.classic.pool_bytes = 1 << 20;
     crash_everywhere(config, &Sample { in_recovery: 9, least: 1_000, ..CLASSIC });
+}
+
+/// Answers that do not wait may be lost, but only the last, and no part of them is left.
+#[test]
+fn classic_that_does_not_wait_for_the_log() {
+    for (durability, pool_bytes) in [(Durability::Async, 0), (Durability::Async, 1 << 20), (Durability::None, 0)] {
+        let mut config = Config { durability, ..tiny_classic() };
+        config.classic.pool_bytes = pool_bytes;
+        let script = Script::new(seed(7), config);
+        let phases = script.phases();
+        let mut points = 0;
+        for stop in (0..phases.len()).step_by(if long() { 1 } else { 9 }) {
+            for mode in CRASHES {
+                let crashed = script.crash_at(stop as u64, mode);
+                let context = |what| {
+                    format!("{durability:?}, {pool_bytes}, stop at {stop} ({:?}), {mode:?}: {what}", phases[stop])
+                };
+                crashed.map_err(context).unwrap_or_else(|what: String| panic!("{what}"));
+                points += 1;
+            }
+        }
+        println!("{points} points, {durability:?}");
+        assert!(points >= 100, "only {points} points");
+    }
 }
 
 /// The canary: were an answer given before its force, the checker would see it. Here the answers of a whole script are
