@@ -1,4 +1,5 @@
-//! Random histories at 1 and 4 partitions, with both kinds of log, and on the classic engine. `examples/histories.rs` is the long form.
+//! Random histories at 1 and 4 partitions, with both kinds of log, and on the classic engine with its kinds of locks.
+//! `examples/histories.rs` is the long form.
 //!
 //! `GLASSBOX_SEED` repeats a failure.
 

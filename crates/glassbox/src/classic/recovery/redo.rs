@@ -61,8 +61,9 @@ impl Redo {
         let has = page::lsn(&page);
         if has > self.end {
             let end = self.end;
-            let problem =
-                format!("page {id} has a change of position {has}, but the log ends at {end}: they do not belong together");
+            let problem = format!(
+                "page {id} has a change of position {has}, but the log ends at {end}: they do not belong together"
+            );
             return Err(page::damaged(id, page.len(), problem));
         }
         if has >= lsn {
