@@ -3,7 +3,8 @@
 //!
 //! The operations are shared out to histories of a few thousand, at 1 and at 4 partitions, with both kinds of log, and
 //! on the classic engine with locks of records and of pages; each is closed, killed and crashed again and again, and
-//! opened with other numbers of partitions, the other kind of log, the other kind of locks. Ends with status 1 at the first answer or row that is not the model's.
+//! opened with other numbers of partitions, the other kind of log, the other kind of locks. Ends with status 1 at the
+//! first answer or row that is not the model's.
 
 use std::process::ExitCode;
 use std::sync::Mutex;

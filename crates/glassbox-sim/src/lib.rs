@@ -9,6 +9,7 @@ pub mod check;
 pub mod damage;
 #[allow(missing_docs)]
 pub mod dice;
+pub mod floods;
 #[allow(missing_docs)]
 pub mod history;
 #[allow(missing_docs)]

@@ -123,6 +123,9 @@ impl History {
         if number == 0 && self.is_classic() && dice.one_in(2) {
             return Op::load(dice);
         }
+        if self.is_classic() && dice.one_in(60) {
+            return Op::flood(dice);
+        }
         match dice.below(150) {
             0 => Op::Checkpoint,
             1 if dice.one_in(6) => Op::load(dice),

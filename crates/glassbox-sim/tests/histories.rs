@@ -1,11 +1,14 @@
-//! Random histories at 1 and 4 partitions, with both kinds of log, and on the classic engine. `examples/histories.rs` is the long form.
+//! Random histories at 1 and 4 partitions, with both kinds of log, and on the classic engine with its kinds of locks.
+//! `examples/histories.rs` is the long form.
 //!
 //! `GLASSBOX_SEED` repeats a failure.
 
+use glassbox::io::MemoryFiles;
 use glassbox::{Config, Granularity, LogKind};
-use glassbox_sim::dice::seed;
-use glassbox_sim::history::{in_short, tiny, tiny_classic};
+use glassbox_sim::dice::{Dice, seed};
+use glassbox_sim::history::{Op, in_short, open, tiny, tiny_classic};
 use glassbox_sim::runs::{History, Sum};
+use glassbox_sim::steps::Kind;
 
 fn runs(config: &Config) {
     let first = seed(1);
@@ -55,6 +58,24 @@ fn classic_early_escalation_and_a_larger_pool() {
     let mut config = tiny_classic();
     (config.classic.escalate_at, config.classic.pool_bytes) = (2, 1 << 20);
     runs(&config);
+}
+
+/// Histories do get at what is hard about pages: leaves that split, and that are given back.
+#[test]
+fn floods_split_leaves_and_give_them_back() {
+    let database = open(&MemoryFiles::new(), tiny_classic(), true).unwrap();
+    let mut dice = Dice(1);
+    let leaves = |kind, dice: &mut Dice| {
+        (0..12).for_each(|_| Op::flood_of(dice, kind).on_engine(&database).1.unwrap());
+        assert_eq!(database.verify(), Vec::<String>::new());
+        let note = database.stats().tables.into_iter().find(|usage| usage.table == "note").unwrap();
+        let pages = |bytes: u64| bytes / 4096;
+        (note.rows, note.index_bytes.iter().map(|(_, bytes)| pages(*bytes)).collect::<Vec<_>>())
+    };
+    let (rows, many) = leaves(Kind::TryInsert, &mut dice);
+    assert!(rows > 250 && many.iter().all(|pages| *pages >= 4), "{rows} rows: {many:?}");
+    let (rows, few) = leaves(Kind::Delete, &mut dice);
+    assert!(rows < 50 && few.iter().zip(&many).all(|(few, many)| few < many), "{rows} rows: {few:?} of {many:?}");
 }
 
 /// The canary: an engine that did not do one transaction is found out.

@@ -1,5 +1,6 @@
-//! TPC-C with 4 partitions, or on the classic engine with a tenth of its pages in memory; 4 client threads and 10 % remote work: all conditions hold after the run, after a clean
-//! reopening, after a kill and after a crash, and what was answered is there.
+//! TPC-C with 4 partitions, or on the classic engine with a tenth of its pages in memory; 4 client threads and 10 %
+//! remote work: all conditions hold after the run, after a clean reopening, after a kill and after a crash, and what
+//! was answered is there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
