@@ -229,10 +229,7 @@ impl<S: Stack> Engine<S> {
 
     /// The tree of an index, for one access of a transaction: looked up in the directory as the stack does it.
     #[inline(always)]
-    pub(super) fn look_up<'a>(
-        &'a self,
-        index: &'a IndexStore<S>,
-    ) -> Result<Tree<'a, S::Pages, SpaceMap<S::Pages>, S::Keys>, Error> {
+    pub(super) fn look_up<'a>(&'a self, index: &'a IndexStore<S>) -> Result<TreeOf<'a, S>, Error> {
         self.directory.access(&self.pages, &index.entry)?;
         Ok(self.tree(index))
     }

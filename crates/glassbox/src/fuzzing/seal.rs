@@ -78,6 +78,7 @@ const PAGE_BYTES: usize = super::pages::PAGE_BYTES;
 const DOUBLE_IMAGES: usize = 32;
 
 /// Each page that is not all zeros: its number and its checksum.
+#[allow(clippy::ptr_arg)] // others of this type make it longer
 pub(super) fn pages(bytes: &mut Vec<u8>) {
     for (number, page) in bytes.chunks_exact_mut(PAGE_BYTES).enumerate() {
         if page.iter().any(|byte| *byte != 0) {
@@ -117,7 +118,8 @@ mod tests {
     /// Else the sealed inputs would be refused as the others are, and show nothing.
     #[test]
     fn a_whole_file_is_sealed_already() {
-        let seals: [(&str, fn(&mut Vec<u8>)); 5] = [
+        type Seal = fn(&mut Vec<u8>);
+        let seals: [(&str, Seal); 5] = [
             ("manifest", manifest),
             ("checkpoint", checkpoint),
             ("log", segment),
