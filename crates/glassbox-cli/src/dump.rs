@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use glassbox::inspect::{Contents, Inspector, Moment, Value};
+use glassbox::inspect::{Inspector, Moment, Value};
+use glassbox::record::ColumnSchema;
 
 use crate::Verdict;
 
@@ -21,12 +22,12 @@ pub struct Arguments {
     /// How rows are written
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
-    /// The rows of the last checkpoint, without what the log adds
+    /// The rows of the last checkpoint, without what the log adds; not for the classic engine, which keeps none
     #[arg(long)]
     as_of_checkpoint: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// One JSON object a line
     Json,
@@ -38,59 +39,55 @@ enum Format {
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let inspector = Inspector::open(&arguments.dir)?;
     let moment = if arguments.as_of_checkpoint { Moment::Checkpoint } else { Moment::Now };
-    let contents = inspector
-        .contents(&arguments.table, moment)
-        .with_context(|| format!("cannot dump table `{}` of {}", arguments.table, arguments.dir.display()))?;
+    let (table, dir) = (&arguments.table, arguments.dir.display());
     let mut out = io::BufWriter::new(io::stdout().lock());
-    match arguments.format {
-        Format::Json => json(&mut out, &contents)?,
-        Format::Csv => csv(&mut out, &contents)?,
+    let columns = &inspector.schema(table)?.columns;
+    if arguments.format == Format::Csv {
+        let names: Vec<_> = columns.iter().map(|column| &*column.name).collect();
+        writeln!(out, "{}", names.join(","))?;
     }
+    let dumped = inspector.each_row(table, moment, |row| match arguments.format {
+        Format::Json => json(&mut out, columns, row),
+        Format::Csv => csv(&mut out, columns, row),
+    });
+    dumped.with_context(|| format!("cannot dump table `{table}` of {dir}"))?;
     out.flush()?;
     Ok(Verdict::Good)
 }
 
-fn json(out: &mut impl Write, contents: &Contents) -> anyhow::Result<()> {
-    let columns = &contents.schema().columns;
-    for row in contents.rows() {
-        let mut before = "{";
-        for column in columns.iter() {
-            write!(out, "{before}")?;
-            serde_json::to_writer(&mut *out, &column.name).map_err(io::Error::from)?;
-            match Value::read(column, row)? {
-                Value::Null => write!(out, ":null")?,
-                value @ (Value::Unsigned(_) | Value::Signed(_) | Value::Bool(_) | Value::Decimal { .. }) => {
-                    write!(out, ":{value}")?;
-                }
-                value @ (Value::Timestamp(_) | Value::Bytes(_)) => write!(out, ":\"{value}\"")?,
-                Value::Text(text) => {
-                    write!(out, ":")?;
-                    serde_json::to_writer(&mut *out, text).map_err(io::Error::from)?;
-                }
+fn json(out: &mut impl Write, columns: &[ColumnSchema], row: &[u8]) -> anyhow::Result<()> {
+    let mut before = "{";
+    for column in columns {
+        write!(out, "{before}")?;
+        serde_json::to_writer(&mut *out, &column.name).map_err(io::Error::from)?;
+        match Value::read(column, row)? {
+            Value::Null => write!(out, ":null")?,
+            value @ (Value::Unsigned(_) | Value::Signed(_) | Value::Bool(_) | Value::Decimal { .. }) => {
+                write!(out, ":{value}")?;
             }
-            before = ",";
+            value @ (Value::Timestamp(_) | Value::Bytes(_)) => write!(out, ":\"{value}\"")?,
+            Value::Text(text) => {
+                write!(out, ":")?;
+                serde_json::to_writer(&mut *out, text).map_err(io::Error::from)?;
+            }
         }
-        writeln!(out, "}}")?;
+        before = ",";
     }
+    writeln!(out, "}}")?;
     Ok(())
 }
 
-fn csv(out: &mut impl Write, contents: &Contents) -> anyhow::Result<()> {
-    let columns = &contents.schema().columns;
-    let names: Vec<_> = columns.iter().map(|column| &*column.name).collect();
-    writeln!(out, "{}", names.join(","))?;
-    for row in contents.rows() {
-        for (at, column) in columns.iter().enumerate() {
-            let comma = if at == 0 { "" } else { "," };
-            match Value::read(column, row)? {
-                // An empty text is quoted, to be told from a missing one.
-                Value::Text(text) if text.is_empty() || text.contains([',', '"', '\n', '\r']) => {
-                    write!(out, "{comma}\"{}\"", text.replace('"', "\"\""))?;
-                }
-                value => write!(out, "{comma}{value}")?,
+fn csv(out: &mut impl Write, columns: &[ColumnSchema], row: &[u8]) -> anyhow::Result<()> {
+    for (at, column) in columns.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        match Value::read(column, row)? {
+            // An empty text is quoted, to be told from a missing one.
+            Value::Text(text) if text.is_empty() || text.contains([',', '"', '\n', '\r']) => {
+                write!(out, "{comma}\"{}\"", text.replace('"', "\"\""))?;
             }
+            value => write!(out, "{comma}{value}")?,
         }
-        writeln!(out)?;
     }
+    writeln!(out)?;
     Ok(())
 }

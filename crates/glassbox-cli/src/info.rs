@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use glassbox::Manifest;
-use glassbox::inspect::{Inspector, LogSummary, Summary, TableSummary, describe_type};
+use glassbox::inspect::{Inspector, LogSummary, Summary, TableSummary, VolumeSummary, describe_type};
 use glassbox::record::{Access, TableSchema};
+use glassbox::{Manifest, TableUsage};
 
 use crate::{Verdict, format};
 
@@ -26,8 +26,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     storage(&mut out, inspector.manifest(), &summary)?;
     let calls = summary.log.as_ref().is_some_and(|log| log.calls.iter().any(|&calls| calls > 0));
-    for (schema, counted) in inspector.manifest().tables.iter().zip(&summary.tables) {
-        table(&mut out, schema, counted, calls)?;
+    for (at, schema) in inspector.manifest().tables.iter().enumerate() {
+        let usage = summary.volume.as_ref().and_then(|volume| volume.tables.get(at));
+        table(&mut out, schema, &summary.tables[at], calls, usage)?;
     }
     out.flush()?;
     Ok(Verdict::Good)
@@ -35,6 +36,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
 
 fn storage(out: &mut impl Write, manifest: &Manifest, summary: &Summary) -> io::Result<()> {
     writeln!(out, "database    {:032x}", manifest.database_id)?;
+    if let Some(volume) = &summary.volume {
+        return self::volume(out, manifest, summary, volume);
+    }
     match &manifest.checkpoint {
         Some(checkpoint) => writeln!(
             out,
@@ -75,7 +79,78 @@ fn log(out: &mut impl Write, manifest: &Manifest, log: &LogSummary) -> io::Resul
     Ok(())
 }
 
-fn table(out: &mut impl Write, schema: &TableSchema, counted: &TableSummary, calls: bool) -> io::Result<()> {
+fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: &VolumeSummary) -> io::Result<()> {
+    let VolumeSummary { page_bytes, pages, used, lost, .. } = *volume;
+    writeln!(out, "engine      classic, pages of {} KiB", page_bytes >> 10)?;
+    let Some(log) = summary.log.as_ref().filter(|_| !volume.loading) else {
+        return writeln!(
+            out,
+            "pages       none that count: a bulk load has not ended, so opening the database makes it anew"
+        );
+    };
+    match volume.checkpoint {
+        0 => writeln!(out, "checkpoint  none yet")?,
+        position => writeln!(out, "checkpoint  begins at position {position}")?,
+    }
+    writeln!(
+        out,
+        "log         position {} to {}: {} from where recovery begins, {}",
+        log.start,
+        log.end,
+        format::bytes(log.end - log.start),
+        if log.closed { "closed" } else { "not closed: it is recovered when it is opened" },
+    )?;
+    let plural = if log.files == 1 { "" } else { "s" };
+    writeln!(out, "            {} file{plural}, {}", log.files, format::bytes(log.file_bytes))?;
+    writeln!(
+        out,
+        "recovery    {} log records, {} changes of pages to do again, {} transactions to take back",
+        format::count(volume.log_records),
+        format::count(volume.redone),
+        format::count(volume.taken_back),
+    )?;
+    writeln!(
+        out,
+        "pages       {} in the file ({}): {} used, {} free",
+        format::count(pages),
+        format::bytes(pages * page_bytes),
+        format::count(used),
+        // Recovery may use more than the file has so far.
+        format::count(pages.saturating_sub(used)),
+    )?;
+    if lost > 0 {
+        writeln!(out, "            {} of those used were cut off from trees before a crash", format::count(lost))?;
+    }
+    stores(out, manifest, volume)
+}
+
+fn stores(out: &mut impl Write, manifest: &Manifest, volume: &VolumeSummary) -> io::Result<()> {
+    let width = volume.stores.iter().map(|store| store.name.len()).max().unwrap_or(0);
+    let tables = manifest.tables.len();
+    writeln!(out, "stores      {} for {tables} table{}", volume.stores.len(), if tables == 1 { "" } else { "s" })?;
+    for store in &volume.stores {
+        let (kind, items) = if store.is_tree { ("tree", "keys") } else { ("heap", "records") };
+        let left = if store.in_use { "" } else { "; not in use: left by what was interrupted or given up" };
+        writeln!(
+            out,
+            "  {:>4}  {kind}  {:width$}  {} {items} of {} bytes on {} pages{left}",
+            store.number,
+            store.name,
+            format::count(store.items),
+            store.width,
+            format::count(store.pages),
+        )?;
+    }
+    Ok(())
+}
+
+fn table(
+    out: &mut impl Write,
+    schema: &TableSchema,
+    counted: &TableSummary,
+    calls: bool,
+    usage: Option<&TableUsage>,
+) -> io::Result<()> {
     let rows = if calls { counted.checkpoint_rows } else { counted.rows };
     let name = |&position: &usize| &*schema.columns[position].name;
     let names = |positions: &[usize]| positions.iter().map(name).collect::<Vec<_>>().join(", ");
@@ -87,6 +162,10 @@ fn table(out: &mut impl Write, schema: &TableSchema, counted: &TableSummary, cal
         format::bytes(rows * schema.row_width as u64),
         schema.row_width
     )?;
+    if let Some(usage) = usage {
+        let indexes = usage.index_bytes.iter().map(|(_, bytes)| bytes).sum();
+        writeln!(out, "  on pages: {} of rows, {} of indexes", format::bytes(usage.row_bytes), format::bytes(indexes))?;
+    }
     let placement =
         schema.partition_by.as_ref().map_or("replicated".to_owned(), |it| format!("partitioned by {}", name(it)));
     let access = match schema.access {

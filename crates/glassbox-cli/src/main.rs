@@ -18,7 +18,8 @@ mod verify;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// An OLTP database one can see through.
 #[derive(Parser)]
@@ -40,6 +41,17 @@ enum Command {
     TortureChild(torture::ChildArguments),
 }
 
+impl Command {
+    /// Refuses arguments that do not go together.
+    fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Tpcc(arguments) => arguments.check(),
+            Self::Torture(arguments) => arguments.check(),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Whether everything that was checked is as it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
@@ -48,7 +60,11 @@ enum Verdict {
 }
 
 fn main() -> ExitCode {
-    let result = match Program::parse().command {
+    let command = Program::parse().command;
+    if let Err(problem) = command.check() {
+        Program::command().error(ErrorKind::ArgumentConflict, problem).exit();
+    }
+    let result = match command {
         Command::Tpcc(arguments) => tpcc::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),

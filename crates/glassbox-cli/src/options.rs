@@ -34,16 +34,15 @@ pub struct EngineOptions {
     /// Which engine
     #[arg(long, value_enum, default_value = "partitioned")]
     pub architecture: ArchitectureOption,
-    /// Memory for pages in MiB; --architecture classic only
-    #[arg(long, value_name = "MIB", default_value = "1024", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
-    pool_mib: u64,
-    /// Size of a page in KiB, when the database is made; --architecture classic only
-    #[arg(long, value_name = "KIB", default_value = "8",
-          value_parser = PossibleValuesParser::new(["4", "8", "16", "32"]).map(|text| text.parse::<usize>().unwrap_or(8)))]
-    page_kib: usize,
-    /// What a lock is of; --architecture classic only
-    #[arg(long, value_enum, default_value = "record")]
-    locks: LocksOption,
+    /// Memory for pages in MiB; --architecture classic only [default: 1024]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pool_mib: Option<u64>,
+    /// Size of a page in KiB, when the database is made; --architecture classic only [default: 8]
+    #[arg(long, value_name = "KIB", value_parser = PossibleValuesParser::new(["4", "8", "16", "32"]).map(kib))]
+    page_kib: Option<usize>,
+    /// What a lock is of; --architecture classic only [default: record]
+    #[arg(long, value_enum)]
+    locks: Option<LocksOption>,
 }
 
 /// Which engine.
@@ -91,25 +90,68 @@ impl EngineOptions {
             ArchitectureOption::Partitioned => Architecture::Partitioned,
             ArchitectureOption::Classic => Architecture::Classic,
         };
-        let granularity = match self.locks {
+        let granularity = match self.locks() {
             LocksOption::Record => Granularity::Record,
             LocksOption::Page => Granularity::Page,
         };
-        let pool_bytes = (self.pool_mib << 20) as usize;
-        let classic =
-            ClassicConfig { page_bytes: self.page_kib << 10, pool_bytes, granularity, ..config.classic };
+        let ClassicConfig { page_bytes, pool_bytes, .. } = config.classic;
+        let classic = ClassicConfig {
+            page_bytes: self.page_kib.map_or(page_bytes, |kib| kib << 10),
+            pool_bytes: self.pool_mib.map_or(pool_bytes, |mib| (mib << 20) as usize),
+            granularity,
+            ..config.classic
+        };
         Config { architecture, classic, ..config }
+    }
+
+    /// Whether it is the classic engine.
+    pub fn is_classic(&self) -> bool {
+        self.architecture == ArchitectureOption::Classic
+    }
+
+    /// What a lock is of.
+    pub fn locks(&self) -> LocksOption {
+        self.locks.unwrap_or(LocksOption::Record)
+    }
+
+    /// The size of a page in KiB, if somebody asked for one.
+    pub const fn page_kib(&self) -> Option<usize> {
+        self.page_kib
+    }
+
+    /// Refuses options that mean nothing for the engine that was chosen.
+    pub fn check(&self, log: LogOption) -> Result<(), String> {
+        if self.is_classic() {
+            return match log {
+                LogOption::Values => Ok(()),
+                LogOption::Commands => Err("--log commands cannot be with --architecture classic, which logs changes \
+                                            of pages: leave it out"
+                    .to_owned()),
+            };
+        }
+        let given = [
+            ("--pool-mib", self.pool_mib.is_some()),
+            ("--page-kib", self.page_kib.is_some()),
+            ("--locks", self.locks.is_some()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((name, _)) => {
+                Err(format!("{name} needs --architecture classic: the partitioned engine has no such part"))
+            }
+        }
     }
 
     /// The same again, for another process.
     pub fn arguments(&self) -> Vec<String> {
         let values = [
-            ("--architecture", self.architecture.name().to_owned()),
-            ("--pool-mib", self.pool_mib.to_string()),
-            ("--page-kib", self.page_kib.to_string()),
-            ("--locks", self.locks.name().to_owned()),
+            ("--architecture", Some(self.architecture.name().to_owned())),
+            ("--pool-mib", self.pool_mib.map(|mib| mib.to_string())),
+            ("--page-kib", self.page_kib.map(|kib| kib.to_string())),
+            ("--locks", self.locks.map(|locks| locks.name().to_owned())),
         ];
-        values.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
+        let given = values.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        given.flatten().collect()
     }
 }
 
@@ -176,4 +218,8 @@ impl LogOption {
 /// Cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn kib(text: String) -> usize {
+    text.parse().expect("one of the possible values")
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use glassbox::inspect::Inspector;
+use glassbox::inspect::{Inspector, VolumeVerification};
 
 use crate::{Verdict, format};
 
@@ -22,8 +22,13 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let inspector = Inspector::open(&arguments.dir)?;
     let found = inspector.verify()?;
     let mut out = io::stdout().lock();
-    writeln!(out, "checkpoint  {} blocks are whole", format::count(found.blocks))?;
-    writeln!(out, "log         {} row changes were done again", format::count(found.changes))?;
+    match &found.volume {
+        Some(volume) => self::volume(&mut out, volume)?,
+        None => {
+            writeln!(out, "checkpoint  {} blocks are whole", format::count(found.blocks))?;
+            writeln!(out, "log         {} row changes were done again", format::count(found.changes))?;
+        }
+    }
     if found.calls > 0 {
         writeln!(
             out,
@@ -46,4 +51,28 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         return Ok(Verdict::Good);
     }
     Ok(Verdict::Bad)
+}
+
+fn volume(out: &mut impl Write, volume: &VolumeVerification) -> io::Result<()> {
+    let count = format::count;
+    writeln!(out, "pages       {} are whole on disk", count(volume.pages))?;
+    if volume.repaired > 0 {
+        writeln!(out, "            {} of them were torn, and their copies are whole", count(volume.repaired))?;
+    }
+    writeln!(
+        out,
+        "log         {} records were read, {} changes of pages done again, {} transactions taken back, all in memory",
+        count(volume.log_records),
+        count(volume.redone),
+        count(volume.taken_back),
+    )?;
+    writeln!(out, "space       {} pages are in use, each compared with who has it", count(volume.used))?;
+    if volume.lost > 0 {
+        writeln!(
+            out,
+            "            {} of them were cut off from trees before a crash, which is no harm",
+            count(volume.lost)
+        )?;
+    }
+    Ok(())
 }

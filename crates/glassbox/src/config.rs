@@ -73,6 +73,11 @@ pub struct ClassicConfig {
     #[doc(hidden)]
     #[serde(default)]
     pub broken_locks: bool,
+    /// For experiments: records every fix of a page, for as long as the database is open, so that a simulator can be
+    /// asked what the replacement policy should have read.
+    #[doc(hidden)]
+    #[serde(default)]
+    pub trace_pages: bool,
 }
 
 impl Default for ClassicConfig {
@@ -85,6 +90,7 @@ impl Default for ClassicConfig {
             sessions: 64,
             lock_timeout_ms: None,
             broken_locks: false,
+            trace_pages: false,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What an engine tells of a transaction that it ran, and counts of them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use serde::Serialize;
 
 use crate::log::Lsn;
@@ -17,6 +19,43 @@ pub(crate) struct Counters {
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
     pub(crate) rerun: u64,
+}
+
+/// Counts that one thread at a time adds to, and any thread reads meanwhile, on cache lines of their own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct SharedCounters {
+    pub(crate) committed: Count,
+    pub(crate) aborted: Count,
+    pub(crate) rerun: Count,
+}
+
+/// One of them.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    /// Adds one; by whoever may write.
+    #[inline(always)]
+    pub(crate) fn add_one(&self) {
+        // No other thread writes, so this needs no atomic addition.
+        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Counters {
+    /// What all of these have counted.
+    pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a SharedCounters>) -> Self {
+        all.into_iter().fold(Self::default(), |sum, counters| Self {
+            committed: sum.committed + counters.committed.get(),
+            aborted: sum.aborted + counters.aborted.get(),
+            rerun: sum.rerun + counters.rerun.get(),
+        })
+    }
 }
 
 /// Space and rows of one table, over all partitions: memory, or what its pages take on disk.

@@ -2,7 +2,7 @@
 //! after the other on each partition of its data, which is all in memory.
 //!
 //! ```
-//! use glassbox::{Catalog, Config, Database, Declared, Procedure, ReadWriteSet, Record, Stop, Transaction};
+//! use glassbox::{Catalog, Config, Database, Declared, KeySet, Procedure, Record, Stop, Transaction};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Record, Clone, Copy)]
@@ -21,7 +21,7 @@
 //!     const NAME: &'static str = "count";
 //!     type Output = u64;
 //!
-//!     fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+//!     fn declare(&self, set: &mut impl KeySet) -> Declared {
 //!         set.write::<Counter>(&self.id);
 //!         Declared::Complete
 //!     }
@@ -61,11 +61,13 @@ mod any_transaction;
 mod bulk_load;
 mod catalog;
 mod checkpointer;
+mod claim;
 mod classic;
 mod config;
 mod database;
 mod error;
 mod executed;
+mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
 mod health;
@@ -80,21 +82,23 @@ mod open_classic;
 mod partitioned;
 pub mod procedure;
 pub mod record;
+pub mod stacks;
 mod stats;
 mod ticket;
 
+pub use any_transaction::AnyTransaction;
 pub use bulk_load::BulkLoad;
 pub use catalog::Catalog;
 pub use config::{Architecture, ClassicConfig, Config, Durability, Granularity, LogKind};
 pub use database::Database;
 pub use error::Error;
+pub use executed::TableUsage;
+pub use explain::{LockHolder, LockWait, LockWaitEnd};
 pub use glassbox_derive::Record;
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
-pub use executed::TableUsage;
-pub use any_transaction::AnyTransaction;
-pub use procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
+pub use procedure::{Abort, Aborts, Declared, KeySet, Procedure, ReadWriteSet, Stop, Transaction};
 pub use record::Record;
-pub use stats::{Recovery, Stats};
+pub use stats::{ClassicStats, Recovery, Stats};
 pub use ticket::Ticket;
 
 /// The examples of the README, compiled with those of the documentation.

@@ -101,7 +101,14 @@ impl Manifest {
         if u32::from_le_bytes(header[12..16].try_into().expect("4 bytes")) != crc32c::crc32c(content) {
             return Err(damaged(HEADER as u64, "its checksum does not match"));
         }
-        serde_json::from_slice(content).map(Some).map_err(|error| damaged(HEADER as u64, &error.to_string()))
+        let manifest: Self =
+            serde_json::from_slice(content).map_err(|error| damaged(HEADER as u64, &error.to_string()))?;
+        if let Some(bytes) = manifest.volume.as_ref().map(|volume| volume.page_bytes)
+            && (!bytes.is_power_of_two() || !(4 << 10..=32 << 10).contains(&bytes))
+        {
+            return Err(damaged(HEADER as u64, &format!("it speaks of pages of {bytes} bytes")));
+        }
+        Ok(Some(manifest))
     }
 
     /// Replaces the manifest.

@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex};
 
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
+use crate::claim::{check_config, read_or_create, refuse_foreign};
 use crate::config::{Architecture, Config, Durability};
 use crate::error::Error;
 use crate::inner::{Inner, Storage};
 use crate::io::{Clock, Files};
 use crate::log::{self, Log, LogConfig, LogFound, Lsn};
-use crate::manifest::{MANIFEST, Manifest, ProcedureEntry, VolumeEntry};
+use crate::manifest::{Manifest, ProcedureEntry};
 use crate::merge_catalog::{merge_catalog, table_ids};
 use crate::open_classic::open_classic;
 use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext};
@@ -32,16 +33,8 @@ pub(crate) fn open(
 ) -> Result<Inner, Error> {
     catalog.check()?;
     check_config(&config)?;
+    let Some(files) = files else { return in_memory(clock, config, catalog) };
     let mut recovery = Recovery::default();
-    let Some(files) = files else {
-        if config.architecture == Architecture::Classic {
-            return Err(Error::Config("the classic engine keeps its pages in files: open it on a directory".to_owned()));
-        }
-        let numbers: Vec<u16> = (0..catalog.tables.len() as u16).collect();
-        let cells = partitioned::new_cells(&catalog.tables, &numbers, &config)?;
-        let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
-        return Ok(inner(cells, None, clock, config, catalog, procedures, None, recovery));
-    };
     log_config(&config).check()?;
     // Asked before locking, which leaves a file behind, in a directory that may be none of ours.
     refuse_foreign(&*files)?;
@@ -94,6 +87,17 @@ pub(crate) fn open(
     Ok(inner(cells, log, clock, config, catalog, procedures, Some(storage), recovery))
 }
 
+/// A database without files.
+fn in_memory(clock: Box<dyn Clock>, config: Config, catalog: Catalog) -> Result<Inner, Error> {
+    if config.architecture == Architecture::Classic {
+        return Err(Error::Config("the classic engine keeps its pages in files: open it on a directory".to_owned()));
+    }
+    let numbers: Vec<u16> = (0..catalog.tables.len() as u16).collect();
+    let cells = partitioned::new_cells(&catalog.tables, &numbers, &config)?;
+    let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
+    Ok(inner(cells, None, clock, config, catalog, procedures, None, Recovery::default()))
+}
+
 #[allow(clippy::too_many_arguments)] // it only puts together what `open` has made
 fn inner(
     cells: Box<[Cell]>,
@@ -120,24 +124,7 @@ pub(crate) fn seconds_since(started_ns: u64, clock: &dyn Clock) -> f64 {
     (clock.monotonic_ns() - started_ns) as f64 / 1e9
 }
 
-fn check_config(config: &Config) -> Result<(), Error> {
-    if !(1..=64).contains(&config.partitions) {
-        return Err(Error::Config(format!("partitions is {}, and must be 1 to 64", config.partitions)));
-    }
-    if config.in_flight == 0 {
-        return Err(Error::Config("in_flight must be at least 1".to_owned()));
-    }
-    if !(1..=1024).contains(&config.classic.sessions) {
-        return Err(Error::Config(format!("classic.sessions is {}, and must be 1 to 1024", config.classic.sessions)));
-    }
-    let page_bytes = config.classic.page_bytes;
-    if !page_bytes.is_power_of_two() || !(4 << 10..=32 << 10).contains(&page_bytes) {
-        return Err(Error::Config(format!("classic.page_bytes is {page_bytes}: choose 4096, 8192, 16384 or 32768")));
-    }
-    Ok(())
-}
-
-fn log_config(config: &Config) -> LogConfig {
+pub(crate) fn log_config(config: &Config) -> LogConfig {
     LogConfig {
         segment_bytes: config.segment_bytes,
         buffer_bytes: config.log_buffer_bytes,
@@ -150,72 +137,6 @@ fn log_config(config: &Config) -> LogConfig {
         threads: config.log_threads,
         ..LogConfig::default()
     }
-}
-
-/// Refuses a directory that holds something, but no database.
-fn refuse_foreign(files: &dyn Files) -> Result<(), Error> {
-    if files.exists(MANIFEST)? {
-        return Ok(());
-    }
-    let held = [files.list("")?, files.list(log::DIRECTORY)?, files.list(partitioned::CHECKPOINTS)?].concat();
-    let own = |name: &str| name == "LOCK" || name == MANIFEST || name == crate::manifest::TEMPORARY;
-    match held.iter().find(|name| !own(name)) {
-        None => Ok(()),
-        Some(name) => Err(Error::Directory {
-            path: MANIFEST.to_owned(),
-            problem: format!(
-                "it holds `{name}` but no manifest, so it is not a Glassbox database (or its manifest was removed); \
-                 use an empty directory or restore the manifest"
-            ),
-        }),
-    }
-}
-
-/// The manifest; a new database's, if the directory is empty or its creation was interrupted.
-fn read_or_create(files: &dyn Files, config: &Config, recovery: &mut Recovery) -> Result<Manifest, Error> {
-    let volume = (config.architecture == Architecture::Classic).then(|| VolumeEntry {
-        page_bytes: config.classic.page_bytes as u32,
-        checkpoint: 0,
-        loading: false,
-    });
-    if let Some(manifest) = Manifest::read(files)? {
-        if !manifest.log_created {
-            // Nothing of it counts yet.
-            return Ok(Manifest { volume, ..manifest });
-        }
-        if manifest.volume.is_some() != volume.is_some() {
-            let maker = if manifest.volume.is_some() { "classic" } else { "partitioned" };
-            return Err(Error::Directory {
-                path: MANIFEST.to_owned(),
-                problem: format!(
-                    "it holds a database of the {maker} engine; open it with `architecture` {maker}, or use another \
-                     directory"
-                ),
-            });
-        }
-        return Ok(manifest);
-    }
-    // Again, now that nobody else changes it.
-    refuse_foreign(files)?;
-    recovery.created = true;
-    let manifest = Manifest {
-        database_id: random_id(),
-        tables: Vec::new(),
-        procedures: Vec::new(),
-        checkpoint: None,
-        log_start: 0,
-        log_created: false,
-        volume,
-    };
-    manifest.write(files)?;
-    Ok(manifest)
-}
-
-/// A number that no other database has.
-fn random_id() -> u128 {
-    use std::hash::{BuildHasher, RandomState};
-    let part = || u128::from(RandomState::new().hash_one(std::process::id()));
-    part() << 64 | part()
 }
 
 /// What doing the log again came to.

@@ -45,7 +45,7 @@ pub(crate) fn open_classic(
         let (volume, found) = Volume::recover(&files, old.database_id, &config.classic, page_bytes, from)?;
         (volume, Some(found))
     };
-    recovery.log_records = volume.log_records;
+    (recovery.log_records, recovery.redone, recovery.taken_back) = (volume.log_records, volume.redone, volume.losers());
     let log = open_log(&files, &old, &config, found)?;
     recovery.log_bytes = if anew { 0 } else { log.appended().0 - old.log_start };
     let procedures: Vec<TypeId> = catalog.procedures.iter().map(|procedure| procedure.id).collect();

@@ -75,7 +75,10 @@ fn fuzz(target: &str, mutations: usize) {
 #[test]
 fn all_targets_are_here() {
     let names = TARGETS.map(|(name, _)| name);
-    assert_eq!(names, ["manifest", "checkpoint", "log", "directory", "changes", "command", "row"]);
+    assert_eq!(
+        names,
+        ["manifest", "checkpoint", "log", "directory", "changes", "command", "row", "wal", "volume", "double", "pages"]
+    );
 }
 
 #[test]
@@ -111,4 +114,24 @@ fn command() {
 #[test]
 fn row() {
     fuzz("row", 20_000);
+}
+
+#[test]
+fn wal() {
+    fuzz("wal", 20_000);
+}
+
+#[test]
+fn volume() {
+    fuzz("volume", 5_000);
+}
+
+#[test]
+fn double() {
+    fuzz("double", 1_000);
+}
+
+#[test]
+fn pages() {
+    fuzz("pages", 300);
 }

@@ -77,6 +77,13 @@ enum Workload {
     Tpcc,
 }
 
+impl Arguments {
+    /// Refuses what does not go together.
+    pub fn check(&self) -> Result<(), String> {
+        self.engine.check(self.log)
+    }
+}
+
 impl Workload {
     const fn name(self) -> &'static str {
         match self {

@@ -51,6 +51,13 @@ pub struct Arguments {
     /// Remove the database that is there and load a new one
     #[arg(long)]
     pub fresh: bool,
+    /// After the run, tell the last waits for locks: who waited for whom, on what, how long
+    #[arg(long)]
+    pub explain_waits: bool,
+    /// Record every page that is used, and tell beside the pages read how many a simulator of the replacement policy
+    /// says; --architecture classic with one client only
+    #[arg(long)]
+    pub trace_pages: bool,
     /// Do not close and open the database again after the run
     #[arg(long)]
     pub no_reopen: bool,
@@ -98,7 +105,22 @@ impl Arguments {
 
     /// Client threads.
     pub fn clients(&self) -> usize {
-        self.clients.unwrap_or_else(|| self.partitions())
+        self.clients.unwrap_or_else(|| if self.trace_pages { 1 } else { self.partitions() })
+    }
+
+    /// Refuses what does not go together.
+    pub fn check(&self) -> Result<(), String> {
+        self.engine.check(self.log)?;
+        if self.engine.is_classic() && self.partitions.is_some() {
+            return Err("--partitions cannot be with --architecture classic, which has none: use --clients".to_owned());
+        }
+        if self.trace_pages && !self.engine.is_classic() {
+            return Err("--trace-pages needs --architecture classic: the partitioned engine has no pages".to_owned());
+        }
+        if self.trace_pages && self.clients() != 1 {
+            return Err("--trace-pages follows one client: use --clients 1".to_owned());
+        }
+        Ok(())
     }
 
     /// How often another warehouse takes part.

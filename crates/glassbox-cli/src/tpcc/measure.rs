@@ -21,6 +21,8 @@ const NAP: Duration = Duration::from_millis(10);
 pub struct Measured {
     pub seconds: f64,
     pub tally: Tally,
+    /// Pages missing in memory by simulation, if they were traced.
+    pub simulated_misses: Option<u64>,
     /// Counts of the run alone; memory at its end.
     pub stats: Stats,
     /// How far the throughputs of moments of the run lie apart, the middle half of them, per second.
@@ -42,7 +44,7 @@ pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> Measured {
         seed: arguments.common.seed,
     };
     let (tallies, stop) = (Tallies::new(clients), AtomicBool::new(false));
-    let before = db.stats();
+    let (before, simulated_before) = (db.counts(), db.simulated_misses());
     let started = Instant::now();
     let (result, rates) = std::thread::scope(|scope| {
         let (tallies, stop, settings) = (&tallies, &stop, &settings);
@@ -65,10 +67,14 @@ pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> Measured {
         (results.collect::<Result<Vec<()>, _>>(), rates)
     });
     let seconds = started.elapsed().as_secs_f64();
-    let stats = difference(&before, db.stats());
+    // The space of tables last: looking for it reads pages.
+    let (counts, simulated) = (difference(&before, db.counts()), db.simulated_misses());
+    let simulated_misses = simulated.zip(simulated_before).map(|(after, before)| after - before);
+    let stats = Stats { tables: db.stats().tables, ..counts };
     let interrupted = interrupt::requested();
     let failed = result.err();
-    Measured { seconds, tally: tallies.sum(), stats, throughput_spread: middle_half(rates), interrupted, failed }
+    let (tally, throughput_spread) = (tallies.sum(), middle_half(rates));
+    Measured { seconds, tally, simulated_misses, stats, throughput_spread, interrupted, failed }
 }
 
 /// Shows the run until its time is over, it is interrupted, or a client failed; gives throughputs, per second.
@@ -78,14 +84,14 @@ fn watch(db: &Database, tallies: &Tallies, stop: &AtomicBool, seconds: f64) -> V
     let template = "{prefix}  {bar:20}  {msg}";
     bar.set_style(ProgressStyle::with_template(template).expect("a constant"));
     let (mut rates, mut last, mut last_tally, mut last_bytes) =
-        (Vec::new(), started, Tally::new(), db.stats().log_bytes);
+        (Vec::new(), started, Tally::new(), db.counts().log_bytes);
     loop {
         std::thread::sleep(NAP.min(Duration::from_secs_f64((seconds - started.elapsed().as_secs_f64()).max(0.0))));
         let now = Instant::now();
         let elapsed = (now - started).as_secs_f64();
         let over = elapsed >= seconds || interrupt::requested() || stop.load(Ordering::Relaxed);
         if now - last >= LOOK_EVERY {
-            let (tally, bytes) = (tallies.sum(), db.stats().log_bytes);
+            let (tally, bytes) = (tallies.sum(), db.counts().log_bytes);
             let interval = (now - last).as_secs_f64();
             let (_, _, mut latencies) = tally.total();
             latencies.subtract(last_tally.total().2).expect("tallies only grow");
@@ -119,6 +125,7 @@ fn difference(before: &Stats, after: Stats) -> Stats {
         log_forces: after.log_forces - before.log_forces,
         log_bytes: after.log_bytes - before.log_bytes,
         log_full: after.log_full - before.log_full,
+        classic: after.classic.zip(before.classic).map(|(after, before)| after.since(&before)),
         ..after
     }
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check;
+mod classic;
 mod measure;
 mod prepare;
 mod report;
@@ -22,9 +23,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     interrupt::listen()?;
     let mut out = report_to(arguments.common.json.as_deref());
     let (db, scale) = prepare::open(arguments)?;
+    let engine = db.counts().classic.map(|classic| {
+        json!({
+            "page_bytes": classic.page_bytes,
+            "pool_pages": classic.pool_pages,
+            "locks": arguments.engine.locks().name(),
+        })
+    });
     let configuration = json!({
         "scale": scale,
+        "architecture": arguments.engine.architecture.name(),
         "partitions": db.partitions(),
+        "classic": engine,
         "clients": arguments.clients(),
         "in_flight": arguments.in_flight,
         "seconds": arguments.seconds,
@@ -36,9 +46,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         "seed": arguments.common.seed,
     });
     let mut results = Results::new(arguments.common.json.as_deref(), "tpcc", configuration)?;
-    report::headline(&mut *out, arguments, &scale, db.partitions())?;
+    report::headline(&mut *out, arguments, &scale, &db)?;
     let measured = measure::run(arguments, &db, &scale);
     report::measured(&mut *out, &mut results, arguments, &measured)?;
+    if arguments.explain_waits {
+        classic::explain_waits(&mut *out, &db)?;
+    }
     if let Some(error) = measured.failed {
         results.finish()?;
         return Err(error.into());

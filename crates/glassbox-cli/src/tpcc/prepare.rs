@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use glassbox::io::{Files, RealFiles};
-use glassbox::{BulkLoad, Config, Database, Record};
+use glassbox::{BulkLoad, ClassicConfig, Config, Database, Record};
 use glassbox_workloads::tpcc::{self, DISTRICTS, Scale, Sink};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
@@ -17,6 +17,8 @@ use crate::{format, interrupt};
 const DEFAULT_WAREHOUSES: u16 = 2;
 /// The seed of every load: the inputs' constants depend on it, and a database does not tell it.
 pub const LOAD_SEED: u64 = 0;
+/// Sessions of the classic engine, unless there are more clients. Each needs some pages in memory.
+const LEAST_SESSIONS: usize = 8;
 /// Rows between two looks at the outside world while loading.
 const ROWS_BETWEEN_LOOKS: u64 = 4_096;
 
@@ -26,6 +28,7 @@ pub fn open(arguments: &Arguments) -> anyhow::Result<(Database, Scale)> {
         remove(&arguments.dir)?;
     }
     let db = reopen(arguments)?;
+    check_pages(arguments, &db)?;
     if let Some(stored) = db.transaction(|tx| tpcc::stored_scale(tx))? {
         check_scale(arguments, &stored)?;
         return Ok((db, stored));
@@ -42,10 +45,25 @@ pub fn reopen(arguments: &Arguments) -> anyhow::Result<Database> {
         durability: arguments.durability.into(),
         log: arguments.log.into(),
         in_flight: (arguments.clients() * arguments.in_flight).max(Config::default().in_flight),
+        classic: ClassicConfig {
+            sessions: arguments.clients().max(LEAST_SESSIONS),
+            trace_pages: arguments.trace_pages,
+            ..ClassicConfig::default()
+        },
         ..Config::default()
     };
     Database::open(&arguments.dir, arguments.engine.apply(config), tpcc::catalog())
         .with_context(|| format!("cannot open the database in {}", arguments.dir.display()))
+}
+
+/// The size of pages is chosen when a database is made.
+fn check_pages(arguments: &Arguments, db: &Database) -> anyhow::Result<()> {
+    let (Some(asked), Some(classic)) = (arguments.engine.page_kib(), db.counts().classic) else { return Ok(()) };
+    let (has, dir) = (classic.page_bytes >> 10, arguments.dir.display());
+    if has != asked as u64 {
+        bail!("{dir} has pages of {has} KiB, not {asked}: leave out --page-kib, use another --dir, or --fresh");
+    }
+    Ok(())
 }
 
 fn check_scale(arguments: &Arguments, stored: &Scale) -> anyhow::Result<()> {
@@ -99,9 +117,11 @@ fn load(db: &Database, scale: &Scale, threads: usize) -> anyhow::Result<()> {
     bar.tick();
     bulk.finish()?;
     bar.finish_and_clear();
-    let memory = format::bytes(db.stats().memory_bytes());
+    let stats = db.stats();
+    let (bytes, place) =
+        (format::bytes(stats.memory_bytes()), if stats.classic.is_some() { "on disk" } else { "in memory" });
     let plural = if scale.warehouses == 1 { "" } else { "s" };
-    eprintln!("loaded {} warehouse{plural}, {memory} in memory, in {}", scale.warehouses, seconds(started));
+    eprintln!("loaded {} warehouse{plural}, {bytes} {place}, in {}", scale.warehouses, seconds(started));
     Ok(())
 }
 

@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use glassbox::{Durability, Recovery, Stats};
+use glassbox::{Database, Durability, Recovery, Stats};
 use glassbox_workloads::tpcc::{Kind, Scale};
 use hdrhistogram::Histogram;
 
 use super::Arguments;
 use super::check::Checked;
+use super::classic;
 use super::measure::Measured;
 use crate::format;
 use crate::results::{Figure, Results};
@@ -23,20 +24,28 @@ pub struct Reopened {
 }
 
 /// What is about to run.
-pub fn headline(out: &mut dyn Write, arguments: &Arguments, scale: &Scale, partitions: usize) -> io::Result<()> {
+pub fn headline(out: &mut dyn Write, arguments: &Arguments, scale: &Scale, db: &Database) -> io::Result<()> {
     let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let size = if *scale == Scale::full(scale.warehouses) { "" } else { " of reduced size" };
+    let (engine, logged) = match db.counts().classic {
+        Some(classic) => {
+            let pool = format::bytes(classic.pool_pages * classic.page_bytes);
+            let locks = arguments.engine.locks().name();
+            (format!("classic engine ({pool} for pages of {} KiB, {locks} locks)", classic.page_bytes >> 10), None)
+        }
+        None => (many(db.partitions() as u64, "partition"), Some(format!(" ({} logged)", arguments.log.name()))),
+    };
+    let logged = logged.unwrap_or_default();
     writeln!(
         out,
-        "TPC-C, {} mix: {}{size}, {}, {} with {} in flight each, {}",
+        "TPC-C, {} mix: {}{size}, {engine}, {} with {} in flight each, {}",
         arguments.mix.name(),
         many(scale.warehouses.into(), "warehouse"),
-        many(partitions as u64, "partition"),
         many(arguments.clients() as u64, "client"),
         arguments.in_flight,
         match arguments.durability.into() {
-            Durability::Sync => format!("durable when answered ({} logged)", arguments.log.name()),
-            Durability::Async => format!("durable a moment after the answer ({} logged)", arguments.log.name()),
+            Durability::Sync => format!("durable when answered{logged}"),
+            Durability::Async => format!("durable a moment after the answer{logged}"),
             Durability::None => "nothing kept".to_owned(),
         },
     )
@@ -76,15 +85,24 @@ pub fn measured(
         writeln!(out, "{how} after {:.1} s of {} s", measured.seconds, arguments.seconds)?;
     }
     below(out, &measured.stats, measured.seconds, committed)?;
+    if let Some(classic) = &measured.stats.classic {
+        classic::traced(out, measured, classic)?;
+        classic::put(results, arguments.clients() as f64, measured, classic)?;
+    }
     put_measured(results, arguments, measured)
 }
 
 fn below(out: &mut dyn Write, stats: &Stats, seconds: f64, committed: u64) -> io::Result<()> {
-    let rows: u64 = stats.tables.iter().map(|table| table.row_bytes).sum();
     let process =
         peak_memory_bytes().map_or_else(String::new, |peak| format!("; the process at most {}", format::bytes(peak)));
-    let indexes = stats.memory_bytes() - rows;
-    writeln!(out, "memory      {} of rows, {} of indexes{process}", format::bytes(rows), format::bytes(indexes))?;
+    match &stats.classic {
+        Some(classic) => classic::below(out, stats, classic, committed, &process)?,
+        None => {
+            let rows: u64 = stats.tables.iter().map(|table| table.row_bytes).sum();
+            let indexes = format::bytes(stats.memory_bytes() - rows);
+            writeln!(out, "memory      {} of rows, {indexes} of indexes{process}", format::bytes(rows))?;
+        }
+    }
     let per = |amount: u64| amount as f64 / committed.max(1) as f64;
     if stats.log_bytes > 0 {
         writeln!(
@@ -137,7 +155,9 @@ fn put_measured(results: &mut Results, arguments: &Arguments, measured: &Measure
     }
     let per = |amount: u64| amount as f64 / committed.max(1) as f64;
     put("all", "seconds", measured.seconds, None, "s")?;
-    put("all", "memory", stats.memory_bytes() as f64, None, "bytes")?;
+    if stats.classic.is_none() {
+        put("all", "memory", stats.memory_bytes() as f64, None, "bytes")?;
+    }
     put("all", "log", stats.log_bytes as f64, None, "bytes")?;
     put("all", "log_per_transaction", per(stats.log_bytes), None, "bytes")?;
     put("all", "forces", stats.log_forces as f64, None, "forces")?;
@@ -196,16 +216,20 @@ pub fn reopened(
     reopened: &Reopened,
 ) -> io::Result<()> {
     let Reopened { seconds, recovery } = reopened;
-    writeln!(
-        out,
-        "recovery    {}: {} rows of the checkpoint in {}, {} log records ({}) in {}",
-        format::time(seconds * 1e9),
-        format::count(recovery.checkpoint_rows),
-        format::time(recovery.checkpoint_s * 1e9),
-        format::count(recovery.log_records),
-        format::bytes(recovery.log_bytes),
-        format::time(recovery.log_s * 1e9),
-    )?;
+    if arguments.engine.is_classic() {
+        classic::recovered(out, *seconds, recovery)?;
+    } else {
+        writeln!(
+            out,
+            "recovery    {}: {} rows of the checkpoint in {}, {} log records ({}) in {}",
+            format::time(seconds * 1e9),
+            format::count(recovery.checkpoint_rows),
+            format::time(recovery.checkpoint_s * 1e9),
+            format::count(recovery.log_records),
+            format::bytes(recovery.log_bytes),
+            format::time(recovery.log_s * 1e9),
+        )?;
+    }
     let x = arguments.clients() as f64;
     let mut put = |metric, value, unit| {
         results.put(Figure { figure: "recovery", row: "all", x, metric, value, spread: None, unit })
@@ -215,6 +239,8 @@ pub fn reopened(
     put("checkpoint_rows", recovery.checkpoint_rows as f64, "rows")?;
     put("log", recovery.log_s, "s")?;
     put("log_records", recovery.log_records as f64, "records")?;
+    put("redone", recovery.redone as f64, "changes")?;
+    put("taken_back", recovery.taken_back as f64, "transactions")?;
     put("log_bytes", recovery.log_bytes as f64, "bytes")
 }
 

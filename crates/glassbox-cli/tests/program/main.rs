@@ -1,8 +1,10 @@
 //! The program as its users run it: arguments, output, exit status, signals.
 
+mod classic;
 mod common;
 mod files;
 mod lab;
+mod pages;
 mod torture;
 mod tpcc;
 mod usage;

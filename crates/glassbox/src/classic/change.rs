@@ -2,9 +2,9 @@
 //!
 //! Problem: a page is changed in normal work, by redo, and by undo, and each must do exactly the same to its bytes, or
 //! recovery brings back another database. So there is one description of a change and one function that applies it,
-//! and normal work uses it too: whoever wants to change a page makes a [`Change`] and gives it to the [`Journal`], which
-//! logs it and applies it. Changes are physiological (Gray and Reuter 1993, §10.3.5): they name the page, and what is
-//! done within it by slot or position.
+//! and normal work uses it too: whoever wants to change a page makes a [`Change`] and gives it to the [`Journal`],
+//! which logs it and applies it. Changes are physiological (Gray and Reuter 1993, §10.3.5): they name the page, and
+//! what is done within it by slot or position.
 //!
 //! How a change is taken back is said with it ([`Undo`]). In the page, by its inverse: right as long as nobody else can
 //! have moved what it touched, as for records, whose slots stay, or within a nested action, whose pages nobody else

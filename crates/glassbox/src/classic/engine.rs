@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::buffer::BackgroundWriter;
+use super::directory::Directory;
 use super::ids::{Rid, StoreId};
 use super::load::Loading;
 use super::lock::Locks;
@@ -22,18 +22,19 @@ use super::pages::Pages;
 use super::session::Session;
 use super::sessions::Sessions;
 use super::space::SpaceMap;
-use super::stack::{Full, Stack};
+use super::stack::{Stack, Standard, WriterOf};
 use super::table::{IndexStore, TableStores};
 use super::transaction::{Ended, StackTransaction};
 use super::tree::{Definition, Tree};
 use super::undo::TreeUndo;
+use super::wal::forms::Logs;
 use super::wal::table::TransactionTable;
 use super::wal::transaction::Savepoint;
 use crate::error::Error;
-use crate::executed::{Counters, Executed};
+use crate::executed::{Counters, Executed, SharedCounters};
 use crate::health::Health;
 use crate::io::Clock;
-use crate::log::{Log, Lsn};
+use crate::log::Lsn;
 use crate::procedure::{Abort, DryRun, Procedure, ReadWriteSet, Stop};
 use crate::record::{BadRow, Record, mix};
 
@@ -43,15 +44,17 @@ const FIRST_PAUSE_US: u64 = 20;
 const LONGEST_PAUSE_US: u64 = 5_000;
 
 /// A database of pages, its log, and its state of health.
-pub(crate) struct Engine<S: Stack = Full> {
-    pub(crate) log: Option<Arc<Log>>,
+pub(crate) struct Engine<S: Stack = Standard> {
     pub(super) logs: S::Logs,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) health: Health,
     pub(super) pages: S::Pages,
     pub(super) space: SpaceMap<S::Pages>,
     pub(super) locks: S::Locks,
+    pub(super) directory: S::Directory,
     pub(super) sessions: S::Sessions,
+    /// Those of all sessions.
+    pub(super) counters: Vec<Arc<SharedCounters>>,
     pub(super) transactions: Arc<TransactionTable>,
     /// By [`TableId`](crate::record::TableId); `None` for records that this database's catalog does not name.
     pub(super) tables: Vec<Option<TableStores<S>>>,
@@ -63,8 +66,11 @@ pub(crate) struct Engine<S: Stack = Full> {
     /// While what had not ended is taken back: all trees, by what the directory says of them.
     pub(super) recovered: Vec<Definition<S::Keys>>,
     /// Ends with the engine.
-    pub(super) _writer: Option<BackgroundWriter>,
+    pub(super) _writer: WriterOf<S>,
 }
+
+/// A tree of an engine with this stack.
+pub(super) type TreeOf<'a, S> = Tree<'a, <S as Stack>::Pages, SpaceMap<<S as Stack>::Pages>, <S as Stack>::Keys>;
 
 /// How a run ended.
 enum Attempt {
@@ -75,22 +81,25 @@ enum Attempt {
 }
 
 impl<S: Stack> Engine<S> {
-    /// Runs a procedure. Its effects are visible and in the log's order when this returns, durable at `lsn`.
+    /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
+    /// when this returns, and durable at the position that it gives.
     #[inline]
     pub(crate) fn execute<P: Procedure>(
         &self,
         procedure: &P,
-        output: &mut Option<P::Output>,
-    ) -> Result<Executed, Error> {
+        answer: &mut Result<P::Output, Error>,
+    ) -> Result<Lsn, Error> {
         if !self.procedures.contains(&TypeId::of::<P>()) {
             return Err(Error::UnknownProcedure { name: P::NAME });
         }
-        self.execute_adhoc(|transaction| {
-            // What a run came to that did not count means nothing.
-            *output = None;
-            *output = Some(procedure.run(transaction)?);
+        let executed = self.execute_adhoc(|transaction| {
+            *answer = Ok(procedure.run(transaction)?);
             Ok(())
-        })
+        })?;
+        if let Err(abort) = executed.outcome {
+            *answer = Err(abort.into());
+        }
+        Ok(executed.lsn)
     }
 
     /// Runs a closure as a transaction.
@@ -143,8 +152,8 @@ impl<S: Stack> Engine<S> {
             return Attempt::Failed(error);
         }
         match &attempt {
-            Attempt::Done(_) => session.counters.aborted += 1,
-            Attempt::Again => session.counters.rerun += 1,
+            Attempt::Done(_) => session.counters.aborted.add_one(),
+            Attempt::Again => session.counters.rerun.add_one(),
             Attempt::Panicked(_) | Attempt::Failed(_) => {}
         }
         attempt
@@ -160,7 +169,7 @@ impl<S: Stack> Engine<S> {
         self.locks.release_all(&mut session.owner);
         match committed {
             Ok(lsn) => {
-                session.counters.committed += 1;
+                session.counters.committed.add_one();
                 let executed = if lsn == Lsn::NONE { self.told(Ok(())) } else { Executed { outcome: Ok(()), lsn } };
                 Attempt::Done(executed)
             }
@@ -218,14 +227,24 @@ impl<S: Stack> Engine<S> {
         }
     }
 
+    /// The tree of an index, for one access of a transaction: looked up in the directory as the stack does it.
+    #[inline(always)]
+    pub(super) fn look_up<'a>(
+        &'a self,
+        index: &'a IndexStore<S>,
+    ) -> Result<Tree<'a, S::Pages, SpaceMap<S::Pages>, S::Keys>, Error> {
+        self.directory.access(&self.pages, &index.entry)?;
+        Ok(self.tree(index))
+    }
+
     /// The tree of an index.
     #[inline(always)]
-    pub(super) fn tree<'a>(&'a self, index: &'a IndexStore<S>) -> Tree<'a, S::Pages, SpaceMap<S::Pages>, S::Keys> {
+    pub(super) fn tree<'a>(&'a self, index: &'a IndexStore<S>) -> TreeOf<'a, S> {
         Tree::new(&self.pages, &self.space, &index.tree)
     }
 
     /// The tree of this number.
-    pub(super) fn tree_of(&self, store: StoreId) -> Option<Tree<'_, S::Pages, SpaceMap<S::Pages>, S::Keys>> {
+    pub(super) fn tree_of(&self, store: StoreId) -> Option<TreeOf<'_, S>> {
         let mut trees = self.tables.iter().flatten().flat_map(TableStores::trees);
         let known = trees.find(|index| index.store() == store).map(|index| &index.tree);
         let known = known.or_else(|| self.recovered.iter().find(|tree| tree.store() == store));
@@ -242,20 +261,20 @@ impl<S: Stack> Engine<S> {
         self.health.stop(reason);
     }
 
+    /// Returns when what was appended up to `lsn` may be told.
+    #[inline(always)]
+    pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), Error> {
+        self.logs.wait(lsn).inspect_err(|error| self.health.stop(error.to_string()))
+    }
+
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.health.check()
     }
 
     /// Counts of transactions.
-    pub(super) fn counters(&self) -> Result<Counters, Error> {
-        self.sessions.quietly(|sessions| {
-            sessions.fold(Counters::default(), |sum, session| Counters {
-                committed: sum.committed + session.counters.committed,
-                aborted: sum.aborted + session.counters.aborted,
-                rerun: sum.rerun + session.counters.rerun,
-            })
-        })
+    pub(crate) fn counters(&self) -> Counters {
+        Counters::sum(self.counters.iter().map(|counters| &**counters))
     }
 
     #[cold]

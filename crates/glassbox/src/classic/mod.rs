@@ -30,13 +30,16 @@ pub(crate) mod buffer;
 pub(crate) mod change;
 pub(crate) mod directory;
 mod engine;
+mod entries;
 pub(crate) mod heap;
 pub(crate) mod ids;
 pub(crate) mod latch;
-pub(crate) mod lock;
 mod load;
+pub(crate) mod lock;
 mod log_ahead;
+mod make;
 mod open;
+mod owners;
 pub(crate) mod page;
 pub(crate) mod pages;
 pub(crate) mod recovery;
@@ -45,6 +48,7 @@ mod session;
 pub(crate) mod sessions;
 pub(crate) mod space;
 mod stack;
+pub(crate) mod stacks;
 mod stores;
 mod table;
 #[cfg(test)]
@@ -52,12 +56,16 @@ pub(crate) mod testing;
 mod transaction;
 pub(crate) mod tree;
 mod undo;
+mod untyped;
 pub(crate) mod wal;
 mod whole;
 
+pub(crate) use buffer::{DOUBLE, PAGES, PoolStats, check_file, repair};
+pub(crate) use directory::{StoreEntry, StoreKind};
 pub(crate) use engine::Engine;
+pub(crate) use lock::{LockCounters, LockName, Wait, WaitEnd};
 pub(crate) use open::{FILES, Volume};
 pub(crate) use recovery::CheckpointLsns;
-pub(crate) use stack::Full;
-/// A transaction on the stack of which nothing was taken out.
-pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, Full>;
+pub(crate) use stack::{Stack, StackLogs};
+/// A transaction of a database.
+pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, stack::Standard>;

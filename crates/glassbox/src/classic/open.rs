@@ -2,39 +2,35 @@
 
 use std::any::TypeId;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-use super::buffer::{BackgroundWriter, BufferPool, PoolConfig};
+use super::buffer::{BackgroundWriter, BufferPool, DOUBLE, PAGES, PoolConfig};
 use super::directory::{VolumeIdentity, create_volume};
 use super::engine::Engine;
 use super::ids::PageId;
 use super::latch::ReadWriteLatch;
-use super::lock::{Granularity, LockConfig, LockManager, Locks};
 use super::log_ahead::LogAhead;
+use super::make::Wishes;
 use super::pages::Pages;
-use super::recovery::{Analysis, CheckpointLsns, Losers};
-use super::session::Session;
-use super::sessions::{SessionPool, Sessions};
+use super::recovery::{Analysis, CheckpointLsns, Losers, read_log};
+use super::sessions::Sessions;
 use super::space::SpaceMap;
-use super::stack::Full;
+use super::stack::Standard;
 use super::undo::TreeUndo;
-use super::wal::forms::{Logs, NoLog, Wal};
+use super::wal::forms::{Unlogged, Wal};
 use super::wal::table::TransactionTable;
 use super::wal::transaction::TransactionLog;
-use crate::config::{self, ClassicConfig};
+use crate::config::ClassicConfig;
 use crate::error::Error;
-use crate::executed::Counters;
-use crate::health::Health;
 use crate::io::{Clock, Files};
-use crate::log::{Log, LogFound, Lsn, look_into_log, refused};
+use crate::log::{Log, LogFound};
 use crate::record::mix;
 
 /// The names of the files of pages.
-pub(crate) const FILES: [&str; 2] = ["pages", "pages.double"];
+pub(crate) const FILES: [&str; 2] = [PAGES, DOUBLE];
 /// The fewest pages in memory that a transaction can do with, for each session.
 const PAGES_PER_SESSION: usize = 8;
 /// Pages that a volume may have: all numbers but the highest.
-const LIMIT_PAGES: u32 = u32::MAX - 1;
+pub(super) const LIMIT_PAGES: u32 = u32::MAX - 1;
 
 type Pool = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
 
@@ -43,8 +39,10 @@ pub(crate) struct Volume {
     pool: Pool,
     /// What had not ended then.
     losers: Option<Losers>,
-    /// What recovery did.
+    /// Records of the log that were read.
     pub(crate) log_records: u64,
+    /// Changes of pages that were done again.
+    pub(crate) redone: u64,
 }
 
 impl Volume {
@@ -62,7 +60,7 @@ impl Volume {
         create_volume(&pool, &space, &mut journal, database_id)?;
         journal.commit()?;
         pool.flush_all()?;
-        Ok(Self { pool, losers: None, log_records: 0 })
+        Ok(Self { pool, losers: None, log_records: 0, redone: 0 })
     }
 
     /// Brings a volume to where the log ends. Nothing of the log is changed; pages may be.
@@ -75,7 +73,7 @@ impl Volume {
     ) -> Result<(Self, LogFound), Error> {
         let mut log_records = 0;
         let mut analysis = Analysis::new(checkpoint);
-        let found = read_log(&**files, database_id, checkpoint, |lsn, record| {
+        let found = read_log(&**files, database_id, checkpoint.needed_from, |lsn, record| {
             log_records += 1;
             analysis.read(lsn, record)
         })?;
@@ -85,43 +83,29 @@ impl Volume {
         let identity = VolumeIdentity { page_bytes, database_id };
         VolumeIdentity::read(&pool.fix_shared(PageId(0))?)?.check(identity)?;
         pool.set_recovering(true);
-        read_log(&**files, database_id, checkpoint, |lsn, record| redo.read(&pool, lsn, record))?;
+        read_log(&**files, database_id, checkpoint.needed_from, |lsn, record| redo.read(&pool, lsn, record))?;
         pool.set_recovering(false);
-        Ok((Self { pool, losers: Some(losers), log_records }, found))
+        let redone = redo.done();
+        Ok((Self { pool, losers: Some(losers), log_records, redone }, found))
     }
-}
 
-/// Reads the log that is needed since a checkpoint.
-fn read_log(
-    files: &dyn Files,
-    database_id: u128,
-    checkpoint: CheckpointLsns,
-    mut each: impl FnMut(Lsn, &[u8]) -> Result<(), Error>,
-) -> Result<LogFound, Error> {
-    let mut failed = None;
-    let read = look_into_log(files, database_id, checkpoint.needed_from, &mut |lsn, record| {
-        each(lsn, record).map_err(|error| {
-            failed = Some(error);
-            refused(files, lsn, String::new())
-        })
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(read?),
+    /// Transactions that had not ended when the log ended, and are to be taken back.
+    pub(crate) fn losers(&self) -> u64 {
+        self.losers.as_ref().map_or(0, Losers::len) as u64
     }
 }
 
 fn pool_config(config: &ClassicConfig, page_bytes: usize) -> PoolConfig {
     let frames = (config.pool_bytes / page_bytes).max(PAGES_PER_SESSION * config.sessions);
-    PoolConfig { page_bytes, frames, ..PoolConfig::default() }
+    PoolConfig { page_bytes, frames, trace: config.trace_pages, ..PoolConfig::default() }
 }
 
 /// A journal that keeps no log.
-pub(super) fn unlogged(table: &Arc<TransactionTable>) -> Result<TransactionLog<NoLog<false>>, Error> {
-    Ok(TransactionLog::new(NoLog::default(), table.slot()?))
+pub(super) fn unlogged(table: &Arc<TransactionTable>) -> Result<TransactionLog<Unlogged>, Error> {
+    Ok(TransactionLog::new(Unlogged, table.slot()?))
 }
 
-impl Engine<Full> {
+impl Engine<Standard> {
     /// An engine on a volume and its log, which is open for appending from now on. What had not ended when the log
     /// ended is taken back. Its tables are added by [`Engine::add_table`].
     ///
@@ -137,42 +121,17 @@ impl Engine<Full> {
         let Volume { pool, losers, .. } = volume;
         let log = Arc::new(log);
         pool.wal().set(Arc::clone(&log));
-        let logs = Wal(Arc::clone(&log));
-        let in_doubt = losers.as_ref().map_or(0, Losers::len);
-        let sessions = config.classic.sessions;
-        let transactions = TransactionTable::new(sessions + in_doubt);
-        let locks = LockManager::new(lock_config(&config.classic), Arc::clone(&clock));
-        let end = log.appended();
-        let session = |at| {
-            Ok(Session {
-                journal: TransactionLog::new(logs.device()?, transactions.slot()?),
-                owner: locks.owner(),
-                row: Default::default(),
-                stored: Vec::new(),
-                // Other random numbers than before the log ended.
-                seed: mix(at as u64 ^ mix(end.0 ^ clock.wall_us() as u64)),
-                counters: Counters::default(),
-            })
-        };
-        let pool_of_sessions = SessionPool::new((0..sessions).map(session).collect::<Result<Vec<_>, Error>>()?);
         let writer = config.log_threads.then(|| BackgroundWriter::start(Arc::clone(&pool))).transpose()?;
-        let mut engine = Self {
-            log: Some(log),
-            logs,
+        let wishes = Wishes {
+            config: &config.classic,
+            in_doubt: losers.as_ref().map_or(0, Losers::len),
+            // Other random numbers than before the log ended.
+            seed: mix(log.appended().0 ^ clock.wall_us() as u64),
             clock,
-            health: Health::default(),
-            space: SpaceMap::new(Arc::clone(&pool), LIMIT_PAGES),
-            pages: pool,
-            locks,
-            sessions: pool_of_sessions,
-            transactions,
-            tables: Vec::new(),
             procedures,
-            last_commit: AtomicU64::new(0),
-            loading: Default::default(),
-            recovered: Vec::new(),
-            _writer: writer,
         };
+        let mut engine = Self::assemble(pool, Wal(log), wishes)?;
+        engine._writer = writer;
         if let Some(losers) = losers {
             engine.recovered = engine.all_trees()?;
             engine.take_back_losers(losers)?;
@@ -192,17 +151,3 @@ impl Engine<Full> {
         Ok(())
     }
 }
-
-fn lock_config(config: &ClassicConfig) -> LockConfig {
-    let by_page = config.granularity == config::Granularity::Page;
-    LockConfig {
-        granularity: if by_page { Granularity::Page } else { Granularity::Record },
-        // Nothing locks pages if nobody asks for it, so records need no intents on theirs.
-        lock_pages: by_page,
-        escalate_store_at: u32::try_from(config.escalate_at).unwrap_or(u32::MAX),
-        broken_s_beside_x: config.broken_locks,
-        timeout_ns: config.lock_timeout_ms.map(|ms| ms.saturating_mul(1_000_000)),
-        ..LockConfig::default()
-    }
-}
-

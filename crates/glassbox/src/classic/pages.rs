@@ -1,6 +1,7 @@
 //! Pages that can be fixed: what the access methods see of a buffer pool.
 //!
-//! To fix a page is to have it in memory, to keep it there, and to hold its latch. Dropping what fixing gave unfixes it.
+//! To fix a page is to have it in memory, to keep it there, and to hold its latch. Dropping what fixing gave unfixes
+//! it.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Room for one row as its own type, whatever type that is.
 //!
 //! A row on a page is in its stored form, and the page may change or leave as soon as it is unfixed. So what a
-//! transaction gives its procedure a reference to is a copy, decoded, which stays until the next access. The room for it
-//! is kept from row to row.
+//! transaction gives its procedure a reference to is a copy, decoded, which stays until the next access. The room for
+//! it is kept from row to row.
 
 use crate::record::Record;
 
@@ -34,7 +34,8 @@ impl RowBuffer {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::RowBuffer;
+    use crate::Record;
     use crate::record::Text;
 
     #[derive(Record, Clone, Copy, PartialEq, Debug)]

@@ -1,11 +1,13 @@
 //! What a session keeps from one transaction to the next.
 
+use std::sync::Arc;
+
 use super::lock::Locks;
 use super::row_buffer::RowBuffer;
 use super::stack::Stack;
 use super::wal::forms::Logs;
 use super::wal::transaction::TransactionLog;
-use crate::executed::Counters;
+use crate::executed::SharedCounters;
 
 /// The journal, the locks and the buffers of the transaction that runs in this session.
 pub(crate) struct Session<S: Stack> {
@@ -17,5 +19,5 @@ pub(crate) struct Session<S: Stack> {
     pub(super) stored: Vec<u8>,
     /// Gives each transaction its own random numbers.
     pub(super) seed: u64,
-    pub(super) counters: Counters,
+    pub(super) counters: Arc<SharedCounters>,
 }

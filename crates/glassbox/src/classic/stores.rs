@@ -16,10 +16,10 @@ use super::session::Session;
 use super::sessions::Sessions;
 use super::stack::{Stack, TableKeys};
 use super::table::{IndexStore, TableStores, key_parts};
-use super::tree::{self, Definition, Inserted, KeyPart};
+use super::tree::{self, Definition, Inserted, MOST_KEY_BYTES};
 use crate::error::Error;
 use crate::record::layout::encode;
-use crate::record::{ColumnType, IndexSchema, TableSchema};
+use crate::record::{IndexSchema, TableSchema};
 
 impl<S: Stack> Engine<S> {
     /// Opens the stores of a table, the place of whose record is `id`; makes those that `stored`, the schema in the
@@ -33,6 +33,7 @@ impl<S: Stack> Engine<S> {
         schema: &TableSchema,
         stored: Option<&TableSchema>,
     ) -> Result<(), Error> {
+        check_key_widths(schema)?;
         let heap = match stored {
             Some(_) => self.existing(&schema.name)?,
             None => self.make_heap(schema)?,
@@ -106,7 +107,7 @@ impl<S: Stack> Engine<S> {
     fn index_store(&self, schema: &TableSchema, name: String, columns: Vec<usize>, entry: StoreEntry) -> IndexStore<S> {
         let keys = S::Keys::of(&key_parts(schema, &columns));
         let tree = Definition::new(entry.store, entry.root, keys, self.page_bytes());
-        IndexStore { name, tree, columns }
+        IndexStore { name, tree, entry, columns }
     }
 
     /// The latest store of this name; there must be one.
@@ -128,9 +129,8 @@ impl<S: Stack> Engine<S> {
 
     fn make_heap(&self, schema: &TableSchema) -> Result<StoreEntry, Error> {
         let name = self.new_name(&schema.name)?;
-        let width = u16::try_from(schema.row_width).map_err(|_| {
-            Error::Catalog(format!("a row of table `{}` is larger than any page", schema.name))
-        })?;
+        let width = u16::try_from(schema.row_width)
+            .map_err(|_| Error::Catalog(format!("a row of table `{}` is larger than any page", schema.name)))?;
         let mut session = self.sessions.take()?;
         let journal = &mut session.journal;
         // What fails halfway is left as it is, for the next opening to take back.
@@ -162,15 +162,7 @@ impl<S: Stack> Engine<S> {
     /// All trees of the directory, whatever they are of: enough to take back what a transaction did to them.
     pub(super) fn all_trees(&self) -> Result<Vec<Definition<S::Keys>>, Error> {
         let entries = directory::list(&self.pages)?;
-        let tree = |entry: StoreEntry| match entry.kind {
-            StoreKind::Heap { .. } => None,
-            StoreKind::Tree { key_width, .. } => {
-                // The stored form of keys orders as bytes do.
-                let part = KeyPart { kind: ColumnType::Bytes(key_width.into()), nullable: false };
-                Some(Definition::new(entry.store, entry.root, S::Keys::of(&[part]), self.page_bytes()))
-            }
-        };
-        Ok(entries.into_iter().filter_map(tree).collect())
+        entries.iter().filter_map(|entry| self.any_tree(entry).transpose()).collect()
     }
 }
 
@@ -181,6 +173,21 @@ fn base(entry: &StoreEntry) -> &[u8] {
         Some(at) if name[at + 1..].iter().all(u8::is_ascii_digit) => &name[..at],
         _ => name,
     }
+}
+
+/// Refuses keys that no node of a tree has room for.
+fn check_key_widths(schema: &TableSchema) -> Result<(), Error> {
+    let keys = std::iter::once(&schema.key).chain(schema.indexes.iter().map(|index| &index.columns));
+    for columns in keys {
+        let width = key_width(schema, columns);
+        if !(1..=MOST_KEY_BYTES).contains(&width) {
+            return Err(Error::Catalog(format!(
+                "table `{}` has a key or index of {width} bytes; the classic engine takes 1 to {MOST_KEY_BYTES}",
+                schema.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Width of a key of these columns.

@@ -14,9 +14,9 @@
 //!                      before
 //! ```
 //!
-//! Behind the last key stands the index's end, which can be locked like a record. Locks are asked for while the leaf is
-//! latched, so that what was found is still so when the lock is granted; but without waiting. If somebody is in the way,
-//! the latches are let go, the transaction waits, and the access begins again from the root.
+//! Behind the last key stands the index's end, which can be locked like a record. Locks are asked for while the leaf
+//! is latched, so that what was found is still so when the lock is granted; but without waiting. If somebody is in the
+//! way, the latches are let go, the transaction waits, and the access begins again from the root.
 
 use super::engine::Engine;
 use super::ids::{Rid, StoreId};
@@ -24,11 +24,10 @@ use super::lock::{Duration, LockName, Locks, Mode, Outcome};
 use super::session::Session;
 use super::stack::Stack;
 use super::table::{IndexStore, TableStores};
-use super::tree::{Find, Inserted, Neighbour, Next, Removed};
-use crate::classic::change::Undo;
+use super::tree::{Find, Neighbour, Next};
 use crate::error::Error;
 use crate::procedure::{Retry, Stop};
-use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record, Timestamp};
+use crate::record::{EncodedKey, Key, Record, Timestamp};
 
 /// A run of a transaction in a session.
 pub(crate) struct StackTransaction<'e, S: Stack> {
@@ -53,16 +52,9 @@ pub(super) enum Ended {
 /// A name to be locked, when that was refused without waiting.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
-    name: LockName,
-    mode: Mode,
-    duration: Duration,
-}
-
-/// Whether a change of a tree was made.
-enum Changed {
-    Done,
-    /// A unique key is there already.
-    Duplicate,
+    pub(super) name: LockName,
+    pub(super) mode: Mode,
+    pub(super) duration: Duration,
 }
 
 impl<'e, S: Stack> StackTransaction<'e, S> {
@@ -111,7 +103,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: Mode) -> Result<Option<Rid>, Stop> {
         let table = self.table::<R>()?;
         let engine = self.engine;
-        let tree = engine.tree(&table.primary);
+        let tree = self.or_fail(engine.look_up(&table.primary))?;
         let heap = table.heap.store();
         let encoded: R::Encoded = key.encode();
         loop {
@@ -170,138 +162,10 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             match self.or_fail(put)? {
                 Some(rid) => return Ok(rid),
                 // Somebody has locked the whole table, or the pages that could take it.
-                None => self.wait_for(Wanted { name: LockName::Store(heap), mode: Mode::IX, duration: Duration::Commit })?,
-            }
-        }
-    }
-
-    /// Adds an entry to a tree.
-    #[inline(always)]
-    fn enter(
-        &mut self,
-        table: &TableStores<S>,
-        index: &IndexStore<S>,
-        key: impl EncodedKey,
-        rid: Rid,
-    ) -> Result<Changed, Stop> {
-        let (engine, heap) = (self.engine, table.heap.store());
-        let tree = engine.tree(index);
-        loop {
-            let Session { journal, owner, .. } = &mut *self.session;
-            let mut wanted = None;
-            let inserted = key.for_bytes(index.key_width(), |key| {
-                tree.insert(journal, key, rid, Undo::Logical, |next| {
-                    let want = Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) };
-                    wanted = Some(want);
-                    Self::try_lock(&engine.locks, owner, want)
-                })
-            });
-            match self.or_fail(inserted)? {
-                Inserted::Done => return Ok(Changed::Done),
-                Inserted::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
-                Inserted::Exists(other) => {
-                    // Perhaps only until the one who inserted it is taken back: known once its record can be read.
-                    let want = Wanted::record(heap, other, Mode::S);
-                    if Self::try_lock(&engine.locks, &mut self.session.owner, want) {
-                        return Ok(Changed::Duplicate);
-                    }
-                    self.wait_for(want)?;
+                None => {
+                    self.wait_for(Wanted { name: LockName::Store(heap), mode: Mode::IX, duration: Duration::Commit })?
                 }
             }
-        }
-    }
-
-    /// Removes an entry, which is there, from a tree.
-    #[inline(always)]
-    fn strike(
-        &mut self,
-        table: &TableStores<S>,
-        index: &IndexStore<S>,
-        key: impl EncodedKey,
-    ) -> Result<(), Stop> {
-        let (engine, heap) = (self.engine, table.heap.store());
-        let tree = engine.tree(index);
-        loop {
-            let Session { journal, owner, .. } = &mut *self.session;
-            let mut wanted = None;
-            let removed = key.for_bytes(index.key_width(), |key| {
-                tree.remove(journal, key, Undo::Logical, |next| {
-                    let want = Wanted::next(next, heap, index, Mode::X);
-                    wanted = Some(want);
-                    Self::try_lock(&engine.locks, owner, want)
-                })
-            });
-            match self.or_fail(removed)? {
-                Removed::Done(_) => return Ok(()),
-                Removed::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
-                Removed::Missing => return Err(self.fail(self.engine.missing_entry(index))),
-            }
-        }
-    }
-
-    /// Inserts a row; on a duplicate key everything that was done for it is taken back.
-    #[inline(always)]
-    pub(super) fn insert_row<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
-        let table = self.table::<R>()?;
-        let before = self.session.journal.savepoint();
-        let rid = self.put(table, row)?;
-        let mut entered = self.enter(table, &table.primary, row.key().encode::<R::Encoded>(), rid)?;
-        if R::INDEXES > 0 && matches!(entered, Changed::Done) {
-            let mut enter = EnterAll { transaction: self, table, row, rid, entered: Ok(Changed::Done) };
-            R::each_index(&mut enter);
-            entered = enter.entered?;
-        }
-        match entered {
-            Changed::Done => Ok(()),
-            Changed::Duplicate => Err(self.duplicate::<R>(before)),
-        }
-    }
-
-    /// Makes the indexes follow a row that changed from `before` to `after`.
-    #[inline(always)]
-    pub(super) fn reindex<R: Record>(
-        &mut self,
-        table: &TableStores<S>,
-        rid: Rid,
-        before: &R,
-        after: &R,
-    ) -> Result<(), Stop> {
-        let savepoint = self.session.journal.savepoint();
-        let mut follow = Follow { transaction: self, table, before, after, rid, followed: Ok(Changed::Done) };
-        R::each_index(&mut follow);
-        match follow.followed? {
-            Changed::Done => Ok(()),
-            Changed::Duplicate => Err(self.duplicate::<R>(savepoint)),
-        }
-    }
-
-    /// Deletes a row that is locked in X.
-    #[inline(always)]
-    pub(super) fn delete_row<R: Record>(
-        &mut self,
-        table: &TableStores<S>,
-        rid: Rid,
-        key: &R::Key,
-    ) -> Result<(), Stop> {
-        if R::INDEXES > 0 {
-            let row = self.read::<R>(table, rid)?;
-            let mut strike = StrikeAll { transaction: self, table, row: &row, struck: Ok(()) };
-            R::each_index(&mut strike);
-            strike.struck?;
-        }
-        self.strike(table, &table.primary, key.encode::<R::Encoded>())?;
-        let deleted = table.heap.delete(&self.engine.pages, &mut self.session.journal, rid);
-        match self.or_fail(deleted)? {
-            true => Ok(()),
-            false => Err(self.fail(self.engine.missing_record(R::TABLE, rid))),
-        }
-    }
-
-    #[cold]
-    fn duplicate<R: Record>(&mut self, before: super::wal::transaction::Savepoint) -> Stop {
-        match self.engine.roll_back(self.session, before) {
-            Ok(()) => Stop::duplicate_key(R::TABLE),
-            Err(error) => self.fail(error),
         }
     }
 }
@@ -329,70 +193,6 @@ impl Wanted {
         match neighbour {
             Neighbour::Here(rid) => Self::record(heap, rid, mode),
             Neighbour::Beyond(next) => Self::next(next, heap, index, Mode::S),
-        }
-    }
-}
-
-/// Enters a new row into the secondary indexes.
-struct EnterAll<'a, 'e, S: Stack, R> {
-    transaction: &'a mut StackTransaction<'e, S>,
-    table: &'a TableStores<S>,
-    row: &'a R,
-    rid: Rid,
-    entered: Result<Changed, Stop>,
-}
-
-impl<S: Stack, R: Record> IndexVisitor<R> for EnterAll<'_, '_, S, R> {
-    #[inline(always)]
-    fn visit<I: Index<Record = R>>(&mut self) {
-        if let Ok(Changed::Done) = self.entered {
-            let index = &self.table.indexes[I::POSITION];
-            let key: I::Encoded = I::key(self.row).encode();
-            self.entered = self.transaction.enter(self.table, index, key, self.rid);
-        }
-    }
-}
-
-/// Moves a row in those secondary indexes whose key changed.
-struct Follow<'a, 'e, S: Stack, R> {
-    transaction: &'a mut StackTransaction<'e, S>,
-    table: &'a TableStores<S>,
-    before: &'a R,
-    after: &'a R,
-    rid: Rid,
-    followed: Result<Changed, Stop>,
-}
-
-impl<S: Stack, R: Record> IndexVisitor<R> for Follow<'_, '_, S, R> {
-    #[inline(always)]
-    fn visit<I: Index<Record = R>>(&mut self) {
-        let (old, new): (I::Encoded, I::Encoded) = (I::key(self.before).encode(), I::key(self.after).encode());
-        if old == new || !matches!(self.followed, Ok(Changed::Done)) {
-            return;
-        }
-        let index = &self.table.indexes[I::POSITION];
-        self.followed = self
-            .transaction
-            .strike(self.table, index, old)
-            .and_then(|()| self.transaction.enter(self.table, index, new, self.rid));
-    }
-}
-
-/// Strikes a row out of the secondary indexes.
-struct StrikeAll<'a, 'e, S: Stack, R> {
-    transaction: &'a mut StackTransaction<'e, S>,
-    table: &'a TableStores<S>,
-    row: &'a R,
-    struck: Result<(), Stop>,
-}
-
-impl<S: Stack, R: Record> IndexVisitor<R> for StrikeAll<'_, '_, S, R> {
-    #[inline(always)]
-    fn visit<I: Index<Record = R>>(&mut self) {
-        if self.struck.is_ok() {
-            let index = &self.table.indexes[I::POSITION];
-            let key: I::Encoded = I::key(self.row).encode();
-            self.struck = self.transaction.strike(self.table, index, key);
         }
     }
 }

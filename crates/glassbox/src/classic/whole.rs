@@ -1,28 +1,54 @@
 //! What concerns all tables at once: the space that they take, checks, checkpoints, the end.
 
-use std::collections::HashSet;
-
+use super::buffer::PoolStats;
 use super::engine::Engine;
-use super::ids::{PageId, Rid};
+use super::ids::{Rid, StoreId};
+use super::lock::{LockCounters, Wait};
 use super::pages::Pages;
 use super::recovery::{self, CheckpointLsns};
 use super::sessions::Sessions;
-use super::stack::{Full, Stack};
+use super::stack::{Stack, Standard};
 use super::table::{IndexStore, TableStores};
 use super::tree::{Find, Neighbour};
 use super::wal::forms::Logs;
 use crate::error::Error;
-use crate::executed::{Counters, TableUsage};
+use crate::executed::TableUsage;
 use crate::log::Log;
 use crate::record::layout::encode;
+use crate::record::mix;
 
 impl<S: Stack> Engine<S> {
-    /// Counts of transactions, and the space of each table. Reads all trees and heap files.
-    pub(crate) fn usage(&self) -> (Counters, Vec<TableUsage>) {
-        let counters = self.counters().unwrap_or_default();
+    /// A number that all rows of all tables give, wherever they are: equal for equal contents.
+    ///
+    /// # Errors
+    /// When pages are damaged or cannot be had.
+    pub(crate) fn digest(&self) -> Result<u64, Error> {
+        self.sessions.quietly(|_| {
+            let mut sum = 0_u64;
+            for table in self.tables.iter().flatten() {
+                let name = digest(0, table.schema.name.as_bytes());
+                table.heap.scan(&self.pages, |_, row| {
+                    sum = sum.wrapping_add(digest(name, row));
+                    Ok(())
+                })?;
+            }
+            Ok(sum)
+        })?
+    }
+
+    /// The space of each table. Reads all trees and heap files.
+    pub(crate) fn usage(&self) -> Vec<TableUsage> {
         // What cannot be read is said by whoever needs it; here there is only nothing to count.
-        let tables = self.tables.iter().flatten().filter_map(|table| self.usage_of(table).ok()).collect();
-        (counters, tables)
+        self.tables.iter().flatten().filter_map(|table| self.usage_of(table).ok()).collect()
+    }
+
+    /// The space of a table. Reads its trees and its heap file.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read, or there is no such table.
+    pub(crate) fn usage_of_table(&self, table: &str) -> Result<TableUsage, Error> {
+        let known = self.tables.iter().flatten().find(|known| known.schema.name == table);
+        self.usage_of(known.ok_or_else(|| Error::Catalog(format!("there is no table `{table}`")))?)
     }
 
     fn usage_of(&self, table: &TableStores<S>) -> Result<TableUsage, Error> {
@@ -41,30 +67,25 @@ impl<S: Stack> Engine<S> {
     /// pages that two use or nobody. No transaction runs meanwhile.
     pub(crate) fn verify(&self) -> Vec<String> {
         let checked = self.sessions.quietly(|_| {
-            let (mut wrong, mut used) = (Vec::new(), HashSet::new());
+            let mut wrong = Vec::new();
             for table in self.tables.iter().flatten() {
-                if let Err(error) = self.verify_table(table, &mut used, &mut wrong) {
+                if let Err(error) = self.verify_table(table, &mut wrong) {
                     wrong.push(format!("table `{}`: {error}", table.schema.name));
                 }
+            }
+            // Of what is broken already nobody can say which pages it should have.
+            if wrong.is_empty()
+                && let Err(error) = self.verify_space(&mut wrong)
+            {
+                wrong.push(error.to_string());
             }
             wrong
         });
         checked.unwrap_or_else(|error| vec![error.to_string()])
     }
 
-    fn verify_table(
-        &self,
-        table: &TableStores<S>,
-        used: &mut HashSet<PageId>,
-        wrong: &mut Vec<String>,
-    ) -> Result<(), Error> {
-        let name = &table.schema.name;
-        let mut note = |page: PageId, wrong: &mut Vec<String>| {
-            if !used.insert(page) {
-                wrong.push(format!("table `{name}`: page {page} is used twice"));
-            }
-        };
-        table.heap.verify(&self.pages, |page| note(page, wrong))?;
+    fn verify_table(&self, table: &TableStores<S>, wrong: &mut Vec<String>) -> Result<(), Error> {
+        table.heap.verify(&self.pages, |_| {})?;
         let mut rows = 0;
         table.heap.scan(&self.pages, |_, _| {
             rows += 1;
@@ -77,7 +98,6 @@ impl<S: Stack> Engine<S> {
             if !problems.is_empty() {
                 continue;
             }
-            tree.pages()?.into_iter().for_each(|page| note(page, wrong));
             let entries = tree.len()?;
             if entries != rows {
                 wrong.push(format!("index `{}` has {entries} entries for {rows} rows", index.name));
@@ -109,11 +129,64 @@ impl<S: Stack> Engine<S> {
     }
 }
 
-impl Engine<Full> {
+/// Of bytes, and what was before them.
+fn digest(before: u64, bytes: &[u8]) -> u64 {
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    };
+    bytes.chunks(8).fold(mix(before ^ bytes.len() as u64), |sum, chunk| mix(sum ^ word(chunk)))
+}
+
+impl Engine<Standard> {
+    /// What the buffer pool did since it was made.
+    pub(crate) fn pool_stats(&self) -> PoolStats {
+        self.pages.stats()
+    }
+
+    /// Bytes of a page, and pages that fit in memory.
+    pub(crate) fn pool_size(&self) -> (usize, usize) {
+        (self.pages.page_bytes(), self.pages.frames())
+    }
+
+    /// Pages that would have been missing in memory so far by the replacement policy alone, as a simulator tells that
+    /// is given the recorded fixes; `None` unless they are recorded.
+    pub(crate) fn simulated_misses(&self) -> Option<u64> {
+        self.pages.simulated_misses()
+    }
+
+    /// What waited for locks.
+    pub(crate) fn lock_counters(&self) -> LockCounters {
+        self.locks.counters()
+    }
+
+    /// The last waits for locks that are over, oldest first.
+    pub(crate) fn lock_waits(&self) -> Vec<Wait> {
+        self.locks.waits()
+    }
+
+    /// What people call the store of this number: table or index.
+    pub(crate) fn store_in_words(&self, store: StoreId) -> String {
+        for table in self.tables.iter().flatten() {
+            if table.heap.store() == store {
+                return format!("table `{}`", table.schema.name);
+            }
+            if let Some(index) = table.trees().find(|index| index.store() == store) {
+                return format!("index `{}`", index.name);
+            }
+        }
+        format!("store {store}")
+    }
+
+    /// The log.
+    pub(crate) fn log(&self) -> &Log {
+        &self.logs.0
+    }
+
     /// Writes all pages that are dirty now, then makes a fuzzy checkpoint. Transactions go on meanwhile.
     pub(crate) fn checkpoint(&self) -> Result<CheckpointLsns, Error> {
-        let log = self.log.as_ref().expect("the full stack has a log");
-        self.pages.clean_up_to(log.appended())?;
+        self.pages.clean_up_to(self.log().appended())?;
         let mut device = self.logs.device()?;
         recovery::checkpoint(&self.logs, &mut device, &self.transactions, || self.pages.dirty_pages())
     }
@@ -126,7 +199,6 @@ impl Engine<Full> {
 
     /// Returns when all that was appended is durable.
     pub(crate) fn force_log(&self) -> Result<(), Error> {
-        self.log.as_deref().map_or(Ok(()), Log::force)?;
-        Ok(())
+        Ok(self.log().force()?)
     }
 }

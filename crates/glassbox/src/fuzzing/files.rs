@@ -24,7 +24,7 @@ pub(super) fn named(files: &MemoryFiles, beginning: &str) -> Vec<(String, Vec<u8
     all.filter(|name| name.starts_with(beginning)).map(read).collect()
 }
 
-fn put(files: &MemoryFiles, name: &str, bytes: &[u8]) {
+pub(super) fn put(files: &MemoryFiles, name: &str, bytes: &[u8]) {
     if files.exists(name).expect("no faults") {
         files.remove(name).expect("no faults");
     }
@@ -38,7 +38,7 @@ fn file(name: &str, bytes: &[u8]) -> MemoryFiles {
 }
 
 /// The bytes as they are, and sealed.
-fn twice(bytes: &[u8], seal: impl Fn(&mut Vec<u8>), read: impl Fn(&[u8])) {
+pub(super) fn twice(bytes: &[u8], seal: impl Fn(&mut Vec<u8>), read: impl Fn(&[u8])) {
     read(bytes);
     let mut sealed = bytes.to_vec();
     seal(&mut sealed);

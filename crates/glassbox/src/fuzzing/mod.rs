@@ -10,6 +10,7 @@
 //! runs them on mutated [`seeds`] whenever tests are run. Not part of the library's interface.
 
 mod files;
+mod pages;
 mod records;
 mod seal;
 
@@ -18,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use crate::io::{Files, ManualClock, MemoryFiles};
-use crate::procedure::{Declared, Procedure, ReadWriteSet, Stop, Transaction};
+use crate::procedure::{Declared, KeySet, Procedure, Stop, Transaction};
 use crate::record::{Bytes, Decimal, Text, Timestamp};
 use crate::{Catalog, Config, Database, LogKind, Record};
 
@@ -26,7 +27,7 @@ use crate::{Catalog, Config, Database, LogKind, Record};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 11] = [
     ("manifest", files::manifest),
     ("checkpoint", files::checkpoint),
     ("log", files::log),
@@ -34,6 +35,10 @@ pub const TARGETS: [Target; 7] = [
     ("changes", records::changes),
     ("command", records::command),
     ("row", records::row),
+    ("wal", pages::wal),
+    ("volume", pages::volume),
+    ("double", pages::double),
+    ("pages", pages::pages),
 ];
 
 /// Runs the target of this name.
@@ -94,7 +99,7 @@ impl Procedure for Touch {
     const NAME: &'static str = "touch";
     type Output = ();
 
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         self.keys.iter().for_each(|key| set.write::<Every>(key));
         Declared::Complete
     }
@@ -175,6 +180,10 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "directory" => (0..4_u8).map(|number| [number, 0, 9, 1, 0, number, 80, 255].to_vec()).collect(),
         "changes" => records::change_seeds(),
         "command" => records::command_seeds(),
+        "wal" => pages::wal_seeds(),
+        "volume" => pages::volume_seeds(),
+        "double" => pages::double_seeds(),
+        "pages" => pages::pages_seeds(),
         _ => records::row_seeds(),
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::changes::{Change, changed};
-use crate::record::layout::encode;
 use super::value::Value;
 use crate::record::TableSchema;
+use crate::record::layout::encode;
 
 /// The rows of a table as they were at a moment.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! Opening a directory to look into it, and reading its files.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::changes::{self, Change};
 use super::contents::Contents;
-use crate::record::layout;
+use super::volume::Recovered;
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
 use crate::log::{LogFound, Lsn, look_into_log, refused};
@@ -13,6 +13,7 @@ use crate::manifest::{MANIFEST, Manifest};
 use crate::partitioned::CommandHead;
 use crate::partitioned::load::{Block, CheckpointFile, damaged};
 use crate::partitioned::values::{COMMAND, VALUES};
+use crate::record::{TableSchema, layout};
 
 /// Which state of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub enum Moment {
 pub struct Inspector {
     pub(super) files: Arc<dyn Files>,
     pub(super) manifest: Manifest,
+    /// The pages of the classic engine after recovery, once somebody asked.
+    pub(super) recovered: OnceLock<Recovered>,
     _lock: DirectoryLock,
 }
 
@@ -68,7 +71,7 @@ impl Inspector {
                 return Err(damaged(&*files.open(MANIFEST)?, 0, problem));
             }
         }
-        Ok(Self { files, manifest, _lock: lock })
+        Ok(Self { files, manifest, recovered: OnceLock::new(), _lock: lock })
     }
 
     /// What the manifest says.
@@ -82,14 +85,17 @@ impl Inspector {
     /// When there is no such table, files are damaged, or the log since the checkpoint holds calls of procedures, which
     /// only the program that has their code can do again.
     pub fn contents(&self, table: &str, moment: Moment) -> Result<Contents, Error> {
-        let Some(number) = self.manifest.tables.iter().position(|schema| schema.name == table) else {
-            return Err(Error::Catalog(self.no_table(table)));
-        };
+        let number = self.number_of(table)?;
         let mut contents = Contents::new(&self.manifest.tables[number]);
+        if self.volume().is_some() {
+            let bad = |problem| Error::Damaged { file: "pages".to_owned(), offset: 0, problem };
+            self.rows_on_pages(number, moment, |row| contents.insert(row).map_err(bad))?;
+            return Ok(contents);
+        }
         if let Some(file) = self.checkpoint()? {
             let mut buffer = Vec::new();
             for block in file.blocks.iter().filter(|block| usize::from(block.table) == number) {
-                self.each_row(&file, block, &mut buffer, |row| contents.insert(row))?;
+                self.each_row_of(&file, block, &mut buffer, |row| contents.insert(row))?;
             }
         }
         if moment == Moment::Now {
@@ -109,6 +115,52 @@ impl Inspector {
         Ok(contents)
     }
 
+    /// Gives every row of a table, in its stored form, to `each`, in the order of their keys.
+    ///
+    /// # Errors
+    /// Those of `each`, and as for [`Inspector::contents`].
+    pub fn each_row<E: From<Error>>(
+        &self,
+        table: &str,
+        moment: Moment,
+        each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let number = self.number_of(table)?;
+        if self.volume().is_some() {
+            return self.rows_on_pages(number, moment, each);
+        }
+        self.contents(table, moment)?.rows().try_for_each(each)
+    }
+
+    /// The schema of a table.
+    ///
+    /// # Errors
+    /// When there is no such table.
+    pub fn schema(&self, table: &str) -> Result<&TableSchema, Error> {
+        Ok(&self.manifest.tables[self.number_of(table)?])
+    }
+
+    fn number_of(&self, table: &str) -> Result<usize, Error> {
+        let number = self.manifest.tables.iter().position(|schema| schema.name == table);
+        number.ok_or_else(|| Error::Catalog(self.no_table(table)))
+    }
+
+    /// Rows of the classic engine, without keeping them.
+    fn rows_on_pages<E: From<Error>>(
+        &self,
+        number: usize,
+        moment: Moment,
+        each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if moment == Moment::Checkpoint {
+            let problem = "pages are written in place, so the rows of the last checkpoint are not kept: ask for those of \
+                           now (leave out --as-of-checkpoint)";
+            return Err(Error::Config(problem.to_owned()).into());
+        }
+        let Some(recovered) = self.recovered()? else { return Ok(()) };
+        recovered.engine.each_row(&self.manifest.tables[number].name, each)
+    }
+
     fn no_table(&self, wanted: &str) -> String {
         let names: Vec<_> = self.manifest.tables.iter().map(|schema| &*schema.name).collect();
         let near = names.iter().map(|name| (edits(name, wanted), name)).min();
@@ -125,7 +177,7 @@ impl Inspector {
     }
 
     /// Checks a block and gives its rows.
-    pub(super) fn each_row(
+    pub(super) fn each_row_of(
         &self,
         file: &CheckpointFile,
         block: &Block,

@@ -9,6 +9,9 @@
 //! What cannot be found again is what calls of procedures did, because that takes their code. A log that holds calls is
 //! checked and counted, and what follows the first call is not applied; whoever asks is told.
 //!
+//! A database of the classic engine is pages, each as of some moment of its own. For it the engine's own recovery runs,
+//! on files whose changes stay in memory (`volume.rs`), and rows are read from pages by the stored schema.
+//!
 //! Nothing is changed: the directory's lock is taken, the log is read by the reader alone, a torn end stays as it is.
 
 mod changes;
@@ -17,11 +20,15 @@ mod inspector;
 mod summary;
 mod value;
 mod verify;
+mod verify_volume;
+mod volume;
 
-pub(crate) use changes::apply_record;
 pub use crate::record::layout::describe_type;
+pub(crate) use changes::apply_record;
 pub use contents::Contents;
 pub use inspector::{Inspector, Moment};
 pub use summary::{LogSummary, Summary, TableSummary};
 pub use value::{BadValue, Value};
 pub use verify::Verification;
+pub use verify_volume::VolumeVerification;
+pub use volume::{StoreSummary, VolumeSummary};

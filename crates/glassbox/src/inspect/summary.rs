@@ -2,6 +2,7 @@
 
 use super::changes::Change;
 use super::inspector::{Inspector, LogRecord};
+use super::volume::VolumeSummary;
 use crate::error::Error;
 use crate::log;
 
@@ -12,6 +13,8 @@ pub struct Summary {
     pub tables: Vec<TableSummary>,
     /// `None` before the first log was made.
     pub log: Option<LogSummary>,
+    /// The pages of a database of the classic engine.
+    pub volume: Option<VolumeSummary>,
 }
 
 /// A table, counted.
@@ -30,7 +33,7 @@ pub struct LogSummary {
     pub start: u64,
     /// Position where it ends.
     pub end: u64,
-    /// Changes of rows.
+    /// Changes of rows; not counted for the classic engine.
     pub changes: u64,
     /// Calls of each procedure, in the manifest's order.
     pub calls: Vec<u64>,
@@ -44,11 +47,14 @@ pub struct LogSummary {
 
 impl Inspector {
     /// Counts rows and log records. The headers of the checkpoint and all of the log are read and checked; rows of the
-    /// checkpoint are not.
+    /// checkpoint are not. Of the classic engine, all pages in use are read.
     ///
     /// # Errors
     /// When files are damaged.
     pub fn summary(&self) -> Result<Summary, Error> {
+        if let Some(entry) = self.volume() {
+            return self.volume_summary(entry);
+        }
         let mut tables = vec![TableSummary::default(); self.manifest.tables.len()];
         for block in self.checkpoint()?.iter().flat_map(|file| &file.blocks) {
             if let Some(table) = tables.get_mut(usize::from(block.table)) {
@@ -75,13 +81,13 @@ impl Inspector {
             }
             Ok(())
         })?;
-        let Some(found) = found else { return Ok(Summary { tables, log: None }) };
+        let Some(found) = found else { return Ok(Summary { tables, log: None, volume: None }) };
         summary.start = self.manifest.log_start;
         (summary.end, summary.closed) = (found.end().0, found.closed());
         for name in self.files.list(log::DIRECTORY)? {
             summary.files += 1;
             summary.file_bytes += self.files.open(&name)?.len()?;
         }
-        Ok(Summary { tables, log: Some(summary) })
+        Ok(Summary { tables, log: Some(summary), volume: None })
     }
 }

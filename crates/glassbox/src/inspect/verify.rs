@@ -2,6 +2,7 @@
 
 use super::contents::Contents;
 use super::inspector::{Inspector, LogRecord};
+use super::verify_volume::VolumeVerification;
 use crate::error::Error;
 
 /// What was checked and what is wrong.
@@ -17,6 +18,8 @@ pub struct Verification {
     pub calls: u64,
     /// Whether rows were compared with each other: not when a file is damaged.
     pub compared: bool,
+    /// The pages of a database of the classic engine.
+    pub volume: Option<VolumeVerification>,
     /// Damage to files, and contradictions between rows.
     pub wrong: Vec<String>,
 }
@@ -28,6 +31,9 @@ impl Inspector {
     /// # Errors
     /// When files cannot be read. Damage is no error but in what is given back.
     pub fn verify(&self) -> Result<Verification, Error> {
+        if let Some(entry) = self.volume() {
+            return self.verify_volume(entry);
+        }
         let mut found = Verification::default();
         let mut tables: Vec<_> = self.manifest.tables.iter().map(Contents::new).collect();
         self.verify_checkpoint(&mut tables, &mut found)?;
@@ -66,7 +72,7 @@ impl Inspector {
         let mut buffer = Vec::new();
         for block in &file.blocks {
             let table = usize::from(block.table);
-            let checked = self.each_row(&file, block, &mut buffer, |row| tables[table].insert(row));
+            let checked = self.each_row_of(&file, block, &mut buffer, |row| tables[table].insert(row));
             match checked {
                 Ok(()) => found.blocks += 1,
                 Err(error) => damage(error, found)?,
@@ -77,7 +83,7 @@ impl Inspector {
 }
 
 /// Notes damage; passes on that files cannot be read.
-fn damage(error: Error, found: &mut Verification) -> Result<(), Error> {
+pub(super) fn damage(error: Error, found: &mut Verification) -> Result<(), Error> {
     match error {
         Error::Damaged { .. } | Error::WrongFormat { .. } | Error::Log(_) => found.wrong.push(error.to_string()),
         Error::Io(error) if error.kind() == std::io::ErrorKind::NotFound => found.wrong.push(error.to_string()),

@@ -1,6 +1,7 @@
 //! Tests of the files in memory, and that the real ones agree with them.
 
 use std::io::{ErrorKind, IoSlice};
+use std::sync::Arc;
 
 use super::*;
 
@@ -208,4 +209,56 @@ fn clocks_go_on() {
     let manual = ManualClock::default();
     manual.clone().advance_ns(5_000);
     assert_eq!((manual.wall_us(), manual.monotonic_ns()), (5, 5_000));
+}
+
+#[test]
+fn an_overlay_behaves_and_changes_nothing_below() {
+    let below = MemoryFiles::new();
+    behaves(&Overlay::new(Arc::new(below.clone())));
+    assert!(below.list("").unwrap().is_empty() && below.list("d").unwrap().is_empty());
+    let bytes: Vec<u8> = (0..20_000_u32).map(|at| at as u8).collect();
+    below.create("f").unwrap().write_at(&bytes, 0).unwrap();
+    below.create("gone").unwrap();
+    let over = Overlay::new(Arc::new(below.clone()));
+    let (file, same) = (over.open("f").unwrap(), over.open("f").unwrap());
+    file.write_at(b"new", 8190).unwrap();
+    assert_eq!(contents(&over, "f").unwrap()[8189..8194], [253, b'n', b'e', b'w', 1]);
+    over.remove("gone").unwrap();
+    over.rename("f", "g").unwrap();
+    assert_eq!(over.open("f").err().unwrap().kind(), ErrorKind::NotFound);
+    assert_eq!(over.list("").unwrap(), ["g"]);
+    same.set_len(8191).unwrap();
+    same.set_len(9000).unwrap();
+    let cut = contents(&over, "g").unwrap();
+    assert!(cut[..8190] == bytes[..8190] && cut[8190] == b'n' && cut[8191..].iter().all(|byte| *byte == 0));
+    assert_eq!(below.list("").unwrap(), ["f", "gone"]);
+    assert_eq!(contents(&below, "f").unwrap(), bytes);
+}
+
+/// Any sequence of writes, cuts and extensions gives the bytes that it gives without a base.
+#[test]
+fn an_overlay_is_as_files_are() {
+    for seed in 0..50 {
+        let mut dice = Dice(seed);
+        let (plain, below) = (MemoryFiles::new(), MemoryFiles::new());
+        let first: Vec<u8> = (0..dice.below(30_000)).map(|_| dice.below(255) as u8).collect();
+        for files in [&plain, &below] {
+            files.create("f").unwrap().write_at(&first, 0).unwrap();
+        }
+        let over = Overlay::new(Arc::new(below.clone()));
+        for _ in 0..30 {
+            let (what, at) = (dice.below(6), dice.below(40_000));
+            let data: Vec<u8> = (0..dice.below(9_000)).map(|_| dice.below(255) as u8).collect();
+            for files in [&plain as &dyn Files, &over] {
+                let file = files.open("f").unwrap();
+                match what {
+                    0 => file.set_len(at).unwrap(),
+                    1 => file.preallocate(at).unwrap(),
+                    _ => file.write_at(&data, at).unwrap(),
+                }
+            }
+            assert!(contents(&plain, "f") == contents(&over, "f"), "seed {seed}");
+        }
+        assert!(contents(&below, "f").unwrap() == first, "seed {seed}");
+    }
 }

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::io::{File, Files};
 
 /// The file's name.
-pub(super) const DOUBLE: &str = "pages.double";
+pub(crate) const DOUBLE: &str = "pages.double";
 /// Bytes before the first image.
 pub(super) const HEADER_BYTES: usize = 4096;
 /// Most images that a header can name.

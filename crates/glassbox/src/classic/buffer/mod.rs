@@ -45,8 +45,9 @@ mod write_ahead;
 
 pub(crate) use background::BackgroundWriter;
 pub(crate) use clock::simulate;
-pub(crate) use double::repair;
+pub(crate) use double::{DOUBLE, repair};
 pub(crate) use pool::{BufferPool, PoolConfig};
 pub(crate) use resident::Resident;
 pub(crate) use stats::PoolStats;
+pub(crate) use volume::{PAGES, check_file};
 pub(crate) use write_ahead::{NoLog, WriteAhead};

@@ -128,6 +128,18 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         }
     }
 
+    /// Pages that fit in memory.
+    pub(crate) fn frames(&self) -> usize {
+        self.frames.headers().len()
+    }
+
+    /// How many pages a pool of as many frames would have brought for what was fixed since the last
+    /// [`BufferPool::take_trace`]; `None` unless tracing was configured.
+    pub(crate) fn simulated_misses(&self) -> Option<u64> {
+        let trace = self.trace.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Some(super::clock::simulate(&trace, self.frames()))
+    }
+
     /// The pages fixed since the last call, in order; empty unless tracing was configured.
     pub(crate) fn take_trace(&self) -> Vec<PageId> {
         self.trace.as_ref().map_or_else(Vec::new, |trace| {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::io::{File, Files, IoError};
 
 /// The file's name.
-pub(super) const PAGES: &str = "pages";
+pub(crate) const PAGES: &str = "pages";
 /// The file doubles until a step has so many bytes.
 const MOST_STEP_BYTES: u64 = 64 << 20;
 const LEAST_STEP_BYTES: u64 = 256 << 10;
@@ -103,6 +103,29 @@ impl Volume {
     fn offset(&self, id: PageId) -> u64 {
         u64::from(id.0) * self.page_bytes as u64
     }
+}
+
+/// Reads all pages of the file, as it is after [`repair`](super::repair), and gives every one to `damaged` that is
+/// neither whole nor was never written; says how many pages there are. Bytes behind the last whole page are none: there
+/// growing was cut short.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(crate) fn check_file(files: &dyn Files, page_bytes: usize, mut damaged: impl FnMut(Error)) -> Result<u64, Error> {
+    let file = files.open(PAGES)?;
+    let pages = file.len()? / page_bytes as u64;
+    let mut bytes = vec![0; page_bytes];
+    for number in 0..pages {
+        let offset = number * page_bytes as u64;
+        file.read_exact_at(&mut bytes, offset)?;
+        let problem = u32::try_from(number).map_or(Some("no page can be here".to_owned()), |number| {
+            if bytes.iter().all(|byte| *byte == 0) { None } else { problem(PageId(number), &bytes) }
+        });
+        if let Some(problem) = problem {
+            damaged(Error::Damaged { file: file.path().display().to_string(), offset, problem });
+        }
+    }
+    Ok(pages)
 }
 
 /// What is wrong with the bytes of a page as they were read; `None` when they are right.

@@ -38,6 +38,19 @@ pub(crate) fn list<P: Pages>(pages: &P) -> Result<Vec<StoreEntry>, Error> {
     Ok(all)
 }
 
+/// The pages of the directory, in their order.
+///
+/// # Errors
+/// As for [`find`].
+pub(crate) fn pages<P: Pages>(pages: &P) -> Result<Vec<PageId>, Error> {
+    let mut all = Vec::new();
+    for_each_page(pages, |at, _| {
+        all.push(at);
+        Ok(None::<()>)
+    })?;
+    Ok(all)
+}
+
 fn first<P: Pages>(pages: &P, is_it: impl Fn(&[u8; entry::ENTRY_BYTES]) -> bool) -> Result<Option<StoreEntry>, Error> {
     for_each_page(pages, |at, page| {
         let found = (0..volume::entries(page)).find(|index| is_it(volume::entry(page, *index)));

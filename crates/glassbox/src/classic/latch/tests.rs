@@ -84,7 +84,7 @@ fn many_threads_see_whole_changes() {
         }
     });
     let changes = (0..THREADS).map(|thread| (0..EACH).filter(|turn| (turn + thread) % 3 == 0).count() as u64);
-    assert_eq!(guarded.left.load(Ordering::Relaxed), changes.sum());
+    assert_eq!(guarded.left.load(Ordering::Relaxed), changes.sum::<u64>());
     assert!(guarded.latch.try_exclusive(), "free at the end");
 }
 

@@ -35,7 +35,32 @@ pub(crate) use redo::Redo;
 pub(crate) use undo::{InDoubt, Losers};
 
 use crate::error::Error;
-use crate::log::Lsn;
+use crate::io::Files;
+use crate::log::{LogFound, Lsn, look_into_log, refused};
+
+/// Gives every record behind `from`, with the position behind it, to `each`, whose error ends the reading and is passed
+/// on.
+///
+/// # Errors
+/// That of `each`, and when the log is damaged or cannot be read.
+pub(crate) fn read_log(
+    files: &dyn Files,
+    database_id: u128,
+    from: Lsn,
+    mut each: impl FnMut(Lsn, &[u8]) -> Result<(), Error>,
+) -> Result<LogFound, Error> {
+    let mut failed = None;
+    let read = look_into_log(files, database_id, from, &mut |lsn, record| {
+        each(lsn, record).map_err(|error| {
+            failed = Some(error);
+            refused(files, lsn, String::new())
+        })
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(read?),
+    }
+}
 
 /// A record that cannot be right.
 fn damaged(lsn: Lsn, problem: impl std::fmt::Display) -> Error {

@@ -35,6 +35,11 @@ pub(crate) fn place(page: PageId, page_bytes: usize) -> Option<(PageId, u32)> {
     Some((PageId(page.0 - bit), bit))
 }
 
+/// Whether a page is one of the map's own.
+pub(crate) fn is_map_page(page: PageId, page_bytes: usize) -> bool {
+    place(page, page_bytes).is_some_and(|(_, bit)| bit == 0)
+}
+
 /// Whether the page of this bit is in use.
 pub(crate) fn is_taken(map: &[u8], bit: u32) -> bool {
     map[BITS + bit as usize / 8] >> (bit % 8) & 1 == 1

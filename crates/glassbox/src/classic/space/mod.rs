@@ -23,7 +23,7 @@ use super::change::Journal;
 use super::ids::PageId;
 use crate::error::Error;
 
-pub(crate) use map::MapChange;
+pub(crate) use map::{MapChange, is_map_page};
 pub(crate) use space_map::SpaceMap;
 
 /// Who gives pages to stores.

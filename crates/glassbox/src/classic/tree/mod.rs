@@ -80,7 +80,7 @@ pub(crate) use cursor::{Cursor, Step};
 pub(crate) use definition::{Definition, create};
 pub(crate) use insert::Inserted;
 pub(crate) use keys::{IntegerKeys, Keys};
-pub(crate) use node::MOST_KEY_BYTES;
+pub(crate) use node::{MOST_KEY_BYTES, is_retired};
 pub(crate) use remove::Removed;
 pub(crate) use schema_keys::{KeyPart, SchemaKeys};
 pub(crate) use tree::{Find, Neighbour, Next, Tree};

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::cells::{Cells, FIRST_REGISTER, REGISTER_COUNT};
 use super::dice::Dice;
 use super::store::DiskPages;
-use crate::classic::recovery::{Analysis, CheckpointLsns, InDoubt, checkpoint};
+use crate::classic::recovery::{Analysis, CheckpointLsns, InDoubt, checkpoint, read_log};
 use crate::classic::wal::forms::{Logs, Wal, WalDevice};
 use crate::classic::wal::table::TransactionTable;
 use crate::classic::wal::transaction::TransactionLog;
 use crate::error::Error;
 use crate::io::{Files, MemoryFiles};
-use crate::log::{Log, LogConfig, LogError, Lsn, look_into_log};
+use crate::log::{Log, LogConfig, Lsn};
 
 const ID: u128 = 77;
 pub type State = BTreeMap<u64, u64>;
@@ -123,7 +123,7 @@ impl World {
     /// Where the log ends that a crash has left.
     pub fn log_end(files: &MemoryFiles) -> Result<Lsn, Error> {
         let mut end = Self::read_manifest(files)?.needed_from;
-        read_log(files, end, |lsn, _| {
+        read_log(files, ID, end, |lsn, _| {
             end = lsn;
             Ok(())
         })?;
@@ -134,39 +134,20 @@ impl World {
     pub fn recover(files: &MemoryFiles, dice: &mut Dice) -> Result<Recovered, Error> {
         let lsns = Self::read_manifest(files)?;
         let mut analysis = Analysis::new(lsns);
-        read_log(files, lsns.needed_from, |lsn, record| analysis.read(lsn, record))?;
+        let found = read_log(files, ID, lsns.needed_from, |lsn, record| analysis.read(lsn, record))?;
         let (mut redo, losers) = analysis.finish()?;
         let end = redo.end();
 
         // The log is made certain before pages are written that rest on it.
-        let log = Log::open(Arc::new(files.clone()), ID, config(), end, |_, _| unreachable!("the log ends there"))?;
+        let log = Log::open(Arc::new(files.clone()), config(), found)?;
         let world = Self::of(files, log, DiskPages::open(files)?)?;
-        read_log(files, lsns.needed_from, |lsn, record| {
+        read_log(files, ID, lsns.needed_from, |lsn, record| {
             redo.read(&world.pages, lsn, record)?;
             if dice.below(8) == 0 { world.write_pages(dice) } else { Ok(()) }
         })?;
         let (count, unfinished) = (losers.len(), losers.unfinished());
         let in_doubt = world.with_cells(|cells| losers.undo(&mut world.journal()?, &world.pages, cells))?;
         Ok(Recovered { world, in_doubt, end, redone: redo.done(), losers: count, unfinished })
-    }
-}
-
-fn read_log(
-    files: &MemoryFiles,
-    from: Lsn,
-    mut read: impl FnMut(Lsn, &[u8]) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let mut refused = None;
-    let found = look_into_log(files, ID, from, &mut |lsn, record| {
-        read(lsn, record).map_err(|error| {
-            let why = error.to_string();
-            refused = Some(error);
-            LogError::Refused { lsn, why }
-        })
-    });
-    match refused {
-        Some(error) => Err(error),
-        None => Ok(found.map(drop)?),
     }
 }
 

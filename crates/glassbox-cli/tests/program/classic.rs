@@ -1,0 +1,136 @@
+//! `glassbox tpcc --architecture classic` on a hundredth of its size.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{Ran, program, run, run_well, text};
+
+const CLASSIC: [&str; 5] = ["tpcc", "--small", "--architecture", "classic", "--dir"];
+
+fn with<'a>(dir: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&CLASSIC[..], &[dir], more].concat()
+}
+
+/// Values of all types together, by metric; and the configuration.
+fn values(json: &str) -> (HashMap<String, f64>, Value) {
+    let lines = json.lines().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
+    let lines: Vec<_> = lines.filter(|line| line["row"] == "all").collect();
+    let value = |line: &Value| Some((line["metric"].as_str()?.to_owned(), line["value"].as_f64()?));
+    (lines.iter().filter_map(value).collect(), lines[0]["configuration"].clone())
+}
+
+#[test]
+fn the_report_tells_of_pages_locks_and_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("db");
+    let more = ["-w", "2", "-c", "4", "--remote", "10", "--seconds", "1", "--explain-waits", "--json", "-"];
+    let ran = run_well(&with(text(&database), &more));
+    let (values, configuration) = values(&ran.out);
+    assert_eq!(configuration["architecture"], "classic");
+    assert_eq!(configuration["classic"]["page_bytes"], 8192);
+    assert!(values["committed"] > 50.0 && values["fixes_per_transaction"] > 10.0, "{values:?}");
+    assert!(values["hits"] > 50.0 && values["hits"] <= 100.0 && values["on_disk"] > 1e6, "{values:?}");
+    assert!(values["lock_waits_per_1000"] > 0.0 && values["lock_wait_mean"] > 0.0, "{values:?}");
+    assert!(values.contains_key("deadlocks_per_1000") && values.contains_key("taken_back"), "{values:?}");
+    let report = &ran.err;
+    for words in [
+        ", classic engine (",
+        " for pages of 8 KiB, record locks), 4 clients with 64 in flight each, durable when answered\n",
+        "\nmemory      ",
+        "\non disk     ",
+        "\npages       ",
+        "\nlocks       per 1,000 transactions ",
+        "\nwaits       for locks, the ",
+        " on row ",
+        " of table `",
+        " analysed, ",
+        "all 13 conditions hold, all indexes agree, after opening again",
+    ] {
+        assert!(report.contains(words), "no {words:?} in\n{report}");
+    }
+    let out = run_well(&["info", text(&database)]).out;
+    assert!(out.contains("engine      classic, pages of 8 KiB") && out.contains("\ntable warehouse: 2 rows"), "{out}");
+    assert!(run_well(&["verify", text(&database)]).out.contains("All is well."));
+    let partitioned = dir.path().join("partitioned");
+    let more = ["tpcc", "--small", "--seconds", "0.1", "--no-reopen", "--explain-waits", "--dir", text(&partitioned)];
+    assert!(run_well(&more).out.contains("\nwaits       none: the partitioned engine has no locks\n"));
+}
+
+/// A pool smaller than the data: what was read is what the replacement policy alone says.
+#[test]
+fn pages_read_are_those_of_the_policy() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("db");
+    let pool = ["--pool-mib", "1", "--page-kib", "4"];
+    let more = ["-w", "4", "--seconds", "2", "--no-reopen", "--durability", "async", "--trace-pages", "--json", "-"];
+    let ran = run_well(&with(text(&database), &[&pool[..], &more].concat()));
+    let (values, _) = values(&ran.out);
+    assert!(values["on_disk"] > 4.0 * values["pool"], "{values:?}");
+    let (read, missed) = (values["reads_per_transaction"], values["misses_per_transaction"]);
+    let simulated = values["simulated_misses_per_transaction"];
+    assert!(read > 1.0 && values["writes_per_transaction"] > 0.1, "{values:?}");
+    assert!((missed / simulated - 1.0).abs() < 0.15, "{missed} missed, {simulated} by simulation");
+    assert!((read / simulated - 1.0).abs() < 0.15, "{read} read, {simulated} by simulation");
+    assert!(ran.err.contains("\ntrace       "), "{}", ran.err);
+}
+
+#[test]
+fn the_size_of_pages_stays_what_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("db");
+    let short = ["-w", "1", "--seconds", "0.1", "--no-reopen", "--page-kib"];
+    run_well(&with(text(&database), &[&short[..], &["16"]].concat()));
+    let ran = run(&with(text(&database), &[&short[..], &["8"]].concat()));
+    assert_eq!(ran.status, Some(1));
+    assert!(ran.err.contains("has pages of 16 KiB, not 8: leave out --page-kib"), "{}", ran.err);
+}
+
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    for (arguments, words) in [
+        (&["--pool-mib", "8"][..], "--pool-mib needs --architecture classic"),
+        (&["--page-kib", "8"], "--page-kib needs --architecture classic"),
+        (&["--locks", "page"], "--locks needs --architecture classic"),
+        (&["--trace-pages"], "--trace-pages needs --architecture classic"),
+        (&["--architecture", "classic", "--log", "commands"], "--log commands cannot be with --architecture classic"),
+        (&["--architecture", "classic", "-p", "2"], "--partitions cannot be with --architecture classic"),
+        (&["--architecture", "classic", "-c", "2", "--trace-pages"], "use --clients 1"),
+    ] {
+        let ran = run(&[&["tpcc", "--dir", "/nonexistent/db"], arguments].concat());
+        assert_eq!(ran.status, Some(2), "{arguments:?}\n{}", ran.err);
+        assert!(ran.err.contains(words), "{}", ran.err);
+    }
+    let ran = run(&["torture", "--log", "commands", "--architecture", "classic"]);
+    assert_eq!(ran.status, Some(2), "{}", ran.err);
+}
+
+/// Whether the manifest says that a bulk load is going on.
+fn is_loading(database: &Path) -> bool {
+    let manifest = std::fs::read(database.join("manifest")).unwrap_or_default();
+    String::from_utf8_lossy(&manifest).contains("\"loading\": true")
+}
+
+#[test]
+fn ctrl_c_ends_with_the_results_so_far() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("db");
+    let started = Instant::now();
+    let child = program(&with(text(&database), &["--seconds", "600"])).spawn().unwrap();
+    for loading in [true, false] {
+        while is_loading(&database) != loading {
+            assert!(started.elapsed() < Duration::from_secs(60), "it does not load");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    // SAFETY: a plain system call; the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("interrupted after") && ran.out.contains("all 13 conditions hold"), "{}", ran.out);
+    assert!(run_well(&["verify", text(&database)]).out.contains("All is well."));
+    assert!(run_well(&["info", text(&database)]).out.contains(", closed\n"));
+}

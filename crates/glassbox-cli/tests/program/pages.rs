@@ -1,0 +1,226 @@
+//! `info`, `dump` and `verify` on a small database of the classic engine, closed or not.
+
+use std::path::{Path, PathBuf};
+
+use glassbox::record::{Decimal, Text};
+use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Record, Transaction};
+
+use crate::common::{run, run_well, text};
+
+#[derive(Record, Clone, Copy)]
+#[record(table = "thing", key = (side, id), partition_by = id)]
+#[record(index(name = by_name, columns = (name, id), unique))]
+struct Thing {
+    id: u32,
+    side: i16,
+    name: Text<8>,
+    price: Decimal<2>,
+}
+
+#[derive(Record, Clone, Copy)]
+#[record(table = "note", key = id, replicated, access = point)]
+struct Note {
+    id: u8,
+    text: Text<16>,
+}
+
+fn open(path: &Path) -> Database {
+    let classic = ClassicConfig { page_bytes: 4096, pool_bytes: 1 << 20, sessions: 4, ..ClassicConfig::default() };
+    let config = Config {
+        architecture: Architecture::Classic,
+        classic,
+        segment_bytes: 64 << 10,
+        log_buffer_bytes: 64 << 10,
+        ..Config::default()
+    };
+    Database::open(path, config, Catalog::new().table::<Thing>().table::<Note>()).unwrap()
+}
+
+fn thing(side: i16, id: u32) -> Thing {
+    let name = Text::new(&format!("n{id}")).unwrap();
+    Thing { id, side, name, price: Decimal::from_units(i64::from(id) * 50 - 100) }
+}
+
+/// Two hundred things and a note before a checkpoint; then one thing changed, one gone, one new.
+fn fill(db: &Database) {
+    db.transaction(|tx| {
+        (0..200).try_for_each(|id| tx.insert(&thing(-(id as i16), id)))?;
+        tx.insert(&Note { id: 1, text: Text::new("a \"b\", c").unwrap() })
+    })
+    .unwrap();
+    db.checkpoint().unwrap();
+    db.transaction(|tx| tx.update::<Thing, _>(&(0, 0), |thing| thing.name = Text::new("").unwrap())).unwrap();
+    db.transaction(|tx| tx.delete::<Thing>(&(-1, 1))).unwrap();
+    db.transaction(|tx| tx.insert(&thing(7, 1000))).unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    for directory in ["", "log"] {
+        std::fs::create_dir_all(to.join(directory)).unwrap();
+        for entry in std::fs::read_dir(from.join(directory)).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_file() {
+                std::fs::copy(entry.path(), to.join(directory).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+}
+
+/// A database that was closed, and the files of the same as a crash of the process would leave them.
+fn made() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let (closed, crashed) = (dir.path().join("closed"), dir.path().join("crashed"));
+    let db = open(&closed);
+    fill(&db);
+    copy(&closed, &crashed);
+    db.close().unwrap();
+    (dir, closed, crashed)
+}
+
+fn snapshot(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    for directory in ["", "log"] {
+        for entry in std::fs::read_dir(path.join(directory)).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_file() {
+                files.push((entry.path().display().to_string(), std::fs::read(entry.path()).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn info_tells_what_there_is() {
+    let (_dir, closed, crashed) = made();
+    for (path, how) in [(&closed, ", closed\n"), (&crashed, "not closed: it is recovered when it is opened\n")] {
+        let out = run_well(&["info", text(path)]).out;
+        assert!(out.contains("engine      classic, pages of 4 KiB\ncheckpoint  begins at position "), "{out}");
+        assert!(out.contains(how) && out.contains(" used, ") && out.contains("stores      5 for 2 tables\n"), "{out}");
+        assert!(out.contains("     1  heap  thing          200 records of 22 bytes on 3 pages\n"), "{out}");
+        assert!(out.contains("     3  tree  thing/by_name  200 keys of 12 bytes on "), "{out}");
+        let table = "
+table thing: 200 rows, 4.40 kB (22 bytes each)
+  on pages: 12.3 kB of rows, ";
+        assert!(out.contains(table) && out.contains("  unique index by_name (name, id)\n"), "{out}");
+        assert!(out.contains("\ntable note: 1 rows, 17 B (17 bytes each)\n"), "{out}");
+    }
+    let out = run_well(&["info", text(&crashed)]).out;
+    let redone = out.lines().find(|line| line.starts_with("recovery")).unwrap();
+    assert!(!redone.contains(" 0 changes") && redone.contains(" 0 transactions to take back"), "{out}");
+}
+
+#[test]
+fn dump_prints_rows_in_key_order_closed_or_not() {
+    let (_dir, closed, crashed) = made();
+    for path in [&closed, &crashed] {
+        let csv = run_well(&["dump", text(path), "thing", "--format", "csv"]).out;
+        let lines: Vec<_> = csv.lines().collect();
+        assert_eq!((lines.len(), lines[0], lines[1]), (201, "id,side,name,price", "199,-199,n199,98.50"));
+        assert_eq!(lines[198..], ["2,-2,n2,0.00", "0,0,\"\",-1.00", "1000,7,n1000,499.00"]);
+        let json = run_well(&["dump", text(path), "note"]).out;
+        assert_eq!(json, "{\"id\":1,\"text\":\"a \\\"b\\\", c\"}\n");
+    }
+    let ran = run(&["dump", text(&closed), "things"]);
+    assert!(ran.err.contains("there is no table `things`; did you mean `thing`?"), "{}", ran.err);
+    let ran = run(&["dump", text(&closed), "thing", "--as-of-checkpoint"]);
+    assert_eq!(ran.status, Some(1));
+    assert!(ran.err.contains("leave out --as-of-checkpoint"), "{}", ran.err);
+}
+
+#[test]
+fn looking_changes_nothing_even_where_nothing_may_be_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_dir, closed, crashed) = made();
+    for path in [&closed, &crashed] {
+        let before = snapshot(path);
+        for (name, _) in &before {
+            std::fs::set_permissions(name, std::fs::Permissions::from_mode(0o400)).unwrap();
+        }
+        let out = run_well(&["verify", text(path)]).out;
+        assert!(out.contains(" are whole on disk\n") && out.ends_with("3 indexes checked\nAll is well.\n"), "{out}");
+        run_well(&["info", text(path)]);
+        run_well(&["dump", text(path), "thing"]);
+        assert!(before == snapshot(path));
+    }
+    // And what was looked into opens as before.
+    for (name, _) in snapshot(&crashed) {
+        std::fs::set_permissions(name, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let db = open(&crashed);
+    assert_eq!(db.verify(), Vec::<String>::new());
+    assert_eq!(
+        db.transaction(|tx| Ok(tx.get::<Thing>(&(7, 1000))?.copied().map(|thing| thing.id))).unwrap(),
+        Some(1000)
+    );
+}
+
+/// A transaction that had not ended: seen neither by the tools nor by the engine.
+#[test]
+fn what_had_not_ended_is_taken_back_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, crashed) = (dir.path().join("db"), dir.path().join("crashed"));
+    let db = open(&path);
+    fill(&db);
+    let copied = db.transaction(|tx| {
+        tx.insert(&thing(9, 9000))?;
+        // Something else is durable meanwhile, and takes the beginning of this one with it.
+        std::thread::scope(|scope| {
+            let other = || db.transaction(|tx| tx.insert(&Note { id: 9, text: Text::new("x").unwrap() })).unwrap();
+            scope.spawn(other).join().unwrap();
+        });
+        copy(&path, &crashed);
+        Ok(())
+    });
+    copied.unwrap();
+    let out = run_well(&["verify", text(&crashed)]).out;
+    assert!(out.contains(", 1 transactions taken back, all in memory\n") && out.contains("All is well."), "{out}");
+    let rows = run_well(&["dump", text(&crashed), "thing"]).out;
+    assert!(rows.lines().count() == 200 && !rows.contains("9000"), "{rows}");
+    assert_eq!(run_well(&["dump", text(&crashed), "note"]).out.lines().count(), 2);
+}
+
+#[test]
+fn verify_names_file_and_offset_of_a_flipped_byte() {
+    let (_dir, closed, crashed) = made();
+    for path in [&closed, &crashed] {
+        let pages = path.join("pages");
+        let whole = std::fs::read(&pages).unwrap();
+        let mut seen = 0;
+        for (number, page) in whole.chunks(4096).enumerate().filter(|(_, page)| page.iter().any(|byte| *byte != 0)) {
+            assert_eq!(page.len(), 4096);
+            let mut damaged = whole.clone();
+            damaged[number * 4096 + 2000] ^= 4;
+            // So that no copy repairs it.
+            let _ = std::fs::remove_file(path.join("pages.double"));
+            std::fs::write(&pages, damaged).unwrap();
+            let ran = run(&["verify", text(path)]);
+            assert_eq!(ran.status, Some(1), "{}", ran.out);
+            let words = format!(
+                "{} is damaged at byte {}: the checksum of page {number} is wrong",
+                text(&pages),
+                number * 4096
+            );
+            assert!(ran.out.contains(&words) && !ran.out.contains("All is well"), "{}\n{}", ran.out, ran.err);
+            seen += 1;
+        }
+        assert!(seen > 5, "{seen} pages");
+        std::fs::write(&pages, whole).unwrap();
+        run_well(&["verify", text(path)]);
+    }
+}
+
+#[test]
+fn verify_tells_damage_of_the_log_from_its_end() {
+    let (_dir, _, crashed) = made();
+    let segment = std::fs::read_dir(crashed.join("log")).unwrap().map(|entry| entry.unwrap().path());
+    let segment = segment.filter(|name| !text(name).contains("spare")).max().unwrap();
+    let bytes = std::fs::read(&segment).unwrap();
+    let sectors = bytes.chunks(512).enumerate().skip(1);
+    let blocks: Vec<_> = sectors.filter(|(_, bytes)| bytes.starts_with(b"GBLK")).map(|(at, _)| at).collect();
+    let mut damaged = bytes;
+    damaged[blocks[blocks.len() - 2] * 512 + 70] ^= 1;
+    std::fs::write(&segment, damaged).unwrap();
+    let ran = run(&["verify", text(&crashed)]);
+    assert_eq!(ran.status, Some(1), "{}", ran.out);
+    assert!(ran.out.contains("the log is damaged at offset"), "{}\n{}", ran.out, ran.err);
+}

@@ -1,0 +1,127 @@
+//! Whose every page is: the space map, compared with what the directory and the stores say.
+//!
+//! The map says which pages are in use, the stores which are theirs, and neither is made from the other; so they are
+//! compared. A page in use must have one owner: the volume itself, the directory, the map, or one store. What two own
+//! will be overwritten by one of them; what the map calls free, by the next who asks for a page. A page that nobody owns
+//! is lost room, and a mistake, but for one case: a node that has left its tree is given back a moment after the nested
+//! action that cut it off, and a crash between the two leaves it where it is. Such a page is stamped, and only counted.
+//!
+//! The stores are those of the directory, whatever the manifest thinks of them: what is left of an index that a program
+//! has given up takes room as well.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::directory::{self, StoreEntry, StoreKind};
+use super::engine::Engine;
+use super::heap::HeapFile;
+use super::ids::PageId;
+use super::page;
+use super::pages::Pages;
+use super::space;
+use super::stack::{Stack, TableKeys};
+use super::tree::{self, Definition, KeyPart, MOST_KEY_BYTES, Tree};
+use crate::error::Error;
+use crate::record::ColumnType;
+
+/// What a store has.
+pub(crate) struct StoreUsage {
+    /// Its pages, those of a heap file's list among them.
+    pub(crate) pages: Vec<PageId>,
+    /// Records, or keys.
+    pub(crate) items: u64,
+}
+
+/// What the space map says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SpaceUsage {
+    /// Pages in use, those of the volume itself among them.
+    pub(crate) used: u64,
+    /// Of these, pages that left a tree and were not given back before a crash.
+    pub(crate) lost: u64,
+}
+
+impl<S: Stack> Engine<S> {
+    /// What a store of the directory has. Reads all of it.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read.
+    pub(crate) fn usage_of_store(&self, entry: &StoreEntry) -> Result<StoreUsage, Error> {
+        let mut usage = StoreUsage { pages: Vec::new(), items: 0 };
+        match entry.kind {
+            StoreKind::Heap { record_width } => {
+                let heap = HeapFile::open(&self.pages, entry.store, entry.root, record_width.into())?;
+                heap.verify(&self.pages, |page| usage.pages.push(page))?;
+                heap.scan(&self.pages, |_, _| {
+                    usage.items += 1;
+                    Ok(())
+                })?;
+            }
+            StoreKind::Tree { .. } => {
+                let definition = self.any_tree(entry)?.expect("a tree");
+                let tree = Tree::new(&self.pages, &self.space, &definition);
+                usage = StoreUsage { pages: tree.pages()?, items: tree.len()? };
+            }
+        }
+        Ok(usage)
+    }
+
+    /// The tree of an entry, whatever it is of: the stored form of keys orders as bytes do. `None` for a heap file.
+    ///
+    /// # Errors
+    /// When no tree can be so.
+    pub(super) fn any_tree(&self, entry: &StoreEntry) -> Result<Option<Definition<S::Keys>>, Error> {
+        let StoreKind::Tree { key_width, .. } = entry.kind else { return Ok(None) };
+        let width = usize::from(key_width);
+        if !(1..=MOST_KEY_BYTES).contains(&width) {
+            let problem = format!("the directory has a tree {:?} with keys of {width} bytes", entry.name);
+            return Err(page::damaged(PageId(0), self.page_bytes(), problem));
+        }
+        let part = KeyPart { kind: ColumnType::Bytes(width), nullable: false };
+        Ok(Some(Definition::new(entry.store, entry.root, S::Keys::of(&[part]), self.page_bytes())))
+    }
+
+    /// What the space map says. What is wrong with it, compared with all who own pages, is added to `wrong`. Nobody
+    /// changes anything meanwhile.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read.
+    pub(crate) fn verify_space(&self, wrong: &mut Vec<String>) -> Result<SpaceUsage, Error> {
+        let mut owners = BTreeMap::<PageId, String>::new();
+        let mut own = |page: PageId, owner: &str, wrong: &mut Vec<String>| {
+            if let Some(other) = owners.insert(page, owner.to_owned()) {
+                wrong.push(format!("page {page} is used twice, by {other} and by {owner}"));
+            }
+        };
+        for page in directory::pages(&self.pages)? {
+            own(page, "the directory", wrong);
+        }
+        for entry in directory::list(&self.pages)? {
+            let owner = format!("store {:?}", entry.name);
+            self.usage_of_store(&entry)?.pages.into_iter().for_each(|page| own(page, &owner, wrong));
+        }
+        // Page 0 has no bit.
+        let (mut usage, mut used) = (SpaceUsage { used: 1, lost: 0 }, HashSet::from([PageId(0)]));
+        self.space.for_each_used(|page| {
+            usage.used += 1;
+            if space::is_map_page(page, self.page_bytes()) {
+                own(page, "the space map", wrong);
+            }
+            used.insert(page);
+        })?;
+        for (page, owner) in &owners {
+            if !used.contains(page) {
+                wrong.push(format!("page {page} of {owner} is free, as the space map says"));
+            }
+        }
+        let mut unowned: Vec<_> = used.into_iter().filter(|page| !owners.contains_key(page)).collect();
+        unowned.sort_unstable();
+        for page in unowned {
+            if tree::is_retired(&self.pages.fix_shared(page)?) {
+                usage.lost += 1;
+            } else {
+                wrong.push(format!("page {page} is in use, as the space map says, but nobody has it"));
+            }
+        }
+        Ok(usage)
+    }
+}

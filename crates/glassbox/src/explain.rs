@@ -1,0 +1,141 @@
+//! Waits for locks, in words that a user knows: tables and indexes instead of stores.
+//!
+//! A conventional engine waits, and the first question about a slow one is who waited for whom, on what. The lock
+//! manager remembers the last waits; here they are told as data, and each as one line:
+//!
+//! ```text
+//! transaction 71 waited 1.250 ms for X on row 3.1 of table `stock`, behind transaction 69 (holds S): granted
+//! ```
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::classic::{self, LockName, Wait, WaitEnd};
+
+/// A wait for a lock that is over. Modes of locks are written as always: IS, IX, S, SIX, U, X.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LockWait {
+    /// Number of the transaction that waited; 0 while it had changed nothing, so that it had none.
+    pub transaction: u64,
+    /// Number of its place among those who hold locks.
+    pub session: u32,
+    /// The mode that it wanted.
+    pub wanted: String,
+    /// The mode that it held already.
+    pub held: Option<String>,
+    /// What it wanted to lock: "row 3.1 of table `stock`", page and slot.
+    pub on: String,
+    /// The first of those in the way when the wait began.
+    pub behind: Vec<LockHolder>,
+    /// How many more there were.
+    pub more_behind: u32,
+    /// How long it waited, nanoseconds.
+    pub waited_ns: u64,
+    /// How the wait ended.
+    pub end: LockWaitEnd,
+}
+
+/// One who was in the way of a lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LockHolder {
+    /// Number of its transaction; 0 while it had none.
+    pub transaction: u64,
+    /// Number of its place among those who hold locks.
+    pub session: u32,
+    /// The mode that it held; `None`: it was only ahead in the queue.
+    pub held: Option<String>,
+    /// The mode that it waited for itself, if it did.
+    pub wanted: Option<String>,
+}
+
+/// How a wait for a lock ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LockWaitEnd {
+    /// By the lock.
+    Granted,
+    /// By being given up, to end a deadlock; the transaction ran again.
+    Deadlock,
+    /// By being given up after too long; the transaction ran again.
+    Timeout,
+}
+
+impl LockWait {
+    /// Those that the engine remembers, oldest first.
+    pub(crate) fn last(engine: &classic::Engine) -> Vec<Self> {
+        engine.lock_waits().iter().map(|wait| Self::of(engine, wait)).collect()
+    }
+
+    fn of(engine: &classic::Engine, wait: &Wait) -> Self {
+        let behind = wait.blockers.iter().flatten().map(|it| LockHolder {
+            transaction: it.txn.0,
+            session: it.blocker.owner,
+            held: it.blocker.held.map(|mode| format!("{mode:?}")),
+            wanted: it.blocker.wanted.map(|mode| format!("{mode:?}")),
+        });
+        Self {
+            transaction: wait.txn.0,
+            session: wait.owner,
+            wanted: format!("{:?}", wait.wanted),
+            held: wait.held.map(|mode| format!("{mode:?}")),
+            on: in_words(engine, wait.name),
+            behind: behind.collect(),
+            more_behind: wait.more_blockers,
+            waited_ns: wait.waited_ns,
+            end: match wait.end {
+                WaitEnd::Granted => LockWaitEnd::Granted,
+                WaitEnd::Deadlock => LockWaitEnd::Deadlock,
+                WaitEnd::Timeout => LockWaitEnd::Timeout,
+            },
+        }
+    }
+}
+
+fn in_words(engine: &classic::Engine, name: LockName) -> String {
+    match name {
+        LockName::Volume => "the whole database".to_owned(),
+        LockName::Store(store) => engine.store_in_words(store),
+        LockName::Page(store, page) => format!("page {page} of {}", engine.store_in_words(store)),
+        LockName::Record(store, rid) => format!("row {rid} of {}", engine.store_in_words(store)),
+        LockName::End(store) => format!("the end of {}", engine.store_in_words(store)),
+    }
+}
+
+/// A transaction, by its number if it has one.
+fn who(f: &mut fmt::Formatter<'_>, transaction: u64, session: u32) -> fmt::Result {
+    if transaction == 0 { write!(f, "a reader in session {session}") } else { write!(f, "transaction {transaction}") }
+}
+
+impl fmt::Display for LockHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        who(f, self.transaction, self.session)?;
+        match (&self.held, &self.wanted) {
+            (Some(held), Some(wanted)) => write!(f, " (holds {held}, waits for {wanted})"),
+            (Some(held), None) => write!(f, " (holds {held})"),
+            (None, Some(wanted)) => write!(f, " (ahead, waits for {wanted})"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for LockWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        who(f, self.transaction, self.session)?;
+        write!(f, " waited {:.3} ms for {} on {}", self.waited_ns as f64 / 1e6, self.wanted, self.on)?;
+        if let Some(held) = &self.held {
+            write!(f, ", of which it held {held}")?;
+        }
+        for (at, holder) in self.behind.iter().enumerate() {
+            write!(f, "{}{holder}", if at == 0 { ", behind " } else { ", " })?;
+        }
+        if self.more_behind > 0 {
+            write!(f, " and {} more", self.more_behind)?;
+        }
+        f.write_str(match self.end {
+            LockWaitEnd::Granted => ": granted",
+            LockWaitEnd::Deadlock => ": given up, to end a deadlock",
+            LockWaitEnd::Timeout => ": given up, it took too long",
+        })
+    }
+}

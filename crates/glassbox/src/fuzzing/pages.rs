@@ -1,0 +1,194 @@
+//! Targets that read pages of the classic engine, and what its log says about them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::files::put;
+use super::{Every, catalog, every, seal, touch};
+use crate::classic::change::Change;
+use crate::classic::directory::{StoreEntry, VolumeIdentity};
+use crate::classic::ids::PageId;
+use crate::classic::wal::record::LogRecord;
+use crate::classic::{DOUBLE, PAGES, repair};
+use crate::inspect::{Inspector, Moment};
+use crate::io::{Files, ManualClock, MemoryFiles};
+use crate::log::{Lsn, look_into_log};
+use crate::manifest::Manifest;
+use crate::{Architecture, ClassicConfig, Config, Database, Error, Record};
+
+/// The smallest size that pages can have.
+pub(super) const PAGE_BYTES: usize = 4096;
+
+fn open(files: &MemoryFiles) -> Result<Database, Error> {
+    let config = Config {
+        architecture: Architecture::Classic,
+        classic: ClassicConfig { page_bytes: PAGE_BYTES, pool_bytes: 1 << 20, sessions: 2, ..ClassicConfig::default() },
+        segment_bytes: 64 << 10,
+        log_buffer_bytes: 64 << 10,
+        checkpoint_log_bytes: 0,
+        log_threads: false,
+        ..Config::default()
+    };
+    let files: Arc<dyn Files> = Arc::new(files.clone());
+    Database::open_files(files, Box::new(ManualClock::default()), config, catalog())
+}
+
+/// A database as it was made, and as a crash leaves it after some work: some pages on disk are older than the log.
+struct Sample {
+    made: MemoryFiles,
+    crashed: MemoryFiles,
+}
+
+fn sample() -> &'static Sample {
+    static SAMPLE: OnceLock<Sample> = OnceLock::new();
+    SAMPLE.get_or_init(|| {
+        let files = MemoryFiles::new();
+        let database = open(&files).expect("nothing is wrong");
+        let made = files.after_kill();
+        let run = |numbers: std::ops::Range<u8>| {
+            for number in numbers {
+                database.transaction(|tx| tx.insert(&every(number))).expect("it is new");
+                database.call(&touch(number)).expect("nothing is wrong");
+            }
+        };
+        use crate::Transaction;
+        run(0..12);
+        database.checkpoint().expect("nothing is wrong");
+        run(12..24);
+        let deleted = database.transaction(|tx| tx.delete::<Every>(&(1, -2)));
+        assert!(deleted.expect("nothing is wrong"), "it was there");
+        Sample { made, crashed: files.after_kill() }
+    })
+}
+
+fn bytes_of(files: &MemoryFiles, name: &str) -> Vec<u8> {
+    let file = files.open(name).expect("it is there");
+    let mut bytes = vec![0; file.len().expect("no faults") as usize];
+    file.read_exact_at(&mut bytes, 0).expect("it has that length");
+    bytes
+}
+
+/// The file without the pages at its end that were never written.
+fn trimmed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let written = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    bytes.truncate(written.next_multiple_of(PAGE_BYTES));
+    bytes
+}
+
+/// The length of a record (2 bytes), a record of the log, a page: the record is written again as it was read; what it
+/// does is done or not, and if not, the page is as it was.
+pub(super) fn wal(bytes: &[u8]) {
+    let Some(([low, high], rest)) = bytes.split_first_chunk() else { return };
+    let length = usize::from(u16::from_le_bytes([*low, *high])).min(rest.len());
+    let (record, page) = rest.split_at(length);
+    let Ok(record_read) = LogRecord::decode(record) else { return };
+    let mut again = Vec::new();
+    record_read.encode(&mut again);
+    assert_eq!(again, record, "whatever is read is written as it was");
+    let Some((id, change)) = record_read.body.changes() else { return };
+    let Ok(change) = Change::decode(change) else { return };
+    again.clear();
+    change.encode(&mut again);
+    assert_eq!(Change::decode(&again), Ok(change));
+    let mut page = page.to_vec();
+    page.resize(PAGE_BYTES, 0);
+    let before = page.clone();
+    if change.apply(id, &mut page).is_err() {
+        assert!(page == before, "a change that is refused leaves the page as it was");
+        return;
+    }
+    if let Some(inverse) = change.inverse() {
+        inverse.apply(id, &mut page).expect("what was done can be taken back");
+    }
+}
+
+/// Every change that the sample's log holds, each with its page as it was before, but not more than a few of a kind.
+pub(super) fn wal_seeds() -> Vec<Vec<u8>> {
+    let Sample { made, crashed } = sample();
+    let pages = bytes_of(made, PAGES);
+    let mut pages: HashMap<PageId, Vec<u8>> =
+        pages.chunks_exact(PAGE_BYTES).enumerate().map(|(at, page)| (PageId(at as u32), page.to_vec())).collect();
+    let manifest = Manifest::read(made).expect("it is whole").expect("it is there");
+    let (mut seeds, mut kinds) = (Vec::new(), HashMap::<[u8; 2], u32>::new());
+    // The log has not been cut, so it can be read from where it was when the database was made.
+    let read = look_into_log(crashed, manifest.database_id, Lsn(manifest.log_start), &mut |_, record| {
+        let seed = |page: &[u8]| [&(record.len() as u16).to_le_bytes()[..], record, page].concat();
+        let read = LogRecord::decode(record).expect("it was written");
+        let Some((id, change)) = read.body.changes() else {
+            seeds.push(seed(&[]));
+            return Ok(());
+        };
+        let page = pages.entry(id).or_insert_with(|| vec![0; PAGE_BYTES]);
+        let seen = kinds.entry([change[0], change[1]]).or_default();
+        *seen += 1;
+        if *seen <= 3 {
+            seeds.push(seed(page));
+        }
+        let change = Change::decode(change).expect("it was written");
+        change.apply(id, page).expect("it was done");
+        Ok(())
+    });
+    read.expect("the log is whole");
+    seeds
+}
+
+/// An entry of the directory, or the beginning of a volume.
+pub(super) fn volume(bytes: &[u8]) {
+    if let Some(entry) = bytes.first_chunk()
+        && let Some(read) = StoreEntry::decode(entry)
+    {
+        assert_eq!(read.encode(), *entry);
+    }
+    if let Ok(identity) = VolumeIdentity::read(bytes) {
+        identity.check(identity).expect("it is itself");
+    }
+}
+
+pub(super) fn volume_seeds() -> Vec<Vec<u8>> {
+    let first = bytes_of(&sample().crashed, PAGES)[..PAGE_BYTES].to_vec();
+    let entries = first[64..].chunks(80).take(4).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    [vec![first], entries].concat()
+}
+
+/// The file of copies: repairing twice is repairing once.
+pub(super) fn double(bytes: &[u8]) {
+    super::files::twice(bytes, seal::double, |bytes| {
+        let files = sample().crashed.after_kill();
+        put(&files, DOUBLE, bytes);
+        if repair(&files).is_ok() {
+            let repaired = bytes_of(&files, PAGES);
+            assert_eq!(repair(&files).expect("as before"), 0);
+            assert!(repaired == bytes_of(&files, PAGES));
+        }
+    });
+}
+
+pub(super) fn double_seeds() -> Vec<Vec<u8>> {
+    vec![trimmed(bytes_of(&sample().crashed, DOUBLE))]
+}
+
+/// The whole file of pages, opened by the tools and by the engine: where the tools find nothing wrong, neither does the
+/// engine.
+pub(super) fn pages(bytes: &[u8]) {
+    super::files::twice(bytes, seal::pages, |bytes| {
+        let files = sample().crashed.after_kill();
+        put(&files, PAGES, bytes);
+        // Its copies would repair what was changed.
+        files.remove(DOUBLE).expect("it was there");
+        let Ok(inspector) = Inspector::open_files(Arc::new(files.clone()), "here") else { return };
+        let _ = inspector.summary();
+        let rows = inspector.contents(Every::TABLE, Moment::Now);
+        let found = inspector.verify();
+        drop(inspector);
+        let opened = open(&files);
+        if found.is_ok_and(|found| found.wrong.is_empty()) {
+            assert!(rows.is_ok(), "{rows:?}");
+            let database = opened.expect("the tools found nothing wrong");
+            assert_eq!(database.verify(), Vec::<String>::new());
+        }
+    });
+}
+
+pub(super) fn pages_seeds() -> Vec<Vec<u8>> {
+    vec![trimmed(bytes_of(&sample().crashed, PAGES)), trimmed(bytes_of(&sample().made, PAGES))]
+}
