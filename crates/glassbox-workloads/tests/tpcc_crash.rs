@@ -1,12 +1,12 @@
 //! TPC-C with 4 partitions, or on the classic engine with a tenth of its pages in memory; 4 client threads and 10 %
 //! remote work: all conditions hold after the run, after a clean reopening, after a kill and after a crash, and what
-//! was answered is there.
+//! was answered is there, also when the disk was full or could not be forced before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use glassbox::io::{Crash, Files, MemoryFiles, RealClock};
+use glassbox::io::{Crash, Faults, Files, MemoryFiles, RealClock};
 use glassbox::{Architecture, ClassicConfig, Config, Database, Granularity, LogKind};
 use glassbox_workloads::tpcc::{self, Inputs, Kind, Observer, Remote, Scale, Settings, catalog, conditions, load};
 
@@ -102,13 +102,26 @@ fn survives(mut config: Config) {
     files = files.after_kill();
     database = open(&files, &config);
     assert_eq!(check(&database, "after a clean reopening"), orders);
-    let ends = [None, Some(Crash::Lost), Some(Crash::Torn), Some(Crash::Kept)];
-    for (number, end) in ends.into_iter().enumerate() {
+    // Some after a while with a fault, in which whoever waits must be told.
+    let none = |_: &MemoryFiles| Faults::default();
+    let full = |files: &MemoryFiles| Faults { full_from: Some(files.operations()), ..Faults::default() };
+    let unforced = |files: &MemoryFiles| Faults { fail_force: Some(files.forces() + 1), ..Faults::default() };
+    let ends: [(Option<Crash>, fn(&MemoryFiles) -> Faults); 6] = [
+        (None, none),
+        (Some(Crash::Lost), none),
+        (Some(Crash::Torn), none),
+        (Some(Crash::Kept), none),
+        (Some(Crash::Torn), full),
+        (Some(Crash::Torn), unforced),
+    ];
+    for (number, (end, fault)) in ends.into_iter().enumerate() {
         let seed = number as u64 + 2;
         let mut found = MemoryFiles::new();
         let mut answered = 0;
         work(&database, seed, Duration::from_millis(60 + 20 * seed), |orders| {
             rerun += database.stats().rerun;
+            files.set_faults(fault(&files));
+            std::thread::sleep(Duration::from_millis(30));
             // At a stop nothing more is answered, wherever the clients, the log and a checkpoint are.
             files.stop();
             found = end.map_or_else(|| files.after_kill(), |mode| files.after_crash(mode, seed));
