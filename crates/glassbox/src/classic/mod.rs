@@ -28,6 +28,7 @@
 mod access;
 pub(crate) mod buffer;
 pub(crate) mod change;
+mod contradictions;
 pub(crate) mod directory;
 mod engine;
 mod entries;

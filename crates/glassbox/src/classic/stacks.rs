@@ -1,8 +1,8 @@
 //! The stacks that have a name: what is in each, in the order of Figure 7 of "OLTP Through the Looking Glass"
 //! (Harizopoulos et al., SIGMOD 2008). This is the whole list; everything else about them is made from it.
 
-/// Calls a macro with the list. A row: name, what people call it, what was done; then keys, log, locks, latch, lookup of
-/// stores, KiB of a page, page access, sessions.
+/// Calls a macro with the list. A row: name, what people call it, what was done; then keys, log, locks, latch, lookup
+/// of stores, KiB of a page, page access, sessions.
 macro_rules! named_stacks {
     ($with:ident) => {
         $with! {
@@ -12,20 +12,23 @@ macro_rules! named_stacks {
                 IntegerKeys Wal LockManager ReadWriteLatch Uncached 8 Pool SessionPool;
             NoDiskLog "no-disk-log" "then log records made, but not written":
                 IntegerKeys Discarded LockManager ReadWriteLatch Uncached 8 Pool SessionPool;
-            NoLog "no-log" "then no log records": IntegerKeys Lsns LockManager ReadWriteLatch Uncached 8 Pool SessionPool;
+            NoLog "no-log" "then no log records":
+                IntegerKeys Lsns LockManager ReadWriteLatch Uncached 8 Pool SessionPool;
             NoLsn "no-lsn" "then no log sequence numbers":
                 IntegerKeys Nothing LockManager ReadWriteLatch Uncached 8 Pool SessionPool;
             NoLocks "no-locks" "then no locks": IntegerKeys Nothing NoLocks ReadWriteLatch Uncached 8 Pool SessionPool;
             NoLatches "no-latches" "then no latches": IntegerKeys Nothing NoLocks NoLatch Uncached 8 Pool SessionPool;
             NoDirectory "no-directory" "then no lookup of stores":
                 IntegerKeys Nothing NoLocks NoLatch Held 8 Pool SessionPool;
-            LargePages "large-pages" "then pages of 32 KiB": IntegerKeys Nothing NoLocks NoLatch Held 32 Pool SessionPool;
+            LargePages "large-pages" "then pages of 32 KiB":
+                IntegerKeys Nothing NoLocks NoLatch Held 32 Pool SessionPool;
             NoPool "no-pool" "then no buffer pool": IntegerKeys Nothing NoLocks NoLatch Held 32 InMemory SessionPool;
             Bare "bare" "then no sessions": IntegerKeys Nothing NoLocks NoLatch Held 32 InMemory OneSession;
             // The other order: latches before locks.
             LatchesFirst "latches-first" "no latches, but locks; else as no-locks":
                 IntegerKeys Nothing LockManager NoLatch Uncached 8 Pool SessionPool;
-            // Each component alone taken out of the full stack; for keys that is `IntegerKeys`, for the disk of the log:
+            // Each component alone taken out of the full stack; for keys that is `IntegerKeys`, for the disk of the
+            // log:
             WithoutDiskLog "without-disk-log" "full, but log records are not written":
                 SchemaKeys Discarded LockManager ReadWriteLatch Uncached 8 Pool SessionPool;
             WithoutLog "without-log" "full, but no log records":

@@ -114,8 +114,7 @@ impl<'a> PartitionedTransaction<'a> {
     /// The partition of rows with this placement number; of a replicated table (`None`), the home's copy.
     #[inline(always)]
     fn partition_of(&mut self, placement: Option<u64>) -> Result<&'a mut Partition, Stop> {
-        let home = self.home;
-        self.partition(placement.map_or(home, |it| partition_of(it, self.cells.len() as u64) as usize))
+        self.partition(placement.map_or(self.home, |it| partition_of(it, self.cells.len() as u64) as usize))
     }
 
     #[cold]
