@@ -13,8 +13,8 @@ pub struct Stats {
     pub committed: u64,
     /// Transactions that their procedure aborted.
     pub aborted: u64,
-    /// Runs that were repeated because they needed a partition that was not held, or, in the classic engine, because they
-    /// were given up to end a deadlock or had waited too long.
+    /// Runs that were repeated because they needed a partition that was not held, or, in the classic engine, because
+    /// they were given up to end a deadlock or had waited too long.
     pub rerun: u64,
     /// Of these, those whose declaration said that it was complete: a mistake in `declare`, slow but not wrong.
     pub misdeclared: u64,

@@ -2,9 +2,10 @@
 //!
 //! The map says which pages are in use, the stores which are theirs, and neither is made from the other; so they are
 //! compared. A page in use must have one owner: the volume itself, the directory, the map, or one store. What two own
-//! will be overwritten by one of them; what the map calls free, by the next who asks for a page. A page that nobody owns
-//! is lost room, and a mistake, but for one case: a node that has left its tree is given back a moment after the nested
-//! action that cut it off, and a crash between the two leaves it where it is. Such a page is stamped, and only counted.
+//! will be overwritten by one of them; what the map calls free, by the next who asks for a page. A page that nobody
+//! owns is lost room, and a mistake, but for one case: a node that has left its tree is given back a moment after the
+//! nested action that cut it off, and a crash between the two leaves it where it is. Such a page is stamped, and only
+//! counted.
 //!
 //! The stores are those of the directory, whatever the manifest thinks of them: what is left of an index that a program
 //! has given up takes room as well.

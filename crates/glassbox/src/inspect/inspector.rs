@@ -153,8 +153,8 @@ impl Inspector {
         each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         if moment == Moment::Checkpoint {
-            let problem = "pages are written in place, so the rows of the last checkpoint are not kept: ask for those of \
-                           now (leave out --as-of-checkpoint)";
+            let problem = "pages are written in place, so the rows of the last checkpoint are not kept: ask for those \
+                           of now (leave out --as-of-checkpoint)";
             return Err(Error::Config(problem.to_owned()).into());
         }
         let Some(recovered) = self.recovered()? else { return Ok(()) };
