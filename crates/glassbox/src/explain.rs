@@ -39,7 +39,7 @@ pub struct LockWait {
 /// One who was in the way of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LockHolder {
-    /// Number of its transaction; 0 while it had none.
+    /// Number of its transaction; 0 while it had none, or had never waited itself: then nobody has asked it.
     pub transaction: u64,
     /// Number of its place among those who hold locks.
     pub session: u32,
@@ -102,9 +102,9 @@ fn in_words(engine: &classic::Engine, name: LockName) -> String {
     }
 }
 
-/// A transaction, by its number if it has one.
+/// A transaction, by its number if that is known.
 fn who(f: &mut fmt::Formatter<'_>, transaction: u64, session: u32) -> fmt::Result {
-    if transaction == 0 { write!(f, "a reader in session {session}") } else { write!(f, "transaction {transaction}") }
+    if transaction == 0 { write!(f, "session {session}") } else { write!(f, "transaction {transaction}") }
 }
 
 impl fmt::Display for LockHolder {

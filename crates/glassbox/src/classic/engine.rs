@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::directory::Directory;
-use super::ids::StoreId;
+use super::ids::{StoreId, TxnId};
 use super::load::Loading;
 use super::lock::Locks;
 use super::pages::Pages;
@@ -166,7 +166,7 @@ impl<S: Stack> Engine<S> {
             // Before the locks are released: whoever then reads what this one wrote must wait for it.
             self.last_commit.fetch_max(lsn.0, Ordering::AcqRel);
         }
-        self.locks.release_all(&mut session.owner);
+        self.release_all(session);
         match committed {
             Ok(lsn) => {
                 session.counters.committed.add_one();
@@ -181,6 +181,14 @@ impl<S: Stack> Engine<S> {
         }
     }
 
+    /// The transaction has ended.
+    #[inline(always)]
+    fn release_all(&self, session: &mut Session<S>) {
+        self.locks.release_all(&mut session.owner);
+        // Its number is not that of the next one.
+        self.locks.set_txn(&mut session.owner, TxnId::NONE);
+    }
+
     /// An outcome that changed nothing: to be told when all that it may have read is durable.
     fn told(&self, outcome: Result<(), Abort>) -> Executed {
         Executed { outcome, lsn: Lsn(self.last_commit.load(Ordering::Acquire)) }
@@ -190,7 +198,7 @@ impl<S: Stack> Engine<S> {
     #[cold]
     pub(super) fn take_back(&self, session: &mut Session<S>) -> Result<(), Error> {
         let taken_back = session.journal.abort(&self.pages, &mut TreeUndo(self));
-        self.locks.release_all(&mut session.owner);
+        self.release_all(session);
         taken_back.inspect_err(|error| self.health.stop(error.to_string()))
     }
 

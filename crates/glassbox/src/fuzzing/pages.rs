@@ -11,13 +11,16 @@ use crate::classic::ids::PageId;
 use crate::classic::wal::record::LogRecord;
 use crate::classic::{DOUBLE, PAGES, repair};
 use crate::inspect::{Inspector, Moment};
-use crate::io::{Files, ManualClock, MemoryFiles};
+use crate::io::{Faults, Files, ManualClock, MemoryFiles};
 use crate::log::{Lsn, look_into_log};
 use crate::manifest::Manifest;
 use crate::{Architecture, ClassicConfig, Config, Database, Error, Record};
 
 /// The smallest size that pages can have.
 pub(super) const PAGE_BYTES: usize = 4096;
+
+/// No file grows beyond so much.
+const DISK_BYTES: u64 = 32 << 20;
 
 fn open(files: &MemoryFiles) -> Result<Database, Error> {
     let config = Config {
@@ -155,6 +158,8 @@ pub(super) fn double(bytes: &[u8]) {
     super::files::twice(bytes, seal::double, |bytes| {
         let files = sample().crashed.after_kill();
         put(&files, DOUBLE, bytes);
+        // A copy may say that it is of a page beyond any disk.
+        files.set_faults(Faults { capacity_bytes: Some(DISK_BYTES), ..Faults::default() });
         if repair(&files).is_ok() {
             let repaired = bytes_of(&files, PAGES);
             assert_eq!(repair(&files).expect("as before"), 0);

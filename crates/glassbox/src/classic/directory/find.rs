@@ -7,6 +7,9 @@ use crate::classic::page;
 use crate::classic::pages::Pages;
 use crate::error::Error;
 
+/// No directory is longer: links that lead in a circle would be followed for ever.
+const MOST_PAGES: usize = 1 << 12;
+
 /// The store of this name, looked for in the pages.
 ///
 /// # Errors
@@ -63,7 +66,7 @@ fn for_each_page<P: Pages, R>(
     mut each: impl FnMut(PageId, &[u8]) -> Result<Option<R>, Error>,
 ) -> Result<Option<R>, Error> {
     let mut at = VOLUME_PAGE;
-    loop {
+    for _ in 0..MOST_PAGES {
         let page = pages.fix_shared(at)?;
         volume::check(at, &page)?;
         if let Some(found) = each(at, &page)? {
@@ -74,6 +77,7 @@ fn for_each_page<P: Pages, R>(
             next => at = next,
         }
     }
+    Err(page::damaged(at, pages.page_bytes(), "the directory does not end"))
 }
 
 /// An entry of a page of the directory.

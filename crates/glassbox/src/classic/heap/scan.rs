@@ -1,5 +1,7 @@
 //! All records of a heap file, and all its pages.
 
+use std::collections::HashSet;
+
 use super::file::{HeapFile, check_list};
 use super::{list, slotted};
 use crate::classic::ids::{PageId, Rid, StoreId};
@@ -34,11 +36,12 @@ impl HeapFile {
     /// # Errors
     /// The first contradiction, and when a page cannot be read.
     pub(crate) fn verify<P: Pages>(&self, pages: &P, mut each: impl FnMut(PageId)) -> Result<(), Error> {
-        let mut at = self.root;
-        while at != PageId::NONE {
-            each(at);
-            at = list::next(&fix_list(pages, self.store(), at)?);
-        }
+        let mut lists = Vec::new();
+        for_each_list(pages, self.store(), self.root, |id, _| {
+            lists.push(id);
+            Ok(())
+        })?;
+        lists.into_iter().for_each(&mut each);
         self.for_each_page(pages, |id, page| {
             each(id);
             slotted::check(page).map_err(|problem| page::damaged(id, page.len(), problem))?;
@@ -72,13 +75,28 @@ pub(super) fn for_each_entry<P: Pages>(
     root: PageId,
     mut each: impl FnMut(list::Entry) -> Result<(), Error>,
 ) -> Result<PageId, Error> {
+    for_each_list(pages, store, root, |_, entries| entries.into_iter().try_for_each(&mut each))
+}
+
+/// Gives each page of the list that begins at `root` to `each`, with its entries, while nothing is latched; returns the
+/// last.
+fn for_each_list<P: Pages>(
+    pages: &P,
+    store: StoreId,
+    root: PageId,
+    mut each: impl FnMut(PageId, Vec<list::Entry>) -> Result<(), Error>,
+) -> Result<PageId, Error> {
     let mut at = root;
+    let mut seen = HashSet::new();
     loop {
+        if !seen.insert(at) {
+            return Err(page::damaged(at, pages.page_bytes(), "a list of pages leads back to this one"));
+        }
         let page = fix_list(pages, store, at)?;
         let entries: Vec<_> = (0..list::entries(&page)).map_while(|index| list::entry(&page, index)).collect();
         let next = list::next(&page);
         drop(page);
-        entries.into_iter().try_for_each(&mut each)?;
+        each(at, entries)?;
         if next == PageId::NONE {
             return Ok(at);
         }

@@ -1,0 +1,127 @@
+//! What the classic engine tells of waiting: counts, and who waited for whom on what.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use glassbox::io::{Files, MemoryFiles, RealClock};
+use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, LockWaitEnd, Record, Transaction};
+
+#[derive(Record, Clone, Copy)]
+#[record(table = "item", key = id, partition_by = id)]
+struct Item {
+    id: u32,
+    count: u64,
+}
+
+fn open(architecture: Architecture) -> Database {
+    let config = Config {
+        architecture,
+        classic: ClassicConfig { pool_bytes: 1 << 20, sessions: 4, ..ClassicConfig::default() },
+        segment_bytes: 64 << 10,
+        log_buffer_bytes: 64 << 10,
+        table_bytes: 1 << 20,
+        ..Config::default()
+    };
+    let files: Arc<dyn Files> = Arc::new(MemoryFiles::new());
+    let db = Database::open_files(files, Box::new(RealClock::new()), config, Catalog::new().table::<Item>()).unwrap();
+    db.transaction(|tx| (1..=2).try_for_each(|id| tx.insert(&Item { id, count: 0 }))).unwrap();
+    db
+}
+
+/// Long enough for another thread to come to its wait.
+fn let_the_other_wait() {
+    std::thread::sleep(Duration::from_millis(300));
+}
+
+fn count(db: &Database, id: u32) {
+    db.transaction(|tx| tx.update::<Item, _>(&id, |item| item.count += 1)).unwrap().unwrap();
+}
+
+#[test]
+fn a_wait_names_who_was_in_the_way() {
+    let db = open(Architecture::Classic);
+    let before = db.counts();
+    assert!(before.tables.is_empty() && before.committed == 1 && db.stats().tables[0].rows == 2);
+    assert_eq!(db.explain_waits(), Some(Vec::new()));
+    let (held, is_held) = channel();
+    std::thread::scope(|scope| {
+        let (db, held_too) = (&db, held.clone());
+        scope.spawn(move || {
+            db.transaction(|tx| {
+                tx.update::<Item, _>(&1, |item| item.count += 1)?;
+                held_too.send(()).unwrap();
+                let_the_other_wait();
+                Ok(())
+            })
+        });
+        is_held.recv().unwrap();
+        count(db, 1);
+        let waits = db.explain_waits().unwrap();
+        let wait = &waits[0];
+        assert_eq!((waits.len(), &*wait.wanted, wait.end), (1, "X", LockWaitEnd::Granted));
+        assert!(wait.on.starts_with("row ") && wait.on.ends_with(" of table `item`"), "{wait}");
+        assert!(wait.waited_ns > 1_000_000 && wait.behind.len() == 1, "{wait}");
+        assert_eq!(wait.behind[0].held.as_deref(), Some("X"));
+        // The number of a transaction that is over must not stand for the next one in its session, which has none yet.
+        scope.spawn(move || {
+            db.transaction(|tx| tx.update::<Item, _>(&2, |item| item.count += 1)).unwrap();
+            is_held.recv().unwrap();
+            count(db, 1);
+        });
+        db.transaction(|tx| {
+            tx.get::<Item>(&1)?;
+            held.send(()).unwrap();
+            let_the_other_wait();
+            Ok(())
+        })
+        .unwrap();
+    });
+    let waits = db.explain_waits().unwrap();
+    let wait = &waits[1];
+    assert_eq!((wait.behind[0].held.as_deref(), wait.behind[0].transaction), (Some("S"), 0), "{wait}");
+    assert!(
+        wait.to_string().contains(", behind session ") && wait.to_string().ends_with(" (holds S): granted"),
+        "{wait}"
+    );
+    let classic = db.counts().classic.unwrap();
+    assert!(classic.lock_waits == 2 && classic.deadlocks == 0 && classic.lock_waited_ns > 2_000_000, "{classic:?}");
+    assert!(classic.fixes >= classic.hits && classic.hits > 0 && classic.pool_pages > 0, "{classic:?}");
+}
+
+#[test]
+fn a_deadlock_is_counted_and_explained() {
+    let db = open(Architecture::Classic);
+    let both = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for (first, second) in [(1, 2), (2, 1)] {
+            let (db, both) = (&db, &both);
+            scope.spawn(move || {
+                db.transaction(|tx| {
+                    tx.update::<Item, _>(&first, |item| item.count += 1)?;
+                    both.fetch_add(1, Ordering::SeqCst);
+                    // Until both hold one, the first time.
+                    while both.load(Ordering::SeqCst) < 2 {
+                        std::thread::yield_now();
+                    }
+                    tx.update::<Item, _>(&second, |item| item.count += 1)
+                })
+                .unwrap();
+            });
+        }
+    });
+    let counts = db.counts();
+    let classic = counts.classic.unwrap();
+    assert!(classic.deadlocks >= 1 && counts.rerun == classic.deadlocks, "{counts:?}");
+    let waits = db.explain_waits().unwrap();
+    let given_up = waits.iter().find(|wait| wait.end == LockWaitEnd::Deadlock).unwrap();
+    assert!(given_up.to_string().ends_with(": given up, to end a deadlock"), "{given_up}");
+    assert_eq!(db.transaction(|tx| Ok(tx.get::<Item>(&1)?.map(|item| item.count))).unwrap(), Some(2));
+}
+
+#[test]
+fn the_partitioned_engine_has_no_locks() {
+    let db = open(Architecture::Partitioned);
+    assert!(db.explain_waits().is_none() && db.counts().classic.is_none() && db.counts().committed == 1);
+}
