@@ -25,6 +25,7 @@ use super::session::Session;
 use super::stack::Stack;
 use super::table::{IndexStore, TableStores};
 use super::tree::{Find, Inserted, Neighbour, Next, Removed};
+use super::wal::transaction::Savepoint;
 use crate::classic::change::Undo;
 use crate::error::Error;
 use crate::procedure::{Retry, Stop};
@@ -110,19 +111,23 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     #[inline(always)]
     pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: Mode) -> Result<Option<Rid>, Stop> {
         let table = self.table::<R>()?;
-        let engine = self.engine;
-        let tree = self.or_fail(engine.look_up(&table.primary))?;
-        let heap = table.heap.store();
         let encoded: R::Encoded = key.encode();
+        encoded.for_bytes(R::Key::WIDTH, |key| self.find_key(table, key, mode))
+    }
+
+    // What does not depend on the record's type is compiled once for all of them.
+
+    #[inline]
+    fn find_key(&mut self, table: &TableStores<S>, key: &[u8], mode: Mode) -> Result<Option<Rid>, Stop> {
+        let (engine, heap) = (self.engine, table.heap.store());
+        let tree = self.or_fail(engine.look_up(&table.primary))?;
         loop {
             let owner = &mut self.session.owner;
             let mut wanted = None;
-            let found = encoded.for_bytes(R::Key::WIDTH, |key| {
-                tree.find(key, |neighbour| {
-                    let want = Wanted::of(neighbour, heap, &table.primary, mode);
-                    wanted = Some(want);
-                    Self::try_lock(&engine.locks, owner, want)
-                })
+            let found = tree.find(key, |neighbour| {
+                let want = Wanted::of(neighbour, heap, &table.primary, mode);
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
             });
             match self.or_fail(found)? {
                 Find::Found(rid) => return Ok(Some(rid)),
@@ -143,25 +148,56 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         }
     }
 
+    /// Changes a record that is locked in X and in no index but that of its key: its page is fixed only once.
+    #[inline(always)]
+    pub(super) fn change_row<R: Record, O>(
+        &mut self,
+        table: &TableStores<S>,
+        rid: Rid,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<O, Stop> {
+        let changed = table.heap.update_with(&self.engine.pages, &mut self.session.journal, rid, |stored| {
+            let mut row = R::load(stored)?;
+            let out = change(&mut row);
+            row.store(stored);
+            Ok(out)
+        });
+        match self.or_fail(changed)? {
+            Some(Ok(out)) => Ok(out),
+            Some(Err(bad)) => Err(self.fail(self.engine.bad_row(rid, bad))),
+            None => Err(self.fail(self.engine.missing_record(R::TABLE, rid))),
+        }
+    }
+
     /// Writes a row over a record that is locked in X.
     #[inline(always)]
     pub(super) fn write<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, row: &R) -> Result<(), Stop> {
+        self.session.stored.resize(R::ROW_WIDTH, 0);
+        row.store(&mut self.session.stored);
+        self.write_stored(table, rid)
+    }
+
+    #[inline]
+    fn write_stored(&mut self, table: &TableStores<S>, rid: Rid) -> Result<(), Stop> {
         let Session { journal, stored, .. } = &mut *self.session;
-        stored.resize(R::ROW_WIDTH, 0);
-        row.store(stored);
         let updated = table.heap.update(&self.engine.pages, journal, rid, stored);
         match self.or_fail(updated)? {
             true => Ok(()),
-            false => Err(self.fail(self.engine.missing_record(R::TABLE, rid))),
+            false => Err(self.fail(self.engine.missing_record(&table.schema.name, rid))),
         }
     }
 
     /// Puts a row into the heap file; the record is locked before anybody can see it.
     #[inline(always)]
     pub(super) fn put<R: Record>(&mut self, table: &TableStores<S>, row: &R) -> Result<Rid, Stop> {
-        let (engine, heap) = (self.engine, table.heap.store());
         self.session.stored.resize(R::ROW_WIDTH, 0);
         row.store(&mut self.session.stored);
+        self.put_stored(table)
+    }
+
+    #[inline]
+    fn put_stored(&mut self, table: &TableStores<S>) -> Result<Rid, Stop> {
+        let (engine, heap) = (self.engine, table.heap.store());
         loop {
             let Session { journal, owner, stored, .. } = &mut *self.session;
             let put = table.heap.insert(&engine.pages, &engine.space, journal, stored, |rid| {
@@ -184,17 +220,26 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         key: impl EncodedKey,
         rid: Rid,
     ) -> Result<Changed, Stop> {
+        key.for_bytes(index.key_width(), |key| self.enter_key(table, index, key, rid))
+    }
+
+    #[inline]
+    fn enter_key(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        key: &[u8],
+        rid: Rid,
+    ) -> Result<Changed, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
         let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;
-            let inserted = key.for_bytes(index.key_width(), |key| {
-                tree.insert(journal, key, rid, Undo::Logical, |next| {
-                    let want = Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) };
-                    wanted = Some(want);
-                    Self::try_lock(&engine.locks, owner, want)
-                })
+            let inserted = tree.insert(journal, key, rid, Undo::Logical, |next| {
+                let want = Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) };
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
             });
             match self.or_fail(inserted)? {
                 Inserted::Done => return Ok(Changed::Done),
@@ -213,23 +258,21 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
 
     /// Removes an entry, which is there, from a tree.
     #[inline(always)]
-    fn strike(
-        &mut self,
-        table: &TableStores<S>,
-        index: &IndexStore<S>,
-        key: impl EncodedKey,
-    ) -> Result<(), Stop> {
+    fn strike(&mut self, table: &TableStores<S>, index: &IndexStore<S>, key: impl EncodedKey) -> Result<(), Stop> {
+        key.for_bytes(index.key_width(), |key| self.strike_key(table, index, key))
+    }
+
+    #[inline]
+    fn strike_key(&mut self, table: &TableStores<S>, index: &IndexStore<S>, key: &[u8]) -> Result<(), Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
         let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;
-            let removed = key.for_bytes(index.key_width(), |key| {
-                tree.remove(journal, key, Undo::Logical, |next| {
-                    let want = Wanted::next(next, heap, index, Mode::X);
-                    wanted = Some(want);
-                    Self::try_lock(&engine.locks, owner, want)
-                })
+            let removed = tree.remove(journal, key, Undo::Logical, |next| {
+                let want = Wanted::next(next, heap, index, Mode::X);
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
             });
             match self.or_fail(removed)? {
                 Removed::Done(_) => return Ok(()),
@@ -244,6 +287,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     pub(super) fn insert_row<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         let table = self.table::<R>()?;
         let before = self.session.journal.savepoint();
+        let keeps = self.session.journal.keep(true);
         let rid = self.put(table, row)?;
         let mut entered = self.enter(table, &table.primary, row.key().encode::<R::Encoded>(), rid)?;
         if R::INDEXES > 0 && matches!(entered, Changed::Done) {
@@ -251,10 +295,21 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             R::each_index(&mut enter);
             entered = enter.entered?;
         }
-        match entered {
+        self.end_access::<R>(entered, before, keeps)
+    }
+
+    /// Ends an access whose changes were kept, so that it could be taken back alone.
+    #[inline(always)]
+    fn end_access<R: Record>(&mut self, changed: Changed, before: Savepoint, keeps: bool) -> Result<(), Stop> {
+        let ended = match changed {
             Changed::Done => Ok(()),
             Changed::Duplicate => Err(self.duplicate::<R>(before)),
+        };
+        if !keeps {
+            self.session.journal.settle(before);
         }
+        self.session.journal.keep(keeps);
+        ended
     }
 
     /// Makes the indexes follow a row that changed from `before` to `after`.
@@ -267,12 +322,11 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         after: &R,
     ) -> Result<(), Stop> {
         let savepoint = self.session.journal.savepoint();
+        let keeps = self.session.journal.keep(true);
         let mut follow = Follow { transaction: self, table, before, after, rid, followed: Ok(Changed::Done) };
         R::each_index(&mut follow);
-        match follow.followed? {
-            Changed::Done => Ok(()),
-            Changed::Duplicate => Err(self.duplicate::<R>(savepoint)),
-        }
+        let followed = follow.followed?;
+        self.end_access::<R>(followed, savepoint, keeps)
     }
 
     /// Deletes a row that is locked in X.
@@ -298,7 +352,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     }
 
     #[cold]
-    fn duplicate<R: Record>(&mut self, before: super::wal::transaction::Savepoint) -> Stop {
+    fn duplicate<R: Record>(&mut self, before: Savepoint) -> Stop {
         match self.engine.roll_back(self.session, before) {
             Ok(()) => Stop::duplicate_key(R::TABLE),
             Err(error) => self.fail(error),
