@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::lock::{Locks, Mode};
+use super::directory::Directory;
+use super::ids::Rid;
+use super::lock::Mode;
 use super::stack::Stack;
 use super::table::{IndexStore, TableStores};
 use super::transaction::{StackTransaction, Wanted};
@@ -23,17 +25,19 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
         let Some(rid) = self.find::<R>(key, Mode::X)? else { return Ok(None) };
         let table = self.table::<R>()?;
+        let change = |row: &mut R| {
+            let out = change(row);
+            let same = row.key() == *key;
+            assert!(same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
+            out
+        };
+        if R::INDEXES == 0 {
+            return self.change_row(table, rid, change).map(Some);
+        }
         let before = self.read::<R>(table, rid)?;
         let mut after = before;
         let out = change(&mut after);
-        assert!(
-            after.key() == *key,
-            "an update changed the primary key of table `{}`; delete and insert instead",
-            R::TABLE
-        );
-        if R::INDEXES > 0 {
-            self.reindex(table, rid, &before, &after)?;
-        }
+        self.reindex(table, rid, &before, &after)?;
         self.write(table, rid, &after)?;
         Ok(Some(out))
     }
@@ -98,10 +102,31 @@ impl<S: Stack> StackTransaction<'_, S> {
         direction: Direction,
         mut visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        let (engine, heap, width) = (self.engine, table.heap.store(), index.key_width());
-        let tree = self.or_fail(engine.look_up(index))?;
+        let width = index.key_width();
         let mut cursor =
             range.low.for_bytes(width, |low| range.high.for_bytes(width, |high| Cursor::new(direction, low, high)));
+        while let Some(rid) = self.step(table, index, &mut cursor)? {
+            let row = self.read::<R>(table, rid)?;
+            if visit(self.session.row.keep(row)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next record of a walk, locked.
+    #[inline]
+    fn step(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        cursor: &mut Cursor,
+    ) -> Result<Option<Rid>, Stop> {
+        let (engine, heap) = (self.engine, table.heap.store());
+        if cursor.key().is_empty() {
+            self.or_fail(engine.directory.access(&engine.pages, &index.entry))?;
+        }
+        let tree = engine.tree(index);
         loop {
             let owner = &mut self.session.owner;
             let mut wanted = None;
@@ -111,13 +136,8 @@ impl<S: Stack> StackTransaction<'_, S> {
                 Self::try_lock(&engine.locks, owner, want)
             });
             match self.or_fail(step)? {
-                Step::Got(rid) => {
-                    let row = self.read::<R>(table, rid)?;
-                    if visit(self.session.row.keep(row)).is_break() {
-                        return Ok(());
-                    }
-                }
-                Step::End => return Ok(()),
+                Step::Got(rid) => return Ok(Some(rid)),
+                Step::End => return Ok(None),
                 Step::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
             }
         }

@@ -22,12 +22,12 @@ use super::pages::Pages;
 use super::session::Session;
 use super::sessions::Sessions;
 use super::space::SpaceMap;
-use super::stack::{Stack, Standard, WriterOf};
+use super::stack::{Stack, StackLocks, Standard, WriterOf};
 use super::table::{IndexStore, TableStores};
 use super::transaction::{Ended, StackTransaction};
 use super::tree::{Definition, Tree};
 use super::undo::TreeUndo;
-use super::wal::forms::Logs;
+use super::wal::forms::{Device, Logs};
 use super::wal::table::TransactionTable;
 use super::wal::transaction::Savepoint;
 use crate::error::Error;
@@ -35,7 +35,7 @@ use crate::executed::{Counters, Executed, SharedCounters};
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::Lsn;
-use crate::procedure::{Abort, DryRun, Procedure, ReadWriteSet, Stop};
+use crate::procedure::{Abort, Aborts, DryRun, Procedure, ReadWriteSet, Stop};
 use crate::record::{Record, mix};
 
 /// The pause before a run is repeated for the first time; each further one may be twice as long.
@@ -92,7 +92,7 @@ impl<S: Stack> Engine<S> {
         if !self.procedures.contains(&TypeId::of::<P>()) {
             return Err(Error::UnknownProcedure { name: P::NAME });
         }
-        let executed = self.execute_adhoc(|transaction| {
+        let executed = self.execute_keeping(Self::keeps(P::ABORTS), |transaction| {
             *answer = Ok(procedure.run(transaction)?);
             Ok(())
         })?;
@@ -102,16 +102,33 @@ impl<S: Stack> Engine<S> {
         Ok(executed.lsn)
     }
 
+    /// Whether what a procedure changes must be kept for taking back. A log needs it, and so does whoever may be in the
+    /// way of others. Without either, a procedure that promises not to abort behind a write needs it only within an
+    /// access; if it breaks the promise, the engine stops.
+    const fn keeps(aborts: Aborts) -> bool {
+        <S::Logs as Logs>::Device::RECORDS || !S::Locks::ALONE || matches!(aborts, Aborts::Anytime)
+    }
+
     /// Runs a closure as a transaction.
     #[inline]
     pub(crate) fn execute_adhoc(
         &self,
+        run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
+    ) -> Result<Executed, Error> {
+        self.execute_keeping(true, run)
+    }
+
+    #[inline]
+    fn execute_keeping(
+        &self,
+        keeps: bool,
         mut run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Result<Executed, Error> {
         let mut repeated = 0;
         loop {
             let mut session = self.sessions.take()?;
             self.check()?;
+            session.journal.keep(keeps);
             let attempt = self.attempt(&mut session, repeated, &mut run);
             let seed = session.seed;
             drop(session);
@@ -197,6 +214,11 @@ impl<S: Stack> Engine<S> {
     /// Takes the transaction back and releases its locks.
     #[cold]
     pub(super) fn take_back(&self, session: &mut Session<S>) -> Result<(), Error> {
+        if session.journal.is_final() {
+            let reason = "a procedure that promised not to abort behind a write did so; make the database anew";
+            self.health.stop(reason.to_owned());
+            return self.health.check();
+        }
         let taken_back = session.journal.abort(&self.pages, &mut TreeUndo(self));
         self.release_all(session);
         taken_back.inspect_err(|error| self.health.stop(error.to_string()))

@@ -29,17 +29,26 @@ impl<S: Stack> StackTransaction<'_, S> {
         key: impl EncodedKey,
         rid: Rid,
     ) -> Result<Changed, Stop> {
+        key.for_bytes(index.key_width(), |key| self.enter_key(table, index, key, rid))
+    }
+
+    #[inline]
+    fn enter_key(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        key: &[u8],
+        rid: Rid,
+    ) -> Result<Changed, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
         let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;
-            let inserted = key.for_bytes(index.key_width(), |key| {
-                tree.insert(journal, key, rid, Undo::Logical, |next| {
-                    let want = Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) };
-                    wanted = Some(want);
-                    Self::try_lock(&engine.locks, owner, want)
-                })
+            let inserted = tree.insert(journal, key, rid, Undo::Logical, |next| {
+                let want = Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) };
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
             });
             match self.or_fail(inserted)? {
                 Inserted::Done => return Ok(Changed::Done),
@@ -59,17 +68,20 @@ impl<S: Stack> StackTransaction<'_, S> {
     /// Removes an entry, which is there, from a tree.
     #[inline(always)]
     fn strike(&mut self, table: &TableStores<S>, index: &IndexStore<S>, key: impl EncodedKey) -> Result<(), Stop> {
+        key.for_bytes(index.key_width(), |key| self.strike_key(table, index, key))
+    }
+
+    #[inline]
+    fn strike_key(&mut self, table: &TableStores<S>, index: &IndexStore<S>, key: &[u8]) -> Result<(), Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
         let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;
-            let removed = key.for_bytes(index.key_width(), |key| {
-                tree.remove(journal, key, Undo::Logical, |next| {
-                    let want = Wanted::next(next, heap, index, Mode::X);
-                    wanted = Some(want);
-                    Self::try_lock(&engine.locks, owner, want)
-                })
+            let removed = tree.remove(journal, key, Undo::Logical, |next| {
+                let want = Wanted::next(next, heap, index, Mode::X);
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
             });
             match self.or_fail(removed)? {
                 Removed::Done(_) => return Ok(()),
@@ -84,6 +96,7 @@ impl<S: Stack> StackTransaction<'_, S> {
     pub(super) fn insert_row<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         let table = self.table::<R>()?;
         let before = self.session.journal.savepoint();
+        let keeps = self.session.journal.keep(true);
         let rid = self.put(table, row)?;
         let mut entered = self.enter(table, &table.primary, row.key().encode::<R::Encoded>(), rid)?;
         if R::INDEXES > 0 && matches!(entered, Changed::Done) {
@@ -91,10 +104,21 @@ impl<S: Stack> StackTransaction<'_, S> {
             R::each_index(&mut enter);
             entered = enter.entered?;
         }
-        match entered {
+        self.end_access::<R>(entered, before, keeps)
+    }
+
+    /// Ends an access whose changes were kept, so that it could be taken back alone.
+    #[inline(always)]
+    fn end_access<R: Record>(&mut self, changed: Changed, before: Savepoint, keeps: bool) -> Result<(), Stop> {
+        let ended = match changed {
             Changed::Done => Ok(()),
             Changed::Duplicate => Err(self.duplicate::<R>(before)),
+        };
+        if !keeps {
+            self.session.journal.settle(before);
         }
+        self.session.journal.keep(keeps);
+        ended
     }
 
     /// Makes the indexes follow a row that changed from `before` to `after`.
@@ -107,17 +131,21 @@ impl<S: Stack> StackTransaction<'_, S> {
         after: &R,
     ) -> Result<(), Stop> {
         let savepoint = self.session.journal.savepoint();
+        let keeps = self.session.journal.keep(true);
         let mut follow = Follow { transaction: self, table, before, after, rid, followed: Ok(Changed::Done) };
         R::each_index(&mut follow);
-        match follow.followed? {
-            Changed::Done => Ok(()),
-            Changed::Duplicate => Err(self.duplicate::<R>(savepoint)),
-        }
+        let followed = follow.followed?;
+        self.end_access::<R>(followed, savepoint, keeps)
     }
 
     /// Deletes a row that is locked in X.
     #[inline(always)]
-    pub(super) fn delete_row<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, key: &R::Key) -> Result<(), Stop> {
+    pub(super) fn delete_row<R: Record>(
+        &mut self,
+        table: &TableStores<S>,
+        rid: Rid,
+        key: &R::Key,
+    ) -> Result<(), Stop> {
         if R::INDEXES > 0 {
             let row = self.read::<R>(table, rid)?;
             let mut strike = StrikeAll { transaction: self, table, row: &row, struck: Ok(()) };

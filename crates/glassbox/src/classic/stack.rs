@@ -133,17 +133,24 @@ without_disk!(NoLog<STAMPED>, STAMPED);
 
 /// A form of locking that a stack can be made with.
 pub(crate) trait StackLocks: Locks {
+    /// Whether transactions run one after the other, so that none is ever taken back because of another.
+    const ALONE: bool;
+
     /// With these settings, if it has any.
     fn make(config: LockConfig, clock: &Arc<dyn Clock>) -> Self;
 }
 
 impl StackLocks for LockManager {
+    const ALONE: bool = false;
+
     fn make(config: LockConfig, clock: &Arc<dyn Clock>) -> Self {
         Self::new(config, Arc::clone(clock))
     }
 }
 
 impl StackLocks for NoLocks {
+    const ALONE: bool = true;
+
     fn make(_: LockConfig, _: &Arc<dyn Clock>) -> Self {
         Self::default()
     }

@@ -102,19 +102,23 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     #[inline(always)]
     pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: Mode) -> Result<Option<Rid>, Stop> {
         let table = self.table::<R>()?;
-        let engine = self.engine;
-        let tree = self.or_fail(engine.look_up(&table.primary))?;
-        let heap = table.heap.store();
         let encoded: R::Encoded = key.encode();
+        encoded.for_bytes(R::Key::WIDTH, |key| self.find_key(table, key, mode))
+    }
+
+    // What does not depend on the record's type is compiled once for all of them.
+
+    #[inline]
+    fn find_key(&mut self, table: &TableStores<S>, key: &[u8], mode: Mode) -> Result<Option<Rid>, Stop> {
+        let (engine, heap) = (self.engine, table.heap.store());
+        let tree = self.or_fail(engine.look_up(&table.primary))?;
         loop {
             let owner = &mut self.session.owner;
             let mut wanted = None;
-            let found = encoded.for_bytes(R::Key::WIDTH, |key| {
-                tree.find(key, |neighbour| {
-                    let want = Wanted::of(neighbour, heap, &table.primary, mode);
-                    wanted = Some(want);
-                    Self::try_lock(&engine.locks, owner, want)
-                })
+            let found = tree.find(key, |neighbour| {
+                let want = Wanted::of(neighbour, heap, &table.primary, mode);
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
             });
             match self.or_fail(found)? {
                 Find::Found(rid) => return Ok(Some(rid)),
@@ -135,25 +139,56 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         }
     }
 
+    /// Changes a record that is locked in X and in no index but that of its key: its page is fixed only once.
+    #[inline(always)]
+    pub(super) fn change_row<R: Record, O>(
+        &mut self,
+        table: &TableStores<S>,
+        rid: Rid,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<O, Stop> {
+        let changed = table.heap.update_with(&self.engine.pages, &mut self.session.journal, rid, |stored| {
+            let mut row = R::load(stored)?;
+            let out = change(&mut row);
+            row.store(stored);
+            Ok(out)
+        });
+        match self.or_fail(changed)? {
+            Some(Ok(out)) => Ok(out),
+            Some(Err(bad)) => Err(self.fail(self.engine.bad_row(rid, bad))),
+            None => Err(self.fail(self.engine.missing_record(R::TABLE, rid))),
+        }
+    }
+
     /// Writes a row over a record that is locked in X.
     #[inline(always)]
     pub(super) fn write<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, row: &R) -> Result<(), Stop> {
+        self.session.stored.resize(R::ROW_WIDTH, 0);
+        row.store(&mut self.session.stored);
+        self.write_stored(table, rid)
+    }
+
+    #[inline]
+    fn write_stored(&mut self, table: &TableStores<S>, rid: Rid) -> Result<(), Stop> {
         let Session { journal, stored, .. } = &mut *self.session;
-        stored.resize(R::ROW_WIDTH, 0);
-        row.store(stored);
         let updated = table.heap.update(&self.engine.pages, journal, rid, stored);
         match self.or_fail(updated)? {
             true => Ok(()),
-            false => Err(self.fail(self.engine.missing_record(R::TABLE, rid))),
+            false => Err(self.fail(self.engine.missing_record(&table.schema.name, rid))),
         }
     }
 
     /// Puts a row into the heap file; the record is locked before anybody can see it.
     #[inline(always)]
     pub(super) fn put<R: Record>(&mut self, table: &TableStores<S>, row: &R) -> Result<Rid, Stop> {
-        let (engine, heap) = (self.engine, table.heap.store());
         self.session.stored.resize(R::ROW_WIDTH, 0);
         row.store(&mut self.session.stored);
+        self.put_stored(table)
+    }
+
+    #[inline]
+    fn put_stored(&mut self, table: &TableStores<S>) -> Result<Rid, Stop> {
+        let (engine, heap) = (self.engine, table.heap.store());
         loop {
             let Session { journal, owner, stored, .. } = &mut *self.session;
             let put = table.heap.insert(&engine.pages, &engine.space, journal, stored, |rid| {

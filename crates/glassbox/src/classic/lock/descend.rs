@@ -36,6 +36,16 @@ impl Place {
         Self { key, hash, at: owner.held.find(key, hash) }
     }
 
+    /// Looks a store up.
+    #[inline(always)]
+    fn of_store(owner: &mut Owner, key: Key) -> Self {
+        // The hash is needed only where nothing is held.
+        match owner.held.find_store(key) {
+            Some(at) => Self { key, hash: owner.held.entries()[at].hash, at: Some(at) },
+            None => Self { key, hash: key.hash(), at: None },
+        }
+    }
+
     /// What is held here, seen from below by who wants `mode`; nothing if it is not enough.
     #[inline(always)]
     fn above(self, owner: &Owner, mode: Mode) -> Option<Above> {
@@ -65,7 +75,7 @@ impl LockManager {
         if target.key.kind() <= STORE {
             return self.take_high(owner, target, mode, wait, duration);
         }
-        let store = Place::of(owner, Key::of_store(target.key.store()));
+        let store = Place::of_store(owner, Key::of_store(target.key.store()));
         let granularity = self.granularity_for(owner, store);
         if granularity != Granularity::Record || target.key.kind() == PAGE {
             target = Place::of(owner, self.coarser(target.key, granularity));

@@ -11,6 +11,10 @@ use super::name::Key;
 const NONE: u32 = u32::MAX;
 /// Slots of the table at first, a power of two.
 const FEWEST: usize = 512;
+/// Stores whose places are remembered.
+const STORES: usize = 16;
+/// No place of no store: those of stores have numbers from 1 on.
+const NO_STORE: (u32, u32) = (0, 0);
 
 /// A lock that is held.
 #[derive(Clone, Copy, Debug)]
@@ -32,11 +36,13 @@ pub(super) struct Held {
 pub(super) struct HeldLocks {
     entries: Vec<Held>,
     slots: Vec<u32>,
+    /// Places of locks of stores that were looked for lately, by the store's last bits.
+    stores: [(u32, u32); STORES],
 }
 
 impl HeldLocks {
     pub(super) fn new() -> Self {
-        Self { entries: Vec::with_capacity(FEWEST / 2), slots: vec![NONE; FEWEST] }
+        Self { entries: Vec::with_capacity(FEWEST / 2), slots: vec![NONE; FEWEST], stores: [NO_STORE; STORES] }
     }
 
     #[inline(always)]
@@ -68,6 +74,19 @@ impl HeldLocks {
             }
             slot = (slot + 1) & (self.slots.len() - 1);
         }
+    }
+
+    /// The place of the lock of a whole store: asked for at every lock below it.
+    #[inline(always)]
+    pub(super) fn find_store(&mut self, key: Key) -> Option<usize> {
+        let store = key.store().0;
+        let (known, at) = self.stores[store as usize % STORES];
+        if known == store {
+            return Some(at as usize);
+        }
+        let at = self.find(key, key.hash())?;
+        self.stores[store as usize % STORES] = (store, at as u32);
+        Some(at)
     }
 
     /// How a lock is held, if it is.
@@ -107,6 +126,7 @@ impl HeldLocks {
 
     /// Takes a lock out of the list. The last of the list takes its place.
     pub(super) fn remove(&mut self, at: usize) -> Held {
+        self.stores = [NO_STORE; STORES];
         let last = self.entries.len() - 1;
         let (hole, moved) = (self.slot_of(at), self.slot_of(last));
         self.slots[moved] = at as u32;
@@ -145,6 +165,7 @@ impl HeldLocks {
     /// Empties the list; keeps its memory, but not so large a table that emptying it would cost every transaction.
     #[inline]
     pub(super) fn clear(&mut self) {
+        self.stores = [NO_STORE; STORES];
         self.entries.clear();
         self.slots.truncate(FEWEST);
         self.slots.fill(NONE);

@@ -18,83 +18,93 @@ pub(crate) struct KeyPart {
 /// Keys of these columns, in key order.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemaKeys {
-    parts: Box<[KeyPart]>,
+    columns: Box<[Column]>,
     width: usize,
 }
 
-/// A column's value. Comparing values of one type is comparing what is in them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Value<'k> {
-    Unsigned(u64),
-    Signed(i64),
-    Bytes(&'k [u8]),
+/// Bytes of a key that are compared as one value.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    at: u32,
+    form: Form,
 }
 
-impl KeyPart {
-    /// Bytes of the value's key form, without the byte that tells whether there is one.
-    fn value_bytes(self) -> usize {
-        match self.kind {
-            ColumnType::U8 | ColumnType::I8 | ColumnType::Bool => 1,
-            ColumnType::U16 | ColumnType::I16 => 2,
-            ColumnType::U32 | ColumnType::I32 => 4,
-            ColumnType::U64 | ColumnType::I64 | ColumnType::Timestamp | ColumnType::Decimal(_) => 8,
-            ColumnType::Text(bytes) | ColumnType::Bytes(bytes) => bytes,
+/// How bytes are compared. In a key, numbers are stored with the highest byte first and, if they have a sign, its bit
+/// flipped: so the numbers that the bytes make have the order of those that are meant. Text is filled up with zeros,
+/// which it does not contain, so it has the order of its bytes.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Number1,
+    Number2,
+    Number4,
+    Number8,
+    Bytes(u32),
+}
+
+impl Form {
+    fn of(kind: ColumnType) -> Self {
+        match kind {
+            ColumnType::U8 | ColumnType::I8 | ColumnType::Bool => Self::Number1,
+            ColumnType::U16 | ColumnType::I16 => Self::Number2,
+            ColumnType::U32 | ColumnType::I32 => Self::Number4,
+            ColumnType::U64 | ColumnType::I64 | ColumnType::Timestamp | ColumnType::Decimal(_) => Self::Number8,
+            ColumnType::Text(bytes) | ColumnType::Bytes(bytes) => Self::Bytes(bytes as u32),
         }
     }
 
-    fn value(self, bytes: &[u8]) -> Value<'_> {
-        match self.kind {
-            ColumnType::U8 | ColumnType::U16 | ColumnType::U32 | ColumnType::U64 | ColumnType::Bool => {
-                Value::Unsigned(unsigned(bytes))
-            }
-            ColumnType::I8 | ColumnType::I16 | ColumnType::I32 | ColumnType::I64 => Value::Signed(signed(bytes)),
-            ColumnType::Timestamp | ColumnType::Decimal(_) => Value::Signed(signed(bytes)),
-            ColumnType::Text(_) => Value::Bytes(without_padding(bytes)),
-            ColumnType::Bytes(_) => Value::Bytes(bytes),
+    fn bytes(self) -> usize {
+        match self {
+            Self::Number1 => 1,
+            Self::Number2 => 2,
+            Self::Number4 => 4,
+            Self::Number8 => 8,
+            Self::Bytes(bytes) => bytes as usize,
         }
     }
 }
 
-fn unsigned(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
-}
-
-/// The sign bit is stored flipped.
-fn signed(bytes: &[u8]) -> i64 {
-    let unused = 64 - 8 * bytes.len() as u32;
-    let value = unsigned(bytes) << unused;
-    ((value ^ 1 << 63) as i64) >> unused
-}
-
-fn without_padding(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-    &bytes[..end]
+impl Column {
+    #[inline(always)]
+    fn order(self, left: &[u8], right: &[u8]) -> Ordering {
+        fn part<const N: usize>(key: &[u8], at: usize) -> [u8; N] {
+            *key[at..].first_chunk().expect("the column lies within the key")
+        }
+        let at = self.at as usize;
+        match self.form {
+            Form::Number1 => left[at].cmp(&right[at]),
+            Form::Number2 => u16::from_be_bytes(part(left, at)).cmp(&u16::from_be_bytes(part(right, at))),
+            Form::Number4 => u32::from_be_bytes(part(left, at)).cmp(&u32::from_be_bytes(part(right, at))),
+            Form::Number8 => u64::from_be_bytes(part(left, at)).cmp(&u64::from_be_bytes(part(right, at))),
+            Form::Bytes(bytes) => left[at..][..bytes as usize].cmp(&right[at..][..bytes as usize]),
+        }
+    }
 }
 
 impl SchemaKeys {
     /// Keys of these columns.
     pub(crate) fn new(parts: &[KeyPart]) -> Self {
-        let width = parts.iter().map(|part| usize::from(part.nullable) + part.value_bytes()).sum();
-        Self { parts: parts.into(), width }
-    }
-
-    fn order(&self, mut left: &[u8], mut right: &[u8]) -> Ordering {
-        for part in &self.parts {
+        let (mut columns, mut width) = (Vec::new(), 0);
+        let mut add = |form: Form| {
+            columns.push(Column { at: width as u32, form });
+            width += form.bytes();
+        };
+        for part in parts {
             if part.nullable {
                 // Bounds of scans have other bytes than 0 and 1 here, and something behind a 0.
-                match left[0].cmp(&right[0]) {
-                    Ordering::Equal => {}
-                    unequal => return unequal,
-                }
-                (left, right) = (&left[1..], &right[1..]);
+                add(Form::Number1);
             }
-            let (value, left_rest) = left.split_at(part.value_bytes());
-            let (other, right_rest) = right.split_at(part.value_bytes());
-            match part.value(value).cmp(&part.value(other)) {
-                Ordering::Equal => {}
-                unequal => return unequal,
+            add(Form::of(part.kind));
+        }
+        Self { columns: columns.into(), width }
+    }
+
+    #[inline(always)]
+    fn order(&self, left: &[u8], right: &[u8]) -> Ordering {
+        for column in &self.columns {
+            let order = column.order(left, right);
+            if order.is_ne() {
+                return order;
             }
-            (left, right) = (left_rest, right_rest);
         }
         Ordering::Equal
     }
@@ -112,10 +122,12 @@ impl Keys for SchemaKeys {
         key
     }
 
+    #[inline(never)]
     fn smaller(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
         entries.partition(|at| self.order(entries.key(at, self.width), probe).is_lt())
     }
 
+    #[inline(never)]
     fn not_greater(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
         entries.partition(|at| self.order(entries.key(at, self.width), probe).is_le())
     }

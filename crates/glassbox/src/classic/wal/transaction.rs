@@ -50,13 +50,17 @@ pub(crate) struct TransactionLog<D> {
     pub(super) taking_back: Option<usize>,
     /// The record that is being taken back.
     pub(super) scratch: Vec<u8>,
+    /// Whether what a change would have to be taken back with is kept.
+    keeps: bool,
+    /// Whether the transaction has changed something without keeping that.
+    is_final: bool,
 }
 
 impl<D: Device> TransactionLog<D> {
     /// A journal without a transaction.
     pub(crate) fn new(device: D, slot: Slot) -> Self {
         let active = Active::default();
-        Self { device, slot, active, nested: 0, taking_back: None, scratch: Vec::new() }
+        Self { device, slot, active, nested: 0, taking_back: None, scratch: Vec::new(), keeps: true, is_final: false }
     }
 
     /// The transaction's number; none as long as it has changed nothing.
@@ -69,6 +73,23 @@ impl<D: Device> TransactionLog<D> {
     #[inline]
     pub(crate) fn changes(&self) -> usize {
         self.active.own.len()
+    }
+
+    /// Says whether what changes have to be taken back with is kept from here on; how it was before.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, keeps: bool) -> bool {
+        std::mem::replace(&mut self.keeps, keeps)
+    }
+
+    /// Whether the transaction has changed something that it cannot take back.
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_final
+    }
+
+    /// Forgets what was kept since that moment: it stays.
+    pub(crate) fn settle(&mut self, since: Savepoint) {
+        self.is_final |= self.active.own.len() > since.0;
+        self.active.own.truncate(since.0);
     }
 
     /// This moment. What is changed from here on is taken back by
@@ -118,6 +139,7 @@ impl<D: Device> TransactionLog<D> {
         self.active.transaction = TxnId::NONE;
         self.active.last = Lsn::NONE;
         self.active.own.clear();
+        self.is_final = false;
     }
 
     /// Appends a record that changes no page.
@@ -184,12 +206,13 @@ impl<D: Device> TransactionLog<D> {
         let store = store_of(page, &change);
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
         let start = self.active.own.draft_start();
-        let keep = undo != Undo::Nothing;
+        let keep = undo != Undo::Nothing && self.keeps;
         let lsn = self.apply_and_log(page, change, keep, |out| begin_update(out, own, id, store, (undo, nested)))?;
         if keep {
             self.active.own.keep(start, lsn);
         } else {
             self.active.own.drop_draft(start);
+            self.is_final |= undo != Undo::Nothing;
         }
         Ok(())
     }
