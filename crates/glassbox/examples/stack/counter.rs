@@ -50,7 +50,8 @@ macro_rules! on {
             let directory = std::env::args().nth(1).expect("an empty directory");
             let config = glassbox::stacks::StackConfig { memory_bytes: 1 << 22, ..Default::default() };
             let path = Some(std::path::Path::new(&directory));
-            let db = glassbox::stacks::DatabaseOf::<glassbox::stacks::$stack>::open(path, &config, &counter::catalog())?;
+            let db =
+                glassbox::stacks::DatabaseOf::<glassbox::stacks::$stack>::open(path, &config, &counter::catalog())?;
             for _ in 0..3 {
                 println!("{}", db.call(&counter::Count { id: 7 })?);
             }

@@ -140,12 +140,7 @@ impl<S: Stack> StackTransaction<'_, S> {
 
     /// Deletes a row that is locked in X.
     #[inline(always)]
-    pub(super) fn delete_row<R: Record>(
-        &mut self,
-        table: &TableStores<S>,
-        rid: Rid,
-        key: &R::Key,
-    ) -> Result<(), Stop> {
+    pub(super) fn delete_row<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, key: &R::Key) -> Result<(), Stop> {
         if R::INDEXES > 0 {
             let row = self.read::<R>(table, rid)?;
             let mut strike = StrikeAll { transaction: self, table, row: &row, struck: Ok(()) };

@@ -14,7 +14,7 @@
 //! directory          which heap files and trees there are
 //! lock               who may read and write which records
 //! wal, recovery      the log's records; bringing pages back
-//! session, engine    transactions
+//! session, engine, run   transactions
 //! ```
 //!
 //! A latch is physical and short: it keeps the bytes of a page whole while they are read or changed. A lock is logical
@@ -45,6 +45,7 @@ pub(crate) mod page;
 pub(crate) mod pages;
 pub(crate) mod recovery;
 mod row_buffer;
+mod run;
 mod session;
 pub(crate) mod sessions;
 pub(crate) mod space;

@@ -1,0 +1,216 @@
+//! How a procedure runs as a transaction.
+//!
+//! A run goes: take a session; run the procedure, which locks what it touches and logs what it changes; append the
+//! commit record; release the locks; give the session back. Whoever asked waits for the force after that: so a lock is
+//! not held while a disk turns. That is safe because the log is one sequence: whoever has read what is not durable yet
+//! has a later commit record, or, if it has only read, waits for the last commit record that there was when it ended.
+//!
+//! A run that was chosen to end a deadlock, or that waited too long, is taken back and run again from the start, after
+//! a pause that grows with each time. A procedure is deterministic code without effects outside, so nobody can tell.
+
+use std::any::{Any, TypeId};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::engine::Engine;
+use super::ids::TxnId;
+use super::lock::Locks;
+use super::session::Session;
+use super::sessions::Sessions;
+use super::stack::{Stack, StackLocks};
+use super::transaction::{Ended, StackTransaction};
+use super::undo::TreeUndo;
+use super::wal::forms::{Device, Logs};
+use super::wal::transaction::Savepoint;
+use crate::error::Error;
+use crate::executed::Executed;
+use crate::log::Lsn;
+use crate::procedure::{Abort, Aborts, DryRun, Procedure, ReadWriteSet, Stop};
+use crate::record::mix;
+
+/// The pause before a run is repeated for the first time; each further one may be twice as long.
+const FIRST_PAUSE_US: u64 = 20;
+/// No pause is longer.
+const LONGEST_PAUSE_US: u64 = 5_000;
+
+/// How a run ended.
+enum Attempt {
+    Done(Executed),
+    Again,
+    Panicked(Box<dyn Any + Send>),
+    Failed(Error),
+}
+
+impl<S: Stack> Engine<S> {
+    /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
+    /// when this returns, and durable at the position that it gives.
+    #[inline]
+    pub(crate) fn execute<P: Procedure>(
+        &self,
+        procedure: &P,
+        answer: &mut Result<P::Output, Error>,
+    ) -> Result<Lsn, Error> {
+        if !self.procedures.contains(&TypeId::of::<P>()) {
+            return Err(Error::UnknownProcedure { name: P::NAME });
+        }
+        let executed = self.execute_keeping(Self::keeps(P::ABORTS), |transaction| {
+            *answer = Ok(procedure.run(transaction)?);
+            Ok(())
+        })?;
+        if let Err(abort) = executed.outcome {
+            *answer = Err(abort.into());
+        }
+        Ok(executed.lsn)
+    }
+
+    /// Whether what a procedure changes must be kept for taking back. A log needs it, and so does whoever may be in the
+    /// way of others. Without either, a procedure that promises not to abort behind a write needs it only within an
+    /// access; if it breaks the promise, the engine stops.
+    const fn keeps(aborts: Aborts) -> bool {
+        <S::Logs as Logs>::Device::RECORDS || !S::Locks::ALONE || matches!(aborts, Aborts::Anytime)
+    }
+
+    /// Runs a closure as a transaction.
+    #[inline]
+    pub(crate) fn execute_adhoc(
+        &self,
+        run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
+    ) -> Result<Executed, Error> {
+        self.execute_keeping(true, run)
+    }
+
+    #[inline]
+    fn execute_keeping(
+        &self,
+        keeps: bool,
+        mut run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
+    ) -> Result<Executed, Error> {
+        let mut repeated = 0;
+        loop {
+            let mut session = self.sessions.take()?;
+            self.check()?;
+            session.journal.keep(keeps);
+            let attempt = self.attempt(&mut session, repeated, &mut run);
+            let seed = session.seed;
+            drop(session);
+            match attempt {
+                Attempt::Done(executed) => return Ok(executed),
+                Attempt::Again => repeated += 1,
+                Attempt::Panicked(panic) => resume_unwind(panic),
+                Attempt::Failed(error) => return Err(error),
+            }
+            pause(repeated, seed);
+        }
+    }
+
+    /// Runs once, and commits or takes back.
+    #[inline]
+    fn attempt(
+        &self,
+        session: &mut Session<S>,
+        repeated: u64,
+        run: &mut impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
+    ) -> Attempt {
+        session.seed = session.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let random = session.seed;
+        let mut transaction = StackTransaction { engine: self, session, now: None, random, repeated, ended: None };
+        let result = catch_unwind(AssertUnwindSafe(|| run(&mut transaction)));
+        let StackTransaction { ended, session, .. } = transaction;
+        let attempt = match (result, ended) {
+            (Ok(Ok(())), None) => return self.commit(session),
+            (Err(panic), _) => Attempt::Panicked(panic),
+            (Ok(_), Some(Ended::Again)) => Attempt::Again,
+            (Ok(_), Some(Ended::Failed(error))) => Attempt::Failed(error),
+            (Ok(Err(Stop::Abort(abort))), None) => Attempt::Done(self.told(Err(abort))),
+            (Ok(Err(Stop::Retry(_))), None) => {
+                Attempt::Panicked(Box::new("a procedure kept a `Stop::Retry` of another run and answers it"))
+            }
+        };
+        if let Err(error) = self.take_back(session) {
+            return Attempt::Failed(error);
+        }
+        match &attempt {
+            Attempt::Done(_) => session.counters.aborted.add_one(),
+            Attempt::Again => session.counters.rerun.add_one(),
+            Attempt::Panicked(_) | Attempt::Failed(_) => {}
+        }
+        attempt
+    }
+
+    #[inline(always)]
+    fn commit(&self, session: &mut Session<S>) -> Attempt {
+        let committed = session.journal.commit();
+        if let Ok(lsn) = committed {
+            // Before the locks are released: whoever then reads what this one wrote must wait for it.
+            self.last_commit.fetch_max(lsn.0, Ordering::AcqRel);
+        }
+        self.release_all(session);
+        match committed {
+            Ok(lsn) => {
+                session.counters.committed.add_one();
+                let executed = if lsn == Lsn::NONE { self.told(Ok(())) } else { Executed { outcome: Ok(()), lsn } };
+                Attempt::Done(executed)
+            }
+            // What it changed is neither certain nor taken back.
+            Err(error) => {
+                self.health.stop(error.to_string());
+                Attempt::Failed(error)
+            }
+        }
+    }
+
+    /// The transaction has ended.
+    #[inline(always)]
+    fn release_all(&self, session: &mut Session<S>) {
+        self.locks.release_all(&mut session.owner);
+        // Its number is not that of the next one.
+        self.locks.set_txn(&mut session.owner, TxnId::NONE);
+    }
+
+    /// An outcome that changed nothing: to be told when all that it may have read is durable.
+    fn told(&self, outcome: Result<(), Abort>) -> Executed {
+        Executed { outcome, lsn: Lsn(self.last_commit.load(Ordering::Acquire)) }
+    }
+
+    /// Takes the transaction back and releases its locks.
+    #[cold]
+    pub(super) fn take_back(&self, session: &mut Session<S>) -> Result<(), Error> {
+        if session.journal.is_final() {
+            let reason = "a procedure that promised not to abort behind a write did so; make the database anew";
+            self.health.stop(reason.to_owned());
+            return self.health.check();
+        }
+        let taken_back = session.journal.abort(&self.pages, &mut TreeUndo(self));
+        self.release_all(session);
+        taken_back.inspect_err(|error| self.health.stop(error.to_string()))
+    }
+
+    /// Takes a part of a transaction back, which goes on.
+    #[cold]
+    pub(super) fn roll_back(&self, session: &mut Session<S>, to: Savepoint) -> Result<(), Error> {
+        let taken_back = session.journal.roll_back(to, &self.pages, &mut TreeUndo(self));
+        taken_back.inspect_err(|error| self.health.stop(error.to_string()))
+    }
+
+    /// Runs a procedure without changing anything: what it would read and write.
+    pub(crate) fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
+        let mut set = ReadWriteSet::new(1);
+        self.execute_adhoc(|transaction| {
+            set = ReadWriteSet::new(1);
+            match procedure.run(&mut DryRun::new(transaction, &mut set)) {
+                // What it answers, abort included, means nothing: it does not see its own writes.
+                Ok(_) | Err(Stop::Abort(_)) => Ok(()),
+                Err(retry) => Err(retry),
+            }
+        })?;
+        Ok(set)
+    }
+}
+
+/// Lets others get on before a run is repeated; at random, so that two do not meet again.
+#[cold]
+fn pause(repeated: u64, seed: u64) {
+    let longest = (FIRST_PAUSE_US << repeated.min(16)).min(LONGEST_PAUSE_US);
+    std::thread::sleep(Duration::from_micros(mix(seed ^ repeated) % longest));
+}
