@@ -106,7 +106,8 @@ fn survives(mut config: Config) {
     let none = |_: &MemoryFiles| Faults::default();
     let full = |files: &MemoryFiles| Faults { full_from: Some(files.operations()), ..Faults::default() };
     let unforced = |files: &MemoryFiles| Faults { fail_force: Some(files.forces() + 1), ..Faults::default() };
-    let ends: [(Option<Crash>, fn(&MemoryFiles) -> Faults); 6] = [
+    type Fault = fn(&MemoryFiles) -> Faults;
+    let ends: [(Option<Crash>, Fault); 6] = [
         (None, none),
         (Some(Crash::Lost), none),
         (Some(Crash::Torn), none),
