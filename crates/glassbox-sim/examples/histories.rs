@@ -1,22 +1,36 @@
 //! Random histories, as long as wanted: `cargo run --release -p glassbox-sim --example histories -- --operations
 //! 1000000 --seed 1`.
 //!
-//! The operations are shared out to histories of a few thousand, at 1 and at 4 partitions, with both kinds of log; each
-//! is closed, killed and crashed again and again, and opened with other numbers of partitions and the other kind of
-//! log. Ends with status 1 at the first answer or row that is not the model's.
+//! The operations are shared out to histories of a few thousand, at 1 and at 4 partitions, with both kinds of log, and
+//! on the classic engine with locks of records and of pages; each is closed, killed and crashed again and again, and
+//! opened with other numbers of partitions, the other kind of log, the other kind of locks. Ends with status 1 at the first answer or row that is not the model's.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use glassbox::LogKind;
+use glassbox::{Config, Granularity, LogKind};
+use glassbox_sim::history::{in_short, tiny, tiny_classic};
 use glassbox_sim::runs::{History, Sum};
 
 const USAGE: &str = "usage: histories [--operations N] [--seed N]";
 /// Operations of one history.
 const LENGTH: u64 = 5_000;
-const KINDS: [(usize, LogKind); 4] =
-    [(1, LogKind::Values), (1, LogKind::Commands), (4, LogKind::Values), (4, LogKind::Commands)];
+/// Kinds of engine.
+const KINDS: usize = 6;
+
+fn kinds() -> [Config; KINDS] {
+    let mut pages = tiny_classic();
+    pages.classic.granularity = Granularity::Page;
+    [
+        tiny(1, LogKind::Values),
+        tiny(1, LogKind::Commands),
+        tiny(4, LogKind::Values),
+        tiny(4, LogKind::Commands),
+        tiny_classic(),
+        pages,
+    ]
+}
 
 fn arguments() -> Option<(u64, u64)> {
     let (mut operations, mut seed) = (20_000, 1);
@@ -37,17 +51,17 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
-    let count = operations.div_ceil(LENGTH).next_multiple_of(KINDS.len() as u64);
-    let (next, sums, wrong) = (AtomicU64::new(0), Mutex::new([Sum::default(); KINDS.len()]), Mutex::new(None));
+    let count = operations.div_ceil(LENGTH).next_multiple_of(KINDS as u64);
+    let (next, sums, wrong) = (AtomicU64::new(0), Mutex::new([Sum::default(); KINDS]), Mutex::new(None));
     let work = || {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             if at >= count {
                 return;
             }
-            let kind = at as usize % KINDS.len();
-            let (partitions, log) = KINDS[kind];
-            let history = History { seed: seed + at, operations: operations.div_ceil(count) as usize, partitions, log };
+            let kind = at as usize % KINDS;
+            let config = kinds()[kind].clone();
+            let history = History { seed: seed + at, operations: operations.div_ceil(count) as usize, config };
             match history.run() {
                 Ok(sum) => sums.lock().expect("nobody panics with it")[kind] += sum,
                 Err(what) => {
@@ -59,8 +73,8 @@ fn main() -> ExitCode {
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    for ((partitions, log), sum) in KINDS.iter().zip(sums.into_inner().expect("all threads have ended")) {
-        println!("{partitions} partitions, {log:?}: {sum:?}");
+    for (config, sum) in kinds().iter().zip(sums.into_inner().expect("all threads have ended")) {
+        println!("{}: {sum:?}", in_short(config));
     }
     match wrong.into_inner().expect("all threads have ended") {
         None => {

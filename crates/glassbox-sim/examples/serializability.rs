@@ -9,7 +9,8 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use glassbox::{Config, LogKind};
+use glassbox::{Architecture, ClassicConfig, Config, Granularity, LogKind};
+use glassbox_sim::history::in_short;
 use glassbox_sim::serializability::broken::{Broken, FAULTS, Fault};
 use glassbox_sim::serializability::executor::open;
 use glassbox_sim::serializability::workload::{Forms, Settings};
@@ -21,9 +22,21 @@ const USAGE: &str = "usage: serializability [--seconds N] [--threads N] [--trans
 const TELL: Duration = Duration::from_secs(5);
 const FORMS: [Forms; 3] = [Forms::Both, Forms::Lists, Forms::Clubs];
 
-/// The engines: partitions and log.
-const KINDS: [(usize, LogKind); 4] =
-    [(1, LogKind::Values), (4, LogKind::Commands), (2, LogKind::Values), (1, LogKind::Commands)];
+/// The engines.
+fn kinds() -> [Config; 7] {
+    let partitioned = |partitions, log| Config { partitions, log, ..Config::default() };
+    let small = ClassicConfig { page_bytes: 4096, pool_bytes: 256 << 10, sessions: 16, ..ClassicConfig::default() };
+    let classic = |classic| Config { architecture: Architecture::Classic, classic, ..Config::default() };
+    [
+        partitioned(1, LogKind::Values),
+        classic(small.clone()),
+        partitioned(4, LogKind::Commands),
+        classic(ClassicConfig { granularity: Granularity::Page, ..small.clone() }),
+        partitioned(2, LogKind::Values),
+        classic(ClassicConfig { escalate_at: 2, ..small }),
+        partitioned(1, LogKind::Commands),
+    ]
+}
 
 struct Arguments {
     seconds: u64,
@@ -38,6 +51,7 @@ struct Arguments {
 struct Sum {
     histories: u64,
     transactions: u64,
+    rerun: u64,
     edges: u64,
     overlaps: u64,
     running: Duration,
@@ -63,8 +77,8 @@ fn arguments() -> Option<Arguments> {
 
 fn one(arguments: &Arguments, sum: &mut Sum) -> Result<Report, String> {
     let at = sum.histories as usize;
-    let (partitions, log) = KINDS[at % KINDS.len()];
-    let config = Config { partitions, log, ..Config::default() };
+    let kinds = kinds();
+    let config = &kinds[at % kinds.len()];
     let settings = Settings {
         seed: arguments.seed + sum.histories,
         clients: arguments.threads,
@@ -73,12 +87,12 @@ fn one(arguments: &Arguments, sum: &mut Sum) -> Result<Report, String> {
         abort_one_in: 12,
     };
     let began = Instant::now();
-    let database = open(&config).map_err(|error| error.to_string())?;
+    let database = open(config).map_err(|error| error.to_string())?;
     let history = match arguments.fault {
-        None => runner::run(&database, &settings),
+        None => runner::run(&database, &settings).inspect(|_| sum.rerun += database.stats().rerun),
         Some(fault) => runner::run(&Broken { inner: database, fault }, &settings),
     };
-    let history = history.map_err(|what| format!("{config:?}, {settings:?}: {what}"))?;
+    let history = history.map_err(|what| format!("{}, {settings:?}: {what}", in_short(config)))?;
     let ran = began.elapsed();
     let report = check(&history);
     sum.histories += 1;
@@ -87,15 +101,21 @@ fn one(arguments: &Arguments, sum: &mut Sum) -> Result<Report, String> {
     sum.overlaps += report.overlaps;
     sum.running += ran;
     sum.checking += began.elapsed() - ran;
-    if report.is_strictly_serializable() { Ok(report) } else { Err(format!("{config:?}, {settings:?}\n{report}")) }
+    if report.is_strictly_serializable() {
+        Ok(report)
+    } else {
+        Err(format!("{}, {settings:?}\n{report}", in_short(config)))
+    }
 }
 
 impl Sum {
     fn tell(&self) {
         println!(
-            "{} histories, {} transactions, {} edges, {} overlapped with the next; ran {:.1} s, checked {:.1} s",
+            "{} histories, {} transactions, {} run again, {} edges, {} overlapped with the next; ran {:.1} s, checked \
+             {:.1} s",
             self.histories,
             self.transactions,
+            self.rerun,
             self.edges,
             self.overlaps,
             self.running.as_secs_f64(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use glassbox::io::{Crash, Files, ManualClock, MemoryFiles};
 use glassbox::procedure::{Abort, Procedure};
 use glassbox::record::Timestamp;
-use glassbox::{Config, Database, Error, LogKind};
+use glassbox::{Architecture, ClassicConfig, Config, Database, Error, LogKind};
 
 use crate::ModelDatabase;
 use crate::dice::Dice;
@@ -251,6 +251,24 @@ pub fn tiny(partitions: usize, log: LogKind) -> Config {
         checkpoint_log_bytes: 0,
         log_threads: false,
         ..Config::default()
+    }
+}
+
+/// The same for the classic engine: as few pages in memory as one session can do with, so that they come and go all the
+/// time.
+pub fn tiny_classic() -> Config {
+    let classic = ClassicConfig { page_bytes: 4096, pool_bytes: 0, sessions: 1, ..ClassicConfig::default() };
+    Config { architecture: Architecture::Classic, classic, ..tiny(1, LogKind::Values) }
+}
+
+/// What the engine is and what of it matters, for people.
+pub fn in_short(config: &Config) -> String {
+    let classic = &config.classic;
+    match config.architecture {
+        Architecture::Partitioned => format!("{} partitions, {:?}", config.partitions, config.log),
+        Architecture::Classic => {
+            format!("classic, {} bytes of {:?} locks in memory", classic.pool_bytes, classic.granularity)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Procedures that run steps, one for each way in which a procedure can be written.
 
-use glassbox::procedure::{Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{Aborts, Declared, KeySet, Procedure, Stop, Transaction};
 use glassbox::{Catalog, record::Decimal};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ macro_rules! stepping {
             const NAME: &'static str = $text;
             const ABORTS: Aborts = Aborts::$aborts;
             type Output = Vec<u64>;
-            fn declare(&$self, $set: &mut ReadWriteSet) -> Declared {
+            fn declare(&$self, $set: &mut impl KeySet) -> Declared {
                 $declare
             }
             fn run<T: Transaction>(&self, tx: &mut T) -> Result<Vec<u64>, Stop> {
@@ -29,7 +29,7 @@ macro_rules! stepping {
     )*};
 }
 
-fn complete(steps: &[Step], set: &mut ReadWriteSet) -> Declared {
+fn complete(steps: &[Step], set: &mut impl KeySet) -> Declared {
     steps.iter().for_each(|step| step.declare(set));
     Declared::Complete
 }
@@ -58,7 +58,7 @@ pub struct MakeStamp {
 impl Procedure for MakeStamp {
     const NAME: &'static str = "stamp";
     type Output = ();
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         set.insert::<Stamp>(&self.id);
         Declared::Complete
     }
@@ -80,7 +80,7 @@ pub struct Move {
 impl Procedure for Move {
     const NAME: &'static str = "move";
     type Output = i64;
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         set.write::<Thing>(&self.from);
         set.write::<Thing>(&self.to);
         Declared::Complete

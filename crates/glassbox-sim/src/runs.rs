@@ -4,10 +4,10 @@
 use std::ops::AddAssign;
 
 use glassbox::io::{Crash, MemoryFiles};
-use glassbox::{Database, LogKind};
+use glassbox::{Architecture, Config, Database, Error, Granularity, LogKind};
 
 use crate::ModelDatabase;
-use crate::check::{difference, of_engine, of_model, stamps};
+use crate::check::{Contents, difference, of_engine, of_model, stamps};
 use crate::dice::Dice;
 use crate::history::{End, Op, open, tiny};
 
@@ -16,15 +16,13 @@ const ENDS: [End; 5] =
 /// Operations that are told with a failure.
 const TOLD: usize = 5;
 
-/// A history: these four decide everything in it.
-#[derive(Debug, Clone, Copy)]
+/// A history: these three decide everything in it.
+#[derive(Debug, Clone)]
 pub struct History {
     pub seed: u64,
     pub operations: usize,
-    /// The usual number; some reopenings choose another.
-    pub partitions: usize,
-    /// The usual kind; some reopenings choose the other.
-    pub log: LogKind,
+    /// The usual one; some reopenings choose otherwise what may be chosen again.
+    pub config: Config,
 }
 
 /// What histories did.
@@ -67,7 +65,7 @@ impl History {
     ///
     /// # Errors
     /// The first difference, and all that is needed to see it again.
-    pub fn run(self) -> Result<Sum, String> {
+    pub fn run(&self) -> Result<Sum, String> {
         self.run_forgetting(None)
     }
 
@@ -75,17 +73,17 @@ impl History {
     ///
     /// # Errors
     /// As for [`History::run`].
-    pub fn run_forgetting(self, forgotten: Option<usize>) -> Result<Sum, String> {
+    pub fn run_forgetting(&self, forgotten: Option<usize>) -> Result<Sum, String> {
         let files = MemoryFiles::new();
-        let database = open(&files, tiny(self.partitions, self.log), true).map_err(|error| error.to_string())?;
+        let database = open(&files, self.config.clone(), true).map_err(|error| error.to_string())?;
         let model = ModelDatabase::new();
-        let mut running = Running { history: self, files, model, database, sum: Sum::default() };
+        let mut running = Running { history: self.clone(), files, model, database, sum: Sum::default() };
         let (mut dice, mut last) = (Dice(self.seed), Vec::new());
         for number in 0..self.operations {
-            let op = self.next(&mut dice);
-            let other_log = dice.one_in(4);
+            let op = self.next(number, &mut dice);
+            let otherwise = dice.one_in(4);
             let done = match op {
-                Op::Reopen { end, partitions } => running.reopen(end, partitions, other_log, number),
+                Op::Reopen { end, partitions } => running.reopen(end, self.again(partitions, otherwise), number),
                 _ => running.operation(&op, forgotten == Some(number)),
             };
             done.map_err(|what| format!("{self:?}, operation {number}, {op:?}: {what}; before: {last:#?}"))?;
@@ -99,13 +97,38 @@ impl History {
         Ok(running.sum)
     }
 
-    fn next(&self, dice: &mut Dice) -> Op {
+    fn is_classic(&self) -> bool {
+        self.config.architecture == Architecture::Classic
+    }
+
+    /// A configuration for the same database: the usual one, or another that its engine takes.
+    fn again(&self, partitions: usize, otherwise: bool) -> Config {
+        let mut config = Config { partitions, ..self.config.clone() };
+        if otherwise {
+            config.log = match config.log {
+                LogKind::Values => LogKind::Commands,
+                LogKind::Commands => LogKind::Values,
+            };
+            config.classic.granularity = match config.classic.granularity {
+                Granularity::Record => Granularity::Page,
+                Granularity::Page => Granularity::Record,
+            };
+            config.classic.pool_bytes = if config.classic.pool_bytes == 0 { 1 << 20 } else { 0 };
+        }
+        config
+    }
+
+    fn next(&self, number: usize, dice: &mut Dice) -> Op {
+        // Where a load is for an empty database alone, most later ones are refused.
+        if number == 0 && self.is_classic() && dice.one_in(2) {
+            return Op::load(dice);
+        }
         match dice.below(150) {
             0 => Op::Checkpoint,
             1 if dice.one_in(6) => Op::load(dice),
             2 if dice.one_in(2) => Op::Reopen {
                 end: ENDS[dice.below(5) as usize],
-                partitions: if dice.one_in(2) { self.partitions } else { 1 + dice.below(5) as usize },
+                partitions: if dice.one_in(2) { self.config.partitions } else { 1 + dice.below(5) as usize },
             },
             _ => Op::transaction(dice),
         }
@@ -114,6 +137,9 @@ impl History {
 
 impl Running {
     fn operation(&mut self, op: &Op, forget: bool) -> Result<(), String> {
+        if self.refuses(op)? {
+            return Ok(());
+        }
         let wanted = op.on_model(&mut self.model, |_| ());
         let (found, done) = if forget { (wanted.clone(), Ok(())) } else { op.on_engine(&self.database) };
         done.map_err(|error| error.to_string())?;
@@ -123,29 +149,41 @@ impl Running {
         if found == wanted { Ok(()) } else { Err(format!("the answer is {found:?}, and should be {wanted:?}")) }
     }
 
-    fn reopen(&mut self, end: End, partitions: usize, other_log: bool, number: usize) -> Result<(), String> {
+    /// A load that has no empty database is refused.
+    fn refuses(&mut self, op: &Op) -> Result<bool, String> {
+        let text = |error: Error| error.to_string();
+        if !self.history.is_classic() || !matches!(op, Op::Load(_)) {
+            return Ok(false);
+        }
+        let stamped = self.database.transaction(|tx| stamps(tx)).map_err(text)?;
+        let has_rows = |contents: &Contents| contents.values().any(|rows| !rows.is_empty());
+        if !has_rows(&stamped) && !has_rows(&of_model(&mut self.model)) {
+            return Ok(false);
+        }
+        match op.on_engine(&self.database).1 {
+            Err(Error::Config(text)) if text.contains("fills an empty database") => Ok(true),
+            other => Err(format!("a load into a database with rows came to {other:?}")),
+        }
+    }
+
+    fn reopen(&mut self, end: End, config: Config, number: usize) -> Result<(), String> {
         let text = |error: glassbox::Error| error.to_string();
         let before = self.database.transaction(|tx| stamps(tx)).map_err(text)?;
         let had = self.database.partitions();
         self.files = match end {
             End::Closed => {
-                let none =
-                    Database::in_memory(tiny(1, self.history.log), crate::tables::catalog(true)).map_err(text)?;
+                let none = tiny(1, LogKind::Values);
+                let none = Database::in_memory(none, crate::tables::catalog(true)).map_err(text)?;
                 std::mem::replace(&mut self.database, none).close().map_err(text)?;
                 self.files.after_kill()
             }
             End::Killed => self.files.after_kill(),
             End::Crashed(mode) => self.files.after_crash(mode, number as u64),
         };
-        let log = match (self.history.log, other_log) {
-            (log, false) => log,
-            (LogKind::Values, true) => LogKind::Commands,
-            (LogKind::Commands, true) => LogKind::Values,
-        };
         self.sum.reopened += 1;
         self.sum.crashed += u64::from(end != End::Closed);
-        self.sum.repartitioned += u64::from(partitions != had);
-        self.database = open(&self.files, tiny(partitions, log), true).map_err(text)?;
+        self.database = open(&self.files, config, true).map_err(text)?;
+        self.sum.repartitioned += u64::from(self.database.partitions() != had);
         self.check()?;
         let after = self.database.transaction(|tx| stamps(tx)).map_err(text)?;
         difference(&after, &before).map_or(Ok(()), Err)

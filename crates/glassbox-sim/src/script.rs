@@ -9,12 +9,12 @@
 use std::sync::Arc;
 
 use glassbox::io::{Crash, Faults, MemoryFiles};
-use glassbox::{Config, Error, LogKind};
+use glassbox::{Architecture, Config, Error};
 
 use crate::ModelDatabase;
 use crate::check::{Contents, difference, of_engine, of_model};
 use crate::dice::Dice;
-use crate::history::{End, Op, open, open_on, tiny};
+use crate::history::{End, Op, open, open_on};
 use crate::lying::{Lie, LyingFiles};
 
 pub const CRASHES: [Crash; 3] = [Crash::Lost, Crash::Kept, Crash::Torn];
@@ -47,15 +47,20 @@ pub struct Played {
 }
 
 impl Script {
-    /// Transactions with checkpoints, reopenings and a bulk load between them; the late table comes with the second
-    /// reopening.
-    pub fn new(seed: u64, partitions: usize, log: LogKind) -> Self {
+    /// Transactions with checkpoints, reopenings and a bulk load between them (before them, if the engine wants it so);
+    /// the late table comes with the second reopening.
+    pub fn new(seed: u64, config: Config) -> Self {
         let mut dice = Dice(seed);
         let mut ops = Vec::new();
+        let load_first = config.architecture == Architecture::Classic;
+        if load_first {
+            ops.push(Op::load(&mut dice));
+        }
+        let partitions = config.partitions;
         for chapter in 0..6 {
             ops.extend((0..14).map(|_| Op::transaction(&mut dice)));
             match chapter {
-                1 => ops.push(Op::load(&mut dice)),
+                1 if !load_first => ops.push(Op::load(&mut dice)),
                 2 | 4 => ops.push(Op::Reopen { end: End::Closed, partitions }),
                 _ => ops.push(Op::Checkpoint),
             }
@@ -66,7 +71,7 @@ impl Script {
         for op in &ops {
             op.on_model(&mut model, |model| states.push(of_model(model)));
         }
-        Self { ops, states, config: tiny(partitions, log), lie: None }
+        Self { ops, states, config, lie: None }
     }
 
     /// Runs until the end, or until the files fail.

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use glassbox::Abort;
-use glassbox::procedure::{ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{KeySet, Stop, Transaction};
 use glassbox::record::{Direction, Record};
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ impl Step {
         }
     }
 
-    pub fn declare(&self, set: &mut ReadWriteSet) {
+    pub fn declare(&self, set: &mut impl KeySet) {
         match self.table {
             0 => self.declare_on::<Person>(set),
             1 => self.declare_on::<Thing>(set),
@@ -95,7 +95,7 @@ impl Step {
         })
     }
 
-    fn declare_on<R: TestRow>(&self, set: &mut ReadWriteSet) {
+    fn declare_on<R: TestRow>(&self, set: &mut impl KeySet) {
         let key = R::key_of(self.k);
         match self.kind {
             Kind::Get => set.read::<R>(&key),

@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use glassbox::procedure::{Mode, ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{KeySet, Mode, Stop, Transaction};
 use glassbox::record::{Bytes, Decimal, Direction, Prefix, Text};
 use glassbox::{Catalog, Record};
 
@@ -91,7 +91,7 @@ pub trait TestRow: Record + std::fmt::Debug + PartialEq {
     /// Scans the primary index, or one of the others (`which`), around `k`.
     fn scan<T: Transaction>(tx: &mut T, around: Around, see: impl FnMut(&Self) -> ControlFlow<()>) -> Result<(), Stop>;
     /// Declares what that scan reads.
-    fn declare_scan(set: &mut ReadWriteSet, around: Around);
+    fn declare_scan(set: &mut impl KeySet, around: Around);
 }
 
 /// What is scanned.
@@ -131,7 +131,7 @@ impl TestRow for Person {
             _ => tx.scan_index::<PersonByColor>(.., around.direction, see),
         }
     }
-    fn declare_scan(set: &mut ReadWriteSet, around: Around) {
+    fn declare_scan(set: &mut impl KeySet, around: Around) {
         let (town, _) = Self::key_of(around.k);
         match around.v % 6 {
             0 | 1 | 3 | 4 => set.range::<Self>(Prefix(town), Mode::Read),
@@ -162,7 +162,7 @@ impl TestRow for Thing {
             _ => tx.scan_index::<ThingByGroup>((group, 0)..(group + 1, 20), around.direction, see),
         }
     }
-    fn declare_scan(set: &mut ReadWriteSet, _around: Around) {
+    fn declare_scan(set: &mut impl KeySet, _around: Around) {
         set.whole::<Self>(Mode::Read);
     }
 }
@@ -188,7 +188,7 @@ impl TestRow for Code {
             _ => tx.scan_index::<CodeByValue>(50..150, around.direction, see),
         }
     }
-    fn declare_scan(set: &mut ReadWriteSet, _around: Around) {
+    fn declare_scan(set: &mut impl KeySet, _around: Around) {
         set.whole::<Self>(Mode::Read);
     }
 }
@@ -215,7 +215,7 @@ impl TestRow for Note {
             _ => tx.scan_index::<NoteBySize>(Prefix((around.v % 9) as i32 - 4), around.direction, see),
         }
     }
-    fn declare_scan(set: &mut ReadWriteSet, _around: Around) {
+    fn declare_scan(set: &mut impl KeySet, _around: Around) {
         set.whole::<Self>(Mode::Read);
     }
 }

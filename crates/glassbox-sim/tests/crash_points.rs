@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use glassbox::LogKind;
 use glassbox::io::{Crash, Faults, MemoryFiles};
+use glassbox::{Config, LogKind};
 use glassbox_sim::damage::{bytes_of, names, replace};
 use glassbox_sim::dice::{long, seed};
+use glassbox_sim::history::{in_short, tiny, tiny_classic};
 use glassbox_sim::lying::Lie;
 use glassbox_sim::script::{CRASHES, Phase, Played, Script};
 
@@ -19,9 +20,26 @@ struct Points {
     in_recovery: u64,
 }
 
-fn crash_everywhere(partitions: usize, log: LogKind) {
+/// One in how many points is taken; with `GLASSBOX_LONG=1` all are.
+struct Sample {
+    /// Of the operations, in each kind of crash.
+    points: usize,
+    /// Of the points, to go on working there.
+    going_on: usize,
+    /// Of the points, to stop their recoveries.
+    recoveries: usize,
+    /// Of a recovery's operations.
+    in_recovery: u64,
+}
+
+const PARTITIONED: Sample = Sample { points: 1, going_on: 4, recoveries: 5, in_recovery: 3 };
+/// Pages make more operations of everything.
+const CLASSIC: Sample = Sample { points: 1, going_on: 8, recoveries: 12, in_recovery: 9 };
+
+fn crash_everywhere(config: Config, sample: &Sample) {
     let seed = seed(7);
-    let script = Script::new(seed, partitions, log);
+    let engine = in_short(&config);
+    let script = Script::new(seed, config);
     let files = MemoryFiles::new();
     let played = script.play(&files).unwrap();
     assert_eq!(played.answered + 1, script.states.len(), "without a fault the script comes to its end");
@@ -31,23 +49,25 @@ fn crash_everywhere(partitions: usize, log: LogKind) {
     let mut points = Points::default();
     for (stop, phase) in phases.iter().enumerate() {
         for (mode_number, mode) in CRASHES.into_iter().enumerate() {
-            let context =
-                format!("seed {seed}, {partitions} partitions, {log:?}, stop at {stop} ({phase:?}), {mode:?}");
+            if !long() && (stop + mode_number) % sample.points != 0 {
+                continue;
+            }
+            let context = format!("seed {seed}, {engine}, stop at {stop} ({phase:?}), {mode:?}");
             let right = |what: String| -> u64 { panic!("{context}: {what}") };
             let (found, played) = script.crash_at(stop as u64, mode).map_err(right).unwrap();
             *points.by_phase.entry(*phase).or_default() += 1;
-            if long() || stop % 4 == mode_number {
+            if long() || stop % sample.going_on == mode_number {
                 script.go_on(&found.after_kill(), stop as u64).map_err(right).unwrap();
             }
-            if long() || stop % 5 == mode_number {
-                let stride = if long() { 1 } else { 3 };
+            if long() || stop % sample.recoveries == mode_number {
+                let stride = if long() { 1 } else { sample.in_recovery };
                 points.in_recovery += script.crash_recovery(&found, played, stride).map_err(right).unwrap();
             }
         }
     }
     let Points { by_phase, in_recovery } = points;
     let sum = by_phase.values().sum::<u64>() + in_recovery;
-    println!("{sum} points at {partitions} partitions, {log:?}: {by_phase:?}, {in_recovery} of a recovery");
+    println!("{sum} points, {engine}: {by_phase:?}, {in_recovery} of a recovery");
     assert!(sum >= 2_000, "only {sum} points");
     assert!(
         [Phase::Opening, Phase::Transaction, Phase::Load, Phase::Checkpoint, Phase::Closing]
@@ -59,29 +79,43 @@ fn crash_everywhere(partitions: usize, log: LogKind) {
 
 #[test]
 fn one_partition_values() {
-    crash_everywhere(1, LogKind::Values);
+    crash_everywhere(tiny(1, LogKind::Values), &PARTITIONED);
 }
 
 #[test]
 fn one_partition_commands() {
-    crash_everywhere(1, LogKind::Commands);
+    crash_everywhere(tiny(1, LogKind::Commands), &PARTITIONED);
 }
 
 #[test]
 fn three_partitions_values() {
-    crash_everywhere(3, LogKind::Values);
+    crash_everywhere(tiny(3, LogKind::Values), &PARTITIONED);
 }
 
 #[test]
 fn three_partitions_commands() {
-    crash_everywhere(3, LogKind::Commands);
+    crash_everywhere(tiny(3, LogKind::Commands), &PARTITIONED);
+}
+
+/// Pages come and go all the time.
+#[test]
+fn classic_with_eight_pages_in_memory() {
+    crash_everywhere(tiny_classic(), &CLASSIC);
+}
+
+/// Pages are written by checkpoints alone, and recoveries have much to do again.
+#[test]
+fn classic_with_all_pages_in_memory() {
+    let mut config = tiny_classic();
+    config.classic.pool_bytes = 1 << 20;
+    crash_everywhere(config, &CLASSIC);
 }
 
 /// The canary: were an answer given before its force, the checker would see it. Here the answers of a whole script are
 /// claimed for an image from before its end.
 #[test]
 fn a_lost_answer_is_noticed() {
-    let script = Script::new(7, 2, LogKind::Values);
+    let script = Script::new(7, tiny(2, LogKind::Values));
     let whole = script.play(&MemoryFiles::new()).unwrap();
     let files = MemoryFiles::new();
     files.set_faults(Faults { stop_at: Some(200), ..Faults::default() });
@@ -106,16 +140,36 @@ fn forces_that_do_nothing_are_noticed() {
         Lie::Directory("checkpoint"),
     ];
     for lie in lies {
-        let script = Script { lie: Some(lie), ..Script::new(7, 2, LogKind::Values) };
-        let found_out = (0..script.phases().len() as u64).find_map(|stop| script.crash_at(stop, Crash::Lost).err());
-        println!("{lie:?}: {}", found_out.unwrap_or_else(|| panic!("nobody noticed {lie:?}")));
+        let script = Script { lie: Some(lie), ..Script::new(7, tiny(2, LogKind::Values)) };
+        is_noticed(&script, Crash::Lost);
+    }
+}
+
+fn is_noticed(script: &Script, mode: Crash) {
+    let found_out = (0..script.phases().len() as u64).find_map(|stop| script.crash_at(stop, mode).err());
+    println!("{:?}: {}", script.lie, found_out.unwrap_or_else(|| panic!("nobody noticed {:?}", script.lie)));
+}
+
+/// The same of the classic engine. Images of pages are for those that are torn.
+#[test]
+fn forces_of_pages_that_do_nothing_are_noticed() {
+    let lies = [
+        (Lie::Files("log/"), Crash::Lost),
+        (Lie::Files("pages"), Crash::Lost),
+        (Lie::Files("pages.double"), Crash::Torn),
+        (Lie::Files("manifest"), Crash::Lost),
+        (Lie::Directory(""), Crash::Lost),
+        (Lie::Directory("log"), Crash::Lost),
+    ];
+    for (lie, mode) in lies {
+        is_noticed(&Script { lie: Some(lie), ..Script::new(7, tiny_classic()) }, mode);
     }
 }
 
 /// The canary of the log: without its last records, which looks like a torn end, a database opens and is found wanting.
 #[test]
 fn a_log_without_its_last_records_is_noticed() {
-    let script = Script::new(7, 2, LogKind::Values);
+    let script = Script::new(7, tiny(2, LogKind::Values));
     let files = MemoryFiles::new();
     let played = script.play(&files).unwrap();
     let last = names(&files).into_iter().rfind(|name| name.starts_with("log/0")).unwrap();

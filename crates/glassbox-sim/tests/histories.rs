@@ -1,46 +1,66 @@
-//! Random histories at 1 and 4 partitions, with both kinds of log. `examples/histories.rs` is the long form.
+//! Random histories at 1 and 4 partitions, with both kinds of log, and on the classic engine. `examples/histories.rs` is the long form.
 //!
 //! `GLASSBOX_SEED` repeats a failure.
 
-use glassbox::LogKind;
+use glassbox::{Config, Granularity, LogKind};
 use glassbox_sim::dice::seed;
+use glassbox_sim::history::{in_short, tiny, tiny_classic};
 use glassbox_sim::runs::{History, Sum};
 
-fn runs(partitions: usize, log: LogKind) {
+fn runs(config: &Config) {
     let first = seed(1);
     let mut sum = Sum::default();
     for seed in first..first + 12 {
-        let history = History { seed, operations: 2_500, partitions, log };
+        let history = History { seed, operations: 2_500, config: config.clone() };
         sum += history.run().unwrap_or_else(|what| panic!("{what}"));
     }
-    println!("{partitions} partitions, {log:?}: {sum:?}");
+    println!("{}: {sum:?}", in_short(config));
     assert!(sum.transactions > 25_000 && sum.reopened > 60 && sum.crashed > 30, "{sum:?}");
 }
 
 #[test]
 fn one_partition_values() {
-    runs(1, LogKind::Values);
+    runs(&tiny(1, LogKind::Values));
 }
 
 #[test]
 fn one_partition_commands() {
-    runs(1, LogKind::Commands);
+    runs(&tiny(1, LogKind::Commands));
 }
 
 #[test]
 fn four_partitions_values() {
-    runs(4, LogKind::Values);
+    runs(&tiny(4, LogKind::Values));
 }
 
 #[test]
 fn four_partitions_commands() {
-    runs(4, LogKind::Commands);
+    runs(&tiny(4, LogKind::Commands));
+}
+
+#[test]
+fn classic_record_locks() {
+    runs(&tiny_classic());
+}
+
+#[test]
+fn classic_page_locks() {
+    let mut config = tiny_classic();
+    config.classic.granularity = Granularity::Page;
+    runs(&config);
+}
+
+#[test]
+fn classic_early_escalation_and_a_larger_pool() {
+    let mut config = tiny_classic();
+    (config.classic.escalate_at, config.classic.pool_bytes) = (2, 1 << 20);
+    runs(&config);
 }
 
 /// The canary: an engine that did not do one transaction is found out.
 #[test]
 fn a_forgotten_transaction_is_noticed() {
-    let history = History { seed: 1, operations: 2_500, partitions: 2, log: LogKind::Values };
+    let history = History { seed: 1, operations: 2_500, config: tiny(2, LogKind::Values) };
     let mut found_out = 0;
     for forgotten in (50..2_500).step_by(100) {
         found_out += u64::from(history.run_forgetting(Some(forgotten)).is_err());

@@ -16,7 +16,7 @@ struct Transfer {
 impl Procedure for Transfer {
     const NAME: &'static str = "transfer";
     type Output = Decimal<2>;
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         set.write::<Account>(&self.from);
         set.write::<Account>(&self.to);
         Declared::Complete

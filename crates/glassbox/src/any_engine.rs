@@ -7,7 +7,7 @@ use crate::catalog::Catalog;
 use crate::classic;
 use crate::error::Error;
 use crate::executed::{Counters, Executed, TableUsage};
-use crate::log::Log;
+use crate::log::{Log, Lsn};
 use crate::partitioned;
 use crate::procedure::{Procedure, ReadWriteSet, Stop};
 use crate::record::Record;
@@ -29,14 +29,15 @@ macro_rules! on_either {
 }
 
 impl AnyEngine {
-    /// Runs a procedure. Its effects are visible and in the log's order when this returns, durable at `lsn`.
+    /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
+    /// when this returns, and durable at the position that it gives.
     #[inline]
     pub(crate) fn execute<P: Procedure>(
         &self,
         procedure: &P,
-        output: &mut Option<P::Output>,
-    ) -> Result<Executed, Error> {
-        on_either!(self, engine => engine.execute(procedure, output))
+        answer: &mut Result<P::Output, Error>,
+    ) -> Result<Lsn, Error> {
+        on_either!(self, engine => engine.execute(procedure, answer))
     }
 
     /// Runs a closure as a transaction.
@@ -50,7 +51,10 @@ impl AnyEngine {
     /// Runs a procedure without changing anything.
     pub(crate) fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
         match self {
-            Self::Partitioned(engine) => engine.discover(procedure, ReadWriteSet::new(engine.cells.len())),
+            Self::Partitioned(engine) => {
+                let discovered = engine.discover(procedure, 0)?;
+                Ok(discovered.unwrap_or_else(|| ReadWriteSet::new(engine.cells.len())))
+            }
             Self::Classic(engine) => engine.dry_run(procedure),
         }
     }
@@ -60,7 +64,7 @@ impl AnyEngine {
     pub(crate) fn log(&self) -> Option<&Log> {
         match self {
             Self::Partitioned(engine) => engine.log.as_ref(),
-            Self::Classic(engine) => engine.log.as_deref(),
+            Self::Classic(engine) => Some(engine.log()),
         }
     }
 

@@ -69,6 +69,10 @@ pub struct ClassicConfig {
     /// How long a transaction waits for a lock before it is run again, in milliseconds; `None`: until it is granted,
     /// or found to be in a deadlock.
     pub lock_timeout_ms: Option<u64>,
+    /// For tests that must fail: a row may be read while another transaction has it locked to write it.
+    #[doc(hidden)]
+    #[serde(default)]
+    pub broken_locks: bool,
     /// For experiments: records every fix of a page, for as long as the database is open, so that a simulator can be
     /// asked what the replacement policy should have read.
     #[doc(hidden)]
@@ -85,6 +89,7 @@ impl Default for ClassicConfig {
             escalate_at: 10_000,
             sessions: 64,
             lock_timeout_ms: None,
+            broken_locks: false,
             trace_pages: false,
         }
     }

@@ -9,7 +9,7 @@ use crate::bulk_load::BulkLoad;
 use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::config::{Config, Durability};
-use crate::error::Error;
+use crate::error::{Error, NOT_ANSWERED};
 use crate::explain::LockWait;
 use crate::inner::Inner;
 use crate::io::{Clock, Files, RealClock, RealFiles};
@@ -76,13 +76,15 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Aborted`] when the procedure decided so; others when the database cannot go on.
-    #[inline]
+    // Not inlined: the answer is then written where the caller wants it, instead of being moved there.
+    #[inline(never)]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
-        let mut output = None;
-        let executed = self.inner.engine.execute(procedure, &mut output)?;
-        self.inner.wait(executed.lsn)?;
-        executed.outcome?;
-        Ok(output.expect("a run that commits has an output"))
+        let mut answer = Err(NOT_ANSWERED);
+        let told = self.inner.engine.execute(procedure, &mut answer).and_then(|lsn| self.inner.wait(lsn));
+        if let Err(error) = told {
+            answer = Err(error);
+        }
+        answer
     }
 
     /// Runs a procedure now and gives a ticket for its outcome, to be waited for later: so one thread can have
@@ -93,10 +95,10 @@ impl Database {
     #[inline]
     pub fn submit<P: Procedure>(&self, procedure: &P) -> Result<Ticket<'_, P::Output>, Error> {
         let place = self.inner.take_place()?;
-        let mut output = None;
-        let executed = self.inner.engine.execute(procedure, &mut output)?;
+        let mut answer = Err(NOT_ANSWERED);
+        let lsn = self.inner.engine.execute(procedure, &mut answer)?;
         self.inner.nudge();
-        Ok(Ticket::new(place, executed, output))
+        Ok(Ticket::new(place, lsn, answer))
     }
 
     /// Runs a closure as a transaction. It may run several times before one run counts. Needs no catalog entry; with

@@ -108,3 +108,6 @@ pub enum Error {
     #[error(transparent)]
     Log(#[from] LogError),
 }
+
+/// In an answer's place while there is none.
+pub(crate) const NOT_ANSWERED: Error = Error::Loading;

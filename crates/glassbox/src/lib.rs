@@ -2,7 +2,7 @@
 //! after the other on each partition of its data, which is all in memory.
 //!
 //! ```
-//! use glassbox::{Catalog, Config, Database, Declared, Procedure, ReadWriteSet, Record, Stop, Transaction};
+//! use glassbox::{Catalog, Config, Database, Declared, KeySet, Procedure, Record, Stop, Transaction};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Record, Clone, Copy)]
@@ -21,7 +21,7 @@
 //!     const NAME: &'static str = "count";
 //!     type Output = u64;
 //!
-//!     fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+//!     fn declare(&self, set: &mut impl KeySet) -> Declared {
 //!         set.write::<Counter>(&self.id);
 //!         Declared::Complete
 //!     }
@@ -82,6 +82,7 @@ mod open_classic;
 mod partitioned;
 pub mod procedure;
 pub mod record;
+pub mod stacks;
 mod stats;
 mod ticket;
 
@@ -95,7 +96,7 @@ pub use executed::TableUsage;
 pub use explain::{LockHolder, LockWait, LockWaitEnd};
 pub use glassbox_derive::Record;
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
-pub use procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
+pub use procedure::{Abort, Aborts, Declared, KeySet, Procedure, ReadWriteSet, Stop, Transaction};
 pub use record::Record;
 pub use stats::{ClassicStats, Recovery, Stats};
 pub use ticket::Ticket;

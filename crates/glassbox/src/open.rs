@@ -124,7 +124,7 @@ pub(crate) fn seconds_since(started_ns: u64, clock: &dyn Clock) -> f64 {
     (clock.monotonic_ns() - started_ns) as f64 / 1e9
 }
 
-fn log_config(config: &Config) -> LogConfig {
+pub(crate) fn log_config(config: &Config) -> LogConfig {
     LogConfig {
         segment_bytes: config.segment_bytes,
         buffer_bytes: config.log_buffer_bytes,

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use glassbox::record::{Decimal, Direction};
-use glassbox::{Abort, Catalog, Database, Declared, Error, Procedure, ReadWriteSet, Record, Stop, Transaction};
+use glassbox::{Abort, Catalog, Database, Declared, Error, KeySet, Procedure, Record, Stop, Transaction};
 use glassbox_workloads::tpcc::random::Random;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ impl Procedure for Transfer {
     const NAME: &'static str = "transfer";
     type Output = ();
 
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         let receipt = receipt(self.receipt_client, self.number);
         set.write::<Client>(&receipt.client);
         set.write::<Account>(&receipt.payer);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use glassbox::record::{Bytes, Decimal, Text, Timestamp};
-use glassbox::{Catalog, Config, Database, Declared, LogKind, Procedure, ReadWriteSet, Record, Stop, Transaction};
+use glassbox::{Catalog, Config, Database, Declared, KeySet, LogKind, Procedure, Record, Stop, Transaction};
 use serde::{Deserialize, Serialize};
 
 use crate::common::{run, run_well, text};
@@ -38,7 +38,7 @@ impl Procedure for Rename {
     const NAME: &'static str = "rename";
     type Output = bool;
 
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         set.write::<Thing>(&(-1, self.id));
         Declared::Complete
     }

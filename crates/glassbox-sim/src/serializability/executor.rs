@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use glassbox::io::{MemoryFiles, RealClock};
-use glassbox::procedure::{Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{Aborts, Declared, KeySet, Procedure, Stop, Transaction};
 use glassbox::record::Timestamp;
 use glassbox::{Catalog, Config, Database, Error};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ impl Procedure for Work {
     const NAME: &'static str = "history_work";
     const ABORTS: Aborts = Aborts::Anytime;
     type Output = Vec<Seen>;
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         self.steps.iter().for_each(|step| rows::declare(step, set));
         Declared::Complete
     }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use glassbox::procedure::{Mode, ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{KeySet, Mode, Stop, Transaction};
 use glassbox::record::{Bytes, Direction, Prefix};
 use glassbox::{Abort, Catalog, Record};
 
@@ -110,7 +110,7 @@ pub fn run<T: Transaction>(step: &Step, tx: &mut T) -> Result<Seen, Stop> {
 }
 
 /// Declares what a step touches.
-pub fn declare(step: &Step, set: &mut ReadWriteSet) {
+pub fn declare(step: &Step, set: &mut impl KeySet) {
     match *step {
         Step::Append(List { form: Form::Rows, number }, _) => set.range::<Element>(Prefix(number), Mode::Insert),
         Step::Append(List { form: Form::Packed, number }, _) => set.write::<Packed>(&number),

@@ -3,7 +3,7 @@
 //! The specification lets each district be a transaction of its own; here all ten are one. Its queue and result file
 //! are left to the caller, who has the answer.
 
-use glassbox::procedure::{Aborts, Declared, Mode, Procedure, ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Procedure, Stop, Transaction};
 use glassbox::record::{Direction, Prefix, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ impl Procedure for Delivery {
     const ABORTS: Aborts = Aborts::Never;
     type Output = DeliveryReceipt;
 
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         // Which orders, only the run finds out; this says where.
         set.range::<Undelivered>(Prefix(self.w_id), Mode::Write);
         Declared::Complete

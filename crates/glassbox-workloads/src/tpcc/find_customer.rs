@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use glassbox::procedure::{Mode, ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{KeySet, Mode, Stop, Transaction};
 use glassbox::record::{Direction, Prefix, Text};
 use serde::{Deserialize, Serialize};
 
@@ -22,12 +22,12 @@ const KEPT: usize = 32;
 
 impl Customers {
     /// Names the rows in question.
-    pub(super) fn declare(&self, w_id: u16, d_id: u8, mode: Mode, set: &mut ReadWriteSet) {
+    pub(super) fn declare(&self, w_id: u16, d_id: u8, mode: Mode, set: &mut impl KeySet) {
         match (self, mode) {
             (Self::Id(id), Mode::Read) => set.read::<Customer>(&(w_id, d_id, *id)),
             (Self::Id(id), _) => set.write::<Customer>(&(w_id, d_id, *id)),
-            // Which one of the district, only the index knows; this much says where to run.
-            (Self::Last(_), mode) => set.range::<Customer>(Prefix((w_id, d_id)), mode),
+            // Which ones, only the index knows; this much says where to run.
+            (Self::Last(last), mode) => set.index::<CustomerByName>(Prefix((w_id, d_id, *last)), mode),
         }
     }
 

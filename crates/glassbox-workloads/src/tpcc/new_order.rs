@@ -7,13 +7,13 @@
 //!
 //! Money: the total is computed exactly and rounded once, half away from zero, to the cent.
 
-use glassbox::procedure::{Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
-use glassbox::record::{Decimal, Text, Timestamp};
+use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Procedure, Stop, Transaction};
+use glassbox::record::{Decimal, Prefix, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::random::is_original;
 use super::schema::{
-    Customer, District, Item, Money, Order, OrderLine, Rate, Stock, StockInfo, Undelivered, Warehouse,
+    Customer, District, Item, Money, Order, OrderByCustomer, OrderLine, Rate, Stock, StockInfo, Undelivered, Warehouse,
 };
 use crate::UpTo;
 
@@ -93,15 +93,17 @@ impl Procedure for NewOrder {
     const ABORTS: Aborts = Aborts::BeforeFirstWrite;
     type Output = NewOrderReceipt;
 
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
-        set.read::<Customer>(&(self.w_id, self.d_id, self.c_id));
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
+        set.index::<OrderByCustomer>(Prefix((self.w_id, self.d_id, self.c_id)), Mode::Insert);
+        set.part::<Customer>(&(self.w_id, self.d_id, self.c_id), Mode::Read, Customer::FRONT);
         set.read::<Warehouse>(&self.w_id);
         // Keys of one table together: they go through its index together, too.
         for line in self.lines.iter() {
             set.read::<Item>(&line.i_id);
         }
+        let dist = StockInfo::place_of_dist(self.d_id);
         for line in self.lines.iter() {
-            set.read::<StockInfo>(&(line.supply_w_id, line.i_id));
+            set.part::<StockInfo>(&(line.supply_w_id, line.i_id), Mode::Read, dist.clone());
         }
         set.write::<District>(&(self.w_id, self.d_id));
         for line in self.lines.iter() {

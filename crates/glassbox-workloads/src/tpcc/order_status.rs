@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use glassbox::procedure::{Aborts, Declared, Mode, Procedure, ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Procedure, Stop, Transaction};
 use glassbox::record::{Direction, Prefix, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -61,7 +61,7 @@ impl Procedure for OrderStatus {
     /// `None` when there is no such customer.
     type Output = Option<OrderStatusAnswer>;
 
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         self.customer.declare(self.w_id, self.d_id, Mode::Read, set);
         Declared::Complete
     }

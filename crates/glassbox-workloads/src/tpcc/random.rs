@@ -117,19 +117,13 @@ pub const ORIGINAL: &str = "ORIGINAL";
 /// Whether I_DATA or S_DATA holds `ORIGINAL`.
 #[inline]
 pub fn is_original(data: &Text<50>) -> bool {
-    const LOW: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let data = data.padded();
-    let eight = |at: usize, letter: u8| {
-        u64::from_ne_bytes(*data[at..].first_chunk().expect("within the text")) ^ u64::from_ne_bytes([letter; 8])
-    };
-    // Few texts have a G with an N two places on, so this is asked first, of eight places at a time: a byte of `other`
-    // is zero where both letters stand. The word begins at one of 0 to 42, which six blocks cover.
-    let found = [0, 8, 16, 24, 32, 35].into_iter().fold(0, |found, block| {
-        let other = eight(block + 3, b'G') | eight(block + 5, b'N');
-        found | (other.wrapping_sub(LOW) & !other & HIGH)
-    });
-    found != 0 && data.array_windows().any(|word| word == b"ORIGINAL")
+    // Few texts have a G with an N two places on, so this is asked first. Of 48 places, although 43 would do: that many
+    // the compiler compares sixteen at a time.
+    let (first, third): (&[u8; 48], &[u8; 48]) =
+        (data.first_chunk().expect("of 50"), data.last_chunk().expect("of 50"));
+    let found = first.iter().zip(third).fold(false, |found, (g, n)| found | ((*g == b'G') & (*n == b'N')));
+    found && data.array_windows().any(|word| word == b"ORIGINAL")
 }
 
 fn ascii<const N: usize>(bytes: &[u8]) -> Text<N> {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use glassbox::procedure::{Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{Aborts, Declared, KeySet, Procedure, Stop, Transaction};
 use glassbox::record::Direction;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ impl Procedure for StockLevel {
     /// `None` when there is no such district.
     type Output = Option<u32>;
 
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         set.read::<District>(&(self.w_id, self.d_id));
         Declared::Complete
     }

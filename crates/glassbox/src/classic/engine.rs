@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::buffer::BackgroundWriter;
+use super::directory::Directory;
 use super::ids::{Rid, StoreId, TxnId};
 use super::load::Loading;
 use super::lock::Locks;
@@ -22,18 +22,19 @@ use super::pages::Pages;
 use super::session::Session;
 use super::sessions::Sessions;
 use super::space::SpaceMap;
-use super::stack::{Full, Stack};
+use super::stack::{Stack, Standard, WriterOf};
 use super::table::{IndexStore, TableStores};
 use super::transaction::{Ended, StackTransaction};
 use super::tree::{Definition, Tree};
 use super::undo::TreeUndo;
+use super::wal::forms::Logs;
 use super::wal::table::TransactionTable;
 use super::wal::transaction::Savepoint;
 use crate::error::Error;
 use crate::executed::{Counters, Executed, SharedCounters};
 use crate::health::Health;
 use crate::io::Clock;
-use crate::log::{Log, Lsn};
+use crate::log::Lsn;
 use crate::procedure::{Abort, DryRun, Procedure, ReadWriteSet, Stop};
 use crate::record::{BadRow, Record, mix};
 
@@ -43,14 +44,14 @@ const FIRST_PAUSE_US: u64 = 20;
 const LONGEST_PAUSE_US: u64 = 5_000;
 
 /// A database of pages, its log, and its state of health.
-pub(crate) struct Engine<S: Stack = Full> {
-    pub(crate) log: Option<Arc<Log>>,
+pub(crate) struct Engine<S: Stack = Standard> {
     pub(super) logs: S::Logs,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) health: Health,
     pub(super) pages: S::Pages,
     pub(super) space: SpaceMap<S::Pages>,
     pub(super) locks: S::Locks,
+    pub(super) directory: S::Directory,
     pub(super) sessions: S::Sessions,
     /// Those of all sessions.
     pub(super) counters: Vec<Arc<SharedCounters>>,
@@ -65,7 +66,7 @@ pub(crate) struct Engine<S: Stack = Full> {
     /// While what had not ended is taken back: all trees, by what the directory says of them.
     pub(super) recovered: Vec<Definition<S::Keys>>,
     /// Ends with the engine.
-    pub(super) _writer: Option<BackgroundWriter>,
+    pub(super) _writer: WriterOf<S>,
 }
 
 /// A tree of an engine with this stack.
@@ -80,22 +81,25 @@ enum Attempt {
 }
 
 impl<S: Stack> Engine<S> {
-    /// Runs a procedure. Its effects are visible and in the log's order when this returns, durable at `lsn`.
+    /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
+    /// when this returns, and durable at the position that it gives.
     #[inline]
     pub(crate) fn execute<P: Procedure>(
         &self,
         procedure: &P,
-        output: &mut Option<P::Output>,
-    ) -> Result<Executed, Error> {
+        answer: &mut Result<P::Output, Error>,
+    ) -> Result<Lsn, Error> {
         if !self.procedures.contains(&TypeId::of::<P>()) {
             return Err(Error::UnknownProcedure { name: P::NAME });
         }
-        self.execute_adhoc(|transaction| {
-            // What a run came to that did not count means nothing.
-            *output = None;
-            *output = Some(procedure.run(transaction)?);
+        let executed = self.execute_adhoc(|transaction| {
+            *answer = Ok(procedure.run(transaction)?);
             Ok(())
-        })
+        })?;
+        if let Err(abort) = executed.outcome {
+            *answer = Err(abort.into());
+        }
+        Ok(executed.lsn)
     }
 
     /// Runs a closure as a transaction.
@@ -231,6 +235,16 @@ impl<S: Stack> Engine<S> {
         }
     }
 
+    /// The tree of an index, for one access of a transaction: looked up in the directory as the stack does it.
+    #[inline(always)]
+    pub(super) fn look_up<'a>(
+        &'a self,
+        index: &'a IndexStore<S>,
+    ) -> Result<Tree<'a, S::Pages, SpaceMap<S::Pages>, S::Keys>, Error> {
+        self.directory.access(&self.pages, &index.entry)?;
+        Ok(self.tree(index))
+    }
+
     /// The tree of an index.
     #[inline(always)]
     pub(super) fn tree<'a>(&'a self, index: &'a IndexStore<S>) -> TreeOf<'a, S> {
@@ -253,6 +267,12 @@ impl<S: Stack> Engine<S> {
     #[cold]
     pub(crate) fn stop(&self, reason: String) {
         self.health.stop(reason);
+    }
+
+    /// Returns when what was appended up to `lsn` may be told.
+    #[inline(always)]
+    pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), Error> {
+        self.logs.wait(lsn).inspect_err(|error| self.health.stop(error.to_string()))
     }
 
     #[inline(always)]

@@ -30,7 +30,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         rid: Rid,
     ) -> Result<Changed, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
-        let tree = engine.tree(index);
+        let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;
@@ -60,7 +60,7 @@ impl<S: Stack> StackTransaction<'_, S> {
     #[inline(always)]
     fn strike(&mut self, table: &TableStores<S>, index: &IndexStore<S>, key: impl EncodedKey) -> Result<(), Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
-        let tree = engine.tree(index);
+        let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;

@@ -37,6 +37,7 @@ pub(crate) mod latch;
 mod load;
 pub(crate) mod lock;
 mod log_ahead;
+mod make;
 mod open;
 mod owners;
 pub(crate) mod page;
@@ -47,6 +48,7 @@ mod session;
 pub(crate) mod sessions;
 pub(crate) mod space;
 mod stack;
+pub(crate) mod stacks;
 mod stores;
 mod table;
 #[cfg(test)]
@@ -64,6 +66,6 @@ pub(crate) use engine::Engine;
 pub(crate) use lock::{LockCounters, LockName, Wait, WaitEnd};
 pub(crate) use open::{FILES, Volume};
 pub(crate) use recovery::CheckpointLsns;
-pub(crate) use stack::Full;
-/// A transaction on the stack of which nothing was taken out.
-pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, Full>;
+pub(crate) use stack::{Stack, StackLogs};
+/// A transaction of a database.
+pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, stack::Standard>;

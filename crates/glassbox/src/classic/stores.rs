@@ -107,7 +107,7 @@ impl<S: Stack> Engine<S> {
     fn index_store(&self, schema: &TableSchema, name: String, columns: Vec<usize>, entry: StoreEntry) -> IndexStore<S> {
         let keys = S::Keys::of(&key_parts(schema, &columns));
         let tree = Definition::new(entry.store, entry.root, keys, self.page_bytes());
-        IndexStore { name, tree, columns }
+        IndexStore { name, tree, entry, columns }
     }
 
     /// The latest store of this name; there must be one.
@@ -133,9 +133,10 @@ impl<S: Stack> Engine<S> {
             .map_err(|_| Error::Catalog(format!("a row of table `{}` is larger than any page", schema.name)))?;
         let mut session = self.sessions.take()?;
         let journal = &mut session.journal;
-        let made = directory::create_heap(&self.pages, &self.space, journal, name.as_bytes(), width);
+        // What fails halfway is left as it is, for the next opening to take back.
+        let made = directory::create_heap(&self.pages, &self.space, journal, name.as_bytes(), width)?;
         journal.commit()?;
-        made
+        Ok(made)
     }
 
     fn make_tree(
@@ -153,9 +154,9 @@ impl<S: Stack> Engine<S> {
         let made =
             directory::create_store(&self.pages, &self.space, journal, name.as_bytes(), kind, |journal, store| {
                 tree::create(&self.pages, &self.space, journal, store, key_width)
-            });
+            })?;
         journal.commit()?;
-        made
+        Ok(made)
     }
 
     /// All trees of the directory, whatever they are of: enough to take back what a transaction did to them.

@@ -103,7 +103,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: Mode) -> Result<Option<Rid>, Stop> {
         let table = self.table::<R>()?;
         let engine = self.engine;
-        let tree = engine.tree(&table.primary);
+        let tree = self.or_fail(engine.look_up(&table.primary))?;
         let heap = table.heap.store();
         let encoded: R::Encoded = key.encode();
         loop {

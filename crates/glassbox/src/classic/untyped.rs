@@ -2,7 +2,7 @@
 
 use super::directory::{self, StoreEntry};
 use super::engine::Engine;
-use super::stack::{Full, Stack};
+use super::stack::{Stack, Standard};
 use super::table::TableStores;
 use super::tree::{Cursor, Step};
 use crate::error::Error;
@@ -49,7 +49,7 @@ impl<S: Stack> Engine<S> {
     }
 }
 
-impl Engine<Full> {
+impl Engine<Standard> {
     /// Writes all pages to the file.
     ///
     /// # Errors

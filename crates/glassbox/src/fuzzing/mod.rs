@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use crate::io::{Files, ManualClock, MemoryFiles};
-use crate::procedure::{Declared, Procedure, ReadWriteSet, Stop, Transaction};
+use crate::procedure::{Declared, KeySet, Procedure, Stop, Transaction};
 use crate::record::{Bytes, Decimal, Text, Timestamp};
 use crate::{Catalog, Config, Database, LogKind, Record};
 
@@ -99,7 +99,7 @@ impl Procedure for Touch {
     const NAME: &'static str = "touch";
     type Output = ();
 
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         self.keys.iter().for_each(|key| set.write::<Every>(key));
         Declared::Complete
     }

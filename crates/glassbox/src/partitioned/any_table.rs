@@ -1,15 +1,12 @@
-//! A table whose record type is not known here: what loading, checkpoints, recovery, prefetching and statistics need of
-//! it.
+//! A table whose record type is not known here: what loading, checkpoints, recovery and statistics need of it.
 //!
-//! The path of a transaction knows the type and does not come here (but for prefetching, one call per level for all
-//! keys of a run).
+//! The path of a transaction knows the type and does not come here.
 
 use super::memory::CannotReserve;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
 use super::values::BadChange;
 use crate::executed::TableUsage;
-use crate::procedure::Entry;
 use crate::record::{Key, Record, TableSchema};
 
 /// Decides whether rows of a placement number belong to the partition that asks.
@@ -17,8 +14,6 @@ pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
 
 /// A table of any record.
 pub(crate) trait AnyTable: Send {
-    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool;
-    fn prefetch_step(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool;
     fn begin_snapshot(&mut self);
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool;
     fn end_snapshot(&mut self);
@@ -51,14 +46,6 @@ impl TableKind {
 }
 
 impl<R: Record> AnyTable for Table<R> {
-    fn prefetch_start(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool {
-        Table::prefetch_start(self, entries, bytes, states)
-    }
-
-    fn prefetch_step(&self, entries: &[Entry], bytes: &[u8], states: &mut [u64]) -> bool {
-        Table::prefetch_step(self, entries, bytes, states)
-    }
-
     fn begin_snapshot(&mut self) {
         self.snapshot.begin(self.rows.slots());
     }

@@ -1,29 +1,28 @@
 //! A change of one row in one partition: the row, its indexes, what undoes it and what the log keeps of it.
 
-use super::partition::Partition;
-use super::table::Refused;
+use super::memory::RowId;
+use super::table::{Refused, Table};
 use super::transaction::{PartitionedTransaction, table_full};
 use crate::procedure::Stop;
 use crate::record::{Key, Record};
 
 impl PartitionedTransaction<'_> {
     #[inline(always)]
-    pub(super) fn update_in<R: Record, O>(
+    pub(super) fn update_at<R: Record, O>(
         &mut self,
-        partition: &mut Partition,
+        table: &mut Table<R>,
+        id: RowId,
         key: &R::Key,
         values: bool,
         change: impl FnOnce(&mut R) -> O,
-    ) -> Result<Option<O>, Stop> {
-        let table = partition.table::<R>();
-        let Some(id) = table.find(key.encode()) else { return Ok(None) };
+    ) -> Result<O, Stop> {
         table.preserve(id);
         if !self.undo && !values && R::INDEXES == 0 {
             self.wrote = true;
             let row = table.rows.get_mut(id);
             let out = change(row);
             check_key(row, key);
-            return Ok(Some(out));
+            return Ok(out);
         }
         let copy;
         let before: &R = if self.undo {
@@ -51,17 +50,11 @@ impl PartitionedTransaction<'_> {
         if values {
             table.log_update(key, before, table.rows.get(id), &mut self.scratch.record);
         }
-        Ok(Some(out))
+        Ok(out)
     }
 
     #[inline(always)]
-    pub(super) fn insert_in<R: Record>(
-        &mut self,
-        partition: &mut Partition,
-        row: &R,
-        values: bool,
-    ) -> Result<(), Stop> {
-        let table = partition.table::<R>();
+    pub(super) fn insert_in<R: Record>(&mut self, table: &mut Table<R>, row: &R, values: bool) -> Result<(), Stop> {
         let id = table.insert(row).map_err(Refused::stop::<R>)?;
         self.wrote = true;
         if self.undo {
@@ -74,14 +67,15 @@ impl PartitionedTransaction<'_> {
     }
 
     #[inline(always)]
-    pub(super) fn delete_in<R: Record>(&mut self, partition: &mut Partition, key: &R::Key, values: bool) -> bool {
-        let table = partition.table::<R>();
+    pub(super) fn delete_in<R: Record>(&mut self, table: &mut Table<R>, key: &R::Key, values: bool) -> bool {
         let Some(id) = table.find(key.encode()) else { return false };
         self.wrote = true;
         if self.undo {
             self.scratch.undo.deleting(table, id);
         }
         table.remove(id);
+        // Its place may become another row's.
+        self.scratch.lookups.clear();
         if values {
             table.log_delete(key, &mut self.scratch.record);
         }

@@ -12,19 +12,19 @@ use std::any::{Any, TypeId};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::logged::{AdHoc, Call, Logged};
+use super::origin::{AdHoc, Call, Origin};
 use super::partition::{Cell, Scratch};
 use super::prefetch::prefetch;
 use super::token::Waiter;
 use super::transaction::{Keep, PartitionedTransaction};
 use super::values::VALUES;
 use crate::config::LogKind;
-use crate::error::Error;
+use crate::error::{Error, NOT_ANSWERED};
 use crate::executed::Executed;
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Log, LogError, Lsn};
-use crate::procedure::{Abort, Aborts, Declared, Procedure, ReadWriteSet, Retry, Stop};
+use crate::procedure::{Abort, Aborts, Declared, Partitions, Procedure, ReadWriteSet, Retry, Stop};
 
 /// The partitions of a database, its log, and its state of health.
 pub(crate) struct Engine {
@@ -92,30 +92,41 @@ impl Engine {
         self.health.check()
     }
 
-    /// Runs a procedure. Its effects are visible and in the log's order when this returns, durable at `lsn`.
+    /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
+    /// when this returns, and durable at the position that it gives.
     #[inline]
     pub(crate) fn execute<P: Procedure>(
         &self,
         procedure: &P,
-        output: &mut Option<P::Output>,
-    ) -> Result<Executed, Error> {
-        let mut set = ReadWriteSet::new(self.cells.len());
-        let declared = procedure.declare(&mut set);
+        answer: &mut Result<P::Output, Error>,
+    ) -> Result<Lsn, Error> {
+        let mut needed = Partitions::none(self.cells.len());
+        // A run that needs no partition in particular gets the first; with one, nobody has to be asked.
+        let several = self.cells.len() > 1;
+        let unknown = several && procedure.declare(&mut needed) == Declared::Unknown;
         let number = self.number::<P>()?;
         let call = Call { procedure, number };
         let run = |transaction: &mut PartitionedTransaction<'_>| {
-            // What a run came to that did not count means nothing.
-            *output = None;
-            *output = Some(procedure.run(transaction)?);
+            // What a run came to that did not count goes now: an output is moved seldom if nothing is dropped between.
+            *answer = Err(NOT_ANSWERED);
+            match procedure.run(transaction) {
+                Ok(output) => std::mem::forget(std::mem::replace(answer, Ok(output))),
+                Err(stop) => return Err(stop),
+            }
             Ok(())
         };
-        if declared == Declared::Unknown && self.cells.len() > 1 {
-            return self.execute_undeclared(procedure, set, run, &call);
+        let executed = if unknown {
+            self.execute_undeclared(procedure, needed.bits, run, &call)?
+        } else {
+            let undo = P::ABORTS == Aborts::Anytime;
+            self.run_until_done(needed.bits, undo, run, &call, || {
+                self.misdeclared.fetch_add(1, Ordering::Relaxed);
+            })?
+        };
+        if let Err(abort) = executed.outcome {
+            *answer = Err(abort.into());
         }
-        let undo = P::ABORTS == Aborts::Anytime;
-        self.run_until_done(set.partitions(), &set, undo, run, &call, || {
-            self.misdeclared.fetch_add(1, Ordering::Relaxed);
-        })
+        Ok(executed.lsn)
     }
 
     /// Runs a closure as a transaction, with the changes logged as values whatever the log is.
@@ -123,8 +134,7 @@ impl Engine {
         &self,
         run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
     ) -> Result<Executed, Error> {
-        let set = ReadWriteSet::new(self.cells.len());
-        self.run_until_done(0, &set, true, run, &AdHoc, || {})
+        self.run_until_done(0, true, run, &AdHoc, || {})
     }
 
     /// A procedure that could not say what it touches: a dry run finds out, under the tokens that it turns out to need;
@@ -133,21 +143,21 @@ impl Engine {
     fn execute_undeclared<P: Procedure>(
         &self,
         procedure: &P,
-        set: ReadWriteSet,
+        declared: u64,
         run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         call: &Call<'_, P>,
     ) -> Result<Executed, Error> {
-        let discovered = self.discover(procedure, set)?;
+        let discovered = self.discover(procedure, declared)?;
+        let needed = discovered.map_or(declared, |set| set.partitions());
         // Between dry run and run another transaction may have changed what this one reads: keep undo, to widen if need
         // be.
-        self.run_until_done(discovered.partitions(), &discovered, true, run, call, || {})
+        self.run_until_done(needed, true, run, call, || {})
     }
 
-    /// Dry-runs a procedure until every partition it reads is held: its read and write set.
-    pub(crate) fn discover<P: Procedure>(&self, procedure: &P, declared: ReadWriteSet) -> Result<ReadWriteSet, Error> {
-        let mut held = declared.partitions();
+    /// Dry-runs a procedure until every partition it reads is held: its read and write set; `None` when it panicked.
+    pub(crate) fn discover<P: Procedure>(&self, procedure: &P, declared: u64) -> Result<Option<ReadWriteSet>, Error> {
+        let mut held = declared;
         loop {
-            let empty = ReadWriteSet::new(self.cells.len());
             let mut discovered = None;
             let mut dry = |transaction: &mut PartitionedTransaction<'_>| {
                 let mut set = ReadWriteSet::new(self.cells.len());
@@ -159,10 +169,10 @@ impl Engine {
                 }
                 Ok(())
             };
-            match self.run_holding(held, &empty, Keep { undo: false, values: false }, &mut dry, &AdHoc) {
+            match self.run_holding(held, Keep { undo: false, values: false }, &mut dry, &AdHoc) {
                 Attempt::Widen(more) => held |= more,
                 // It may panic on not finding what it would have written; what is known so far will do.
-                Attempt::Panicked(_) | Attempt::Done(_) => return Ok(discovered.unwrap_or(declared)),
+                Attempt::Panicked(_) | Attempt::Done(_) => return Ok(discovered),
                 Attempt::Failed(error) => return Err(error),
             }
         }
@@ -172,15 +182,14 @@ impl Engine {
     fn run_until_done(
         &self,
         mut needed: u64,
-        set: &ReadWriteSet,
         undo: bool,
         mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
-        logged: &impl Logged,
+        origin: &impl Origin,
         widened: impl Fn(),
     ) -> Result<Executed, Error> {
-        let mut keep = Keep { undo, values: logged.values(self) };
+        let mut keep = Keep { undo, values: origin.values(self) };
         loop {
-            match self.run_holding(needed, set, keep, &mut run, logged) {
+            match self.run_holding(needed, keep, &mut run, origin) {
                 Attempt::Done(executed) => return Ok(executed),
                 Attempt::Widen(more) => {
                     needed |= more;
@@ -199,28 +208,27 @@ impl Engine {
     fn run_holding(
         &self,
         needed: u64,
-        set: &ReadWriteSet,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
-        logged: &impl Logged,
+        origin: &impl Origin,
     ) -> Attempt {
         // A run that needs no partition in particular gets the first.
         let needed = needed.max(1);
         let home = needed.trailing_zeros() as usize;
         let mut attempt = None;
         if needed.is_power_of_two() {
-            let job = SendPtr((&raw mut attempt, &raw mut *run, set, logged));
+            let job = SendPtr((&raw mut attempt, &raw mut *run, origin));
             self.cells[home].token.run(move || {
                 let job = &job;
-                let (attempt, run, set, logged) = job.0;
+                let (attempt, run, origin) = job.0;
                 // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is
                 // held.
-                unsafe { *attempt = Some(self.attempt(needed, home, set, keep, &mut *run, logged)) };
+                unsafe { *attempt = Some(self.attempt(needed, home, keep, &mut *run, origin)) };
             });
         } else {
             self.holding(needed, || {
                 // SAFETY: the tokens of `needed` are held.
-                attempt = Some(unsafe { self.attempt(needed, home, set, keep, run, logged) });
+                attempt = Some(unsafe { self.attempt(needed, home, keep, run, origin) });
             });
         }
         attempt.expect("the job was done")
@@ -260,10 +268,9 @@ impl Engine {
         &self,
         held: u64,
         home: usize,
-        set: &ReadWriteSet,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
-        logged: &impl Logged,
+        origin: &impl Origin,
     ) -> Attempt {
         // SAFETY: the home's token is held, and no other transaction uses its scratch.
         let scratch = unsafe { &mut *self.cells[home].scratch() };
@@ -271,8 +278,6 @@ impl Engine {
         if let Err(closed) = self.check() {
             return Attempt::Failed(closed);
         }
-        // SAFETY: as above.
-        unsafe { prefetch(set, &self.cells, held, home) };
         if keep.values {
             scratch.record.push(&[VALUES]);
         }
@@ -280,10 +285,12 @@ impl Engine {
         let mut transaction =
             unsafe { PartitionedTransaction::new(&self.cells, scratch, &*self.clock, held, home, keep) };
         let result = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the tokens of `held` are held.
+            unsafe { prefetch(&mut transaction.scratch().lookups, &self.cells, held, home, origin) };
             let told = run(&mut transaction);
             transaction.outcome(told)?;
             if transaction.wrote && self.log.is_some() && !keep.values {
-                logged.write_command(&mut transaction);
+                origin.write_command(&mut transaction);
             }
             Ok(())
         }));

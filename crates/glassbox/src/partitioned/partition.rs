@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 
 use super::any_table::AnyTable;
+use super::prefetch::Lookups;
 use super::record_buffer::RecordBuffer;
 use super::table::Table;
 use super::token::Token;
@@ -62,6 +63,8 @@ impl Cell {
 pub(crate) struct Scratch {
     pub(crate) undo: UndoBuffer,
     pub(crate) record: RecordBuffer,
+    /// Where the declared rows are.
+    pub(crate) lookups: Lookups,
     /// The partition's place in the log's buffer; `None` when nothing is logged.
     pub(crate) appender: Option<Appender>,
 }

@@ -4,10 +4,12 @@ use std::any::TypeId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::command::CommandHead;
+use super::origin::Call;
 use super::partition::Cell;
+use super::prefetch::prefetch;
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
-use crate::procedure::{Declared, Procedure, ReadWriteSet, Stop};
+use crate::procedure::{Declared, Partitions, Procedure, Stop};
 
 /// Which partitions a call needs, of so many; `None`: any may be needed.
 type Route = fn(&[u8], usize) -> Result<Option<u64>, String>;
@@ -33,9 +35,9 @@ impl ProcedureKind {
             name: P::NAME,
             version: P::VERSION,
             route: |arguments, partitions| {
-                let mut set = ReadWriteSet::new(partitions);
-                let declared = decode::<P>(arguments)?.declare(&mut set);
-                Ok((declared == Declared::Complete).then(|| set.partitions().max(1)))
+                let mut needed = Partitions::none(partitions);
+                let declared = decode::<P>(arguments)?.declare(&mut needed);
+                Ok((declared == Declared::Complete).then(|| needed.bits.max(1)))
             },
             run: run::<P>,
         }
@@ -60,12 +62,11 @@ unsafe fn run<P: Procedure>(
     clock: &dyn Clock,
 ) -> Result<(), String> {
     let procedure = decode::<P>(arguments)?;
-    let mut set = ReadWriteSet::new(cells.len());
-    procedure.declare(&mut set);
+    let call = Call { procedure: &procedure, number: head.procedure };
     // SAFETY: passed on.
     let mut transaction = unsafe {
-        super::prefetch::prefetch(&set, cells, held, home);
         let scratch = &mut *cells[home].scratch();
+        prefetch(&mut scratch.lookups, cells, held, home, &call);
         PartitionedTransaction::new(cells, scratch, clock, held, home, Keep { undo: false, values: false })
     };
     transaction.assign(head.now, head.seed);

@@ -9,7 +9,7 @@
 
 use std::any::Any;
 
-use super::memory::{BTree, CannotReserve, HashIndex, RowId, Rows};
+use super::memory::{BTree, CannotReserve, HashIndex, NotInserted, RowId, Rows};
 use super::snapshot::Snapshot;
 use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record};
 
@@ -43,10 +43,10 @@ fn hash_of_row<R: Record>(rows: &Rows<R>, id: RowId) -> u64 {
 
 #[inline(always)]
 fn insert_into<K: EncodedKey>(tree: &mut BTree<K>, key: K, id: RowId) -> Result<(), Refused> {
-    if !tree.has_room() {
-        return Err(Refused::Full);
-    }
-    tree.insert(key, id).map_err(|_| Refused::Duplicate)
+    tree.insert(key, id).map_err(|reason| match reason {
+        NotInserted::Taken(_) => Refused::Duplicate,
+        NotInserted::Full => Refused::Full,
+    })
 }
 
 impl<R: Record> Table<R> {
@@ -150,12 +150,9 @@ impl<R: Record> Table<R> {
             if self.find(key).is_some() {
                 return Err(Refused::Duplicate);
             }
-            if !self.hash.has_room() {
-                return Err(Refused::Full);
-            }
             let rows = &self.rows;
-            self.hash.insert(key.hash64(), id, |id| hash_of_row(rows, id));
-            Ok(())
+            let inserted = self.hash.insert(key.hash64(), id, |id| hash_of_row(rows, id));
+            if inserted { Ok(()) } else { Err(Refused::Full) }
         } else {
             insert_into(&mut self.tree, key, id)
         }

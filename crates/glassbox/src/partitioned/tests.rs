@@ -12,7 +12,7 @@ use crate::Record;
 use crate::config::{Config, LogKind};
 use crate::error::Error;
 use crate::io::ManualClock;
-use crate::procedure::{Aborts, Declared, Procedure, ReadWriteSet, Stop, Transaction};
+use crate::procedure::{Aborts, Declared, KeySet, Procedure, Stop, Transaction};
 use crate::record::Bytes;
 
 #[derive(Record, Clone, Copy)]
@@ -103,7 +103,7 @@ impl Procedure for Swallow {
         Ok(())
     }
 
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         set.insert::<Note>(&1);
         Declared::Complete
     }
@@ -113,7 +113,7 @@ impl Procedure for Swallow {
 fn where_nothing_can_be_undone_copies_that_differ_stop_the_database() {
     let mut engine = engine_with_a_full_copy();
     engine.procedures = vec![(TypeId::of::<Swallow>(), 0)];
-    let error = engine.execute(&Swallow, &mut None).err().unwrap();
+    let error = engine.execute(&Swallow, &mut Ok(())).unwrap_err();
     assert!(matches!(&error, Error::Stopped { reason } if reason.contains("table `note`")), "{error}");
 
     let engine = engine_with_a_full_copy();

@@ -7,6 +7,7 @@
 
 use std::ops::ControlFlow;
 
+use super::memory::RowId;
 use super::merge::merge;
 use super::partition::{Cell, Partition, Scratch};
 use super::table::Table;
@@ -43,6 +44,8 @@ pub struct PartitionedTransaction<'a> {
     missing: u64,
     /// The table of which some copies have taken a change and another had no room for it.
     torn: Option<&'static str>,
+    /// Partition, record and table of the access before: the next one is often to the same.
+    last: (usize, usize, *mut ()),
 }
 
 /// What a transaction keeps beside its changes.
@@ -85,6 +88,7 @@ impl<'a> PartitionedTransaction<'a> {
             random: seed,
             missing: 0,
             torn: None,
+            last: (usize::MAX, 0, std::ptr::null_mut()),
         }
     }
 
@@ -97,18 +101,21 @@ impl<'a> PartitionedTransaction<'a> {
         self.scratch
     }
 
-    /// The partition of rows with this placement number; of a replicated table (`None`), the home's copy.
+    /// A partition, if it is held.
     #[inline(always)]
-    fn partition(&mut self, placement: Option<u64>) -> Result<&'a mut Partition, Stop> {
-        let at = match placement {
-            Some(placement) => partition_of(placement, self.cells.len() as u64) as usize,
-            None => self.home,
-        };
+    fn partition(&mut self, at: usize) -> Result<&'a mut Partition, Stop> {
         if self.held >> at & 1 == 0 {
             return Err(self.miss(1 << at));
         }
         // SAFETY: its token is held. References into partitions live only within one call of this type, or borrow it.
         Ok(unsafe { &mut *self.cells[at].partition() })
+    }
+
+    /// The partition of rows with this placement number; of a replicated table (`None`), the home's copy.
+    #[inline(always)]
+    fn partition_of(&mut self, placement: Option<u64>) -> Result<&'a mut Partition, Stop> {
+        let home = self.home;
+        self.partition(placement.map_or(home, |it| partition_of(it, self.cells.len() as u64) as usize))
     }
 
     #[cold]
@@ -134,9 +141,36 @@ impl<'a> PartitionedTransaction<'a> {
         told
     }
 
+    /// The table of the row with this key, in its partition.
     #[inline(always)]
-    fn partition_of_key<R: Record>(&mut self, key: &R::Key) -> Result<&'a mut Partition, Stop> {
-        self.partition(R::PLACEMENT.map(|position| key.placement_at(position)))
+    fn table_of<R: Record>(&mut self, key: &R::Key) -> Result<&'a mut Table<R>, Stop> {
+        let at = match R::PLACEMENT {
+            Some(position) => partition_of(key.placement_at(position), self.cells.len() as u64) as usize,
+            None => self.home,
+        };
+        let record = R::table_id().get();
+        if (at, record) != (self.last.0, self.last.1) {
+            let table: *mut Table<R> = self.partition(at)?.table::<R>();
+            self.last = (at, record, table.cast());
+        }
+        // SAFETY: it is the table of this record in a partition whose token is held.
+        Ok(unsafe { &mut *self.last.2.cast() })
+    }
+
+    /// Where the row with this key is: where it was prefetched, or found now.
+    #[inline(always)]
+    fn find<R: Record>(&mut self, key: &R::Key) -> Result<Option<(&'a mut Table<R>, RowId)>, Stop> {
+        // SAFETY: the tokens are the same as when the lookups were made.
+        match unsafe { self.scratch.lookups.take::<R>(key) } {
+            Some(found) => Ok(Some(found)),
+            None => self.look_up(key),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up<R: Record>(&mut self, key: &R::Key) -> Result<Option<(&'a mut Table<R>, RowId)>, Stop> {
+        let table = self.table_of::<R>(key)?;
+        Ok(table.find(key.encode()).map(|id| (table, id)))
     }
 
     /// Every partition, for a change of a replicated table or a scan whose bounds do not fix one.
@@ -153,24 +187,24 @@ impl<'a> PartitionedTransaction<'a> {
 impl Transaction for PartitionedTransaction<'_> {
     #[inline(always)]
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
-        let table = self.partition_of_key::<R>(key)?.table::<R>();
-        Ok(table.find(key.encode()).map(|id| table.rows.get(id)))
+        Ok(self.find::<R>(key)?.map(|(table, id)| table.rows.get(id)))
     }
 
     #[inline(always)]
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
         if R::PLACEMENT.is_some() {
-            let partition = self.partition_of_key::<R>(key)?;
-            return self.update_in(partition, key, self.values, change);
+            let Some((table, id)) = self.find::<R>(key)? else { return Ok(None) };
+            return self.update_at(table, id, key, self.values, change).map(Some);
         }
         // The change may be run once only: the other copies take over the row that it made.
-        let mut partitions = self.all_partitions()?;
-        let first = partitions.next().expect("a database has a partition");
-        let Some(out) = self.update_in(first, key, self.values, change)? else { return Ok(None) };
-        let table = first.table::<R>();
-        let row = *table.rows.get(table.find(key.encode()).expect("it was just changed"));
-        for partition in partitions {
-            let copied = self.update_in::<R, _>(partition, key, false, |copy| *copy = row);
+        let mut tables = self.all_partitions()?.map(|partition| partition.table::<R>());
+        let first = tables.next().expect("a database has a partition");
+        let Some(id) = first.find(key.encode()) else { return Ok(None) };
+        let out = self.update_at(first, id, key, self.values, change)?;
+        let row = *first.rows.get(id);
+        for table in tables {
+            let id = table.find(key.encode()).expect("all copies of a replicated table have the same rows");
+            let copied = self.update_at(table, id, key, false, |copy| *copy = row);
             copied.inspect_err(|_| self.torn = Some(R::TABLE))?;
         }
         Ok(Some(out))
@@ -179,11 +213,11 @@ impl Transaction for PartitionedTransaction<'_> {
     #[inline(always)]
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         if R::PLACEMENT.is_some() {
-            let partition = self.partition_of_key::<R>(&row.key())?;
-            return self.insert_in(partition, row, self.values);
+            let table = self.table_of::<R>(&row.key())?;
+            return self.insert_in(table, row, self.values);
         }
         for (at, partition) in self.all_partitions()?.enumerate() {
-            let inserted = self.insert_in(partition, row, self.values && at == 0);
+            let inserted = self.insert_in(partition.table(), row, self.values && at == 0);
             inserted.inspect_err(|_| self.torn = self.torn.or((at > 0).then_some(R::TABLE)))?;
         }
         Ok(())
@@ -192,12 +226,12 @@ impl Transaction for PartitionedTransaction<'_> {
     #[inline(always)]
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {
         if R::PLACEMENT.is_some() {
-            let partition = self.partition_of_key::<R>(key)?;
-            return Ok(self.delete_in::<R>(partition, key, self.values));
+            let table = self.table_of::<R>(key)?;
+            return Ok(self.delete_in::<R>(table, key, self.values));
         }
         let mut found = false;
         for (at, partition) in self.all_partitions()?.enumerate() {
-            found |= self.delete_in::<R>(partition, key, self.values && at == 0);
+            found |= self.delete_in::<R>(partition.table(), key, self.values && at == 0);
         }
         Ok(found)
     }
@@ -218,7 +252,7 @@ impl Transaction for PartitionedTransaction<'_> {
             merge(&mut tables, Table::primary_tree, range, direction, visit);
             return Ok(());
         }
-        let table = self.partition(placement.map(Option::unwrap_or_default))?.table::<R>();
+        let table = self.partition_of(placement.map(Option::unwrap_or_default))?.table::<R>();
         for (_, id) in table.primary_tree().range(&range.low, &range.high, direction) {
             if visit(table.rows.get(id)).is_break() {
                 break;
@@ -245,7 +279,7 @@ impl Transaction for PartitionedTransaction<'_> {
             merge(&mut tables, Table::index_tree::<I>, range, direction, visit);
             return Ok(());
         }
-        let table = self.partition(placement.map(Option::unwrap_or_default))?.table::<I::Record>();
+        let table = self.partition_of(placement.map(Option::unwrap_or_default))?.table::<I::Record>();
         for (_, id) in table.index_tree::<I>().range(&range.low, &range.high, direction) {
             if visit(table.rows.get(id)).is_break() {
                 break;

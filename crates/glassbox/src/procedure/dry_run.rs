@@ -8,6 +8,7 @@
 
 use std::ops::ControlFlow;
 
+use super::key_set::KeySet;
 use super::read_write_set::{Mode, ReadWriteSet};
 use super::stop::Stop;
 use super::transaction::Transaction;

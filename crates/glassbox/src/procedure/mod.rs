@@ -3,6 +3,7 @@
 //! This module knows records, but no engine, file or thread.
 
 mod dry_run;
+mod key_set;
 mod read_write_set;
 mod stop;
 #[path = "procedure.rs"]
@@ -10,6 +11,8 @@ mod stored;
 mod transaction;
 
 pub use dry_run::DryRun;
+pub use key_set::KeySet;
+pub(crate) use key_set::Partitions;
 pub(crate) use read_write_set::partition_of;
 pub use read_write_set::{Declared, Entry, EntryKey, Mode, ReadWriteSet};
 pub use stop::{Abort, Retry, Stop};

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::read_write_set::{Declared, ReadWriteSet};
+use super::key_set::KeySet;
+use super::read_write_set::Declared;
 use super::stop::Stop;
 use super::transaction::Transaction;
 
@@ -41,8 +42,9 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
     type Output: Serialize + DeserializeOwned + Send + 'static;
 
     /// States from the arguments alone what the run will read and write, so that it can be sent to the right partitions
-    /// and the rows be brought into the cache beforehand. What it leaves out is found by running.
-    fn declare(&self, set: &mut ReadWriteSet) -> Declared {
+    /// and the rows be brought into the cache beforehand. What it leaves out is found by running. Run more than once,
+    /// for different `set`s; it must tell each the same.
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
         let _ = set;
         Declared::Unknown
     }

@@ -1,12 +1,14 @@
-//! The keys a run reads and writes: declared from the arguments, or discovered by a dry run.
+//! The keys a run reads and writes as a list: discovered by a dry run, or declared from the arguments.
 //!
-//! One set serves several masters (routing to partitions, prefetching, and later the locks of deterministic schemes),
-//! so it keeps keys encoded and untyped: table, encoded key, mode. It lives on the stack of whoever runs a transaction;
-//! sets of the usual size allocate nothing.
+//! For those who want to look at a set, or pass it on (later: the locks of deterministic schemes); so it keeps keys
+//! encoded and untyped: table, encoded key, mode. Sets of the usual size allocate nothing.
+
+use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use crate::record::{Bounds, EncodedKey, Key, Record};
+use super::key_set::{KeySet, Partitions};
+use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
 /// Whether a declaration says everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +60,7 @@ pub enum EntryKey {
 pub struct ReadWriteSet {
     entries: SmallVec<[Entry; 64]>,
     bytes: SmallVec<[u8; 512]>,
-    partitions: u64,
-    count: u64,
+    partitions: Partitions,
 }
 
 impl ReadWriteSet {
@@ -69,40 +70,11 @@ impl ReadWriteSet {
     /// When there are none or more than 64.
     #[inline]
     pub fn new(partitions: usize) -> Self {
-        assert!((1..=64).contains(&partitions), "partitions are bits of a word");
-        Self { entries: SmallVec::new(), bytes: SmallVec::new(), partitions: 0, count: partitions as u64 }
-    }
-
-    /// The run reads the row with this key.
-    #[inline(always)]
-    pub fn read<R: Record>(&mut self, key: &R::Key) {
-        self.push::<R>(key, Mode::Read);
-    }
-
-    /// The run changes or removes the row with this key.
-    #[inline(always)]
-    pub fn write<R: Record>(&mut self, key: &R::Key) {
-        self.push::<R>(key, Mode::Write);
-    }
-
-    /// The run adds a row with this key.
-    #[inline(always)]
-    pub fn insert<R: Record>(&mut self, key: &R::Key) {
-        self.push::<R>(key, Mode::Insert);
-    }
-
-    /// The run touches any of the rows within these bounds.
-    pub fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode) {
-        self.range_of::<R>(&bounds, mode);
-    }
-
-    /// The run may touch any row of the table.
-    pub fn whole<R: Record>(&mut self, mode: Mode) {
-        self.range_of::<R>(&.., mode);
+        Self { entries: SmallVec::new(), bytes: SmallVec::new(), partitions: Partitions::none(partitions) }
     }
 
     pub(crate) fn range_of<R: Record>(&mut self, bounds: &impl Bounds<R::Key>, mode: Mode) {
-        let partition = self.place::<R>(R::PLACEMENT.and_then(|position| bounds.placement_at(position)), mode);
+        let partition = self.partitions.add::<R>(R::PLACEMENT.and_then(|position| bounds.placement_at(position)), mode);
         if let Some(encoded) = bounds.encode::<R::Encoded>() {
             let at = self.bytes.len() as u32;
             self.push_bytes::<R>(encoded.low);
@@ -126,12 +98,18 @@ impl ReadWriteSet {
     /// particular.
     #[inline(always)]
     pub fn partitions(&self) -> u64 {
-        self.partitions
+        self.partitions.bits
     }
 
-    #[inline(always)]
-    fn push<R: Record>(&mut self, key: &R::Key, mode: Mode) {
-        let partition = self.place::<R>(R::PLACEMENT.map(|position| key.placement_at(position)), mode);
+    fn push_bytes<R: Record>(&mut self, key: R::Encoded) {
+        key.for_bytes(R::Key::WIDTH, |bytes| self.bytes.extend_from_slice(bytes));
+    }
+}
+
+impl KeySet for ReadWriteSet {
+    #[inline]
+    fn part<R: Record>(&mut self, key: &R::Key, mode: Mode, _bytes: Range<usize>) {
+        let partition = self.partitions.add::<R>(R::PLACEMENT.map(|position| key.placement_at(position)), mode);
         let encoded: R::Encoded = key.encode();
         let key = match encoded.as_u64() {
             Some(small) => EntryKey::Small(small),
@@ -144,20 +122,13 @@ impl ReadWriteSet {
         self.entries.push(Entry { table: R::table_id().get(), partition, mode, key });
     }
 
-    fn push_bytes<R: Record>(&mut self, key: R::Encoded) {
-        key.for_bytes(R::Key::WIDTH, |bytes| self.bytes.extend_from_slice(bytes));
+    fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode) {
+        self.range_of::<R>(&bounds, mode);
     }
 
-    /// Adds the partitions of a placement number; the one, if it is one.
-    #[inline(always)]
-    fn place<R: Record>(&mut self, placement: Option<u64>, mode: Mode) -> Option<u8> {
-        let partition = placement.map(|placement| partition_of(placement, self.count) as u8);
-        self.partitions |= match partition {
-            Some(partition) => 1 << partition,
-            None if R::PLACEMENT.is_none() && mode == Mode::Read => 0,
-            None => u64::MAX >> (64 - self.count),
-        };
-        partition
+    /// Which keys an index will find is not known; their partitions may be.
+    fn index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode) {
+        self.partitions.index::<I>(bounds, mode);
     }
 }
 

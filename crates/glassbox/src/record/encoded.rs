@@ -26,6 +26,8 @@ pub trait EncodedKey: Copy + Ord + Eq + Hash + Debug + Send + Sync + 'static {
     fn predecessor(self) -> Option<Self>;
     /// 64 bits that spread well: the input of hash indexes.
     fn hash64(&self) -> u64;
+    /// A hash of the key without its low `bits`, which are fewer than 64; of a byte string, 0.
+    fn hash_without(&self, bits: u32) -> u64;
     /// Gives `use_bytes` the key's bytes, most significant first, the last `width` of them.
     fn for_bytes<O>(&self, width: usize, use_bytes: impl FnOnce(&[u8]) -> O) -> O;
     /// The opposite of [`EncodedKey::for_bytes`].
@@ -85,6 +87,11 @@ macro_rules! integer_encoding {
             fn hash64(&self) -> u64 {
                 #[allow(clippy::redundant_closure_call)]
                 ($hash)(*self)
+            }
+
+            #[inline(always)]
+            fn hash_without(&self, bits: u32) -> u64 {
+                mix((*self >> bits) as u64)
             }
 
             #[inline(always)]
@@ -151,6 +158,11 @@ impl<const N: usize> EncodedKey for [u8; N] {
             hash = mix(hash ^ u64::from_le_bytes(word));
         }
         hash
+    }
+
+    #[inline(always)]
+    fn hash_without(&self, _bits: u32) -> u64 {
+        0
     }
 
     #[inline(always)]

@@ -64,22 +64,22 @@ impl<const N: usize> Text<N> {
     /// Keeps as many whole characters of the parts, one after the other, as fit, up to the first zero byte.
     #[inline]
     pub fn joined(parts: &[&str]) -> Self {
-        let (mut bytes, mut length) = ([0; N], 0);
+        let (mut bytes, mut length) = ([0xff; N], 0);
         for part in parts {
-            let kept = &part[..part.floor_char_boundary(N - length)];
+            let fits = part.len() <= N - length;
+            let kept = if fits { part } else { &part[..part.floor_char_boundary(N - length)] };
             bytes[length..length + kept.len()].copy_from_slice(kept.as_bytes());
             length += kept.len();
-            if kept.len() < part.len() {
+            if !fits {
                 break;
             }
         }
-        match bytes[..length].iter().position(|&byte| byte == 0) {
-            None => Self(bytes),
-            Some(zero) => {
-                bytes[zero..length].fill(0);
-                Self(bytes)
-            }
+        // Behind the text there is no zero yet, so that all bytes can be asked: that the compiler does many at a time.
+        if bytes.iter().fold(false, |found, &byte| found | (byte == 0)) {
+            length = bytes.iter().position(|&byte| byte == 0).unwrap_or(length);
         }
+        bytes[length..].fill(0);
+        Self(bytes)
     }
 
     /// Length in bytes.

@@ -1,5 +1,8 @@
 //! Items and stock.
 
+use std::mem::offset_of;
+use std::ops::Range;
+
 use glassbox::Record;
 use glassbox::record::Text;
 
@@ -44,6 +47,7 @@ pub struct Stock {
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 #[record(table = "stock_info", key = (w_id, i_id), replicated, access = point)]
 #[allow(missing_docs)]
+#[repr(C)]
 pub struct StockInfo {
     /// The warehouse.
     pub w_id: u16,
@@ -64,6 +68,14 @@ pub struct StockInfo {
 }
 
 impl StockInfo {
+    /// The bytes in memory of [`StockInfo::dist`].
+    #[inline]
+    pub fn place_of_dist(d_id: u8) -> Range<usize> {
+        // The ten are alike and follow each other, as a test checks.
+        let at = offset_of!(StockInfo, dist_01) + size_of::<Text<24>>() * usize::from(d_id.clamp(1, 10) - 1);
+        at..at + size_of::<Text<24>>()
+    }
+
     /// The text for a district; the first one's for a district that does not exist.
     #[inline]
     pub fn dist(&self, d_id: u8) -> &Text<24> {
@@ -78,6 +90,35 @@ impl StockInfo {
             9 => &self.dist_09,
             10 => &self.dist_10,
             _ => &self.dist_01,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_dist_is_where_it_is() {
+        let dist = |d_id: u8| Text::new(&d_id.to_string()).unwrap();
+        let row = StockInfo {
+            w_id: 1,
+            i_id: 2,
+            dist_01: dist(1),
+            dist_02: dist(2),
+            dist_03: dist(3),
+            dist_04: dist(4),
+            dist_05: dist(5),
+            dist_06: dist(6),
+            dist_07: dist(7),
+            dist_08: dist(8),
+            dist_09: dist(9),
+            dist_10: dist(10),
+            data: Text::EMPTY,
+        };
+        for d_id in 1..=10 {
+            let offset = std::ptr::from_ref(row.dist(d_id)).addr() - std::ptr::from_ref(&row).addr();
+            assert_eq!(StockInfo::place_of_dist(d_id), offset..offset + 24);
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Warehouses, their districts, and the customers of these.
 
+use std::mem::offset_of;
+use std::ops::Range;
+
 use glassbox::Record;
 use glassbox::record::{Text, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -108,6 +111,11 @@ pub struct Customer {
     pub phone: Text<16>,
     /// Miscellaneous information; for bad credit, the latest payments.
     pub data: Text<500>,
+}
+
+impl Customer {
+    /// The bytes in memory of all that orders and deliveries touch.
+    pub const FRONT: Range<usize> = 0..offset_of!(Customer, middle);
 }
 
 /// An address, as procedures answer it.

@@ -60,18 +60,19 @@ impl Redo {
         let mut page = pages.fix_exclusive(id)?;
         let has = page::lsn(&page);
         if has > self.end {
-            let offset = u64::from(id.0) * page.len() as u64;
+            let end = self.end;
             let problem = format!(
-                "page {id} has a change of position {has}, but the log ends at {}: they do not belong together",
-                self.end
+                "page {id} has a change of position {has}, but the log ends at {end}: they do not belong together"
             );
-            return Err(Error::Damaged { file: "pages".into(), offset, problem });
+            return Err(page::damaged(id, page.len(), problem));
         }
         if has >= lsn {
             return Ok(());
         }
         if has == Lsn::NONE && page::kind(&page) == Some(PageKind::Free) {
-            return Err(damaged(lsn, format!("changes page {id}, which was never written nor formatted")));
+            // It was on disk before: the log that formats it is needed no more.
+            let problem = format!("page {id} is gone, which the log changes at position {lsn} and did not make");
+            return Err(page::damaged(id, page.len(), problem));
         }
         self.apply(&mut page, change, from, lsn)
     }

@@ -3,6 +3,7 @@
 //! One thread owns a partition at a time, so nothing here latches, counts or fences: every structure is `Send` and none
 //! is `Sync`. All of them lie in [`region::Region`]s, whose addresses never move.
 
+mod ahead;
 mod btree;
 mod hash;
 mod prefetch;
@@ -11,8 +12,8 @@ mod rows;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use btree::{BTree, Next, Node};
+pub(crate) use btree::{BTree, Next, Node, NotInserted};
 pub(crate) use hash::{HashIndex, Probe};
-pub(crate) use prefetch::prefetch_span;
+pub(crate) use prefetch::{CACHE_LINE_BYTES, prefetch_read, prefetch_span};
 pub(crate) use region::CannotReserve;
 pub(crate) use rows::{RowId, Rows};

@@ -11,18 +11,26 @@
 //!
 //! Large structures want huge pages (a miss of the address translation costs as much as one of the cache), small ones
 //! must not take two mebibytes each. A region therefore starts with the system's ordinary pages and asks for huge ones
-//! once it has outgrown the first huge page. Rejected: a pool of regions shared by the tables of a partition, which
-//! would save address space, of which there is plenty, and bring back the fragmentation that separate regions cannot
-//! have.
+//! once it has outgrown the first huge page. From then on it has the next one made present [`ahead`](super::ahead) of
+//! its need: two mebibytes to be zeroed would stall a transaction for as long as a hundred others take. Rejected: a
+//! pool of regions shared by the tables of a partition, which would save address space, of which there is plenty, and
+//! bring back the fragmentation that separate regions cannot have.
 
 use std::ffi::c_void;
 use std::io;
 use std::ptr::{NonNull, null_mut};
 
+use super::ahead;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// Bytes of a huge page; bases are aligned to it, so any type's alignment is satisfied at offset 0.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// The part of a region's size, as one in so many, by which memory is present ahead: time enough on a busy machine.
+const AHEAD: usize = 16;
+
+/// But at most so much.
+const MOST_AHEAD_BYTES: usize = 16 * HUGE_PAGE_BYTES;
 
 /// A reservation smaller than this is no use: the machine is refusing address space as such.
 const MINIMUM_BYTES: usize = 64 << 20;
@@ -49,8 +57,10 @@ pub(crate) struct Region {
     base: NonNull<u8>,
     /// Bytes claimed: the memory below is in use by the owner. At most `reserved`.
     used: usize,
-    /// Bytes that may be claimed before something has to be done: the point of advising huge pages, then the end.
+    /// Bytes that may be claimed before something has to be done: the end of the huge page in use.
     easy: usize,
+    /// Bytes that are present or will be, as far as was asked.
+    asked: usize,
     /// Bytes of address space.
     reserved: usize,
     /// What the system mapped, which is a little more, for the sake of alignment.
@@ -66,6 +76,7 @@ impl Region {
     /// # Errors
     /// When the system refuses even a small reservation.
     pub(crate) fn reserve(wanted: usize) -> Result<Self, CannotReserve> {
+        ahead::start();
         let whole = physical_memory_bytes();
         let mut bytes = wanted.clamp(1, whole).next_multiple_of(HUGE_PAGE_BYTES);
         loop {
@@ -85,7 +96,7 @@ impl Region {
         // SAFETY: the mapping is a huge page longer than the region, and `skip` is less than a huge page.
         let base = unsafe { start.cast::<u8>().add(skip) };
         let mapping = (start, reserved + HUGE_PAGE_BYTES);
-        Self { base, used: 0, easy: HUGE_PAGE_BYTES.min(reserved), reserved, mapping }
+        Self { base, used: 0, easy: HUGE_PAGE_BYTES.min(reserved), asked: 0, reserved, mapping }
     }
 
     /// The address of the region's first byte; it never changes.
@@ -115,10 +126,18 @@ impl Region {
         if end > self.reserved {
             return false;
         }
-        // SAFETY: the range is this region's own, and advice on page sizes changes no contents. Where the system knows
-        // no huge pages it refuses, and the region works with ordinary ones.
-        let _ = unsafe { madvise(self.base.as_ptr().cast(), self.reserved, Advice::LinuxHugepage) };
-        self.easy = self.reserved;
+        if self.easy == HUGE_PAGE_BYTES {
+            // SAFETY: the range is this region's own, and advice on page sizes changes no contents. Where the system
+            // knows no huge pages it refuses, and the region works with ordinary ones.
+            let _ = unsafe { madvise(self.base.as_ptr().cast(), self.reserved, Advice::LinuxHugepage) };
+        }
+        self.easy = end.next_multiple_of(HUGE_PAGE_BYTES);
+        let ahead = (self.easy / AHEAD).next_multiple_of(HUGE_PAGE_BYTES).min(MOST_AHEAD_BYTES);
+        let until = self.reserved.min(self.easy + ahead);
+        for page in (self.easy.max(self.asked)..until).step_by(HUGE_PAGE_BYTES) {
+            ahead::ask(self.base.as_ptr() as usize + page);
+        }
+        self.asked = until;
         true
     }
 
@@ -131,6 +150,13 @@ impl Region {
     pub(crate) fn reserved_bytes(&self) -> usize {
         self.reserved
     }
+}
+
+/// Has the system make the huge page at `address` present, zeroed, if nothing is there yet.
+pub(super) fn make_present(address: usize) {
+    // SAFETY: this reads and writes no contents, whosever memory it is. The region may be gone: then the system
+    // refuses, or what lies there now becomes present.
+    let _ = unsafe { madvise(address as *mut c_void, HUGE_PAGE_BYTES, Advice::LinuxPopulateWrite) };
 }
 
 impl Drop for Region {

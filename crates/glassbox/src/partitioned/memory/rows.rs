@@ -68,6 +68,8 @@ pub(crate) struct Rows<R> {
     /// The high-water mark: slots ever used.
     slots: u32,
     live_rows: u32,
+    /// Slots with memory, and with their bits in the bitmap.
+    claimed: u32,
     /// Slots there can be.
     capacity: u32,
     rows: PhantomData<R>,
@@ -89,7 +91,16 @@ impl<R: Copy> Rows<R> {
         let slots = (region.reserved_bytes() / Self::STRIDE).min(RowId::NONE.get() as usize);
         let live = Region::reserve(slots.div_ceil(64) * size_of::<u64>())?;
         let slots = slots.min(live.reserved_bytes() / size_of::<u64>() * 64);
-        Ok(Self { region, live, free: RowId::NONE, slots: 0, live_rows: 0, capacity: slots as u32, rows: PhantomData })
+        Ok(Self {
+            region,
+            live,
+            free: RowId::NONE,
+            slots: 0,
+            live_rows: 0,
+            claimed: 0,
+            capacity: slots as u32,
+            rows: PhantomData,
+        })
     }
 
     #[inline(always)]
@@ -126,15 +137,24 @@ impl<R: Copy> Rows<R> {
     #[inline(always)]
     fn new_slot(&mut self) -> Result<RowId, Full> {
         let id = self.slots;
-        let full = Full { rows: self.live_rows as usize };
-        if id >= self.capacity || !self.region.claim((id as usize + 1) * Self::STRIDE) {
-            return Err(full);
-        }
-        if id.is_multiple_of(64) && !self.live.claim((id as usize / 64 + 1) * size_of::<u64>()) {
-            return Err(full);
+        if id == self.claimed && !self.claim_more() {
+            return Err(Full { rows: self.live_rows as usize });
         }
         self.slots += 1;
         Ok(RowId::new(id))
+    }
+
+    /// Claims as many slots as a word of the bitmap has bits, with the word; whether there was one more.
+    #[cold]
+    fn claim_more(&mut self) -> bool {
+        let claimed = self.capacity.min(self.claimed.saturating_add(64));
+        let claims = claimed > self.claimed
+            && self.region.claim(claimed as usize * Self::STRIDE)
+            && self.live.claim(claimed.div_ceil(64) as usize * size_of::<u64>());
+        if claims {
+            self.claimed = claimed;
+        }
+        claims
     }
 
     #[inline(always)]

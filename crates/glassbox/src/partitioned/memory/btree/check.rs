@@ -1,5 +1,6 @@
 //! Verifying a B-tree: every invariant that [`super::tree`] states.
 
+use super::fingers::Finger;
 use super::node::largest;
 use super::nodes::Nodes;
 use super::tree::BTree;
@@ -36,7 +37,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         if self.height > 0 && self.nodes.inner(self.root).count < 2 {
             return Err("the root has a single child".into());
         }
-        self.check_finger()?;
+        self.fingers.0.iter().try_for_each(|finger| self.check_finger(finger))?;
         self.nodes.check_free()
     }
 
@@ -99,9 +100,8 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         Ok(())
     }
 
-    /// Checks that both ends of the finger's range belong to its leaf.
-    fn check_finger(&self) -> Result<(), String> {
-        let finger = &self.finger;
+    /// Checks that both ends of a finger's range belong to its leaf.
+    fn check_finger(&self, finger: &Finger<K>) -> Result<(), String> {
         let (low, high) = (&finger.low, &finger.high);
         if finger.leaf != 0 && (self.leaf_of(low) != finger.leaf || self.leaf_of(high) != finger.leaf) {
             return Err(format!("not all keys from {low:?} to {high:?} belong to leaf {}", finger.leaf));

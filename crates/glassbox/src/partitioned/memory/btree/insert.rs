@@ -1,13 +1,23 @@
-//! Insertion: by the finger, by a descent, and with splits.
+//! Insertion: by a finger, by a descent, and with splits.
 
+use super::fingers::Finger;
 use super::node::largest;
-use super::tree::{BTree, Finger};
+use super::tree::BTree;
 use crate::partitioned::memory::rows::RowId;
 use crate::record::EncodedKey;
 
 /// Levels of inner nodes a tree can have: each has several children at least when the next is added, and there are
 /// fewer than 2^32 leaves.
 pub(super) const MAX_HEIGHT: usize = 32;
+
+/// Why a key was not inserted; nothing is changed then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotInserted {
+    /// The tree has the key, with this row.
+    Taken(RowId),
+    /// No memory for another node.
+    Full,
+}
 
 /// The way from the root to a leaf: at each level, root first, the node and the position of the child taken.
 pub(super) struct Path {
@@ -16,19 +26,15 @@ pub(super) struct Path {
 }
 
 impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER> {
-    /// Inserts a key. Gives the row of the key that is there already instead, changing nothing.
+    /// Inserts a key.
     ///
     /// # Errors
-    /// The row that the key has.
-    ///
-    /// # Panics
-    /// When memory runs out, which [`BTree::has_room`] tells beforehand.
+    /// When it is there already, or memory runs out.
     #[inline]
-    pub(crate) fn insert(&mut self, key: K, row: RowId) -> Result<(), RowId> {
-        if !self.finger.covers(&key) {
-            self.move_finger(&key);
-        }
-        let leaf = self.nodes.leaf_mut(self.finger.leaf);
+    pub(crate) fn insert(&mut self, key: K, row: RowId) -> Result<(), NotInserted> {
+        let finger = self.fingers.of(&key);
+        let number = if finger.covers(&key) { finger.leaf } else { self.move_finger(&key) };
+        let leaf = self.nodes.leaf_mut(number);
         let count = leaf.len();
         if count == LEAF {
             return self.insert_into_full(key, row);
@@ -41,7 +47,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         } else {
             let slot = leaf.lower_bound(&key);
             if slot < count && leaf.keys[slot] == key {
-                return Err(leaf.rows[slot]);
+                return Err(NotInserted::Taken(leaf.rows[slot]));
             }
             leaf.insert(slot, key, row);
         }
@@ -49,9 +55,9 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         Ok(())
     }
 
-    /// Descends to the leaf of `key` and points the finger at it.
+    /// Descends to the leaf of `key`, points the key's finger at it, and gives its number.
     #[inline(never)]
-    fn move_finger(&mut self, key: &K) {
+    fn move_finger(&mut self, key: &K) -> u32 {
         let (mut number, mut high) = (self.root, largest::<K>());
         for _ in 0..self.height {
             let inner = self.nodes.inner(number);
@@ -61,7 +67,8 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
             number = inner.children[position];
         }
         let low = (*key).min(self.nodes.leaf(number).keys[0]);
-        self.finger = Finger { leaf: number, low, high };
+        *self.fingers.of(key) = Finger { leaf: number, low, high };
+        number
     }
 
     /// The way to the leaf of `key`.
@@ -79,12 +86,15 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
     /// Inserts into a leaf without room: splits it, where the keys that are still to come will waste the least.
     #[cold]
     #[inline(never)]
-    fn insert_into_full(&mut self, key: K, row: RowId) -> Result<(), RowId> {
+    fn insert_into_full(&mut self, key: K, row: RowId) -> Result<(), NotInserted> {
         let path = self.path_to(&key);
         let full = self.nodes.leaf(path.leaf);
         let slot = full.lower_bound(&key);
         if slot < LEAF && full.keys[slot] == key {
-            return Err(full.rows[slot]);
+            return Err(NotInserted::Taken(full.rows[slot]));
+        }
+        if !self.nodes.has_room(self.height as usize + 1) {
+            return Err(NotInserted::Full);
         }
         let run = slot == full.last_insert as usize + 1;
         let split = if slot == LEAF || run { slot } else { LEAF / 2 };
@@ -103,8 +113,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         }
         self.insert_child(&path, separator, number);
         self.entries += 1;
-        self.finger = Finger::none();
-        self.move_finger(&key);
+        self.fingers.forget(path.leaf);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! An ordered index from unique keys to row numbers.
 
 mod check;
+mod fingers;
 mod insert;
 mod node;
 mod nodes;
@@ -8,6 +9,7 @@ mod range;
 mod remove;
 mod tree;
 
+pub(crate) use insert::NotInserted;
 pub(crate) use tree::{BTree, Next, Node};
 #[cfg(test)]
 mod tests;

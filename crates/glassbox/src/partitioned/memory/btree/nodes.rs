@@ -91,7 +91,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
     fn claim(&mut self, bytes: usize) -> u32 {
         let number = self.region.used_bytes() / UNIT_BYTES;
         let fits = number <= u32::MAX as usize && self.region.claim(self.region.used_bytes() + bytes);
-        assert!(fits, "the ordered index is full: `has_room` was not asked");
+        assert!(fits, "`has_room` is asked before a node is allocated");
         number as u32
     }
 

@@ -1,6 +1,6 @@
 //! Removal, and freeing what it leaves empty.
 
-use super::tree::{BTree, Finger};
+use super::tree::BTree;
 use crate::partitioned::memory::rows::RowId;
 use crate::record::EncodedKey;
 
@@ -35,7 +35,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
             self.nodes.leaf_mut(next).previous = previous;
         }
         self.nodes.free_leaf(path.leaf);
-        self.finger = Finger::none();
+        self.fingers.forget(path.leaf);
         for &(number, position) in path.steps[..self.height as usize].iter().rev() {
             let inner = self.nodes.inner_mut(number);
             inner.remove(position as usize);

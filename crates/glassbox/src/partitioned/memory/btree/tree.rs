@@ -9,8 +9,9 @@
 //!   new key alone; inner nodes likewise. A leaf that overflows right behind its previous insertion is split there, so
 //!   that the run gets a right edge of its own. Separators are the predecessor of the right leaf's first key, so that
 //!   keys between two runs go to the end of the left one, where they are cheap, and not to the start of the right one.
-//! - **Finger.** The tree remembers the leaf of the last insertion and the range of keys that surely belongs there. A
-//!   neighbouring insertion goes there without a descent, and behind the previous insertion without a search.
+//! - **Fingers.** For each of some runs the tree remembers the leaf of the last insertion and the range of keys that
+//!   surely belongs there. A neighbouring insertion goes there without a descent, and behind the previous insertion
+//!   without a search.
 //! - Leaves are freed when they are empty, not when half empty: what is deleted in runs (orders delivered) empties
 //!   whole leaves, and merging would touch neighbours on every deletion. A random deletion of most keys leaves sparse
 //!   leaves behind.
@@ -23,9 +24,12 @@
 //! they are in the cache anyway and fewer levels are fewer dependent steps. Rejected: an adaptive radix tree (as fast,
 //! but scans and deletions are more code), latches or optimistic versions (one thread).
 
+use super::fingers::Fingers;
+use super::node::Leaf;
+#[cfg(test)]
 use super::node::largest;
 use super::nodes::Nodes;
-use crate::partitioned::memory::prefetch::prefetch_read;
+use crate::partitioned::memory::prefetch::{prefetch_read, prefetch_span};
 use crate::partitioned::memory::region::CannotReserve;
 use crate::partitioned::memory::rows::RowId;
 use crate::record::EncodedKey;
@@ -38,27 +42,7 @@ pub(crate) struct BTree<K, const LEAF: usize = 64, const INNER: usize = 256> {
     /// Levels of inner nodes above the leaves.
     pub(super) height: u32,
     pub(super) entries: usize,
-    pub(super) finger: Finger<K>,
-}
-
-/// The leaf of the last insertion: every key from `low` to `high` belongs there, and perhaps others.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Finger<K> {
-    /// 0 when there is none; then `low` is above `high`.
-    pub(super) leaf: u32,
-    pub(super) low: K,
-    pub(super) high: K,
-}
-
-impl<K: EncodedKey> Finger<K> {
-    pub(super) fn none() -> Self {
-        Self { leaf: 0, low: largest(), high: K::ZERO }
-    }
-
-    #[inline(always)]
-    pub(super) fn covers(&self, key: &K) -> bool {
-        self.low <= *key && *key <= self.high
-    }
+    pub(super) fingers: Fingers<K>,
 }
 
 /// A node on the way down. Valid until the tree changes.
@@ -101,7 +85,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         const { assert!(LEAF >= 4 && INNER >= 4, "nodes must have room to be split") };
         let mut nodes = Nodes::new(bytes)?;
         let root = nodes.allocate_leaf();
-        Ok(Self { nodes, root, height: 0, entries: 0, finger: Finger::none() })
+        Ok(Self { nodes, root, height: 0, entries: 0, fingers: Fingers::none() })
     }
 
     /// The number of the leaf that `key` belongs to.
@@ -139,6 +123,18 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         for part in 1..parts {
             let probed = (part * slots / parts).saturating_sub(1);
             prefetch_read(keys.wrapping_add(probed * size_of::<K>()));
+        }
+    }
+
+    /// Goes down to the leaf of `key` and asks for it: for where a search probes first, or, where something will be
+    /// moved to make room, for all of it.
+    #[inline]
+    pub(crate) fn prefetch_leaf(&self, key: &K, whole: bool) {
+        let number = self.leaf_of(key);
+        if whole {
+            prefetch_span(self.nodes.address(number), size_of::<Leaf<K, LEAF>>());
+        } else {
+            self.prefetch_node(Node { number, level: 0 });
         }
     }
 
@@ -182,11 +178,5 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
     /// Bytes of memory in use, freed nodes included.
     pub(crate) fn used_bytes(&self) -> usize {
         self.nodes.used_bytes()
-    }
-
-    /// Whether an insertion is sure to find memory.
-    #[inline]
-    pub(crate) fn has_room(&self) -> bool {
-        self.nodes.has_room(self.height as usize + 1)
     }
 }

@@ -146,26 +146,34 @@ impl HashIndex {
         None
     }
 
-    /// Whether an insertion is sure to find memory.
+    /// Inserts an entry. `hash_of` gives the hash of any row in the index: one bucket may be split. Equal entries are
+    /// not noticed; look first. Gives `false`, and changes nothing, when memory runs out.
     #[inline(always)]
-    pub(crate) fn has_room(&self) -> bool {
-        self.buckets.could_claim((self.count as usize + 1) * size_of::<Bucket>())
-            && self.overflow.could_claim((self.overflow_count as usize + 3) * size_of::<Bucket>())
+    pub(crate) fn insert(&mut self, hash: u64, row: RowId, hash_of: impl Fn(RowId) -> u64) -> bool {
+        let grows = self.entries >= self.count as usize * ENTRIES_PER_BUCKET;
+        let bucket = self.bucket_mut(self.place(hash));
+        match bucket.slots_with(0).next() {
+            Some(slot) if !grows => bucket.fill(slot, tag_of(hash), row),
+            _ => return self.insert_growing(hash, row, hash_of),
+        }
+        self.entries += 1;
+        true
     }
 
-    /// Inserts an entry. `hash_of` gives the hash of any row in the index: one bucket may be split. Equal entries are
-    /// not noticed; look first.
-    ///
-    /// # Panics
-    /// When memory runs out, which [`HashIndex::has_room`] tells beforehand.
-    #[inline]
-    pub(crate) fn insert(&mut self, hash: u64, row: RowId, hash_of: impl Fn(RowId) -> u64) {
-        let place = self.place(hash);
-        self.put(place, tag_of(hash), row);
+    /// As `insert`, where another bucket is needed, or one for overflow may be.
+    #[inline(never)]
+    fn insert_growing(&mut self, hash: u64, row: RowId, hash_of: impl Fn(RowId) -> u64) -> bool {
+        let room = self.buckets.could_claim((self.count as usize + 1) * size_of::<Bucket>())
+            && self.overflow.could_claim((self.overflow_count as usize + 3) * size_of::<Bucket>());
+        if !room {
+            return false;
+        }
+        self.put(self.place(hash), tag_of(hash), row);
         self.entries += 1;
         if self.entries > self.count as usize * ENTRIES_PER_BUCKET {
             self.split(hash_of);
         }
+        true
     }
 
     /// Puts an entry into the first free slot of a chain.
@@ -201,7 +209,7 @@ impl HashIndex {
         let number = if self.free == 0 {
             self.overflow_count += 1;
             let end = (self.overflow_count as usize + 1) * size_of::<Bucket>();
-            assert!(self.overflow.claim(end), "the hash index is full: `has_room` was not asked");
+            assert!(self.overflow.claim(end), "`insert_growing` asks whether there is room");
             self.overflow_count
         } else {
             self.free
@@ -221,11 +229,10 @@ impl HashIndex {
     }
 
     /// Adds one bucket and moves to it what now belongs there, out of the one bucket that was its place until now.
-    #[inline(never)]
     fn split(&mut self, hash_of: impl Fn(RowId) -> u64) {
         let new = self.count;
         let end = (new as usize + 1) * size_of::<Bucket>();
-        assert!(self.buckets.claim(end), "the hash index is full: `has_room` was not asked");
+        assert!(self.buckets.claim(end), "`insert_growing` asks whether there is room");
         self.count += 1;
         if new > self.mask {
             self.mask = self.mask * 2 + 1;

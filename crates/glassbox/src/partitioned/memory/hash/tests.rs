@@ -28,8 +28,7 @@ fn agree(seed: u64, steps: usize, range: u64, hash: fn(u64) -> u64) {
             (None, true) => {
                 let row = RowId::new(keys.len() as u32);
                 keys.push(key);
-                assert!(index.has_room());
-                index.insert(hash(key), row, |row| hash(keys[row.get() as usize]));
+                assert!(index.insert(hash(key), row, |row| hash(keys[row.get() as usize])));
                 model.insert(key, row);
             }
             (Some(row), false) => {
@@ -68,7 +67,7 @@ fn most_entries_are_in_their_first_bucket() {
     let mut index = HashIndex::new(usize::MAX).unwrap();
     let mut worst = 0.0_f64;
     for key in 0..200_000_u64 {
-        index.insert(key.hash64(), RowId::new(key as u32), |row| u64::from(row.get()).hash64());
+        assert!(index.insert(key.hash64(), RowId::new(key as u32), |row| u64::from(row.get()).hash64()));
         if key % 10_000 == 9_999 {
             let elsewhere = (0..=key).filter(|key| index.candidate(index.prefetch(key.hash64())).is_none()).count();
             worst = worst.max(elsewhere as f64 / key as f64);
@@ -83,7 +82,7 @@ fn overflow_space_is_reused() {
     let mut index = HashIndex::new(usize::MAX).unwrap();
     let mut used = 0;
     for round in 0..10 {
-        (0..100).for_each(|n| index.insert(7, RowId::new(n), |_| 7));
+        (0..100).for_each(|n| assert!(index.insert(7, RowId::new(n), |_| 7)));
         (0..100).for_each(|n| assert!(index.remove(7, RowId::new(n))));
         index.check(|_| None).unwrap();
         used = if round == 0 { index.used_bytes() } else { used };
@@ -110,7 +109,7 @@ fn damage_is_found() {
     let sound = || {
         let mut index = HashIndex::new(usize::MAX).unwrap();
         (0..1_000).for_each(|n| {
-            index.insert(hash_of(RowId::new(n)).unwrap(), RowId::new(n), |row| hash_of(row).unwrap());
+            assert!(index.insert(hash_of(RowId::new(n)).unwrap(), RowId::new(n), |row| hash_of(row).unwrap()));
         });
         index.check(hash_of).unwrap();
         index

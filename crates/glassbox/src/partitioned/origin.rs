@@ -1,27 +1,35 @@
-//! What is logged of a transaction that commits: the changes of rows, or the call.
+//! Where a transaction comes from: the call of a stored procedure, which names its keys and can be logged; or code that
+//! can do neither.
 
 use super::command::{CommandHead, write_command};
 use super::engine::Engine;
 use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
-use crate::procedure::Procedure;
+use crate::procedure::{KeySet, Procedure};
 use crate::record::Timestamp;
 
-/// What is to be logged of a run that commits.
-pub(super) trait Logged {
+/// What the engine has to know of a transaction besides its body.
+pub(super) trait Origin {
+    /// Names the keys that are known beforehand.
+    fn declare(&self, set: &mut impl KeySet);
     /// Whether changes are to be collected while it runs.
     fn values(&self, engine: &Engine) -> bool;
     /// Writes the record of a run whose changes were not collected.
     fn write_command(&self, transaction: &mut PartitionedTransaction<'_>);
 }
 
-/// A stored procedure's call: by value or by command, as the log is.
+/// A stored procedure's call: logged by value or by command, as the log is.
 pub(super) struct Call<'a, P> {
     pub(super) procedure: &'a P,
     pub(super) number: u16,
 }
 
-impl<P: Procedure> Logged for Call<'_, P> {
+impl<P: Procedure> Origin for Call<'_, P> {
+    #[inline(always)]
+    fn declare(&self, set: &mut impl KeySet) {
+        self.procedure.declare(set);
+    }
+
     #[inline(always)]
     fn values(&self, engine: &Engine) -> bool {
         engine.log.is_some() && engine.log_kind == LogKind::Values
@@ -38,7 +46,9 @@ impl<P: Procedure> Logged for Call<'_, P> {
 /// Code that the log cannot name.
 pub(super) struct AdHoc;
 
-impl Logged for AdHoc {
+impl Origin for AdHoc {
+    fn declare(&self, _set: &mut impl KeySet) {}
+
     fn values(&self, engine: &Engine) -> bool {
         engine.log.is_some()
     }

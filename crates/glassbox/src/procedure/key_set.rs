@@ -1,0 +1,105 @@
+//! What a procedure names the keys of its run to.
+//!
+//! A declaration serves several masters: routing wants partitions, prefetching wants index nodes, a scheduler of locks
+//! would want keys. A list of keys that each of them reads costs more than what they do with it: every key is encoded,
+//! written, read and, its type forgotten, dispatched on. So a declaration is code instead: it is run once for each
+//! master, who is compiled into it and sees each key with its type. [`ReadWriteSet`](super::ReadWriteSet) is the master
+//! that does make a list.
+
+use std::ops::Range;
+
+use super::read_write_set::{Mode, partition_of};
+use crate::record::{Bounds, Index, Key, Record};
+
+/// Told which keys a run reads and writes, in [`Procedure::declare`](super::Procedure::declare).
+///
+/// Declare keys in the order in which the run comes to them: the engine then finds each row where it expects it.
+pub trait KeySet {
+    /// The run does this with the row of this key, and touches these of the row's bytes in memory (`offset_of!`): so
+    /// that of a wide row no more is brought into the cache than is needed.
+    fn part<R: Record>(&mut self, key: &R::Key, mode: Mode, bytes: Range<usize>);
+
+    /// The run does this with the row of this key.
+    #[inline(always)]
+    fn key<R: Record>(&mut self, key: &R::Key, mode: Mode) {
+        self.part::<R>(key, mode, 0..size_of::<R>());
+    }
+
+    /// The run touches any of the rows within these bounds.
+    fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode);
+
+    /// The run touches any of the rows that this index finds within these bounds; or adds one, at their end.
+    fn index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode);
+
+    /// The run reads the row with this key.
+    #[inline(always)]
+    fn read<R: Record>(&mut self, key: &R::Key) {
+        self.key::<R>(key, Mode::Read);
+    }
+
+    /// The run changes or removes the row with this key.
+    #[inline(always)]
+    fn write<R: Record>(&mut self, key: &R::Key) {
+        self.key::<R>(key, Mode::Write);
+    }
+
+    /// The run adds a row with this key.
+    #[inline(always)]
+    fn insert<R: Record>(&mut self, key: &R::Key) {
+        self.key::<R>(key, Mode::Insert);
+    }
+
+    /// The run may touch any row of the table.
+    fn whole<R: Record>(&mut self, mode: Mode) {
+        self.range::<R>(.., mode);
+    }
+}
+
+/// The partitions that declared keys are on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Partitions {
+    /// Bit *i* for partition *i*. A read of a replicated table needs none in particular.
+    pub(crate) bits: u64,
+    count: u64,
+}
+
+impl Partitions {
+    /// None yet, of `count`.
+    ///
+    /// # Panics
+    /// When there are none or more than 64.
+    #[inline(always)]
+    pub(crate) fn none(count: usize) -> Self {
+        assert!((1..=64).contains(&count), "partitions are bits of a word");
+        Self { bits: 0, count: count as u64 }
+    }
+
+    /// Adds the partitions of a placement number; the one, if it is one.
+    #[inline(always)]
+    pub(super) fn add<R: Record>(&mut self, placement: Option<u64>, mode: Mode) -> Option<u8> {
+        let partition = placement.map(|placement| partition_of(placement, self.count) as u8);
+        self.bits |= match partition {
+            Some(partition) => 1 << partition,
+            None if R::PLACEMENT.is_none() && mode == Mode::Read => 0,
+            None => u64::MAX >> (64 - self.count),
+        };
+        partition
+    }
+}
+
+impl KeySet for Partitions {
+    #[inline(always)]
+    fn part<R: Record>(&mut self, key: &R::Key, mode: Mode, _bytes: Range<usize>) {
+        self.add::<R>(R::PLACEMENT.map(|position| key.placement_at(position)), mode);
+    }
+
+    #[inline(always)]
+    fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode) {
+        self.add::<R>(R::PLACEMENT.and_then(|position| bounds.placement_at(position)), mode);
+    }
+
+    #[inline(always)]
+    fn index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode) {
+        self.add::<I::Record>(I::PLACEMENT.and_then(|position| bounds.placement_at(position)), mode);
+    }
+}
