@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::directory::Directory;
-use super::ids::{Rid, StoreId, TxnId};
+use super::ids::{StoreId, TxnId};
 use super::load::Loading;
 use super::lock::Locks;
 use super::pages::Pages;
@@ -36,7 +36,7 @@ use crate::health::Health;
 use crate::io::Clock;
 use crate::log::Lsn;
 use crate::procedure::{Abort, DryRun, Procedure, ReadWriteSet, Stop};
-use crate::record::{BadRow, Record, mix};
+use crate::record::{Record, mix};
 
 /// The pause before a run is repeated for the first time; each further one may be twice as long.
 const FIRST_PAUSE_US: u64 = 20;
@@ -283,23 +283,6 @@ impl<S: Stack> Engine<S> {
     /// Counts of transactions.
     pub(crate) fn counters(&self) -> Counters {
         Counters::sum(self.counters.iter().map(|counters| &**counters))
-    }
-
-    #[cold]
-    pub(super) fn bad_row(&self, rid: Rid, bad: BadRow) -> Error {
-        super::page::damaged(rid.page, self.page_bytes(), format!("record {rid}: {bad}"))
-    }
-
-    #[cold]
-    pub(super) fn missing_record(&self, table: &str, rid: Rid) -> Error {
-        let problem = format!("an index of table `{table}` leads to record {rid}, which is not there");
-        super::page::damaged(rid.page, self.page_bytes(), problem)
-    }
-
-    #[cold]
-    pub(super) fn missing_entry(&self, index: &IndexStore<S>) -> Error {
-        let problem = format!("index `{}` lacks the entry of a row", index.name);
-        super::page::damaged(index.tree.root(), self.page_bytes(), problem)
     }
 }
 

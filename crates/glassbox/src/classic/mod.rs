@@ -28,6 +28,7 @@
 mod access;
 pub(crate) mod buffer;
 pub(crate) mod change;
+mod damage;
 pub(crate) mod directory;
 mod engine;
 mod entries;
