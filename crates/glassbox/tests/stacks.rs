@@ -1,0 +1,163 @@
+//! Every named stack, under a history of all that a transaction can do, comes to the state of the full one.
+
+use std::ops::ControlFlow;
+
+use glassbox::procedure::Aborts;
+use glassbox::record::{Direction, Text};
+use glassbox::stacks::{StackConfig, StackDatabase, StackName};
+use glassbox::{Catalog, Error, Procedure, Record, Stop, Transaction};
+
+#[derive(Record, Clone, Copy)]
+#[record(table = "thing", key = (shelf, id), index(name = by_name, columns = (name, shelf, id)))]
+struct Thing {
+    shelf: u8,
+    id: u32,
+    count: i64,
+    name: Text<12>,
+}
+
+#[derive(Record, Clone, Copy)]
+#[record(table = "seen", key = id)]
+struct Seen {
+    id: u64,
+    sum: i64,
+}
+
+/// A number that has little to do with its argument.
+fn mix(seed: u64) -> u64 {
+    let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 7
+}
+
+/// Some changes, drawn from a seed; with `aborts` it takes all of them back, which only [`Step`] may.
+fn change<T: Transaction>(tx: &mut T, seed: u64, aborts: bool) -> Result<i64, Stop> {
+    let mut sum = 0_i64;
+    for turn in 0..6 {
+        let dice = mix(seed * 8 + turn);
+        let (shelf, id) = ((dice >> 8) as u8 % 3, (dice >> 16) as u32 % 200);
+        let name = Text::new(&format!("n{}", dice >> 24 & 15)).expect("it is short");
+        match dice % 5 {
+            0 | 1 => match tx.get::<Thing>(&(shelf, id))? {
+                None => tx.insert(&Thing { shelf, id, count: sum, name })?,
+                Some(thing) => sum += thing.count,
+            },
+            2 => {
+                let counted = tx.update::<Thing, _>(&(shelf, id), |thing| {
+                    (thing.count, thing.name) = (thing.count + 1, name);
+                    thing.count
+                })?;
+                sum += counted.unwrap_or(0);
+            }
+            3 => sum += i64::from(tx.delete::<Thing>(&(shelf, id))?),
+            _ => {
+                let direction = if dice & 32 == 0 { Direction::Forward } else { Direction::Backward };
+                let mut left = 5;
+                tx.scan::<Thing>((shelf, id)..=(shelf, id + 30), direction, |thing| {
+                    (sum, left) = (sum * 3 + i64::from(thing.id) + thing.count, left - 1);
+                    if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                })?;
+            }
+        }
+        sum %= 1 << 40;
+    }
+    tx.insert(&Seen { id: seed, sum })?;
+    if aborts { Err(Stop::abort(7, "as drawn")) } else { Ok(sum) }
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Step {
+    seed: u64,
+}
+
+impl Procedure for Step {
+    const NAME: &'static str = "step";
+    type Output = i64;
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<i64, Stop> {
+        change(tx, self.seed, mix(self.seed).is_multiple_of(4))
+    }
+}
+
+/// The same, and never aborts; but if the first access says that the key is there already.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Certain {
+    seed: u64,
+    again: bool,
+    late: bool,
+}
+
+impl Procedure for Certain {
+    const NAME: &'static str = "certain";
+    const ABORTS: Aborts = Aborts::BeforeFirstWrite;
+    type Output = i64;
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<i64, Stop> {
+        if self.again {
+            tx.insert(&Seen { id: self.seed, sum: 0 })?;
+        }
+        change(tx, self.seed + 1, self.late)
+    }
+}
+
+fn open(stack: StackName, directory: &std::path::Path) -> StackDatabase {
+    let config = StackConfig { memory_bytes: 8 << 20, forced: false, sessions: 2, ..StackConfig::default() };
+    let catalog = Catalog::new().table::<Thing>().table::<Seen>().procedure::<Step>().procedure::<Certain>();
+    let database = StackDatabase::open(stack, Some(directory), config, catalog).unwrap();
+    for id in 0..300 {
+        let thing = Thing { shelf: id as u8 % 3, id: id * 7 % 200, count: 0, name: Text::new("loaded").unwrap() };
+        match database.insert_unlogged(&thing) {
+            Ok(()) | Err(Error::Aborted(_)) => {}
+            Err(error) => panic!("{stack}: {error}"),
+        }
+    }
+    database
+}
+
+/// What was answered, and the digest in the end.
+fn history(stack: StackName) -> (Vec<Option<i64>>, u64) {
+    let directory = tempfile::tempdir().unwrap();
+    let database = open(stack, directory.path());
+    let mut answers = Vec::new();
+    for seed in (10..1500).step_by(3) {
+        let mut note = |answer| match answer {
+            Ok(answer) => answers.push(Some(answer)),
+            Err(Error::Aborted(_)) => answers.push(None),
+            Err(error) => panic!("{stack}: {error}"),
+        };
+        note(database.call(&Step { seed }));
+        // Its first insertion meets the row of the step, if that was not taken back.
+        note(database.call(&Certain { seed, again: seed % 2 == 0, late: false }));
+    }
+    assert_eq!(database.verify(), Vec::<String>::new(), "{stack}");
+    (answers, database.digest().unwrap())
+}
+
+#[test]
+fn every_stack_answers_as_the_full_one_and_ends_as_it_does() {
+    let full = history(StackName::Full);
+    assert!(full.0.iter().any(Option::is_none) && full.0.iter().any(Option::is_some));
+    for stack in &StackName::ALL[1..] {
+        assert_eq!(history(*stack), full, "{stack}: {}", stack.what());
+    }
+}
+
+#[test]
+fn a_broken_promise_stops_a_stack_that_relied_on_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let broken = Certain { seed: 10, again: false, late: true };
+    let bare = open(StackName::Bare, directory.path());
+    assert!(matches!(bare.call(&broken), Err(Error::Stopped { .. })));
+    assert!(matches!(bare.call(&Step { seed: 13 }), Err(Error::Stopped { .. })));
+    let full = open(StackName::Full, directory.path());
+    let before = full.digest().unwrap();
+    assert!(matches!(full.call(&broken), Err(Error::Aborted(_))), "what has a log takes it back all the same");
+    assert_eq!(full.digest().unwrap(), before);
+}
+
+#[test]
+fn a_stack_that_needs_a_directory_says_so() {
+    let catalog = || Catalog::new().table::<Seen>();
+    let open = |stack| StackDatabase::open(stack, None, StackConfig::default(), catalog());
+    assert!(matches!(open(StackName::Full), Err(Error::Config(_))));
+    assert!(open(StackName::NoDiskLog).is_ok());
+}
