@@ -23,7 +23,7 @@
 //! The order in which latches are taken: a tree's pages from the root down and from left to right, then pages of heaps,
 //! then those of the space map; so nobody waits in a circle.
 
-#![allow(dead_code, unused_imports)] // until the stripped stacks are named
+#![allow(dead_code, unused_imports)] // prepared transactions wait for a coordinator; some names serve tests alone
 
 mod access;
 pub(crate) mod buffer;
