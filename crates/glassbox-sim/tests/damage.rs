@@ -55,8 +55,8 @@ fn may_be_of_no_use(name: &str) -> bool {
     name.contains("spare") || name.starts_with("pages")
 }
 
-/// Judges each change by the tools, and each `stride`th by the engine; of the classic engine, where the tools do what it
-/// does, both look at the same. How many were refused, and how many did not matter.
+/// Judges each change by the tools, and each `stride`th by the engine; of the classic engine, where the tools do what
+/// it does, both look at the same. How many were refused, and how many did not matter.
 fn judge_all(
     config: &Config,
     what: &str,

@@ -71,5 +71,6 @@ fn all_forms_make_the_same_pages() {
     assert_eq!(bytes(&full), bytes(&bare));
     assert!(bytes(&full).iter().any(|page| page[24..].iter().any(|byte| *byte != 0)), "not all was taken back");
     assert!(full.values().zip(stamped.values()).all(|(full, stamped)| full.0 > stamped.0 && stamped.0 > Lsn::NONE));
-    assert!(bare.values().all(|page| page.0 == Lsn::NONE));
+    // Without LSNs each page counts its own changes, which are fewer than there are positions.
+    assert!(bare.values().zip(stamped.values()).all(|(bare, stamped)| Lsn::NONE < bare.0 && bare.0 <= stamped.0));
 }
