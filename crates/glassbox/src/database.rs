@@ -156,6 +156,15 @@ impl Database {
         self.inner.checkpoint(false)
     }
 
+    /// Returns when everything answered before is durable, whatever the durability: with [`Durability::Async`], a point
+    /// behind which a crash loses nothing. With [`Durability::None`] nothing is logged, so nothing is forced.
+    ///
+    /// # Errors
+    /// When the log cannot be forced; nobody knows then what of the rest is on disk, and the database stops.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.inner.flush()
+    }
+
     /// What the database did since it was opened, and the space it uses.
     pub fn stats(&self) -> Stats {
         Stats::collect(&self.inner, true)

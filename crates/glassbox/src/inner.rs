@@ -57,6 +57,13 @@ impl Inner {
         Ok(())
     }
 
+    /// Waits until everything appended before is durable.
+    pub(crate) fn flush(&self) -> Result<(), Error> {
+        let forced = self.engine.log().map_or(Ok(()), Log::force);
+        forced.inspect_err(|error| self.engine.stop(error.to_string()))?;
+        Ok(())
+    }
+
     /// Whether [`Inner::wait`] would return at once, if only with an error.
     pub(crate) fn is_told(&self, lsn: Lsn) -> bool {
         match self.engine.log() {

@@ -15,10 +15,6 @@ use super::systems::System;
 
 /// Transactions between two looks at the clock.
 const BETWEEN_LOOKS: usize = 256;
-/// A log that has written nothing for so long has nothing left to write: it looks every millisecond while it has.
-const QUIET: Duration = Duration::from_millis(60);
-/// How often that is looked at.
-const NAP: Duration = Duration::from_millis(5);
 
 /// An open database in a directory of its own, both gone when it is dropped.
 pub(super) struct Engine {
@@ -105,21 +101,6 @@ impl Engine {
         let mut client = Client::new(&self.db, 4_096);
         client.run(inputs)?;
         client.finish()
-    }
-
-    /// Returns when nothing is left to be written behind, which would be done in the time of the next system.
-    pub fn settle(&self) {
-        if self.mode.durability() != Durability::Async {
-            return;
-        }
-        let (mut written, mut since) = (self.db.stats().log_bytes, Instant::now());
-        while since.elapsed() < QUIET {
-            std::thread::sleep(NAP);
-            let now = self.db.stats().log_bytes;
-            if now != written {
-                (written, since) = (now, Instant::now());
-            }
-        }
     }
 
     /// A client that keeps as many transactions in flight as the mode says.

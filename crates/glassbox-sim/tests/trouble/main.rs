@@ -6,7 +6,7 @@ mod refusals;
 use std::error::Error as _;
 
 use glassbox::io::{Crash, Faults, MemoryFiles};
-use glassbox::{Config, Database, Error, LogKind};
+use glassbox::{Config, Database, Durability, Error, LogKind};
 use glassbox_sim::check::{difference, of_engine};
 use glassbox_sim::damage::names;
 use glassbox_sim::dice::Dice;
@@ -103,6 +103,29 @@ fn a_checkpoint_that_met_a_full_disk_can_be_made_later() {
     database.checkpoint().unwrap();
     let checkpoints = names(&files).into_iter().filter(|name| name.starts_with("checkpoint/")).count();
     assert_eq!(checkpoints, 1, "nothing is left of the one that failed");
+}
+
+#[test]
+fn what_was_flushed_survives_a_crash() {
+    for config in [tiny(2, LogKind::Values), tiny(2, LogKind::Commands), tiny_classic()] {
+        let engine = in_short(&config);
+        let config = Config { durability: Durability::Async, ..config };
+        let (files, mut dice) = (MemoryFiles::new(), Dice(5));
+        let database = open(&files, config.clone(), true).unwrap();
+        for _ in 0..20 {
+            run(&database, &mut dice);
+            database.flush().unwrap();
+            let found = files.after_crash(Crash::Lost, 0);
+            let after = open(&found, config.clone(), true).unwrap();
+            let different = difference(&of_engine(&database).unwrap(), &of_engine(&after).unwrap());
+            assert_eq!(different, None, "{engine}");
+        }
+        files.set_faults(Faults { fail_force: Some(files.forces()), ..Faults::default() });
+        // The log's thread may meet the fault first.
+        (0..20).for_each(|_| drop(Op::transaction(&mut dice).on_engine(&database)));
+        let error = database.flush().unwrap_err().to_string();
+        assert!(error.contains("open the database again"), "{engine}: {error}");
+    }
 }
 
 #[test]
