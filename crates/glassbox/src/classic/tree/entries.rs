@@ -29,6 +29,14 @@ impl<'p> Entries<'p> {
         self.bytes[from..from + N].try_into().expect("as many")
     }
 
+    /// The 8 bytes from `offset` on in the entry at `at`, and in what follows it where the entry ends before, as a number
+    /// whose highest byte is the first.
+    #[inline(always)]
+    pub(super) fn word(self, at: u32, offset: u32) -> u64 {
+        let from = (at * self.stride + offset) as usize;
+        u64::from_be_bytes(self.bytes[from..from + 8].try_into().expect("as many"))
+    }
+
     /// The key, of `width` bytes, of the entry at `at`.
     #[inline(always)]
     pub(super) fn key(self, at: u32, width: usize) -> &'p [u8] {

@@ -15,68 +15,45 @@ pub(crate) struct KeyPart {
     pub(crate) nullable: bool,
 }
 
+/// Columns of which a probe has the values; of keys with more, the others are read from the key each time.
+const PROBED: usize = 4;
+
 /// Keys of these columns, in key order.
+///
+/// In a key, numbers are stored with the highest byte first and, if they have a sign, its bit flipped: so the numbers
+/// that the bytes make have the order of those that are meant. Text is filled up with zeros, which it does not contain,
+/// so it has the order of its bytes, 8 at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemaKeys {
     columns: Box<[Column]>,
     width: usize,
 }
 
-/// Bytes of a key that are compared as one value.
+/// Bytes of a key that are compared as one number: a column, or 8 bytes of one that has more.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     at: u32,
-    form: Form,
+    /// Of the 8 bytes from there on, the bits of those that do not belong to it.
+    behind: u32,
 }
 
-/// How bytes are compared. In a key, numbers are stored with the highest byte first and, if they have a sign, its bit
-/// flipped: so the numbers that the bytes make have the order of those that are meant. Text is filled up with zeros,
-/// which it does not contain, so it has the order of its bytes.
-#[derive(Clone, Copy, Debug)]
-enum Form {
-    Number1,
-    Number2,
-    Number4,
-    Number8,
-    Bytes(u32),
-}
-
-impl Form {
-    fn of(kind: ColumnType) -> Self {
-        match kind {
-            ColumnType::U8 | ColumnType::I8 | ColumnType::Bool => Self::Number1,
-            ColumnType::U16 | ColumnType::I16 => Self::Number2,
-            ColumnType::U32 | ColumnType::I32 => Self::Number4,
-            ColumnType::U64 | ColumnType::I64 | ColumnType::Timestamp | ColumnType::Decimal(_) => Self::Number8,
-            ColumnType::Text(bytes) | ColumnType::Bytes(bytes) => Self::Bytes(bytes as u32),
-        }
-    }
-
-    fn bytes(self) -> usize {
-        match self {
-            Self::Number1 => 1,
-            Self::Number2 => 2,
-            Self::Number4 => 4,
-            Self::Number8 => 8,
-            Self::Bytes(bytes) => bytes as usize,
-        }
-    }
+/// A key, and the values of its first columns.
+#[derive(Clone, Copy)]
+pub(crate) struct SchemaProbe<'k> {
+    values: [u64; PROBED],
+    key: &'k [u8],
 }
 
 impl Column {
+    /// Its value in a key that ends somewhere behind it.
     #[inline(always)]
-    fn order(self, left: &[u8], right: &[u8]) -> Ordering {
-        fn part<const N: usize>(key: &[u8], at: usize) -> [u8; N] {
-            *key[at..].first_chunk().expect("the column lies within the key")
+    fn of(self, key: &[u8]) -> u64 {
+        let bytes = &key[self.at as usize..];
+        if let Some(word) = bytes.first_chunk() {
+            return u64::from_be_bytes(*word) >> self.behind;
         }
-        let at = self.at as usize;
-        match self.form {
-            Form::Number1 => left[at].cmp(&right[at]),
-            Form::Number2 => u16::from_be_bytes(part(left, at)).cmp(&u16::from_be_bytes(part(right, at))),
-            Form::Number4 => u32::from_be_bytes(part(left, at)).cmp(&u32::from_be_bytes(part(right, at))),
-            Form::Number8 => u64::from_be_bytes(part(left, at)).cmp(&u64::from_be_bytes(part(right, at))),
-            Form::Bytes(bytes) => left[at..][..bytes as usize].cmp(&right[at..][..bytes as usize]),
-        }
+        let own = &bytes[..(64 - self.behind as usize) / 8];
+        own.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
     }
 }
 
@@ -84,59 +61,90 @@ impl SchemaKeys {
     /// Keys of these columns.
     pub(crate) fn new(parts: &[KeyPart]) -> Self {
         let (mut columns, mut width) = (Vec::new(), 0);
-        let mut add = |form: Form| {
-            columns.push(Column { at: width as u32, form });
-            width += form.bytes();
+        let mut add = |bytes: usize| {
+            for at in (0..bytes).step_by(8) {
+                let own = (bytes - at).min(8);
+                columns.push(Column { at: (width + at) as u32, behind: 64 - 8 * own as u32 });
+            }
+            width += bytes;
         };
         for part in parts {
             if part.nullable {
                 // Bounds of scans have other bytes than 0 and 1 here, and something behind a 0.
-                add(Form::Number1);
+                add(1);
             }
-            add(Form::of(part.kind));
+            add(key_bytes(part.kind));
         }
         Self { columns: columns.into(), width }
     }
 
+    /// The order of a stored key and a probe.
     #[inline(always)]
-    fn order(&self, left: &[u8], right: &[u8]) -> Ordering {
-        for column in &self.columns {
-            let order = column.order(left, right);
-            if order.is_ne() {
-                return order;
+    fn order(&self, entries: Entries<'_>, at: u32, probe: &SchemaProbe<'_>) -> Ordering {
+        for (column, value) in self.columns.iter().zip(&probe.values) {
+            let stored = entries.word(at, column.at) >> column.behind;
+            if stored != *value {
+                return stored.cmp(value);
             }
         }
-        Ordering::Equal
+        if self.columns.len() > PROBED { self.order_behind(entries, at, probe.key) } else { Ordering::Equal }
+    }
+
+    /// Their order by the columns of which the probe does not have the values.
+    #[inline(never)]
+    fn order_behind(&self, entries: Entries<'_>, at: u32, key: &[u8]) -> Ordering {
+        let values = |column: &Column| (entries.word(at, column.at) >> column.behind, column.of(key));
+        let differs = self.columns[PROBED..].iter().map(values).find(|(stored, value)| stored != value);
+        differs.map_or(Ordering::Equal, |(stored, value)| stored.cmp(&value))
+    }
+}
+
+/// Bytes of a column's value in a key.
+fn key_bytes(kind: ColumnType) -> usize {
+    match kind {
+        ColumnType::U8 | ColumnType::I8 | ColumnType::Bool => 1,
+        ColumnType::U16 | ColumnType::I16 => 2,
+        ColumnType::U32 | ColumnType::I32 => 4,
+        ColumnType::U64 | ColumnType::I64 | ColumnType::Timestamp | ColumnType::Decimal(_) => 8,
+        ColumnType::Text(bytes) | ColumnType::Bytes(bytes) => bytes,
     }
 }
 
 impl Keys for SchemaKeys {
-    type Probe<'k> = &'k [u8];
+    type Probe<'k> = SchemaProbe<'k>;
 
     fn width(&self) -> usize {
         self.width
     }
 
-    fn probe<'k>(&self, key: &'k [u8]) -> &'k [u8] {
+    #[inline]
+    fn probe<'k>(&self, key: &'k [u8]) -> SchemaProbe<'k> {
         assert_eq!(key.len(), self.width, "the width of a tree's keys");
-        key
+        let mut values = [0; PROBED];
+        for (value, column) in values.iter_mut().zip(&self.columns) {
+            *value = column.of(key);
+        }
+        SchemaProbe { values, key }
     }
 
     #[inline(never)]
-    fn smaller(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
-        entries.partition(|at| self.order(entries.key(at, self.width), probe).is_lt())
+    fn smaller(&self, entries: Entries<'_>, probe: SchemaProbe<'_>) -> usize {
+        entries.partition(|at| self.order(entries, at, &probe).is_lt())
     }
 
     #[inline(never)]
-    fn not_greater(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
-        entries.partition(|at| self.order(entries.key(at, self.width), probe).is_le())
+    fn not_greater(&self, entries: Entries<'_>, probe: SchemaProbe<'_>) -> usize {
+        entries.partition(|at| self.order(entries, at, &probe).is_le())
     }
 
-    fn is_at(&self, entries: Entries<'_>, at: usize, probe: &[u8]) -> bool {
-        self.order(entries.key(at as u32, self.width), probe).is_eq()
+    #[inline]
+    fn is_at(&self, entries: Entries<'_>, at: usize, probe: SchemaProbe<'_>) -> bool {
+        self.order(entries, at as u32, &probe).is_eq()
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        self.order(left, right)
+        let values = |column: &Column| (column.of(left), column.of(right));
+        let differs = self.columns.iter().map(values).find(|(left, right)| left != right);
+        differs.map_or(Ordering::Equal, |(left, right)| left.cmp(&right))
     }
 }
