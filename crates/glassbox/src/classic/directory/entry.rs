@@ -121,7 +121,13 @@ impl StoreEntry {
     }
 }
 
-/// The name in the stored form of an entry; empty if that is none.
-pub(super) fn name(bytes: &[u8; ENTRY_BYTES]) -> &[u8] {
-    bytes[NAME..].get(..usize::from(bytes[NAME_LENGTH])).unwrap_or_default()
+/// Whether this is the name in the stored form of an entry.
+#[inline(always)]
+pub(super) fn is_named(bytes: &[u8; ENTRY_BYTES], name: &[u8]) -> bool {
+    usize::from(bytes[NAME_LENGTH]) == name.len() && bytes[NAME..].starts_with(name)
+}
+
+/// Number and root in the stored form of an entry.
+pub(super) fn place(bytes: &[u8; ENTRY_BYTES]) -> (StoreId, PageId) {
+    (StoreId(u32_at(bytes, 0)), PageId(u32_at(bytes, 8)))
 }

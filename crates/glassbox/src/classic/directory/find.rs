@@ -15,7 +15,18 @@ const MOST_PAGES: usize = 1 << 12;
 /// # Errors
 /// When a page is damaged or cannot be read.
 pub(crate) fn find<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
-    first(pages, |bytes| entry::name(bytes) == name)
+    first(pages, |bytes| entry::is_named(bytes, name))
+}
+
+/// Number and root of the store of this name, looked for in the pages.
+///
+/// # Errors
+/// As for [`find`].
+pub(super) fn find_place<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<(StoreId, PageId)>, Error> {
+    for_each_page(pages, |_, page| {
+        let found = volume::all(page).iter().find(|bytes| entry::is_named(bytes, name));
+        Ok(found.map(|bytes| entry::place(bytes)))
+    })
 }
 
 /// The store of this number, looked for in the pages.
@@ -56,7 +67,7 @@ pub(crate) fn pages<P: Pages>(pages: &P) -> Result<Vec<PageId>, Error> {
 
 fn first<P: Pages>(pages: &P, is_it: impl Fn(&[u8; entry::ENTRY_BYTES]) -> bool) -> Result<Option<StoreEntry>, Error> {
     for_each_page(pages, |at, page| {
-        let found = (0..volume::entries(page)).find(|index| is_it(volume::entry(page, *index)));
+        let found = volume::all(page).iter().position(&is_it);
         found.map(|index| decode(at, page, index)).transpose()
     })
 }

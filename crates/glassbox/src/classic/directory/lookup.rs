@@ -44,6 +44,15 @@ impl Directory for Uncached {
     fn find<P: Pages>(&self, pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
         find::find(pages, name)
     }
+
+    // Of an entry only what an access needs is read.
+    #[inline]
+    fn access<P: Pages>(&self, pages: &P, opened: &StoreEntry) -> Result<(), Error> {
+        match find::find_place(pages, opened.name.as_bytes())? {
+            Some(found) if found == (opened.store, opened.root) => Ok(()),
+            _ => Err(moved(pages.page_bytes(), opened)),
+        }
+    }
 }
 
 /// Nothing is looked up: whoever opened a store keeps what he found.

@@ -127,6 +127,11 @@ pub(super) fn entries(page: &[u8]) -> usize {
     usize::from(u16_at(page, ENTRIES)).min(most_entries(page.len()))
 }
 
+/// The stored forms of all entries.
+pub(super) fn all(page: &[u8]) -> &[[u8; ENTRY_BYTES]] {
+    &page[ENTRY_ARRAY..].as_chunks().0[..entries(page)]
+}
+
 /// The stored form of an entry below [`entries`].
 pub(super) fn entry(page: &[u8], index: usize) -> &[u8; ENTRY_BYTES] {
     page[ENTRY_ARRAY + ENTRY_BYTES * index..].first_chunk().expect("there is room for so many entries")
