@@ -68,6 +68,31 @@ pub(crate) trait Journal {
     /// When the log does not take it.
     fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error>;
 
+    /// Whether nobody needs to know how a page is changed: there is no log, and nothing will be taken back.
+    #[inline(always)]
+    fn is_silent(&self) -> bool {
+        false
+    }
+
+    /// Stamps a page that was changed without a description, while the journal [is silent](Self::is_silent).
+    ///
+    /// # Errors
+    /// When the log has failed.
+    fn changed_silently(&mut self, _page: &mut impl ExclusivePage) -> Result<(), Error> {
+        unreachable!("this journal wants to know of every change")
+    }
+
+    /// Room for describing a change, empty, to be given back by [`Journal::give_back`]: so that it need not be allocated
+    /// each time.
+    #[inline(always)]
+    fn room(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Gives back what [`Journal::room`] gave.
+    #[inline(always)]
+    fn give_back(&mut self, _room: Vec<u8>) {}
+
     /// Begins a nested top action: changes that stay once it has ended, even if the transaction does not commit (a
     /// split of a node). While it is going on, what it changed is latched, and is taken back page by page.
     fn begin_nested(&mut self) -> Self::Nested;

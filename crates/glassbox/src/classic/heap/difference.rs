@@ -5,26 +5,20 @@
 //! fewer than eight equal bytes between them are one range: splitting saves at most 16 bytes of log, and costs 4 and
 //! another copy at redo.
 
-use smallvec::SmallVec;
-
 use crate::classic::change::BadChange;
-
-/// Encoded ranges; those of a usual update need no allocation.
-pub(crate) type Ranges = SmallVec<[u8; 512]>;
 
 const WORD: usize = 8;
 
-/// The ranges in which `after` differs from `before`, in order; empty if they are equal.
+/// Appends the ranges in which `after` differs from `before`, in order; none if they are equal.
 ///
 /// # Panics
 /// When the lengths differ, or have more than 16 bits.
-pub(crate) fn between(before: &[u8], after: &[u8]) -> Ranges {
+pub(crate) fn between(before: &[u8], after: &[u8], ranges: &mut Vec<u8>) {
     assert_eq!(before.len(), after.len(), "an update keeps a record's length");
-    let mut ranges = Ranges::new();
     let (mut begin, mut end) = (0, 0);
     let mut differs = |from: usize, until: usize| {
         if end == 0 || from >= end + WORD {
-            push(&mut ranges, before, after, begin, end);
+            push(ranges, before, after, begin, end);
             begin = from;
         }
         end = until;
@@ -42,8 +36,7 @@ pub(crate) fn between(before: &[u8], after: &[u8]) -> Ranges {
             differs(at, at + 1);
         }
     }
-    push(&mut ranges, before, after, begin, end);
-    ranges
+    push(ranges, before, after, begin, end);
 }
 
 #[inline(always)]
@@ -51,12 +44,13 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
 }
 
-fn push(ranges: &mut Ranges, before: &[u8], after: &[u8], begin: usize, end: usize) {
+fn push(ranges: &mut Vec<u8>, before: &[u8], after: &[u8], begin: usize, end: usize) {
     if begin == end {
         return;
     }
     let number = |number| u16::try_from(number).expect("a record is shorter than a page").to_le_bytes();
     let ([o0, o1], [l0, l1]) = (number(begin), number(end - begin));
+    ranges.reserve(4 + 2 * (end - begin));
     ranges.extend_from_slice(&[o0, o1, l0, l1]);
     ranges.extend_from_slice(&before[begin..end]);
     ranges.extend_from_slice(&after[begin..end]);

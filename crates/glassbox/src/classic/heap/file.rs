@@ -118,17 +118,12 @@ impl HeapFile {
         after: &[u8],
     ) -> Result<bool, Error> {
         let mut page = self.fix_exclusive(pages, rid.page)?;
-        match slotted::record(&page, rid.slot) {
-            Some(before) => {
-                let ranges = difference::between(before, after);
-                log_update(journal, &mut page, rid, &ranges).map(|()| true)
-            }
-            None => Ok(false),
-        }
+        let Some(slot) = slotted::slot(&page, rid.slot).filter(|slot| !slot.is_ghost) else { return Ok(false) };
+        replace(journal, &mut page, rid, slot, after).map(|()| true)
     }
 
-    /// Lets `edit` change a copy of a record while its page is fixed, then does as [`HeapFile::update`]. `None` when
-    /// there is no such record.
+    /// Lets `edit` change a record, or a copy of it, while its page is fixed, then does as [`HeapFile::update`]. `None`
+    /// when there is no such record.
     ///
     /// # Errors
     /// As for [`HeapFile::update`].
@@ -140,11 +135,15 @@ impl HeapFile {
         edit: impl FnOnce(&mut [u8]) -> R,
     ) -> Result<Option<R>, Error> {
         let mut page = self.fix_exclusive(pages, rid.page)?;
-        let Some(before) = slotted::record(&page, rid.slot) else { return Ok(None) };
-        let mut after = Copied::from_slice(before);
+        let Some(slot) = slotted::slot(&page, rid.slot).filter(|slot| !slot.is_ghost) else { return Ok(None) };
+        if journal.is_silent() {
+            let result = edit(&mut page[slot.at..slot.at + slot.length]);
+            journal.changed_silently(&mut page)?;
+            return Ok(Some(result));
+        }
+        let mut after = Copied::from_slice(&page[slot.at..slot.at + slot.length]);
         let result = edit(&mut after);
-        let ranges = difference::between(before, &after);
-        log_update(journal, &mut page, rid, &ranges)?;
+        replace(journal, &mut page, rid, slot, &after)?;
         Ok(Some(result))
     }
 
@@ -206,16 +205,27 @@ impl HeapFile {
     }
 }
 
-fn log_update<J: Journal>(
+/// Replaces the record in this slot, and logs where it differs.
+fn replace<J: Journal>(
     journal: &mut J,
     page: &mut impl ExclusivePage,
     rid: Rid,
-    ranges: &[u8],
+    slot: slotted::Slot,
+    after: &[u8],
 ) -> Result<(), Error> {
-    if ranges.is_empty() {
-        return Ok(());
+    let place = slot.at..slot.at + slot.length;
+    if journal.is_silent() {
+        page[place].copy_from_slice(after);
+        return journal.changed_silently(page);
     }
-    journal.change(page, Change::Heap(HeapChange::Update { slot: rid.slot, ranges, back: false }), Undo::Page)
+    let mut ranges = journal.room();
+    difference::between(&page[place], after, &mut ranges);
+    if !ranges.is_empty() {
+        let change = HeapChange::Update { slot: rid.slot, ranges: &ranges, back: false };
+        journal.change(page, Change::Heap(change), Undo::Page)?;
+    }
+    journal.give_back(ranges);
+    Ok(())
 }
 
 /// No length of a record.

@@ -50,6 +50,8 @@ pub(crate) struct TransactionLog<D> {
     pub(super) taking_back: Option<usize>,
     /// The record that is being taken back.
     pub(super) scratch: Vec<u8>,
+    /// For describing changes.
+    room: Vec<u8>,
     /// Whether what a change would have to be taken back with is kept.
     keeps: bool,
     /// Whether the transaction has changed something without keeping that.
@@ -59,8 +61,8 @@ pub(crate) struct TransactionLog<D> {
 impl<D: Device> TransactionLog<D> {
     /// A journal without a transaction.
     pub(crate) fn new(device: D, slot: Slot) -> Self {
-        let active = Active::default();
-        Self { device, slot, active, nested: 0, taking_back: None, scratch: Vec::new(), keeps: true, is_final: false }
+        let (active, scratch, room) = (Active::default(), Vec::new(), Vec::new());
+        Self { device, slot, active, nested: 0, taking_back: None, scratch, room, keeps: true, is_final: false }
     }
 
     /// The transaction's number; none as long as it has changed nothing.
@@ -257,6 +259,33 @@ impl<D: Device> Journal for TransactionLog<D> {
             }
             _ => self.update(page, change, undo),
         }
+    }
+
+    #[inline(always)]
+    fn is_silent(&self) -> bool {
+        !D::RECORDS && !self.keeps && self.nested == 0 && self.taking_back.is_none()
+    }
+
+    #[inline]
+    fn changed_silently(&mut self, page: &mut impl ExclusivePage) -> Result<(), Error> {
+        self.ensure_begun();
+        let from = self.device.appended();
+        self.active.last = self.device.append(&[])?;
+        let stamp = D::stamp(page::lsn(page), self.active.last);
+        page.changed(from, stamp);
+        self.is_final = true;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn room(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.room)
+    }
+
+    #[inline(always)]
+    fn give_back(&mut self, mut room: Vec<u8>) {
+        room.clear();
+        self.room = room;
     }
 
     fn begin_nested(&mut self) -> Nested {

@@ -31,7 +31,7 @@ fn pages() -> Vec<Vec<u8>> {
 }
 
 fn changes() -> Vec<Vec<u8>> {
-    let ranges = difference::between(&[2; 30], &[[2; 10], [7; 10], [2; 10]].concat());
+    let ranges = super::between(&[2; 30], &[[2; 10], [7; 10], [2; 10]].concat());
     let changes = [
         Change::Format { kind: PageKind::Heap, store: StoreId(1), body: &[1, 2, 3] },
         Change::Heap(HeapChange::Insert { slot: 5, record: &[1; 9] }),

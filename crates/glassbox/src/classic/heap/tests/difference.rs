@@ -1,7 +1,8 @@
 //! The differences of two records.
 
 use super::Random;
-use crate::classic::heap::difference::{apply, between, next};
+use super::between;
+use crate::classic::heap::difference::{apply, next};
 
 fn ranges(before: &[u8], after: &[u8]) -> Vec<(usize, usize)> {
     let encoded = between(before, after);

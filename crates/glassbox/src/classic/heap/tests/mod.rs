@@ -40,6 +40,13 @@ impl Random {
 
 const STORE: StoreId = StoreId(3);
 
+/// The ranges in which two records differ.
+pub(super) fn between(before: &[u8], after: &[u8]) -> Vec<u8> {
+    let mut ranges = Vec::new();
+    super::difference::between(before, after, &mut ranges);
+    ranges
+}
+
 /// A volume with a heap file.
 pub(super) struct Volume {
     pub(super) pages: Arc<MemoryPages>,

@@ -88,7 +88,7 @@ fn step<'a>(
         }
         (_, Some((record, false))) => {
             let after = edited(random, record);
-            *bytes = difference::between(record, &after).to_vec();
+            *bytes = super::between(record, &after);
             *record = after;
             Some(HeapChange::Update { slot, ranges: bytes, back: false })
         }
@@ -186,7 +186,7 @@ fn the_bytes_are_those_of_the_format() {
     assert_eq!(page[40..48], [125, 0, 3, 0x80, 123, 0, 2, 0]);
     assert_eq!(page[123..], *b"deabc");
     let mut bytes = Vec::new();
-    let ranges = difference::between(b"0123456789", b"0x23456789");
+    let ranges = super::between(b"0123456789", b"0x23456789");
     Change::Heap(HeapChange::Update { slot: 258, ranges: &ranges, back: true }).encode(&mut bytes);
     assert_eq!(bytes, [3, 4, 2, 1, 1, 0, 1, 0, b'1', b'x']);
 }
