@@ -15,7 +15,7 @@ use crate::inner::Inner;
 use crate::io::{Clock, Files, RealClock, RealFiles};
 use crate::open;
 use crate::procedure::{Procedure, ReadWriteSet, Stop};
-use crate::stats::{Recovery, Stats};
+use crate::stats::{Recovery, SimulatedPages, Stats};
 use crate::ticket::Ticket;
 
 /// An open database.
@@ -181,11 +181,12 @@ impl Database {
         self.inner.engine.as_classic().map(LockWait::last)
     }
 
-    /// How many pages the replacement policy alone would have missed in memory so far: what a simulator says to which
-    /// the recorded fixes are given, one after the other. `None` unless `trace_pages` was configured.
+    /// What the replacement policy alone would have done so far: what a simulator says to which the recorded fixes are
+    /// given, one after the other. `None` unless `trace_pages` was configured.
     #[doc(hidden)]
-    pub fn simulated_misses(&self) -> Option<u64> {
-        self.inner.engine.as_classic()?.simulated_misses()
+    pub fn simulated_pages(&self) -> Option<SimulatedPages> {
+        let simulated = self.inner.engine.as_classic()?.simulated()?;
+        Some(SimulatedPages { missed: simulated.misses, written: simulated.writes })
     }
 
     /// What opening found and did.

@@ -98,7 +98,7 @@ pub use glassbox_derive::Record;
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
 pub use procedure::{Abort, Aborts, Declared, KeySet, Procedure, ReadWriteSet, Stop, Transaction};
 pub use record::Record;
-pub use stats::{ClassicStats, Recovery, Stats};
+pub use stats::{ClassicStats, Recovery, SimulatedPages, Stats};
 pub use ticket::Ticket;
 
 /// The examples of the README, compiled with those of the documentation.

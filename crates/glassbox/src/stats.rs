@@ -69,6 +69,16 @@ pub struct ClassicStats {
     pub escalations: u64,
 }
 
+/// Pages that a simulated pool had to bring, and wrote.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SimulatedPages {
+    /// Fixed, but not in memory.
+    pub missed: u64,
+    /// Written.
+    pub written: u64,
+}
+
 impl ClassicStats {
     fn collect(engine: &classic::Engine) -> Self {
         let (pool, locks, (page_bytes, pool_pages)) = (engine.pool_stats(), engine.lock_counters(), engine.pool_size());

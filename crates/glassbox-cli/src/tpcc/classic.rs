@@ -100,26 +100,33 @@ pub fn put(results: &mut Results, x: f64, measured: &Measured, classic: &Classic
     put("lock_timeouts_per_1000", 1e3 * per(classic.lock_timeouts), "waits")?;
     put("reruns_per_1000", 1e3 * per(stats.rerun), "runs")?;
     put("lock_wait_mean", classic.lock_waited_ns as f64 / classic.lock_waits.max(1) as f64, "ns")?;
-    if let Some(simulated) = measured.simulated_misses {
+    if let Some(simulated) = measured.simulated {
         put("misses_per_transaction", per(classic.fixes - classic.hits), "pages")?;
-        put("simulated_misses_per_transaction", per(simulated), "pages")?;
+        put("simulated_misses_per_transaction", per(simulated.missed), "pages")?;
+        put("simulated_writes_per_transaction", per(simulated.written), "pages")?;
     }
     Ok(())
 }
 
-/// Pages that were missing, beside what the replacement policy alone would have missed.
+/// What the pool of pages did, beside what the replacement policy alone would have done.
 pub fn traced(out: &mut dyn Write, measured: &Measured, classic: &ClassicStats) -> io::Result<()> {
-    let Some(simulated) = measured.simulated_misses else { return Ok(()) };
+    let Some(simulated) = measured.simulated else { return Ok(()) };
     let (committed, ..) = measured.tally.total();
     let per = |amount: u64| format::number(amount as f64 / committed.max(1) as f64);
+    let beside = |amount: u64, simulated: u64| {
+        let apart = 100.0 * (amount as f64 - simulated as f64) / simulated.max(1) as f64;
+        format!("simulated {}, {apart:+.1} %", per(simulated))
+    };
     let missed = classic.fixes - classic.hits;
-    let apart = 100.0 * (missed as f64 - simulated as f64) / simulated.max(1) as f64;
     writeln!(
         out,
-        "trace       {} pages missing in memory per transaction ({} read, others new); simulated {}, {apart:+.1} %",
+        "trace       {} pages missing in memory per transaction ({} read, others new); {}\n            \
+         {} written; {}",
         per(missed),
         per(classic.pages_read),
-        per(simulated),
+        beside(missed, simulated.missed),
+        per(classic.pages_written),
+        beside(classic.pages_written, simulated.written),
     )
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use glassbox::{Database, Error, Stats};
+use glassbox::{Database, Error, SimulatedPages, Stats};
 use glassbox_workloads::tpcc::{Home, Inputs, Scale, Settings, run_client};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -21,8 +21,8 @@ const NAP: Duration = Duration::from_millis(10);
 pub struct Measured {
     pub seconds: f64,
     pub tally: Tally,
-    /// Pages missing in memory by simulation, if they were traced.
-    pub simulated_misses: Option<u64>,
+    /// What the pool of pages should have done by simulation, if that was traced.
+    pub simulated: Option<SimulatedPages>,
     /// Counts of the run alone; memory at its end.
     pub stats: Stats,
     /// How far the throughputs of moments of the run lie apart, the middle half of them, per second.
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> Measured {
         seed: arguments.common.seed,
     };
     let (tallies, stop) = (Tallies::new(clients), AtomicBool::new(false));
-    let (before, simulated_before) = (db.counts(), db.simulated_misses());
+    let (before, simulated_before) = (db.counts(), db.simulated_pages());
     let started = Instant::now();
     let (result, rates) = std::thread::scope(|scope| {
         let (tallies, stop, settings) = (&tallies, &stop, &settings);
@@ -68,13 +68,16 @@ pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> Measured {
     });
     let seconds = started.elapsed().as_secs_f64();
     // The space of tables last: looking for it reads pages.
-    let (counts, simulated) = (difference(&before, db.counts()), db.simulated_misses());
-    let simulated_misses = simulated.zip(simulated_before).map(|(after, before)| after - before);
+    let (counts, simulated) = (difference(&before, db.counts()), db.simulated_pages());
+    let simulated = simulated.zip(simulated_before).map(|(after, before)| SimulatedPages {
+        missed: after.missed - before.missed,
+        written: after.written - before.written,
+    });
     let stats = Stats { tables: db.stats().tables, ..counts };
     let interrupted = interrupt::requested();
     let failed = result.err();
     let (tally, throughput_spread) = (tallies.sum(), middle_half(rates));
-    Measured { seconds, tally, simulated_misses, stats, throughput_spread, interrupted, failed }
+    Measured { seconds, tally, simulated, stats, throughput_spread, interrupted, failed }
 }
 
 /// Shows the run until its time is over, it is interrupted, or a client failed; gives throughputs, per second.

@@ -59,9 +59,9 @@ fn the_report_tells_of_pages_locks_and_waits() {
     assert!(run_well(&more).out.contains("\nwaits       none: the partitioned engine has no locks\n"));
 }
 
-/// A pool smaller than the data: what was read is what the replacement policy alone says.
+/// A pool smaller than the data: what was read and written is what the replacement policy alone says.
 #[test]
-fn pages_read_are_those_of_the_policy() {
+fn pages_read_and_written_are_those_of_the_policy() {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("db");
     let pool = ["--pool-mib", "1", "--page-kib", "4"];
@@ -74,6 +74,8 @@ fn pages_read_are_those_of_the_policy() {
     assert!(read > 1.0 && values["writes_per_transaction"] > 0.1, "{values:?}");
     assert!((missed / simulated - 1.0).abs() < 0.15, "{missed} missed, {simulated} by simulation");
     assert!((read / simulated - 1.0).abs() < 0.15, "{read} read, {simulated} by simulation");
+    let (written, simulated) = (values["writes_per_transaction"], values["simulated_writes_per_transaction"]);
+    assert!((written / simulated - 1.0).abs() < 0.15, "{written} written, {simulated} by simulation");
     assert!(ran.err.contains("\ntrace       "), "{}", ran.err);
 }
 

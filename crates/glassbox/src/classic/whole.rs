@@ -1,6 +1,6 @@
 //! What concerns all tables at once: the space that they take, checks, checkpoints, the end.
 
-use super::buffer::PoolStats;
+use super::buffer::{PoolStats, Simulated};
 use super::engine::Engine;
 use super::ids::{Rid, StoreId};
 use super::lock::{LockCounters, Wait};
@@ -150,10 +150,10 @@ impl Engine<Standard> {
         (self.pages.page_bytes(), self.pages.frames())
     }
 
-    /// Pages that would have been missing in memory so far by the replacement policy alone, as a simulator tells that
-    /// is given the recorded fixes; `None` unless they are recorded.
-    pub(crate) fn simulated_misses(&self) -> Option<u64> {
-        self.pages.simulated_misses()
+    /// What the pool should have done so far by the replacement policy alone, as a simulator tells that is given the
+    /// recorded fixes; `None` unless they are recorded.
+    pub(crate) fn simulated(&self) -> Option<Simulated> {
+        self.pages.simulated()
     }
 
     /// What waited for locks.

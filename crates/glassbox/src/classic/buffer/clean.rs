@@ -22,14 +22,12 @@ use super::batch::Batch;
 use super::frame::{Fix, NO_PAGE};
 use super::guard::SharedFrame;
 use super::pool::BufferPool;
+use super::simulate::Event;
 use super::write_ahead::WriteAhead;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::error::Error;
 use crate::log::Lsn;
-
-/// Most frames looked at before the clock comes to them.
-const MOST_AHEAD: usize = 2048;
 
 impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// The dirty pages, each with a position from which on the log is needed to bring it back. Everything that was
@@ -44,6 +42,9 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// # Errors
     /// When writing fails, or failed before.
     pub(crate) fn clean_up_to(&self, lsn: Lsn) -> Result<u64, Error> {
+        if self.trace.is_some() {
+            self.record(Event::Cleaned);
+        }
         let old = self.dirty_frames().filter(|(.., needed_from)| *needed_from < lsn);
         self.write_out(old.map(|(page, frame, _)| (page, frame)).collect(), true)
     }
@@ -63,10 +64,9 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// # Errors
     /// As for [`BufferPool::clean_up_to`].
     pub(crate) fn clean_ahead(&self) -> Result<u64, Error> {
-        let headers = self.frames.headers();
-        let ahead = headers.len().div_ceil(4).min(MOST_AHEAD);
-        let dirty = self.clock.ahead(ahead).filter_map(|number| {
-            let frame = &headers[number];
+        let dirty = self.clock.ahead().filter_map(|step| {
+            let number = self.clock.frame(step);
+            let frame = &self.frames.headers()[number];
             let leaves = frame.uses_if_unfixed().is_some_and(|uses| self.clock.is_idle(number, uses));
             (leaves && frame.needed_from().is_some()).then(|| (frame.page(), number))
         });

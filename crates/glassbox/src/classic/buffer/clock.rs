@@ -6,15 +6,15 @@
 //!
 //! Keeping pages in the order of their last use (LRU) needs a list that every fix changes; the clock needs nothing from
 //! a fix but that it is counted, which it is anyway. The policy is a type of its own and works on counts, so that a
-//! recorded run can be played through it with any number of frames: [`simulate`].
+//! recorded run can be played through it with any number of frames: [`simulate`](super::simulate).
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::classic::ids::PageId;
 
 /// Rounds before giving up: one that spares, one that takes, one for those who interfere.
 const ROUNDS: usize = 3;
+/// Most frames that are looked at before the hand comes to them.
+const MOST_AHEAD: usize = 2048;
 
 /// What came of taking a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Clock {
         mut take: impl FnMut(usize) -> Take,
     ) -> Option<usize> {
         for _ in 0..ROUNDS * self.seen.len() {
-            let frame = (self.hand.fetch_add(1, Ordering::Relaxed) % self.seen.len() as u64) as usize;
+            let frame = self.frame(self.hand.fetch_add(1, Ordering::Relaxed));
             let Some(uses) = uses(frame) else { continue };
             if !self.is_idle(frame, uses) {
                 self.seen[frame].store(uses, Ordering::Relaxed);
@@ -72,37 +72,15 @@ impl Clock {
         self.seen[frame].load(Ordering::Relaxed) == uses
     }
 
-    /// The next `frames` frames that the hand will come to.
-    pub fn ahead(&self, frames: usize) -> impl Iterator<Item = usize> {
-        let (hand, all) = (self.hand.load(Ordering::Relaxed), self.seen.len() as u64);
-        (0..frames as u64).map(move |step| (hand.wrapping_add(step) % all) as usize)
+    /// The frames, a quarter of them, that the hand will come to next, as steps of the hand; [`Clock::frame`] says which
+    /// they are.
+    pub fn ahead(&self) -> Range<u64> {
+        let hand = self.hand.load(Ordering::Relaxed);
+        hand..hand + self.seen.len().div_ceil(4).min(MOST_AHEAD) as u64
     }
-}
 
-/// How many pages a pool of `frames` frames would have read for these references, one after the other.
-///
-/// # Panics
-/// When `frames` is 0.
-pub(crate) fn simulate(trace: &[PageId], frames: usize) -> u64 {
-    assert!(frames > 0, "a pool without frames");
-    let clock = Clock::new(frames);
-    let mut held: Vec<Option<(PageId, u64)>> = vec![None; frames];
-    let mut places = BTreeMap::<PageId, usize>::new();
-    let mut reads = 0;
-    for page in trace {
-        if let Some(&frame) = places.get(page) {
-            let held: &mut Option<(PageId, u64)> = &mut held[frame];
-            held.as_mut().expect("it is there").1 += 1;
-            continue;
-        }
-        reads += 1;
-        let frame = clock.victim(|frame| Some(held[frame].map_or(0, |(_, uses)| uses)), |_| Take::Taken);
-        let frame = frame.expect("nothing is fixed");
-        if let Some((old, _)) = held[frame].replace((*page, 1)) {
-            places.remove(&old);
-        }
-        places.insert(*page, frame);
-        clock.arrived(frame);
+    /// The frame at a step of the hand.
+    pub fn frame(&self, step: u64) -> usize {
+        (step % self.seen.len() as u64) as usize
     }
-    reads
 }

@@ -21,6 +21,7 @@ use super::frame::{Fix, NO_PAGE};
 use super::frames::{Claimed, Guard};
 use super::guard::{ExclusiveFrame, SharedFrame};
 use super::pool::BufferPool;
+use super::simulate::Event;
 use super::write_ahead::WriteAhead;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
@@ -82,7 +83,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     #[inline(always)]
     fn fix<'a, G: Guard<'a, L>>(&'a self, page: PageId, bring: Bring) -> Result<G, Error> {
         if self.trace.is_some() {
-            self.record(page);
+            self.record(if G::EXCLUSIVE { Event::Change(page) } else { Event::Read(page) });
         }
         if let Some(frame) = self.table.get(page)
             && let (Fix::Fixed { waited }, Some(guard)) = G::fix(&self.frames, frame, page, true)
@@ -98,7 +99,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     #[inline(always)]
     fn try_fix<'a, G: Guard<'a, L>>(&'a self, page: PageId) -> Result<Option<G>, Error> {
         if self.trace.is_some() {
-            self.record(page);
+            self.record(if G::EXCLUSIVE { Event::Change(page) } else { Event::Read(page) });
         }
         if let Some(frame) = self.table.get(page) {
             match G::fix(&self.frames, frame, page, false) {
@@ -232,9 +233,9 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     }
 
     #[cold]
-    fn record(&self, page: PageId) {
+    pub(super) fn record(&self, event: Event) {
         let trace = self.trace.as_ref().expect("tracing is on");
-        trace.lock().unwrap_or_else(PoisonError::into_inner).push(page);
+        trace.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 }
 

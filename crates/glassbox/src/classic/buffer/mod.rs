@@ -36,6 +36,7 @@ mod guard;
 mod memory;
 mod pool;
 mod resident;
+mod simulate;
 mod stats;
 mod table;
 #[cfg(test)]
@@ -44,10 +45,10 @@ mod volume;
 mod write_ahead;
 
 pub(crate) use background::BackgroundWriter;
-pub(crate) use clock::simulate;
 pub(crate) use double::{DOUBLE, repair};
 pub(crate) use pool::{BufferPool, PoolConfig};
 pub(crate) use resident::Resident;
+pub(crate) use simulate::Simulated;
 pub(crate) use stats::PoolStats;
 pub(crate) use volume::{PAGES, check_file};
 pub(crate) use write_ahead::{NoLog, WriteAhead};

@@ -8,6 +8,7 @@ use super::clock::Clock;
 use super::double::{self, DOUBLE};
 use super::frame::Frame;
 use super::frames::Frames;
+use super::simulate::{Event, Simulated, simulate};
 use super::stats::{Counts, PoolStats};
 use super::table::PageTable;
 use super::volume::{PAGES, Volume};
@@ -51,7 +52,7 @@ pub(crate) struct BufferPool<L: Latch, W> {
     pub(super) wal: W,
     /// Why nothing can be written any more.
     pub(super) stopped: OnceLock<String>,
-    pub(super) trace: Option<Mutex<Vec<PageId>>>,
+    pub(super) trace: Option<Mutex<Vec<Event>>>,
     pub(super) counts: Counts,
     pub(super) signal: Arc<Signal>,
 }
@@ -133,15 +134,15 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.frames.headers().len()
     }
 
-    /// How many pages a pool of as many frames would have brought for what was fixed since the last
-    /// [`BufferPool::take_trace`]; `None` unless tracing was configured.
-    pub(crate) fn simulated_misses(&self) -> Option<u64> {
+    /// What a pool of as many frames would have done with what was recorded since the last [`BufferPool::take_trace`];
+    /// `None` unless tracing was configured.
+    pub(crate) fn simulated(&self) -> Option<Simulated> {
         let trace = self.trace.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        Some(super::clock::simulate(&trace, self.frames()))
+        Some(simulate(&trace, self.frames()))
     }
 
-    /// The pages fixed since the last call, in order; empty unless tracing was configured.
-    pub(crate) fn take_trace(&self) -> Vec<PageId> {
+    /// What was recorded since the last call; nothing unless tracing was configured.
+    pub(crate) fn take_trace(&self) -> Vec<Event> {
         self.trace.as_ref().map_or_else(Vec::new, |trace| {
             std::mem::take(&mut *trace.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
         })

@@ -1,11 +1,14 @@
 //! The clock, and that the simulator is the pool.
 
 use super::super::clock::{Clock, Take};
-use super::super::simulate;
+use super::super::simulate::{Event, Simulated, simulate};
 use super::*;
 
-fn pages(ids: &[u32]) -> Vec<PageId> {
-    ids.iter().map(|id| PageId(*id)).collect()
+fn misses(ids: &[u32], frames: usize) -> u64 {
+    let read: Vec<_> = ids.iter().map(|id| Event::Read(PageId(*id))).collect();
+    let Simulated { misses, writes } = simulate(&read, frames);
+    assert_eq!(writes, 0, "nothing was changed");
+    misses
 }
 
 #[test]
@@ -42,26 +45,38 @@ fn what_is_fixed_or_refused_is_passed_over() {
 
 #[test]
 fn simulated_reads_are_those_of_a_clock() {
-    assert_eq!(simulate(&[], 1), 0);
-    assert_eq!(simulate(&pages(&[1, 1, 2, 2, 1]), 1), 3);
-    assert_eq!(simulate(&pages(&[1, 2, 3, 1, 2, 3]), 3), 3);
-    assert_eq!(simulate(&pages(&[1, 2, 3, 1, 2, 3]), 2), 6, "a loop larger than the pool");
+    assert_eq!(misses(&[], 1), 0);
+    assert_eq!(misses(&[1, 1, 2, 2, 1], 1), 3);
+    assert_eq!(misses(&[1, 2, 3, 1, 2, 3], 3), 3);
+    assert_eq!(misses(&[1, 2, 3, 1, 2, 3], 2), 6, "a loop larger than the pool");
     // 1 is used twice in each round and stays while the others pass through.
-    assert_eq!(simulate(&pages(&[1, 1, 2, 1, 3, 1, 4, 1, 5, 1]), 2), 5);
+    assert_eq!(misses(&[1, 1, 2, 1, 3, 1, 4, 1, 5, 1], 2), 5);
 }
 
 #[test]
 fn a_scan_does_not_drive_out_what_is_used() {
     let mut trace = Vec::new();
     for scanned in 0..1000 {
-        trace.push(PageId(10_000 + scanned));
-        trace.push(PageId(scanned % 8));
+        trace.push(10_000 + scanned);
+        trace.push(scanned % 8);
     }
-    assert_eq!(simulate(&trace, 16), 1000 + 8);
+    assert_eq!(misses(&trace, 16), 1000 + 8);
 }
 
 #[test]
-fn the_simulator_reads_what_the_pool_reads() {
+fn simulated_writes_are_of_what_leaves_changed() {
+    let change = |id| Event::Change(PageId(id));
+    let read = |id| Event::Read(PageId(id));
+    let writes = |trace: &[Event], frames| simulate(trace, frames).writes;
+    assert_eq!(writes(&[change(1), change(1), read(1)], 8), 0, "it has not left");
+    assert_eq!(writes(&[change(1), read(2), read(1), read(2)], 1), 1);
+    assert_eq!(writes(&[change(1), change(2), Event::Cleaned, read(1), read(2), read(3)], 2), 2, "once, not again");
+    let all: Vec<_> = (0..100).map(change).collect();
+    assert!((84..=100).contains(&writes(&all, 16)), "those that are left may be near the hand");
+}
+
+#[test]
+fn the_simulator_reads_and_writes_what_the_pool_does() {
     let files = MemoryFiles::new();
     let pool = create(&files, 16);
     (0..200).for_each(|id| make(&pool, pool.wal(), id, 1));
@@ -72,13 +87,20 @@ fn the_simulator_reads_what_the_pool_reads() {
         let tracing = PoolConfig { trace: true, ..config(frames) };
         let pool = Pool::open(&files, &tracing, FakeLog::default()).unwrap();
         let mut dice = Dice(9);
-        for _ in 0..5000 {
+        for count in 2..5002 {
             let id = dice.below(200).min(dice.below(200)).min(dice.below(200)) as u32;
-            read(&pool, id).unwrap();
+            match dice.below(3) {
+                0 => change(&pool, pool.wal(), id, count).unwrap(),
+                _ => drop(read(&pool, id).unwrap()),
+            }
+            pool.clean_ahead().unwrap();
         }
         let (trace, stats) = (pool.take_trace(), pool.stats());
         assert_eq!(trace.len(), 5000);
-        assert_eq!(stats.reads, simulate(&trace, frames));
-        assert_eq!((stats.fixes, stats.hits), (5000, 5000 - stats.reads));
+        assert_eq!(stats.fixes, 5000);
+        let (misses, simulated) = (stats.fixes - stats.hits, simulate(&trace, frames));
+        // Not exactly: the pool passes over a dirty page that it meets, and comes back to it.
+        let near = |real: u64, simulated: u64| real.abs_diff(simulated) <= 1 + simulated / 200;
+        assert!(near(misses, simulated.misses) && near(stats.writes, simulated.writes), "{simulated:?} {stats:?}");
     }
 }
