@@ -75,7 +75,8 @@ fn pages_read_and_written_are_those_of_the_policy() {
     assert!((missed / simulated - 1.0).abs() < 0.15, "{missed} missed, {simulated} by simulation");
     assert!((read / simulated - 1.0).abs() < 0.15, "{read} read, {simulated} by simulation");
     let (written, simulated) = (values["writes_per_transaction"], values["simulated_writes_per_transaction"]);
-    assert!((written / simulated - 1.0).abs() < 0.15, "{written} written, {simulated} by simulation");
+    // The simulated writer is always in time, and so writes some pages too early; that of a busy machine is not.
+    assert!((0.7..1.15).contains(&(written / simulated)), "{written} written, {simulated} by simulation");
     assert!(ran.err.contains("\ntrace       "), "{}", ran.err);
 }
 
