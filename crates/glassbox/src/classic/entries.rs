@@ -2,7 +2,7 @@
 
 use super::change::Undo;
 use super::ids::Rid;
-use super::lock::{Duration, Locks, Mode};
+use super::lock::{Duration, Mode};
 use super::session::Session;
 use super::stack::Stack;
 use super::table::{IndexStore, TableStores};

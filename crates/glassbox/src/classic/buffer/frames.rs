@@ -22,8 +22,6 @@ pub(super) struct Claimed<'a, L: Latch> {
 
 /// One of the two ways to have fixed a page.
 pub(super) trait Guard<'a, L: Latch>: Sized {
-    const EXCLUSIVE: bool;
-
     /// What came of fixing the page in this frame, and if it is fixed, the page.
     fn fix(frames: &'a Frames<L>, number: usize, page: PageId, wait: bool) -> (Fix, Option<Self>);
 
@@ -32,8 +30,6 @@ pub(super) trait Guard<'a, L: Latch>: Sized {
 }
 
 impl<'a, L: Latch> Guard<'a, L> for SharedFrame<'a, L> {
-    const EXCLUSIVE: bool = false;
-
     #[inline(always)]
     fn fix(frames: &'a Frames<L>, number: usize, page: PageId, wait: bool) -> (Fix, Option<Self>) {
         let frame = &frames.headers[number];
@@ -51,8 +47,6 @@ impl<'a, L: Latch> Guard<'a, L> for SharedFrame<'a, L> {
 }
 
 impl<'a, L: Latch> Guard<'a, L> for ExclusiveFrame<'a, L> {
-    const EXCLUSIVE: bool = true;
-
     #[inline(always)]
     fn fix(frames: &'a Frames<L>, number: usize, page: PageId, wait: bool) -> (Fix, Option<Self>) {
         let frame = &frames.headers[number];

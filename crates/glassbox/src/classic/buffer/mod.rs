@@ -44,6 +44,7 @@ mod volume;
 mod write_ahead;
 
 pub(crate) use background::BackgroundWriter;
+#[cfg(test)]
 pub(crate) use clock::simulate;
 pub(crate) use double::{DOUBLE, repair};
 pub(crate) use pool::{BufferPool, PoolConfig};

@@ -27,7 +27,7 @@ pub(crate) struct PoolConfig {
     pub(crate) frames: usize,
     /// Most pages written at a time.
     pub(crate) batch_pages: usize,
-    /// Whether every fix is recorded, for [`simulate`](super::simulate).
+    /// Whether every fix is recorded, for [`BufferPool::simulated_misses`].
     pub(crate) trace: bool,
 }
 
@@ -133,14 +133,15 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.frames.headers().len()
     }
 
-    /// How many pages a pool of as many frames would have brought for what was fixed since the last
-    /// [`BufferPool::take_trace`]; `None` unless tracing was configured.
+    /// How many pages a pool of as many frames would have brought for what was fixed; `None` unless tracing was
+    /// configured.
     pub(crate) fn simulated_misses(&self) -> Option<u64> {
         let trace = self.trace.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Some(super::clock::simulate(&trace, self.frames()))
     }
 
     /// The pages fixed since the last call, in order; empty unless tracing was configured.
+    #[cfg(test)]
     pub(crate) fn take_trace(&self) -> Vec<PageId> {
         self.trace.as_ref().map_or_else(Vec::new, |trace| {
             std::mem::take(&mut *trace.lock().unwrap_or_else(std::sync::PoisonError::into_inner))

@@ -2,7 +2,7 @@
 
 use super::entry::{self, StoreEntry};
 use super::volume::{self, VOLUME_PAGE};
-use crate::classic::ids::{PageId, StoreId};
+use crate::classic::ids::PageId;
 use crate::classic::page;
 use crate::classic::pages::Pages;
 use crate::error::Error;
@@ -15,15 +15,10 @@ const MOST_PAGES: usize = 1 << 12;
 /// # Errors
 /// When a page is damaged or cannot be read.
 pub(crate) fn find<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
-    first(pages, |bytes| entry::name(bytes) == name)
-}
-
-/// The store of this number, looked for in the pages.
-///
-/// # Errors
-/// As for [`find`].
-pub(crate) fn find_store<P: Pages>(pages: &P, store: StoreId) -> Result<Option<StoreEntry>, Error> {
-    first(pages, |bytes| page::u32_at(bytes, 0) == store.0)
+    for_each_page(pages, |at, page| {
+        let found = (0..volume::entries(page)).find(|index| entry::name(volume::entry(page, *index)) == name);
+        found.map(|index| decode(at, page, index)).transpose()
+    })
 }
 
 /// All stores, in the order in which they were made.
@@ -52,13 +47,6 @@ pub(crate) fn pages<P: Pages>(pages: &P) -> Result<Vec<PageId>, Error> {
         Ok(None::<()>)
     })?;
     Ok(all)
-}
-
-fn first<P: Pages>(pages: &P, is_it: impl Fn(&[u8; entry::ENTRY_BYTES]) -> bool) -> Result<Option<StoreEntry>, Error> {
-    for_each_page(pages, |at, page| {
-        let found = (0..volume::entries(page)).find(|index| is_it(volume::entry(page, *index)));
-        found.map(|index| decode(at, page, index)).transpose()
-    })
 }
 
 fn for_each_page<P: Pages, R>(

@@ -35,5 +35,5 @@ mod slotted;
 mod tests;
 
 pub(crate) use change::HeapChange;
-pub(crate) use file::{HeapFile, RecordGuard};
+pub(crate) use file::HeapFile;
 pub(crate) use list::ListChange;

@@ -7,7 +7,7 @@ use super::map::{self, FIRST_MAP, MapChange, NEW_MAP};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::{self, PageKind};
-use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::pages::Pages;
 use crate::error::Error;
 
 /// The space map of a volume.

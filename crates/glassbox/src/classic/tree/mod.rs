@@ -75,7 +75,6 @@ mod tests;
 mod tree;
 
 pub(crate) use change::NodeChange;
-pub(crate) use check::Problem;
 pub(crate) use cursor::{Cursor, Step};
 pub(crate) use definition::{Definition, create};
 pub(crate) use insert::Inserted;

@@ -116,6 +116,7 @@ impl<D: Device> TransactionLog<D> {
     }
 
     /// What the session appends with.
+    #[cfg(test)]
     pub(crate) fn device(&self) -> &D {
         &self.device
     }

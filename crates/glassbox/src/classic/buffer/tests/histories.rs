@@ -85,9 +85,6 @@ fn history(frames: usize, pages: u32, threads: u64, background: bool, seed: u64)
         stop.store(true, Ordering::Relaxed);
         results.into_iter().for_each(|result| result.unwrap());
     });
-    if let Some(writer) = &writer {
-        writer.clean_up_to(Lsn(u64::MAX));
-    }
     drop(writer);
     pool.flush_all().unwrap();
     assert!(pool.dirty_pages().is_empty());
