@@ -65,6 +65,7 @@ pub(crate) use directory::StoreKind;
 pub(crate) use engine::Engine;
 pub(crate) use lock::{LockName, Wait, WaitEnd};
 pub(crate) use open::Volume;
+pub(crate) use page::is_page_size;
 pub(crate) use recovery::CheckpointLsns;
 pub(crate) use stack::{Stack, StackLogs};
 /// A transaction of a database.

@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use super::buffer::{BackgroundWriter, BufferPool, NoLog as NothingAhead, PoolConfig, Resident, WriteAhead};
 use super::directory::{Directory, Held};
-use super::latch::{Latch, ReadWriteLatch};
 use super::ids::StoreId;
+use super::latch::{Latch, ReadWriteLatch};
 use super::lock::{Granularity, LockConfig, LockManager, Locks, NoLocks};
 use super::log_ahead::LogAhead;
-use super::page::{LEAST_PAGE_BYTES, MOST_PAGE_BYTES};
+use super::page::is_page_size;
 use super::pages::Pages;
 use super::session::Session;
 use super::sessions::{OneSession, SessionPool, Sessions};
@@ -241,7 +241,5 @@ impl<T> StackSessions for OneSession<T> {
 
 /// What a stack must be, whoever names it.
 pub(crate) const fn check<S: Stack>() {
-    let sizes =
-        S::PAGE_BYTES.is_power_of_two() && LEAST_PAGE_BYTES <= S::PAGE_BYTES && S::PAGE_BYTES <= MOST_PAGE_BYTES;
-    assert!(sizes, "a stack's pages have 4, 8, 16 or 32 KiB");
+    assert!(is_page_size(S::PAGE_BYTES), "a stack's pages have 4, 8, 16 or 32 KiB");
 }

@@ -14,7 +14,7 @@ use super::volume::{PAGES, Volume};
 use super::write_ahead::WriteAhead;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
-use crate::classic::page::{LEAST_PAGE_BYTES, MOST_PAGE_BYTES};
+use crate::classic::page::is_page_size;
 use crate::error::Error;
 use crate::io::Files;
 
@@ -78,7 +78,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// When the configuration makes no sense, reading or writing fails, or there is not enough memory.
     pub(crate) fn open(files: &dyn Files, config: &PoolConfig, wal: W) -> Result<Self, Error> {
         let PoolConfig { page_bytes, frames, batch_pages, trace } = *config;
-        if !page_bytes.is_power_of_two() || !(LEAST_PAGE_BYTES..=MOST_PAGE_BYTES).contains(&page_bytes) {
+        if !is_page_size(page_bytes) {
             return Err(Error::Config(format!("pages of {page_bytes} bytes; choose 4096, 8192, 16384 or 32768")));
         }
         if frames == 0 || frames >= u32::MAX as usize || batch_pages == 0 {
