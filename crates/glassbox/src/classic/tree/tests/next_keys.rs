@@ -140,7 +140,7 @@ fn a_cursor_survives_changes_between_steps() {
     for direction in [Direction::Forward, Direction::Backward] {
         for seed in 1..40 {
             let fixture = fixture();
-            let mut random = Random::new(seed);
+            let mut dice = Dice(seed);
             let mut journal = fixture.log.journal();
             let mut cursor = Cursor::new(direction, &key(0, 2), &key(999, 2));
             let mut seen = Vec::new();
@@ -148,9 +148,9 @@ fn a_cursor_survives_changes_between_steps() {
             // What the cursor must give next, by the model as it is at that moment.
             let mut last: Option<u64> = None;
             loop {
-                for _ in 0..random.below(8) {
-                    let number = random.below(600);
-                    if random.below(3) > 0 {
+                for _ in 0..dice.below(8) {
+                    let number = dice.below(600);
+                    if dice.below(3) > 0 {
                         remove(&fixture, &mut journal, &key(number / 10 * 10, 2));
                         model.remove(&(number / 10 * 10));
                     } else {

@@ -168,7 +168,7 @@ fn history(seed: u64) -> (Vec<Event>, Committed, Definite, u32) {
         let event = Event::Change { txn: 0, page, undo, compensates: None, change: logged.change.clone() };
         events.lock().unwrap().push(event);
     }
-    let mut random = Random::new(seed);
+    let mut dice = Dice(seed);
     let mut committed = BTreeMap::new();
     let mut points = vec![(0, BTreeMap::new())];
     let mut active: Vec<Active> = Vec::new();
@@ -179,15 +179,15 @@ fn history(seed: u64) -> (Vec<Event>, Committed, Definite, u32) {
             active.push(Active { txn: begun, part, own: BTreeMap::new() });
             begun += 1;
         }
-        let at = random.below(active.len() as u64) as usize;
+        let at = dice.below(active.len() as u64) as usize;
         let Active { txn, part, own } = &mut active[at];
         let mut journal = Recorder { events: events.clone(), txn: *txn, compensates: None };
-        if random.below(8) > 0 {
-            let key = key(random.below(40) * ACTIVE as u64 + *part, 4);
+        if dice.below(8) > 0 {
+            let key = key(dice.below(40) * ACTIVE as u64 + *part, 4);
             let shadowed = own.get(&key).copied().unwrap_or_else(|| committed.get(&key).copied());
             // More insertions in the first half of the history.
-            if random.below(10) < if begun < TRANSACTIONS / 2 { 7 } else { 2 } {
-                let rid = rid(random.below(1 << 20));
+            if dice.below(10) < if begun < TRANSACTIONS / 2 { 7 } else { 2 } {
+                let rid = rid(dice.below(1 << 20));
                 let done = fixture.tree().insert(&mut journal, &key, rid, Undo::Logical, |_| true).unwrap();
                 assert_eq!(done, shadowed.map_or(Inserted::Done, Inserted::Exists));
                 own.insert(key, Some(shadowed.unwrap_or(rid)));
@@ -199,7 +199,7 @@ fn history(seed: u64) -> (Vec<Event>, Committed, Definite, u32) {
             continue;
         }
         let Active { txn, own, .. } = active.swap_remove(at);
-        if random.below(3) == 0 {
+        if dice.below(3) == 0 {
             let places = to_take_back(&events.lock().unwrap(), txn);
             for place in places.into_iter().rev() {
                 compensate(&fixture.tree(), &events, txn, place);
