@@ -177,9 +177,6 @@ impl<D: Device> TransactionLog<D> {
         }
         let from = self.device.appended();
         let record = if D::RECORDS { self.active.own.drafted(start) } else { &[] };
-        if D::RECORDS {
-            self.slot.changing(from);
-        }
         let appended = self.device.append(record);
         match &appended {
             Ok(lsn) => {
@@ -193,9 +190,6 @@ impl<D: Device> TransactionLog<D> {
                     inverse.apply(id, page).expect("what was just done can be taken back");
                 }
             }
-        }
-        if D::RECORDS {
-            self.slot.changed();
         }
         appended
     }

@@ -30,7 +30,11 @@ impl Model {
         let next = self.versions[id.0 as usize].fetch_add(1, Ordering::Relaxed) + 1;
         let (from, lsn) = log.append();
         fill(&mut bytes, next);
-        self.lsns[id.0 as usize].store(lsn.0, Ordering::Relaxed);
+        self.lsns[id.0 as usize].store(lsn.0, Ordering::SeqCst);
+        if next.is_multiple_of(8) {
+            // A checkpoint may begin between the record and the note of it.
+            std::thread::yield_now();
+        }
         bytes.changed(from, lsn);
     }
 
