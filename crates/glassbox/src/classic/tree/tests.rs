@@ -47,11 +47,11 @@ impl Space for TestSpace {
         Ok(free.unwrap_or_else(|| PageId(self.next.fetch_add(1, Ordering::Relaxed))))
     }
 
-    fn free<J: Journal>(&self, _journal: &mut J, page: PageId) -> Result<(), Error> {
+    fn end_nested_freeing<J: Journal>(&self, journal: &mut J, begun: J::Nested, pages: &[PageId]) -> Result<(), Error> {
         let mut free = self.free.lock().unwrap();
-        assert!(!free.contains(&page), "freed twice");
-        free.push(page);
-        Ok(())
+        assert!(pages.iter().all(|page| !free.contains(page)), "freed twice");
+        free.extend_from_slice(pages);
+        journal.end_nested(begun)
     }
 }
 

@@ -77,7 +77,7 @@ fn take_page(volume: &Volume, journal: &mut Noting) -> PageId {
 /// Gives it back.
 fn give_page(volume: &Volume, journal: &mut Noting, page: PageId) {
     let begun = journal.begin_nested();
-    volume.space.end_nested_freeing(journal, begun, page).unwrap();
+    volume.space.end_nested_freeing(journal, begun, &[page]).unwrap();
     let mut notes = journal.notes.borrow_mut();
     let number = notes.nested.len() - 1;
     notes.others.push((number, page));
