@@ -53,11 +53,19 @@ fn a_refused_change_changes_nothing() {
         if number < 600 && number % 10 == 0 {
             let done = fixture.tree().remove(&mut journal, &key, Undo::Logical, &mut refuse).unwrap();
             assert_eq!(done, Removed::Refused(above(number)));
-            let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, |_| panic!("not asked"));
-            assert_eq!(done.unwrap(), Inserted::Exists(rid(number)));
+            for admitted in [false, true] {
+                let here = Neighbour::Here(rid(number));
+                let admit = |what| what == here && admitted;
+                let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, admit).unwrap();
+                assert_eq!(done, if admitted { Inserted::Exists(rid(number)) } else { Inserted::Refused(here) });
+            }
         } else {
-            let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, &mut refuse).unwrap();
-            assert_eq!(done, Inserted::Refused(above(number)));
+            let refuse = |what| match what {
+                Neighbour::Beyond(next) => refuse(next),
+                Neighbour::Here(_) => panic!("it is not there"),
+            };
+            let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, refuse).unwrap();
+            assert_eq!(done, Inserted::Refused(Neighbour::Beyond(above(number))));
             let done = fixture.tree().remove(&mut journal, &key, Undo::Logical, |_| panic!("not asked"));
             assert_eq!(done.unwrap(), Removed::Missing);
         }

@@ -33,7 +33,10 @@ fn change(fixture: &Fixture<IntegerKeys>, thread: u64, steps: usize, seed: u64) 
                 match fixture.tree().insert(&mut journal, &key, rid, Undo::Logical, |_| admitted).unwrap() {
                     Inserted::Done => assert_eq!(model.insert(key, rid), None),
                     Inserted::Exists(rid) => assert_eq!(model.get(&key), Some(&rid)),
-                    Inserted::Refused(_) => assert!(!admitted && !model.contains_key(&key)),
+                    Inserted::Refused(Neighbour::Here(rid)) => {
+                        assert_eq!((admitted, model.get(&key)), (false, Some(&rid)));
+                    }
+                    Inserted::Refused(Neighbour::Beyond(_)) => assert!(!admitted && !model.contains_key(&key)),
                 }
             } else {
                 match fixture.tree().remove(&mut journal, &key, Undo::Logical, |_| admitted).unwrap() {
