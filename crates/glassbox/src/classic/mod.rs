@@ -53,6 +53,8 @@ mod stores;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod transaction;
 pub(crate) mod tree;
 mod undo;
