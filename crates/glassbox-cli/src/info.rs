@@ -80,7 +80,7 @@ fn log(out: &mut impl Write, manifest: &Manifest, log: &LogSummary) -> io::Resul
 }
 
 fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: &VolumeSummary) -> io::Result<()> {
-    let VolumeSummary { page_bytes, pages, used, lost, .. } = *volume;
+    let VolumeSummary { page_bytes, pages, used, .. } = *volume;
     writeln!(out, "engine      classic, pages of {} KiB", page_bytes >> 10)?;
     let Some(log) = summary.log.as_ref().filter(|_| !volume.loading) else {
         return writeln!(
@@ -118,9 +118,6 @@ fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: 
         // Recovery may use more than the file has so far.
         format::count(pages.saturating_sub(used)),
     )?;
-    if lost > 0 {
-        writeln!(out, "            {} of those used were cut off from trees before a crash", format::count(lost))?;
-    }
     stores(out, manifest, volume)
 }
 

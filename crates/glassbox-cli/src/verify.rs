@@ -67,12 +67,5 @@ fn volume(out: &mut impl Write, volume: &VolumeVerification) -> io::Result<()> {
         count(volume.taken_back),
     )?;
     writeln!(out, "space       {} pages are in use, each compared with who has it", count(volume.used))?;
-    if volume.lost > 0 {
-        writeln!(
-            out,
-            "            {} of them were cut off from trees before a crash, which is no harm",
-            count(volume.lost)
-        )?;
-    }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Whether a configuration can be, and whether a directory is one that may be used: ours, or empty.
 
+use crate::classic::is_page_size;
 use crate::config::{Architecture, Config};
 use crate::error::Error;
 use crate::io::Files;
@@ -20,7 +21,7 @@ pub(crate) fn check_config(config: &Config) -> Result<(), Error> {
         return Err(Error::Config(format!("classic.sessions is {}, and must be 1 to 1024", config.classic.sessions)));
     }
     let page_bytes = config.classic.page_bytes;
-    if !page_bytes.is_power_of_two() || !(4 << 10..=32 << 10).contains(&page_bytes) {
+    if !is_page_size(page_bytes) {
         return Err(Error::Config(format!("classic.page_bytes is {page_bytes}: choose 4096, 8192, 16384 or 32768")));
     }
     Ok(())

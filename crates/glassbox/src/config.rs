@@ -1,5 +1,7 @@
 //! How a database is opened: what of it may be chosen, with defaults that are right for most.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// When an answer may be given.
@@ -61,6 +63,9 @@ pub struct ClassicConfig {
     pub pool_bytes: usize,
     /// What a lock is of.
     pub granularity: Granularity,
+    /// What a lock is of in these tables, by their names, if it is something else.
+    #[serde(default)]
+    pub granularity_of: BTreeMap<String, Granularity>,
     /// A transaction with more locks than this on rows of one table locks the table instead, if nobody else has locks
     /// there.
     pub escalate_at: usize,
@@ -86,6 +91,7 @@ impl Default for ClassicConfig {
             page_bytes: 8 << 10,
             pool_bytes: 1 << 30,
             granularity: Granularity::default(),
+            granularity_of: BTreeMap::new(),
             escalate_at: 10_000,
             sessions: 64,
             lock_timeout_ms: None,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
 use crate::classic::{CheckpointLsns, Engine, Volume};
-use crate::config::Config;
+use crate::config::{ClassicConfig, Config};
 use crate::error::Error;
 use crate::inner::{Inner, Storage};
 use crate::io::{Clock, DirectoryLock, Files};
@@ -36,6 +36,7 @@ pub(crate) fn open_classic(
     let anew = !old.log_created || entry.loading;
     let stored = if anew { Manifest { tables: Vec::new(), ..old.clone() } } else { old.clone() };
     let (merged, _, _) = merge_catalog(&stored, &catalog)?;
+    check_tables(&config.classic, &catalog)?;
     let started = clock.monotonic_ns();
     let (volume, found) = if anew {
         (Volume::create(&files, old.database_id, &config.classic)?, None)
@@ -78,4 +79,15 @@ pub(crate) fn open_classic(
         storage: Some(Storage { files, manifest: Mutex::new(manifest), log_end, _lock: lock }),
         recovery,
     })
+}
+
+/// Refuses settings of tables that there are none of.
+fn check_tables(config: &ClassicConfig, catalog: &Catalog) -> Result<(), Error> {
+    let known = |name: &str| catalog.tables.iter().any(|table| &*table.schema.name == name);
+    match config.granularity_of.keys().find(|name| !known(name)) {
+        None => Ok(()),
+        Some(name) => Err(Error::Config(format!(
+            "classic.granularity_of names the table `{name}`, which the program's catalog does not have"
+        ))),
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use glassbox::io::Dice;
 use glassbox::procedure::Aborts;
 use glassbox::record::{Direction, Text};
 use glassbox::stacks::{StackConfig, StackDatabase, StackName};
@@ -25,8 +26,7 @@ struct Seen {
 
 /// A number that has little to do with its argument.
 fn mix(seed: u64) -> u64 {
-    let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 7
+    Dice(seed).roll()
 }
 
 /// Some changes, drawn from a seed; with `aborts` it takes all of them back, which only [`Step`] may.

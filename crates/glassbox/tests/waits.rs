@@ -1,12 +1,15 @@
 //! What the classic engine tells of waiting: counts, and who waited for whom on what.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use glassbox::io::{Files, MemoryFiles, RealClock};
-use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, LockWaitEnd, Record, Transaction};
+use glassbox::{
+    Architecture, Catalog, ClassicConfig, Config, Database, Error, Granularity, LockWaitEnd, Record, Transaction,
+};
 
 #[derive(Record, Clone, Copy)]
 #[record(table = "item", key = id, partition_by = id)]
@@ -16,18 +19,22 @@ struct Item {
 }
 
 fn open(architecture: Architecture) -> Database {
+    try_open(architecture, BTreeMap::new()).unwrap()
+}
+
+fn try_open(architecture: Architecture, granularity_of: BTreeMap<String, Granularity>) -> Result<Database, Error> {
     let config = Config {
         architecture,
-        classic: ClassicConfig { pool_bytes: 1 << 20, sessions: 4, ..ClassicConfig::default() },
+        classic: ClassicConfig { pool_bytes: 1 << 20, sessions: 4, granularity_of, ..ClassicConfig::default() },
         segment_bytes: 64 << 10,
         log_buffer_bytes: 64 << 10,
         table_bytes: 1 << 20,
         ..Config::default()
     };
     let files: Arc<dyn Files> = Arc::new(MemoryFiles::new());
-    let db = Database::open_files(files, Box::new(RealClock::new()), config, Catalog::new().table::<Item>()).unwrap();
-    db.transaction(|tx| (1..=2).try_for_each(|id| tx.insert(&Item { id, count: 0 }))).unwrap();
-    db
+    let db = Database::open_files(files, Box::new(RealClock::new()), config, Catalog::new().table::<Item>())?;
+    db.transaction(|tx| (1..=2).try_for_each(|id| tx.insert(&Item { id, count: 0 })))?;
+    Ok(db)
 }
 
 /// Long enough for another thread to come to its wait.
@@ -88,6 +95,31 @@ fn a_wait_names_who_was_in_the_way() {
     let classic = db.counts().classic.unwrap();
     assert!(classic.lock_waits == 2 && classic.deadlocks == 0 && classic.lock_waited_ns > 2_000_000, "{classic:?}");
     assert!(classic.fixes >= classic.hits && classic.hits > 0 && classic.pool_pages > 0, "{classic:?}");
+}
+
+#[test]
+fn what_a_lock_is_of_can_be_chosen_for_a_table() {
+    let pages_of = |table: &str| BTreeMap::from([(table.to_owned(), Granularity::Page)]);
+    let db = try_open(Architecture::Classic, pages_of("item")).unwrap();
+    let (held, is_held) = channel();
+    std::thread::scope(|scope| {
+        let db = &db;
+        scope.spawn(move || {
+            is_held.recv().unwrap();
+            count(db, 2);
+        });
+        db.transaction(|tx| {
+            tx.update::<Item, _>(&1, |item| item.count += 1)?;
+            held.send(()).unwrap();
+            let_the_other_wait();
+            Ok(())
+        })
+        .unwrap();
+    });
+    let waits = db.explain_waits().unwrap();
+    assert!(waits.len() == 1 && waits[0].on.starts_with("page ") && waits[0].on.contains("`item`"), "{waits:?}");
+    let refused = try_open(Architecture::Classic, pages_of("itme")).map(drop).unwrap_err();
+    assert!(matches!(&refused, Error::Config(why) if why.contains("`itme`")), "{refused}");
 }
 
 #[test]

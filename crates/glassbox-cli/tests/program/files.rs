@@ -2,31 +2,12 @@
 
 use std::path::Path;
 
-use glassbox::record::{Bytes, Decimal, Text, Timestamp};
-use glassbox::{Catalog, Config, Database, Declared, KeySet, LogKind, Procedure, Record, Stop, Transaction};
+use glassbox::record::Text;
+use glassbox::{Catalog, Config, Database, Declared, KeySet, LogKind, Procedure, Stop, Transaction};
 use serde::{Deserialize, Serialize};
 
 use crate::common::{run, run_well, text};
-
-#[derive(Record, Clone, Copy)]
-#[record(table = "thing", key = (side, id), partition_by = id)]
-#[record(index(name = by_name, columns = (name, id), unique))]
-struct Thing {
-    id: u32,
-    side: i16,
-    name: Text<8>,
-    price: Decimal<2>,
-    seen: Option<Timestamp>,
-    good: bool,
-    code: Bytes<3>,
-}
-
-#[derive(Record, Clone, Copy)]
-#[record(table = "note", key = id, replicated, access = point)]
-struct Note {
-    id: u8,
-    text: Text<16>,
-}
+use crate::things::{Note, Thing, name, note, snapshot, thing};
 
 #[derive(Serialize, Deserialize)]
 struct Rename {
@@ -48,10 +29,6 @@ impl Procedure for Rename {
     }
 }
 
-fn name(text: &str) -> Text<8> {
-    Text::new(text).unwrap()
-}
-
 fn open(path: &Path, log: LogKind) -> Database {
     let config =
         Config { partitions: 2, segment_bytes: 64 << 10, log_buffer_bytes: 64 << 10, log, ..Config::default() };
@@ -61,20 +38,11 @@ fn open(path: &Path, log: LogKind) -> Database {
 /// Three things and a note in the checkpoint; in the log, one thing changed, one gone, one new.
 fn make(path: &Path) {
     let db = open(path, LogKind::Values);
-    let thing = |side, id, price| Thing {
-        id,
-        side,
-        name: name(&format!("n{id}")),
-        price: Decimal::from_units(price),
-        seen: (id == 2).then_some(Timestamp::from_micros(1_709_210_096_000_007)),
-        good: id != 3,
-        code: Bytes([id as u8, 0xab, 0]),
-    };
     db.transaction(|tx| {
         tx.insert(&thing(1, 1, 12_345))?;
         tx.insert(&thing(-1, 2, -5))?;
         tx.insert(&thing(0, 3, 0))?;
-        tx.insert(&Note { id: 1, text: Text::new("a \"b\", c").unwrap() })
+        tx.insert(&note())
     })
     .unwrap();
     db.checkpoint().unwrap();
@@ -154,19 +122,7 @@ id,side,name,price,seen,good,code
 #[test]
 fn looking_changes_nothing_and_verify_finds_nothing() {
     let (_dir, path) = made();
-    let snapshot = || {
-        let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-        for directory in ["", "log", "checkpoint"] {
-            for entry in std::fs::read_dir(path.join(directory)).unwrap().map(Result::unwrap) {
-                if entry.file_type().unwrap().is_file() {
-                    files.push((entry.path().display().to_string(), std::fs::read(entry.path()).unwrap()));
-                }
-            }
-        }
-        files.sort();
-        files
-    };
-    let before = snapshot();
+    let before = snapshot(&path);
     let out = run_well(&["verify", text(&path)]).out;
     assert_eq!(
         out,
@@ -178,7 +134,7 @@ All is well.
 "
     );
     run_well(&["info", text(&path)]);
-    assert!(before == snapshot());
+    assert!(before == snapshot(&path));
 }
 
 /// Flips a byte of the file that begins the list of a directory; what verify then says.

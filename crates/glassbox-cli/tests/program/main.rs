@@ -5,6 +5,7 @@ mod common;
 mod files;
 mod lab;
 mod pages;
+mod things;
 mod torture;
 mod tpcc;
 mod usage;

@@ -2,27 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use glassbox::record::{Decimal, Text};
-use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Record, Transaction};
+use glassbox::record::Text;
+use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Transaction};
 
 use crate::common::{run, run_well, text};
-
-#[derive(Record, Clone, Copy)]
-#[record(table = "thing", key = (side, id), partition_by = id)]
-#[record(index(name = by_name, columns = (name, id), unique))]
-struct Thing {
-    id: u32,
-    side: i16,
-    name: Text<8>,
-    price: Decimal<2>,
-}
-
-#[derive(Record, Clone, Copy)]
-#[record(table = "note", key = id, replicated, access = point)]
-struct Note {
-    id: u8,
-    text: Text<16>,
-}
+use crate::things::{Note, Thing, name, note, snapshot, thing};
 
 fn open(path: &Path) -> Database {
     let classic = ClassicConfig { page_bytes: 4096, pool_bytes: 1 << 20, sessions: 4, ..ClassicConfig::default() };
@@ -36,22 +20,22 @@ fn open(path: &Path) -> Database {
     Database::open(path, config, Catalog::new().table::<Thing>().table::<Note>()).unwrap()
 }
 
-fn thing(side: i16, id: u32) -> Thing {
-    let name = Text::new(&format!("n{id}")).unwrap();
-    Thing { id, side, name, price: Decimal::from_units(i64::from(id) * 50 - 100) }
+/// One with a price that follows from its number.
+fn priced(side: i16, id: u32) -> Thing {
+    thing(side, id, i64::from(id) * 50 - 100)
 }
 
 /// Two hundred things and a note before a checkpoint; then one thing changed, one gone, one new.
 fn fill(db: &Database) {
     db.transaction(|tx| {
-        (0..200).try_for_each(|id| tx.insert(&thing(-(id as i16), id)))?;
-        tx.insert(&Note { id: 1, text: Text::new("a \"b\", c").unwrap() })
+        (0..200).try_for_each(|id| tx.insert(&priced(-(id as i16), id)))?;
+        tx.insert(&note())
     })
     .unwrap();
     db.checkpoint().unwrap();
-    db.transaction(|tx| tx.update::<Thing, _>(&(0, 0), |thing| thing.name = Text::new("").unwrap())).unwrap();
+    db.transaction(|tx| tx.update::<Thing, _>(&(0, 0), |thing| thing.name = name(""))).unwrap();
     db.transaction(|tx| tx.delete::<Thing>(&(-1, 1))).unwrap();
-    db.transaction(|tx| tx.insert(&thing(7, 1000))).unwrap();
+    db.transaction(|tx| tx.insert(&priced(7, 1000))).unwrap();
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -76,19 +60,6 @@ fn made() -> (tempfile::TempDir, PathBuf, PathBuf) {
     (dir, closed, crashed)
 }
 
-fn snapshot(path: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-    for directory in ["", "log"] {
-        for entry in std::fs::read_dir(path.join(directory)).unwrap().map(Result::unwrap) {
-            if entry.file_type().unwrap().is_file() {
-                files.push((entry.path().display().to_string(), std::fs::read(entry.path()).unwrap()));
-            }
-        }
-    }
-    files.sort();
-    files
-}
-
 #[test]
 fn info_tells_what_there_is() {
     let (_dir, closed, crashed) = made();
@@ -96,10 +67,10 @@ fn info_tells_what_there_is() {
         let out = run_well(&["info", text(path)]).out;
         assert!(out.contains("engine      classic, pages of 4 KiB\ncheckpoint  begins at position "), "{out}");
         assert!(out.contains(how) && out.contains(" used, ") && out.contains("stores      5 for 2 tables\n"), "{out}");
-        assert!(out.contains("     1  heap  thing          200 records of 22 bytes on 3 pages\n"), "{out}");
+        assert!(out.contains("     1  heap  thing          200 records of 35 bytes on 3 pages\n"), "{out}");
         assert!(out.contains("     3  tree  thing/by_name  200 keys of 12 bytes on "), "{out}");
         let table = "
-table thing: 200 rows, 4.40 kB (22 bytes each)
+table thing: 200 rows, 7.00 kB (35 bytes each)
   on pages: 12.3 kB of rows, ";
         assert!(out.contains(table) && out.contains("  unique index by_name (name, id)\n"), "{out}");
         assert!(out.contains("\ntable note: 1 rows, 17 B (17 bytes each)\n"), "{out}");
@@ -115,8 +86,18 @@ fn dump_prints_rows_in_key_order_closed_or_not() {
     for path in [&closed, &crashed] {
         let csv = run_well(&["dump", text(path), "thing", "--format", "csv"]).out;
         let lines: Vec<_> = csv.lines().collect();
-        assert_eq!((lines.len(), lines[0], lines[1]), (201, "id,side,name,price", "199,-199,n199,98.50"));
-        assert_eq!(lines[198..], ["2,-2,n2,0.00", "0,0,\"\",-1.00", "1000,7,n1000,499.00"]);
+        assert_eq!(
+            (lines.len(), lines[0], lines[1]),
+            (201, "id,side,name,price,seen,good,code", "199,-199,n199,98.50,,true,c7ab00")
+        );
+        assert_eq!(
+            lines[198..],
+            [
+                "2,-2,n2,0.00,2024-02-29T12:34:56.000007Z,true,02ab00",
+                "0,0,\"\",-1.00,,true,00ab00",
+                "1000,7,n1000,499.00,,true,e8ab00"
+            ]
+        );
         let json = run_well(&["dump", text(path), "note"]).out;
         assert_eq!(json, "{\"id\":1,\"text\":\"a \\\"b\\\", c\"}\n");
     }
@@ -162,7 +143,7 @@ fn what_had_not_ended_is_taken_back_in_memory() {
     let db = open(&path);
     fill(&db);
     let copied = db.transaction(|tx| {
-        tx.insert(&thing(9, 9000))?;
+        tx.insert(&priced(9, 9000))?;
         // Something else is durable meanwhile, and takes the beginning of this one with it.
         std::thread::scope(|scope| {
             let other = || db.transaction(|tx| tx.insert(&Note { id: 9, text: Text::new("x").unwrap() })).unwrap();

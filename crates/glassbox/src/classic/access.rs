@@ -10,7 +10,7 @@ use super::table::{IndexStore, TableStores};
 use super::transaction::{StackTransaction, Wanted};
 use super::tree::{Cursor, Neighbour, Step};
 use crate::procedure::{Stop, Transaction};
-use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, Key, Record, Timestamp, mix};
+use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, Record, Timestamp, mix};
 
 impl<S: Stack> Transaction for StackTransaction<'_, S> {
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! The classic engine: what it is made of. How it runs a procedure is told in [`run`](super::run).
 
 use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -14,6 +15,7 @@ use super::table::{IndexStore, TableStores};
 use super::tree::{Definition, Tree};
 use super::wal::forms::Logs;
 use super::wal::table::TransactionTable;
+use crate::config::Granularity;
 use crate::error::Error;
 use crate::executed::{Counters, SharedCounters};
 use crate::health::Health;
@@ -29,6 +31,8 @@ pub(crate) struct Engine<S: Stack = Standard> {
     pub(super) pages: S::Pages,
     pub(super) space: SpaceMap<S::Pages>,
     pub(super) locks: S::Locks,
+    /// What a lock is of in tables of which something is said.
+    pub(super) granularity_of: BTreeMap<String, Granularity>,
     pub(super) directory: S::Directory,
     pub(super) sessions: S::Sessions,
     /// Those of all sessions.

@@ -2,12 +2,12 @@
 
 use super::change::Undo;
 use super::ids::Rid;
-use super::lock::{Duration, Locks, Mode};
+use super::lock::{Duration, Mode};
 use super::session::Session;
 use super::stack::Stack;
 use super::table::{IndexStore, TableStores};
 use super::transaction::{StackTransaction, Wanted};
-use super::tree::{Inserted, Removed};
+use super::tree::{Inserted, Neighbour, Removed};
 use super::wal::transaction::Savepoint;
 use crate::procedure::Stop;
 use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
@@ -45,22 +45,21 @@ impl<S: Stack> StackTransaction<'_, S> {
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;
-            let inserted = tree.insert(journal, key, rid, Undo::Logical, |next| {
-                let want = Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) };
+            let inserted = tree.insert(journal, key, rid, Undo::Logical, |neighbour| {
+                let want = match neighbour {
+                    // Perhaps only until the one who inserted it is taken back: known once its record can be read.
+                    Neighbour::Here(other) => Wanted::record(heap, other, Mode::S),
+                    Neighbour::Beyond(next) => {
+                        Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) }
+                    }
+                };
                 wanted = Some(want);
                 Self::try_lock(&engine.locks, owner, want)
             });
             match self.or_fail(inserted)? {
                 Inserted::Done => return Ok(Changed::Done),
+                Inserted::Exists(_) => return Ok(Changed::Duplicate),
                 Inserted::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
-                Inserted::Exists(other) => {
-                    // Perhaps only until the one who inserted it is taken back: known once its record can be read.
-                    let want = Wanted::record(heap, other, Mode::S);
-                    if Self::try_lock(&engine.locks, &mut self.session.owner, want) {
-                        return Ok(Changed::Duplicate);
-                    }
-                    self.wait_for(want)?;
-                }
             }
         }
     }

@@ -10,7 +10,6 @@ use super::change::Undo;
 use super::engine::Engine;
 use super::ids::Rid;
 use super::open::unlogged;
-use super::pages::Pages;
 use super::sessions::Sessions;
 use super::stack::Stack;
 use super::table::{IndexStore, TableStores};

@@ -86,6 +86,7 @@ impl<S: Stack> Engine<S> {
             space: SpaceMap::new(pages.clone(), LIMIT_PAGES),
             pages,
             locks,
+            granularity_of: config.granularity_of.clone(),
             directory: S::Directory::default(),
             sessions,
             counters,
@@ -101,14 +102,22 @@ impl<S: Stack> Engine<S> {
 }
 
 fn lock_config(config: &ClassicConfig) -> LockConfig {
-    let by_page = config.granularity == config::Granularity::Page;
+    let chosen = [&config.granularity].into_iter().chain(config.granularity_of.values());
     LockConfig {
-        granularity: if by_page { Granularity::Page } else { Granularity::Record },
+        granularity: granularity(config.granularity),
         // Nothing locks pages if nobody asks for it, so records need no intents on theirs.
-        lock_pages: by_page,
+        lock_pages: chosen.into_iter().any(|chosen| *chosen == config::Granularity::Page),
         escalate_store_at: u32::try_from(config.escalate_at).unwrap_or(u32::MAX),
         broken_s_beside_x: config.broken_locks,
         timeout_ns: config.lock_timeout_ms.map(|ms| ms.saturating_mul(1_000_000)),
         ..LockConfig::default()
+    }
+}
+
+/// What was chosen, as the lock manager calls it.
+pub(super) fn granularity(chosen: config::Granularity) -> Granularity {
+    match chosen {
+        config::Granularity::Record => Granularity::Record,
+        config::Granularity::Page => Granularity::Page,
     }
 }

@@ -23,8 +23,6 @@
 //! The order in which latches are taken: a tree's pages from the root down and from left to right, then pages of heaps,
 //! then those of the space map; so nobody waits in a circle.
 
-#![allow(dead_code, unused_imports)] // prepared transactions wait for a coordinator; some names serve tests alone
-
 mod access;
 pub(crate) mod buffer;
 pub(crate) mod change;
@@ -55,6 +53,8 @@ mod stores;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod transaction;
 pub(crate) mod tree;
 mod undo;
@@ -62,11 +62,12 @@ mod untyped;
 pub(crate) mod wal;
 mod whole;
 
-pub(crate) use buffer::{DOUBLE, PAGES, PoolStats, check_file, repair};
-pub(crate) use directory::{StoreEntry, StoreKind};
+pub(crate) use buffer::{DOUBLE, PAGES, check_file, repair};
+pub(crate) use directory::StoreKind;
 pub(crate) use engine::Engine;
-pub(crate) use lock::{LockCounters, LockName, Wait, WaitEnd};
-pub(crate) use open::{FILES, Volume};
+pub(crate) use lock::{LockName, Wait, WaitEnd};
+pub(crate) use open::Volume;
+pub(crate) use page::is_page_size;
 pub(crate) use recovery::CheckpointLsns;
 pub(crate) use stack::{Stack, StackLogs};
 /// A transaction of a database.

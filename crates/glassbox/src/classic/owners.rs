@@ -3,9 +3,7 @@
 //! The map says which pages are in use, the stores which are theirs, and neither is made from the other; so they are
 //! compared. A page in use must have one owner: the volume itself, the directory, the map, or one store. What two own
 //! will be overwritten by one of them; what the map calls free, by the next who asks for a page. A page that nobody
-//! owns is lost room, and a mistake, but for one case: a node that has left its tree is given back a moment after the
-//! nested action that cut it off, and a crash between the two leaves it where it is. Such a page is stamped, and only
-//! counted.
+//! owns is lost room.
 //!
 //! The stores are those of the directory, whatever the manifest thinks of them: what is left of an index that a program
 //! has given up takes room as well.
@@ -17,10 +15,9 @@ use super::engine::Engine;
 use super::heap::HeapFile;
 use super::ids::PageId;
 use super::page;
-use super::pages::Pages;
 use super::space;
 use super::stack::{Stack, TableKeys};
-use super::tree::{self, Definition, KeyPart, MOST_KEY_BYTES, Tree};
+use super::tree::{Definition, KeyPart, MOST_KEY_BYTES, Tree};
 use crate::error::Error;
 use crate::record::ColumnType;
 
@@ -30,15 +27,6 @@ pub(crate) struct StoreUsage {
     pub(crate) pages: Vec<PageId>,
     /// Records, or keys.
     pub(crate) items: u64,
-}
-
-/// What the space map says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SpaceUsage {
-    /// Pages in use, those of the volume itself among them.
-    pub(crate) used: u64,
-    /// Of these, pages that left a tree and were not given back before a crash.
-    pub(crate) lost: u64,
 }
 
 impl<S: Stack> Engine<S> {
@@ -81,12 +69,12 @@ impl<S: Stack> Engine<S> {
         Ok(Some(Definition::new(entry.store, entry.root, S::Keys::of(&[part]), self.page_bytes())))
     }
 
-    /// What the space map says. What is wrong with it, compared with all who own pages, is added to `wrong`. Nobody
-    /// changes anything meanwhile.
+    /// How many pages are in use, as the space map says, those of the volume itself among them. What is wrong with it,
+    /// compared with all who own pages, is added to `wrong`. Nobody changes anything meanwhile.
     ///
     /// # Errors
     /// When a page is damaged or cannot be read.
-    pub(crate) fn verify_space(&self, wrong: &mut Vec<String>) -> Result<SpaceUsage, Error> {
+    pub(crate) fn verify_space(&self, wrong: &mut Vec<String>) -> Result<u64, Error> {
         let mut owners = BTreeMap::<PageId, String>::new();
         let mut own = |page: PageId, owner: &str, wrong: &mut Vec<String>| {
             if let Some(other) = owners.insert(page, owner.to_owned()) {
@@ -101,9 +89,8 @@ impl<S: Stack> Engine<S> {
             self.usage_of_store(&entry)?.pages.into_iter().for_each(|page| own(page, &owner, wrong));
         }
         // Page 0 has no bit.
-        let (mut usage, mut used) = (SpaceUsage { used: 1, lost: 0 }, HashSet::from([PageId(0)]));
+        let mut used = HashSet::from([PageId(0)]);
         self.space.for_each_used(|page| {
-            usage.used += 1;
             if space::is_map_page(page, self.page_bytes()) {
                 own(page, "the space map", wrong);
             }
@@ -114,15 +101,11 @@ impl<S: Stack> Engine<S> {
                 wrong.push(format!("page {page} of {owner} is free, as the space map says"));
             }
         }
-        let mut unowned: Vec<_> = used.into_iter().filter(|page| !owners.contains_key(page)).collect();
+        let mut unowned: Vec<_> = used.iter().filter(|page| !owners.contains_key(page)).collect();
         unowned.sort_unstable();
         for page in unowned {
-            if tree::is_retired(&self.pages.fix_shared(page)?) {
-                usage.lost += 1;
-            } else {
-                wrong.push(format!("page {page} is in use, as the space map says, but nobody has it"));
-            }
+            wrong.push(format!("page {page} is in use, as the space map says, but nobody has it"));
         }
-        Ok(usage)
+        Ok(used.len() as u64)
     }
 }

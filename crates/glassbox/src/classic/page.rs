@@ -19,10 +19,11 @@ use crate::log::Lsn;
 
 /// Where a page's own content begins.
 pub(crate) const HEADER_BYTES: usize = 24;
-/// The sizes a page may have are the powers of two between these.
-pub(crate) const LEAST_PAGE_BYTES: usize = 4 << 10;
-/// See [`LEAST_PAGE_BYTES`].
-pub(crate) const MOST_PAGE_BYTES: usize = 32 << 10;
+
+/// Whether a page may have so many bytes.
+pub(crate) const fn is_page_size(bytes: usize) -> bool {
+    matches!(bytes, 0x1000 | 0x2000 | 0x4000 | 0x8000)
+}
 
 const KIND: usize = 4;
 const LSN: usize = 8;

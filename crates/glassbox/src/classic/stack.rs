@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use super::buffer::{BackgroundWriter, BufferPool, NoLog as NothingAhead, PoolConfig, Resident, WriteAhead};
 use super::directory::{Directory, Held};
+use super::ids::StoreId;
 use super::latch::{Latch, ReadWriteLatch};
-use super::lock::{LockConfig, LockManager, Locks, NoLocks};
+use super::lock::{Granularity, LockConfig, LockManager, Locks, NoLocks};
 use super::log_ahead::LogAhead;
-use super::page::{LEAST_PAGE_BYTES, MOST_PAGE_BYTES};
+use super::page::is_page_size;
 use super::pages::Pages;
 use super::session::Session;
 use super::sessions::{OneSession, SessionPool, Sessions};
@@ -138,6 +139,9 @@ pub(crate) trait StackLocks: Locks {
 
     /// With these settings, if it has any.
     fn make(config: LockConfig, clock: &Arc<dyn Clock>) -> Self;
+
+    /// Says what is locked in a store from now on.
+    fn set_granularity(&self, store: StoreId, granularity: Granularity);
 }
 
 impl StackLocks for LockManager {
@@ -145,6 +149,10 @@ impl StackLocks for LockManager {
 
     fn make(config: LockConfig, clock: &Arc<dyn Clock>) -> Self {
         Self::new(config, Arc::clone(clock))
+    }
+
+    fn set_granularity(&self, store: StoreId, granularity: Granularity) {
+        Self::set_granularity(self, store, granularity);
     }
 }
 
@@ -154,6 +162,8 @@ impl StackLocks for NoLocks {
     fn make(_: LockConfig, _: &Arc<dyn Clock>) -> Self {
         Self::default()
     }
+
+    fn set_granularity(&self, _: StoreId, _: Granularity) {}
 }
 
 /// A form of page access that a stack can be made with. `A`: what pages wait for before they are written.
@@ -231,7 +241,5 @@ impl<T> StackSessions for OneSession<T> {
 
 /// What a stack must be, whoever names it.
 pub(crate) const fn check<S: Stack>() {
-    let sizes =
-        S::PAGE_BYTES.is_power_of_two() && LEAST_PAGE_BYTES <= S::PAGE_BYTES && S::PAGE_BYTES <= MOST_PAGE_BYTES;
-    assert!(sizes, "a stack's pages have 4, 8, 16 or 32 KiB");
+    assert!(is_page_size(S::PAGE_BYTES), "a stack's pages have 4, 8, 16 or 32 KiB");
 }

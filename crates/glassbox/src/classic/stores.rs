@@ -11,10 +11,10 @@ use super::directory::{self, StoreEntry, StoreKind};
 use super::engine::Engine;
 use super::heap::HeapFile;
 use super::ids::StoreId;
-use super::pages::Pages;
+use super::make::granularity;
 use super::session::Session;
 use super::sessions::Sessions;
-use super::stack::{Stack, TableKeys};
+use super::stack::{Stack, StackLocks, TableKeys};
 use super::table::{IndexStore, TableStores, key_parts};
 use super::tree::{self, Definition, Inserted, MOST_KEY_BYTES};
 use crate::error::Error;
@@ -39,6 +39,9 @@ impl<S: Stack> Engine<S> {
             None => self.make_heap(schema)?,
         };
         let heap = HeapFile::open(&self.pages, heap.store, heap.root, schema.row_width)?;
+        if let Some(chosen) = self.granularity_of.get(&*schema.name) {
+            self.locks.set_granularity(heap.store(), granularity(*chosen));
+        }
         let primary_columns = schema.key.to_vec();
         let primary_name = format!("{}/", schema.name);
         let primary = match stored {

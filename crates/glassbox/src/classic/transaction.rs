@@ -9,7 +9,7 @@
 //! scanning             S on each record, and on the first one above the range
 //! updating             X on the record
 //! inserting a key      X on the record, from before it can be seen; and for a moment X on the next key's: nobody has
-//!                      read the gap
+//!                      read the gap; if the key is there, S on its record
 //! deleting a key       X on the record, and on the next key's to the end: the gap that the key leaves is not certain
 //!                      before
 //! ```

@@ -142,23 +142,28 @@ fn open(files: &MemoryFiles, log: LogKind) -> Result<Database, crate::Error> {
     Database::open_files(files, Box::new(ManualClock::default()), config, catalog())
 }
 
+/// Some work before a checkpoint, and some behind it.
+fn fill(database: &Database) {
+    let run = |numbers: std::ops::Range<u8>| {
+        for number in numbers {
+            database.transaction(|tx| tx.insert(&every(number))).expect("it is new");
+            database.call(&touch(number)).expect("nothing is wrong");
+        }
+    };
+    run(0..12);
+    database.checkpoint().expect("nothing is wrong");
+    run(12..24);
+    let deleted = database.transaction(|tx| tx.delete::<Every>(&(1, -2)));
+    assert!(deleted.expect("nothing is wrong"), "it was there");
+}
+
 /// A small database in files: a checkpoint and a log behind it.
 fn sample(log: LogKind) -> &'static MemoryFiles {
     static SAMPLES: OnceLock<[MemoryFiles; 2]> = OnceLock::new();
     let make = |log| {
         let files = MemoryFiles::new();
         let database = open(&files, log).expect("nothing is wrong");
-        let run = |numbers: std::ops::Range<u8>| {
-            for number in numbers {
-                database.transaction(|tx| tx.insert(&every(number))).expect("it is new");
-                database.call(&touch(number)).expect("nothing is wrong");
-            }
-        };
-        run(0..12);
-        database.checkpoint().expect("nothing is wrong");
-        run(12..24);
-        let deleted = database.transaction(|tx| tx.delete::<Every>(&(1, -2)));
-        assert!(deleted.expect("nothing is wrong"), "it was there");
+        fill(&database);
         database.close().expect("nothing is wrong");
         files.after_kill()
     };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::files::put;
-use super::{Every, catalog, every, seal, touch};
+use super::{Every, catalog, fill, seal};
 use crate::classic::change::Change;
 use crate::classic::directory::{StoreEntry, VolumeIdentity};
 use crate::classic::ids::PageId;
@@ -48,18 +48,7 @@ fn sample() -> &'static Sample {
         let files = MemoryFiles::new();
         let database = open(&files).expect("nothing is wrong");
         let made = files.after_kill();
-        let run = |numbers: std::ops::Range<u8>| {
-            for number in numbers {
-                database.transaction(|tx| tx.insert(&every(number))).expect("it is new");
-                database.call(&touch(number)).expect("nothing is wrong");
-            }
-        };
-        use crate::Transaction;
-        run(0..12);
-        database.checkpoint().expect("nothing is wrong");
-        run(12..24);
-        let deleted = database.transaction(|tx| tx.delete::<Every>(&(1, -2)));
-        assert!(deleted.expect("nothing is wrong"), "it was there");
+        fill(&database);
         Sample { made, crashed: files.after_kill() }
     })
 }

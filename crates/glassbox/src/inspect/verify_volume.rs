@@ -24,8 +24,6 @@ pub struct VolumeVerification {
     pub repaired: u64,
     /// Pages in use after recovery, each with one owner.
     pub used: u64,
-    /// Of these, pages that nobody will use again; see [`VolumeSummary::lost`](super::VolumeSummary::lost).
-    pub lost: u64,
     /// Records of the log that recovery read.
     pub log_records: u64,
     /// Changes of pages that it did again.
@@ -78,7 +76,7 @@ impl Inspector {
         let volume = found.volume.get_or_insert_default();
         (volume.log_records, volume.redone, volume.taken_back) = (of.log_records, of.redone, of.taken_back);
         match of.engine.verify_space(&mut Vec::new()) {
-            Ok(space) => (volume.used, volume.lost) = (space.used, space.lost),
+            Ok(used) => volume.used = used,
             // It is among what is wrong.
             Err(_) => assert!(!wrong.is_empty(), "what cannot be read is told"),
         }

@@ -31,8 +31,6 @@ pub struct VolumeSummary {
     pub pages: u64,
     /// Pages in use, as the space map says.
     pub used: u64,
-    /// Of these, pages that nobody will use again: they were cut off from a tree, and then the machine stopped.
-    pub lost: u64,
     /// Where the last checkpoint begins in the log; 0: there was none.
     pub checkpoint: u64,
     /// Records of the log that recovery reads.
@@ -109,7 +107,6 @@ impl Inspector {
             page_bytes: entry.page_bytes.into(),
             pages: 0,
             used: 0,
-            lost: 0,
             checkpoint: entry.checkpoint,
             log_records: 0,
             redone: 0,
@@ -143,8 +140,7 @@ impl Inspector {
             });
         }
         // What is wrong is said by `verify`.
-        let space = engine.verify_space(&mut Vec::new())?;
-        (volume.used, volume.lost) = (space.used, space.lost);
+        volume.used = engine.verify_space(&mut Vec::new())?;
         volume.pages = self.files.open(PAGES)?.len()? / volume.page_bytes;
         let Recovered { log_records, redone, taken_back, end, closed, .. } = *recovered;
         (volume.log_records, volume.redone, volume.taken_back) = (log_records, redone, taken_back);

@@ -1,8 +1,8 @@
 //! The background writer: a thread that writes dirty pages before somebody needs their frames.
 //!
 //! It looks at the frames that the clock will come to next and writes those that are dirty; sooner when somebody has
-//! met a dirty page there. On demand it writes what is old, so that the log can be truncated. It is no part of the
-//! pool: without it, whoever needs a frame writes a batch himself, and a test repeats.
+//! met a dirty page there. It is no part of the pool: without it, whoever needs a frame writes a batch himself, and a
+//! test repeats.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -13,7 +13,6 @@ use super::write_ahead::WriteAhead;
 use crate::classic::latch::Latch;
 use crate::error::Error;
 use crate::io::IoError;
-use crate::log::Lsn;
 
 /// How long it rests when there was nothing to write.
 const REST: Duration = Duration::from_millis(20);
@@ -30,7 +29,6 @@ struct Asked {
     running: bool,
     stop: bool,
     now: bool,
-    up_to: Lsn,
 }
 
 impl Signal {
@@ -48,14 +46,14 @@ impl Signal {
         }
     }
 
-    /// Waits for something to do; `None` when it is to stop, else up to where everything is to be written.
-    fn wait(&self) -> Option<Lsn> {
+    /// Waits for something to do; says whether it is to go on.
+    fn wait(&self) -> bool {
         let mut asked = self.asked();
         if !asked.now && !asked.stop {
             asked = self.come.wait_timeout(asked, REST).unwrap_or_else(PoisonError::into_inner).0;
         }
         asked.now = false;
-        (!asked.stop).then_some(std::mem::take(&mut asked.up_to))
+        !asked.stop
     }
 }
 
@@ -81,21 +79,11 @@ impl BackgroundWriter {
         let running = Running(signal.clone());
         let run = move || {
             // A failure stops the pool, and tells whoever needs to write.
-            while let Some(up_to) = running.0.wait()
-                && write(&pool, up_to).is_ok()
-            {}
+            while running.0.wait() && write(&pool).is_ok() {}
         };
         let thread = Builder::new().name("glassbox-pages".into()).spawn(run);
         let error = |e| IoError::new(std::path::Path::new("pages"), "start a thread for", e);
         Ok(Self { signal, thread: Some(thread.map_err(error)?) })
-    }
-
-    /// Asks it to write, soon, all pages for which the log before `lsn` is needed.
-    pub(crate) fn clean_up_to(&self, lsn: Lsn) {
-        let mut asked = self.signal.asked();
-        asked.up_to = asked.up_to.max(lsn);
-        asked.now = true;
-        self.signal.come.notify_one();
     }
 }
 
@@ -122,10 +110,7 @@ impl Drop for Running {
     }
 }
 
-fn write<L: Latch, W: WriteAhead>(pool: &BufferPool<L, W>, up_to: Lsn) -> Result<(), Error> {
-    if up_to > Lsn::NONE {
-        pool.clean_up_to(up_to)?;
-    }
+fn write<L: Latch, W: WriteAhead>(pool: &BufferPool<L, W>) -> Result<(), Error> {
     while pool.clean_ahead()? > 0 {}
     Ok(())
 }

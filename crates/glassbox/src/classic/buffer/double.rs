@@ -14,7 +14,7 @@
 
 use super::volume::{self, PAGES};
 use crate::classic::ids::PageId;
-use crate::classic::page::{LEAST_PAGE_BYTES, MOST_PAGE_BYTES, u32_at, u64_at};
+use crate::classic::page::{is_page_size, u32_at, u64_at};
 use crate::error::Error;
 use crate::io::{File, Files};
 
@@ -82,8 +82,7 @@ pub(super) fn decode_header(header: &[u8], file: &str) -> Result<Option<Header>,
         return Err(Error::WrongFormat { file, offset, found, known: FORMAT });
     }
     let (page_bytes, count) = (u32_at(header, PAGE_BYTES) as usize, u32_at(header, COUNT) as usize);
-    let sizes = LEAST_PAGE_BYTES..=MOST_PAGE_BYTES;
-    if !page_bytes.is_power_of_two() || !sizes.contains(&page_bytes) || count > MOST_IMAGES {
+    if !is_page_size(page_bytes) || count > MOST_IMAGES {
         let problem = format!("its header speaks of {count} pages of {page_bytes} bytes");
         return Err(Error::Damaged { file: file.to_owned(), offset: 0, problem });
     }

@@ -51,12 +51,6 @@ impl Memory {
         self.page_bytes
     }
 
-    /// How many pages there are.
-    #[inline(always)]
-    pub fn pages(&self) -> usize {
-        self.pages
-    }
-
     /// Where page number `page` is.
     #[inline(always)]
     pub fn page(&self, page: usize) -> NonNull<[u8]> {

@@ -15,7 +15,7 @@ use super::volume::{PAGES, Volume};
 use super::write_ahead::WriteAhead;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
-use crate::classic::page::{LEAST_PAGE_BYTES, MOST_PAGE_BYTES};
+use crate::classic::page::is_page_size;
 use crate::error::Error;
 use crate::io::Files;
 
@@ -28,7 +28,7 @@ pub(crate) struct PoolConfig {
     pub(crate) frames: usize,
     /// Most pages written at a time.
     pub(crate) batch_pages: usize,
-    /// Whether every fix is recorded, for [`simulate`](super::simulate).
+    /// Whether every fix is recorded, for [`BufferPool::simulated_misses`].
     pub(crate) trace: bool,
 }
 
@@ -79,7 +79,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// When the configuration makes no sense, reading or writing fails, or there is not enough memory.
     pub(crate) fn open(files: &dyn Files, config: &PoolConfig, wal: W) -> Result<Self, Error> {
         let PoolConfig { page_bytes, frames, batch_pages, trace } = *config;
-        if !page_bytes.is_power_of_two() || !(LEAST_PAGE_BYTES..=MOST_PAGE_BYTES).contains(&page_bytes) {
+        if !is_page_size(page_bytes) {
             return Err(Error::Config(format!("pages of {page_bytes} bytes; choose 4096, 8192, 16384 or 32768")));
         }
         if frames == 0 || frames >= u32::MAX as usize || batch_pages == 0 {
@@ -134,14 +134,14 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.frames.headers().len()
     }
 
-    /// What a pool of as many frames would have done with what was recorded since the last [`BufferPool::take_trace`];
-    /// `None` unless tracing was configured.
+    /// What a pool of as many frames would have done with what was recorded; `None` unless tracing was configured.
     pub(crate) fn simulated(&self) -> Option<Simulated> {
         let trace = self.trace.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Some(simulate(&trace, self.frames()))
     }
 
     /// What was recorded since the last call; nothing unless tracing was configured.
+    #[cfg(test)]
     pub(crate) fn take_trace(&self) -> Vec<Event> {
         self.trace.as_ref().map_or_else(Vec::new, |trace| {
             std::mem::take(&mut *trace.lock().unwrap_or_else(std::sync::PoisonError::into_inner))

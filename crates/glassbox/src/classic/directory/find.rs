@@ -15,7 +15,10 @@ const MOST_PAGES: usize = 1 << 12;
 /// # Errors
 /// When a page is damaged or cannot be read.
 pub(crate) fn find<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
-    first(pages, |bytes| entry::is_named(bytes, name))
+    for_each_page(pages, |at, page| {
+        let found = volume::all(page).iter().position(|bytes| entry::is_named(bytes, name));
+        found.map(|index| decode(at, page, index)).transpose()
+    })
 }
 
 /// Number and root of the store of this name, looked for in the pages.
@@ -25,16 +28,8 @@ pub(crate) fn find<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<StoreEntry
 pub(super) fn find_place<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<(StoreId, PageId)>, Error> {
     for_each_page(pages, |_, page| {
         let found = volume::all(page).iter().find(|bytes| entry::is_named(bytes, name));
-        Ok(found.map(|bytes| entry::place(bytes)))
+        Ok(found.map(entry::place))
     })
-}
-
-/// The store of this number, looked for in the pages.
-///
-/// # Errors
-/// As for [`find`].
-pub(crate) fn find_store<P: Pages>(pages: &P, store: StoreId) -> Result<Option<StoreEntry>, Error> {
-    first(pages, |bytes| page::u32_at(bytes, 0) == store.0)
 }
 
 /// All stores, in the order in which they were made.
@@ -63,13 +58,6 @@ pub(crate) fn pages<P: Pages>(pages: &P) -> Result<Vec<PageId>, Error> {
         Ok(None::<()>)
     })?;
     Ok(all)
-}
-
-fn first<P: Pages>(pages: &P, is_it: impl Fn(&[u8; entry::ENTRY_BYTES]) -> bool) -> Result<Option<StoreEntry>, Error> {
-    for_each_page(pages, |at, page| {
-        let found = volume::all(page).iter().position(&is_it);
-        found.map(|index| decode(at, page, index)).transpose()
-    })
 }
 
 fn for_each_page<P: Pages, R>(

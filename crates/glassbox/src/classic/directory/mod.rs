@@ -22,7 +22,9 @@ mod volume;
 
 pub(crate) use change::DirectoryChange;
 pub(crate) use create::{create_heap, create_store};
-pub(crate) use entry::{MOST_NAME_BYTES, StoreEntry, StoreKind, StoreName};
-pub(crate) use find::{find, find_store, list, pages};
+#[cfg(test)]
+pub(crate) use entry::MOST_NAME_BYTES;
+pub(crate) use entry::{StoreEntry, StoreKind};
+pub(crate) use find::{find, list, pages};
 pub(crate) use lookup::{Cached, Directory, Held, Uncached};
 pub(crate) use volume::{VolumeIdentity, create_volume};

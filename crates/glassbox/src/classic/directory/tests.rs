@@ -61,9 +61,7 @@ fn stores_are_found_by_name_and_number_on_as_many_pages_as_it_takes() {
             assert_eq!(Uncached.find(&volume.pages, name).unwrap(), Some(*entry));
             assert_eq!(cached.find(&volume.pages, name).unwrap(), Some(*entry));
         }
-        assert_eq!(find_store(&volume.pages, entry.store).unwrap(), Some(*entry));
     }
-    assert_eq!(find_store(&volume.pages, StoreId(20)).unwrap(), None);
     assert_eq!(Uncached.find(&volume.pages, b"store number").unwrap(), None);
     let roots: std::collections::BTreeSet<_> = made.iter().map(|entry| entry.root).collect();
     assert_eq!(roots.len(), made.len());

@@ -35,5 +35,7 @@ mod slotted;
 mod tests;
 
 pub(crate) use change::HeapChange;
-pub(crate) use file::{HeapFile, RecordGuard};
+#[cfg(test)]
+pub(crate) use difference::next as next_range;
+pub(crate) use file::HeapFile;
 pub(crate) use list::ListChange;

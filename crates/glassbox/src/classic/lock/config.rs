@@ -9,6 +9,7 @@ pub(crate) enum Granularity {
     /// Its page, as in Berkeley DB.
     Page,
     /// Its store.
+    #[cfg_attr(not(test), expect(dead_code, reason = "whoever opens a database chooses between the other two"))]
     Store,
 }
 

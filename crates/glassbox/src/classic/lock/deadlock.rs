@@ -104,6 +104,7 @@ impl LockManager {
     }
 
     /// Whether an owner is in a queue, and will stay there until somebody else does something.
+    #[cfg(test)]
     pub(crate) fn is_waiting(&self, number: u32) -> bool {
         latch(&self.detector).owners[number as usize].waiter.waits()
     }

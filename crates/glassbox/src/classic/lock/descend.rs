@@ -133,6 +133,7 @@ impl LockManager {
     }
 
     /// What is locked when a name is asked for.
+    #[cfg(test)]
     pub(super) fn target(&self, owner: &Owner, key: Key) -> Key {
         if key.kind() <= STORE {
             return key;

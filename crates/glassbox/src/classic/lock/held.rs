@@ -90,7 +90,7 @@ impl HeldLocks {
     }
 
     /// How a lock is held, if it is.
-    #[inline(always)]
+    #[cfg(test)]
     pub(super) fn mode(&self, key: Key) -> Option<Mode> {
         self.find(key, key.hash()).map(|at| self.entries[at].mode)
     }

@@ -75,6 +75,7 @@ impl LockManager {
     }
 
     /// How many names somebody holds or waits for.
+    #[cfg(test)]
     pub(crate) fn names(&self) -> usize {
         self.partitions.iter().map(|partition| latch(&partition.0).names()).sum()
     }
@@ -116,6 +117,7 @@ impl Locks for LockManager {
         owner.held.clear();
     }
 
+    #[cfg(test)]
     fn holds(&self, owner: &Owner, name: LockName, mode: Mode) -> bool {
         let asked = Key::of(name);
         let covered = |key: Key| owner.held.mode(key).is_some_and(|held| held.covers_below(mode));

@@ -53,10 +53,10 @@ mod tests;
 mod wait;
 
 pub(crate) use config::{Granularity, LockConfig};
-pub(crate) use history::{InTheWay, LockCounters, Wait, WaitEnd};
+pub(crate) use history::{LockCounters, Wait, WaitEnd};
 pub(crate) use locks::{Duration, Locks, NoLocks, Outcome};
 pub(crate) use manager::LockManager;
 pub(crate) use mode::Mode;
-pub(crate) use name::{BadLocks, LockName, decode_exclusive};
+pub(crate) use name::LockName;
+#[cfg(test)]
 pub(crate) use owner::Owner;
-pub(crate) use table::Blocker;

@@ -87,6 +87,7 @@ impl Key {
     }
 
     /// All that it is below.
+    #[cfg(test)]
     pub(super) fn above(self) -> impl Iterator<Item = Key> {
         let page = (self.kind() == RECORD).then(|| Self::of_page(self.store(), self.page()));
         let store = (self.kind() >= PAGE).then(|| Self::of_store(self.store()));
@@ -162,6 +163,7 @@ impl LockName {
 ///
 /// # Errors
 /// When the bytes are no such list.
+#[cfg_attr(not(test), expect(dead_code, reason = "nobody prepares transactions yet"))]
 pub(crate) fn decode_exclusive(bytes: &[u8]) -> Result<Vec<LockName>, BadLocks> {
     let mut rest = bytes;
     let mut names = Vec::new();

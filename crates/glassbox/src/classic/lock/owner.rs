@@ -48,6 +48,7 @@ pub(super) enum Signal {
 
 impl Owner {
     /// Its number: unique among the owners that there are.
+    #[cfg(test)]
     pub(crate) fn number(&self) -> u32 {
         self.number
     }
@@ -109,6 +110,7 @@ impl Waiter {
     }
 
     /// Whether it is in a queue.
+    #[cfg(test)]
     pub(super) fn waits(&self) -> bool {
         *latch(&self.signal) == Signal::Waiting
     }

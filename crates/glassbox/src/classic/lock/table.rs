@@ -99,6 +99,7 @@ impl Partition {
     }
 
     /// How many names have a queue.
+    #[cfg(test)]
     pub(super) fn names(&self) -> usize {
         self.heads
     }

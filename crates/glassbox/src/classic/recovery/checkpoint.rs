@@ -3,8 +3,9 @@
 //! *Nothing that is needed lies before `needed_from`.* A record is needed when it is of a transaction that has not
 //! ended, or when its page on disk may lack it. Take one before "begin". Its transaction is then in the table that is
 //! read after "begin", or has ended in the log before "end" (argued in `wal::table`). Its page is known to be dirty
-//! when the pages are collected, since all changes begun before "begin" have been waited for; or it was written and
-//! forced by then. And `needed_from` is below what both tables say, and below "begin".
+//! when the pages are collected, since whoever collects them waits for those who have a page latched to change it
+//! (argued in `buffer::clean`); or it was written and forced by then. And `needed_from` is below what both tables say,
+//! and below "begin".
 
 use crate::classic::ids::PageId;
 use crate::classic::wal::forms::{Device, Logs};
@@ -31,7 +32,8 @@ pub(crate) struct CheckpointLsns {
 /// `dirty_pages` tells of each page that is not on disk as it is in memory, or has been written and not yet forced, a
 /// position from which on the log has all changes that the disk lacks: the `from` of the first of its
 /// [`changed`](crate::classic::pages::ExclusivePage::changed). It may tell of more, and may be called while pages
-/// change; but what was dirty when it was called and is so when it returns must be there.
+/// change; but a page that was changed by a record which was appended before the call must be there, unless it is on
+/// disk: also when who changed it has not yet said so.
 ///
 /// # Errors
 /// When the log refuses; then the checkpoint before is still the last.
@@ -49,7 +51,6 @@ pub(crate) fn checkpoint<L: Logs>(
     };
     let mut needed_from = device.appended();
     let begin = append(device, Body::CheckpointBegin)?;
-    table.let_changes_finish();
     let running = table.running();
     let next = table.next();
     let pages = dirty_pages();

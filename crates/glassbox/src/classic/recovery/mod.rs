@@ -5,8 +5,9 @@
 //!
 //! 1. [`Analysis`] finds who had not ended, what of theirs is to be taken back, and which pages may be older than
 //!    the log.
-//! 2. [`Redo`] repeats history: every change that a page does not have yet, of whomever, losers too. Then all pages are
-//!    as at the moment of the crash, so that the ways in which things are taken back in normal work are right again.
+//! 2. [`Redo`](redo::Redo) repeats history: every change that a page does not have yet, of whomever, losers too. Then
+//!    all pages are as at the moment of the crash, so that the ways in which things are taken back in normal work are
+//!    right again.
 //! 3. [`Losers::undo`] takes back what had not ended, appending as a rollback does.
 //!
 //! Neither of the first two changes the log, and redo does nothing to a page that has it already: so a crash in them
@@ -31,8 +32,9 @@ mod undo;
 
 pub(crate) use analysis::Analysis;
 pub(crate) use checkpoint::{CheckpointLsns, checkpoint};
-pub(crate) use redo::Redo;
-pub(crate) use undo::{InDoubt, Losers};
+#[cfg(test)]
+pub(crate) use undo::InDoubt;
+pub(crate) use undo::Losers;
 
 use crate::error::Error;
 use crate::io::Files;

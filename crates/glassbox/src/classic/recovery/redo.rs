@@ -31,6 +31,7 @@ impl Redo {
     }
 
     /// Where the log ends.
+    #[cfg(test)]
     pub(crate) fn end(&self) -> Lsn {
         self.end
     }

@@ -37,6 +37,7 @@ pub(crate) struct Losers {
 
 /// A transaction that had promised to do what its coordinator says. It is in the transaction table, so checkpoints
 /// keep its records.
+#[cfg_attr(not(test), expect(dead_code, reason = "whoever coordinates transactions will ask which they are"))]
 pub(crate) struct InDoubt {
     pub(crate) transaction: TxnId,
     /// The coordinator's name for it.
@@ -58,6 +59,7 @@ impl Losers {
     }
 
     /// How many of them were in the middle of a nested action.
+    #[cfg(test)]
     pub(crate) fn unfinished(&self) -> usize {
         self.losers.values().filter(|loser| loser.own.ends_nested()).count()
     }

@@ -10,9 +10,8 @@
 //! nested action that makes it part of a store; when that is taken back, so is the bit, whatever other bits of the same
 //! map page have changed meanwhile. Giving a page back is not as simple. If its bit were cleared within the nested
 //! action that cuts the page off, another transaction could take the page before that action ends, and then the action
-//! could not be taken back any more. So the bit is cleared with the end of the action, while the map page is latched
-//! ([`Space::end_nested_freeing`]), or after it ([`Space::free`]), when a crash between the two loses a page but harms
-//! nobody.
+//! could not be taken back any more. If it were cleared after that, a crash between the two would lose the page. So it
+//! is cleared in the action, and the map page stays latched until the action has ended ([`Space::end_nested_freeing`]).
 
 mod map;
 mod space_map;
@@ -36,19 +35,10 @@ pub(crate) trait Space {
     /// When the volume is full, or its map cannot be read or logged.
     fn allocate<J: Journal>(&self, journal: &mut J) -> Result<PageId, Error>;
 
-    /// Gives back a page that no page names any more. It may be taken again at once, so call it after the nested action
-    /// that cut the page off has ended; or use [`Space::end_nested_freeing`].
+    /// Ends the nested action that cut `pages` off, which no page names any more, and gives them back: a crash leaves
+    /// both or none. They may be taken at once, so let go of them before waiting for anything.
     ///
     /// # Errors
-    /// When the page is not in use, or the map cannot be read or logged.
-    fn free<J: Journal>(&self, journal: &mut J, page: PageId) -> Result<(), Error>;
-
-    /// Ends the nested action that cut `page` off, and gives the page back in one step: a crash leaves both or none.
-    ///
-    /// # Errors
-    /// As for [`Space::free`], and when the log does not take the end.
-    fn end_nested_freeing<J: Journal>(&self, journal: &mut J, begun: J::Nested, page: PageId) -> Result<(), Error> {
-        journal.end_nested(begun)?;
-        self.free(journal, page)
-    }
+    /// When a page is not in use, the map cannot be read, or the log does not take it.
+    fn end_nested_freeing<J: Journal>(&self, journal: &mut J, begun: J::Nested, pages: &[PageId]) -> Result<(), Error>;
 }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use smallvec::SmallVec;
+
 use super::Space;
 use super::map::{self, FIRST_MAP, MapChange, NEW_MAP};
 use crate::classic::change::{Change, Journal, Undo};
@@ -107,18 +109,12 @@ impl<P: Pages> SpaceMap<P> {
         Ok(map)
     }
 
-    /// The map page of a page that is in use, and its bit.
-    fn fix_used(&self, page: PageId) -> Result<(P::Exclusive<'_>, u32), Error> {
+    /// The map page of a page that a store has, and its bit.
+    fn place(&self, page: PageId) -> Result<(PageId, u32), Error> {
         let page_bytes = self.pages.page_bytes();
-        let (at, bit) = map::place(page, page_bytes)
+        map::place(page, page_bytes)
             .filter(|(_, bit)| *bit != 0)
-            .ok_or_else(|| page::damaged(page, page_bytes, "a store took this page of the volume's for its own"))?;
-        let map = self.pages.fix_exclusive(at)?;
-        self.check(at, &map)?;
-        if !map::is_taken(&map, bit) {
-            return Err(page::damaged(page, page_bytes, "a store has this page, but the space map says it is free"));
-        }
-        Ok((map, bit))
+            .ok_or_else(|| page::damaged(page, page_bytes, "a store took this page of the volume's for its own"))
     }
 }
 
@@ -135,19 +131,30 @@ impl<P: Pages> Space for SpaceMap<P> {
         found.ok_or(Error::VolumeFull { limit_pages: self.limit_pages })
     }
 
-    fn free<J: Journal>(&self, journal: &mut J, page: PageId) -> Result<(), Error> {
-        let (mut map, bit) = self.fix_used(page)?;
-        journal.change(&mut map, Change::Map(MapChange::Give { bit }), Undo::Nothing)?;
-        self.hint.fetch_min(page.0, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn end_nested_freeing<J: Journal>(&self, journal: &mut J, begun: J::Nested, page: PageId) -> Result<(), Error> {
-        let (mut map, bit) = self.fix_used(page)?;
-        journal.change(&mut map, Change::Map(MapChange::Give { bit }), Undo::Page)?;
-        // While the map page is latched nobody takes the page: whoever does is behind this end in the log.
+    fn end_nested_freeing<J: Journal>(&self, journal: &mut J, begun: J::Nested, pages: &[PageId]) -> Result<(), Error> {
+        // Map pages are latched in the order of the file, as by those who look for a free page.
+        let mut pages = SmallVec::<[PageId; 4]>::from_slice(pages);
+        pages.sort_unstable();
+        let mut maps = SmallVec::<[P::Exclusive<'_>; 1]>::new();
+        for page in &pages {
+            let (at, bit) = self.place(*page)?;
+            if maps.last().is_none_or(|map| map.id() != at) {
+                let map = self.pages.fix_exclusive(at)?;
+                self.check(at, &map)?;
+                maps.push(map);
+            }
+            let map = maps.last_mut().expect("there is one now");
+            if !map::is_taken(map, bit) {
+                let problem = "a store has this page, but the space map says it is free";
+                return Err(page::damaged(*page, self.pages.page_bytes(), problem));
+            }
+            journal.change(map, Change::Map(MapChange::Give { bit }), Undo::Page)?;
+        }
+        // While the map pages are latched nobody takes these pages: whoever does is behind this end in the log.
         journal.end_nested(begun)?;
-        self.hint.fetch_min(page.0, Ordering::Relaxed);
+        if let Some(lowest) = pages.first() {
+            self.hint.fetch_min(lowest.0, Ordering::Relaxed);
+        }
         Ok(())
     }
 }

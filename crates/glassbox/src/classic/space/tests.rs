@@ -9,7 +9,7 @@ use crate::classic::change::{Change, Undo};
 use crate::classic::ids::StoreId;
 use crate::classic::page::PageKind;
 use crate::classic::pages::Pages;
-use crate::classic::testing::{MemoryLog, MemoryPages};
+use crate::classic::testing::{MemoryJournal, MemoryLog, MemoryPages};
 
 /// A map page of so many bytes speaks for 256 pages.
 const PAGE_BYTES: usize = 64;
@@ -32,6 +32,11 @@ impl Volume {
         let mut used = BTreeSet::new();
         self.space.for_each_used(|page| assert!(used.insert(page))).unwrap();
         used
+    }
+
+    fn free(&self, journal: &mut MemoryJournal, pages: &[PageId]) -> Result<(), Error> {
+        let begun = journal.begin_nested();
+        self.space.end_nested_freeing(journal, begun, pages)
     }
 
     fn check_redo(&self) {
@@ -68,12 +73,11 @@ fn freed_pages_are_used_again() {
     let volume = volume(100);
     let mut journal = volume.log.journal();
     let taken: Vec<_> = (0..10).map(|_| volume.space.allocate(&mut journal).unwrap()).collect();
-    volume.space.free(&mut journal, taken[6]).unwrap();
-    volume.space.free(&mut journal, taken[2]).unwrap();
+    volume.free(&mut journal, &[taken[6], taken[2]]).unwrap();
     let again: Vec<_> = (0..3).map(|_| volume.space.allocate(&mut journal).unwrap()).collect();
     assert_eq!(again, [taken[2], taken[6], PageId(12)]);
     for wrong in [PageId(0), PageId(1), PageId(50)] {
-        assert!(matches!(volume.space.free(&mut journal, wrong), Err(Error::Damaged { .. })));
+        assert!(matches!(volume.free(&mut journal, &[wrong]), Err(Error::Damaged { .. })));
     }
     volume.check_redo();
 }
@@ -98,16 +102,19 @@ fn what_is_taken_back_is_free_again_and_what_has_ended_stays() {
 
 #[test]
 fn a_page_freed_with_the_end_of_a_nested_action_is_given_back_with_it_only() {
-    let volume = volume(100);
+    let volume = volume(600);
     let mut journal = volume.log.journal();
-    let page = volume.space.allocate(&mut volume.log.journal()).unwrap();
-    let begun = journal.begin_nested();
-    volume.space.end_nested_freeing(&mut journal, begun, page).unwrap();
+    let taken: Vec<_> = (0..300).map(|_| volume.space.allocate(&mut volume.log.journal()).unwrap()).collect();
+    // Of two map pages, in no order.
+    let freed = [taken[290], taken[3], taken[260], taken[5]];
+    volume.free(&mut journal, &freed).unwrap();
     journal.roll_back(&volume.pages, |_, _, _| panic!("nothing is logical here"));
-    assert_eq!(volume.used(), BTreeSet::from([PageId(1)]));
-    // Nothing of another transaction comes between the two in the log.
-    assert!(volume.log.0.lock().unwrap().last().unwrap().nested);
-    assert_eq!(volume.space.allocate(&mut volume.log.journal()).unwrap(), page);
+    assert!(freed.iter().all(|page| !volume.used().contains(page)));
+    assert_eq!(volume.used().len(), 300 - freed.len() + 2);
+    // Nothing of another transaction comes between what frees and the end in the log.
+    assert!(volume.log.0.lock().unwrap().iter().rev().take(freed.len()).all(|logged| logged.nested));
+    assert_eq!(volume.space.allocate(&mut volume.log.journal()).unwrap(), taken[3]);
+    volume.check_redo();
 }
 
 #[test]
@@ -127,7 +134,7 @@ fn threads_are_never_given_the_same_page() {
                     if turn % 3 == thread % 3 {
                         let page = own.swap_remove(turn * 7 % own.len());
                         assert!(owned.lock().unwrap().remove(&page));
-                        volume.space.free(&mut journal, page).unwrap();
+                        volume.free(&mut journal, &[page]).unwrap();
                     }
                 }
             });

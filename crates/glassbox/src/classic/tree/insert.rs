@@ -3,7 +3,7 @@
 use super::change::NodeChange;
 use super::keys::Keys;
 use super::node::EntryBuffer;
-use super::tree::{Leaf, Next, Tree};
+use super::tree::{Leaf, Neighbour, Tree};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::Rid;
 use crate::classic::pages::Pages;
@@ -17,13 +17,14 @@ pub(crate) enum Inserted {
     Done,
     /// The key was there already, with this record; nothing was changed.
     Exists(Rid),
-    /// The caller did not admit it, the next key's record being this; nothing was changed.
-    Refused(Next),
+    /// The caller did not admit it, this being there; nothing was changed.
+    Refused(Neighbour),
 }
 
 impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
-    /// Inserts a key. `admit` is told the record of the next key while the leaf is exclusively latched; it may be asked
-    /// several times, the last time counts. `undo` says how the change is taken back.
+    /// Inserts a key. `admit` is told the record of the next key, or that of the key itself if it is there, while the
+    /// leaf is exclusively latched; it may be asked several times, the last time counts. `undo` says how the change is
+    /// taken back.
     ///
     /// # Errors
     /// When a page cannot be read or is no node of the tree, or there is no page for a split, or the log does not take
@@ -35,7 +36,7 @@ impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
         key: &[u8],
         rid: Rid,
         undo: Undo,
-        mut admit: impl FnMut(Next) -> bool,
+        mut admit: impl FnMut(Neighbour) -> bool,
     ) -> Result<Inserted, Error> {
         let probe = self.keys().probe(key);
         loop {
@@ -43,11 +44,12 @@ impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
             let leaf = header.on(&page);
             let at = self.keys().smaller(leaf.entries(), probe);
             if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
-                return Ok(Inserted::Exists(leaf.rid(at)));
+                let (other, here) = (leaf.rid(at), Neighbour::Here(leaf.rid(at)));
+                return Ok(if admit(here) { Inserted::Exists(other) } else { Inserted::Refused(here) });
             }
-            let (next, admitted) = self.ask_next(&leaf, at, &mut admit)?;
+            let (next, admitted) = self.ask_next(&leaf, at, &mut |next| admit(Neighbour::Beyond(next)))?;
             if !admitted {
-                return Ok(Inserted::Refused(next));
+                return Ok(Inserted::Refused(Neighbour::Beyond(next)));
             }
             if leaf.count < self.capacity(0) {
                 let entry = EntryBuffer::leaf(key, rid);

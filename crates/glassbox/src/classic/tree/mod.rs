@@ -17,9 +17,8 @@
 //! page, and only if the crash was within them (Mohan and Levine 1992, ARIES/IM). Each leaves a whole tree, so a
 //! transaction that fails behind a split leaves the split. Recovery must take unfinished nested actions back first,
 //! those of all transactions: a logical undo descends, and needs a whole tree. That is possible because what a nested
-//! action changed was latched until the crash, so nobody changed it later. Pages that were unlinked are given back
-//! after the nested action has ended: a page that another has been given cannot be taken from him. A crash in between
-//! loses the page until the tree is built anew, nothing else.
+//! action changed was latched until the crash, so nobody changed it later. That holds for the space map too: pages that
+//! are unlinked are given back within the nested action, and nobody is given them before it has ended.
 //!
 //! Locks are not the tree's business. Where one is needed the caller is asked, under the latch, whether he has it
 //! without waiting: for the record of a key found, for that of the next key where one is missing, comes or goes
@@ -75,12 +74,11 @@ mod tests;
 mod tree;
 
 pub(crate) use change::NodeChange;
-pub(crate) use check::Problem;
 pub(crate) use cursor::{Cursor, Step};
 pub(crate) use definition::{Definition, create};
 pub(crate) use insert::Inserted;
 pub(crate) use keys::{IntegerKeys, Keys};
-pub(crate) use node::{MOST_KEY_BYTES, is_retired};
+pub(crate) use node::MOST_KEY_BYTES;
 pub(crate) use remove::Removed;
 pub(crate) use schema_keys::{KeyPart, SchemaKeys};
 pub(crate) use tree::{Find, Neighbour, Next, Tree};

@@ -40,11 +40,6 @@ const LAST: usize = 36;
 const RUN: usize = 38;
 pub(super) const CHILD_BYTES: usize = 4;
 
-/// Whether a page was a node of a tree and is not any more.
-pub(crate) fn is_retired(page: &[u8]) -> bool {
-    page::kind(page) == Some(PageKind::Node) && page[LEVEL] == RETIRED
-}
-
 /// The siblings of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Links {

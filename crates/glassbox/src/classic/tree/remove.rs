@@ -158,16 +158,14 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             self.retire(journal, doomed)?;
         }
         self.remove_child(journal, &mut path[0], at)?;
-        journal.end_nested(nested)?;
+        let freed: Vec<PageId> = path[1..].iter().map(|held| held.id).collect();
+        self.space.end_nested_freeing(journal, nested, &freed)?;
+        // Somebody may have been given them, and be waiting for their latches, before this waits for another.
         drop((left, right));
-        let mut freed: Vec<PageId> = path.drain(1..).map(|held| held.id).collect();
+        path.truncate(1);
         let mut top = path.pop().expect("the first stays");
         if top.id == self.definition.root() {
-            self.shrink(journal, &mut top, &mut freed)?;
-        }
-        drop(top);
-        for page in freed {
-            self.space.free(journal, page)?;
+            self.shrink(journal, &mut top)?;
         }
         Ok(Unlinked::Done)
     }
@@ -205,13 +203,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         journal.change(&mut held.page, Change::Node(NodeChange::Rebuild { old: &old, new: &new }), Undo::Page)
     }
 
-    /// While the root has only one child, it becomes what the child is; the children are added to `freed`.
-    fn shrink<J: Journal>(
-        &self,
-        journal: &mut J,
-        root: &mut Held<P::Exclusive<'a>>,
-        freed: &mut Vec<PageId>,
-    ) -> Result<(), Error> {
+    /// While the root has only one child, it becomes what the child is.
+    fn shrink<J: Journal>(&self, journal: &mut J, root: &mut Held<P::Exclusive<'a>>) -> Result<(), Error> {
         loop {
             let node = self.node(root.id, &root.page)?;
             if node.level == 0 || node.count != 1 {
@@ -224,8 +217,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             let nested = journal.begin_nested();
             journal.change(&mut root.page, Change::Node(NodeChange::Rebuild { old: &old, new: &new }), Undo::Page)?;
             self.retire(journal, &mut child)?;
-            journal.end_nested(nested)?;
-            freed.push(id);
+            self.space.end_nested_freeing(journal, nested, &[id])?;
         }
     }
 }

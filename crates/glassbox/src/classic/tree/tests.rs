@@ -19,6 +19,7 @@ use crate::classic::pages::Pages;
 use crate::classic::space::Space;
 use crate::classic::testing::{MemoryJournal, MemoryLog, MemoryPages};
 use crate::error::Error;
+use crate::io::Dice;
 
 pub(super) const STORE: StoreId = StoreId(7);
 pub(super) const ROOT: PageId = PageId(3);
@@ -46,11 +47,11 @@ impl Space for TestSpace {
         Ok(free.unwrap_or_else(|| PageId(self.next.fetch_add(1, Ordering::Relaxed))))
     }
 
-    fn free<J: Journal>(&self, _journal: &mut J, page: PageId) -> Result<(), Error> {
+    fn end_nested_freeing<J: Journal>(&self, journal: &mut J, begun: J::Nested, pages: &[PageId]) -> Result<(), Error> {
         let mut free = self.free.lock().unwrap();
-        assert!(!free.contains(&page), "freed twice");
-        free.push(page);
-        Ok(())
+        assert!(pages.iter().all(|page| !free.contains(page)), "freed twice");
+        free.extend_from_slice(pages);
+        journal.end_nested(begun)
     }
 }
 
@@ -121,26 +122,6 @@ impl<K: Keys> Fixture<K> {
             }
             other => panic!("{other:?} is not taken back logically"),
         });
-    }
-}
-
-/// Numbers that look random (xorshift, Marsaglia 2003).
-pub(super) struct Random(u64);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
-    }
-
-    pub(super) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
     }
 }
 

@@ -9,10 +9,10 @@
 //! entry comes back to a leaf that is full by now. The owner uses the same [`Journal`] as ever:
 //!
 //! - Its first change outside of nested actions is logged as the compensation.
-//! - What comes after that outside of nested actions must need no undo, as giving back a page that is empty now: a
-//!   crash in between may lose it.
-//! - Nested actions, as the split that makes room first, are logged as ever: with updates that can be taken back until
-//!   the action has ended. A crash after its end finds the split done and the record not yet taken back, and goes on.
+//! - What comes after that outside of nested actions must need no undo: a crash in between may lose it.
+//! - Nested actions, as the split that makes room first and the unlinking of a leaf that is empty now, are logged as
+//!   ever: with updates that can be taken back until the action has ended. A crash after its end finds the split done
+//!   and the record not yet taken back, and goes on.
 //!
 //! Transactions hold their locks until they are taken back, so what another one has changed is never in the way.
 

@@ -1,23 +1,23 @@
-//! The transaction table: which transactions run, since when, and which of them is changing a page just now.
+//! The transaction table: which transactions run, and since when.
 //!
 //! Problem: a checkpoint must know from where on the log is needed, without stopping anybody; and a transaction of ten
 //! microseconds cannot afford a lock that all sessions share. So each session has a slot of its own, on a cache line of
 //! its own, written by that session and read by checkpoints.
 //!
-//! Two races would make a checkpoint say too little. Both are closed in the same way: what the session says in its
-//! slot is stored *before* it appends the record, and the checkpoint appends its first record, "begin", *before* it
-//! reads the slots. Appending is one atomic addition to the log's head by everybody, so for each record of a session
-//! either it lies behind "begin", and recovery finds it by reading from there; or its addition, and so what was stored
-//! before it, happened before the checkpoint reads the slot.
+//! A race would make a checkpoint say too little. It is closed like this: what the session says in its slot is stored
+//! *before* it appends the record, and the checkpoint appends its first record, "begin", *before* it reads the slots.
+//! Appending is one atomic addition to the log's head by everybody, so for each record of a session either it lies
+//! behind "begin", and recovery finds it by reading from there; or its addition, and so what was stored before it,
+//! happened before the checkpoint reads the slot.
 //!
-//! - *A transaction begins.* [`Slot::begin`] stores a position before its first record, then its number. So a
-//!   checkpoint misses no transaction that has a record before "begin" and still runs. One that has just ended may be
-//!   seen or not: its last record is in the log before that of the checkpoint's end, so they become durable in that
-//!   order.
-//! - *A page is changed*: the record is in the log, but the buffer pool does not know yet that the page is dirty, and
-//!   the checkpoint would call it clean. So [`Slot::changing`] is stored before the record is appended, and taken away
-//!   when the pool knows. The checkpoint waits, after "begin", until every slot that is changing a page has moved on
-//!   ([`TransactionTable::let_changes_finish`]): as long as one append and a memory copy take.
+//! So [`Slot::begin`] stores a position before the transaction's first record, then its number, and a checkpoint misses
+//! no transaction that has a record before "begin" and still runs. One that has just ended may be seen or not: its last
+//! record is in the log before that of the checkpoint's end, so they become durable in that order.
+//!
+//! The other half, that no page is missed which such a record has changed, is the buffer pool's (`buffer::clean`): it
+//! looks at each frame under its latch, and who changes a page holds that from before the record to after the note in
+//! the frame. A mark in the slot while a page is being changed, to be waited for here, would say the same once more and
+//! cost each change two stores.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -55,8 +55,6 @@ struct Entry {
     /// 0 when none runs.
     transaction: AtomicU64,
     before: AtomicU64,
-    /// 0, or while a page is being changed a number that is not the same in the session's next change.
-    changing: AtomicU64,
 }
 
 /// The slots.
@@ -107,16 +105,6 @@ impl TransactionTable {
     pub(crate) fn running(&self) -> Vec<RunningTransaction> {
         self.entries.iter().filter_map(Entry::read).collect()
     }
-
-    /// Returns when every change of a page that was going on at the call is known to the buffer pool.
-    pub(crate) fn let_changes_finish(&self) {
-        for entry in &self.entries {
-            let going_on = entry.changing.load(Ordering::Acquire);
-            while going_on != 0 && entry.changing.load(Ordering::Acquire) == going_on {
-                std::thread::yield_now();
-            }
-        }
-    }
 }
 
 impl Entry {
@@ -166,19 +154,6 @@ impl Slot {
 
     pub(crate) fn set_state(&self, state: State) {
         self.entry().state.store(state as u8, Ordering::Release);
-    }
-
-    /// Says that a page is being changed by a record that will be behind `before`. The number differs from that of the
-    /// session's change before, because that one's record lies between; and from 0, because positions are even.
-    #[inline(always)]
-    pub(super) fn changing(&self, before: Lsn) {
-        self.entry().changing.store(before.0 | 1, Ordering::Release);
-    }
-
-    /// Says that the buffer pool knows.
-    #[inline(always)]
-    pub(super) fn changed(&self) {
-        self.entry().changing.store(0, Ordering::Release);
     }
 
     /// Ends the transaction; its last record is in the log.

@@ -118,6 +118,7 @@ impl<D: Device> TransactionLog<D> {
     }
 
     /// What the session appends with.
+    #[cfg(test)]
     pub(crate) fn device(&self) -> &D {
         &self.device
     }
@@ -178,9 +179,6 @@ impl<D: Device> TransactionLog<D> {
         }
         let from = self.device.appended();
         let record = if D::RECORDS { self.active.own.drafted(start) } else { &[] };
-        if D::RECORDS {
-            self.slot.changing(from);
-        }
         let appended = self.device.append(record);
         match &appended {
             Ok(lsn) => {
@@ -194,9 +192,6 @@ impl<D: Device> TransactionLog<D> {
                     inverse.apply(id, page).expect("what was just done can be taken back");
                 }
             }
-        }
-        if D::RECORDS {
-            self.slot.changed();
         }
         appended
     }

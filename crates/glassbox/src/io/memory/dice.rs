@@ -19,6 +19,21 @@ impl Dice {
         self.roll() % bound
     }
 
+    /// A place in something of this length, which is not zero.
+    pub fn place(&mut self, length: usize) -> usize {
+        self.below(length as u64) as usize
+    }
+
+    /// One of these, if there are any.
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        (!from.is_empty()).then(|| &from[self.place(from.len())])
+    }
+
+    /// So many bytes.
+    pub fn bytes(&mut self, length: usize) -> Vec<u8> {
+        (0..length).map(|_| self.roll() as u8).collect()
+    }
+
     /// True once in so many times.
     pub fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0

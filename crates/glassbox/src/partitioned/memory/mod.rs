@@ -9,8 +9,6 @@ mod hash;
 mod prefetch;
 mod region;
 mod rows;
-#[cfg(test)]
-mod testing;
 
 pub(crate) use btree::{BTree, Next, Node, NotInserted};
 pub(crate) use hash::{HashIndex, Probe};

@@ -19,7 +19,7 @@ use crate::classic::latch::ReadWriteLatch;
 use crate::classic::page::{self, HEADER_BYTES, PageKind};
 use crate::classic::pages::{ExclusivePage, Pages};
 use crate::error::Error;
-use crate::io::{Files, MemoryFiles};
+use crate::io::{Dice, Files, MemoryFiles};
 use crate::log::Lsn;
 
 const PAGE: usize = 4096;
@@ -105,17 +105,4 @@ fn read<P: Pages>(pages: &P, id: u32) -> Result<u64, Error> {
     let bytes = pages.fix_shared(PageId(id))?;
     assert_eq!(page::id(&bytes), PageId(id));
     Ok(version(&bytes))
-}
-
-/// A small generator of random numbers (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
 }

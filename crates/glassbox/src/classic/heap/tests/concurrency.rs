@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Barrier, Mutex};
 
-use super::{Random, Volume};
+use super::Volume;
 use crate::classic::ids::Rid;
+use crate::io::Dice;
 
 #[test]
 fn threads_insert_update_and_delete_without_losing_anything() {
@@ -38,21 +39,21 @@ fn threads_insert_update_and_delete_without_losing_anything() {
 
 fn work(volume: &Volume, locks: &Mutex<HashMap<Rid, usize>>, start: &Barrier, thread: usize) -> BTreeMap<Rid, Vec<u8>> {
     let Volume { pages, space, heap, log, .. } = volume;
-    let (mut random, mut own) = (Random(thread as u64), BTreeMap::new());
+    let (mut dice, mut own) = (Dice(thread as u64), BTreeMap::new());
     start.wait();
     for turn in 0..3000 {
         let mut journal = log.journal();
         if own.len() < 400 {
-            let record = random.bytes(40);
+            let record = dice.bytes(40);
             let lock = |rid| *locks.lock().unwrap().entry(rid).or_insert(thread) == thread;
             let rid = heap.insert(&**pages, space, &mut journal, &record, lock).unwrap().unwrap();
             assert_eq!(own.insert(rid, record), None);
             continue;
         }
-        let rid = *own.keys().nth(random.below(own.len())).unwrap();
+        let rid = *own.keys().nth(dice.place(own.len())).unwrap();
         assert_eq!(heap.read(&**pages, rid, <[u8]>::to_vec).unwrap().as_ref(), own.get(&rid));
         if turn % 3 == 0 {
-            let record = random.bytes(40);
+            let record = dice.bytes(40);
             assert!(heap.update(&**pages, &mut journal, rid, &record).unwrap());
             own.insert(rid, record);
         } else {

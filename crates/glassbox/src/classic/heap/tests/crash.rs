@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::{Random, STORE, Volume};
+use super::{STORE, Volume};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::heap::HeapFile;
 use crate::classic::ids::{PageId, Rid, StoreId};
@@ -13,6 +13,7 @@ use crate::classic::pages::{ExclusivePage, Pages};
 use crate::classic::space::{Space, SpaceMap};
 use crate::classic::testing::{MemoryJournal, MemoryLog, MemoryPages};
 use crate::error::Error;
+use crate::io::Dice;
 
 const PAGE_BYTES: usize = 128;
 const WIDTH: usize = 20;
@@ -76,7 +77,7 @@ fn take_page(volume: &Volume, journal: &mut Noting) -> PageId {
 /// Gives it back.
 fn give_page(volume: &Volume, journal: &mut Noting, page: PageId) {
     let begun = journal.begin_nested();
-    volume.space.end_nested_freeing(journal, begun, page).unwrap();
+    volume.space.end_nested_freeing(journal, begun, &[page]).unwrap();
     let mut notes = journal.notes.borrow_mut();
     let number = notes.nested.len() - 1;
     notes.others.push((number, page));
@@ -90,7 +91,7 @@ fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
     notes.borrow_mut().owners.resize(made, usize::MAX);
     // What made the volume is never taken back.
     notes.borrow_mut().commits.push((0, usize::MAX, Vec::new()));
-    let mut random = Random(seed);
+    let mut dice = Dice(seed);
     let mut next = 0..;
     let mut begin = || {
         let owner = next.next().unwrap();
@@ -101,19 +102,19 @@ fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
     let mut others = Vec::new();
     let Volume { pages, space, heap, .. } = &volume;
     for _ in 0..160 {
-        let (journal, effects) = &mut running[random.below(2)];
+        let (journal, effects) = &mut running[dice.place(2)];
         let owner = journal.owner;
         let locked = |holder: &Option<usize>| holder.is_some_and(|holder| holder != owner);
-        match random.below(12) {
+        match dice.place(12) {
             0..=5 => {
-                let record = random.bytes(WIDTH);
+                let record = dice.bytes(WIDTH);
                 let lock = |rid| !live.get(&rid).is_some_and(locked);
                 let rid = heap.insert(&**pages, space, journal, &record, lock).unwrap().unwrap();
                 live.insert(rid, Some(owner));
                 effects.push((rid, Some(record)));
             }
             kind @ 6..=8 if !live.is_empty() => {
-                let rid = *live.keys().nth(random.below(live.len())).unwrap();
+                let rid = *live.keys().nth(dice.place(live.len())).unwrap();
                 if locked(&live[&rid]) {
                     continue;
                 }
@@ -123,7 +124,7 @@ fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
                         effects.push((rid, None));
                     }
                 } else {
-                    let record = random.bytes(WIDTH);
+                    let record = dice.bytes(WIDTH);
                     if heap.update(&**pages, journal, rid, &record).unwrap() {
                         effects.push((rid, Some(record)));
                     }
@@ -133,7 +134,7 @@ fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
                 others.push(take_page(&volume, journal));
             }
             10 if !others.is_empty() => {
-                give_page(&volume, journal, others.swap_remove(random.below(others.len())));
+                give_page(&volume, journal, others.swap_remove(dice.place(others.len())));
             }
             _ => {
                 let at = notes.borrow().owners.len();

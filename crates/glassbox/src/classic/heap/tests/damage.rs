@@ -1,11 +1,11 @@
 //! Damaged pages and damaged logged changes: a change applies or is refused, and never panics.
 
-use super::Random;
 use crate::classic::change::Change;
-use crate::classic::heap::{HeapChange, ListChange, difference, slotted};
+use crate::classic::heap::{HeapChange, ListChange, slotted};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::{HEADER_BYTES, PageKind};
 use crate::classic::space::MapChange;
+use crate::io::Dice;
 
 fn formatted(kind: PageKind, body: &[u8]) -> Vec<u8> {
     let mut page = vec![0xff; 256];
@@ -90,40 +90,40 @@ fn what_fits_is_done_and_nothing_else() {
 
 #[test]
 fn mutated_changes_apply_or_are_refused() {
-    let (pages, changes, mut random) = (pages(), changes(), Random(7));
+    let (pages, changes, mut dice) = (pages(), changes(), Dice(7));
     let mut refused = 0;
     for _ in 0..40_000 {
-        let mut bytes = changes[random.below(changes.len())].clone();
-        for _ in 0..=random.below(3) {
-            let at = random.below(bytes.len());
-            match random.below(4) {
+        let mut bytes = changes[dice.place(changes.len())].clone();
+        for _ in 0..=dice.place(3) {
+            let at = dice.place(bytes.len());
+            match dice.place(4) {
                 0 => bytes.truncate(at.max(1)),
-                1 => bytes[at] = random.next() as u8,
-                2 => bytes[at] ^= 1 << random.below(8),
-                _ => bytes.extend(vec![random.next() as u8; random.below(300)]),
+                1 => bytes[at] = dice.roll() as u8,
+                2 => bytes[at] ^= 1 << dice.place(8),
+                _ => bytes.extend(vec![dice.roll() as u8; dice.place(300)]),
             }
         }
-        refused += usize::from(!try_it(&pages[random.below(3)], &bytes));
+        refused += usize::from(!try_it(&pages[dice.place(3)], &bytes));
     }
     assert!(refused > 1000);
     for length in 0..40 {
         for _ in 0..200 {
-            try_it(&pages[random.below(3)], &random.bytes(length));
+            try_it(&pages[dice.place(3)], &dice.bytes(length));
         }
     }
 }
 
 #[test]
 fn damaged_pages_refuse_or_take_changes_and_reads() {
-    let (pages, changes, mut random) = (pages(), changes(), Random(8));
+    let (pages, changes, mut dice) = (pages(), changes(), Dice(8));
     let mut read = 0;
     for _ in 0..4000 {
-        let mut page = pages[random.below(3)].clone();
-        for _ in 0..=random.below(4) {
+        let mut page = pages[dice.place(3)].clone();
+        for _ in 0..=dice.place(4) {
             // Mostly where what they are made of is described.
-            let end = if random.below(4) == 0 { 232 } else { 40 };
-            let at = HEADER_BYTES + random.below(end);
-            page[at] = [0, 1, 0x7f, 0x80, 0xff, random.next() as u8][random.below(6)];
+            let end = if dice.place(4) == 0 { 232 } else { 40 };
+            let at = HEADER_BYTES + dice.place(end);
+            page[at] = [0, 1, 0x7f, 0x80, 0xff, dice.roll() as u8][dice.place(6)];
         }
         for change in &changes {
             try_it(&page, change);

@@ -1,8 +1,8 @@
 //! The differences of two records.
 
-use super::Random;
 use super::between;
 use crate::classic::heap::difference::{apply, next};
+use crate::io::Dice;
 
 fn ranges(before: &[u8], after: &[u8]) -> Vec<(usize, usize)> {
     let encoded = between(before, after);
@@ -35,15 +35,15 @@ fn near_differences_are_one_range_and_far_ones_are_not() {
 
 #[test]
 fn applied_they_make_one_record_of_the_other() {
-    let mut random = Random(1);
+    let mut dice = Dice(1);
     for _ in 0..3000 {
-        let length = random.below(100);
-        let before = random.bytes(length);
+        let length = dice.place(100);
+        let before = dice.bytes(length);
         let mut after = before.clone();
-        for _ in 0..random.below(5) {
+        for _ in 0..dice.place(5) {
             if length > 0 {
-                let at = random.below(length);
-                after[at] = random.next() as u8;
+                let at = dice.place(length);
+                after[at] = dice.roll() as u8;
             }
         }
         let ranges = between(&before, &after);

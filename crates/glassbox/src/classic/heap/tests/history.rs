@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Random, Volume};
+use super::Volume;
 use crate::classic::ids::Rid;
 use crate::classic::testing::MemoryJournal;
+use crate::io::Dice;
 
 struct Running {
     journal: MemoryJournal,
@@ -15,7 +16,7 @@ struct Running {
 
 struct History {
     volume: Volume,
-    random: Random,
+    dice: Dice,
     model: BTreeMap<Rid, Vec<u8>>,
     running: Vec<Running>,
     /// Record ids that were ever used.
@@ -24,11 +25,11 @@ struct History {
 
 impl History {
     fn new(volume: Volume, seed: u64) -> Self {
-        Self { volume, random: Random(seed), model: BTreeMap::new(), running: Vec::new(), seen: BTreeSet::new() }
+        Self { volume, dice: Dice(seed), model: BTreeMap::new(), running: Vec::new(), seen: BTreeSet::new() }
     }
 
     fn insert(&mut self, number: usize) {
-        let record = self.random.bytes(self.volume.heap.width());
+        let record = self.dice.bytes(self.volume.heap.width());
         let mut running = self.running.remove(number);
         let others = &self.running;
         let is_free = |rid: Rid| !others.iter().any(|other| other.locks.contains(&rid));
@@ -44,7 +45,7 @@ impl History {
 
     /// A record id that this transaction may lock, and did.
     fn lock(&mut self, number: usize) -> Option<Rid> {
-        let rid = *self.seen.iter().nth(self.random.below(self.seen.len().max(1)))?;
+        let rid = *self.seen.iter().nth(self.dice.place(self.seen.len().max(1)))?;
         let other = |at: usize| at != number && self.running[at].locks.contains(&rid);
         if (0..self.running.len()).any(other) {
             return None;
@@ -58,15 +59,15 @@ impl History {
         let Volume { pages, heap, .. } = &self.volume;
         let running = &mut self.running[number];
         let old = self.model.get(&rid).cloned();
-        match self.random.below(3) {
+        match self.dice.place(3) {
             0 => {
                 assert_eq!(heap.delete(&**pages, &mut running.journal, rid).unwrap(), old.is_some());
                 self.model.remove(&rid);
             }
             1 => {
                 let mut after = old.clone().unwrap_or_else(|| vec![0; heap.width()]);
-                let at = self.random.below(after.len());
-                after[at] ^= self.random.below(3) as u8;
+                let at = self.dice.place(after.len());
+                after[at] ^= self.dice.place(3) as u8;
                 let found = heap.update(&**pages, &mut running.journal, rid, &after).unwrap();
                 assert_eq!(found, old.is_some());
                 if found {
@@ -121,8 +122,8 @@ impl History {
             let journal = self.volume.log.journal();
             self.running.push(Running { journal, locks: BTreeSet::new(), before: Vec::new() });
         }
-        let number = self.random.below(self.running.len());
-        match self.random.below(20) {
+        let number = self.dice.place(self.running.len());
+        match self.dice.place(20) {
             0..=7 => self.insert(number),
             8..=17 => self.change(number),
             18 => self.end(number, true),

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::{Random, Volume};
+use super::Volume;
 use crate::classic::ids::Rid;
 use crate::error::Error;
+use crate::io::Dice;
 
 fn insert(volume: &Volume, record: &[u8], reusable: impl FnMut(Rid) -> bool) -> Result<Option<Rid>, Error> {
     volume.heap.insert(&*volume.pages, &volume.space, &mut volume.log.journal(), record, reusable)
@@ -16,18 +17,18 @@ fn delete(volume: &Volume, rid: Rid) {
 
 /// Inserts and deletes as many, oldest first or anywhere, and returns the pages of the file before and after.
 fn steady(mut volume: Volume, oldest_first: bool, reopen: bool) -> (usize, usize) {
-    let (mut random, mut live) = (Random(3), VecDeque::new());
+    let (mut dice, mut live) = (Dice(3), VecDeque::new());
     let width = volume.heap.width();
     let mut before = 0;
     for round in 0..60 {
         for _ in 0..100 {
-            live.push_back(insert(&volume, &random.bytes(width), |_| true).unwrap().unwrap());
+            live.push_back(insert(&volume, &dice.bytes(width), |_| true).unwrap().unwrap());
         }
         if round == 10 {
             before = volume.verify();
         }
         while round >= 9 && live.len() > 900 {
-            let at = if oldest_first { 0 } else { random.below(live.len()) };
+            let at = if oldest_first { 0 } else { dice.place(live.len()) };
             delete(&volume, live.remove(at).unwrap());
         }
         if reopen {

@@ -1,12 +1,12 @@
 //! The slotted page against a model, its inverses, and redo.
 
-use super::Random;
 use crate::classic::change::{Change, Journal, Undo};
-use crate::classic::heap::{HeapChange, difference, slotted};
+use crate::classic::heap::{HeapChange, slotted};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
 use crate::classic::pages::Pages;
 use crate::classic::testing::{MemoryLog, MemoryPages};
+use crate::io::Dice;
 
 /// What a slot holds, and whether as a ghost.
 type Model = Vec<(Vec<u8>, bool)>;
@@ -34,33 +34,33 @@ fn live(page: &[u8]) -> Vec<(u16, Vec<u8>)> {
     (0..slotted::slots(page)).filter_map(record).collect()
 }
 
-fn edited(random: &mut Random, before: &[u8]) -> Vec<u8> {
+fn edited(dice: &mut Dice, before: &[u8]) -> Vec<u8> {
     let mut after = before.to_vec();
-    for _ in 0..random.below(4) {
+    for _ in 0..dice.place(4) {
         if !after.is_empty() {
-            let (at, length) = (random.below(after.len()), random.below(12));
+            let (at, length) = (dice.place(after.len()), dice.place(12));
             let end = (at + length).min(after.len());
-            after[at..end].copy_from_slice(&random.bytes(end - at));
+            after[at..end].copy_from_slice(&dice.bytes(end - at));
         }
     }
     after
 }
 
-/// A random change that fits, done to the model too. The bytes live in `bytes`.
+/// A dice change that fits, done to the model too. The bytes live in `bytes`.
 fn step<'a>(
-    random: &mut Random,
+    dice: &mut Dice,
     page: &[u8],
     model: &mut Model,
     lengths: &[usize],
     bytes: &'a mut Vec<u8>,
 ) -> Option<HeapChange<'a>> {
-    let chosen = random.below(model.len() + 1);
+    let chosen = dice.place(model.len() + 1);
     let slot = chosen as u16;
-    match (random.below(8), model.get_mut(chosen)) {
+    match (dice.place(8), model.get_mut(chosen)) {
         (0..=3, at) => {
             *bytes = {
-                let length = lengths[random.below(lengths.len())];
-                random.bytes(length)
+                let length = lengths[dice.place(lengths.len())];
+                dice.bytes(length)
             };
             match at {
                 None if slotted::fits_fresh(page, bytes.len()) => model.push((bytes.clone(), false)),
@@ -82,12 +82,12 @@ fn step<'a>(
         }
         (5, Some((record, is_ghost @ true))) => {
             *is_ghost = false;
-            *bytes = random.bytes(record.len());
+            *bytes = dice.bytes(record.len());
             record.clone_from(bytes);
             Some(HeapChange::Undelete { slot, record: bytes })
         }
         (_, Some((record, false))) => {
-            let after = edited(random, record);
+            let after = edited(dice, record);
             *bytes = super::between(record, &after);
             *record = after;
             Some(HeapChange::Update { slot, ranges: bytes, back: false })
@@ -97,14 +97,14 @@ fn step<'a>(
 }
 
 fn history(page_bytes: usize, lengths: &[usize], seed: u64) {
-    let (pages, log, mut random) = (MemoryPages::new(page_bytes), MemoryLog::default(), Random(seed));
+    let (pages, log, mut dice) = (MemoryPages::new(page_bytes), MemoryLog::default(), Dice(seed));
     new_page(&pages, &log);
     let mut journal = log.journal();
     let mut model = Model::new();
     for _ in 0..600 {
         let mut page = pages.fix_exclusive(PageId(5)).unwrap();
         let mut bytes = Vec::new();
-        let Some(change) = step(&mut random, &page, &mut model, lengths, &mut bytes) else { continue };
+        let Some(change) = step(&mut dice, &page, &mut model, lengths, &mut bytes) else { continue };
         let before = live(&page);
         journal.change(&mut page, Change::Heap(change), Undo::Page).unwrap();
         check(&page, &model);

@@ -6,7 +6,7 @@ use std::thread;
 use super::super::{Duration, Granularity, LockConfig, LockManager, LockName, Locks, Mode, Outcome, Owner};
 use super::model::agree;
 use crate::classic::ids::{PageId, Rid, StoreId};
-use crate::io::RealClock;
+use crate::io::{Dice, RealClock};
 
 /// What each owner may do, as far as it was told. A lock is entered after it was granted and removed before it is
 /// released, so whatever is here at the same time was held at the same time.
@@ -15,32 +15,20 @@ type Oracle = Mutex<Vec<(u32, LockName, Mode)>>;
 /// Longer than any wait that ends.
 const LIMIT_NS: u64 = 10_000_000_000;
 
-/// Small numbers, all from one seed (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn throw(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
+fn name(dice: &mut Dice) -> LockName {
+    let store = StoreId(1 + dice.below(2) as u32);
+    let page = PageId(1 + dice.below(2) as u32);
+    match dice.below(40) {
+        0 => LockName::Volume,
+        1 | 2 => LockName::Store(store),
+        3 | 4 => LockName::Page(store, page),
+        5 | 6 => LockName::End(store),
+        _ => LockName::Record(store, Rid { page, slot: dice.below(4) as u16 }),
     }
+}
 
-    fn name(&mut self) -> LockName {
-        let store = StoreId(1 + self.throw(2) as u32);
-        let page = PageId(1 + self.throw(2) as u32);
-        match self.throw(40) {
-            0 => LockName::Volume,
-            1 | 2 => LockName::Store(store),
-            3 | 4 => LockName::Page(store, page),
-            5 | 6 => LockName::End(store),
-            _ => LockName::Record(store, Rid { page, slot: self.throw(4) as u16 }),
-        }
-    }
-
-    fn mode(&mut self) -> Mode {
-        [Mode::S, Mode::S, Mode::S, Mode::U, Mode::X, Mode::X, Mode::SIX][self.throw(7) as usize]
-    }
+fn mode(dice: &mut Dice) -> Mode {
+    [Mode::S, Mode::S, Mode::S, Mode::U, Mode::X, Mode::X, Mode::SIX][dice.place(7)]
 }
 
 fn enter(oracle: &Oracle, owner: u32, name: LockName, mode: Mode) {
@@ -55,9 +43,9 @@ fn enter(oracle: &Oracle, owner: u32, name: LockName, mode: Mode) {
 fn transaction(manager: &LockManager, oracle: &Oracle, owner: &mut Owner, dice: &mut Dice) -> bool {
     let number = owner.number();
     let mut done = true;
-    for step in 0..1 + dice.throw(8) {
-        let (name, mode) = (dice.name(), dice.mode());
-        let (wait, momentary) = (dice.throw(4) > 0, dice.throw(8) == 0);
+    for step in 0..1 + dice.below(8) {
+        let (name, mode) = (name(dice), mode(dice));
+        let (wait, momentary) = (dice.below(4) > 0, dice.below(8) == 0);
         let duration = if momentary { Duration::Momentary } else { Duration::Commit };
         manager.set_work(owner, step);
         match manager.lock(owner, name, mode, wait, duration) {
@@ -72,7 +60,7 @@ fn transaction(manager: &LockManager, oracle: &Oracle, owner: &mut Owner, dice: 
                 break;
             }
         }
-        if dice.throw(6) == 0 {
+        if dice.below(6) == 0 {
             thread::yield_now();
         }
     }
@@ -88,7 +76,7 @@ fn run(seed: u64, threads: u64, transactions: u64, config: LockConfig) -> (Arc<L
     let spawn = |thread: u64| {
         let (manager, oracle) = (manager.clone(), oracle.clone());
         thread::spawn(move || {
-            let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + thread + 1);
+            let mut dice = Dice(seed << 32 | thread);
             let mut owner = manager.owner();
             (0..transactions).filter(|_| transaction(&manager, &oracle, &mut owner, &mut dice)).count() as u64
         })

@@ -3,18 +3,16 @@
 
 mod cells;
 mod damage;
-mod dice;
 mod order;
 mod store;
 mod work;
 mod world;
 
-use dice::Dice;
 use work::work;
 use world::{Model, Recovered, World};
 
 use crate::error::Error;
-use crate::io::{Crash, Faults, MemoryFiles};
+use crate::io::{Crash, Dice, Faults, MemoryFiles};
 
 const STEPS: u64 = 120;
 

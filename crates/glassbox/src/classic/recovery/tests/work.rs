@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use super::cells::{FIRST_REGISTER, REGISTER_COUNT};
-use super::dice::Dice;
 use super::world::{Changes, Model, Promised, World, locks};
 use crate::classic::wal::forms::{Logs, WalDevice};
 use crate::classic::wal::transaction::{Savepoint, Suspended, TransactionLog};
 use crate::error::Error;
+use crate::io::Dice;
 use crate::log::Lsn;
 
 const SESSIONS: usize = 3;

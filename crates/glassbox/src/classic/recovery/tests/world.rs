@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::cells::{Cells, FIRST_REGISTER, REGISTER_COUNT};
-use super::dice::Dice;
 use super::store::DiskPages;
 use crate::classic::recovery::{Analysis, CheckpointLsns, InDoubt, checkpoint, read_log};
 use crate::classic::wal::forms::{Logs, Wal, WalDevice};
 use crate::classic::wal::table::TransactionTable;
 use crate::classic::wal::transaction::TransactionLog;
 use crate::error::Error;
-use crate::io::{Files, MemoryFiles};
+use crate::io::{Dice, Files, MemoryFiles};
 use crate::log::{Log, LogConfig, Lsn};
 
 const ID: u128 = 77;

@@ -8,9 +8,9 @@ use crate::record::Direction;
 fn used(seed: u64) -> Fixture<IntegerKeys> {
     let fixture = Fixture::new(IntegerKeys::new(8), 5);
     let mut journal = fixture.log.journal();
-    let mut random = Random::new(seed);
+    let mut dice = Dice(seed);
     for step in 0..400 {
-        let key = key(random.below(80), 8);
+        let key = key(dice.below(80), 8);
         if (step < 150) ^ (step > 320) {
             insert(&fixture, &mut journal, &key, rid(step));
         } else {
@@ -23,26 +23,26 @@ fn used(seed: u64) -> Fixture<IntegerKeys> {
 #[test]
 fn mutated_changes_are_refused_or_done() {
     let fixture = used(1);
-    let mut random = Random::new(2);
+    let mut dice = Dice(2);
     let pages: Vec<(PageId, Vec<u8>)> = fixture.pages.contents().into_iter().collect();
     let log = fixture.log.0.lock().unwrap().clone();
     let (mut refused, mut done) = (0, 0);
     for _ in 0..60_000 {
-        let mut bytes = log[random.below(log.len() as u64) as usize].change.clone();
-        for _ in 0..1 + random.below(3) {
-            let at = random.below(bytes.len() as u64) as usize;
-            match random.below(4) {
-                0 => bytes[at] = random.next() as u8,
-                1 => bytes[at] ^= 1 << random.below(8),
+        let mut bytes = log[dice.below(log.len() as u64) as usize].change.clone();
+        for _ in 0..1 + dice.below(3) {
+            let at = dice.below(bytes.len() as u64) as usize;
+            match dice.below(4) {
+                0 => bytes[at] = dice.roll() as u8,
+                1 => bytes[at] ^= 1 << dice.below(8),
                 2 => bytes.truncate(at.max(1)),
-                _ => bytes.push(random.next() as u8),
+                _ => bytes.push(dice.roll() as u8),
             }
         }
         let Ok(change) = Change::decode(&bytes) else {
             refused += 1;
             continue;
         };
-        let (id, page) = &pages[random.below(pages.len() as u64) as usize];
+        let (id, page) = &pages[dice.below(pages.len() as u64) as usize];
         let mut changed = page.clone();
         match change.apply(*id, &mut changed) {
             Err(_) => {
@@ -88,21 +88,21 @@ fn damaged_pages_are_errors() {
     let fixture = used(5);
     let tree = fixture.tree();
     let pages = tree.pages().unwrap();
-    let mut random = Random::new(7);
+    let mut dice = Dice(7);
     let mut errors = 0;
     for _ in 0..8000 {
-        let id = pages[random.below(pages.len() as u64) as usize];
+        let id = pages[dice.below(pages.len() as u64) as usize];
         let whole = fixture.pages.fix_shared(id).unwrap().to_vec();
         {
             let mut page = fixture.pages.fix_exclusive(id).unwrap();
             // The header, the first entries, or a link to another page of the tree.
-            let at = page::HEADER_BYTES - 20 + random.below(80) as usize;
-            if random.below(4) == 0 {
-                let other = pages[random.below(pages.len() as u64) as usize];
-                let at = 28 + 4 * random.below(2) as usize;
+            let at = page::HEADER_BYTES - 20 + dice.below(80) as usize;
+            if dice.below(4) == 0 {
+                let other = pages[dice.below(pages.len() as u64) as usize];
+                let at = 28 + 4 * dice.below(2) as usize;
                 page[at..at + 4].copy_from_slice(&other.0.to_le_bytes());
             } else {
-                page[at] = random.next() as u8;
+                page[at] = dice.roll() as u8;
             }
         }
         let mut damaged = |error: Option<Error>| match error {
@@ -110,7 +110,7 @@ fn damaged_pages_are_errors() {
             Some(Error::Damaged { .. }) => errors += 1,
             Some(other) => panic!("{other}"),
         };
-        damaged(tree.find(&key(random.below(80), 8), |_| true).err());
+        damaged(tree.find(&key(dice.below(80), 8), |_| true).err());
         damaged(tree.check().err());
         for direction in [Direction::Forward, Direction::Backward] {
             let mut cursor = Cursor::new(direction, &key(0, 8), &key(90, 8));

@@ -22,23 +22,23 @@ const KINDS: [ColumnType; 14] = [
 ];
 
 /// Bytes that differ little: values of columns, and what bounds of scans are made of.
-fn bytes(random: &mut Random, width: usize) -> Vec<u8> {
-    let kind = random.below(4);
+fn bytes(dice: &mut Dice, width: usize) -> Vec<u8> {
+    let kind = dice.below(4);
     (0..width)
         .map(|_| match kind {
-            0 => [0, 1][random.below(2) as usize],
-            1 => [0, 1, 127, 128, 255][random.below(5) as usize],
-            2 => [0, 255][random.below(2) as usize],
-            _ => random.next() as u8,
+            0 => [0, 1][dice.below(2) as usize],
+            1 => [0, 1, 127, 128, 255][dice.below(5) as usize],
+            2 => [0, 255][dice.below(2) as usize],
+            _ => dice.roll() as u8,
         })
         .collect()
 }
 
-fn agree(parts: &[KeyPart], random: &mut Random) {
+fn agree(parts: &[KeyPart], dice: &mut Dice) {
     let schema = SchemaKeys::new(parts);
     let width = schema.width();
     let integers = IntegerKeys::new(width);
-    let mut keys: Vec<Vec<u8>> = (0..40).map(|_| bytes(random, width)).collect();
+    let mut keys: Vec<Vec<u8>> = (0..40).map(|_| bytes(dice, width)).collect();
     for left in &keys {
         for right in &keys {
             let order = left.cmp(right);
@@ -48,7 +48,7 @@ fn agree(parts: &[KeyPart], random: &mut Random) {
     }
     keys.sort();
     keys.dedup();
-    let wanted: Vec<Vec<u8>> = keys.iter().cloned().chain((0..40).map(|_| bytes(random, width))).collect();
+    let wanted: Vec<Vec<u8>> = keys.iter().cloned().chain((0..40).map(|_| bytes(dice, width))).collect();
     for (count, value) in [(keys.len(), 8), (keys.len() / 2, 8), (keys.len(), 4), (1, 4), (0, 8)] {
         // What stands behind the keys must not matter.
         for filling in [0, 255] {
@@ -74,17 +74,17 @@ fn agree(parts: &[KeyPart], random: &mut Random) {
 
 #[test]
 fn on_every_column_and_on_several() {
-    let mut random = Random::new(3);
+    let mut dice = Dice(3);
     for kind in KINDS {
         for nullable in [false, true] {
-            agree(&[KeyPart { kind, nullable }], &mut random);
+            agree(&[KeyPart { kind, nullable }], &mut dice);
         }
     }
     for _ in 0..200 {
-        let parts: Vec<KeyPart> = (0..1 + random.below(5))
-            .map(|_| KeyPart { kind: KINDS[random.below(14) as usize], nullable: random.below(3) == 0 })
+        let parts: Vec<KeyPart> = (0..1 + dice.below(5))
+            .map(|_| KeyPart { kind: KINDS[dice.below(14) as usize], nullable: dice.below(3) == 0 })
             .collect();
-        agree(&parts, &mut random);
+        agree(&parts, &mut dice);
     }
 }
 

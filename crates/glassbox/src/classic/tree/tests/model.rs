@@ -1,4 +1,4 @@
-//! Random histories against a sorted map.
+//! Dice histories against a sorted map.
 
 use super::*;
 use crate::record::Direction;
@@ -8,15 +8,15 @@ fn history<K: Keys>(keys: K, entries: usize, seed: u64, steps: usize) {
     let width = keys.width();
     let fixture = Fixture::new(keys, entries);
     let mut model = BTreeMap::new();
-    let mut random = Random::new(seed);
+    let mut dice = Dice(seed);
     let mut journal = fixture.log.journal();
     let space = if width == 1 { 256 } else { 600 };
     // Growing and shrinking by turns, so that levels come and go.
     for step in 0..steps {
         let growing = step / 300 % 2 == 0;
-        let number = random.below(space);
+        let number = dice.below(space);
         let key = key(number, width);
-        match random.below(10) {
+        match dice.below(10) {
             0..6 if growing => insert_both(&fixture, &mut journal, &mut model, &key, rid(step as u64)),
             0..2 => insert_both(&fixture, &mut journal, &mut model, &key, rid(step as u64)),
             2..8 => {
@@ -28,8 +28,8 @@ fn history<K: Keys>(keys: K, entries: usize, seed: u64, steps: usize) {
                 assert_eq!(fixture.tree().find(&key, |_| true).unwrap(), expected);
             }
             _ => {
-                let high = super::key((number + random.below(60)).min(space - 1), width);
-                scan_both(&fixture, &model, &key, &high, &mut random);
+                let high = super::key((number + dice.below(60)).min(space - 1), width);
+                scan_both(&fixture, &model, &key, &high, &mut dice);
             }
         }
         if step % 16 == 0 {
@@ -56,22 +56,16 @@ fn insert_both<K: Keys>(
     model.entry(key.to_vec()).or_insert(rid);
 }
 
-fn scan_both<K: Keys>(
-    fixture: &Fixture<K>,
-    model: &BTreeMap<Vec<u8>, Rid>,
-    low: &[u8],
-    high: &[u8],
-    random: &mut Random,
-) {
+fn scan_both<K: Keys>(fixture: &Fixture<K>, model: &BTreeMap<Vec<u8>, Rid>, low: &[u8], high: &[u8], dice: &mut Dice) {
     let mut expected: Vec<Rid> = model.range(low.to_vec()..=high.to_vec()).map(|(_, rid)| *rid).collect();
     for direction in [Direction::Forward, Direction::Backward] {
         let mut cursor = Cursor::new(direction, low, high);
         let mut out = [rid(0); 5];
-        let room = 1 + random.below(5) as usize;
+        let room = 1 + dice.below(5) as usize;
         let mut found = Vec::new();
         loop {
             // Now and then the caller does not get a lock.
-            let refuse = random.below(4) == 0;
+            let refuse = dice.below(4) == 0;
             match cursor.steps(&fixture.tree(), &mut out[..room], |_| !refuse).unwrap() {
                 Step::Got(count) => found.extend_from_slice(&out[..count]),
                 Step::End => break,

@@ -53,11 +53,19 @@ fn a_refused_change_changes_nothing() {
         if number < 600 && number % 10 == 0 {
             let done = fixture.tree().remove(&mut journal, &key, Undo::Logical, &mut refuse).unwrap();
             assert_eq!(done, Removed::Refused(above(number)));
-            let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, |_| panic!("not asked"));
-            assert_eq!(done.unwrap(), Inserted::Exists(rid(number)));
+            for admitted in [false, true] {
+                let here = Neighbour::Here(rid(number));
+                let admit = |what| what == here && admitted;
+                let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, admit).unwrap();
+                assert_eq!(done, if admitted { Inserted::Exists(rid(number)) } else { Inserted::Refused(here) });
+            }
         } else {
-            let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, &mut refuse).unwrap();
-            assert_eq!(done, Inserted::Refused(above(number)));
+            let refuse = |what| match what {
+                Neighbour::Beyond(next) => refuse(next),
+                Neighbour::Here(_) => panic!("it is not there"),
+            };
+            let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, refuse).unwrap();
+            assert_eq!(done, Inserted::Refused(Neighbour::Beyond(above(number))));
             let done = fixture.tree().remove(&mut journal, &key, Undo::Logical, |_| panic!("not asked"));
             assert_eq!(done.unwrap(), Removed::Missing);
         }
@@ -140,7 +148,7 @@ fn a_cursor_survives_changes_between_steps() {
     for direction in [Direction::Forward, Direction::Backward] {
         for seed in 1..40 {
             let fixture = fixture();
-            let mut random = Random::new(seed);
+            let mut dice = Dice(seed);
             let mut journal = fixture.log.journal();
             let mut cursor = Cursor::new(direction, &key(0, 2), &key(999, 2));
             let mut seen = Vec::new();
@@ -148,9 +156,9 @@ fn a_cursor_survives_changes_between_steps() {
             // What the cursor must give next, by the model as it is at that moment.
             let mut last: Option<u64> = None;
             loop {
-                for _ in 0..random.below(8) {
-                    let number = random.below(600);
-                    if random.below(3) > 0 {
+                for _ in 0..dice.below(8) {
+                    let number = dice.below(600);
+                    if dice.below(3) > 0 {
                         remove(&fixture, &mut journal, &key(number / 10 * 10, 2));
                         model.remove(&(number / 10 * 10));
                     } else {

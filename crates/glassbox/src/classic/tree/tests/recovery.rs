@@ -1,10 +1,12 @@
 //! Redo gives the same pages; transactions can be taken back at any time, whatever others did to the pages meanwhile;
-//! and after a crash at any record of the log, recovery gives what was committed.
+//! and after a crash at any record of the log, recovery gives what was committed, and no page is lost.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::*;
 use crate::classic::pages::ExclusivePage;
+use crate::classic::space::SpaceMap;
 use crate::log::Lsn;
 
 /// What a log holds, in order.
@@ -71,6 +73,7 @@ impl Journal for Recorder {
 }
 
 type Definite = Definition<IntegerKeys>;
+type Map = SpaceMap<Arc<MemoryPages>>;
 
 /// The places of what a transaction has to take back logically, in a log that ends here; newest last.
 fn to_take_back(events: &[Event], of: usize) -> Vec<usize> {
@@ -86,7 +89,7 @@ fn to_take_back(events: &[Event], of: usize) -> Vec<usize> {
 }
 
 /// Takes one change of an entry back.
-fn compensate(tree: &Tree<'_, MemoryPages, TestSpace, IntegerKeys>, events: &Events, txn: usize, place: usize) {
+fn compensate(tree: &Tree<'_, MemoryPages, Map, IntegerKeys>, events: &Events, txn: usize, place: usize) {
     let Event::Change { change, .. } = events.lock().unwrap()[place].clone() else { panic!("a change") };
     let mut journal = Recorder { events: events.clone(), txn, compensates: Some(place) };
     match Change::decode(&change).unwrap() {
@@ -102,8 +105,8 @@ fn compensate(tree: &Tree<'_, MemoryPages, TestSpace, IntegerKeys>, events: &Eve
 }
 
 /// Redo, then undo: first the unfinished nested actions of all transactions, page by page, then the rest logically.
-fn recover(log: &[Event], page_bytes: usize, next_page: u32, definition: &Definite) -> (MemoryPages, TestSpace) {
-    let pages = MemoryPages::new(page_bytes);
+fn recover(log: &[Event], definition: &Definite) -> (Arc<MemoryPages>, Map) {
+    let pages = Arc::new(MemoryPages::new(PAGE_BYTES));
     for (at, event) in log.iter().enumerate() {
         if let Event::Change { page, change, .. } = event {
             let mut fixed = pages.fix_exclusive(*page).unwrap();
@@ -116,9 +119,9 @@ fn recover(log: &[Event], page_bytes: usize, next_page: u32, definition: &Defini
     for loser in &losers {
         take_back_nested(&pages, log, *loser);
     }
-    let space = TestSpace { next: AtomicU32::new(next_page), free: Mutex::default() };
+    let space = SpaceMap::new(Arc::clone(&pages), MOST_PAGES);
     let events = Events::new(Mutex::new(log.to_vec()));
-    let tree = Tree::new(&pages, &space, definition);
+    let tree = Tree::new(&*pages, &space, definition);
     assert_eq!(tree.check().unwrap(), [], "before logical undo");
     let mut all: Vec<(usize, usize)> =
         losers.iter().flat_map(|txn| to_take_back(log, *txn).into_iter().map(|place| (place, *txn))).collect();
@@ -147,6 +150,9 @@ fn take_back_nested(pages: &MemoryPages, log: &[Event], of: usize) {
 
 const TRANSACTIONS: usize = 60;
 const ACTIVE: usize = 4;
+/// Who made the tree.
+const MAKER: usize = usize::MAX;
+const MOST_PAGES: u32 = 1000;
 
 /// What was committed when the log had so many records.
 type Committed = Vec<(usize, BTreeMap<Vec<u8>, Rid>)>;
@@ -159,16 +165,15 @@ struct Active {
 }
 
 /// A history of interleaved transactions, each with its own keys while it lives, as locks would have it.
-fn history(seed: u64) -> (Vec<Event>, Committed, Definite, u32) {
-    let fixture = Fixture::new(IntegerKeys::new(4), 4);
-    let events = Events::default();
-    // The root as the fixture made it.
-    for logged in fixture.log.0.lock().unwrap().iter() {
-        let (page, undo) = (logged.page, Undo::Nothing);
-        let event = Event::Change { txn: 0, page, undo, compensates: None, change: logged.change.clone() };
-        events.lock().unwrap().push(event);
-    }
-    let mut random = Random::new(seed);
+fn history(seed: u64) -> (Vec<Event>, usize, Committed, Definite) {
+    let (events, pages) = (Events::default(), Arc::new(MemoryPages::new(PAGE_BYTES)));
+    let space = SpaceMap::new(Arc::clone(&pages), MOST_PAGES);
+    let mut maker = Recorder { events: events.clone(), txn: MAKER, compensates: None };
+    space.create(&mut maker).unwrap();
+    let root = create(&*pages, &space, &mut maker, STORE, 4).unwrap();
+    let definition = Definition::new(STORE, root, IntegerKeys::new(4), PAGE_BYTES).with_capacity(4);
+    let (tree, made) = (Tree::new(&*pages, &space, &definition), events.lock().unwrap().len());
+    let mut dice = Dice(seed);
     let mut committed = BTreeMap::new();
     let mut points = vec![(0, BTreeMap::new())];
     let mut active: Vec<Active> = Vec::new();
@@ -179,30 +184,30 @@ fn history(seed: u64) -> (Vec<Event>, Committed, Definite, u32) {
             active.push(Active { txn: begun, part, own: BTreeMap::new() });
             begun += 1;
         }
-        let at = random.below(active.len() as u64) as usize;
+        let at = dice.below(active.len() as u64) as usize;
         let Active { txn, part, own } = &mut active[at];
         let mut journal = Recorder { events: events.clone(), txn: *txn, compensates: None };
-        if random.below(8) > 0 {
-            let key = key(random.below(40) * ACTIVE as u64 + *part, 4);
+        if dice.below(8) > 0 {
+            let key = key(dice.below(40) * ACTIVE as u64 + *part, 4);
             let shadowed = own.get(&key).copied().unwrap_or_else(|| committed.get(&key).copied());
             // More insertions in the first half of the history.
-            if random.below(10) < if begun < TRANSACTIONS / 2 { 7 } else { 2 } {
-                let rid = rid(random.below(1 << 20));
-                let done = fixture.tree().insert(&mut journal, &key, rid, Undo::Logical, |_| true).unwrap();
+            if dice.below(10) < if begun < TRANSACTIONS / 2 { 7 } else { 2 } {
+                let rid = rid(dice.below(1 << 20));
+                let done = tree.insert(&mut journal, &key, rid, Undo::Logical, |_| true).unwrap();
                 assert_eq!(done, shadowed.map_or(Inserted::Done, Inserted::Exists));
                 own.insert(key, Some(shadowed.unwrap_or(rid)));
             } else {
-                let done = fixture.tree().remove(&mut journal, &key, Undo::Logical, |_| true).unwrap();
+                let done = tree.remove(&mut journal, &key, Undo::Logical, |_| true).unwrap();
                 assert_eq!(done, shadowed.map_or(Removed::Missing, Removed::Done));
                 own.insert(key, None);
             }
             continue;
         }
         let Active { txn, own, .. } = active.swap_remove(at);
-        if random.below(3) == 0 {
+        if dice.below(3) == 0 {
             let places = to_take_back(&events.lock().unwrap(), txn);
             for place in places.into_iter().rev() {
-                compensate(&fixture.tree(), &events, txn, place);
+                compensate(&tree, &events, txn, place);
             }
         } else {
             for (key, rid) in own {
@@ -216,28 +221,37 @@ fn history(seed: u64) -> (Vec<Event>, Committed, Definite, u32) {
         events.lock().unwrap().push(Event::Ended { txn });
         points.push((at, committed.clone()));
     }
-    fixture.agrees(&committed);
-    let next = fixture.space.next.load(Ordering::Relaxed);
+    check(&tree, &committed, "at the end");
     let events = events.lock().unwrap().clone();
-    (events, points, fixture.definition, next)
+    (events, made, points, definition)
+}
+
+/// The tree is whole, has these entries, and every page in use is its own.
+fn check(tree: &Tree<'_, MemoryPages, Map, IntegerKeys>, expected: &BTreeMap<Vec<u8>, Rid>, when: &str) {
+    assert_eq!(tree.check().unwrap(), [], "{when}");
+    let mut cursor = Cursor::new(crate::record::Direction::Forward, &[0; 4], &[255; 4]);
+    let mut found = BTreeMap::new();
+    while let Step::Got(rid) = cursor.step(tree, |_| true).unwrap() {
+        found.insert(cursor.key().to_vec(), rid);
+    }
+    assert_eq!(found, *expected, "{when}");
+    let mut used = BTreeSet::new();
+    tree.space.for_each_used(|page| assert!(used.insert(page))).unwrap();
+    let mut own = BTreeSet::from([PageId(1)]);
+    own.extend(tree.pages().unwrap());
+    assert_eq!(used, own, "pages in use, and pages of the map and the tree, {when}");
 }
 
 #[test]
 fn a_crash_at_any_record_leaves_what_was_committed() {
     for seed in 1..4 {
-        let (events, points, definition, next_page) = history(seed);
+        let (events, made, points, definition) = history(seed);
         assert!(events.len() > 400, "{}", events.len());
-        for end in 1..=events.len() {
-            let (pages, space) = recover(&events[..end], PAGE_BYTES, next_page, &definition);
-            let tree = Tree::new(&pages, &space, &definition);
-            assert_eq!(tree.check().unwrap(), [], "seed {seed}, a crash after {end} records");
+        for end in made..=events.len() {
+            let (pages, space) = recover(&events[..end], &definition);
             let (_, expected) = points.iter().rev().find(|(at, _)| *at <= end).unwrap();
-            let mut cursor = Cursor::new(crate::record::Direction::Forward, &[0; 4], &[255; 4]);
-            let mut found = BTreeMap::new();
-            while let Step::Got(rid) = cursor.step(&tree, |_| true).unwrap() {
-                found.insert(cursor.key().to_vec(), rid);
-            }
-            assert_eq!(found, *expected, "seed {seed}, a crash after {end} records");
+            let when = format!("seed {seed}, a crash after {end} records");
+            check(&Tree::new(&*pages, &space, &definition), expected, &when);
         }
     }
 }

@@ -22,10 +22,10 @@ fn growing_keys_fill_nodes() {
 fn several_growing_sequences_side_by_side_fill_nodes() {
     let fixture = Fixture::new(IntegerKeys::new(8), usize::MAX);
     let mut journal = fixture.log.journal();
-    let mut random = Random::new(1);
+    let mut dice = Dice(1);
     let mut next = [0; 10];
     for _ in 0..40_000 {
-        let sequence = random.below(10);
+        let sequence = dice.below(10);
         let number = &mut next[sequence as usize];
         insert(&fixture, &mut journal, &key(sequence << 32 | *number, 8), rid(*number));
         *number += 1;
@@ -54,12 +54,12 @@ fn queues_keep_few_pages() {
 }
 
 #[test]
-fn random_keys_leave_nodes_two_thirds_full() {
+fn dice_keys_leave_nodes_two_thirds_full() {
     let fixture = Fixture::new(IntegerKeys::new(8), usize::MAX);
     let mut journal = fixture.log.journal();
-    let mut random = Random::new(1);
+    let mut dice = Dice(1);
     for number in 0..20_000 {
-        insert(&fixture, &mut journal, &key(random.next() << 16, 8), rid(number));
+        insert(&fixture, &mut journal, &key(dice.roll() << 16, 8), rid(number));
     }
     let filling = filling(&fixture);
     assert!((0.6..0.8).contains(&filling), "{filling}");

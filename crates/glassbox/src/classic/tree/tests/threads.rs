@@ -17,23 +17,26 @@ fn owned(thread: u64, number: u64) -> Vec<u8> {
 
 /// Inserts and removes the thread's own keys; gives back which are there at the end.
 fn change(fixture: &Fixture<IntegerKeys>, thread: u64, steps: usize, seed: u64) -> BTreeMap<Vec<u8>, Rid> {
-    let mut random = Random::new(seed * 100 + thread + 1);
+    let mut dice = Dice(seed * 100 + thread + 1);
     let mut model = BTreeMap::new();
     for step in 0..steps {
         let mut journal = fixture.log.journal();
         let before = model.clone();
         // Phases, so that leaves are emptied and come again.
         let inserts = if step / 40 % 2 == 0 { 5 } else { 1 };
-        for _ in 0..1 + random.below(6) {
-            let key = owned(thread, random.below(KEYS));
+        for _ in 0..1 + dice.below(6) {
+            let key = owned(thread, dice.below(KEYS));
             // Now and then the lock is not given, as if another transaction had it.
-            let admitted = random.below(16) > 0;
-            if random.below(6) < inserts {
-                let rid = rid(random.below(1 << 32));
+            let admitted = dice.below(16) > 0;
+            if dice.below(6) < inserts {
+                let rid = rid(dice.below(1 << 32));
                 match fixture.tree().insert(&mut journal, &key, rid, Undo::Logical, |_| admitted).unwrap() {
                     Inserted::Done => assert_eq!(model.insert(key, rid), None),
                     Inserted::Exists(rid) => assert_eq!(model.get(&key), Some(&rid)),
-                    Inserted::Refused(_) => assert!(!admitted && !model.contains_key(&key)),
+                    Inserted::Refused(Neighbour::Here(rid)) => {
+                        assert_eq!((admitted, model.get(&key)), (false, Some(&rid)));
+                    }
+                    Inserted::Refused(Neighbour::Beyond(_)) => assert!(!admitted && !model.contains_key(&key)),
                 }
             } else {
                 match fixture.tree().remove(&mut journal, &key, Undo::Logical, |_| admitted).unwrap() {
@@ -43,11 +46,11 @@ fn change(fixture: &Fixture<IntegerKeys>, thread: u64, steps: usize, seed: u64) 
                 }
             }
         }
-        if random.below(4) == 0 {
+        if dice.below(4) == 0 {
             fixture.roll_back(journal);
             model = before;
         }
-        let key = owned(thread, random.below(KEYS));
+        let key = owned(thread, dice.below(KEYS));
         let expected = model.get(&key).map_or(Find::Missing, |rid| Find::Found(*rid));
         assert_eq!(fixture.tree().find(&key, |_| true).unwrap(), expected);
     }
@@ -148,9 +151,9 @@ fn threads_empty_and_fill_the_tree() {
             for thread in 0..THREADS {
                 let fixture = &fixture;
                 scope.spawn(move || {
-                    let mut random = Random::new(seed * 10 + thread + 1);
+                    let mut dice = Dice(seed * 10 + thread + 1);
                     for _ in 0..60 {
-                        let numbers = 1 + random.below(20);
+                        let numbers = 1 + dice.below(20);
                         let mut journal = fixture.log.journal();
                         for number in 0..numbers {
                             assert_eq!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use crate::classic::change::{Change, Journal, Undo};
@@ -61,6 +62,7 @@ struct Known {
     dirty: AtomicU64,
     /// The LSN with which it was last written.
     written: AtomicU64,
+    latch: Mutex<()>,
 }
 
 struct Page<'a> {
@@ -112,6 +114,7 @@ fn change_pages(log: &mut TransactionLog<Slow>, id: PageId, known: &Known, stop:
     while !stop.load(SeqCst) {
         let before = page.records.len();
         for n in 0..30 {
+            let _latched = known.latch.lock().unwrap();
             let change = Change::Format { kind: PageKind::Heap, store: StoreId(n), body: &[] };
             log.change(&mut page, change, Undo::Page).unwrap();
             // In every other transaction, as when the page is written, durably, after each change. So there are changes
@@ -147,6 +150,8 @@ fn checkpoints_miss_nothing() {
             let (mut dirty, mut written) = (BTreeMap::new(), Vec::new());
             let lsns = checkpoint(&logs, &mut device, &table, || {
                 for (at, known) in known.iter().enumerate() {
+                    // As the pool does: whoever changes the page has noted it then.
+                    let _latched = known.latch.lock().unwrap();
                     match known.dirty.load(SeqCst) {
                         0 => {}
                         since => drop(dirty.insert(PageId(at as u32), Lsn(since - 1))),

@@ -10,6 +10,7 @@ use crate::classic::testing::MemoryPages;
 use crate::classic::wal::forms::{Discarded, Logs, NoLog};
 use crate::classic::wal::table::TransactionTable;
 use crate::classic::wal::transaction::TransactionLog;
+use crate::io::Dice;
 use crate::log::Lsn;
 
 /// Some transactions with savepoints, nested actions, commits and aborts; the pages, and the LSN of each.
@@ -21,11 +22,8 @@ fn run<L: Logs>(logs: &L) -> BTreeMap<PageId, (Lsn, Vec<u8>)> {
         log.change(&mut pages.fix_new(PageId(id)).unwrap(), change, Undo::Nothing).unwrap();
     }
     logs.wait(log.commit().unwrap()).unwrap();
-    let mut dice = 7_u32;
-    let mut roll = |below: u32| {
-        dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (dice >> 16) % below
-    };
+    let mut dice = Dice(7);
+    let mut roll = |below| dice.below(below) as u32;
     let mut savepoint = log.savepoint();
     for n in 0..500_u32 {
         let (id, at) = (PageId(roll(4)), 24 + roll(100) as usize);

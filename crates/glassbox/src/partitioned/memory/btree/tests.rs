@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{BTree, Next, NotInserted};
+use crate::io::Dice;
 use crate::partitioned::memory::rows::RowId;
-use crate::partitioned::memory::testing::Random;
 use crate::record::{Direction, EncodedKey};
 
 /// Makes a key of each kind from a number, in the same order.
@@ -56,14 +56,14 @@ fn compare_range<K: FromNumber, const L: usize, const I: usize>(
     assert!(tree.range(&low, &high, Direction::Backward).eq(expected().collect::<Vec<_>>().into_iter().rev()));
 }
 
-/// Runs a random history with `range` keys: runs of neighbours, single keys, growth and shrinking in phases.
+/// Runs a dice history with `range` keys: runs of neighbours, single keys, growth and shrinking in phases.
 fn agree<K: FromNumber, const L: usize, const I: usize>(seed: u64, steps: usize, range: u64) {
-    let mut random = Random::new(seed);
+    let mut dice = Dice(seed);
     let (mut tree, mut model) = (BTree::<K, L, I>::new(usize::MAX).unwrap(), BTreeMap::new());
     let mut step = 0;
     while step < steps {
-        let grow = random.below(10) < if (step / (steps / 6)).is_multiple_of(2) { 7 } else { 3 };
-        let (start, length) = (random.below(range), if random.below(4) == 0 { random.below(40) + 1 } else { 1 });
+        let grow = dice.below(10) < if (step / (steps / 6)).is_multiple_of(2) { 7 } else { 3 };
+        let (start, length) = (dice.below(range), if dice.below(4) == 0 { dice.below(40) + 1 } else { 1 });
         for number in start..(start + length).min(range) {
             let key = K::from_number(number);
             if grow {
@@ -76,15 +76,15 @@ fn agree<K: FromNumber, const L: usize, const I: usize>(seed: u64, steps: usize,
             }
             step += 1;
         }
-        let probe = K::from_number(random.below(range));
+        let probe = K::from_number(dice.below(range));
         assert_eq!(tree.get(&probe), model.get(&probe).copied());
         assert_eq!(descend(&tree, &probe), model.get(&probe).copied());
-        if random.below(500) == 0 {
+        if dice.below(500) == 0 {
             tree.check().unwrap();
             assert_eq!(tree.len(), model.len());
             assert_eq!(tree.first(), model.first_key_value().map(|(key, row)| (*key, *row)));
             assert_eq!(tree.last(), model.last_key_value().map(|(key, row)| (*key, *row)));
-            compare_range(&tree, &model, (random.below(range), random.below(range)));
+            compare_range(&tree, &model, (dice.below(range), dice.below(range)));
         }
     }
     compare_range(&tree, &model, (0, range));
@@ -135,8 +135,8 @@ fn appending_to_many_ranges_fills_the_leaves() {
 
 #[test]
 fn random_order_fills_two_thirds() {
-    let (mut tree, mut random) = (BTree::<u64>::new(usize::MAX).unwrap(), Random::new(9));
-    (0..100_000).for_each(|n| tree.insert(random.next(), RowId::new(n)).unwrap());
+    let (mut tree, mut dice) = (BTree::<u64>::new(usize::MAX).unwrap(), Dice(9));
+    (0..100_000).for_each(|n| tree.insert(dice.roll(), RowId::new(n)).unwrap());
     let fill = tree.len() as f64 / (tree.nodes.leaves * 64) as f64;
     assert!(fill > 0.6, "{fill}");
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::HashIndex;
 use super::bucket::{Bucket, SLOTS};
+use crate::io::Dice;
 use crate::partitioned::memory::rows::RowId;
-use crate::partitioned::memory::testing::Random;
 use crate::record::EncodedKey;
 
 /// Rows are numbered, and a row's key is what `keys` has at its number.
@@ -13,15 +13,15 @@ fn find(index: &HashIndex, keys: &[u64], key: u64, hash: u64) -> Option<RowId> {
     index.find(hash, |row| keys[row.get() as usize] == key)
 }
 
-/// Runs a random history with keys below `range`, hashed by `hash`.
+/// Runs a dice history with keys below `range`, hashed by `hash`.
 fn agree(seed: u64, steps: usize, range: u64, hash: fn(u64) -> u64) {
-    let mut random = Random::new(seed);
+    let mut dice = Dice(seed);
     let (mut index, mut model) = (HashIndex::new(usize::MAX).unwrap(), HashMap::new());
     let mut keys = Vec::new();
     for step in 0..steps {
-        let key = random.below(range);
+        let key = dice.below(range);
         // Phases of growth and of shrinking alternate.
-        let grow = random.below(10) < if (step / 20_000).is_multiple_of(2) { 7 } else { 3 };
+        let grow = dice.below(10) < if (step / 20_000).is_multiple_of(2) { 7 } else { 3 };
         let found = find(&index, &keys, key, hash(key));
         assert_eq!(found, model.get(&key).copied());
         match (found, grow) {
@@ -92,11 +92,11 @@ fn overflow_space_is_reused() {
 
 #[test]
 fn tags_compare_the_same_with_and_without_the_processors_help() {
-    let mut random = Random::new(5);
+    let mut dice = Dice(5);
     for _ in 0..1_000 {
         let mut bucket = Bucket::EMPTY;
         // The row numbers lie right behind the tags and must not be taken for tags.
-        (0..SLOTS).for_each(|slot| bucket.fill(slot, random.below(4) as u8, RowId::new(0x0101_0101)));
+        (0..SLOTS).for_each(|slot| bucket.fill(slot, dice.below(4) as u8, RowId::new(0x0101_0101)));
         for tag in 0..4 {
             assert!(bucket.slots_with(tag).eq(bucket.slots_with_portably(tag)));
         }
