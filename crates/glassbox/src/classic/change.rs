@@ -82,8 +82,8 @@ pub(crate) trait Journal {
         unreachable!("this journal wants to know of every change")
     }
 
-    /// Room for describing a change, empty, to be given back by [`Journal::give_back`]: so that it need not be allocated
-    /// each time.
+    /// Room for describing a change, empty, to be given back by [`Journal::give_back`]: so that it need not be
+    /// allocated each time.
     #[inline(always)]
     fn room(&mut self) -> Vec<u8> {
         Vec::new()

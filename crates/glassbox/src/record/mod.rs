@@ -5,6 +5,7 @@
 //! [`TableSchema`] so that tools read it without the Rust type. This module knows no engine, file or transaction.
 
 mod bounds;
+mod bytes;
 mod column;
 mod decimal;
 mod encoded;
@@ -16,6 +17,7 @@ mod text;
 mod timestamp;
 
 pub use bounds::{Bounds, Direction, Encoded, Prefix, PrefixOf};
+pub use bytes::Bytes;
 pub use column::{BadColumn, Column, KeyColumn};
 pub use decimal::{Decimal, DecimalError};
 pub(crate) use encoded::mix;
@@ -23,5 +25,5 @@ pub use encoded::{EncodedFor, EncodedKey, KeyWidth, KeyWriter};
 pub use key::Key;
 pub use row::{Access, BadRow, Index, IndexVisitor, Record, TableId};
 pub use schema::{ColumnSchema, ColumnType, IndexSchema, TableSchema};
-pub use text::{Bytes, Text, TextError};
+pub use text::{Text, TextError};
 pub use timestamp::Timestamp;

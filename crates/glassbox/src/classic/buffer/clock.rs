@@ -72,8 +72,8 @@ impl Clock {
         self.seen[frame].load(Ordering::Relaxed) == uses
     }
 
-    /// The frames, a quarter of them, that the hand will come to next, as steps of the hand; [`Clock::frame`] says which
-    /// they are.
+    /// The frames, a quarter of them, that the hand will come to next, as steps of the hand; [`Clock::frame`] says
+    /// which they are.
     pub fn ahead(&self) -> Range<u64> {
         let hand = self.hand.load(Ordering::Relaxed);
         hand..hand + self.seen.len().div_ceil(4).min(MOST_AHEAD) as u64

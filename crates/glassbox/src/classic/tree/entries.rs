@@ -29,8 +29,8 @@ impl<'p> Entries<'p> {
         self.bytes[from..from + N].try_into().expect("as many")
     }
 
-    /// The 8 bytes from `offset` on in the entry at `at`, and in what follows it where the entry ends before, as a number
-    /// whose highest byte is the first.
+    /// The 8 bytes from `offset` on in the entry at `at`, and in what follows it where the entry ends before, as a
+    /// number whose highest byte is the first.
     #[inline(always)]
     pub(super) fn word(self, at: u32, offset: u32) -> u64 {
         let from = (at * self.stride + offset) as usize;

@@ -28,6 +28,7 @@
 //! ```
 
 pub(crate) mod forms;
+mod journal;
 mod own;
 pub(crate) mod prepared;
 pub(crate) mod record;

@@ -15,7 +15,7 @@ use super::own::OwnRecords;
 pub(crate) use super::prepared::Suspended;
 use super::record::{Body, LogRecord, begin_compensation, begin_update};
 use super::table::Slot;
-use crate::classic::change::{BadChange, Change, Journal, Undo};
+use crate::classic::change::{BadChange, Change, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::page;
 use crate::classic::pages::ExclusivePage;
@@ -37,11 +37,11 @@ pub(crate) struct Savepoint(pub(super) usize);
 
 /// Where a nested action began.
 #[derive(Debug)]
-pub(crate) struct Nested(usize);
+pub(crate) struct Nested(pub(super) usize);
 
 /// The journal of a session, for one transaction after the other.
 pub(crate) struct TransactionLog<D> {
-    device: D,
+    pub(super) device: D,
     pub(super) slot: Slot,
     pub(super) active: Active,
     /// Nested actions that are going on.
@@ -51,11 +51,11 @@ pub(crate) struct TransactionLog<D> {
     /// The record that is being taken back.
     pub(super) scratch: Vec<u8>,
     /// For describing changes.
-    room: Vec<u8>,
+    pub(super) room: Vec<u8>,
     /// Whether what a change would have to be taken back with is kept.
-    keeps: bool,
+    pub(super) keeps: bool,
     /// Whether the transaction has changed something without keeping that.
-    is_final: bool,
+    pub(super) is_final: bool,
 }
 
 impl<D: Device> TransactionLog<D> {
@@ -197,7 +197,12 @@ impl<D: Device> TransactionLog<D> {
     }
 
     #[inline]
-    fn update(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {
+    pub(super) fn update(
+        &mut self,
+        page: &mut impl ExclusivePage,
+        change: Change<'_>,
+        undo: Undo,
+    ) -> Result<(), Error> {
         let nested = self.nested > 0;
         assert!(!nested || undo != Undo::Logical, "a nested action is taken back page by page");
         let store = store_of(page, &change);
@@ -236,62 +241,6 @@ impl<D: Device> TransactionLog<D> {
             self.append(Body::NestedEnd { undo_next })?;
             self.active.own.truncate(count);
         }
-        Ok(())
-    }
-}
-
-impl<D: Device> Journal for TransactionLog<D> {
-    type Nested = Nested;
-
-    #[inline]
-    fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {
-        self.ensure_begun();
-        match self.taking_back {
-            Some(count) if self.nested == 0 && self.active.own.len() > count => self.compensate(page, change, count),
-            Some(_) if self.nested == 0 => {
-                assert!(undo == Undo::Nothing, "one change outside of nested actions takes a record back, no second");
-                self.update(page, change, undo)
-            }
-            _ => self.update(page, change, undo),
-        }
-    }
-
-    #[inline(always)]
-    fn is_silent(&self) -> bool {
-        !D::RECORDS && !self.keeps && self.nested == 0 && self.taking_back.is_none()
-    }
-
-    #[inline]
-    fn changed_silently(&mut self, page: &mut impl ExclusivePage) -> Result<(), Error> {
-        self.ensure_begun();
-        let from = self.device.appended();
-        self.active.last = self.device.append(&[])?;
-        let stamp = D::stamp(page::lsn(page), self.active.last);
-        page.changed(from, stamp);
-        self.is_final = true;
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn room(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.room)
-    }
-
-    #[inline(always)]
-    fn give_back(&mut self, mut room: Vec<u8>) {
-        room.clear();
-        self.room = room;
-    }
-
-    fn begin_nested(&mut self) -> Nested {
-        self.nested += 1;
-        Nested(self.active.own.len())
-    }
-
-    /// Without a record when nothing in the action could be taken back.
-    fn end_nested(&mut self, begun: Nested) -> Result<(), Error> {
-        self.skip_to(begun.0)?;
-        self.nested -= 1;
         Ok(())
     }
 }

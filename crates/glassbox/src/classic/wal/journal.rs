@@ -1,0 +1,64 @@
+//! The journal of a transaction as the access methods see it.
+
+use super::forms::Device;
+use super::transaction::{Nested, TransactionLog};
+use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::page;
+use crate::classic::pages::ExclusivePage;
+use crate::error::Error;
+
+impl<D: Device> Journal for TransactionLog<D> {
+    type Nested = Nested;
+
+    #[inline]
+    fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {
+        self.ensure_begun();
+        match self.taking_back {
+            Some(count) if self.nested == 0 && self.active.own.len() > count => self.compensate(page, change, count),
+            Some(_) if self.nested == 0 => {
+                assert!(undo == Undo::Nothing, "one change outside of nested actions takes a record back, no second");
+                self.update(page, change, undo)
+            }
+            _ => self.update(page, change, undo),
+        }
+    }
+
+    #[inline(always)]
+    fn is_silent(&self) -> bool {
+        !D::RECORDS && !self.keeps && self.nested == 0 && self.taking_back.is_none()
+    }
+
+    #[inline]
+    fn changed_silently(&mut self, page: &mut impl ExclusivePage) -> Result<(), Error> {
+        self.ensure_begun();
+        let from = self.device.appended();
+        self.active.last = self.device.append(&[])?;
+        let stamp = D::stamp(page::lsn(page), self.active.last);
+        page.changed(from, stamp);
+        self.is_final = true;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn room(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.room)
+    }
+
+    #[inline(always)]
+    fn give_back(&mut self, mut room: Vec<u8>) {
+        room.clear();
+        self.room = room;
+    }
+
+    fn begin_nested(&mut self) -> Nested {
+        self.nested += 1;
+        Nested(self.active.own.len())
+    }
+
+    /// Without a record when nothing in the action could be taken back.
+    fn end_nested(&mut self, begun: Nested) -> Result<(), Error> {
+        self.skip_to(begun.0)?;
+        self.nested -= 1;
+        Ok(())
+    }
+}
