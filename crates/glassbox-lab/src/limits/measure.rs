@@ -17,6 +17,7 @@ use super::engine::{self, Engine};
 use super::kernel::{self, Checksum};
 use super::kernels::{self, AnyKernel};
 use super::systems::System;
+use crate::Watch;
 
 /// What is measured, and how long.
 #[derive(Debug, Clone)]
@@ -35,14 +36,6 @@ pub struct Plan {
     pub dir: PathBuf,
     /// Of the inputs.
     pub seed: u64,
-}
-
-/// Hears how far a measurement is, and may end it.
-pub trait Watch {
-    /// Step `done` of `of` begins.
-    fn step(&self, done: usize, of: usize, what: &str);
-    /// Whether to stop early: with the results so far, if there are any.
-    fn interrupted(&self) -> bool;
 }
 
 /// One system in one round.

@@ -17,7 +17,7 @@ pub mod goals;
 pub mod kernel;
 mod kernels;
 mod measure;
-pub mod spread;
 pub mod systems;
 
-pub use measure::{Measured, Plan, Run, Watch, measure, memory_bytes};
+pub use crate::Watch;
+pub use measure::{Measured, Plan, Run, measure, memory_bytes};
