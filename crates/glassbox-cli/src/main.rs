@@ -5,7 +5,6 @@
 //! end (`| head`) is no error.
 
 mod dump;
-mod format;
 mod info;
 mod interrupt;
 mod lab;
@@ -19,6 +18,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use glassbox_lab::format;
 
 /// An OLTP database one can see through.
 #[derive(Parser)]

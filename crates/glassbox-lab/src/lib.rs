@@ -1,3 +1,10 @@
 //! The laboratory: what the papers measured, measured again, and the limits to measure against.
 
+pub mod count;
+pub mod figures;
+pub mod format;
 pub mod limits;
+pub mod spread;
+mod watch;
+
+pub use watch::Watch;
