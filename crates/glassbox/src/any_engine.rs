@@ -60,7 +60,7 @@ impl AnyEngine {
     pub(crate) fn log(&self) -> Option<&Log> {
         match self {
             Self::Partitioned(engine) => engine.log.as_ref(),
-            Self::Classic(engine) => engine.log.as_deref(),
+            Self::Classic(engine) => Some(engine.log()),
         }
     }
 

@@ -146,9 +146,7 @@ impl Inner {
         (volume.checkpoint, volume.loading) = (lsns.begin.0, false);
         newer.write(&*storage.files)?;
         *manifest = newer;
-        if let Some(log) = &engine.log {
-            log.truncate(lsns.needed_from);
-        }
+        engine.log().truncate(lsns.needed_from);
         Ok(())
     }
 

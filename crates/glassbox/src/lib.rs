@@ -80,6 +80,7 @@ mod open_classic;
 mod partitioned;
 pub mod procedure;
 pub mod record;
+pub mod stacks;
 mod stats;
 mod ticket;
 

@@ -137,7 +137,7 @@ fn check_config(config: &Config) -> Result<(), Error> {
     Ok(())
 }
 
-fn log_config(config: &Config) -> LogConfig {
+pub(crate) fn log_config(config: &Config) -> LogConfig {
     LogConfig {
         segment_bytes: config.segment_bytes,
         buffer_bytes: config.log_buffer_bytes,

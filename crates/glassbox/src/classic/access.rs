@@ -99,7 +99,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         mut visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         let (engine, heap, width) = (self.engine, table.heap.store(), index.key_width());
-        let tree = engine.tree(index);
+        let tree = self.or_fail(engine.look_up(index))?;
         let mut cursor =
             range.low.for_bytes(width, |low| range.high.for_bytes(width, |high| Cursor::new(direction, low, high)));
         loop {

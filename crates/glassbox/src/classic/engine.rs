@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::buffer::BackgroundWriter;
+use super::directory::Directory;
 use super::ids::{Rid, StoreId};
 use super::load::Loading;
 use super::lock::Locks;
@@ -22,18 +22,19 @@ use super::pages::Pages;
 use super::session::Session;
 use super::sessions::Sessions;
 use super::space::SpaceMap;
-use super::stack::{Full, Stack};
+use super::stack::{Stack, Standard, WriterOf};
 use super::table::{IndexStore, TableStores};
 use super::transaction::{Ended, StackTransaction};
 use super::tree::{Definition, Tree};
 use super::undo::TreeUndo;
+use super::wal::forms::Logs;
 use super::wal::table::TransactionTable;
 use super::wal::transaction::Savepoint;
 use crate::error::Error;
 use crate::executed::{Counters, Executed};
 use crate::health::Health;
 use crate::io::Clock;
-use crate::log::{Log, Lsn};
+use crate::log::Lsn;
 use crate::procedure::{Abort, DryRun, Procedure, ReadWriteSet, Stop};
 use crate::record::{BadRow, Record, mix};
 
@@ -43,14 +44,14 @@ const FIRST_PAUSE_US: u64 = 20;
 const LONGEST_PAUSE_US: u64 = 5_000;
 
 /// A database of pages, its log, and its state of health.
-pub(crate) struct Engine<S: Stack = Full> {
-    pub(crate) log: Option<Arc<Log>>,
+pub(crate) struct Engine<S: Stack = Standard> {
     pub(super) logs: S::Logs,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) health: Health,
     pub(super) pages: S::Pages,
     pub(super) space: SpaceMap<S::Pages>,
     pub(super) locks: S::Locks,
+    pub(super) directory: S::Directory,
     pub(super) sessions: S::Sessions,
     pub(super) transactions: Arc<TransactionTable>,
     /// By [`TableId`](crate::record::TableId); `None` for records that this database's catalog does not name.
@@ -63,7 +64,7 @@ pub(crate) struct Engine<S: Stack = Full> {
     /// While what had not ended is taken back: all trees, by what the directory says of them.
     pub(super) recovered: Vec<Definition<S::Keys>>,
     /// Ends with the engine.
-    pub(super) _writer: Option<BackgroundWriter>,
+    pub(super) _writer: WriterOf<S>,
 }
 
 /// How a run ended.
@@ -218,6 +219,16 @@ impl<S: Stack> Engine<S> {
         }
     }
 
+    /// The tree of an index, for one access of a transaction: looked up in the directory as the stack does it.
+    #[inline(always)]
+    pub(super) fn look_up<'a>(
+        &'a self,
+        index: &'a IndexStore<S>,
+    ) -> Result<Tree<'a, S::Pages, SpaceMap<S::Pages>, S::Keys>, Error> {
+        self.directory.access(&self.pages, &index.entry)?;
+        Ok(self.tree(index))
+    }
+
     /// The tree of an index.
     #[inline(always)]
     pub(super) fn tree<'a>(&'a self, index: &'a IndexStore<S>) -> Tree<'a, S::Pages, SpaceMap<S::Pages>, S::Keys> {
@@ -240,6 +251,12 @@ impl<S: Stack> Engine<S> {
     #[cold]
     pub(crate) fn stop(&self, reason: String) {
         self.health.stop(reason);
+    }
+
+    /// Returns when what was appended up to `lsn` may be told.
+    #[inline(always)]
+    pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), Error> {
+        self.logs.wait(lsn).inspect_err(|error| self.health.stop(error.to_string()))
     }
 
     #[inline(always)]

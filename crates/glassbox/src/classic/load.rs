@@ -16,7 +16,7 @@ use super::stack::Stack;
 use super::table::{IndexStore, TableStores};
 use super::tree::Inserted;
 use super::undo::TreeUndo;
-use super::wal::forms::NoLog;
+use super::wal::forms::Unlogged;
 use super::wal::table::TransactionTable;
 use super::wal::transaction::TransactionLog;
 use crate::error::Error;
@@ -26,7 +26,7 @@ use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
 /// Threads that may load at once.
 const LOADERS: usize = 256;
 
-type Journal = TransactionLog<NoLog<false>>;
+type Journal = TransactionLog<Unlogged>;
 
 /// The journals of a load, handed out to whoever adds a row.
 #[derive(Default)]

@@ -25,6 +25,13 @@ impl LogAhead {
         Self { files, log: OnceLock::new(), forced: Mutex::new(false) }
     }
 
+    /// For a log that is open.
+    pub(crate) fn of(files: Arc<dyn Files>, log: Arc<Log>) -> Self {
+        let ahead = Self::new(files);
+        ahead.set(log);
+        ahead
+    }
+
     /// The log is open from now on.
     ///
     /// # Panics

@@ -35,6 +35,7 @@ pub(crate) mod ids;
 pub(crate) mod latch;
 pub(crate) mod lock;
 mod load;
+mod make;
 mod log_ahead;
 mod open;
 pub(crate) mod page;
@@ -45,6 +46,7 @@ mod session;
 pub(crate) mod sessions;
 pub(crate) mod space;
 mod stack;
+pub(crate) mod stacks;
 mod stores;
 mod table;
 #[cfg(test)]
@@ -58,6 +60,6 @@ mod whole;
 pub(crate) use engine::Engine;
 pub(crate) use open::{FILES, Volume};
 pub(crate) use recovery::CheckpointLsns;
-pub(crate) use stack::Full;
-/// A transaction on the stack of which nothing was taken out.
-pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, Full>;
+pub(crate) use stack::{Stack, StackLogs};
+/// A transaction of a database.
+pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, stack::Standard>;

@@ -2,29 +2,25 @@
 
 use std::any::TypeId;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use super::buffer::{BackgroundWriter, BufferPool, PoolConfig};
 use super::directory::{VolumeIdentity, create_volume};
 use super::engine::Engine;
 use super::ids::PageId;
 use super::latch::ReadWriteLatch;
-use super::lock::{Granularity, LockConfig, LockManager, Locks};
 use super::log_ahead::LogAhead;
+use super::make::Wishes;
 use super::pages::Pages;
 use super::recovery::{Analysis, CheckpointLsns, Losers};
-use super::session::Session;
-use super::sessions::{SessionPool, Sessions};
+use super::sessions::Sessions;
 use super::space::SpaceMap;
-use super::stack::Full;
+use super::stack::Standard;
 use super::undo::TreeUndo;
-use super::wal::forms::{Logs, NoLog, Wal};
+use super::wal::forms::{Unlogged, Wal};
 use super::wal::table::TransactionTable;
 use super::wal::transaction::TransactionLog;
-use crate::config::{self, ClassicConfig};
+use crate::config::ClassicConfig;
 use crate::error::Error;
-use crate::executed::Counters;
-use crate::health::Health;
 use crate::io::{Clock, Files};
 use crate::log::{Log, LogFound, Lsn, look_into_log, refused};
 use crate::record::mix;
@@ -34,7 +30,7 @@ pub(crate) const FILES: [&str; 2] = ["pages", "pages.double"];
 /// The fewest pages in memory that a transaction can do with, for each session.
 const PAGES_PER_SESSION: usize = 8;
 /// Pages that a volume may have: all numbers but the highest.
-const LIMIT_PAGES: u32 = u32::MAX - 1;
+pub(super) const LIMIT_PAGES: u32 = u32::MAX - 1;
 
 type Pool = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
 
@@ -117,11 +113,11 @@ fn pool_config(config: &ClassicConfig, page_bytes: usize) -> PoolConfig {
 }
 
 /// A journal that keeps no log.
-pub(super) fn unlogged(table: &Arc<TransactionTable>) -> Result<TransactionLog<NoLog<false>>, Error> {
-    Ok(TransactionLog::new(NoLog::default(), table.slot()?))
+pub(super) fn unlogged(table: &Arc<TransactionTable>) -> Result<TransactionLog<Unlogged>, Error> {
+    Ok(TransactionLog::new(Unlogged, table.slot()?))
 }
 
-impl Engine<Full> {
+impl Engine<Standard> {
     /// An engine on a volume and its log, which is open for appending from now on. What had not ended when the log
     /// ended is taken back. Its tables are added by [`Engine::add_table`].
     ///
@@ -137,42 +133,17 @@ impl Engine<Full> {
         let Volume { pool, losers, .. } = volume;
         let log = Arc::new(log);
         pool.wal().set(Arc::clone(&log));
-        let logs = Wal(Arc::clone(&log));
-        let in_doubt = losers.as_ref().map_or(0, Losers::len);
-        let sessions = config.classic.sessions;
-        let transactions = TransactionTable::new(sessions + in_doubt);
-        let locks = LockManager::new(lock_config(&config.classic), Arc::clone(&clock));
-        let end = log.appended();
-        let session = |at| {
-            Ok(Session {
-                journal: TransactionLog::new(logs.device()?, transactions.slot()?),
-                owner: locks.owner(),
-                row: Default::default(),
-                stored: Vec::new(),
-                // Other random numbers than before the log ended.
-                seed: mix(at as u64 ^ mix(end.0 ^ clock.wall_us() as u64)),
-                counters: Counters::default(),
-            })
-        };
-        let pool_of_sessions = SessionPool::new((0..sessions).map(session).collect::<Result<Vec<_>, Error>>()?);
         let writer = config.log_threads.then(|| BackgroundWriter::start(Arc::clone(&pool))).transpose()?;
-        let mut engine = Self {
-            log: Some(log),
-            logs,
+        let wishes = Wishes {
+            config: &config.classic,
+            in_doubt: losers.as_ref().map_or(0, Losers::len),
+            // Other random numbers than before the log ended.
+            seed: mix(log.appended().0 ^ clock.wall_us() as u64),
             clock,
-            health: Health::default(),
-            space: SpaceMap::new(Arc::clone(&pool), LIMIT_PAGES),
-            pages: pool,
-            locks,
-            sessions: pool_of_sessions,
-            transactions,
-            tables: Vec::new(),
             procedures,
-            last_commit: AtomicU64::new(0),
-            loading: Default::default(),
-            recovered: Vec::new(),
-            _writer: writer,
         };
+        let mut engine = Self::assemble(pool, Wal(log), wishes)?;
+        engine._writer = writer;
         if let Some(losers) = losers {
             engine.recovered = engine.all_trees()?;
             engine.take_back_losers(losers)?;
@@ -192,16 +163,3 @@ impl Engine<Full> {
         Ok(())
     }
 }
-
-fn lock_config(config: &ClassicConfig) -> LockConfig {
-    let by_page = config.granularity == config::Granularity::Page;
-    LockConfig {
-        granularity: if by_page { Granularity::Page } else { Granularity::Record },
-        // Nothing locks pages if nobody asks for it, so records need no intents on theirs.
-        lock_pages: by_page,
-        escalate_store_at: u32::try_from(config.escalate_at).unwrap_or(u32::MAX),
-        timeout_ns: config.lock_timeout_ms.map(|ms| ms.saturating_mul(1_000_000)),
-        ..LockConfig::default()
-    }
-}
-

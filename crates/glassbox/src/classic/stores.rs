@@ -106,7 +106,7 @@ impl<S: Stack> Engine<S> {
     fn index_store(&self, schema: &TableSchema, name: String, columns: Vec<usize>, entry: StoreEntry) -> IndexStore<S> {
         let keys = S::Keys::of(&key_parts(schema, &columns));
         let tree = Definition::new(entry.store, entry.root, keys, self.page_bytes());
-        IndexStore { name, tree, columns }
+        IndexStore { name, tree, entry, columns }
     }
 
     /// The latest store of this name; there must be one.

@@ -1,5 +1,6 @@
 //! The stores of a table: a heap file for its rows, a tree for its primary key and one for each secondary index.
 
+use super::directory::StoreEntry;
 use super::heap::HeapFile;
 use super::ids::StoreId;
 use super::stack::Stack;
@@ -20,6 +21,8 @@ pub(crate) struct IndexStore<S: Stack> {
     /// What people call it: `district`, or `customer.by_name`.
     pub(crate) name: String,
     pub(crate) tree: Definition<S::Keys>,
+    /// What the directory said of it when it was opened.
+    pub(crate) entry: StoreEntry,
     /// Positions of its key's columns in the table.
     pub(crate) columns: Vec<usize>,
 }

@@ -111,7 +111,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: Mode) -> Result<Option<Rid>, Stop> {
         let table = self.table::<R>()?;
         let engine = self.engine;
-        let tree = engine.tree(&table.primary);
+        let tree = self.or_fail(engine.look_up(&table.primary))?;
         let heap = table.heap.store();
         let encoded: R::Encoded = key.encode();
         loop {
@@ -185,7 +185,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         rid: Rid,
     ) -> Result<Changed, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
-        let tree = engine.tree(index);
+        let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;
@@ -220,7 +220,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         key: impl EncodedKey,
     ) -> Result<(), Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
-        let tree = engine.tree(index);
+        let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;

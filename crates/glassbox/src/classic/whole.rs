@@ -7,7 +7,7 @@ use super::ids::{PageId, Rid};
 use super::pages::Pages;
 use super::recovery::{self, CheckpointLsns};
 use super::sessions::Sessions;
-use super::stack::{Full, Stack};
+use super::stack::{Stack, Standard};
 use super::table::{IndexStore, TableStores};
 use super::tree::{Find, Neighbour};
 use super::wal::forms::Logs;
@@ -15,8 +15,27 @@ use crate::error::Error;
 use crate::executed::{Counters, TableUsage};
 use crate::log::Log;
 use crate::record::layout::encode;
+use crate::record::mix;
 
 impl<S: Stack> Engine<S> {
+    /// A number that all rows of all tables give, wherever they are: equal for equal contents.
+    ///
+    /// # Errors
+    /// When pages are damaged or cannot be had.
+    pub(crate) fn digest(&self) -> Result<u64, Error> {
+        self.sessions.quietly(|_| {
+            let mut sum = 0_u64;
+            for table in self.tables.iter().flatten() {
+                let name = digest(0, table.schema.name.as_bytes());
+                table.heap.scan(&self.pages, |_, row| {
+                    sum = sum.wrapping_add(digest(name, row));
+                    Ok(())
+                })?;
+            }
+            Ok(sum)
+        })?
+    }
+
     /// Counts of transactions, and the space of each table. Reads all trees and heap files.
     pub(crate) fn usage(&self) -> (Counters, Vec<TableUsage>) {
         let counters = self.counters().unwrap_or_default();
@@ -109,11 +128,25 @@ impl<S: Stack> Engine<S> {
     }
 }
 
-impl Engine<Full> {
+/// Of bytes, and what was before them.
+fn digest(before: u64, bytes: &[u8]) -> u64 {
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    };
+    bytes.chunks(8).fold(mix(before ^ bytes.len() as u64), |sum, chunk| mix(sum ^ word(chunk)))
+}
+
+impl Engine<Standard> {
+    /// The log.
+    pub(crate) fn log(&self) -> &Log {
+        &self.logs.0
+    }
+
     /// Writes all pages that are dirty now, then makes a fuzzy checkpoint. Transactions go on meanwhile.
     pub(crate) fn checkpoint(&self) -> Result<CheckpointLsns, Error> {
-        let log = self.log.as_ref().expect("the full stack has a log");
-        self.pages.clean_up_to(log.appended())?;
+        self.pages.clean_up_to(self.log().appended())?;
         let mut device = self.logs.device()?;
         recovery::checkpoint(&self.logs, &mut device, &self.transactions, || self.pages.dirty_pages())
     }
@@ -126,7 +159,6 @@ impl Engine<Full> {
 
     /// Returns when all that was appended is durable.
     pub(crate) fn force_log(&self) -> Result<(), Error> {
-        self.log.as_deref().map_or(Ok(()), Log::force)?;
-        Ok(())
+        Ok(self.log().force()?)
     }
 }

@@ -5,16 +5,35 @@ use std::sync::{PoisonError, RwLock};
 
 use super::entry::StoreEntry;
 use super::find;
+use super::volume::VOLUME_PAGE;
+use crate::classic::page;
 use crate::classic::pages::Pages;
 use crate::error::Error;
 
 /// How stores are found by name.
-pub(crate) trait Directory {
+pub(crate) trait Directory: Default {
     /// The store of this name; `None` if there is none.
     ///
     /// # Errors
     /// When a page of the directory is damaged or cannot be read.
     fn find<P: Pages>(&self, pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error>;
+
+    /// Looks a store up for one access, and compares what is found with what was found when the store was opened.
+    ///
+    /// # Errors
+    /// As for [`Directory::find`], and when the directory says something else by now.
+    #[inline(always)]
+    fn access<P: Pages>(&self, pages: &P, opened: &StoreEntry) -> Result<(), Error> {
+        match self.find(pages, opened.name.as_bytes())? {
+            Some(found) if (found.store, found.root) == (opened.store, opened.root) => Ok(()),
+            _ => Err(moved(pages.page_bytes(), opened)),
+        }
+    }
+}
+
+#[cold]
+fn moved(page_bytes: usize, opened: &StoreEntry) -> Error {
+    page::damaged(VOLUME_PAGE, page_bytes, format!("the directory has no store {:?} as it was opened", opened.name))
 }
 
 /// Reads the directory's pages each time.
@@ -24,6 +43,21 @@ pub(crate) struct Uncached;
 impl Directory for Uncached {
     fn find<P: Pages>(&self, pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
         find::find(pages, name)
+    }
+}
+
+/// Nothing is looked up: whoever opened a store keeps what he found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Held;
+
+impl Directory for Held {
+    fn find<P: Pages>(&self, pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
+        find::find(pages, name)
+    }
+
+    #[inline(always)]
+    fn access<P: Pages>(&self, _: &P, _: &StoreEntry) -> Result<(), Error> {
+        Ok(())
     }
 }
 

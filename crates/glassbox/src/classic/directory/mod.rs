@@ -24,5 +24,5 @@ pub(crate) use change::DirectoryChange;
 pub(crate) use create::{create_heap, create_store};
 pub(crate) use entry::{MOST_NAME_BYTES, StoreEntry, StoreKind, StoreName};
 pub(crate) use find::{find, find_store, list};
-pub(crate) use lookup::{Cached, Directory, Uncached};
+pub(crate) use lookup::{Cached, Directory, Held, Uncached};
 pub(crate) use volume::{VolumeIdentity, create_volume};

@@ -1,5 +1,8 @@
 //! Locks as the engine sees them: a lock manager, or none.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
+
 use super::mode::Mode;
 use super::name::LockName;
 use crate::classic::ids::TxnId;
@@ -61,9 +64,10 @@ pub(crate) trait Locks {
     fn set_work(&self, owner: &mut Self::Owner, work: u64);
 }
 
-/// No locks: everything is granted. Right when transactions run one after the other.
+/// No locks: everything is granted. Right when transactions run one after the other; so it is not [`Sync`], and what
+/// contains it cannot be shared between threads.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct NoLocks;
+pub(crate) struct NoLocks(PhantomData<Cell<()>>);
 
 impl Locks for NoLocks {
     type Owner = ();

@@ -49,6 +49,13 @@ pub(crate) trait Device: Send {
     /// # Errors
     /// When the log refuses; then nothing was appended.
     fn append(&mut self, record: &[u8]) -> Result<Lsn, Error>;
+
+    /// What a page is stamped with that had the stamp `page` and was changed by the record that ends at `lsn`. Whoever
+    /// remembers the page's stamp must find another one now.
+    #[inline(always)]
+    fn stamp(_page: Lsn, lsn: Lsn) -> Lsn {
+        lsn
+    }
 }
 
 /// The working form: records go to the log.
@@ -121,7 +128,8 @@ impl Device for Discarded {
     }
 }
 
-/// No records. `STAMPED`: pages still get growing LSNs; else all get 0.
+/// No records. `STAMPED`: pages still get LSNs, which grow over all pages; else each counts its own changes, so that a
+/// cursor knows a leaf that has changed, and nobody shares a number with anybody.
 #[derive(Clone, Default)]
 pub(crate) struct NoLog<const STAMPED: bool>(Discarded);
 
@@ -152,5 +160,28 @@ impl<const STAMPED: bool> Device for NoLog<STAMPED> {
     #[inline(always)]
     fn append(&mut self, record: &[u8]) -> Result<Lsn, Error> {
         if STAMPED { self.0.append(record) } else { Ok(Lsn::NONE) }
+    }
+
+    #[inline(always)]
+    fn stamp(page: Lsn, lsn: Lsn) -> Lsn {
+        if STAMPED { lsn } else { Lsn(page.0 + 1) }
+    }
+}
+
+/// No records, and pages without stamps, beside a log in which they will have some: for a load into an empty database,
+/// which nobody reads until it has ended.
+pub(crate) struct Unlogged;
+
+impl Device for Unlogged {
+    const RECORDS: bool = false;
+
+    #[inline(always)]
+    fn appended(&self) -> Lsn {
+        Lsn::NONE
+    }
+
+    #[inline(always)]
+    fn append(&mut self, _: &[u8]) -> Result<Lsn, Error> {
+        Ok(Lsn::NONE)
     }
 }

@@ -160,7 +160,8 @@ impl<D: Device> TransactionLog<D> {
         let appended = self.device.append(record);
         match &appended {
             Ok(lsn) => {
-                page.changed(from, *lsn);
+                let stamp = D::stamp(page::lsn(page), *lsn);
+                page.changed(from, stamp);
                 self.active.last = *lsn;
             }
             Err(_) => {

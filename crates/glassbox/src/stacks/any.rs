@@ -1,0 +1,93 @@
+//! A database on a stack that is chosen at run time: one branch for each call.
+
+use std::path::Path;
+
+use super::name::StackName;
+use super::typed::{DatabaseOf, StackConfig};
+use crate::catalog::Catalog;
+use crate::classic::stacks::{self, named_stacks};
+use crate::error::Error;
+use crate::procedure::Procedure;
+use crate::record::Record;
+
+/// One engine of a chosen stack. Not to be shared between threads, since some stacks cannot be; by type,
+/// [`DatabaseOf`] can where its stack can.
+pub struct StackDatabase(Any);
+
+macro_rules! any {
+    ($($name:ident $called:literal $what:literal: $keys:ident $log:ident $locks:ident $latch:ident $lookup:ident
+        $kib:literal $access:ident $sessions:ident;)*) => {
+        enum Any {
+            $($name(Box<DatabaseOf<stacks::$name>>),)*
+        }
+
+        impl Any {
+            fn open(
+                stack: StackName,
+                directory: Option<&Path>,
+                config: &StackConfig,
+                catalog: &Catalog,
+            ) -> Result<Self, Error> {
+                Ok(match stack {
+                    $(StackName::$name => Self::$name(Box::new(DatabaseOf::open(directory, config, catalog)?)),)*
+                })
+            }
+        }
+
+        impl StackDatabase {
+            /// See [`DatabaseOf::insert_unlogged`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn insert_unlogged<R: Record>(&self, row: &R) -> Result<(), Error> {
+                match &self.0 {
+                    $(Any::$name(database) => database.insert_unlogged(row),)*
+                }
+            }
+
+            /// See [`DatabaseOf::call`].
+            ///
+            /// # Errors
+            /// As there.
+            #[inline]
+            pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
+                match &self.0 {
+                    $(Any::$name(database) => database.call(procedure),)*
+                }
+            }
+
+            /// See [`DatabaseOf::digest`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn digest(&self) -> Result<u64, Error> {
+                match &self.0 {
+                    $(Any::$name(database) => database.digest(),)*
+                }
+            }
+
+            /// See [`DatabaseOf::verify`].
+            pub fn verify(&self) -> Vec<String> {
+                match &self.0 {
+                    $(Any::$name(database) => database.verify(),)*
+                }
+            }
+        }
+    };
+}
+named_stacks!(any);
+
+impl StackDatabase {
+    /// See [`DatabaseOf::open`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open(
+        stack: StackName,
+        directory: Option<&Path>,
+        config: StackConfig,
+        catalog: Catalog,
+    ) -> Result<Self, Error> {
+        Any::open(stack, directory, &config, &catalog).map(Self)
+    }
+}
