@@ -1,4 +1,6 @@
 //! A database on a stack that is chosen at run time: one branch for each call.
+//!
+//! All is inline, so that the many engines are compiled where they are used, and not with the library.
 
 use std::path::Path;
 
@@ -22,6 +24,7 @@ macro_rules! any {
         }
 
         impl Any {
+            #[inline]
             fn open(
                 stack: StackName,
                 directory: Option<&Path>,
@@ -39,6 +42,7 @@ macro_rules! any {
             ///
             /// # Errors
             /// As there.
+            #[inline]
             pub fn insert_unlogged<R: Record>(&self, row: &R) -> Result<(), Error> {
                 match &self.0 {
                     $(Any::$name(database) => database.insert_unlogged(row),)*
@@ -60,6 +64,7 @@ macro_rules! any {
             ///
             /// # Errors
             /// As there.
+            #[inline]
             pub fn digest(&self) -> Result<u64, Error> {
                 match &self.0 {
                     $(Any::$name(database) => database.digest(),)*
@@ -67,6 +72,7 @@ macro_rules! any {
             }
 
             /// See [`DatabaseOf::verify`].
+            #[inline]
             pub fn verify(&self) -> Vec<String> {
                 match &self.0 {
                     $(Any::$name(database) => database.verify(),)*
@@ -82,6 +88,7 @@ impl StackDatabase {
     ///
     /// # Errors
     /// As there.
+    #[inline]
     pub fn open(
         stack: StackName,
         directory: Option<&Path>,
