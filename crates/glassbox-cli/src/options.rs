@@ -96,8 +96,7 @@ impl EngineOptions {
             LocksOption::Page => Granularity::Page,
         };
         let pool_bytes = (self.pool_mib << 20) as usize;
-        let classic =
-            ClassicConfig { page_bytes: self.page_kib << 10, pool_bytes, granularity, ..config.classic };
+        let classic = ClassicConfig { page_bytes: self.page_kib << 10, pool_bytes, granularity, ..config.classic };
         Config { architecture, classic, ..config }
     }
 

@@ -4,6 +4,9 @@ pub mod count;
 pub mod figures;
 pub mod format;
 pub mod limits;
+pub mod looking_glass;
+pub mod points;
+pub mod report;
 pub mod spread;
 mod watch;
 

@@ -3,6 +3,7 @@
 mod common;
 mod files;
 mod lab;
+mod looking_glass;
 mod torture;
 mod tpcc;
 mod usage;

@@ -1,5 +1,5 @@
-//! The parts of the program, by the files in which their code is written; and the calls that a transaction makes, by the
-//! functions that make them.
+//! The parts of the program, by the files in which their code is written; and the calls that a transaction makes, by
+//! the functions that make them.
 
 /// Parts of a program.
 #[derive(Debug, Clone, Copy)]

@@ -29,12 +29,15 @@ impl Colour {
         if luminance > 150.0 { INK } else { PAPER }
     }
 
-    /// Halfway to the ground.
-    pub(super) fn faint(self) -> Self {
+    /// Halfway to white.
+    pub fn lighter(self) -> Self {
         let half = |part: u8| ((u16::from(part) + 255) / 2) as u8;
         Self(half(self.0), half(self.1), half(self.2))
     }
 }
+
+/// The library divides sizes by this on the way to SVG, whose pixels are meant here.
+const FONT_SCALE: f64 = 1.24;
 
 /// Where a text stands relative to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +90,8 @@ impl Canvas<'_> {
             Side::Middle => HPos::Center,
             Side::Right => HPos::Left,
         };
-        let style = TextStyle::from(("sans-serif", size).into_font())
-            .color(&colour.rgb())
-            .pos(Pos::new(horizontal, VPos::Center));
+        let (colour, place) = (colour.rgb(), Pos::new(horizontal, VPos::Center));
+        let style = TextStyle::from(("sans-serif", size * FONT_SCALE).into_font()).color(&colour).pos(place);
         self.0.draw(&Text::new(text.to_owned(), point(x, y), style)).expect(WRITES);
     }
 

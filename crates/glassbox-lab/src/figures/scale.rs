@@ -4,7 +4,7 @@
 pub(super) fn marks(most: f64, count: usize) -> Vec<f64> {
     let rough = (most / count as f64).max(f64::MIN_POSITIVE);
     let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= rough);
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= rough * 0.999);
     let step = step.unwrap_or(10.0 * power);
     (0..=(most / step).ceil() as usize).map(|at| at as f64 * step).collect()
 }
@@ -41,6 +41,7 @@ mod tests {
     #[test]
     fn marks_are_round_and_reach_the_end() {
         assert_eq!(marks(100.0, 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(marks(100.000_1, 5)[1], 20.0, "what is a little more than round does not change the step");
         assert_eq!(marks(41_000.0, 5), [0.0, 10_000.0, 20_000.0, 30_000.0, 40_000.0, 50_000.0]);
         assert_eq!(decades([640.0, 46_500.0].into_iter()), (2, 5));
         assert_eq!(decades([100.0].into_iter()), (2, 3));

@@ -33,10 +33,10 @@ impl Bar {
     }
 }
 
-const HEIGHT: f64 = 380.0;
+const HEIGHT: f64 = 390.0;
 const LEFT: f64 = 70.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = 62.0;
+const TOP: f64 = 46.0;
+const BOTTOM: f64 = 52.0;
 const LEGEND: f64 = 200.0;
 const MOST_BAR_WIDTH: f64 = 110.0;
 /// A part that is lower carries no text.

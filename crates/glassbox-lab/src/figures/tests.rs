@@ -19,7 +19,7 @@ fn read(svg: &str) -> (Vec<String>, Vec<String>) {
             open.push(name.clone());
         }
         names.push(name);
-        let text = text.trim().replace("&lt;", "<").replace("&amp;", "&");
+        let text = text.trim().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
         texts.extend((!text.is_empty()).then_some(text));
     }
     assert!(open.is_empty(), "{open:?} are not closed");
@@ -42,7 +42,8 @@ fn stacked_bars_have_parts_shares_and_labels() {
     let (names, texts) = read(&svg);
     // The ground, three parts above zero, and two of the legend.
     assert_eq!(count(&names, "rect"), 1 + 3 + 2, "{svg}");
-    for text in ["instructions", "low <&>", "high", "paper", "here", "now", "25.0 %", "75.0 %", "100.0 %", "sum", "20"] {
+    for text in ["instructions", "low <&>", "high", "paper", "here", "now", "25.0 %", "75.0 %", "100.0 %", "sum", "20"]
+    {
         assert!(texts.iter().any(|it| it == text), "{text} is missing: {texts:?}");
     }
 }

@@ -30,7 +30,7 @@ const LABELS: f64 = 150.0;
 const AREA: f64 = 520.0;
 const NOTES: f64 = 250.0;
 const TOP: f64 = 30.0;
-const LEFT_OVER: Colour = Colour(0xc9, 0xcf, 0xd8);
+const LEFT_OVER: Colour = Colour(0xdd, 0xe1, 0xe7);
 
 /// Draws it.
 pub fn waterfall(figure: &Waterfall) -> String {

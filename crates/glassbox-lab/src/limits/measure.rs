@@ -185,16 +185,16 @@ impl<'a> Bench<'a> {
 }
 
 /// The seed of every load.
-pub(super) const LOAD_SEED: u64 = 0;
+pub(crate) const LOAD_SEED: u64 = 0;
 
 /// The *Looking Glass* mix, all of it within the home warehouse.
-pub(super) fn settings(scale: &Scale, seed: u64) -> Settings {
+pub(crate) fn settings(scale: &Scale, seed: u64) -> Settings {
     let (mix, remote) = (Mix::LookingGlass, Remote::NONE);
     Settings { mix, remote, load_seed: LOAD_SEED, seed, ..Settings::new(*scale) }
 }
 
 /// The same inputs for a kernel, whose caller also says the time.
-pub(super) fn for_kernel(inputs: &[tpcc::Input]) -> Vec<kernel::Input> {
+pub(crate) fn for_kernel(inputs: &[tpcc::Input]) -> Vec<kernel::Input> {
     let translated = inputs.iter().map(|input| kernel::Input::from_shared(input, POPULATED_AT));
     translated.collect::<Option<_>>().expect("the mix has nothing that the kernel does not know")
 }

@@ -12,11 +12,11 @@
 
 mod checks;
 pub mod count;
-mod engine;
+pub(crate) mod engine;
 pub mod goals;
 pub mod kernel;
-mod kernels;
-mod measure;
+pub(crate) mod kernels;
+pub(crate) mod measure;
 pub mod systems;
 
 pub use crate::Watch;
