@@ -21,7 +21,7 @@ mod tests;
 mod volume;
 
 pub(crate) use change::DirectoryChange;
-pub(crate) use create::{create_heap, create_store};
+pub(crate) use create::{create_heap, create_store, create_tree};
 pub(crate) use entry::{MOST_NAME_BYTES, StoreEntry, StoreKind, StoreName};
 pub(crate) use find::{find, find_store, list, pages};
 pub(crate) use lookup::{Cached, Directory, Held, Uncached};
