@@ -58,12 +58,9 @@ pub(super) fn figure(points: &Points) -> Option<Figure> {
         title: "Two ways to say what a component costs (New-Order)".to_owned(),
         svg: bars(&Bars { unit: "instructions of a New-Order".to_owned(), logarithmic: false, lines }),
         caption: "Difference: between neighbouring stacks of the ladder. Own code: instructions that the debugging \
-                  information lays in the component's files, in the full stack; the buffer manager's are the pool's and \
-                  the directory's."
+                  information lays in the component's files, in the full stack; the buffer manager's are those of the \
+                  pool and the directory."
             .to_owned(),
-        table: Some(Table {
-            header: ["instructions", "difference", "own code"].map(str::to_owned).to_vec(),
-            rows,
-        }),
+        table: Some(Table { header: ["instructions", "difference", "own code"].map(str::to_owned).to_vec(), rows }),
     })
 }

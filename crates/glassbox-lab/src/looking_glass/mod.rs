@@ -29,7 +29,6 @@ mod figure7;
 mod figure8;
 mod goals;
 pub mod ladder;
-mod ladder_database;
 mod methods;
 pub mod paper;
 mod section;

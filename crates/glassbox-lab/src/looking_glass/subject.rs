@@ -5,13 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use glassbox::Error;
-use glassbox::record::Record;
 use glassbox::stacks::{StackConfig, StackName};
-use glassbox_workloads::tpcc::population::{self, Sink};
+use glassbox_ladder::LadderDatabase;
 use glassbox_workloads::tpcc::{self, Input, Scale};
 use tempfile::TempDir;
 
-use super::ladder_database::LadderDatabase;
 use super::systems::System;
 use crate::limits::kernels::{self, AnyKernel};
 use crate::limits::measure::{LOAD_SEED, for_kernel};
@@ -29,7 +27,7 @@ const BETWEEN_LOOKS: usize = 64;
 pub(super) enum Subject {
     /// A stack; the directory goes after the database.
     Stack {
-        database: Box<LadderDatabase>,
+        database: Box<dyn LadderDatabase>,
         _dir: TempDir,
     },
     Kernel(Box<dyn AnyKernel>),
@@ -71,13 +69,9 @@ impl Subject {
         let dir = tempfile::Builder::new().prefix("glassbox-stack-").tempdir_in(dir);
         let dir = dir.context("cannot make a directory for a database")?;
         let config = StackConfig { memory_bytes: pool_bytes(scale, transactions), forced, ..StackConfig::default() };
-        let database = LadderDatabase::open(name, dir.path(), &config, &tpcc::catalog())?;
-        let mut sink = Unlogged(&database);
-        population::items(scale, LOAD_SEED, &mut sink)?;
-        for w_id in scale.warehouse_ids() {
-            population::warehouse(scale, LOAD_SEED, w_id, &mut sink)?;
-        }
-        Ok(Self::Stack { database: Box::new(database), _dir: dir })
+        let database = glassbox_ladder::open(name, dir.path(), &config, &tpcc::catalog())?;
+        database.load(scale, LOAD_SEED)?;
+        Ok(Self::Stack { database, _dir: dir })
     }
 
     /// Runs a batch; a stack stops early when it has had so much time. How many it ran, and in how many seconds.
@@ -119,15 +113,5 @@ impl Subject {
             Self::Kernel(kernel) => Ok((None, kernel.check().err().iter().map(ToString::to_string).collect())),
             Self::Stack { database, .. } => Ok((Some(database.digest()?), database.verify())),
         }
-    }
-}
-
-struct Unlogged<'a>(&'a LadderDatabase);
-
-impl Sink for Unlogged<'_> {
-    type Error = Error;
-
-    fn row<R: Record>(&mut self, row: &R) -> Result<(), Error> {
-        self.0.insert_unlogged(row)
     }
 }
