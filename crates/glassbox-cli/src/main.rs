@@ -5,7 +5,6 @@
 //! end (`| head`) is no error.
 
 mod dump;
-mod format;
 mod info;
 mod interrupt;
 mod lab;
@@ -20,6 +19,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use glassbox_lab::format;
 
 /// An OLTP database one can see through.
 #[derive(Parser)]

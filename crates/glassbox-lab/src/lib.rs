@@ -1,3 +1,13 @@
 //! The laboratory: what the papers measured, measured again, and the limits to measure against.
 
+pub mod count;
+pub mod figures;
+pub mod format;
 pub mod limits;
+pub mod looking_glass;
+pub mod points;
+pub mod report;
+pub mod spread;
+mod watch;
+
+pub use watch::Watch;

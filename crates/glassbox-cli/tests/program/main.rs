@@ -4,6 +4,7 @@ mod classic;
 mod common;
 mod files;
 mod lab;
+mod looking_glass;
 mod pages;
 mod things;
 mod torture;

@@ -7,7 +7,7 @@ use glassbox_workloads::tpcc::Scale;
 use super::kernel::{BTrees, Checksum, HashTables, Inconsistency, Indexes, Input, Kernel, Pages, Sizing};
 
 /// A loaded kernel.
-pub(super) trait AnyKernel {
+pub(crate) trait AnyKernel {
     /// Runs all inputs.
     fn run(&mut self, inputs: &[Input]);
     fn checksum(&self) -> Checksum;
@@ -29,7 +29,7 @@ impl<I: Indexes, const PREFETCH: bool> AnyKernel for Kernel<I, PREFETCH> {
 }
 
 /// A kernel with the population and room for so many transactions.
-pub(super) fn load(
+pub(crate) fn load(
     hash: bool,
     prefetch: bool,
     scale: &Scale,

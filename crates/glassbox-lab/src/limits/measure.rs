@@ -17,6 +17,7 @@ use super::engine::{self, Engine};
 use super::kernel::{self, Checksum};
 use super::kernels::{self, AnyKernel};
 use super::systems::System;
+use crate::Watch;
 
 /// What is measured, and how long.
 #[derive(Debug, Clone)]
@@ -35,14 +36,6 @@ pub struct Plan {
     pub dir: PathBuf,
     /// Of the inputs.
     pub seed: u64,
-}
-
-/// Hears how far a measurement is, and may end it.
-pub trait Watch {
-    /// Step `done` of `of` begins.
-    fn step(&self, done: usize, of: usize, what: &str);
-    /// Whether to stop early: with the results so far, if there are any.
-    fn interrupted(&self) -> bool;
 }
 
 /// One system in one round.
@@ -192,16 +185,16 @@ impl<'a> Bench<'a> {
 }
 
 /// The seed of every load.
-pub(super) const LOAD_SEED: u64 = 0;
+pub(crate) const LOAD_SEED: u64 = 0;
 
 /// The *Looking Glass* mix, all of it within the home warehouse.
-pub(super) fn settings(scale: &Scale, seed: u64) -> Settings {
+pub(crate) fn settings(scale: &Scale, seed: u64) -> Settings {
     let (mix, remote) = (Mix::LookingGlass, Remote::NONE);
     Settings { mix, remote, load_seed: LOAD_SEED, seed, ..Settings::new(*scale) }
 }
 
 /// The same inputs for a kernel, whose caller also says the time.
-pub(super) fn for_kernel(inputs: &[tpcc::Input]) -> Vec<kernel::Input> {
+pub(crate) fn for_kernel(inputs: &[tpcc::Input]) -> Vec<kernel::Input> {
     let translated = inputs.iter().map(|input| kernel::Input::from_shared(input, POPULATED_AT));
     translated.collect::<Option<_>>().expect("the mix has nothing that the kernel does not know")
 }

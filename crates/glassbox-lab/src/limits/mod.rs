@@ -12,12 +12,12 @@
 
 mod checks;
 pub mod count;
-mod engine;
+pub(crate) mod engine;
 pub mod goals;
 pub mod kernel;
-mod kernels;
-mod measure;
-pub mod spread;
+pub(crate) mod kernels;
+pub(crate) mod measure;
 pub mod systems;
 
-pub use measure::{Measured, Plan, Run, Watch, measure, memory_bytes};
+pub use crate::Watch;
+pub use measure::{Measured, Plan, Run, measure, memory_bytes};

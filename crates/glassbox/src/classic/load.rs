@@ -12,8 +12,8 @@ use super::ids::Rid;
 use super::open::unlogged;
 use super::sessions::Sessions;
 use super::stack::Stack;
-use super::table::{IndexStore, TableStores};
-use super::tree::Inserted;
+use super::table::TableStores;
+use super::tree::{Inserted, anywhere};
 use super::undo::TreeUndo;
 use super::wal::forms::Unlogged;
 use super::wal::table::TransactionTable;
@@ -26,6 +26,8 @@ use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
 const LOADERS: usize = 256;
 
 type Journal = TransactionLog<Unlogged>;
+/// Rows and keys on their way; those of usual size need no allocation.
+type Bytes = smallvec::SmallVec<[u8; 1024]>;
 
 /// The journals of a load, handed out to whoever adds a row.
 #[derive(Default)]
@@ -78,8 +80,17 @@ impl<S: Stack> Engine<S> {
     /// # Errors
     /// [`Error::Aborted`] when a key is there already; others when pages fail.
     pub(crate) fn load_row<R: Record>(&self, row: &R) -> Result<(), Error> {
+        let (stored, keys) = encode(row);
+        self.load_stored(self.table::<R>(), &stored, &keys)
+    }
+
+    // What does not depend on the record's type is compiled once for all of them.
+
+    /// Adds a row in its stored form; `keys` are those of all its indexes, the primary one's first.
+    #[inline(never)]
+    fn load_stored(&self, table: &TableStores<S>, stored: &[u8], keys: &[u8]) -> Result<(), Error> {
         let mut journal = self.loading.take()?;
-        let loaded = self.load_into(&mut journal, row);
+        let loaded = self.load_into(&mut journal, table, stored, keys);
         match &loaded {
             Ok(()) => journal.commit().map(drop)?,
             Err(_) => journal.abort(&self.pages, &mut TreeUndo(self))?,
@@ -88,51 +99,55 @@ impl<S: Stack> Engine<S> {
         loaded
     }
 
-    fn load_into<R: Record>(&self, journal: &mut Journal, row: &R) -> Result<(), Error> {
-        let table = self.table::<R>();
-        let mut stored = smallvec::SmallVec::<[u8; 1024]>::from_elem(0, R::ROW_WIDTH);
-        row.store(&mut stored);
-        let placed = table.heap.insert(&self.pages, &self.space, journal, &stored, |_| true)?;
-        let rid = placed.expect("every place is admitted");
-        self.enter_unlogged::<R>(journal, &table.primary, row.key().encode::<R::Encoded>(), rid)?;
-        let mut enter = EnterAll { engine: self, journal, table, row, rid, entered: Ok(()) };
-        R::each_index(&mut enter);
-        enter.entered
-    }
-
-    fn enter_unlogged<R: Record>(
+    fn load_into(
         &self,
         journal: &mut Journal,
-        index: &IndexStore<S>,
-        key: impl EncodedKey,
-        rid: Rid,
+        table: &TableStores<S>,
+        stored: &[u8],
+        mut keys: &[u8],
     ) -> Result<(), Error> {
-        let tree = self.tree(index);
-        let inserted =
-            key.for_bytes(index.key_width(), |key| tree.insert(journal, key, rid, Undo::Logical, |_| true))?;
-        match inserted {
-            Inserted::Done => Ok(()),
-            _ => Err(Abort { code: Abort::DUPLICATE_KEY, message: R::TABLE.into() }.into()),
+        let placed = table.heap.insert(&self.pages, &self.space, journal, stored, any_place)?;
+        let rid = placed.expect("every place is admitted");
+        for index in table.trees() {
+            let (key, others) = keys.split_at(index.key_width());
+            match self.tree(index).insert(journal, key, rid, Undo::Logical, anywhere)? {
+                Inserted::Done => keys = others,
+                _ => {
+                    let message = table.schema.name.to_string().into();
+                    return Err(Abort { code: Abort::DUPLICATE_KEY, message }.into());
+                }
+            }
         }
+        Ok(())
     }
 }
 
-/// Enters a new row into the secondary indexes.
-struct EnterAll<'a, S: Stack, R> {
-    engine: &'a Engine<S>,
-    journal: &'a mut Journal,
-    table: &'a TableStores<S>,
-    row: &'a R,
-    rid: Rid,
-    entered: Result<(), Error>,
+/// Nobody is in the way.
+fn any_place(_: Rid) -> bool {
+    true
 }
 
-impl<S: Stack, R: Record> IndexVisitor<R> for EnterAll<'_, S, R> {
+/// The stored form of a row, and its keys: the primary one, then those of its secondary indexes, one behind the other.
+#[inline(never)]
+fn encode<R: Record>(row: &R) -> (Bytes, Bytes) {
+    let mut stored = Bytes::from_elem(0, R::ROW_WIDTH);
+    row.store(&mut stored);
+    let mut keys = Bytes::new();
+    let primary: R::Encoded = row.key().encode();
+    primary.for_bytes(R::Key::WIDTH, |key| keys.extend_from_slice(key));
+    R::each_index(&mut EncodeAll { row, keys: &mut keys });
+    (stored, keys)
+}
+
+/// Encodes the keys of a new row in its secondary indexes, one behind the other.
+struct EncodeAll<'a, R> {
+    row: &'a R,
+    keys: &'a mut Bytes,
+}
+
+impl<R: Record> IndexVisitor<R> for EncodeAll<'_, R> {
     fn visit<I: Index<Record = R>>(&mut self) {
-        if self.entered.is_ok() {
-            let key: I::Encoded = I::key(self.row).encode();
-            let index = &self.table.indexes[I::POSITION];
-            self.entered = self.engine.enter_unlogged::<R>(self.journal, index, key, self.rid);
-        }
+        let key: I::Encoded = I::key(self.row).encode();
+        key.for_bytes(I::Key::WIDTH, |key| self.keys.extend_from_slice(key));
     }
 }

@@ -9,6 +9,7 @@
 //! ```text
 //! ids, page          numbers and the header that all pages share
 //! pages, change      what the parts are to each other: pages that can be fixed, changes that can be logged
+//! any_pages          the same, compiled once for all kinds of pages, for what is done seldom
 //! latch, buffer      the buffer pool
 //! space, heap, tree  what is on pages: who owns them, records, ordered keys
 //! directory          which heap files and trees there are
@@ -27,6 +28,7 @@
 #![cfg_attr(any(loom, shuttle), allow(dead_code, unused_imports, unfulfilled_lint_expectations))]
 
 mod access;
+pub(crate) mod any_pages;
 pub(crate) mod buffer;
 pub(crate) mod change;
 mod contradictions;

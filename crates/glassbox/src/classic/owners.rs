@@ -10,14 +10,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::any_pages::AnyPages;
 use super::directory::{self, StoreEntry, StoreKind};
 use super::engine::Engine;
 use super::heap::HeapFile;
 use super::ids::PageId;
 use super::page;
-use super::space;
+use super::pages::Pages;
+use super::space::{self, SpaceMap};
 use super::stack::{Stack, TableKeys};
-use super::tree::{Definition, KeyPart, MOST_KEY_BYTES, Tree};
+use super::tree::{Definition, IntegerKeys, KeyPart, MOST_KEY_BYTES, Tree};
 use crate::error::Error;
 use crate::record::ColumnType;
 
@@ -35,23 +37,7 @@ impl<S: Stack> Engine<S> {
     /// # Errors
     /// When a page is damaged or cannot be read.
     pub(crate) fn usage_of_store(&self, entry: &StoreEntry) -> Result<StoreUsage, Error> {
-        let mut usage = StoreUsage { pages: Vec::new(), items: 0 };
-        match entry.kind {
-            StoreKind::Heap { record_width } => {
-                let heap = HeapFile::open(&self.pages, entry.store, entry.root, record_width.into())?;
-                heap.verify(&self.pages, |page| usage.pages.push(page))?;
-                heap.scan(&self.pages, |_, _| {
-                    usage.items += 1;
-                    Ok(())
-                })?;
-            }
-            StoreKind::Tree { .. } => {
-                let definition = self.any_tree(entry)?.expect("a tree");
-                let tree = Tree::new(&self.pages, &self.space, &definition);
-                usage = StoreUsage { pages: tree.pages()?, items: tree.len()? };
-            }
-        }
-        Ok(usage)
+        usage_of_store(AnyPages::of(&self.pages), entry)
     }
 
     /// The tree of an entry, whatever it is of: the stored form of keys orders as bytes do. `None` for a heap file.
@@ -59,14 +45,7 @@ impl<S: Stack> Engine<S> {
     /// # Errors
     /// When no tree can be so.
     pub(super) fn any_tree(&self, entry: &StoreEntry) -> Result<Option<Definition<S::Keys>>, Error> {
-        let StoreKind::Tree { key_width, .. } = entry.kind else { return Ok(None) };
-        let width = usize::from(key_width);
-        if !(1..=MOST_KEY_BYTES).contains(&width) {
-            let problem = format!("the directory has a tree {:?} with keys of {width} bytes", entry.name);
-            return Err(page::damaged(PageId(0), self.page_bytes(), problem));
-        }
-        let part = KeyPart { kind: ColumnType::Bytes(width), nullable: false };
-        Ok(Some(Definition::new(entry.store, entry.root, S::Keys::of(&[part]), self.page_bytes())))
+        any_tree(entry, self.page_bytes())
     }
 
     /// How many pages are in use, as the space map says, those of the volume itself among them. What is wrong with it,
@@ -75,37 +54,74 @@ impl<S: Stack> Engine<S> {
     /// # Errors
     /// When a page is damaged or cannot be read.
     pub(crate) fn verify_space(&self, wrong: &mut Vec<String>) -> Result<u64, Error> {
-        let mut owners = BTreeMap::<PageId, String>::new();
-        let mut own = |page: PageId, owner: &str, wrong: &mut Vec<String>| {
-            if let Some(other) = owners.insert(page, owner.to_owned()) {
-                wrong.push(format!("page {page} is used twice, by {other} and by {owner}"));
-            }
-        };
-        for page in directory::pages(&self.pages)? {
-            own(page, "the directory", wrong);
-        }
-        for entry in directory::list(&self.pages)? {
-            let owner = format!("store {:?}", entry.name);
-            self.usage_of_store(&entry)?.pages.into_iter().for_each(|page| own(page, &owner, wrong));
-        }
-        // Page 0 has no bit.
-        let mut used = HashSet::from([PageId(0)]);
-        self.space.for_each_used(|page| {
-            if space::is_map_page(page, self.page_bytes()) {
-                own(page, "the space map", wrong);
-            }
-            used.insert(page);
-        })?;
-        for (page, owner) in &owners {
-            if !used.contains(page) {
-                wrong.push(format!("page {page} of {owner} is free, as the space map says"));
-            }
-        }
-        let mut unowned: Vec<_> = used.iter().filter(|page| !owners.contains_key(page)).collect();
-        unowned.sort_unstable();
-        for page in unowned {
-            wrong.push(format!("page {page} is in use, as the space map says, but nobody has it"));
-        }
-        Ok(used.len() as u64)
+        verify_space(AnyPages::of(&self.pages), wrong)
     }
+}
+
+fn usage_of_store(pages: AnyPages<'_>, entry: &StoreEntry) -> Result<StoreUsage, Error> {
+    let mut usage = StoreUsage { pages: Vec::new(), items: 0 };
+    match entry.kind {
+        StoreKind::Heap { record_width } => {
+            let heap = HeapFile::open(&pages, entry.store, entry.root, record_width.into())?;
+            heap.verify(&pages, |page| usage.pages.push(page))?;
+            heap.scan(&pages, |_, _| {
+                usage.items += 1;
+                Ok(())
+            })?;
+        }
+        StoreKind::Tree { .. } => {
+            let definition = any_tree::<IntegerKeys>(entry, pages.page_bytes())?.expect("a tree");
+            // Only for its type: nothing is taken from it.
+            let space = SpaceMap::new(pages, 0);
+            let tree = Tree::new(&pages, &space, &definition);
+            usage = StoreUsage { pages: tree.pages()?, items: tree.len()? };
+        }
+    }
+    Ok(usage)
+}
+
+fn any_tree<K: TableKeys>(entry: &StoreEntry, page_bytes: usize) -> Result<Option<Definition<K>>, Error> {
+    let StoreKind::Tree { key_width, .. } = entry.kind else { return Ok(None) };
+    let width = usize::from(key_width);
+    if !(1..=MOST_KEY_BYTES).contains(&width) {
+        let problem = format!("the directory has a tree {:?} with keys of {width} bytes", entry.name);
+        return Err(page::damaged(PageId(0), page_bytes, problem));
+    }
+    let part = KeyPart { kind: ColumnType::Bytes(width), nullable: false };
+    Ok(Some(Definition::new(entry.store, entry.root, K::of(&[part]), page_bytes)))
+}
+
+fn verify_space(pages: AnyPages<'_>, wrong: &mut Vec<String>) -> Result<u64, Error> {
+    let mut owners = BTreeMap::<PageId, String>::new();
+    let mut own = |page: PageId, owner: &str, wrong: &mut Vec<String>| {
+        if let Some(other) = owners.insert(page, owner.to_owned()) {
+            wrong.push(format!("page {page} is used twice, by {other} and by {owner}"));
+        }
+    };
+    for page in directory::pages(&pages)? {
+        own(page, "the directory", wrong);
+    }
+    for entry in directory::list(&pages)? {
+        let owner = format!("store {:?}", entry.name);
+        usage_of_store(pages, &entry)?.pages.into_iter().for_each(|page| own(page, &owner, wrong));
+    }
+    // Page 0 has no bit.
+    let mut used = HashSet::from([PageId(0)]);
+    SpaceMap::new(pages, 0).for_each_used(|page| {
+        if space::is_map_page(page, pages.page_bytes()) {
+            own(page, "the space map", wrong);
+        }
+        used.insert(page);
+    })?;
+    for (page, owner) in &owners {
+        if !used.contains(page) {
+            wrong.push(format!("page {page} of {owner} is free, as the space map says"));
+        }
+    }
+    let mut unowned: Vec<_> = used.iter().filter(|page| !owners.contains_key(page)).collect();
+    unowned.sort_unstable();
+    for page in unowned {
+        wrong.push(format!("page {page} is in use, as the space map says, but nobody has it"));
+    }
+    Ok(used.len() as u64)
 }

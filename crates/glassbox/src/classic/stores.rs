@@ -16,7 +16,7 @@ use super::session::Session;
 use super::sessions::Sessions;
 use super::stack::{Stack, StackLocks, TableKeys};
 use super::table::{IndexStore, TableStores, key_parts};
-use super::tree::{self, Definition, Inserted, MOST_KEY_BYTES};
+use super::tree::{Definition, Inserted, MOST_KEY_BYTES, anywhere};
 use crate::error::Error;
 use crate::record::layout::encode;
 use crate::record::{IndexSchema, TableSchema};
@@ -98,7 +98,7 @@ impl<S: Stack> Engine<S> {
         // In their order, so that the tree is filled page by page.
         rows.sort_unstable();
         for (key, rid) in rows {
-            if let Inserted::Exists(_) = tree.insert(journal, &key, rid, Undo::Nothing, |_| true)? {
+            if let Inserted::Exists(_) = tree.insert(journal, &key, rid, Undo::Nothing, anywhere)? {
                 let name = &index.name;
                 return Err(Error::Catalog(format!("index `{name}` cannot be unique: two rows have the same key")));
             }
@@ -154,10 +154,7 @@ impl<S: Stack> Engine<S> {
         let mut session = self.sessions.take()?;
         let journal = &mut session.journal;
         let kind = StoreKind::Tree { key_width: key_width as u16, heap, number, is_unique };
-        let made =
-            directory::create_store(&self.pages, &self.space, journal, name.as_bytes(), kind, |journal, store| {
-                tree::create(&self.pages, &self.space, journal, store, key_width)
-            })?;
+        let made = directory::create_tree(&self.pages, &self.space, journal, name.as_bytes(), kind)?;
         journal.commit()?;
         Ok(made)
     }

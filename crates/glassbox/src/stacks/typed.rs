@@ -56,6 +56,31 @@ impl Clock for CountingClock {
     }
 }
 
+/// The files of a new database.
+fn files(directory: Option<&Path>, on_disk: bool) -> Result<Arc<dyn Files>, Error> {
+    let files: Arc<dyn Files> = match directory {
+        Some(directory) if on_disk => Arc::new(RealFiles::new(directory)?),
+        None if on_disk => return Err(Error::Config("a stack with a log on disk needs a directory".to_owned())),
+        _ => Arc::new(MemoryFiles::new()),
+    };
+    if let Some(held) = files.list("")?.first() {
+        let problem = format!("it holds `{held}`: a stack needs an empty directory");
+        return Err(Error::Directory { path: held.clone(), problem });
+    }
+    Ok(files)
+}
+
+fn make_log(files: &Arc<dyn Files>, classic: &ClassicConfig, config: &StackConfig) -> Result<Log, Error> {
+    let config = Config {
+        architecture: Architecture::Classic,
+        classic: classic.clone(),
+        durability: if config.forced { Durability::Sync } else { Durability::Async },
+        log_buffer_bytes: config.log_buffer_bytes,
+        ..Config::default()
+    };
+    Ok(Log::create(Arc::clone(files), 0, log_config(&config), Lsn(0))?)
+}
+
 #[expect(private_bounds, reason = "the stacks are those of this module; what they are made of is nobody's business")]
 impl<S: Stack> DatabaseOf<S> {
     /// A new, empty database with the tables and procedures of the catalog. Stacks with a log on disk need an empty
@@ -65,17 +90,7 @@ impl<S: Stack> DatabaseOf<S> {
     /// When the directory is missing or not empty, or the system does not give files or memory.
     pub fn open(directory: Option<&Path>, config: &StackConfig, catalog: &Catalog) -> Result<Self, Error> {
         catalog.check()?;
-        let files: Arc<dyn Files> = match directory {
-            Some(directory) if S::Logs::ON_DISK => Arc::new(RealFiles::new(directory)?),
-            None if S::Logs::ON_DISK => {
-                return Err(Error::Config("a stack with a log on disk needs a directory".to_owned()));
-            }
-            _ => Arc::new(MemoryFiles::new()),
-        };
-        if let Some(held) = files.list("")?.first() {
-            let problem = format!("it holds `{held}`: a stack needs an empty directory");
-            return Err(Error::Directory { path: held.clone(), problem });
-        }
+        let files = files(directory, S::Logs::ON_DISK)?;
         let classic = ClassicConfig {
             page_bytes: S::PAGE_BYTES,
             pool_bytes: config.memory_bytes,
@@ -84,17 +99,7 @@ impl<S: Stack> DatabaseOf<S> {
         };
         let procedures: Vec<TypeId> = catalog.procedures.iter().map(|procedure| procedure.id).collect();
         let clock = Arc::new(CountingClock(AtomicU64::new(BEGINNING_US)));
-        let open_log = || {
-            let config = Config {
-                architecture: Architecture::Classic,
-                classic: classic.clone(),
-                durability: if config.forced { Durability::Sync } else { Durability::Async },
-                log_buffer_bytes: config.log_buffer_bytes,
-                ..Config::default()
-            };
-            Ok(Log::create(Arc::clone(&files), 0, log_config(&config), Lsn(0))?)
-        };
-        let mut engine = Engine::make(&files, clock, &classic, procedures, open_log)?;
+        let mut engine = Engine::make(&files, clock, &classic, procedures, || make_log(&files, &classic, config))?;
         for table in &catalog.tables {
             engine.add_table(table.id, &table.schema, None)?;
         }

@@ -32,7 +32,7 @@ const ALLOWED: [(&str, &str); 29] = [
     ("crates/glassbox/src/classic/row_buffer.rs", "one row of any type in the same room"),
     ("crates/glassbox/src/record/text.rs", "checked once, when it was made"),
     ("crates/glassbox-lab/src/limits/kernel/", "a kernel without a database, to measure against"),
-    ("crates/glassbox-lab/src/limits/count/request.rs", "asks valgrind to begin counting, by its instructions"),
+    ("crates/glassbox-lab/src/count/request.rs", "asks valgrind to begin counting, by its instructions"),
     ("crates/glassbox-workloads/tests/counting/mod.rs", "an allocator that counts"),
 ];
 

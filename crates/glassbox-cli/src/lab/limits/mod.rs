@@ -7,18 +7,16 @@ mod throughput;
 
 use std::io::Write;
 
-use anyhow::bail;
-use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use glassbox_lab::limits::{Plan, Watch, measure, memory_bytes};
-use indicatif::{ProgressBar, ProgressStyle};
+use glassbox_lab::limits::{Plan, measure, memory_bytes};
 use serde_json::json;
 
 pub use arguments::Arguments;
 use arguments::What;
 pub use child::{ChildArguments, run_child};
 
+use super::shared::{self, Bar, table};
 use crate::results::{Results, machine, report_to};
-use crate::{Verdict, format, interrupt};
+use crate::{Verdict, interrupt};
 
 /// Does what the arguments say.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
@@ -69,55 +67,8 @@ fn headline(out: &mut dyn Write, plan: &Plan) -> std::io::Result<()> {
 
 /// Refuses what would make the machine swap, which measures nothing.
 fn check_memory(plan: &Plan) -> anyhow::Result<()> {
-    let needed = memory_bytes(plan);
-    if let Some(available) = crate::results::memory("MemAvailable").filter(|&available| available < needed) {
-        bail!(
-            "{} systems side by side take about {} of memory, and {} is available: \
-             measure some of them (--systems), or fewer --warehouses, --rounds or --transactions",
-            plan.systems.len(),
-            format::bytes(needed),
-            format::bytes(available),
-        );
-    }
-    Ok(())
-}
-
-/// Shows how far a measurement is.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn new() -> Self {
-        let bar = ProgressBar::new(1);
-        bar.set_style(ProgressStyle::with_template("{bar:30}  {elapsed}  {msg}").expect("a constant"));
-        Self(bar)
-    }
-}
-
-impl Watch for Bar {
-    fn step(&self, done: usize, of: usize, what: &str) {
-        self.0.set_length(of as u64);
-        self.0.set_position(done as u64);
-        self.0.set_message(what.to_owned());
-    }
-
-    fn interrupted(&self) -> bool {
-        interrupt::requested()
-    }
-}
-
-/// A table whose first column is names and whose others are numbers.
-fn table<'a>(header: impl IntoIterator<Item = &'a str>, rows: Vec<Vec<String>>) -> Table {
-    let mut table = Table::new();
-    let line = LineStyle::none().fill('─').junction('─');
-    table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
-    table.set_header(header);
-    for row in rows {
-        table.add_row(row);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+    let advice = "measure some of them (--systems), or fewer --warehouses, --rounds or --transactions";
+    shared::check_memory(memory_bytes(plan), &format!("{} systems", plan.systems.len()), advice)
 }
 
 /// Whether a goal is reached, for a column that most rows leave empty.

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use glassbox_lab::limits::goals::least_throughput;
-use glassbox_lab::limits::spread::Spread;
 use glassbox_lab::limits::systems::BASE;
 use glassbox_lab::limits::{Measured, Plan, Run};
+use glassbox_lab::spread::Spread;
 
 use super::{table, verdict};
 use crate::format;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use glassbox_workloads::tpcc::{Inputs, Scale};
 
-use super::request;
+use crate::count::counting;
 use crate::limits::engine::Engine;
 use crate::limits::kernels;
 use crate::limits::measure::{LOAD_SEED, for_kernel, settings};
@@ -12,9 +12,6 @@ use crate::limits::systems::System;
 
 /// Address space is short under valgrind: 32 GiB is little for what is reserved otherwise, and this is enough.
 const TABLE_BYTES: usize = 1 << 30;
-
-/// What the region is called, for callgrind. Nothing else's name may contain it.
-pub(super) const REGION: &str = "counted_region";
 
 /// What is counted.
 #[derive(Debug, Clone)]
@@ -57,18 +54,4 @@ pub fn run_child(child: &Child) -> anyhow::Result<()> {
         client.finish()?;
     }
     Ok(())
-}
-
-fn counting(work: &mut dyn FnMut()) {
-    request::start();
-    counted_region(work);
-    request::stop();
-}
-
-/// Callgrind collects from this function's beginning to its end.
-#[inline(never)]
-fn counted_region(work: &mut dyn FnMut()) {
-    work();
-    // So that the call above is not the last thing and made a jump, which would end this function before it.
-    std::hint::black_box(());
 }

@@ -1,33 +1,14 @@
-//! Instructions per transaction in the executing thread, and by parts of the program.
-//!
-//! Time is noisy, instructions are not: callgrind counts them by running the program on a simulated processor. The
-//! program runs itself under it, once for each system: the *child* loads the data and warms up without being counted
-//! and then runs one function, the *region*, whose instructions callgrind collects, of this thread alone.
-//!
-//! To whom an instruction belongs cannot be told by its function, since nearly all is inlined into a few. So callgrind
-//! tells costs by address, and the debugging information tells the stack of inlined functions at an address: the
-//! innermost frame that lies in a file of a known part owns the instruction. What belongs to nobody by that
-//! (`memcpy`, the allocator, the standard library's own functions) is charged to those who called it. The sum of the
-//! parts is the total.
-//!
-//! Rejected: `#[inline(never)]` at the borders of parts, which adds a sixth to what is measured; and counters in the
-//! program, which cost more than the parts that they would count. What a part's absence would save is another question:
-//! the compiler shares work between neighbours, so a difference of up to a third is to be expected for tiny parts.
-//!
-//! What differs from a run in earnest: valgrind runs one thread at a time, so a thread that waits for the log's force
-//! does more of the forcing itself; and instructions of the system's kernel are not counted.
+//! Instructions per transaction of each system, by parts of the program: by the means of [`count`](crate::count).
 
-mod attribute;
 mod child;
+mod counting;
 mod parts;
-mod profile;
-mod request;
-mod valgrind;
 
 use super::systems::System;
 
+pub use crate::count::version;
 pub use child::{Child, run_child};
-pub use valgrind::{Counting, count, version};
+pub use counting::{Counting, count};
 
 /// Instructions of a system, per transaction.
 #[derive(Debug, Clone, PartialEq)]

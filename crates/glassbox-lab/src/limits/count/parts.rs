@@ -1,101 +1,80 @@
-//! The parts of the program, by the files in which their code is written.
+//! The parts that the engine's and the kernels' instructions are divided into.
 
-/// Each with the beginnings of its files' names below `crates/`, or the names of libraries that work for it. The first
-/// that fits counts, so what is special stands before what is general.
-const PARTS: [(&str, &[&str]); 15] = [
-    (
-        "record of the log",
-        &[
-            "glassbox/src/partitioned/values",
-            "glassbox/src/partitioned/command",
-            "glassbox/src/partitioned/logged",
-            "glassbox/src/partitioned/record_buffer",
-            "/postcard-",
-            "/serde_core-",
-            "/serde-",
-            "/cobs-",
-        ],
-    ),
-    (
-        "rows' form and keys",
-        &["glassbox/src/record/", "glassbox-workloads/src/tpcc/schema/", "glassbox-lab/src/limits/kernel/keys"],
-    ),
-    (
-        "procedures",
-        &[
-            "glassbox-workloads/src/",
-            "glassbox-lab/src/limits/kernel/new_order",
-            "glassbox-lab/src/limits/kernel/payment",
-            "glassbox-lab/src/limits/kernel/fields",
-            "glassbox-lab/src/limits/kernel/store",
-        ],
-    ),
-    ("declared set", &["glassbox/src/procedure/"]),
-    ("prefetching", &["glassbox/src/partitioned/prefetch", "glassbox/src/partitioned/memory/prefetch"]),
-    (
-        "B+-trees",
-        &[
-            "glassbox/src/partitioned/memory/btree",
-            "glassbox-lab/src/limits/kernel/tree",
-            "glassbox-lab/src/limits/kernel/node",
-        ],
-    ),
-    (
-        "hash tables",
-        &[
-            "glassbox/src/partitioned/memory/hash",
-            "glassbox-lab/src/limits/kernel/hash",
-            "glassbox-lab/src/limits/kernel/direct",
-        ],
-    ),
-    (
-        "rows",
-        &[
-            "glassbox/src/partitioned/memory/",
-            "glassbox-lab/src/limits/kernel/memory",
-            "glassbox-lab/src/limits/kernel/rows",
-        ],
-    ),
-    ("undo and snapshot", &["glassbox/src/partitioned/undo", "glassbox/src/partitioned/snapshot"]),
-    (
-        "tables",
-        &[
-            "glassbox/src/partitioned/table",
-            "glassbox/src/partitioned/any_table",
-            "glassbox/src/partitioned/partition.",
-        ],
-    ),
-    ("transaction", &["glassbox/src/partitioned/transaction", "glassbox/src/partitioned/change"]),
-    ("log", &["glassbox/src/log/", "/crc32c-"]),
-    ("engine and token", &["glassbox/src/partitioned/"]),
-    ("clock and files", &["glassbox/src/io/"]),
-    ("database and ticket", &["glassbox/src/"]),
-];
+use crate::count::Parts;
 
-/// The client that calls; and what could not be charged to anybody.
-const CLIENT: &str = "client and others";
-
-/// Number of parts.
-pub(super) const COUNT: usize = PARTS.len() + 1;
-
-/// Their names, in order.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    PARTS.iter().map(|(name, _)| *name).chain([CLIENT])
-}
-
-/// The last part.
-pub(super) const OTHERS: usize = COUNT - 1;
-
-/// The part to which a file's code belongs; `None` if it works for others: the standard library, say.
-pub(super) fn of_file(path: &str) -> Option<usize> {
-    let ours = path.rsplit_once("crates/").map(|(_, inside)| inside);
-    let fits = |start: &&str| match start.strip_prefix('/') {
-        Some(library) => path.contains("/registry/") && path.contains(&format!("/{library}")),
-        None => ours.is_some_and(|inside| inside.starts_with(start)),
-    };
-    let found = PARTS.iter().position(|(_, starts)| starts.iter().any(fits));
-    found.or_else(|| ours.filter(|inside| inside.starts_with("glassbox")).map(|_| OTHERS))
-}
+/// The parts; the last is the client that calls, and what could not be charged to anybody.
+pub(super) const PARTS: Parts = Parts {
+    list: &[
+        (
+            "record of the log",
+            &[
+                "glassbox/src/partitioned/values",
+                "glassbox/src/partitioned/command",
+                "glassbox/src/partitioned/logged",
+                "glassbox/src/partitioned/record_buffer",
+                "/postcard-",
+                "/serde_core-",
+                "/serde-",
+                "/cobs-",
+            ],
+        ),
+        (
+            "rows' form and keys",
+            &["glassbox/src/record/", "glassbox-workloads/src/tpcc/schema/", "glassbox-lab/src/limits/kernel/keys"],
+        ),
+        (
+            "procedures",
+            &[
+                "glassbox-workloads/src/",
+                "glassbox-lab/src/limits/kernel/new_order",
+                "glassbox-lab/src/limits/kernel/payment",
+                "glassbox-lab/src/limits/kernel/fields",
+                "glassbox-lab/src/limits/kernel/store",
+            ],
+        ),
+        ("declared set", &["glassbox/src/procedure/"]),
+        ("prefetching", &["glassbox/src/partitioned/prefetch", "glassbox/src/partitioned/memory/prefetch"]),
+        (
+            "B+-trees",
+            &[
+                "glassbox/src/partitioned/memory/btree",
+                "glassbox-lab/src/limits/kernel/tree",
+                "glassbox-lab/src/limits/kernel/node",
+            ],
+        ),
+        (
+            "hash tables",
+            &[
+                "glassbox/src/partitioned/memory/hash",
+                "glassbox-lab/src/limits/kernel/hash",
+                "glassbox-lab/src/limits/kernel/direct",
+            ],
+        ),
+        (
+            "rows",
+            &[
+                "glassbox/src/partitioned/memory/",
+                "glassbox-lab/src/limits/kernel/memory",
+                "glassbox-lab/src/limits/kernel/rows",
+            ],
+        ),
+        ("undo and snapshot", &["glassbox/src/partitioned/undo", "glassbox/src/partitioned/snapshot"]),
+        (
+            "tables",
+            &[
+                "glassbox/src/partitioned/table",
+                "glassbox/src/partitioned/any_table",
+                "glassbox/src/partitioned/partition.",
+            ],
+        ),
+        ("transaction", &["glassbox/src/partitioned/transaction", "glassbox/src/partitioned/change"]),
+        ("log", &["glassbox/src/log/", "/crc32c-"]),
+        ("engine and token", &["glassbox/src/partitioned/"]),
+        ("clock and files", &["glassbox/src/io/"]),
+        ("database and ticket", &["glassbox/src/"]),
+    ],
+    others: "client and others",
+};
 
 #[cfg(test)]
 mod tests {
@@ -103,7 +82,7 @@ mod tests {
 
     #[test]
     fn files_belong_to_the_first_part_that_fits() {
-        let part = |path: &str| of_file(path).map(|part| names().nth(part).unwrap());
+        let part = |path: &str| PARTS.of_file(path).map(|part| PARTS.names().nth(part).unwrap());
         let engine = |file: &str| part(&format!("/home/me/glassbox/crates/glassbox/src/{file}"));
         assert_eq!(engine("partitioned/memory/btree/tree.rs"), Some("B+-trees"));
         assert_eq!(engine("partitioned/memory/rows.rs"), Some("rows"));

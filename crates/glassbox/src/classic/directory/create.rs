@@ -10,6 +10,7 @@ use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
 use crate::classic::pages::{ExclusivePage, Pages};
 use crate::classic::space::Space;
+use crate::classic::tree;
 use crate::error::Error;
 
 /// Makes a heap file and its entry, in a nested action. See [`create_store`].
@@ -24,7 +25,29 @@ pub(crate) fn create_heap<P: Pages, S: Space, J: Journal>(
     record_width: u16,
 ) -> Result<StoreEntry, Error> {
     let kind = StoreKind::Heap { record_width };
-    create_store(pages, space, journal, name, kind, |journal, store| HeapFile::create(pages, space, journal, store))
+    create_store(pages, space, journal, name, kind, &mut |journal, store| {
+        HeapFile::create(pages, space, journal, store)
+    })
+}
+
+/// Makes a tree and its entry, in a nested action. See [`create_store`].
+///
+/// # Errors
+/// As for [`create_store`].
+///
+/// # Panics
+/// When the store would be none of a tree.
+pub(crate) fn create_tree<P: Pages, S: Space, J: Journal>(
+    pages: &P,
+    space: &S,
+    journal: &mut J,
+    name: &[u8],
+    kind: StoreKind,
+) -> Result<StoreEntry, Error> {
+    let StoreKind::Tree { key_width, .. } = kind else { panic!("{kind:?} is no tree") };
+    create_store(pages, space, journal, name, kind, &mut |journal, store| {
+        tree::create(pages, space, journal, store, key_width.into())
+    })
 }
 
 /// Makes a store of the next number: calls `make_root`, which makes and returns its root, and adds the entry. That is
@@ -40,7 +63,7 @@ pub(crate) fn create_store<P: Pages, S: Space, J: Journal>(
     journal: &mut J,
     name: &[u8],
     kind: StoreKind,
-    make_root: impl FnOnce(&mut J, StoreId) -> Result<PageId, Error>,
+    make_root: &mut dyn FnMut(&mut J, StoreId) -> Result<PageId, Error>,
 ) -> Result<StoreEntry, Error> {
     let name = StoreName::new(name).ok_or_else(|| {
         Error::Catalog(format!("{:?} cannot name a store: 1 to 60 bytes can", String::from_utf8_lossy(name)))

@@ -2,6 +2,7 @@
 
 use super::entry::{self, StoreEntry};
 use super::volume::{self, VOLUME_PAGE};
+use crate::classic::any_pages::AnyPages;
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page;
 use crate::classic::pages::Pages;
@@ -37,8 +38,12 @@ pub(super) fn find_place<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<(Sto
 /// # Errors
 /// As for [`find`].
 pub(crate) fn list<P: Pages>(pages: &P) -> Result<Vec<StoreEntry>, Error> {
+    list_any(AnyPages::of(pages))
+}
+
+fn list_any(pages: AnyPages<'_>) -> Result<Vec<StoreEntry>, Error> {
     let mut all = Vec::new();
-    for_each_page(pages, |at, page| {
+    for_each_page(&pages, |at, page| {
         for index in 0..volume::entries(page) {
             all.push(decode(at, page, index)?);
         }
@@ -52,8 +57,12 @@ pub(crate) fn list<P: Pages>(pages: &P) -> Result<Vec<StoreEntry>, Error> {
 /// # Errors
 /// As for [`find`].
 pub(crate) fn pages<P: Pages>(pages: &P) -> Result<Vec<PageId>, Error> {
+    pages_any(AnyPages::of(pages))
+}
+
+fn pages_any(pages: AnyPages<'_>) -> Result<Vec<PageId>, Error> {
     let mut all = Vec::new();
-    for_each_page(pages, |at, _| {
+    for_each_page(&pages, |at, _| {
         all.push(at);
         Ok(None::<()>)
     })?;

@@ -21,7 +21,7 @@ mod tests;
 mod volume;
 
 pub(crate) use change::DirectoryChange;
-pub(crate) use create::{create_heap, create_store};
+pub(crate) use create::{create_heap, create_tree};
 #[cfg(test)]
 pub(crate) use entry::MOST_NAME_BYTES;
 pub(crate) use entry::{StoreEntry, StoreKind};

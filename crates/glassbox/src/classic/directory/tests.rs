@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::create::create_store;
 use super::volume::VOLUME_PAGE;
 use super::*;
 use crate::classic::change::{Change, Journal};
@@ -30,7 +31,7 @@ fn volume(page_bytes: usize) -> Volume {
 const TREE: StoreKind = StoreKind::Tree { key_width: 12, heap: StoreId(1), number: 2, is_unique: true };
 
 fn create_tree(volume: &Volume, journal: &mut impl Journal, name: &[u8]) -> Result<StoreEntry, Error> {
-    create_store(&volume.pages, &volume.space, journal, name, TREE, |journal, _| volume.space.allocate(journal))
+    create_store(&volume.pages, &volume.space, journal, name, TREE, &mut |journal, _| volume.space.allocate(journal))
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn a_store_that_fails_half_made_leaves_nothing() {
     };
     let before = used(&volume);
     let mut journal = volume.log.journal();
-    let failed = create_store(&volume.pages, &volume.space, &mut journal, b"two", TREE, |journal, store| {
+    let failed = create_store(&volume.pages, &volume.space, &mut journal, b"two", TREE, &mut |journal, store| {
         HeapFile::create(&volume.pages, &volume.space, journal, store)?;
         Err(Error::Loading)
     });

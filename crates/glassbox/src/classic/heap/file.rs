@@ -8,6 +8,7 @@ use super::change::HeapChange;
 use super::room::Room;
 use super::scan::for_each_entry;
 use super::{difference, list, slotted};
+use crate::classic::any_pages::AnyPages;
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::{self, PageKind};
@@ -52,6 +53,10 @@ impl HeapFile {
     /// # Errors
     /// When the list is damaged or cannot be read, or a page has no room for a record.
     pub(crate) fn open<P: Pages>(pages: &P, store: StoreId, root: PageId, width: usize) -> Result<Self, Error> {
+        Self::open_any(AnyPages::of(pages), store, root, width)
+    }
+
+    fn open_any(pages: AnyPages<'_>, store: StoreId, root: PageId, width: usize) -> Result<Self, Error> {
         if width > slotted::most_record_bytes(pages.page_bytes()) {
             return Err(Error::Config(format!(
                 "a record of {width} bytes has no room in a page of {}; choose larger pages",
@@ -59,7 +64,7 @@ impl HeapFile {
             )));
         }
         let mut open = Vec::new();
-        let tail = for_each_entry(pages, store, root, |entry| {
+        let tail = for_each_entry(pages, store, root, &mut |entry| {
             open.extend(entry.has_room.then_some(entry.page));
             Ok(())
         })?;

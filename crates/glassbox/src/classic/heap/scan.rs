@@ -4,10 +4,16 @@ use std::collections::HashSet;
 
 use super::file::{HeapFile, check_list};
 use super::{list, slotted};
+use crate::classic::any_pages::{AnyPages, AnyShared};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page;
 use crate::classic::pages::Pages;
 use crate::error::Error;
+
+/// What is done with each record.
+type EachRecord<'f> = dyn FnMut(Rid, &[u8]) -> Result<(), Error> + 'f;
+/// And with each page.
+type EachPage<'f> = dyn FnMut(PageId, &[u8]) -> Result<(), Error> + 'f;
 
 impl HeapFile {
     /// Gives every record to `each`, in the order of the file's pages and their slots, until it returns an error.
@@ -20,7 +26,11 @@ impl HeapFile {
         pages: &P,
         mut each: impl FnMut(Rid, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.for_each_page(pages, |id, page| {
+        self.scan_any(AnyPages::of(pages), &mut each)
+    }
+
+    fn scan_any(&self, pages: AnyPages<'_>, each: &mut EachRecord<'_>) -> Result<(), Error> {
+        self.for_each_page(pages, &mut |id, page| {
             for slot in 0..slotted::slots(page) {
                 if let Some(record) = slotted::record(page, slot) {
                     each(Rid { page: id, slot }, record)?;
@@ -36,13 +46,17 @@ impl HeapFile {
     /// # Errors
     /// The first contradiction, and when a page cannot be read.
     pub(crate) fn verify<P: Pages>(&self, pages: &P, mut each: impl FnMut(PageId)) -> Result<(), Error> {
+        self.verify_any(AnyPages::of(pages), &mut each)
+    }
+
+    fn verify_any(&self, pages: AnyPages<'_>, each: &mut dyn FnMut(PageId)) -> Result<(), Error> {
         let mut lists = Vec::new();
-        for_each_list(pages, self.store(), self.root, |id, _| {
+        for_each_list(pages, self.store(), self.root, &mut |id, _| {
             lists.push(id);
             Ok(())
         })?;
-        lists.into_iter().for_each(&mut each);
-        self.for_each_page(pages, |id, page| {
+        lists.into_iter().for_each(&mut *each);
+        self.for_each_page(pages, &mut |id, page| {
             each(id);
             slotted::check(page).map_err(|problem| page::damaged(id, page.len(), problem))?;
             let widths = (0..slotted::slots(page)).filter_map(|slot| slotted::slot(page, slot));
@@ -53,12 +67,8 @@ impl HeapFile {
         })
     }
 
-    fn for_each_page<P: Pages>(
-        &self,
-        pages: &P,
-        mut each: impl FnMut(PageId, &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        for_each_entry(pages, self.store(), self.root, |entry| {
+    fn for_each_page(&self, pages: AnyPages<'_>, each: &mut EachPage<'_>) -> Result<(), Error> {
+        for_each_entry(pages, self.store(), self.root, &mut |entry| {
             let page = pages.fix_shared(entry.page)?;
             self.check(entry.page, &page)?;
             each(entry.page, &page)
@@ -69,22 +79,22 @@ impl HeapFile {
 
 /// Gives each entry of the list that begins at `root` to `each`, while nothing is latched; returns the list's last
 /// page.
-pub(super) fn for_each_entry<P: Pages>(
-    pages: &P,
+pub(super) fn for_each_entry(
+    pages: AnyPages<'_>,
     store: StoreId,
     root: PageId,
-    mut each: impl FnMut(list::Entry) -> Result<(), Error>,
+    each: &mut dyn FnMut(list::Entry) -> Result<(), Error>,
 ) -> Result<PageId, Error> {
-    for_each_list(pages, store, root, |_, entries| entries.into_iter().try_for_each(&mut each))
+    for_each_list(pages, store, root, &mut |_, entries| entries.into_iter().try_for_each(&mut *each))
 }
 
 /// Gives each page of the list that begins at `root` to `each`, with its entries, while nothing is latched; returns the
 /// last.
-fn for_each_list<P: Pages>(
-    pages: &P,
+fn for_each_list(
+    pages: AnyPages<'_>,
     store: StoreId,
     root: PageId,
-    mut each: impl FnMut(PageId, Vec<list::Entry>) -> Result<(), Error>,
+    each: &mut dyn FnMut(PageId, Vec<list::Entry>) -> Result<(), Error>,
 ) -> Result<PageId, Error> {
     let mut at = root;
     let mut seen = HashSet::new();
@@ -92,7 +102,7 @@ fn for_each_list<P: Pages>(
         if !seen.insert(at) {
             return Err(page::damaged(at, pages.page_bytes(), "a list of pages leads back to this one"));
         }
-        let page = fix_list(pages, store, at)?;
+        let page = fix_list(&pages, store, at)?;
         let entries: Vec<_> = (0..list::entries(&page)).map_while(|index| list::entry(&page, index)).collect();
         let next = list::next(&page);
         drop(page);
@@ -104,7 +114,7 @@ fn for_each_list<P: Pages>(
     }
 }
 
-fn fix_list<P: Pages>(pages: &P, store: StoreId, at: PageId) -> Result<P::Shared<'_>, Error> {
+fn fix_list<'p>(pages: &'p AnyPages<'_>, store: StoreId, at: PageId) -> Result<AnyShared<'p>, Error> {
     let page = pages.fix_shared(at)?;
     check_list(store, at, &page)?;
     Ok(page)

@@ -3,7 +3,7 @@
 use super::change::NodeChange;
 use super::keys::Keys;
 use super::node::EntryBuffer;
-use super::tree::{Leaf, Neighbour, Tree};
+use super::tree::{Leaf, Neighbour, Tree, anywhere};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::Rid;
 use crate::classic::pages::Pages;
@@ -67,7 +67,7 @@ impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
     /// # Errors
     /// As for [`Tree::insert`], and when the key is there.
     pub(crate) fn undo_remove<J: Journal>(&self, journal: &mut J, key: &[u8], rid: Rid) -> Result<(), Error> {
-        match self.insert(journal, key, rid, Undo::Nothing, |_| true)? {
+        match self.insert(journal, key, rid, Undo::Nothing, anywhere)? {
             Inserted::Done => Ok(()),
             Inserted::Exists(_) | Inserted::Refused(_) => {
                 Err(self.damaged(self.definition.root(), "leads to a key whose removal is to be taken back"))

@@ -81,4 +81,4 @@ pub(crate) use keys::{IntegerKeys, Keys};
 pub(crate) use node::MOST_KEY_BYTES;
 pub(crate) use remove::Removed;
 pub(crate) use schema_keys::{KeyPart, SchemaKeys};
-pub(crate) use tree::{Find, Neighbour, Next, Tree};
+pub(crate) use tree::{Find, Neighbour, Next, Tree, anywhere};

@@ -8,7 +8,7 @@ use super::change::NodeChange;
 use super::keys::Keys;
 use super::node::{self, EntryBuffer, Links, Sequence};
 use super::split::Held;
-use super::tree::{Leaf, Next, Tree};
+use super::tree::{Leaf, Next, Tree, anywhere};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::pages::Pages;
@@ -80,7 +80,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// # Errors
     /// As for [`Tree::remove`], and when the key is not there.
     pub(crate) fn undo_insert<J: Journal>(&self, journal: &mut J, key: &[u8]) -> Result<(), Error> {
-        match self.remove(journal, key, Undo::Nothing, |_| true)? {
+        match self.remove(journal, key, Undo::Nothing, anywhere)? {
             Removed::Done(_) => Ok(()),
             Removed::Missing | Removed::Refused(_) => {
                 Err(self.damaged(self.definition.root(), "does not lead to a key whose insertion is to be taken back"))

@@ -65,6 +65,11 @@ impl<P, S, K> Clone for Tree<'_, P, S, K> {
 
 impl<P, S, K> Copy for Tree<'_, P, S, K> {}
 
+/// For whoever is alone, or holds the locks already: admits any insertion or removal.
+pub(crate) fn anywhere<T>(_: T) -> bool {
+    true
+}
+
 impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// The tree of this definition on these pages.
     #[inline(always)]
@@ -228,7 +233,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     }
 
     #[inline(never)]
-    fn ask_right(&self, mut right: PageId, ask: &mut impl FnMut(Next) -> bool) -> Result<(Next, bool), Error> {
+    fn ask_right(&self, mut right: PageId, ask: &mut dyn FnMut(Next) -> bool) -> Result<(Next, bool), Error> {
         // Leaves without entries, which are rare: one is on its way out of the tree, or on its way in.
         let mut empty = Vec::new();
         while right != PageId::NONE {

@@ -7,7 +7,7 @@ use addr2line::gimli::Reader;
 use addr2line::{Frame, Loader};
 use anyhow::anyhow;
 
-use super::parts::{self, OTHERS};
+use super::parts::{Calls, Parts};
 use super::profile::{FunctionId, Profile};
 
 /// Passes over all functions: more than any chain of callers without an owner is long.
@@ -36,6 +36,8 @@ type Shares = Vec<f64>;
 pub(super) struct Attributed {
     /// Instructions of each owner; they sum to the profile's total.
     pub owners: Vec<(Owner, f64)>,
+    /// Instructions of each call, what is outside of all last; they sum to the profile's total.
+    pub calls: Vec<f64>,
     /// Of all, those in functions that copy, compare or fill memory.
     pub copying: u64,
     /// Of all, those in the allocator.
@@ -49,9 +51,9 @@ struct Owners {
 }
 
 impl Owners {
-    fn new() -> Self {
+    fn new(parts: &Parts) -> Self {
         let mut owners = Self { list: Vec::new(), known: HashMap::new() };
-        owners.id(Owner { part: OTHERS, function: "(nobody)".to_owned() });
+        owners.id(Owner { part: parts.others(), function: "(nobody)".to_owned() });
         owners
     }
 
@@ -67,26 +69,58 @@ impl Owners {
 ///
 /// # Errors
 /// When the program's debugging information cannot be read.
-pub(super) fn attribute(profile: &Profile, program: &Path) -> anyhow::Result<Attributed> {
+pub(super) fn attribute(
+    profile: &Profile,
+    program: &Path,
+    parts: &Parts,
+    calls: Option<&Calls>,
+) -> anyhow::Result<Attributed> {
     let unreadable = |error| anyhow!("cannot read the debugging information of {}: {error}", program.display());
     let loader = Loader::new(program).map_err(unreadable)?;
-    let (mut owners, mut known) = (Owners::new(), HashMap::new());
-    let of_program = |object: &str| Path::new(object) == program;
-    let mut owner_of = |function: FunctionId, address| {
-        let inside = of_program(&profile.functions[function].object);
-        let find = || inside.then(|| innermost_owner(&loader, address)).flatten().map(|owner| owners.id(owner));
-        *known.entry((inside, address)).or_insert_with(find)
+    let of_program: Vec<_> = profile.functions.iter().map(|function| Path::new(&function.object) == program).collect();
+    let mut owners = Owners::new(parts);
+    let sums = {
+        let find = |address| innermost(&loader, address, &mut |file, name| Some((parts.of_file(file)?, name())));
+        let mut known = HashMap::new();
+        let mut owner_of = |function: FunctionId, address| {
+            let find = || find(address).map(|(part, function)| owners.id(Owner { part, function }));
+            *known.entry((function, address)).or_insert_with(|| of_program[function].then(find).flatten())
+        };
+        sum(profile, &mut owner_of)
     };
-    let sums = sum(profile, &mut owner_of);
-    Ok(finish(profile, owners.list, sums))
+    let by_call = calls.map_or_else(Vec::new, |calls| sum_calls(profile, &loader, &of_program, calls));
+    Ok(finish(profile, owners.list, sums, by_call))
 }
 
-/// The innermost inlined function at an address that belongs to a part.
-fn innermost_owner(loader: &Loader, address: u64) -> Option<Owner> {
+/// Instructions of each call, by the functions around them.
+fn sum_calls(profile: &Profile, loader: &Loader, of_program: &[bool], calls: &Calls) -> Vec<f64> {
+    let find = |address| innermost(loader, address, &mut |file, name| calls.of_function(file, &name()));
+    let mut known = HashMap::new();
+    let mut call_of = |function: FunctionId, address| {
+        let find = || of_program[function].then(|| find(address)).flatten();
+        // The first place is for what nobody called.
+        known.entry((function, address)).or_insert_with(find).map(|call| call + 1)
+    };
+    let mut sums = sum(profile, &mut call_of);
+    sums.resize(calls.list.len() + 1, 0.0);
+    let outside = sums.remove(NOBODY);
+    sums.push(outside);
+    sums
+}
+
+/// What `of` says of the innermost inlined function at an address that it says anything of. It is told the file and, if
+/// it asks, the file below `crates/` with the function's name.
+#[allow(clippy::type_complexity)] // the type is used here alone
+fn innermost<T>(
+    loader: &Loader,
+    address: u64,
+    of: &mut dyn FnMut(&str, &dyn Fn() -> String) -> Option<T>,
+) -> Option<T> {
     let mut frames = loader.find_frames(address).ok()?;
     while let Ok(Some(frame)) = frames.next() {
-        if let Some(part) = frame.location.as_ref().and_then(|location| parts::of_file(location.file?)) {
-            return Some(Owner { part, function: name_of(&frame) });
+        let file = frame.location.as_ref().and_then(|location| location.file);
+        if let Some(found) = file.and_then(|file| of(file, &|| name_of(&frame))) {
+            return Some(found);
         }
     }
     None
@@ -151,13 +185,14 @@ fn sum(profile: &Profile, owner_of: &mut dyn FnMut(FunctionId, u64) -> Option<Ow
     sums
 }
 
-fn finish(profile: &Profile, owners: Vec<Owner>, sums: Shares) -> Attributed {
+fn finish(profile: &Profile, owners: Vec<Owner>, sums: Shares, calls: Vec<f64>) -> Attributed {
     let within = |names: &[&str]| {
         let is_named = |function: FunctionId| names.iter().any(|name| profile.functions[function].name.contains(name));
         profile.costs.iter().filter(|cost| is_named(cost.function)).map(|cost| cost.instructions).sum()
     };
     Attributed {
         owners: owners.into_iter().zip(sums).collect(),
+        calls,
         copying: within(&["memcpy", "memmove", "memset", "memcmp", "bcmp"]),
         allocating: within(&["malloc", "calloc", "realloc", "free", "_int_", "memalign"]),
     }
@@ -227,8 +262,8 @@ mod tests {
         let owner_of = |_, address| [(0x10, 1), (0x14, 2)].into_iter().find(|it| it.0 == address).map(|it| it.1);
         let sums = sum(&profile, &mut { owner_of });
         assert_eq!(sums, [7.0, 10.0 + 30.0, 20.0 + 90.0]);
-        let owners = ["(nobody)", "a", "b"].map(|name| Owner { part: OTHERS, function: name.to_owned() });
-        let attributed = finish(&profile, owners.to_vec(), sums);
+        let owners = ["(nobody)", "a", "b"].map(|name| Owner { part: 0, function: name.to_owned() });
+        let attributed = finish(&profile, owners.to_vec(), sums, Vec::new());
         assert_eq!((attributed.copying, attributed.allocating, attributed.owners[2].1), (100, 0, 110.0));
     }
 

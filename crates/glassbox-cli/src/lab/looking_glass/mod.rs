@@ -1,0 +1,136 @@
+//! `glassbox lab looking-glass`: a conventional engine taken apart, and what each component cost.
+
+mod arguments;
+mod child;
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use glassbox_lab::looking_glass::{self, Workload, count, count_accesses, measure, memory_bytes, tables};
+use glassbox_lab::points::{self, Points};
+use serde_json::{Value, json};
+
+pub use arguments::Arguments;
+use arguments::What;
+pub use child::{ChildArguments, run_child};
+
+use super::report;
+use super::shared::{Bar, check_memory, of_report};
+use crate::results::{Figure, Results, machine, report_to};
+use crate::{Verdict, format, interrupt};
+
+/// The experiment's name in results.
+const EXPERIMENT: &str = "looking-glass";
+
+/// Does what the arguments say.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    interrupt::listen()?;
+    let mut out = report_to(arguments.json.as_deref());
+    let results = &arguments.results;
+    std::fs::create_dir_all(results).with_context(|| format!("cannot make the directory {}", results.display()))?;
+    headline(&mut *out, arguments)?;
+    let (mut points, mut wrong) = (Points::default(), Vec::new());
+    count_accesses(&mut points, arguments.seed)?;
+    if arguments.measures(What::Throughput) {
+        let plan = arguments.plan();
+        let what = format!("{} stacks", plan.systems.len());
+        check_memory(memory_bytes(&plan), &what, "measure fewer --warehouses or --transactions")?;
+        let bar = Bar::new();
+        wrong = measure(&plan, &bar, &mut points)?;
+        bar.0.finish_and_clear();
+    }
+    let mut instructions = None;
+    if arguments.measures(What::Instructions) && !interrupt::requested() {
+        instructions = Some(count_instructions(arguments, &mut points)?);
+    }
+    tell(&mut *out, &points)?;
+    writeln!(out, "{}", instructions.unwrap_or_else(|| "instructions were not counted".to_owned()))?;
+    let ran = points.value("checks", "full", "violations").is_some();
+    match (&wrong[..], ran) {
+        ([], true) => writeln!(out, "checks: all stacks ended in the same rows, all trees and heap files are sound")?,
+        ([], false) => {}
+        _ => wrong.iter().try_for_each(|problem| writeln!(out, "WRONG: {problem}"))?,
+    }
+    leave(&mut *out, arguments, &points)?;
+    Ok(if wrong.is_empty() { Verdict::Good } else { Verdict::Bad })
+}
+
+fn headline(out: &mut dyn Write, arguments: &Arguments) -> std::io::Result<()> {
+    let scale = arguments.scale();
+    writeln!(
+        out,
+        "OLTP through the Looking Glass: the classic engine taken apart; {} warehouses{}, 1 client thread\n\
+         commit {}, on {}",
+        scale.warehouses,
+        if arguments.quick { " of a hundredth of their size" } else { "" },
+        env!("GLASSBOX_COMMIT"),
+        machine(),
+    )
+}
+
+/// Counts, and says how. Without valgrind, says how to get it; that is an error only if nothing else was asked for.
+fn count_instructions(arguments: &Arguments, points: &mut Points) -> anyhow::Result<String> {
+    let valgrind = match glassbox_lab::count::version() {
+        Ok(version) => version,
+        Err(error) if arguments.measures_only(What::Instructions) => return Err(error),
+        Err(error) => return Ok(format!("times only: instructions are not counted, because {error}")),
+    };
+    let (counting, bar) = (arguments.counting(), Bar::new());
+    count(&counting, &child::command, &bar, points)?;
+    bar.0.finish_and_clear();
+    let counted = format::count(counting.transactions as u64);
+    Ok(format!("instructions: of the executing thread, by {valgrind}, over {counted} transactions of each workload"))
+}
+
+/// The tables and the sentences.
+fn tell(out: &mut dyn Write, points: &Points) -> std::io::Result<()> {
+    writeln!(out, "{}", of_report(&tables::ladder(points)))?;
+    for workload in Workload::ALL {
+        if let Some(table) = tables::components(points, workload) {
+            writeln!(out, "\n{}", of_report(&table))?;
+        }
+    }
+    writeln!(out, "\n{}", of_report(&tables::accesses(points)))?;
+    let goals = tables::goals_table(points);
+    if !goals.rows.is_empty() {
+        writeln!(out, "\n{}", of_report(&goals))?;
+    }
+    for workload in Workload::ALL {
+        for sentence in looking_glass::sentences(points, workload) {
+            writeln!(out, "\n{sentence}")?;
+        }
+    }
+    writeln!(out)
+}
+
+/// Writes the results and the page.
+fn leave(out: &mut dyn Write, arguments: &Arguments, points: &Points) -> anyhow::Result<()> {
+    let (plan, counting) = (arguments.plan(), arguments.counting());
+    let configuration = json!({
+        "scale": plan.scale,
+        "clients": 1,
+        "transactions": plan.transactions,
+        "rounds": plan.rounds,
+        "counted": counting.transactions,
+        "seed": plan.seed,
+    });
+    let file = arguments.results.join("looking-glass.jsonl");
+    put(&file, &configuration, points)?;
+    if let Some(json) = &arguments.json {
+        put(json, &configuration, points)?;
+    }
+    let page = arguments.results.join("looking-glass.html");
+    report::write(&page, "OLTP through the Looking Glass, measured again", &points::read(&file)?)?;
+    writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
+    Ok(())
+}
+
+fn put(to: &Path, configuration: &Value, points: &Points) -> anyhow::Result<()> {
+    let mut results = Results::new(Some(to), EXPERIMENT, configuration.clone())?;
+    for point in &points.0 {
+        let (figure, row, metric, unit) = (&point.figure, &point.row, &point.metric, &point.unit);
+        results.put(Figure { figure, row, x: point.x, metric, value: point.value, spread: point.spread, unit })?;
+    }
+    Ok(results.finish()?)
+}

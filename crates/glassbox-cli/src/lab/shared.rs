@@ -1,0 +1,63 @@
+//! What all experiments show on the terminal.
+
+use anyhow::bail;
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use glassbox_lab::{Watch, report};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{format, interrupt};
+
+/// Refuses what would make the machine swap, which measures nothing.
+pub fn check_memory(needed: u64, what: &str, advice: &str) -> anyhow::Result<()> {
+    if let Some(available) = crate::results::memory("MemAvailable").filter(|&available| available < needed) {
+        bail!(
+            "{what} side by side take about {} of memory, and {} is available: {advice}",
+            format::bytes(needed),
+            format::bytes(available),
+        );
+    }
+    Ok(())
+}
+
+/// A table as a report has it.
+pub fn of_report(of: &report::Table) -> Table {
+    table(of.header.iter().map(String::as_str), of.rows.clone())
+}
+
+/// Shows how far a measurement is.
+pub struct Bar(pub ProgressBar);
+
+impl Bar {
+    pub fn new() -> Self {
+        let bar = ProgressBar::new(1);
+        bar.set_style(ProgressStyle::with_template("{bar:30}  {elapsed}  {msg}").expect("a constant"));
+        Self(bar)
+    }
+}
+
+impl Watch for Bar {
+    fn step(&self, done: usize, of: usize, what: &str) {
+        self.0.set_length(of as u64);
+        self.0.set_position(done as u64);
+        self.0.set_message(what.to_owned());
+    }
+
+    fn interrupted(&self) -> bool {
+        interrupt::requested()
+    }
+}
+
+/// A table whose first column is names and whose others are numbers.
+pub fn table<'a>(header: impl IntoIterator<Item = &'a str>, rows: Vec<Vec<String>>) -> Table {
+    let mut table = Table::new();
+    let line = LineStyle::none().fill('─').junction('─');
+    table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

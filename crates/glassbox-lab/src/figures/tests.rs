@@ -1,0 +1,88 @@
+//! That figures are well-formed and show what they were given.
+
+use super::*;
+
+const RED: Colour = Colour(200, 30, 30);
+
+/// The names of a drawing's elements, each opened ones closed again, and its texts.
+fn read(svg: &str) -> (Vec<String>, Vec<String>) {
+    let (mut names, mut texts, mut open) = (Vec::new(), Vec::new(), Vec::new());
+    for piece in svg.split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').expect("every element is closed");
+        let name = tag.split([' ', '\n', '/']).find(|word| !word.is_empty()).expect("elements have names").to_owned();
+        if tag.starts_with('/') {
+            assert_eq!(open.pop().as_ref(), Some(&name), "elements are closed in order");
+            continue;
+        }
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        if !tag.ends_with('/') {
+            open.push(name.clone());
+        }
+        names.push(name);
+        let text = text.trim().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+        texts.extend((!text.is_empty()).then_some(text));
+    }
+    assert!(open.is_empty(), "{open:?} are not closed");
+    (names, texts)
+}
+
+fn count(names: &[String], name: &str) -> usize {
+    names.iter().filter(|it| *it == name).count()
+}
+
+#[test]
+fn stacked_bars_have_parts_shares_and_labels() {
+    let bar = |label: &str, values: &[f64]| Bar { label: label.into(), values: values.into(), note: "sum".into() };
+    let svg = stacked(&Stacked {
+        unit: "instructions".into(),
+        parts: vec![("low <&>".into(), RED), ("high".into(), Colour(0, 0, 90))],
+        bars: vec![bar("paper", &[25.0, 75.0]), bar("here\nnow", &[50.0, -1.0])],
+        shares: true,
+    });
+    let (names, texts) = read(&svg);
+    // The ground, three parts above zero, and two of the legend.
+    assert_eq!(count(&names, "rect"), 1 + 3 + 2, "{svg}");
+    for text in ["instructions", "low <&>", "high", "paper", "here", "now", "25.0 %", "75.0 %", "100.0 %", "sum", "20"]
+    {
+        assert!(texts.iter().any(|it| it == text), "{text} is missing: {texts:?}");
+    }
+}
+
+#[test]
+fn a_waterfall_shows_what_each_step_took() {
+    let step = |label: &str, left| Step { label: label.into(), left, colour: RED, note: format!("{left} left") };
+    let steps = vec![step("all", 100.0), step("less", 60.0), step("more", 70.0)];
+    let (names, texts) = read(&waterfall(&Waterfall { unit: "things".into(), steps }));
+    assert_eq!(count(&names, "rect"), 1 + 3 + 1, "only one step took something");
+    for text in ["all", "less", "more", "60 left", "things", "100"] {
+        assert!(texts.iter().any(|it| it == text), "{text} is missing: {texts:?}");
+    }
+}
+
+#[test]
+fn bars_have_marks_of_their_scale() {
+    let line = |label: &str, value, spread| Line {
+        label: label.into(),
+        value,
+        spread,
+        colour: RED,
+        note: String::new(),
+        begins: true,
+    };
+    let lines = vec![line("slow", 640.0, None), line("fast", 46_500.0, Some((40_000.0, 50_000.0)))];
+    let figure = Bars { unit: "per second".into(), logarithmic: true, lines };
+    let (names, texts) = read(&bars(&figure));
+    assert_eq!(count(&names, "rect"), 1 + 2);
+    for text in ["slow", "fast", "100", "1k", "10k", "100k", "per second"] {
+        assert!(texts.iter().any(|it| it == text), "{text} is missing: {texts:?}");
+    }
+    let (_, texts) = read(&bars(&Bars { logarithmic: false, ..figure }));
+    assert!(texts.iter().any(|it| it == "20k") && !texts.iter().any(|it| it == "100"), "{texts:?}");
+}
+
+#[test]
+fn nothing_at_all_can_be_drawn() {
+    read(&stacked(&Stacked { unit: "x".into(), parts: Vec::new(), bars: Vec::new(), shares: true }));
+    read(&waterfall(&Waterfall { unit: "x".into(), steps: Vec::new() }));
+    read(&bars(&Bars { unit: "x".into(), logarithmic: true, lines: Vec::new() }));
+}

@@ -1,0 +1,66 @@
+//! What is left after each step: lying bars that become shorter, with what each step took.
+
+use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw};
+use super::scale::{marks, short};
+
+/// What is drawn.
+#[derive(Debug, Clone)]
+pub struct Waterfall {
+    /// What the length is of.
+    pub unit: String,
+    /// From the top down.
+    pub steps: Vec<Step>,
+}
+
+/// One bar.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// What was done.
+    pub label: String,
+    /// What is left.
+    pub left: f64,
+    /// The colour of what it took from the step before.
+    pub colour: Colour,
+    /// What is said of it, at its end.
+    pub note: String,
+}
+
+const ROW: f64 = 27.0;
+const LABELS: f64 = 150.0;
+const AREA: f64 = 520.0;
+const NOTES: f64 = 250.0;
+const TOP: f64 = 30.0;
+const LEFT_OVER: Colour = Colour(0xdd, 0xe1, 0xe7);
+
+/// Draws it.
+pub fn waterfall(figure: &Waterfall) -> String {
+    let most = figure.steps.iter().map(|step| step.left).fold(f64::MIN_POSITIVE, f64::max);
+    let x = |value: f64| LABELS + AREA * value / most;
+    let bottom = TOP + ROW * figure.steps.len() as f64;
+    draw(LABELS + AREA + NOTES, bottom + 30.0, |canvas| {
+        canvas.text(&figure.unit, (LABELS, 12.0), Side::Right, 12.0, QUIET);
+        for mark in marks(most, 6).into_iter().filter(|mark| *mark <= most * 1.001) {
+            canvas.line((x(mark), TOP - 4.0), (x(mark), bottom), GRID, 1);
+            canvas.text(&short(mark), (x(mark), bottom + 13.0), Side::Middle, 12.0, QUIET);
+        }
+        let mut before = figure.steps.first().map_or(0.0, |step| step.left);
+        for (at, step) in figure.steps.iter().enumerate() {
+            row(canvas, step, before, TOP + ROW * at as f64, &x);
+            before = step.left;
+        }
+        canvas.line((LABELS, TOP - 4.0), (LABELS, bottom), INK, 1);
+    })
+}
+
+fn row(canvas: &Canvas<'_>, step: &Step, before: f64, top: f64, x: &dyn Fn(f64) -> f64) {
+    let (high, low, middle) = (top + 3.0, top + ROW - 4.0, top + ROW / 2.0);
+    canvas.text(&step.label, (LABELS - 10.0, middle), Side::Left, 12.5, INK);
+    canvas.rectangle((x(0.0), high), (x(step.left), low), LEFT_OVER);
+    if step.left < before {
+        canvas.rectangle((x(step.left), high), (x(before), low), step.colour);
+    } else if step.left > before {
+        // A step that made it longer: told by a line where it was.
+        canvas.line((x(before), high), (x(before), low), step.colour, 2);
+    }
+    canvas.text(&step.note, (x(before.max(step.left)) + 8.0, middle), Side::Right, 12.0, INK);
+}

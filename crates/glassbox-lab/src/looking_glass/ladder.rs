@@ -1,0 +1,144 @@
+//! The ladder: the stacks in the order in which the paper takes components out (its Figure 7), and the six components
+//! into which it gathers its eleven switches.
+
+use crate::figures::Colour;
+use crate::points::Points;
+
+/// One of the paper's components, in the order in which they are taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Component {
+    Keys,
+    Logging,
+    Locking,
+    Latching,
+    BufferManager,
+    /// What is left of the engine; the useful work, the kernel's, is a part of it.
+    Remaining,
+}
+
+impl Component {
+    /// All, the first taken out first.
+    pub const ALL: [Self; 6] =
+        [Self::Keys, Self::Logging, Self::Locking, Self::Latching, Self::BufferManager, Self::Remaining];
+
+    /// As the paper calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keys => "B-tree keys",
+            Self::Logging => "logging",
+            Self::Locking => "locking",
+            Self::Latching => "latching",
+            Self::BufferManager => "buffer manager",
+            Self::Remaining => "remaining",
+        }
+    }
+
+    /// In all figures.
+    pub const fn colour(self) -> Colour {
+        match self {
+            Self::Keys => Colour(0x4e, 0x79, 0xa7),
+            Self::Logging => Colour(0xf2, 0x8e, 0x2b),
+            Self::Locking => Colour(0xe1, 0x57, 0x59),
+            Self::Latching => Colour(0x76, 0xb7, 0xb2),
+            Self::BufferManager => Colour(0x59, 0xa1, 0x4f),
+            Self::Remaining => Colour(0xb6, 0xbd, 0xc7),
+        }
+    }
+
+    /// The stack before it is taken out, and the one after; nothing is after what remains.
+    pub fn between(self) -> (&'static str, Option<&'static str>) {
+        let last_above = |at: usize| RUNGS[..at].last().map_or(FULL, |rung| rung.name);
+        let first = RUNGS.iter().position(|rung| rung.component == Some(self));
+        let before = last_above(first.unwrap_or(RUNGS.len()));
+        let last = RUNGS.iter().rfind(|rung| rung.component == Some(self));
+        (before, last.map(|rung| rung.name))
+    }
+}
+
+/// Of the kernel's part in figures: the useful work.
+pub const USEFUL: Colour = Colour(0x3c, 0x46, 0x55);
+
+/// A stack of the ladder.
+#[derive(Debug, Clone, Copy)]
+pub struct Rung {
+    /// The stack's name.
+    pub name: &'static str,
+    /// What was taken out, in the words of Figure 7.
+    pub switch: &'static str,
+    /// The component that this belongs to.
+    pub component: Option<Component>,
+}
+
+/// The first.
+pub const FULL: &str = "full";
+/// The full stack whose answers wait for the disk.
+pub const FORCED: &str = "full-forced";
+/// The last that is an engine.
+pub const BARE: &str = "bare";
+/// The hand-written kernel: the paper's "optimal".
+pub const KERNEL: &str = "kernel";
+
+/// The engine's stacks, from full to bare.
+///
+/// The paper's Figure 7 does not say to which component "Xactions" belongs; it counts to the buffer manager here, so
+/// that what remains is, as in the text of section 2, "Shore after we had removed everything".
+pub const RUNGS: [Rung; 11] = {
+    const fn rung(name: &'static str, switch: &'static str, component: Component) -> Rung {
+        Rung { name, switch, component: Some(component) }
+    }
+    [
+        Rung { name: FULL, switch: "everything", component: None },
+        rung("integer-keys", "B-tree keys", Component::Keys),
+        rung("no-disk-log", "disk log", Component::Logging),
+        rung("no-log", "main log", Component::Logging),
+        rung("no-lsn", "LSN", Component::Logging),
+        rung("no-locks", "locking", Component::Locking),
+        rung("no-latches", "latching", Component::Latching),
+        rung("no-directory", "dir lookup", Component::BufferManager),
+        rung("large-pages", "small page", Component::BufferManager),
+        rung("no-pool", "page access", Component::BufferManager),
+        rung(BARE, "Xactions", Component::BufferManager),
+    ]
+};
+
+/// Where the numbers of instructions per transaction are; rows are stacks, metrics workloads.
+pub const INSTRUCTIONS: &str = "instructions";
+/// Where the numbers of transactions per second are.
+pub const THROUGHPUT: &str = "throughput";
+
+/// A measure of which every stack has a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Instructions per transaction.
+    Instructions,
+    /// Nanoseconds per transaction.
+    Time,
+}
+
+impl Measure {
+    /// Its number for a stack and a workload.
+    pub fn of(self, points: &Points, stack: &str, workload: &str) -> Option<f64> {
+        match self {
+            Self::Instructions => points.value(INSTRUCTIONS, stack, workload),
+            Self::Time => points.value(THROUGHPUT, stack, workload).map(|rate| 1e9 / rate),
+        }
+    }
+
+    /// What each component costs, by the difference of neighbouring stacks: the paper's method. Of what remains, all.
+    pub fn of_components(self, points: &Points, workload: &str) -> Option<[f64; 6]> {
+        let mut costs = [0.0; 6];
+        for (cost, component) in costs.iter_mut().zip(Component::ALL) {
+            let (before, after) = component.between();
+            let left = after.map_or(Some(0.0), |after| self.of(points, after, workload))?;
+            *cost = self.of(points, before, workload)? - left;
+        }
+        Some(costs)
+    }
+
+    /// The same, in percent of the full stack.
+    pub fn shares(self, points: &Points, workload: &str) -> Option<[f64; 6]> {
+        let all = self.of(points, FULL, workload)?;
+        Some(self.of_components(points, workload)?.map(|cost| 100.0 * cost / all))
+    }
+}

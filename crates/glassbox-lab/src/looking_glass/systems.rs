@@ -1,0 +1,52 @@
+//! What is compared: the stacks, and the kernel.
+
+use std::fmt;
+use std::str::FromStr;
+
+use glassbox::stacks::StackName;
+
+/// One of the things compared. Its text names it in tables, JSON and arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    /// The full stack, each answer waiting until the log is forced: Shore "out of the box".
+    Forced,
+    /// A stack of the ladder; if it writes a log, behind.
+    Stack(StackName),
+    /// The hand-written kernel with B+-trees, without prefetching: the paper's "optimal".
+    Kernel,
+}
+
+impl System {
+    /// Those of the paper, in its order: the full stack forced and not, ten components less, the kernel.
+    pub fn ladder() -> Vec<Self> {
+        let stacks = StackName::ladder().iter().copied().map(Self::Stack);
+        std::iter::once(Self::Forced).chain(stacks).chain([Self::Kernel]).collect()
+    }
+
+    /// Whether its instructions are counted. What waits for the disk differs only by that.
+    pub fn is_counted(self) -> bool {
+        self != Self::Forced
+    }
+}
+
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Forced => f.pad("full-forced"),
+            Self::Stack(stack) => f.pad(stack.name()),
+            Self::Kernel => f.pad("kernel"),
+        }
+    }
+}
+
+impl FromStr for System {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let all = Self::ladder();
+        all.iter().copied().find(|system| system.to_string() == text).ok_or_else(|| {
+            let names: Vec<_> = all.iter().map(Self::to_string).collect();
+            format!("there is no such stack; there are {}", names.join(", "))
+        })
+    }
+}

@@ -1,0 +1,54 @@
+//! What was taken out of a stack is not in the program: a look at the symbols of programs that differ in their stack.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::{Object, ObjectSymbol};
+
+/// Of each component, where its code is. A symbol is the component's when the first of its names lies there: one that
+/// stands for something of another component *with* this one has its name further behind.
+const COMPONENTS: [(&str, &[&str]); 8] = [
+    ("keys by schema", &["glassbox::classic::tree::schema_keys::SchemaKeys as"]),
+    ("log on disk", &["glassbox::log::flush::", "glassbox::log::writer::", "glassbox::log::ring::"]),
+    ("log records", &["glassbox::classic::wal::record::LogRecord::encode"]),
+    ("locks", &["glassbox::classic::lock::manager::", "glassbox::classic::lock::table::"]),
+    ("latches", &["glassbox::classic::latch::read_write::"]),
+    ("lookup of stores", &["glassbox::classic::directory::find::find"]),
+    ("buffer pool", &["glassbox::classic::buffer::pool::", "glassbox::classic::buffer::clean::"]),
+    ("pool of sessions", &["glassbox::classic::sessions::SessionPool"]),
+];
+
+/// The examples stand beside the directory of the tests.
+fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    own.parent().unwrap().parent().unwrap().join("examples").join(name)
+}
+
+fn components(program: &Path) -> Vec<&'static str> {
+    let bytes = std::fs::read(program).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    let file = object::File::parse(&*bytes).unwrap();
+    let names = file.symbols().filter_map(|symbol| Some(rustc_demangle::demangle(symbol.name().ok()?).to_string()));
+    let names: Vec<String> = names.collect();
+    assert!(names.len() > 1_000, "the program has its symbols");
+    let is_of = |name: &str, mark: &str| name.trim_start_matches(['<', '&']).starts_with(mark);
+    let is_there = |marks: &[&str]| names.iter().any(|name| marks.iter().any(|mark| is_of(name, mark)));
+    COMPONENTS.iter().filter(|(_, marks)| is_there(marks)).map(|(component, _)| *component).collect()
+}
+
+#[test]
+fn what_was_taken_out_is_gone() {
+    let all: Vec<&str> = COMPONENTS.iter().map(|(component, _)| *component).collect();
+    assert_eq!(components(&program("stack_full")), all, "the full stack has everything");
+    assert_eq!(components(&program("stack_bare")), Vec::<&str>::new(), "the bare stack has nothing");
+    let rest: Vec<&str> = all.into_iter().filter(|component| *component != "locks").collect();
+    assert_eq!(components(&program("stack_without_locks")), rest, "locks come out alone");
+}
+
+#[test]
+fn the_programs_do_the_same() {
+    for name in ["stack_full", "stack_bare", "stack_without_locks"] {
+        let directory = tempfile::tempdir().unwrap();
+        let output = Command::new(program(name)).arg(directory.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n2\n3\n", "{name}: {output:?}");
+    }
+}
