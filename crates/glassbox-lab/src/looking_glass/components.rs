@@ -29,7 +29,10 @@ pub(super) const COMPONENTS: Parts = Parts {
         ("locking", &["glassbox/src/classic/lock"]),
         ("latching", &["glassbox/src/classic/latch"]),
         ("directory", &["glassbox/src/classic/directory", "glassbox/src/classic/stores"]),
-        ("buffer pool", &["glassbox/src/classic/buffer", "glassbox/src/classic/pages"]),
+        (
+            "buffer pool",
+            &["glassbox/src/classic/buffer", "glassbox/src/classic/pages", "glassbox/src/classic/any_pages"],
+        ),
         (
             "records on pages",
             &["glassbox/src/classic/heap", "glassbox/src/classic/space", "glassbox/src/classic/page."],
@@ -47,15 +50,32 @@ pub(super) const COMPONENTS: Parts = Parts {
 pub(super) const CALLS: Calls = Calls {
     list: &[
         ("begin", &[("glassbox/src/classic/sessions", "take"), ("glassbox/src/classic/sessions", "try_at")]),
-        ("B-tree lookup", &[("glassbox/src/classic/transaction", "find")]),
+        (
+            "B-tree lookup",
+            &[
+                ("glassbox/src/classic/transaction", "find"),
+                ("glassbox/src/classic/transaction", "find_key"),
+                ("glassbox/src/classic/access", "step"),
+            ],
+        ),
         ("pin / unpin", &[("glassbox/src/classic/transaction", "read")]),
-        ("update record", &[("glassbox/src/classic/transaction", "write")]),
-        ("create record", &[("glassbox/src/classic/transaction", "put")]),
-        ("insert index", &[("glassbox/src/classic/transaction", "enter")]),
+        (
+            "update record",
+            &[
+                ("glassbox/src/classic/transaction", "change_row"),
+                ("glassbox/src/classic/transaction", "write"),
+                ("glassbox/src/classic/transaction", "write_stored"),
+            ],
+        ),
+        (
+            "create record",
+            &[("glassbox/src/classic/transaction", "put"), ("glassbox/src/classic/transaction", "put_stored")],
+        ),
+        ("insert index", &[("glassbox/src/classic/entries", "enter"), ("glassbox/src/classic/entries", "enter_key")]),
         (
             "commit",
             &[
-                ("glassbox/src/classic/engine", "commit"),
+                ("glassbox/src/classic/run", "commit"),
                 ("glassbox/src/classic/sessions", "drop"),
                 ("glassbox/src/classic/", "wait"),
             ],

@@ -73,7 +73,10 @@ fn where_it_falls(points: &Points, workload: Workload, component: Component, cos
     saved.sort_by(|one, other| other.1.total_cmp(&one.1));
     let often = |call: &str| {
         let count = points.value(ACCESSES, call, workload.name()).filter(|count| *count > 0.0);
-        count.map_or_else(String::new, |count| format!(", made {} times", plain(count)))
+        count.map_or_else(String::new, |count| match plain(count).as_str() {
+            "1" => ", made once".to_owned(),
+            times => format!(", made {times} times"),
+        })
     };
     let told: Vec<_> =
         saved.iter().take(2).map(|(call, saved)| format!("{call} ({}{})", signed(*saved), often(call))).collect();
