@@ -35,10 +35,27 @@ pub(crate) trait Space {
     /// When the volume is full, or its map cannot be read or logged.
     fn allocate<J: Journal>(&self, journal: &mut J) -> Result<PageId, Error>;
 
-    /// Ends the nested action that cut `pages` off, which no page names any more, and gives them back: a crash leaves
+    /// What speaks for pages that are to be given back, latched.
+    type Freeing<'a>
+    where
+        Self: 'a;
+
+    /// Latches what speaks for `pages`, which are in use: before the first change of the action that cuts them off, so
+    /// that only the log can fail in it.
+    ///
+    /// # Errors
+    /// When a page is not in use, or the map cannot be read.
+    fn fix_for_freeing(&self, pages: &[PageId]) -> Result<Self::Freeing<'_>, Error>;
+
+    /// Ends the nested action that cut the pages off, which no page names any more, and gives them back: a crash leaves
     /// both or none. They may be taken at once, so let go of them before waiting for anything.
     ///
     /// # Errors
-    /// When a page is not in use, the map cannot be read, or the log does not take it.
-    fn end_nested_freeing<J: Journal>(&self, journal: &mut J, begun: J::Nested, pages: &[PageId]) -> Result<(), Error>;
+    /// When the log does not take it.
+    fn end_nested_freeing<J: Journal>(
+        &self,
+        journal: &mut J,
+        begun: J::Nested,
+        freeing: Self::Freeing<'_>,
+    ) -> Result<(), Error>;
 }

@@ -23,6 +23,14 @@ pub(crate) struct SpaceMap<P> {
     hint: AtomicU32,
 }
 
+/// The map pages of pages that are to be given back.
+pub(crate) struct Freeing<G> {
+    maps: SmallVec<[G; 1]>,
+    /// Of each page, which of the map pages, and its bit there.
+    places: SmallVec<[(usize, u32); 4]>,
+    lowest: PageId,
+}
+
 impl<P: Pages> SpaceMap<P> {
     /// The map of a volume that has been made, which may have pages up to number `limit_pages` - 1.
     pub(crate) fn new(pages: P, limit_pages: u32) -> Self {
@@ -131,30 +139,46 @@ impl<P: Pages> Space for SpaceMap<P> {
         found.ok_or(Error::VolumeFull { limit_pages: self.limit_pages })
     }
 
-    fn end_nested_freeing<J: Journal>(&self, journal: &mut J, begun: J::Nested, pages: &[PageId]) -> Result<(), Error> {
+    type Freeing<'a>
+        = Freeing<P::Exclusive<'a>>
+    where
+        Self: 'a;
+
+    fn fix_for_freeing(&self, pages: &[PageId]) -> Result<Self::Freeing<'_>, Error> {
         // Map pages are latched in the order of the file, as by those who look for a free page.
         let mut pages = SmallVec::<[PageId; 4]>::from_slice(pages);
         pages.sort_unstable();
-        let mut maps = SmallVec::<[P::Exclusive<'_>; 1]>::new();
+        let lowest = *pages.first().expect("pages are to be given back");
+        let mut freeing = Freeing::<P::Exclusive<'_>> { maps: SmallVec::new(), places: SmallVec::new(), lowest };
         for page in &pages {
             let (at, bit) = self.place(*page)?;
-            if maps.last().is_none_or(|map| map.id() != at) {
+            if freeing.maps.last().is_none_or(|map| map.id() != at) {
                 let map = self.pages.fix_exclusive(at)?;
                 self.check(at, &map)?;
-                maps.push(map);
+                freeing.maps.push(map);
             }
-            let map = maps.last_mut().expect("there is one now");
-            if !map::is_taken(map, bit) {
+            let map = freeing.maps.len() - 1;
+            if !map::is_taken(&freeing.maps[map], bit) {
                 let problem = "a store has this page, but the space map says it is free";
                 return Err(page::damaged(*page, self.pages.page_bytes(), problem));
             }
-            journal.change(map, Change::Map(MapChange::Give { bit }), Undo::Page)?;
+            freeing.places.push((map, bit));
+        }
+        Ok(freeing)
+    }
+
+    fn end_nested_freeing<J: Journal>(
+        &self,
+        journal: &mut J,
+        begun: J::Nested,
+        mut freeing: Self::Freeing<'_>,
+    ) -> Result<(), Error> {
+        for (map, bit) in freeing.places {
+            journal.change(&mut freeing.maps[map], Change::Map(MapChange::Give { bit }), Undo::Page)?;
         }
         // While the map pages are latched nobody takes these pages: whoever does is behind this end in the log.
         journal.end_nested(begun)?;
-        if let Some(lowest) = pages.first() {
-            self.hint.fetch_min(lowest.0, Ordering::Relaxed);
-        }
+        self.hint.fetch_min(freeing.lowest.0, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -35,8 +35,9 @@ impl Volume {
     }
 
     fn free(&self, journal: &mut MemoryJournal, pages: &[PageId]) -> Result<(), Error> {
+        let freeing = self.space.fix_for_freeing(pages)?;
         let begun = journal.begin_nested();
-        self.space.end_nested_freeing(journal, begun, pages)
+        self.space.end_nested_freeing(journal, begun, freeing)
     }
 
     fn check_redo(&self) {
@@ -79,6 +80,9 @@ fn freed_pages_are_used_again() {
     for wrong in [PageId(0), PageId(1), PageId(50)] {
         assert!(matches!(volume.free(&mut journal, &[wrong]), Err(Error::Damaged { .. })));
     }
+    let before = volume.used();
+    assert!(volume.free(&mut journal, &[again[0], PageId(50)]).is_err());
+    assert_eq!(volume.used(), before, "all or none");
     volume.check_redo();
 }
 

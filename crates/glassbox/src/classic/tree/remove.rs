@@ -147,6 +147,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         for sibling in left.iter().chain(&right) {
             self.child_node(sibling.id, &sibling.page, 1)?;
         }
+        let freed: Vec<PageId> = path[1..].iter().map(|held| held.id).collect();
+        let freeing = self.space.fix_for_freeing(&freed)?;
         let nested = journal.begin_nested();
         if let Some(left) = &mut left {
             self.link(journal, left, |old| Links { right: links.right, ..old })?;
@@ -158,8 +160,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             self.retire(journal, doomed)?;
         }
         self.remove_child(journal, &mut path[0], at)?;
-        let freed: Vec<PageId> = path[1..].iter().map(|held| held.id).collect();
-        self.space.end_nested_freeing(journal, nested, &freed)?;
+        self.space.end_nested_freeing(journal, nested, freeing)?;
         // Somebody may have been given them, and be waiting for their latches, before this waits for another.
         drop((left, right));
         path.truncate(1);
@@ -214,10 +215,11 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             let mut child: Held<P::Exclusive<'a>> = Held { id, page: self.pages.fix_exclusive(id)? };
             let new = self.child_node(id, &child.page, level)?.body().to_vec();
             let old = self.node(root.id, &root.page)?.body().to_vec();
+            let freeing = self.space.fix_for_freeing(&[id])?;
             let nested = journal.begin_nested();
             journal.change(&mut root.page, Change::Node(NodeChange::Rebuild { old: &old, new: &new }), Undo::Page)?;
             self.retire(journal, &mut child)?;
-            self.space.end_nested_freeing(journal, nested, &[id])?;
+            self.space.end_nested_freeing(journal, nested, freeing)?;
         }
     }
 }

@@ -47,10 +47,21 @@ impl Space for TestSpace {
         Ok(free.unwrap_or_else(|| PageId(self.next.fetch_add(1, Ordering::Relaxed))))
     }
 
-    fn end_nested_freeing<J: Journal>(&self, journal: &mut J, begun: J::Nested, pages: &[PageId]) -> Result<(), Error> {
+    type Freeing<'a> = Vec<PageId>;
+
+    fn fix_for_freeing(&self, pages: &[PageId]) -> Result<Vec<PageId>, Error> {
+        Ok(pages.to_vec())
+    }
+
+    fn end_nested_freeing<J: Journal>(
+        &self,
+        journal: &mut J,
+        begun: J::Nested,
+        pages: Vec<PageId>,
+    ) -> Result<(), Error> {
         let mut free = self.free.lock().unwrap();
         assert!(pages.iter().all(|page| !free.contains(page)), "freed twice");
-        free.extend_from_slice(pages);
+        free.extend(pages);
         journal.end_nested(begun)
     }
 }

@@ -76,8 +76,9 @@ fn take_page(volume: &Volume, journal: &mut Noting) -> PageId {
 
 /// Gives it back.
 fn give_page(volume: &Volume, journal: &mut Noting, page: PageId) {
+    let freeing = volume.space.fix_for_freeing(&[page]).unwrap();
     let begun = journal.begin_nested();
-    volume.space.end_nested_freeing(journal, begun, &[page]).unwrap();
+    volume.space.end_nested_freeing(journal, begun, freeing).unwrap();
     let mut notes = journal.notes.borrow_mut();
     let number = notes.nested.len() - 1;
     notes.others.push((number, page));
