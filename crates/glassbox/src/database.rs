@@ -157,7 +157,8 @@ impl Database {
     }
 
     /// Returns when everything answered before is durable, whatever the durability: with [`Durability::Async`], a point
-    /// behind which a crash loses nothing. With [`Durability::None`] nothing is logged, so nothing is forced.
+    /// behind which a crash loses nothing. Where nothing is logged, nothing is forced; and what a bulk load has put in
+    /// counts only when that is [finished](BulkLoad::finish).
     ///
     /// # Errors
     /// When the log cannot be forced; nobody knows then what of the rest is on disk, and the database stops.

@@ -25,9 +25,12 @@ fn program(name: &str) -> PathBuf {
 }
 
 fn components(program: &Path) -> Vec<&'static str> {
-    let bytes = std::fs::read(program).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    let bytes = std::fs::read(program);
+    let missing = |error| panic!("{}: {error}; `cargo build -p glassbox --examples` makes it", program.display());
+    let bytes = bytes.unwrap_or_else(missing);
     let file = object::File::parse(&*bytes).unwrap();
-    let names = file.symbols().filter_map(|symbol| Some(rustc_demangle::demangle(symbol.name().ok()?).to_string()));
+    let names =
+        file.symbols().filter_map(|symbol| Some(format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?))));
     let names: Vec<String> = names.collect();
     assert!(names.len() > 1_000, "the program has its symbols");
     let is_of = |name: &str, mark: &str| name.trim_start_matches(['<', '&']).starts_with(mark);

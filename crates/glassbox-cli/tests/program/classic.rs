@@ -76,7 +76,7 @@ fn pages_read_and_written_are_those_of_the_policy() {
     assert!((read / simulated - 1.0).abs() < 0.15, "{read} read, {simulated} by simulation");
     let (written, simulated) = (values["writes_per_transaction"], values["simulated_writes_per_transaction"]);
     // The simulated writer is always in time, and so writes some pages too early; that of a busy machine is not.
-    assert!((0.7..1.15).contains(&(written / simulated)), "{written} written, {simulated} by simulation");
+    assert!((0.4..1.5).contains(&(written / simulated)), "{written} written, {simulated} by simulation");
     assert!(ran.err.contains("\ntrace       "), "{}", ran.err);
 }
 

@@ -67,7 +67,7 @@ pub fn page(title: &str, lines: &[Line]) -> anyhow::Result<String> {
     let sections = sections(lines);
     let json = lines.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?.join("\n");
     // Nothing in the data may end the element that it stands in.
-    let data = json.replace("</", "<\\/");
+    let data = json.replace('<', "\\u003c");
     Ok(Page { title, sections: &sections, data }.render()?)
 }
 

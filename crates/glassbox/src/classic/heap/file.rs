@@ -127,28 +127,32 @@ impl HeapFile {
         replace(journal, &mut page, rid, slot, after).map(|()| true)
     }
 
-    /// Lets `edit` change a record, or a copy of it, while its page is fixed, then does as [`HeapFile::update`]. `None`
-    /// when there is no such record.
+    /// Lets `edit` change a record, or a copy of it, while its page is fixed, then does as [`HeapFile::update`]; if it
+    /// fails, it has changed nothing, and nothing is done. `None` when there is no such record.
     ///
     /// # Errors
     /// As for [`HeapFile::update`].
-    pub(crate) fn update_with<P: Pages, J: Journal, R>(
+    pub(crate) fn update_with<P: Pages, J: Journal, R, E>(
         &self,
         pages: &P,
         journal: &mut J,
         rid: Rid,
-        edit: impl FnOnce(&mut [u8]) -> R,
-    ) -> Result<Option<R>, Error> {
+        edit: impl FnOnce(&mut [u8]) -> Result<R, E>,
+    ) -> Result<Option<Result<R, E>>, Error> {
         let mut page = self.fix_exclusive(pages, rid.page)?;
         let Some(slot) = slotted::slot(&page, rid.slot).filter(|slot| !slot.is_ghost) else { return Ok(None) };
         if journal.is_silent() {
             let result = edit(&mut page[slot.at..slot.at + slot.length]);
-            journal.changed_silently(&mut page)?;
+            if result.is_ok() {
+                journal.changed_silently(&mut page)?;
+            }
             return Ok(Some(result));
         }
         let mut after = Copied::from_slice(&page[slot.at..slot.at + slot.length]);
         let result = edit(&mut after);
-        replace(journal, &mut page, rid, slot, &after)?;
+        if result.is_ok() {
+            replace(journal, &mut page, rid, slot, &after)?;
+        }
         Ok(Some(result))
     }
 

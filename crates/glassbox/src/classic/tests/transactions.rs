@@ -127,7 +127,9 @@ fn beside(
                 first(tx)?;
                 held.send(()).unwrap();
                 let waits = |owner| world.engine.locks.0.is_waiting(owner);
+                let began = std::time::Instant::now();
                 while !(0..2).any(waits) {
+                    assert!(began.elapsed().as_secs() < 60, "the other does not wait");
                     std::thread::yield_now();
                 }
                 Ok(())

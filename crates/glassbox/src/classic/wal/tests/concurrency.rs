@@ -114,7 +114,7 @@ fn change_pages(log: &mut TransactionLog<Slow>, id: PageId, known: &Known, stop:
     while !stop.load(SeqCst) {
         let before = page.records.len();
         for n in 0..30 {
-            let _latched = known.latch.lock().unwrap();
+            let latched = known.latch.lock().unwrap();
             let change = Change::Format { kind: PageKind::Heap, store: StoreId(n), body: &[] };
             log.change(&mut page, change, Undo::Page).unwrap();
             // In every other transaction, as when the page is written, durably, after each change. So there are changes
@@ -123,6 +123,8 @@ fn change_pages(log: &mut TransactionLog<Slow>, id: PageId, known: &Known, stop:
                 known.written.store(page.records[page.records.len() - 1].1.0, SeqCst);
                 known.dirty.store(0, SeqCst);
             }
+            drop(latched);
+            std::thread::yield_now();
         }
         transactions.push((page.records[before].1, log.commit().unwrap()));
     }
