@@ -1,5 +1,6 @@
 //! `glassbox lab`: experiments. Each is a command of its own.
 
+mod child;
 mod limits;
 mod looking_glass;
 mod report;
@@ -8,6 +9,7 @@ mod shared;
 use clap::{Args, Subcommand};
 
 use crate::Verdict;
+use child::ChildArguments;
 
 /// Measure: experiments that compare Glassbox with what it could be
 #[derive(Args)]
@@ -23,18 +25,19 @@ enum Experiment {
     LookingGlass(looking_glass::Arguments),
     Report(report::Arguments),
     #[command(hide = true)]
-    CountLimits(limits::ChildArguments),
+    CountLimits(ChildArguments<glassbox_lab::limits::systems::System>),
     #[command(hide = true)]
-    CountLookingGlass(looking_glass::ChildArguments),
+    CountLookingGlass(ChildArguments<glassbox_lab::looking_glass::System>),
 }
 
 /// Runs the experiment.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    let good = |ran: anyhow::Result<()>| ran.map(|()| Verdict::Good);
     match &arguments.experiment {
         Experiment::Limits(arguments) => limits::run(arguments),
         Experiment::LookingGlass(arguments) => looking_glass::run(arguments),
         Experiment::Report(arguments) => report::run(arguments),
-        Experiment::CountLimits(arguments) => limits::run_child(arguments),
-        Experiment::CountLookingGlass(arguments) => looking_glass::run_child(arguments),
+        Experiment::CountLimits(arguments) => good(glassbox_lab::limits::count::run_child(&arguments.child())),
+        Experiment::CountLookingGlass(arguments) => good(glassbox_lab::looking_glass::run_child(&arguments.child())),
     }
 }

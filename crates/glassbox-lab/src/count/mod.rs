@@ -20,11 +20,13 @@
 //! does more of the forcing itself; and instructions of the system's kernel are not counted.
 
 mod attribute;
+mod child;
 mod parts;
 mod profile;
 mod request;
 mod valgrind;
 
+pub use child::Child;
 pub use parts::{Calls, Parts};
 pub use request::counting;
 pub use valgrind::{Job, each, run, version};

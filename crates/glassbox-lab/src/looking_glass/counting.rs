@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use anyhow::Context;
 use glassbox_workloads::tpcc::Scale;
 
-use super::child::Child;
 use super::components::{CALLS, COMPONENTS};
 use super::ladder::INSTRUCTIONS;
 use super::systems::System;
 use super::work::Workload;
 use crate::Watch;
-use crate::count::{self, Counts, Job};
+use crate::count::{self, Child, Counts, Job};
 use crate::points::Points;
 
 /// What is counted.
@@ -54,7 +53,7 @@ pub(super) fn by_call(workload: Workload) -> String {
 /// When a counting thread does.
 pub fn count(
     counting: &Counting,
-    command: &(dyn Fn(&Child) -> Vec<String> + Sync),
+    command: &(dyn Fn(&Child<System>) -> Vec<String> + Sync),
     watch: &(dyn Watch + Sync),
     points: &mut Points,
 ) -> anyhow::Result<()> {
@@ -71,7 +70,7 @@ pub fn count(
 fn count_one(
     counting: &Counting,
     system: System,
-    command: &dyn Fn(&Child) -> Vec<String>,
+    command: &dyn Fn(&Child<System>) -> Vec<String>,
 ) -> anyhow::Result<Vec<Counts>> {
     let Counting { scale, warm_up, transactions, seed, .. } = *counting;
     let dir = tempfile::Builder::new().prefix("glassbox-counted-").tempdir_in(&counting.dir);

@@ -40,7 +40,7 @@ mod timing;
 mod work;
 
 pub use accesses::count_accesses;
-pub use child::{Child, run_child};
+pub use child::run_child;
 pub use counting::{Counting, count};
 pub use explain::sentences;
 pub use section::section;

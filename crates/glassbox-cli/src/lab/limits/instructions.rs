@@ -8,9 +8,9 @@ use glassbox_lab::limits::goals::most_instructions;
 use glassbox_lab::limits::systems::BASE;
 
 use super::arguments::{Arguments, What};
-use super::child::command;
 use super::{Bar, table};
 use crate::format;
+use crate::lab::child::command;
 use crate::results::{Figure, Results};
 
 /// Counts and tells. Without valgrind, tells how to get it; that is an error only if nothing else was asked for.
@@ -24,7 +24,7 @@ pub fn run(out: &mut dyn Write, results: &mut Results, arguments: &Arguments) ->
         }
     };
     let (counting, bar) = (arguments.counting(), Bar::new());
-    let counted = count::count(&counting, &command, &bar)?;
+    let counted = count::count(&counting, &|child| command("count-limits", child), &bar)?;
     bar.0.finish_and_clear();
     report(out, results, &counted)?;
     counted.iter().filter(|_| arguments.functions > 0).try_for_each(|of| functions(out, of, arguments.functions))?;

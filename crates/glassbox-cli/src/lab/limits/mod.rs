@@ -1,7 +1,6 @@
 //! `glassbox lab limits`: how near the engine comes to a kernel that does nothing but the work.
 
 mod arguments;
-mod child;
 mod instructions;
 mod throughput;
 
@@ -12,7 +11,6 @@ use serde_json::json;
 
 pub use arguments::Arguments;
 use arguments::What;
-pub use child::{ChildArguments, run_child};
 
 use super::shared::{self, Bar, table};
 use crate::results::{Results, machine, report_to};

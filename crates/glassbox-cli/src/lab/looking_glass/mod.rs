@@ -1,7 +1,6 @@
 //! `glassbox lab looking-glass`: a conventional engine taken apart, and what each component cost.
 
 mod arguments;
-mod child;
 
 use std::io::Write;
 use std::path::Path;
@@ -13,8 +12,8 @@ use serde_json::{Value, json};
 
 pub use arguments::Arguments;
 use arguments::What;
-pub use child::{ChildArguments, run_child};
 
+use super::child::command;
 use super::report;
 use super::shared::{Bar, check_memory, of_report};
 use crate::results::{Figure, Results, machine, report_to};
@@ -85,7 +84,7 @@ fn count_instructions(arguments: &Arguments, points: &mut Points) -> anyhow::Res
         Err(error) => return Ok(format!("times only: instructions are not counted, because {error}")),
     };
     let (counting, bar) = (arguments.counting(), Bar::new());
-    count(&counting, &child::command, &bar, points)?;
+    count(&counting, &|child| command("count-looking-glass", child), &bar, points)?;
     bar.0.finish_and_clear();
     let counted = format::count(counting.transactions as u64);
     Ok(format!("instructions: of the executing thread, by {valgrind}, over {counted} transactions of each workload"))

@@ -1,10 +1,8 @@
 //! The program that is counted: one system, loaded, warmed up, and run once.
 
-use std::path::PathBuf;
+use glassbox_workloads::tpcc::Inputs;
 
-use glassbox_workloads::tpcc::{Inputs, Scale};
-
-use crate::count::counting;
+use crate::count::{Child, counting};
 use crate::limits::engine::Engine;
 use crate::limits::kernels;
 use crate::limits::measure::{LOAD_SEED, for_kernel, settings};
@@ -13,28 +11,11 @@ use crate::limits::systems::System;
 /// Address space is short under valgrind: 32 GiB is little for what is reserved otherwise, and this is enough.
 const TABLE_BYTES: usize = 1 << 30;
 
-/// What is counted.
-#[derive(Debug, Clone)]
-pub struct Child {
-    /// The system.
-    pub system: System,
-    /// Size of the data.
-    pub scale: Scale,
-    /// Transactions before those that are counted.
-    pub warm_up: usize,
-    /// Transactions that are counted.
-    pub transactions: usize,
-    /// Of the inputs.
-    pub seed: u64,
-    /// Below which a directory is made for a database that keeps something.
-    pub dir: PathBuf,
-}
-
 /// Runs what is to be counted; under callgrind, or it does nothing useful.
 ///
 /// # Errors
 /// When the engine fails.
-pub fn run_child(child: &Child) -> anyhow::Result<()> {
+pub fn run_child(child: &Child<System>) -> anyhow::Result<()> {
     let mut inputs = Inputs::new(&settings(&child.scale, child.seed), 0);
     let mut draw = |count: usize| (0..count).map(|_| inputs.next()).collect::<Vec<_>>();
     let (before, counted) = (draw(child.warm_up), draw(child.transactions));

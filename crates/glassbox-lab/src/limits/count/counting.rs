@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use anyhow::Context;
 use glassbox_workloads::tpcc::Scale;
 
-use super::child::Child;
 use super::{Counted, parts};
 use crate::Watch;
-use crate::count::{self, Counts, Job};
+use crate::count::{self, Child, Counts, Job};
 use crate::limits::systems::System;
 
 /// What is counted.
@@ -38,14 +37,18 @@ pub struct Counting {
 /// When a counting thread does.
 pub fn count(
     counting: &Counting,
-    command: &(dyn Fn(&Child) -> Vec<String> + Sync),
+    command: &(dyn Fn(&Child<System>) -> Vec<String> + Sync),
     watch: &(dyn Watch + Sync),
 ) -> anyhow::Result<Vec<Counted>> {
     let names: Vec<_> = counting.systems.iter().map(ToString::to_string).collect();
     count::each(&names, watch, &|at| count_one(counting, counting.systems[at], command))
 }
 
-fn count_one(counting: &Counting, system: System, command: &dyn Fn(&Child) -> Vec<String>) -> anyhow::Result<Counted> {
+fn count_one(
+    counting: &Counting,
+    system: System,
+    command: &dyn Fn(&Child<System>) -> Vec<String>,
+) -> anyhow::Result<Counted> {
     let Counting { scale, warm_up, transactions, seed, .. } = *counting;
     let dir = tempfile::Builder::new().prefix("glassbox-counted-").tempdir_in(&counting.dir);
     let dir = dir.with_context(|| format!("cannot make a directory in {}", counting.dir.display()))?;

@@ -7,7 +7,7 @@ mod parts;
 use super::systems::System;
 
 pub use crate::count::version;
-pub use child::{Child, run_child};
+pub use child::run_child;
 pub use counting::{Counting, count};
 
 /// Instructions of a system, per transaction.
