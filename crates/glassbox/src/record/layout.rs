@@ -2,8 +2,8 @@
 
 use super::schema::{ColumnSchema, ColumnType, TableSchema};
 
-/// Stored width of a value, without the byte that says whether there is one.
-fn width_of(kind: ColumnType) -> usize {
+/// Stored width of a value, in a row and in a key, without the byte that says whether there is one.
+pub(crate) fn width_of(kind: ColumnType) -> usize {
     match kind {
         ColumnType::U8 | ColumnType::I8 | ColumnType::Bool => 1,
         ColumnType::U16 | ColumnType::I16 => 2,

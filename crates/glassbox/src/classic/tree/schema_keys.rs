@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::entries::Entries;
 use super::keys::Keys;
 use crate::record::ColumnType;
+use crate::record::layout::width_of;
 
 /// A column of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl SchemaKeys {
                 // Bounds of scans have other bytes than 0 and 1 here, and something behind a 0.
                 add(1);
             }
-            add(key_bytes(part.kind));
+            add(width_of(part.kind));
         }
         Self { columns: columns.into(), width }
     }
@@ -96,17 +97,6 @@ impl SchemaKeys {
         let values = |column: &Column| (entries.word(at, column.at) >> column.behind, column.of(key));
         let differs = self.columns[PROBED..].iter().map(values).find(|(stored, value)| stored != value);
         differs.map_or(Ordering::Equal, |(stored, value)| stored.cmp(&value))
-    }
-}
-
-/// Bytes of a column's value in a key.
-fn key_bytes(kind: ColumnType) -> usize {
-    match kind {
-        ColumnType::U8 | ColumnType::I8 | ColumnType::Bool => 1,
-        ColumnType::U16 | ColumnType::I16 => 2,
-        ColumnType::U32 | ColumnType::I32 => 4,
-        ColumnType::U64 | ColumnType::I64 | ColumnType::Timestamp | ColumnType::Decimal(_) => 8,
-        ColumnType::Text(bytes) | ColumnType::Bytes(bytes) => bytes,
     }
 }
 
