@@ -21,15 +21,17 @@
 
 mod attribute;
 mod child;
+mod counting;
 mod parts;
 mod profile;
 mod request;
 mod valgrind;
 
 pub use child::Child;
+pub use counting::{Counting, Regions};
 pub use parts::{Calls, Parts};
 pub use request::counting;
-pub use valgrind::{Job, each, run, version};
+pub use valgrind::version;
 
 /// Instructions of one run of the region, by transaction.
 #[derive(Debug, Clone, PartialEq)]

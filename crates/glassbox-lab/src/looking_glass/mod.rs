@@ -41,7 +41,7 @@ mod work;
 
 pub use accesses::count_accesses;
 pub use child::run_child;
-pub use counting::{Counting, count};
+pub use counting::count;
 pub use explain::sentences;
 pub use section::section;
 pub use systems::System;

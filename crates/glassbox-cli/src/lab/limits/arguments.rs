@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
+use glassbox_lab::count::Counting;
 use glassbox_lab::limits::Plan;
-use glassbox_lab::limits::count::Counting;
 use glassbox_lab::limits::systems::{BASE, System};
 use glassbox_workloads::tpcc::Scale;
 
@@ -96,7 +96,7 @@ impl Arguments {
     }
 
     /// The measurement of instructions.
-    pub fn counting(&self) -> Counting {
+    pub fn counting(&self) -> Counting<System> {
         Counting {
             scale: self.scale(),
             systems: self.chosen(System::counted(), |system| matches!(system, System::None | System::Async(_))),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
-use glassbox_lab::looking_glass::{Counting, Plan, System};
+use glassbox_lab::count::Counting;
+use glassbox_lab::looking_glass::{Plan, System};
 use glassbox_workloads::tpcc::Scale;
 
 use super::super::report::DIRECTORY;
@@ -88,7 +89,7 @@ impl Arguments {
     }
 
     /// The measurement of instructions.
-    pub fn counting(&self) -> Counting {
+    pub fn counting(&self) -> Counting<System> {
         Counting {
             scale: self.scale(),
             systems: System::ladder().into_iter().filter(|system| system.is_counted()).collect(),

@@ -8,7 +8,7 @@ use super::systems::System;
 
 pub use crate::count::version;
 pub use child::run_child;
-pub use counting::{Counting, count};
+pub use counting::count;
 
 /// Instructions of a system, per transaction.
 #[derive(Debug, Clone, PartialEq)]
