@@ -5,6 +5,7 @@
 
 #[allow(missing_docs)]
 pub mod check;
+pub mod cluster;
 #[allow(missing_docs)]
 pub mod damage;
 #[allow(missing_docs)]

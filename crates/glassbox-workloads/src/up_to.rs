@@ -88,6 +88,8 @@ impl<const N: usize, T: PartialEq> PartialEq for UpTo<N, T> {
     }
 }
 
+impl<const N: usize, T: Eq> Eq for UpTo<N, T> {}
+
 impl<const N: usize, T: fmt::Debug> fmt::Debug for UpTo<N, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()

@@ -82,6 +82,7 @@ mod open_classic;
 mod partitioned;
 pub mod procedure;
 pub mod record;
+pub mod shard;
 pub mod stacks;
 mod stats;
 mod ticket;

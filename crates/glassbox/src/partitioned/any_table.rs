@@ -3,6 +3,7 @@
 //! The path of a transaction knows the type and does not come here.
 
 use super::memory::CannotReserve;
+use super::shard::Lookup;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
 use super::values::BadChange;
@@ -25,6 +26,8 @@ pub(crate) trait AnyTable: Send {
     fn verify(&self) -> Result<(), String>;
     /// A number of all rows together, in whatever places they are: equal for copies.
     fn digest(&self) -> u64;
+    /// Adds the stored form of the rows looked up, in the order of the keys; `false`: the keys are none of this table.
+    fn find_stored(&self, lookup: &Lookup, out: &mut Vec<u8>) -> bool;
 }
 
 /// What a catalog keeps of a record type.
@@ -96,5 +99,9 @@ impl<R: Record> AnyTable for Table<R> {
 
     fn digest(&self) -> u64 {
         Table::digest(self)
+    }
+
+    fn find_stored(&self, lookup: &Lookup, out: &mut Vec<u8>) -> bool {
+        Table::find_stored(self, lookup, out)
     }
 }

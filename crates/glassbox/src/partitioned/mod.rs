@@ -17,7 +17,9 @@ mod prefetch;
 mod procedure_kind;
 mod record_buffer;
 mod replay;
+pub(crate) mod shard;
 mod snapshot;
+mod stored_lookup;
 mod table;
 #[cfg(test)]
 mod tests;

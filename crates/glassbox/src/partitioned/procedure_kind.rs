@@ -7,6 +7,7 @@ use super::command::CommandHead;
 use super::origin::Call;
 use super::partition::Cell;
 use super::prefetch::prefetch;
+use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
 use crate::procedure::{Declared, Partitions, Procedure, Stop};
@@ -26,6 +27,7 @@ pub(crate) struct ProcedureKind {
     /// # Safety
     /// As for [`PartitionedTransaction::new`].
     pub(crate) run: Run,
+    pub(crate) shard: ShardProcedure,
 }
 
 impl ProcedureKind {
@@ -40,6 +42,7 @@ impl ProcedureKind {
                 Ok((declared == Declared::Complete).then(|| needed.bits.max(1)))
             },
             run: run::<P>,
+            shard: ShardProcedure::of::<P>(),
         }
     }
 }

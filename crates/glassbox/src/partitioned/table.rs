@@ -136,6 +136,21 @@ impl<R: Record> Table<R> {
         self.rows.remove(id);
     }
 
+    /// Takes a row out of every index, and leaves it where it is.
+    pub(crate) fn unlink(&mut self, id: RowId) {
+        self.preserve(id);
+        let row = *self.rows.get(id);
+        self.remove_primary(row.key().encode(), id);
+        self.remove_secondary(&row, R::INDEXES);
+    }
+
+    /// Puts a row back into every index.
+    pub(crate) fn relink(&mut self, id: RowId) {
+        let row = *self.rows.get(id);
+        let linked = self.insert_primary(row.key().encode(), id).and_then(|()| self.insert_secondary(&row, id));
+        linked.expect("its keys are free again, changes being undone in reverse");
+    }
+
     /// To be called before a row is changed: a checkpoint under way may still need it as it is.
     #[inline(always)]
     pub(crate) fn preserve(&mut self, id: RowId) {

@@ -27,7 +27,12 @@ struct Header {
     row: RowId,
     /// Words of the row before this header.
     words: u32,
+    /// What is left to be done when the transaction commits.
+    finish: Option<Finish>,
 }
+
+/// Ends one change. The pointer is the `Table<R>`.
+type Finish = unsafe fn(*mut (), RowId);
 
 const HEADER_WORDS: usize = size_of::<Header>().div_ceil(16);
 const _: () = assert!(align_of::<Header>() <= 16);
@@ -57,7 +62,9 @@ impl UndoBuffer {
         }
         let row: *const R = table.rows.get(id);
         let table: *mut Table<R> = table;
-        self.push(row, Header { restore: restore::<R>, table: table.cast(), row: id, words: words_of::<R>() })
+        let header =
+            Header { restore: restore::<R>, table: table.cast(), row: id, words: words_of::<R>(), finish: None };
+        self.push(row, header)
     }
 
     /// Notes that a row was added.
@@ -68,7 +75,7 @@ impl UndoBuffer {
             unsafe { &mut *table.cast::<Table<R>>() }.remove(id);
         }
         let table: *mut Table<R> = table;
-        let header = Header { restore: restore::<R>, table: table.cast(), row: id, words: 0 };
+        let header = Header { restore: restore::<R>, table: table.cast(), row: id, words: 0, finish: None };
         self.push(std::ptr::null::<R>(), header);
     }
 
@@ -83,7 +90,49 @@ impl UndoBuffer {
         }
         let row: *const R = table.rows.get(id);
         let table: *mut Table<R> = table;
-        self.push(row, Header { restore: restore::<R>, table: table.cast(), row: id, words: words_of::<R>() });
+        let header =
+            Header { restore: restore::<R>, table: table.cast(), row: id, words: words_of::<R>(), finish: None };
+        self.push(row, header);
+    }
+
+    /// Notes that a row is about to be taken out of its indexes; it keeps its place until [`UndoBuffer::finish`], so
+    /// that no transaction that runs before then gets it.
+    pub(crate) fn unlinking<R: Record>(&mut self, table: &mut Table<R>, id: RowId) {
+        unsafe fn restore<R: Record>(table: *mut (), id: RowId, _before: *const ()) {
+            // SAFETY: as above.
+            unsafe { &mut *table.cast::<Table<R>>() }.relink(id);
+        }
+        unsafe fn finish<R: Record>(table: *mut (), id: RowId) {
+            // SAFETY: as above.
+            unsafe { &mut *table.cast::<Table<R>>() }.rows.remove(id);
+        }
+        let table: *mut Table<R> = table;
+        let finish = Some(finish::<R> as Finish);
+        self.push(
+            std::ptr::null::<R>(),
+            Header { restore: restore::<R>, table: table.cast(), row: id, words: 0, finish },
+        );
+    }
+
+    /// Ends the transaction for good.
+    pub(crate) fn finish(&mut self) {
+        let mut end = self.words.len();
+        while let Some(header_at) = end.checked_sub(HEADER_WORDS) {
+            // SAFETY: entries end with a header, and the tables live, as in `undo`.
+            unsafe {
+                let header = self.words.as_ptr().add(header_at).cast::<Header>().read();
+                if let Some(finish) = header.finish {
+                    finish(header.table, header.row);
+                }
+                end = header_at - header.words as usize;
+            }
+        }
+        self.clear();
+    }
+
+    /// What was kept so far; from here on it goes to `next`.
+    pub(crate) fn take(&mut self, next: Self) -> Self {
+        std::mem::replace(self, next)
     }
 
     #[inline(always)]

@@ -76,6 +76,10 @@ impl<T: Transaction> Transaction for DryRun<'_, T> {
         })
     }
 
+    fn owns<R: Record>(&mut self, key: &R::Key) -> bool {
+        self.below.owns::<R>(key)
+    }
+
     fn now(&mut self) -> Timestamp {
         self.below.now()
     }

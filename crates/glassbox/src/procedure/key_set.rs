@@ -49,6 +49,13 @@ pub trait KeySet {
         self.key::<R>(key, Mode::Insert);
     }
 
+    /// The run does this with the row of this key, and the runs of other partitions that take part read it. Where
+    /// partitions are processes of their own, such rows are brought to all of them before any of them runs.
+    #[inline(always)]
+    fn share<R: Record>(&mut self, key: &R::Key, mode: Mode) {
+        self.key::<R>(key, mode);
+    }
+
     /// The run may touch any row of the table.
     fn whole<R: Record>(&mut self, mode: Mode) {
         self.range::<R>(.., mode);
@@ -76,7 +83,7 @@ impl Partitions {
 
     /// Adds the partitions of a placement number; the one, if it is one.
     #[inline(always)]
-    pub(super) fn add<R: Record>(&mut self, placement: Option<u64>, mode: Mode) -> Option<u8> {
+    pub(crate) fn add<R: Record>(&mut self, placement: Option<u64>, mode: Mode) -> Option<u8> {
         let partition = placement.map(|placement| partition_of(placement, self.count) as u8);
         self.bits |= match partition {
             Some(partition) => 1 << partition,

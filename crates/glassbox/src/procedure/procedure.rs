@@ -49,6 +49,13 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
         Declared::Unknown
     }
 
+    /// Adds to the output of the home's run what another partition's run answered, where several ran it because each
+    /// is a process of its own. The home is the partition of the first key declared. By default the home's output is
+    /// the answer.
+    fn merge(output: &mut Self::Output, part: Self::Output) {
+        let _ = (output, part);
+    }
+
     /// The body. May run several times before one run counts.
     ///
     /// # Errors

@@ -70,6 +70,18 @@ pub trait Transaction {
     /// The next of the transaction's random numbers, the same when replayed.
     fn random(&mut self) -> u64;
 
+    /// Whether what this run does to the row with this key counts.
+    ///
+    /// Where partitions are processes of their own, each of those that take part runs the procedure. What it does to a
+    /// row of another partition has no effect, and reading one costs a message; so a procedure may leave out what only
+    /// concerns rows that are not its own, and [`Procedure::merge`](super::Procedure::merge) what the runs answer. It
+    /// must not decide anything else by this. Everywhere else a run owns all rows.
+    #[inline(always)]
+    fn owns<R: Record>(&mut self, key: &R::Key) -> bool {
+        let _ = key;
+        true
+    }
+
     /// A copy of the first row within `bounds`, in `direction`.
     ///
     /// # Errors

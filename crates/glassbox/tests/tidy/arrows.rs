@@ -11,14 +11,21 @@ const ROOMS: [&str; 11] =
     ["record", "procedure", "io", "log", "config", "error", "manifest", "executed", "health", "classic", "partitioned"];
 
 /// Each crate with the crates of the workspace that it may depend on. Tests may use more.
-const CRATES: [(&str, &[&str]); 7] = [
+const CRATES: [(&str, &[&str]); 8] = [
     ("glassbox-derive", &[]),
     ("glassbox", &["glassbox-derive"]),
     ("glassbox-workloads", &["glassbox"]),
-    ("glassbox-sim", &["glassbox", "glassbox-workloads"]),
+    ("glassbox-cluster", &["glassbox"]),
+    ("glassbox-sim", &["glassbox", "glassbox-workloads", "glassbox-cluster"]),
     ("glassbox-ladder", &["glassbox", "glassbox-workloads"]),
-    ("glassbox-lab", &["glassbox", "glassbox-workloads", "glassbox-sim", "glassbox-ladder"]),
-    ("glassbox-cli", &["glassbox", "glassbox-workloads", "glassbox-sim", "glassbox-lab"]),
+    (
+        "glassbox-lab",
+        &["glassbox", "glassbox-workloads", "glassbox-sim", "glassbox-ladder", "glassbox-cluster"],
+    ),
+    (
+        "glassbox-cli",
+        &["glassbox", "glassbox-workloads", "glassbox-sim", "glassbox-lab", "glassbox-cluster"],
+    ),
 ];
 
 /// What the embedded library must not bring along: these belong to a server.

@@ -1,0 +1,30 @@
+//! Partitions of a Glassbox database that are processes of their own and talk by messages.
+//!
+//! *Low Overhead Concurrency Control for Partitioned Main Memory Databases* (Jones, Abadi, Madden, SIGMOD 2010) as state
+//! machines without threads, sockets or clocks: each is handed a message and says what is to be sent. So the same code
+//! runs wherever something carries messages, and in a simulator.
+//!
+//! - [`Partition`]: the primary of a partition, under one of several schemes ([`SchemeKind`]);
+//! - [`Backup`]: repeats what the primary decided;
+//! - [`Coordinator`]: orders and decides transactions of several partitions;
+//! - [`Router`]: a client's part: sends a call where it has to go.
+
+mod address;
+mod backup;
+mod coordinator;
+mod message;
+mod outbox;
+mod partition;
+mod router;
+mod scheme;
+mod store;
+mod stream;
+
+pub use address::{Address, TxnId};
+pub use backup::Backup;
+pub use coordinator::{Coordinator, Ended};
+pub use message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Submission};
+pub use outbox::{Action, Outbox, Work};
+pub use partition::Partition;
+pub use router::{Answered, Router};
+pub use scheme::SchemeKind;

@@ -1,0 +1,183 @@
+//! What the parties of a cluster say to each other.
+//!
+//! Between two parties messages arrive in the order in which they were sent, or not at all from some point on.
+
+use glassbox::Abort;
+use glassbox::shard::{Call, Found, Wanted};
+use serde::{Deserialize, Serialize};
+
+use crate::address::{Address, TxnId};
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// From a client to a primary: run this; it is on your partition alone.
+    Call {
+        /// The client's number for it.
+        id: u64,
+        /// What is to be run.
+        call: Call,
+    },
+    /// From a client to a coordinator: have this run on several partitions.
+    Submit(Submission),
+    /// From a coordinator to a primary: do your part of one round.
+    Fragment(Fragment),
+    /// From a primary to a coordinator: what came of a fragment.
+    Result(FragmentResult),
+    /// From a coordinator to a primary: the end of a transaction.
+    Decide {
+        /// Which.
+        txn: TxnId,
+        /// Whether it counts.
+        commit: bool,
+    },
+    /// To a client: the end of its call.
+    Answer {
+        /// The client's number for it.
+        id: u64,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// From a primary to a backup: the next entry of the partition's stream.
+    Replicate {
+        /// Its number in the stream, from 1.
+        sequence: u64,
+        /// What to do.
+        entry: Entry,
+    },
+    /// From a backup to its primary: everything up to here is held.
+    Held {
+        /// The last entry's number.
+        sequence: u64,
+    },
+}
+
+/// A call that is on several partitions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submission {
+    /// The client's number for it.
+    pub id: u64,
+    /// What is to be run.
+    pub call: Call,
+    /// The partitions that take part, bit *i* for partition *i*.
+    pub participants: u64,
+    /// Rows that have to be brought before any run.
+    pub shared: Vec<Wanted>,
+}
+
+/// One partition's part of one round of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fragment {
+    /// The transaction.
+    pub txn: TxnId,
+    /// Counts from 0 within a transaction.
+    pub round: u32,
+    /// What is to be run.
+    pub call: Call,
+    /// The partitions that take part.
+    pub participants: u64,
+    /// What the partition is to do.
+    pub work: FragmentWork,
+}
+
+/// What a partition is to do in a round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FragmentWork {
+    /// Find these rows, as they were before the transaction.
+    Find(Vec<Wanted>),
+    /// Run the procedure with these rows from elsewhere. If it ends this was the last fragment, and its result is the
+    /// partition's vote.
+    Run(Vec<Found>),
+}
+
+/// What came of a fragment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FragmentResult {
+    /// The transaction.
+    pub txn: TxnId,
+    /// The round.
+    pub round: u32,
+    /// The partition.
+    pub partition: u8,
+    /// What came of it.
+    pub end: FragmentEnd,
+    /// It was run on what this transaction left, whose end the partition did not know yet.
+    pub after: Option<TxnId>,
+    /// How many of this coordinator's decisions to abort the partition had heard of when it sent this.
+    pub aborts_heard: u64,
+}
+
+/// How a fragment ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FragmentEnd {
+    /// The run ended with this output; the partition votes for the transaction and will keep its part of it.
+    Done(Vec<u8>),
+    /// The rows asked for.
+    Found(Vec<Found>),
+    /// The run needs these rows.
+    Wants(Vec<Wanted>),
+    /// The run needs these partitions to take part.
+    Elsewhere(u64),
+    /// The procedure decided against it.
+    Aborted(Abort),
+    /// It was chosen as the victim of a deadlock, and is to be tried again.
+    Deadlock,
+    /// It cannot be run.
+    Failed(String),
+}
+
+/// The end of a call, as its client hears of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It counts. What each partition answered.
+    Done(Vec<(u8, Vec<u8>)>),
+    /// The procedure decided against it.
+    Aborted(Abort),
+    /// A run on one partition needs these others too.
+    Elsewhere(u64),
+    /// It cannot be run.
+    Failed(String),
+}
+
+/// An entry of a partition's stream: what its backups do, in this order. A backup decides nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Entry {
+    /// Run this.
+    Run(Part),
+    /// Run this once the transactions before it that are not decided yet are committed; forget it if one is not.
+    Speculate(Part),
+    /// Hold this until its decision.
+    Prepare {
+        /// The transaction.
+        txn: TxnId,
+        /// What is to be run.
+        part: Part,
+    },
+    /// The end of a transaction.
+    Decide {
+        /// Which.
+        txn: TxnId,
+        /// Whether it counts.
+        commit: bool,
+        /// Whether what came after it goes with it.
+        cascade: bool,
+    },
+}
+
+/// A run as a backup repeats it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// What is to be run.
+    pub call: Call,
+    /// The partitions that take part.
+    pub participants: u64,
+    /// Rows from elsewhere.
+    pub given: Vec<Found>,
+}
+
+impl Fragment {
+    /// Who asked for it.
+    pub fn coordinator(&self) -> Address {
+        self.txn.coordinator
+    }
+}

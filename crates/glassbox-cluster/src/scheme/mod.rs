@@ -1,0 +1,88 @@
+//! What a partition does while a transaction of several partitions is under way: one file for each scheme.
+
+mod blocking;
+mod lock_table;
+mod locking;
+mod speculation;
+
+use crate::address::TxnId;
+use crate::outbox::Outbox;
+use crate::store::{Arrived, Store};
+
+/// What a partition does while a transaction of several partitions waits for the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum SchemeKind {
+    /// Nothing. *Low Overhead Concurrency Control*, section 4.1.
+    Blocking,
+    /// What comes next, to be taken back if need be; the coordinator hears of results at once. Section 4.2.2.
+    Speculation,
+    /// As before, but results wait here until they are certain. Section 4.2.1.
+    LocalSpeculation,
+    /// What does not touch the same keys, by locks that are taken while there is such a transaction. Section 4.3.
+    Locking,
+    /// As before, with locks always.
+    ForcedLocking,
+}
+
+impl SchemeKind {
+    /// Whether clients coordinate their own transactions, because no global order is needed.
+    pub fn is_locking(self) -> bool {
+        matches!(self, Self::Locking | Self::ForcedLocking)
+    }
+}
+
+/// A scheme at work.
+#[derive(Debug)]
+pub(crate) enum Scheme {
+    Blocking(blocking::Blocking),
+    Speculation(speculation::Speculation),
+    Locking(locking::Locking),
+}
+
+impl Scheme {
+    pub(crate) fn new(kind: SchemeKind) -> Self {
+        match kind {
+            SchemeKind::Blocking => Self::Blocking(blocking::Blocking::default()),
+            SchemeKind::Speculation => Self::Speculation(speculation::Speculation::new(true)),
+            SchemeKind::LocalSpeculation => Self::Speculation(speculation::Speculation::new(false)),
+            SchemeKind::Locking => Self::Locking(locking::Locking::new(false)),
+            SchemeKind::ForcedLocking => Self::Locking(locking::Locking::new(true)),
+        }
+    }
+
+    /// A fragment arrives: of a transaction on this partition alone, its only one.
+    pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
+        match self {
+            Self::Blocking(scheme) => scheme.arrives(store, arrived, out),
+            Self::Speculation(scheme) => scheme.arrives(store, arrived, out),
+            Self::Locking(scheme) => scheme.arrives(store, arrived, out),
+        }
+    }
+
+    /// A decision arrives.
+    pub(crate) fn decided(&mut self, store: &mut Store, txn: TxnId, commit: bool, out: &mut Outbox) {
+        match self {
+            Self::Blocking(scheme) => scheme.decided(store, txn, commit, out),
+            Self::Speculation(scheme) => scheme.decided(store, txn, commit, out),
+            Self::Locking(scheme) => scheme.decided(store, txn, commit, out),
+        }
+    }
+
+    /// Runs one thing that waited and can be run now; whether there was one.
+    pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
+        match self {
+            Self::Blocking(scheme) => scheme.proceed(store, out),
+            Self::Speculation(scheme) => scheme.proceed(store, out),
+            Self::Locking(scheme) => scheme.proceed(store, out),
+        }
+    }
+
+    /// Whether nothing is under way or waiting.
+    pub(crate) fn is_idle(&self) -> bool {
+        match self {
+            Self::Blocking(scheme) => scheme.is_idle(),
+            Self::Speculation(scheme) => scheme.is_idle(),
+            Self::Locking(scheme) => scheme.is_idle(),
+        }
+    }
+}

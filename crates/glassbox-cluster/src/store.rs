@@ -1,0 +1,250 @@
+//! A primary's data and its stream, and what every scheme does with them: run, answer, vote, end.
+
+use glassbox::shard::{Kept, Ran, Shard, Task, Watch};
+
+use crate::address::{Address, TxnId};
+use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part};
+use crate::outbox::{Outbox, Work};
+use crate::stream::Stream;
+
+/// A call of a client on this partition alone.
+#[derive(Debug)]
+pub(crate) struct Single {
+    pub(crate) client: Address,
+    pub(crate) id: u64,
+    pub(crate) call: glassbox::shard::Call,
+}
+
+/// This partition's part of a transaction on several.
+#[derive(Debug)]
+pub(crate) struct Multi {
+    /// The latest fragment.
+    pub(crate) fragment: Fragment,
+    /// What the run overwrote, once it is done.
+    pub(crate) kept: Option<Kept>,
+    /// What came of the latest fragment.
+    pub(crate) end: Option<FragmentEnd>,
+    /// Whether the backups were told to hold it.
+    prepared: bool,
+}
+
+impl Multi {
+    pub(crate) fn new(fragment: Fragment) -> Self {
+        Self { fragment, kept: None, end: None, prepared: false }
+    }
+
+    pub(crate) fn txn(&self) -> TxnId {
+        self.fragment.txn
+    }
+
+    /// Whether there is nothing more to do here but to end it: it ran, or will not.
+    pub(crate) fn is_finished(&self) -> bool {
+        matches!(self.end, Some(FragmentEnd::Done(_) | FragmentEnd::Aborted(_) | FragmentEnd::Failed(_)))
+    }
+}
+
+/// Something to be run.
+#[derive(Debug)]
+pub(crate) enum Arrived {
+    Single(Single),
+    Multi(Multi),
+}
+
+impl Arrived {
+    pub(crate) fn is(&self, txn: TxnId) -> bool {
+        matches!(self, Self::Multi(multi) if multi.txn() == txn)
+    }
+}
+
+/// The data of a partition's primary, and its stream to the backups.
+#[derive(Debug)]
+pub(crate) struct Store {
+    shard: Shard,
+    pub(crate) stream: Stream,
+    /// Decisions to abort heard from each coordinator.
+    aborts_heard: Vec<(Address, u64)>,
+    /// Whether what comes after a transaction is taken back with it.
+    cascades: bool,
+    /// Why nothing is run any more.
+    broken: Option<String>,
+}
+
+impl Store {
+    pub(crate) fn new(shard: Shard, backups: &[Address], cascades: bool) -> Self {
+        Self { shard, stream: Stream::new(backups), aborts_heard: Vec::new(), cascades, broken: None }
+    }
+
+    pub(crate) fn shard(&mut self) -> &mut Shard {
+        &mut self.shard
+    }
+
+    fn run(
+        &mut self,
+        call: &glassbox::shard::Call,
+        task: Task<'_>,
+        kept: Option<&mut Kept>,
+        watch: Option<&mut dyn Watch>,
+    ) -> Ran {
+        if let Some(broken) = &self.broken {
+            return Ran::Failed(broken.clone());
+        }
+        let ran = self.shard.run(call, task, kept, watch);
+        if let Ran::Broken(why) = ran {
+            let why = format!("partition {} has stopped: {why}", self.shard.index());
+            self.broken = Some(why.clone());
+            return Ran::Failed(why);
+        }
+        ran
+    }
+
+    /// Runs a call on this partition alone.
+    pub(crate) fn run_single(
+        &mut self,
+        single: &Single,
+        kept: Option<&mut Kept>,
+        watch: Option<&mut dyn Watch>,
+        out: &mut Outbox,
+    ) -> Ran {
+        let (undo, watched) = (kept.is_some(), watch.is_some());
+        let task = Task { participants: 1 << self.shard.index(), given: &[] };
+        let ran = self.run(&single.call, task, kept, watch);
+        out.did(if matches!(ran, Ran::Done(_)) { Work::Single { undo, watched } } else { Work::Stopped });
+        ran
+    }
+
+    /// Tells the backups to repeat a run, if it left anything.
+    pub(crate) fn replicate(&mut self, single: &Single, ran: &Ran, speculative: bool, out: &mut Outbox) {
+        if matches!(ran, Ran::Done(_)) {
+            let participants = 1 << self.shard.index();
+            let part = || Part { call: single.call.clone(), participants, given: Vec::new() };
+            let entry = || if speculative { Entry::Speculate(part()) } else { Entry::Run(part()) };
+            self.stream.append(entry, out);
+        }
+    }
+
+    /// Tells a client the end of its call, once the backups hold what it saw.
+    pub(crate) fn answer(&mut self, single: &Single, ran: Ran, out: &mut Outbox) {
+        let outcome = match ran {
+            Ran::Done(output) => Outcome::Done(vec![(self.shard.index() as u8, output)]),
+            Ran::Aborted(abort) => Outcome::Aborted(abort),
+            Ran::Elsewhere(partitions) => Outcome::Elsewhere(partitions),
+            Ran::Failed(why) => Outcome::Failed(why),
+            Ran::Wants(_) | Ran::Refused | Ran::Broken(_) => unreachable!("{ran:?} is no end of a call"),
+        };
+        self.stream.send_when_held(single.client, Message::Answer { id: single.id, outcome }, out);
+    }
+
+    /// Runs a call without keeping anything, and answers it: the path on which nothing has to be kept.
+    pub(crate) fn run_and_answer(&mut self, single: &Single, out: &mut Outbox) {
+        let ran = self.run_single(single, None, None, out);
+        self.replicate(single, &ran, false, out);
+        self.answer(single, ran, out);
+    }
+
+    /// Does the latest fragment of a transaction, after taking back what the one before did; `false`: the watch
+    /// refused, and it is to be repeated.
+    pub(crate) fn run_fragment(
+        &mut self,
+        multi: &mut Multi,
+        mut watch: Option<&mut dyn Watch>,
+        out: &mut Outbox,
+    ) -> bool {
+        self.undo_fragment(multi, out);
+        let watched = watch.is_some();
+        let end = match &multi.fragment.work {
+            FragmentWork::Find(wanted) => {
+                let find = |wanted| match self.shard.find(wanted, watch.as_mut().map(|watch| &mut **watch as _)) {
+                    Ok(Some(found)) => Ok(found),
+                    Ok(None) => Err(None),
+                    Err(why) => Err(Some(FragmentEnd::Failed(why))),
+                };
+                match wanted.iter().map(find).collect() {
+                    Ok(found) => Some(FragmentEnd::Found(found)),
+                    Err(end) => end,
+                }
+            }
+            FragmentWork::Run(given) => {
+                let task = Task { participants: multi.fragment.participants, given };
+                let mut kept = Kept::default();
+                let ran = self.run(&multi.fragment.call, task, Some(&mut kept), watch);
+                if matches!(ran, Ran::Done(_)) {
+                    multi.kept = Some(kept);
+                }
+                match ran {
+                    Ran::Done(output) => Some(FragmentEnd::Done(output)),
+                    Ran::Wants(wanted) => Some(FragmentEnd::Wants(wanted)),
+                    Ran::Aborted(abort) => Some(FragmentEnd::Aborted(abort)),
+                    Ran::Elsewhere(partitions) => Some(FragmentEnd::Elsewhere(partitions)),
+                    Ran::Failed(why) | Ran::Broken(why) => Some(FragmentEnd::Failed(why)),
+                    Ran::Refused => None,
+                }
+            }
+        };
+        let stopped = matches!(end, None | Some(FragmentEnd::Aborted(_)));
+        out.did(if stopped { Work::Stopped } else { Work::Fragment { watched } });
+        multi.end = end;
+        multi.end.is_some()
+    }
+
+    /// Takes back what a transaction did here, if it did anything.
+    pub(crate) fn undo_fragment(&mut self, multi: &mut Multi, out: &mut Outbox) {
+        if let Some(kept) = multi.kept.take() {
+            self.undo(kept, out);
+        }
+        multi.end = None;
+        if std::mem::take(&mut multi.prepared) {
+            let (txn, cascade) = (multi.txn(), self.cascades);
+            self.stream.append(|| Entry::Decide { txn, commit: false, cascade }, out);
+        }
+    }
+
+    pub(crate) fn undo(&mut self, kept: Kept, out: &mut Outbox) {
+        out.did(Work::Undo);
+        self.shard.undo(kept);
+    }
+
+    pub(crate) fn commit(&mut self, kept: Kept) {
+        self.shard.commit(kept);
+    }
+
+    /// Tells the coordinator what came of the latest fragment. If that is a vote for the transaction, the backups hold
+    /// it first.
+    pub(crate) fn report(&mut self, multi: &mut Multi, after: Option<TxnId>, out: &mut Outbox) {
+        let Fragment { txn, round, ref call, participants, ref work } = multi.fragment;
+        if let (Some(FragmentEnd::Done(_)), FragmentWork::Run(given)) = (&multi.end, work) {
+            let part = || Part { call: call.clone(), participants, given: given.clone() };
+            self.stream.append(|| Entry::Prepare { txn, part: part() }, out);
+            multi.prepared = true;
+        }
+        let end = multi.end.clone().expect("a fragment that was done has an end");
+        let partition = self.shard.index() as u8;
+        let aborts_heard = *self.aborts_of(txn.coordinator);
+        let result = FragmentResult { txn, round, partition, end, after, aborts_heard };
+        self.stream.send_when_held(txn.coordinator, Message::Result(result), out);
+    }
+
+    /// Carries out the end of a transaction here; what came after it, if it goes too, was taken back already.
+    pub(crate) fn end(&mut self, mut multi: Multi, commit: bool, out: &mut Outbox) {
+        out.did(Work::Decide);
+        if !commit {
+            return self.undo_fragment(&mut multi, out);
+        }
+        let txn = multi.txn();
+        let kept = multi.kept.take().unwrap_or_else(|| panic!("{txn:?} is committed without this partition's vote"));
+        self.commit(kept);
+        self.stream.append(|| Entry::Decide { txn, commit, cascade: false }, out);
+    }
+
+    /// Counts a decision to abort.
+    pub(crate) fn hear_abort(&mut self, txn: TxnId) {
+        *self.aborts_of(txn.coordinator) += 1;
+    }
+
+    fn aborts_of(&mut self, coordinator: Address) -> &mut u64 {
+        let at = self.aborts_heard.iter().position(|(known, _)| *known == coordinator).unwrap_or_else(|| {
+            self.aborts_heard.push((coordinator, 0));
+            self.aborts_heard.len() - 1
+        });
+        &mut self.aborts_heard[at].1
+    }
+}

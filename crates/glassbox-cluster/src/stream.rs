@@ -1,0 +1,71 @@
+//! A primary's stream to its backups: what they are to do, and what may be told once they hold it.
+
+use std::collections::VecDeque;
+
+use crate::address::Address;
+use crate::message::{Entry, Message};
+use crate::outbox::Outbox;
+
+/// Numbers entries, and holds back what depends on them.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    /// Each backup, and the last entry that it holds.
+    backups: Vec<(Address, u64)>,
+    /// The last entry's number; the first is 1.
+    last: u64,
+    /// Messages, by the entry that the backups have to hold before they go; in order.
+    waiting: VecDeque<(u64, Address, Message)>,
+}
+
+impl Stream {
+    pub(crate) fn new(backups: &[Address]) -> Self {
+        Self { backups: backups.iter().map(|&backup| (backup, 0)).collect(), ..Self::default() }
+    }
+
+    /// Whether anybody follows: entries need not be made otherwise.
+    pub(crate) fn is_followed(&self) -> bool {
+        !self.backups.is_empty()
+    }
+
+    /// Sends an entry to all backups.
+    pub(crate) fn append(&mut self, entry: impl FnOnce() -> Entry, out: &mut Outbox) {
+        if !self.is_followed() {
+            return;
+        }
+        self.last += 1;
+        let entry = entry();
+        for &(backup, _) in &self.backups {
+            out.send(backup, Message::Replicate { sequence: self.last, entry: entry.clone() });
+        }
+    }
+
+    /// Sends a message when everything so far is held by all backups.
+    pub(crate) fn send_when_held(&mut self, to: Address, message: Message, out: &mut Outbox) {
+        if self.held() >= self.last {
+            out.send(to, message);
+        } else {
+            self.waiting.push_back((self.last, to, message));
+        }
+    }
+
+    /// A backup holds everything up to `sequence`.
+    pub(crate) fn hears(&mut self, from: Address, sequence: u64, out: &mut Outbox) {
+        for (backup, held) in &mut self.backups {
+            if *backup == from {
+                *held = sequence.clamp(*held, self.last);
+            }
+        }
+        let held = self.held();
+        while let Some(&(needed, ..)) = self.waiting.front()
+            && needed <= held
+        {
+            let (_, to, message) = self.waiting.pop_front().expect("it was there a moment ago");
+            out.send(to, message);
+        }
+    }
+
+    /// The last entry that all backups hold.
+    fn held(&self) -> u64 {
+        self.backups.iter().map(|&(_, held)| held).min().unwrap_or(self.last)
+    }
+}

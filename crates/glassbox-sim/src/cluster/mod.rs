@@ -1,0 +1,21 @@
+//! A cluster in virtual time: the state machines of `glassbox-cluster`, single-threaded, on links and processors that are
+//! stated numbers.
+//!
+//! Nothing here is measured: a run depends on its seed and its [`Costs`] alone, and is the same each time. Figures made
+//! from it say that they are simulated.
+
+pub mod checks;
+mod client;
+mod costs;
+mod link;
+mod micro;
+mod node;
+mod settings;
+mod world;
+
+pub use client::{Done, Finished};
+pub use costs::Costs;
+pub use link::Link;
+pub use micro::Micro;
+pub use settings::{Load, Settings};
+pub use world::{Measured, World};

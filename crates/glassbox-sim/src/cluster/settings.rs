@@ -1,0 +1,64 @@
+//! What a simulated run is like.
+
+use glassbox_cluster::SchemeKind;
+
+use super::costs::Costs;
+use super::link::Link;
+
+/// A cluster, its load and its costs.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// What partitions do while they wait for others.
+    pub scheme: SchemeKind,
+    /// Partitions, at least 2 for transactions on several.
+    pub partitions: u8,
+    /// Replicas of each, the primary included.
+    pub replicas: u8,
+    /// Clients, each of which waits for its answer before it calls again.
+    pub clients: u32,
+    /// What the clients do.
+    pub load: Load,
+    /// What work costs.
+    pub costs: Costs,
+    /// What links are like.
+    pub link: Link,
+    /// Under locking, how long a transaction waits for its partitions before it is tried again.
+    pub patience_us: u64,
+    /// Decides everything that is random.
+    pub seed: u64,
+}
+
+/// The microbenchmark's load; shares are of one million.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Load {
+    /// Transactions on two partitions.
+    pub several: u64,
+    /// Transactions that touch a row that is written all the time.
+    pub conflicts: u64,
+    /// Transactions that abort, on one partition.
+    pub aborts: u64,
+    /// Of those on two partitions, how many take two rounds.
+    pub two_rounds: u64,
+}
+
+/// All, in the unit of [`Load`].
+pub const ALL: u64 = 1_000_000;
+
+impl Settings {
+    /// The paper's: two partitions without replicas, 40 clients, its costs.
+    ///
+    /// Messages take as long as makes a transaction of two partitions under blocking take 211 µs, the paper's *t_mp*.
+    pub fn of_the_paper(scheme: SchemeKind, load: Load, seed: u64) -> Self {
+        Self {
+            scheme,
+            partitions: 2,
+            replicas: 1,
+            clients: 40,
+            load,
+            costs: Costs::of_the_paper(),
+            link: Link { base_ns: 40_000, tail_ns: 0 },
+            patience_us: 5_000,
+            seed,
+        }
+    }
+}

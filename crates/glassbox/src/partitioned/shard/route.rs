@@ -1,0 +1,74 @@
+//! Where a call has to go, by what its procedure declares.
+
+use std::ops::Range;
+
+use super::elsewhere::{Lookup, Wanted, bytes_of};
+use crate::procedure::{KeySet, Mode, Partitions, partition_of};
+use crate::record::{Bounds, Index, Key, Record};
+
+/// Where a call has to go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The partitions that take part, bit *i* for partition *i*; at least one.
+    pub partitions: u64,
+    /// The partition whose output counts, with what the others have for it.
+    pub home: u8,
+    /// Rows that runs elsewhere are going to read, and which partition has them: to be brought before any run.
+    pub shared: Vec<Wanted>,
+}
+
+/// Collects a [`Route`]; `number` gives a record's table number.
+pub(super) struct Routing<'a> {
+    count: u64,
+    partitions: Partitions,
+    home: Option<u8>,
+    shared: Vec<Wanted>,
+    numbers: &'a dyn Fn(usize) -> Option<u16>,
+}
+
+impl<'a> Routing<'a> {
+    pub(super) fn new(count: usize, numbers: &'a dyn Fn(usize) -> Option<u16>) -> Self {
+        Self { count: count as u64, partitions: Partitions::none(count), home: None, shared: Vec::new(), numbers }
+    }
+
+    /// The route; `complete`: the declaration says everything.
+    pub(super) fn route(self, complete: bool) -> Route {
+        let all = u64::MAX >> (64 - self.count);
+        let partitions = if complete { self.partitions.bits } else { all };
+        let home = self.home.unwrap_or(partitions.trailing_zeros() as u8 % self.count as u8);
+        // What one partition has alone, nobody has to bring.
+        let shared = if partitions.is_power_of_two() { Vec::new() } else { self.shared };
+        Route { partitions: partitions.max(1 << home), home, shared }
+    }
+
+    fn add<R: Record>(&mut self, placement: Option<u64>, mode: Mode) {
+        self.partitions.add::<R>(placement, mode);
+        if let (None, Some(placement)) = (self.home, placement) {
+            self.home = Some(partition_of(placement, self.count) as u8);
+        }
+    }
+}
+
+impl KeySet for Routing<'_> {
+    fn part<R: Record>(&mut self, key: &R::Key, mode: Mode, _bytes: Range<usize>) {
+        self.add::<R>(R::PLACEMENT.map(|position| key.placement_at(position)), mode);
+    }
+
+    fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode) {
+        self.add::<R>(R::PLACEMENT.and_then(|position| bounds.placement_at(position)), mode);
+    }
+
+    fn index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode) {
+        self.add::<I::Record>(I::PLACEMENT.and_then(|position| bounds.placement_at(position)), mode);
+    }
+
+    fn share<R: Record>(&mut self, key: &R::Key, mode: Mode) {
+        self.key::<R>(key, mode);
+        if let (Some(position), Some(table)) = (R::PLACEMENT, (self.numbers)(R::table_id().get())) {
+            let partitions = 1 << partition_of(key.placement_at(position), self.count);
+            let key = bytes_of(&key.encode::<R::Encoded>(), R::Key::WIDTH);
+            let writes = mode == Mode::Write;
+            self.shared.push(Wanted { partitions, table, lookup: Lookup::Key(key), writes });
+        }
+    }
+}

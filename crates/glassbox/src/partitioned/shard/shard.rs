@@ -1,0 +1,237 @@
+//! A shard: the rows of one partition, and what is done with them.
+
+use super::super::any_table::TableKind;
+use super::super::partition::Cell;
+use super::super::procedure_kind::ProcedureKind;
+use super::super::undo::UndoBuffer;
+use super::super::whole::new_cells;
+use super::elsewhere::{Found, Lookup, Wanted};
+use super::kind::Running;
+use super::route::Route;
+use super::transaction::Place;
+use super::watch::{Touch, Watch, name_of_bytes, space};
+use crate::config::Config;
+use crate::error::Error;
+use crate::procedure::{Abort, partition_of};
+use crate::record::{Key, Record, Timestamp};
+
+/// A call of a stored procedure, and what was assigned to it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Call {
+    /// The procedure's number in the catalog.
+    pub procedure: u16,
+    /// Its arguments, as [postcard](https://docs.rs/postcard) encodes them.
+    pub arguments: Vec<u8>,
+    /// The transaction's time.
+    pub now: Timestamp,
+    /// Where its random numbers begin.
+    pub seed: u64,
+}
+
+/// What a run of a call may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// The partitions that take part, bit *i* for partition *i*.
+    pub participants: u64,
+    /// Rows of other partitions.
+    pub given: &'a [Found],
+}
+
+/// What a run overwrote, so that it can be taken back for as long as its end is not decided.
+#[derive(Debug, Default)]
+pub struct Kept(UndoBuffer);
+
+/// What a run came to. Of all but the first nothing is left in the rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ran {
+    /// It ended; the output, as postcard encodes it.
+    Done(Vec<u8>),
+    /// The procedure decided against it.
+    Aborted(Abort),
+    /// It needs these rows of other partitions first.
+    Wants(Vec<Wanted>),
+    /// It needs these partitions to take part, bit *i* for partition *i*.
+    Elsewhere(u64),
+    /// The watch refused.
+    Refused,
+    /// The call cannot be run: bad arguments, or a procedure that panics.
+    Failed(String),
+    /// It stopped after a write although its procedure promised not to, and could not be undone: the shard holds half
+    /// a transaction and must not be used.
+    Broken(String),
+}
+
+/// One partition of a database, by itself.
+pub struct Shard {
+    cells: [Cell; 1],
+    tables: Vec<TableKind>,
+    procedures: Vec<ProcedureKind>,
+    index: u8,
+    count: u8,
+    /// Undo buffers that are not in use.
+    spare: Vec<UndoBuffer>,
+}
+
+impl std::fmt::Debug for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shard").field("index", &self.index).field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl Shard {
+    /// Partition `index` of `count`, empty; each table and index may take `table_bytes`.
+    pub(crate) fn of_kinds(
+        tables: Vec<TableKind>,
+        procedures: Vec<ProcedureKind>,
+        (index, count): (usize, usize),
+        table_bytes: usize,
+    ) -> Result<Self, Error> {
+        if !(1..=64).contains(&count) || index >= count {
+            return Err(Error::Config(format!("there is no partition {index} of {count}: there are 1 to 64")));
+        }
+        let numbers: Vec<_> = (0..tables.len() as u16).collect();
+        let config = Config { partitions: 1, table_bytes, ..Config::default() };
+        let cells = new_cells(&tables, &numbers, &config)?.into_vec().try_into();
+        let cells: [Cell; 1] = cells.unwrap_or_else(|_| unreachable!("one partition was asked for"));
+        Ok(Self { cells, tables, procedures, index: index as u8, count: count as u8, spare: Vec::new() })
+    }
+
+    /// Which partition this is.
+    pub fn index(&self) -> usize {
+        usize::from(self.index)
+    }
+
+    /// Where a call has to go.
+    ///
+    /// # Errors
+    /// When there is no such procedure, or the arguments cannot be read.
+    pub fn route(&self, call: &Call) -> Result<Route, String> {
+        let procedure = self.procedure(call)?;
+        let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
+        (procedure.shard.route)(&call.arguments, usize::from(self.count), &numbers)
+    }
+
+    fn procedure(&self, call: &Call) -> Result<&ProcedureKind, String> {
+        let known = self.procedures.get(usize::from(call.procedure));
+        known.ok_or_else(|| format!("there is no procedure with the number {}", call.procedure))
+    }
+
+    /// Runs a call. With `kept`, what it overwrites goes there, and [`Shard::commit`] or [`Shard::undo`] has to follow
+    /// when it is done; without, it is committed when it is done.
+    pub fn run(
+        &mut self,
+        call: &Call,
+        task: Task<'_>,
+        kept: Option<&mut Kept>,
+        watch: Option<&mut dyn Watch>,
+    ) -> Ran {
+        let place = Place { index: self.index, count: self.count, participants: task.participants };
+        let run = match self.procedure(call) {
+            Ok(procedure) => procedure.shard.run,
+            Err(unknown) => return Ran::Failed(unknown),
+        };
+        let keep = kept.is_some();
+        if keep {
+            let spare = self.spare.pop().unwrap_or_default();
+            self.undo_buffer().take(spare);
+        }
+        let running = Running { cells: &self.cells, call, place, given: task.given, keep, watch };
+        // SAFETY: the cell is this shard's, which is borrowed exclusively.
+        let ran = unsafe { run(running) };
+        if let Some(kept) = kept {
+            kept.0 = self.undo_buffer().take(UndoBuffer::default());
+            if !matches!(ran, Ran::Done(_)) {
+                self.spare.push(std::mem::take(&mut kept.0));
+            }
+        }
+        ran
+    }
+
+    fn undo_buffer(&mut self) -> &mut UndoBuffer {
+        // SAFETY: the cell is this shard's, which is borrowed exclusively.
+        unsafe { &mut (*self.cells[0].scratch()).undo }
+    }
+
+    /// Ends a run for good.
+    pub fn commit(&mut self, mut kept: Kept) {
+        kept.0.finish();
+        self.spare.push(kept.0);
+    }
+
+    /// Takes a run back. Runs that saw what it did, or changed what it changed, must have been taken back before.
+    pub fn undo(&mut self, mut kept: Kept) {
+        kept.0.undo();
+        self.spare.push(kept.0);
+    }
+
+    /// Finds rows for a run elsewhere; `None`: the watch refused.
+    ///
+    /// # Errors
+    /// When there is no such table or index, or the keys are none of it.
+    pub fn find(&mut self, wanted: &Wanted, watch: Option<&mut dyn Watch>) -> Result<Option<Found>, String> {
+        let number = usize::from(wanted.table);
+        let kind = self.tables.get(number).ok_or_else(|| format!("there is no table with the number {number}"))?;
+        // SAFETY: as in `undo_buffer`.
+        let partition = unsafe { &mut *self.cells[0].partition() };
+        let table = partition.tables[kind.id].as_ref().expect("made with the shard");
+        if let Some(watch) = watch {
+            let touch = if wanted.writes { Touch::Write } else { Touch::Read };
+            let allowed = match &wanted.lookup {
+                Lookup::Key(key) => watch.point(space(wanted.table, None), name_of_bytes(key), touch),
+                Lookup::Range { index, low, high } => {
+                    let space = space(wanted.table, index.map(usize::from));
+                    watch.range(space, name_of_bytes(low), name_of_bytes(high))
+                }
+            };
+            if !allowed {
+                return Ok(None);
+            }
+        }
+        let mut rows = Vec::new();
+        let known = table.find_stored(&wanted.lookup, &mut rows);
+        if !known {
+            return Err(format!("table `{}` has no such key or index", kind.schema.name));
+        }
+        Ok(Some(Found { partition: self.index, table: wanted.table, lookup: wanted.lookup.clone(), rows }))
+    }
+
+    /// Adds a row that is this partition's, or of a replicated table; others are passed over. For loading.
+    ///
+    /// # Errors
+    /// When its key is there already, or there is no memory for it.
+    pub fn load<R: Record>(&mut self, row: &R) -> Result<(), Error> {
+        let partition = |position| partition_of(row.key().placement_at(position), u64::from(self.count)) as u8;
+        if R::PLACEMENT.is_some_and(|position| partition(position) != self.index) {
+            return Ok(());
+        }
+        let inserted = self.cells[0].get_mut().table::<R>().insert(row);
+        inserted.map(drop).map_err(|_| Abort { code: Abort::DUPLICATE_KEY, message: R::TABLE.into() }.into())
+    }
+
+    /// The row with this key, if it is here.
+    pub fn row<R: Record>(&mut self, key: &R::Key) -> Option<R> {
+        let table = self.cells[0].get_mut().table::<R>();
+        table.find(key.encode()).map(|id| *table.rows.get(id))
+    }
+
+    /// Visits all rows of a table that are here, in no order.
+    pub fn rows<R: Record>(&mut self, mut visit: impl FnMut(&R)) {
+        self.cells[0].get_mut().table::<R>().rows.iter().for_each(|(_, row)| visit(row));
+    }
+
+    /// One number for all rows: equal for copies, whatever way they came to be.
+    pub fn digest(&mut self) -> u64 {
+        let tables = &self.cells[0].get_mut().tables;
+        let digests = self.tables.iter().map(|kind| tables[kind.id].as_ref().map_or(0, |table| table.digest()));
+        digests.fold(0, |all, digest| crate::record::mix(all ^ digest))
+    }
+
+    /// Whether all indexes agree with the rows.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn verify(&mut self) -> Result<(), String> {
+        let tables = &self.cells[0].get_mut().tables;
+        self.tables.iter().try_for_each(|kind| tables[kind.id].as_ref().map_or(Ok(()), |table| table.verify()))
+    }
+}

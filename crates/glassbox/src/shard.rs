@@ -1,0 +1,55 @@
+//! One partition of a database by itself, for those who drive partitions with messages instead of opening a
+//! [`Database`](crate::Database): no token, no log, no threads.
+
+pub use crate::partitioned::shard::{Call, Found, Kept, Lookup, Ran, Route, Shard, Task, Touch, Wanted, Watch};
+
+use crate::catalog::Catalog;
+use crate::error::Error;
+use crate::procedure::Procedure;
+
+impl Shard {
+    /// Partition `index` of `count` of a database with this catalog, empty. Each table and each index may take
+    /// `table_bytes` of memory.
+    ///
+    /// # Errors
+    /// When the catalog contradicts itself, there is no such partition, or the system refuses address space.
+    pub fn new(catalog: &Catalog, index: usize, count: usize, table_bytes: usize) -> Result<Self, Error> {
+        catalog.check()?;
+        Self::of_kinds(catalog.tables.clone(), catalog.procedures.clone(), (index, count), table_bytes)
+    }
+}
+
+impl Catalog {
+    /// The number by which calls of a procedure name it.
+    ///
+    /// # Errors
+    /// When the catalog does not name it.
+    pub fn number_of<P: Procedure>(&self) -> Result<u16, Error> {
+        let id = std::any::TypeId::of::<P>();
+        let at = self.procedures.iter().position(|kind| kind.id == id);
+        at.map(|at| at as u16).ok_or(Error::UnknownProcedure { name: P::NAME })
+    }
+
+    /// Where a call has to go, with so many partitions.
+    ///
+    /// # Errors
+    /// When there is no such procedure, or its arguments cannot be read.
+    pub fn route(&self, call: &Call, partitions: usize) -> Result<Route, String> {
+        let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
+        let kind = self.procedures.get(usize::from(call.procedure));
+        let kind = kind.ok_or_else(|| format!("there is no procedure with the number {}", call.procedure))?;
+        (kind.shard.route)(&call.arguments, partitions, &numbers)
+    }
+
+    /// One number for names, columns and versions of everything in it: programs whose catalogs agree have the same.
+    pub fn digest(&self) -> u64 {
+        let mut text = String::new();
+        for table in &self.tables {
+            text.push_str(&serde_json::to_string(&table.schema).expect("a schema is text and numbers"));
+        }
+        for procedure in &self.procedures {
+            text.push_str(&format!("{} {};", procedure.name, procedure.version));
+        }
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| crate::record::mix(hash ^ u64::from(byte)))
+    }
+}
