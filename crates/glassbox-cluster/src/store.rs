@@ -183,6 +183,7 @@ impl Store {
         let stopped = matches!(end, None | Some(FragmentEnd::Aborted(_)));
         out.did(if stopped { Work::Stopped } else { Work::Fragment { watched } });
         multi.end = end;
+        self.prepare(multi, out);
         multi.end.is_some()
     }
 
@@ -207,15 +208,20 @@ impl Store {
         self.shard.commit(kept);
     }
 
-    /// Tells the coordinator what came of the latest fragment. If that is a vote for the transaction, the backups hold
-    /// it first.
-    pub(crate) fn report(&mut self, multi: &mut Multi, after: Option<TxnId>, out: &mut Outbox) {
-        let Fragment { txn, round, ref call, participants, ref work } = multi.fragment;
+    /// Has the backups hold a run that is done, in its place among the others.
+    fn prepare(&mut self, multi: &mut Multi, out: &mut Outbox) {
+        let Fragment { txn, ref call, participants, ref work, .. } = multi.fragment;
         if let (Some(FragmentEnd::Done(_)), FragmentWork::Run(given)) = (&multi.end, work) {
             let part = || Part { call: call.clone(), participants, given: given.clone() };
             self.stream.append(|| Entry::Prepare { txn, part: part() }, out);
             multi.prepared = true;
         }
+    }
+
+    /// Tells the coordinator what came of the latest fragment. If that is a vote for the transaction, the backups hold
+    /// it first.
+    pub(crate) fn report(&mut self, multi: &Multi, after: Option<TxnId>, out: &mut Outbox) {
+        let Fragment { txn, round, .. } = multi.fragment;
         let end = multi.end.clone().expect("a fragment that was done has an end");
         let partition = self.shard.index() as u8;
         let aborts_heard = *self.aborts_of(txn.coordinator);

@@ -67,7 +67,7 @@ impl Locking {
             Arrived::Multi(mut multi) => {
                 let ran = store.run_fragment(&mut multi, Some(&mut self.locks.watch(owner)), out);
                 if ran {
-                    store.report(&mut multi, None, out);
+                    store.report(&multi, None, out);
                 }
                 // One that will not commit has nothing left to protect.
                 let lost = matches!(multi.end, Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_)));

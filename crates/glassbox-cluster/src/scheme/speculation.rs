@@ -92,7 +92,7 @@ impl Speculation {
                     _ => None,
                 };
                 if let Some(after) = told {
-                    store.report(&mut multi, after, out);
+                    store.report(&multi, after, out);
                 }
                 self.uncommitted.push_back(Uncommitted::Multi(multi, told.is_some()));
             }
