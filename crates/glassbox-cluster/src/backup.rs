@@ -3,13 +3,16 @@
 //! *Low Overhead Concurrency Control*, sections 3.2, 3.3 and 4.3. It holds an entry when it has it: running it is the same
 //! there as here, since procedures are deterministic. What is not decided yet waits in the order of the stream.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use glassbox::shard::{Ran, Shard, Task};
 
 use crate::address::{Address, TxnId};
 use crate::message::{Entry, Message, Part};
 use crate::outbox::{Outbox, Work};
+
+/// Committed transactions that a backup remembers: more than can be on their way.
+const REMEMBERED: usize = 4096;
 
 /// A backup of a partition.
 #[derive(Debug)]
@@ -18,21 +21,36 @@ pub struct Backup {
     primary: Address,
     /// The last entry's number.
     held: u64,
-    undecided: VecDeque<Undecided>,
+    undecided: VecDeque<Waits>,
+    /// Transactions that it saw committed.
+    committed: VecDeque<TxnId>,
     /// Why it does not follow any more.
     lost: Option<String>,
 }
 
+/// A run that is not decided yet.
 #[derive(Debug)]
-enum Undecided {
-    Prepared(TxnId, Part),
+pub(crate) enum Waits {
+    /// The round that it was the vote in.
+    Prepared(TxnId, u32, Part),
     Speculative(Part),
 }
 
 impl Backup {
     /// A backup that begins with the same rows as its primary.
     pub fn new(shard: Shard, primary: Address) -> Self {
-        Self { shard, primary, held: 0, undecided: VecDeque::new(), lost: None }
+        Self::following(shard, primary, 0)
+    }
+
+    /// A backup with the rows as they are after this entry of the stream.
+    pub fn following(shard: Shard, primary: Address, held: u64) -> Self {
+        let (undecided, committed) = (VecDeque::new(), VecDeque::new());
+        Self { shard, primary, held, undecided, committed, lost: None }
+    }
+
+    /// The rows, the last entry's number, what is undecided, and what was committed.
+    pub(crate) fn into_parts(self) -> (Shard, u64, VecDeque<Waits>, BTreeSet<TxnId>) {
+        (self.shard, self.held, self.undecided, self.committed.into_iter().collect())
     }
 
     /// The rows, as far as they are decided.
@@ -66,34 +84,44 @@ impl Backup {
         match entry {
             Entry::Run(part) => self.run(&part, out),
             Entry::Speculate(part) => {
-                self.undecided.push_back(Undecided::Speculative(part));
+                self.undecided.push_back(Waits::Speculative(part));
                 self.run_certain(out)
             }
-            Entry::Prepare { txn, part } => {
-                self.undecided.push_back(Undecided::Prepared(txn, part));
+            Entry::Prepare { txn, round, part } => {
+                self.undecided.push_back(Waits::Prepared(txn, round, part));
                 Ok(())
             }
             Entry::Decide { txn, commit, cascade } => self.decide(txn, commit, cascade, out),
+            Entry::Mark => Ok(()),
         }
     }
 
     fn decide(&mut self, txn: TxnId, commit: bool, cascade: bool, out: &mut Outbox) -> Result<(), String> {
-        let is = |it: &Undecided| matches!(it, Undecided::Prepared(prepared, _) if *prepared == txn);
+        let is = |it: &Waits| matches!(it, Waits::Prepared(prepared, ..) if *prepared == txn);
         let at = self.undecided.iter().position(is).ok_or_else(|| format!("{txn:?} is decided but was not prepared"))?;
         if cascade {
             self.undecided.truncate(at + 1);
         }
-        let Some(Undecided::Prepared(_, part)) = self.undecided.remove(at) else { unreachable!("found there") };
+        let Some(Waits::Prepared(.., part)) = self.undecided.remove(at) else { unreachable!("found there") };
         if commit {
             self.run(&part, out)?;
+            self.remember(txn);
         }
         if at == 0 { self.run_certain(out) } else { Ok(()) }
     }
 
+    /// Of the newest only: the primary is told which ones everybody knows, but it need not be that exact.
+    fn remember(&mut self, txn: TxnId) {
+        self.committed.push_back(txn);
+        if self.committed.len() > REMEMBERED {
+            self.committed.pop_front();
+        }
+    }
+
     /// Runs what does not depend on anything undecided.
     fn run_certain(&mut self, out: &mut Outbox) -> Result<(), String> {
-        while let Some(Undecided::Speculative(part)) =
-            self.undecided.pop_front_if(|it| matches!(it, Undecided::Speculative(_)))
+        while let Some(Waits::Speculative(part)) =
+            self.undecided.pop_front_if(|it| matches!(it, Waits::Speculative(_)))
         {
             self.run(&part, out)?;
         }

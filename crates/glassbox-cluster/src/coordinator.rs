@@ -10,7 +10,7 @@
 //! - so those that a partition ran one upon the other are decided in that order.
 //!
 //! A partition that hears of an abort runs again what came after, and answers again. What it had answered before is
-//! known by two numbers: how many aborts this coordinator has told the partition, and how many it had heard of.
+//! known by how many decisions it says it had heard then.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,9 @@ use glassbox::shard::{Call, Found, Wanted};
 use crate::address::{Address, TxnId};
 use crate::message::{Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Submission};
 use crate::outbox::Outbox;
+use crate::recovery::Recovery;
+use crate::told::Told;
+use crate::verdict::{Verdict, wanted_of};
 
 /// The end of a submission, for whoever submitted it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +42,10 @@ pub struct Coordinator {
     /// Where each partition's primary is.
     primaries: Vec<Address>,
     pending: BTreeMap<u64, Pending>,
-    /// Decisions to abort told to each partition.
-    aborts_told: Vec<u64>,
+    /// What each partition was told.
+    told: Vec<Told>,
+    /// While it finds out what the one before left: submissions wait.
+    recovery: Option<Recovery>,
     /// Victims of deadlocks that were tried again.
     retries: u64,
 }
@@ -75,9 +80,11 @@ impl Pending {
 
 impl Coordinator {
     /// A coordinator that has not begun, of so many partitions.
-    pub fn new(me: Address, primaries: Vec<Address>) -> Self {
-        let aborts_told = vec![0; primaries.len()];
-        Self { me, next: 0, primaries, pending: BTreeMap::new(), aborts_told, retries: 0 }
+    /// `since` is the epoch in which it begins: its numbers follow on those of the one before.
+    pub fn new(me: Address, primaries: Vec<Address>, since: u64) -> Self {
+        let told = primaries.iter().map(|_| Told::default()).collect();
+        let next = since.saturating_sub(1) << EPOCH_SHIFT;
+        Self { me, next, primaries, pending: BTreeMap::new(), told, recovery: None, retries: 0 }
     }
 
     /// Transactions that are not decided yet.
@@ -92,6 +99,9 @@ impl Coordinator {
 
     /// Begins a transaction.
     pub fn submit(&mut self, client: Address, submission: Submission, now_us: u64, out: &mut Outbox) {
+        if let Some(recovery) = &mut self.recovery {
+            return recovery.waiting.push((client, submission));
+        }
         let Submission { id, call, participants, shared } = submission;
         let all = u64::MAX >> (64 - self.primaries.len());
         if participants & !all != 0 || participants == 0 {
@@ -108,6 +118,7 @@ impl Coordinator {
     fn begin(&mut self, pending: Pending, out: &mut Outbox) {
         let sequence = self.next;
         self.next += 1;
+        self.ask_heard(out);
         let shared = &pending.shared;
         if shared.is_empty() {
             self.send_round(sequence, &pending, |_| FragmentWork::Run(Vec::new()), out);
@@ -124,6 +135,7 @@ impl Coordinator {
         work: impl Fn(usize) -> FragmentWork,
         out: &mut Outbox,
     ) {
+        let settled = self.settled(sequence);
         for partition in pending.partitions() {
             let fragment = Fragment {
                 txn: TxnId { coordinator: self.me, sequence },
@@ -131,6 +143,7 @@ impl Coordinator {
                 call: pending.call.clone(),
                 participants: pending.participants,
                 work: work(partition),
+                settled,
             };
             out.send(self.primaries[partition], Message::Fragment(fragment));
         }
@@ -142,8 +155,10 @@ impl Coordinator {
         if result.txn.coordinator != self.me || partition >= self.primaries.len() {
             return Vec::new();
         }
+        let told = &mut self.told[partition];
+        told.heard(result.heard);
         let Some(pending) = self.pending.get_mut(&sequence) else { return Vec::new() };
-        let stale = result.after.is_some() && result.aborts_heard != self.aborts_told[partition];
+        let stale = result.after.is_some() && told.will_run_again(sequence);
         if stale || result.round != pending.round || pending.participants >> partition & 1 == 0 {
             return Vec::new();
         }
@@ -236,9 +251,9 @@ impl Coordinator {
         let pending = self.pending.remove(&sequence).expect("it is being decided");
         let txn = TxnId { coordinator: self.me, sequence };
         for partition in pending.partitions() {
+            self.told[partition].tell(sequence, commit);
             out.send(self.primaries[partition], Message::Decide { txn, commit });
             if !commit {
-                self.aborts_told[partition] += 1;
                 // It runs again what came after, and answers again.
                 for (_, later) in self.pending.range_mut(sequence + 1..) {
                     later.answers[partition].take_if(|answer| answer.after.is_some());
@@ -257,49 +272,91 @@ impl Coordinator {
             self.try_again(sequence, 0, now_us, out);
         }
     }
-}
 
-/// What the answers of a round come to.
-#[derive(Default)]
-struct Verdict {
-    refusal: Option<Outcome>,
-    elsewhere: u64,
-    deadlock: bool,
-    wanted: Vec<Wanted>,
-    /// It was a round of finding.
-    finding: bool,
-    found: Vec<Found>,
-}
+    /// A partition says which decisions it has heard.
+    pub(crate) fn heard(&mut self, from: Address, heard: u64) {
+        if let Some(partition) = self.primaries.iter().position(|primary| *primary == from) {
+            self.told[partition].heard(heard);
+        }
+    }
 
-impl Verdict {
-    fn add(&mut self, answer: &FragmentResult) {
-        match &answer.end {
-            FragmentEnd::Done(_) => {}
-            FragmentEnd::Found(found) => {
-                self.finding = true;
-                self.found.extend(found.iter().cloned());
+    /// All transactions before this number have ended, and all their partitions have heard it; of those before `begun`.
+    fn settled(&self, begun: u64) -> u64 {
+        let unheard = self.told.iter().filter_map(Told::first_unheard).min().unwrap_or(begun);
+        let pending = self.pending.first_key_value().map_or(begun, |(&sequence, _)| sequence);
+        unheard.min(pending).min(begun)
+    }
+
+    /// Asks those who have not said for long what they have heard.
+    fn ask_heard(&mut self, out: &mut Outbox) {
+        for (told, &primary) in self.told.iter().zip(&self.primaries) {
+            let late = told.first_unheard().is_some_and(|first| self.next - first > LONG);
+            if late && self.next % LONG == 0 {
+                out.send(primary, Message::AskHeard);
             }
-            FragmentEnd::Wants(wanted) => self.wanted.extend(wanted.iter().cloned()),
-            FragmentEnd::Elsewhere(partitions) => self.elsewhere |= partitions,
-            FragmentEnd::Aborted(abort) => self.refusal = Some(Outcome::Aborted(abort.clone())),
-            FragmentEnd::Deadlock => self.deadlock = true,
-            FragmentEnd::Failed(why) => self.refusal = Some(Outcome::Failed(why.clone())),
         }
     }
 
-    fn tries_again(&self) -> bool {
-        self.refusal.is_none() && (self.deadlock || self.elsewhere != 0)
+    /// Other primaries: they are told again what the ones before may not have heard; and what these had begun and not
+    /// voted for begins anew, since what it had read there is not protected any more.
+    pub fn configure(&mut self, primaries: &[Address], now_us: u64, out: &mut Outbox) {
+        let mut changed = 0_u64;
+        for (partition, &primary) in primaries.iter().enumerate().take(self.primaries.len()) {
+            if std::mem::replace(&mut self.primaries[partition], primary) != primary {
+                changed |= 1 << partition;
+                for (sequence, commit) in self.told[partition].again() {
+                    let txn = TxnId { coordinator: self.me, sequence };
+                    out.send(primary, Message::Decide { txn, commit });
+                }
+            }
+        }
+        if let Some(recovery) = &mut self.recovery {
+            return recovery.ask_again(changed, primaries, out);
+        }
+        let has_voted = |pending: &Pending, partition: usize| {
+            let answer = pending.answers[partition].as_ref();
+            answer.is_some_and(|answer| matches!(answer.end, FragmentEnd::Done(_)))
+        };
+        let lost = self.pending.iter().filter(|(_, pending)| {
+            pending.partitions().any(|partition| changed >> partition & 1 == 1 && !has_voted(pending, partition))
+        });
+        for sequence in lost.map(|(&sequence, _)| sequence).collect::<Vec<_>>() {
+            self.try_again(sequence, 0, now_us, out);
+        }
+    }
+
+    /// Asks all partitions what the coordinator before left undecided.
+    pub(crate) fn recover(&mut self, out: &mut Outbox) {
+        self.recovery = Some(Recovery::begin(&self.primaries, out));
+    }
+
+    /// A partition says what it knows; when all have, what is undecided is decided.
+    pub(crate) fn recovered(
+        &mut self,
+        from: Address,
+        found: &crate::message::Recovered,
+        now_us: u64,
+        out: &mut Outbox,
+    ) {
+        let partition = self.primaries.iter().position(|primary| *primary == from);
+        let (Some(recovery), Some(partition)) = (&mut self.recovery, partition) else { return };
+        recovery.hear(partition, found.clone());
+        let Some(decisions) = recovery.decisions() else { return };
+        for (sequence, commit, partitions) in decisions {
+            let txn = TxnId { coordinator: self.me, sequence };
+            for partition in partitions {
+                self.told[partition].tell(sequence, commit);
+                out.send(self.primaries[partition], Message::Decide { txn, commit });
+            }
+        }
+        let waiting = self.recovery.take().map(|recovery| recovery.waiting).unwrap_or_default();
+        for (client, submission) in waiting {
+            self.submit(client, submission, now_us, out);
+        }
     }
 }
 
-/// What of these a partition has to find.
-fn wanted_of(wanted: &[Wanted], partition: usize) -> Vec<Wanted> {
-    let mut mine: Vec<Wanted> = Vec::new();
-    for wanted in wanted.iter().filter(|wanted| wanted.partitions >> partition & 1 == 1) {
-        let known = mine.iter().any(|known| known.table == wanted.table && known.lookup == wanted.lookup);
-        if !known {
-            mine.push(Wanted { partitions: 1 << partition, ..wanted.clone() });
-        }
-    }
-    mine
-}
+/// Transactions after which a partition is asked what it has heard.
+const LONG: u64 = 1024;
+/// Numbers of one coordinator's life: more than it can assign.
+const EPOCH_SHIFT: u32 = 40;

@@ -11,19 +11,29 @@
 
 mod address;
 mod backup;
+mod configuration;
 mod coordinator;
+mod member;
 mod message;
 mod outbox;
 mod partition;
+mod recovery;
 mod router;
 mod scheme;
 mod store;
 mod stream;
+mod told;
+mod verdict;
 
 pub use address::{Address, TxnId};
 pub use backup::Backup;
+pub use configuration::{Configuration, Replicas};
 pub use coordinator::{Coordinator, Ended};
-pub use message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Submission};
+pub use member::{MakeShard, Member, Packet, Role};
+pub use message::{
+    Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Recovered, Submission,
+    Undecided,
+};
 pub use outbox::{Action, Outbox, Work};
 pub use partition::Partition;
 pub use router::{Answered, Router};

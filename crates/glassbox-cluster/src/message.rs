@@ -7,6 +7,7 @@ use glassbox::shard::{Call, Found, Wanted};
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, TxnId};
+use crate::configuration::Configuration;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +51,45 @@ pub enum Message {
         /// The last entry's number.
         sequence: u64,
     },
+    /// To everybody: who is who from now on.
+    Configure(Configuration),
+    /// From a backup with nothing to its primary: send me the rows, and then the stream.
+    Join,
+    /// From a primary to a joining backup: the rows as they are after this entry of the stream.
+    State {
+        /// The entry's number.
+        sequence: u64,
+        /// The rows of each table in their stored form.
+        tables: Vec<Vec<u8>>,
+    },
+    /// From a coordinator to a primary: which of my decisions have you heard?
+    AskHeard,
+    /// From a primary to a coordinator.
+    HeardSoFar(u64),
+    /// From a coordinator that begins to a primary: what do you know of the transactions of the one before?
+    Recover,
+    /// From a primary to such a coordinator.
+    Recovered(Recovered),
+}
+
+/// What a partition knows of a coordinator's transactions.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Recovered {
+    /// Those that have begun here and are not decided, in the order in which they came.
+    pub undecided: Vec<Undecided>,
+    /// Those that are committed, as far as a partition may not have heard of it.
+    pub committed: Vec<u64>,
+}
+
+/// A transaction that a partition has not heard the end of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undecided {
+    /// Its number.
+    pub sequence: u64,
+    /// The partitions that take part.
+    pub participants: u64,
+    /// Whether this one has voted for it.
+    pub prepared: bool,
 }
 
 /// A call that is on several partitions.
@@ -78,6 +118,8 @@ pub struct Fragment {
     pub participants: u64,
     /// What the partition is to do.
     pub work: FragmentWork,
+    /// All partitions have heard how this coordinator's transactions before this one ended.
+    pub settled: u64,
 }
 
 /// What a partition is to do in a round.
@@ -103,8 +145,8 @@ pub struct FragmentResult {
     pub end: FragmentEnd,
     /// It was run on what this transaction left, whose end the partition did not know yet.
     pub after: Option<TxnId>,
-    /// How many of this coordinator's decisions to abort the partition had heard of when it sent this.
-    pub aborts_heard: u64,
+    /// How many of this coordinator's decisions the partition had heard when it sent this.
+    pub heard: u64,
 }
 
 /// How a fragment ended.
@@ -137,6 +179,8 @@ pub enum Outcome {
     Elsewhere(u64),
     /// It cannot be run.
     Failed(String),
+    /// Nobody can tell whether it counts: who would have answered is gone.
+    Unknown,
 }
 
 /// An entry of a partition's stream: what its backups do, in this order. A backup decides nothing.
@@ -150,6 +194,8 @@ pub enum Entry {
     Prepare {
         /// The transaction.
         txn: TxnId,
+        /// The round that it was the vote in.
+        round: u32,
         /// What is to be run.
         part: Part,
     },
@@ -162,6 +208,8 @@ pub enum Entry {
         /// Whether what came after it goes with it.
         cascade: bool,
     },
+    /// Nothing: only who is still the primary can have it held.
+    Mark,
 }
 
 /// A run as a backup repeats it.
@@ -173,6 +221,8 @@ pub struct Part {
     pub participants: u64,
     /// Rows from elsewhere.
     pub given: Vec<Found>,
+    /// Who waits for the answer, and the number of the call; of a call on one partition.
+    pub origin: Option<(Address, u64)>,
 }
 
 impl Fragment {

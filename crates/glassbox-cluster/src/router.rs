@@ -12,7 +12,9 @@ use glassbox::shard::{Call, Route};
 use glassbox::{Abort, Catalog, Error, Procedure};
 
 use crate::address::Address;
+use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
+use crate::member::Packet;
 use crate::message::{FragmentResult, Message, Outcome, Submission};
 use crate::outbox::Outbox;
 use crate::scheme::SchemeKind;
@@ -32,6 +34,7 @@ pub struct Answered {
 #[derive(Debug)]
 pub struct Router {
     catalog: Arc<Catalog>,
+    configuration: Configuration,
     primaries: Vec<Address>,
     central: Address,
     /// Under locking, this client's own.
@@ -39,26 +42,33 @@ pub struct Router {
     me: Address,
     next: u64,
     waiting: BTreeMap<u64, Waiting>,
+    /// Messages from configurations that are not here yet.
+    early: Vec<(Address, Packet)>,
 }
 
 #[derive(Debug)]
 struct Waiting {
     call: Call,
     home: u8,
+    /// Who will answer; `None`: this client's own coordinator.
+    at: Option<Address>,
 }
 
 
+/// What a caller is told whose transaction may have happened or not.
+const UNKNOWN: &str = "whoever ran it is gone, so nobody can tell whether it counts: look for what it would have changed";
+
 impl Router {
-    /// A client of a cluster: where each partition's primary is, and the coordinator.
-    pub fn new(
-        me: Address,
-        catalog: Arc<Catalog>,
-        primaries: Vec<Address>,
-        central: Address,
-        scheme: SchemeKind,
-    ) -> Self {
-        let own = scheme.is_locking().then(|| Coordinator::new(me, primaries.clone()));
-        Self { catalog, primaries, central, own, me, next: 0, waiting: BTreeMap::new() }
+    /// A client of a cluster with this configuration.
+    pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration, scheme: SchemeKind) -> Self {
+        let (primaries, central) = (configuration.primaries(), Address::Coordinator(0));
+        let own = scheme.is_locking().then(|| Coordinator::new(me, primaries.clone(), 1));
+        Self { catalog, configuration, primaries, central, own, me, next: 0, waiting: BTreeMap::new(), early: Vec::new() }
+    }
+
+    /// The epoch of what it sends.
+    pub fn epoch(&self) -> u64 {
+        self.configuration.epoch
     }
 
     /// Sends a call; its number.
@@ -73,17 +83,20 @@ impl Router {
         let route = self.catalog.route(&call, self.primaries.len()).map_err(Error::Config)?;
         let id = self.next;
         self.next += 1;
-        self.waiting.insert(id, Waiting { call, home: route.home });
+        self.waiting.insert(id, Waiting { call, home: route.home, at: None });
         self.send(id, route, now_us, out);
         Ok(id)
     }
 
     fn send(&mut self, id: u64, route: Route, now_us: u64, out: &mut Outbox) {
-        let call = self.waiting[&id].call.clone();
+        let waiting = self.waiting.get_mut(&id).expect("it waits from when it is called");
+        let call = waiting.call.clone();
         if route.partitions.is_power_of_two() {
             let primary = self.primaries[route.partitions.trailing_zeros() as usize];
+            waiting.at = Some(primary);
             return out.send(primary, Message::Call { id, call });
         }
+        waiting.at = self.own.is_none().then_some(self.central);
         let submission = Submission { id, call, participants: route.partitions, shared: route.shared };
         match &mut self.own {
             Some(own) => own.submit(self.me, submission, now_us, out),
@@ -92,12 +105,54 @@ impl Router {
     }
 
     /// A message arrives; the calls that have ended.
-    pub fn handle(&mut self, message: Message, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
-        match message {
+    pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
+        if let Message::Configure(configuration) = packet.message {
+            let mut ended = self.configure(configuration, now_us, out);
+            let epoch = self.epoch();
+            let due: Vec<_> = self.early.extract_if(.., |(_, packet)| packet.epoch <= epoch).collect();
+            ended.extend(due.into_iter().flat_map(|(from, packet)| self.handle(from, packet, now_us, out)));
+            return ended;
+        }
+        if packet.epoch > self.epoch() {
+            self.early.push((from, packet));
+            return Vec::new();
+        }
+        let admitted = self.configuration.admits(from, packet.epoch);
+        match packet.message {
+            // Who has lost its role can answer only what was certain before.
+            Message::Result(_) if !admitted => Vec::new(),
             Message::Answer { id, outcome } => self.answered(id, outcome, now_us, out).into_iter().collect(),
             Message::Result(result) => self.hears(result, now_us, out),
+            Message::HeardSoFar(heard) if admitted => {
+                self.own.iter_mut().for_each(|own| own.heard(from, heard));
+                Vec::new()
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// Another configuration: of what waits at those who have lost their role, nobody knows the end.
+    fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
+        if next.epoch <= self.configuration.epoch || next.partitions.len() != self.primaries.len() {
+            return Vec::new();
+        }
+        let new_coordinator = next.coordinator_since != self.configuration.coordinator_since;
+        let lost = self.waiting.iter().filter(|(_, waiting)| match waiting.at {
+            Some(Address::Coordinator(_)) => new_coordinator,
+            Some(primary) => next.partitions.iter().all(|replicas| replicas.primary != primary),
+            None => false,
+        });
+        let lost: Vec<_> = lost.map(|(&id, waiting)| (id, waiting.home)).collect();
+        self.primaries = next.primaries();
+        self.configuration = next;
+        if let Some(own) = &mut self.own {
+            own.configure(&self.primaries, now_us, out);
+        }
+        let mut end = |(id, home)| {
+            self.waiting.remove(&id);
+            Answered { id, outcome: Outcome::Unknown, home }
+        };
+        lost.into_iter().map(&mut end).collect()
     }
 
     fn hears(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
@@ -152,6 +207,7 @@ impl Router {
             Outcome::Aborted(abort) => Err(Error::Aborted(Abort::clone(abort))),
             Outcome::Elsewhere(_) => Err(Error::Config("a call ended on too few partitions".to_owned())),
             Outcome::Failed(why) => Err(Error::Config(why.clone())),
+            Outcome::Unknown => Err(Error::Config(UNKNOWN.to_owned())),
         }
     }
 }

@@ -1,9 +1,11 @@
 //! A primary's data and its stream, and what every scheme does with them: run, answer, vote, end.
 
+use std::collections::BTreeSet;
+
 use glassbox::shard::{Kept, Ran, Shard, Task, Watch};
 
 use crate::address::{Address, TxnId};
-use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part};
+use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Undecided};
 use crate::outbox::{Outbox, Work};
 use crate::stream::Stream;
 
@@ -51,6 +53,13 @@ pub(crate) enum Arrived {
 }
 
 impl Arrived {
+    pub(crate) fn multi(&self) -> Option<&Multi> {
+        match self {
+            Self::Multi(multi) => Some(multi),
+            Self::Single(_) => None,
+        }
+    }
+
     pub(crate) fn is(&self, txn: TxnId) -> bool {
         matches!(self, Self::Multi(multi) if multi.txn() == txn)
     }
@@ -61,8 +70,10 @@ impl Arrived {
 pub(crate) struct Store {
     shard: Shard,
     pub(crate) stream: Stream,
-    /// Decisions to abort heard from each coordinator.
-    aborts_heard: Vec<(Address, u64)>,
+    /// Decisions heard from each coordinator.
+    heard: Vec<(Address, u64)>,
+    /// Transactions that are committed, as far as another partition may not have heard of it.
+    pub(crate) committed: BTreeSet<TxnId>,
     /// Whether what comes after a transaction is taken back with it.
     cascades: bool,
     /// Why nothing is run any more.
@@ -70,8 +81,9 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(crate) fn new(shard: Shard, backups: &[Address], cascades: bool) -> Self {
-        Self { shard, stream: Stream::new(backups), aborts_heard: Vec::new(), cascades, broken: None }
+    pub(crate) fn new(shard: Shard, stream: Stream, cascades: bool) -> Self {
+        let (heard, committed) = (Vec::new(), BTreeSet::new());
+        Self { shard, stream, heard, committed, cascades, broken: None }
     }
 
     pub(crate) fn shard(&mut self) -> &mut Shard {
@@ -116,7 +128,8 @@ impl Store {
     pub(crate) fn replicate(&mut self, single: &Single, ran: &Ran, speculative: bool, out: &mut Outbox) {
         if matches!(ran, Ran::Done(_)) {
             let participants = 1 << self.shard.index();
-            let part = || Part { call: single.call.clone(), participants, given: Vec::new() };
+            let origin = Some((single.client, single.id));
+            let part = || Part { call: single.call.clone(), participants, given: Vec::new(), origin };
             let entry = || if speculative { Entry::Speculate(part()) } else { Entry::Run(part()) };
             self.stream.append(entry, out);
         }
@@ -210,10 +223,10 @@ impl Store {
 
     /// Has the backups hold a run that is done, in its place among the others.
     fn prepare(&mut self, multi: &mut Multi, out: &mut Outbox) {
-        let Fragment { txn, ref call, participants, ref work, .. } = multi.fragment;
+        let Fragment { txn, round, ref call, participants, ref work, .. } = multi.fragment;
         if let (Some(FragmentEnd::Done(_)), FragmentWork::Run(given)) = (&multi.end, work) {
-            let part = || Part { call: call.clone(), participants, given: given.clone() };
-            self.stream.append(|| Entry::Prepare { txn, part: part() }, out);
+            let part = || Part { call: call.clone(), participants, given: given.clone(), origin: None };
+            self.stream.append(|| Entry::Prepare { txn, round, part: part() }, out);
             multi.prepared = true;
         }
     }
@@ -224,8 +237,8 @@ impl Store {
         let Fragment { txn, round, .. } = multi.fragment;
         let end = multi.end.clone().expect("a fragment that was done has an end");
         let partition = self.shard.index() as u8;
-        let aborts_heard = *self.aborts_of(txn.coordinator);
-        let result = FragmentResult { txn, round, partition, end, after, aborts_heard };
+        let heard = *self.heard_of(txn.coordinator);
+        let result = FragmentResult { txn, round, partition, end, after, heard };
         self.stream.send_when_held(txn.coordinator, Message::Result(result), out);
     }
 
@@ -236,21 +249,54 @@ impl Store {
             return self.undo_fragment(&mut multi, out);
         }
         let txn = multi.txn();
-        let kept = multi.kept.take().unwrap_or_else(|| panic!("{txn:?} is committed without this partition's vote"));
+        let Some(kept) = multi.kept.take() else {
+            // Whoever decided this broke the protocol, and what the others have of it cannot be had here.
+            self.broken = Some(format!("{txn:?} was committed without this partition's vote; restore it from another"));
+            return;
+        };
         self.commit(kept);
+        self.committed.insert(txn);
         self.stream.append(|| Entry::Decide { txn, commit, cascade: false }, out);
     }
 
-    /// Counts a decision to abort.
-    pub(crate) fn hear_abort(&mut self, txn: TxnId) {
-        *self.aborts_of(txn.coordinator) += 1;
+    /// Counts a decision.
+    pub(crate) fn hear(&mut self, txn: TxnId) {
+        *self.heard_of(txn.coordinator) += 1;
     }
 
-    fn aborts_of(&mut self, coordinator: Address) -> &mut u64 {
-        let at = self.aborts_heard.iter().position(|(known, _)| *known == coordinator).unwrap_or_else(|| {
-            self.aborts_heard.push((coordinator, 0));
-            self.aborts_heard.len() - 1
+    /// Decisions heard from a coordinator.
+    pub(crate) fn heard(&mut self, coordinator: Address) -> u64 {
+        *self.heard_of(coordinator)
+    }
+
+    fn heard_of(&mut self, coordinator: Address) -> &mut u64 {
+        let at = self.heard.iter().position(|(known, _)| *known == coordinator).unwrap_or_else(|| {
+            self.heard.push((coordinator, 0));
+            self.heard.len() - 1
         });
-        &mut self.aborts_heard[at].1
+        &mut self.heard[at].1
+    }
+
+    /// Forgets how a coordinator's transactions before this one ended.
+    pub(crate) fn settle(&mut self, coordinator: Address, settled: u64) {
+        let first = |sequence| TxnId { coordinator, sequence };
+        let forget: Vec<_> = self.committed.range(first(0)..first(settled)).copied().collect();
+        forget.iter().for_each(|txn| {
+            self.committed.remove(txn);
+        });
+    }
+
+    /// A coordinator begins anew, and counts anew; what it would have to know of its committed transactions.
+    pub(crate) fn recover(&mut self, coordinator: Address) -> Vec<u64> {
+        *self.heard_of(coordinator) = 0;
+        self.committed.iter().filter(|txn| txn.coordinator == coordinator).map(|txn| txn.sequence).collect()
+    }
+}
+
+impl Multi {
+    /// What a new coordinator has to know of it.
+    pub(crate) fn undecided(&self) -> Undecided {
+        let Fragment { txn, participants, .. } = self.fragment;
+        Undecided { sequence: txn.sequence, participants, prepared: matches!(self.end, Some(FragmentEnd::Done(_))) }
     }
 }

@@ -18,8 +18,26 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(backups: &[Address]) -> Self {
-        Self { backups: backups.iter().map(|&backup| (backup, 0)).collect(), ..Self::default() }
+    /// A stream that goes on after this entry, which all of these backups hold.
+    pub(crate) fn new(backups: &[Address], last: u64) -> Self {
+        Self { backups: backups.iter().map(|&backup| (backup, last)).collect(), last, waiting: VecDeque::new() }
+    }
+
+    /// The last entry's number.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Goes to another backup too, which has everything so far.
+    pub(crate) fn add(&mut self, backup: Address) {
+        self.backups.retain(|(known, _)| *known != backup);
+        self.backups.push((backup, self.last));
+    }
+
+    /// Goes to these only, as far as it did before.
+    pub(crate) fn keep(&mut self, backups: &[Address], out: &mut Outbox) {
+        self.backups.retain(|(backup, _)| backups.contains(backup));
+        self.tell_held(out);
     }
 
     /// Whether anybody follows: entries need not be made otherwise.
@@ -39,8 +57,12 @@ impl Stream {
         }
     }
 
-    /// Sends a message when everything so far is held by all backups.
+    /// Sends a message when everything so far is held by all backups. What says something of the rows must not come from
+    /// a primary that is none any more without knowing it, so there is always something to be held.
     pub(crate) fn send_when_held(&mut self, to: Address, message: Message, out: &mut Outbox) {
+        if self.held() >= self.last {
+            self.append(|| Entry::Mark, out);
+        }
         if self.held() >= self.last {
             out.send(to, message);
         } else {
@@ -55,6 +77,10 @@ impl Stream {
                 *held = sequence.clamp(*held, self.last);
             }
         }
+        self.tell_held(out);
+    }
+
+    fn tell_held(&mut self, out: &mut Outbox) {
         let held = self.held();
         while let Some(&(needed, ..)) = self.waiting.front()
             && needed <= held

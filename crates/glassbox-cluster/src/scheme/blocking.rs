@@ -51,6 +51,10 @@ impl Blocking {
         true
     }
 
+    pub(crate) fn multis(&self) -> impl Iterator<Item = &Multi> {
+        self.active.iter().chain(self.queue.iter().filter_map(Arrived::multi))
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.active.is_none() && self.queue.is_empty()
     }

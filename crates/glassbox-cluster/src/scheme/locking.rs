@@ -18,7 +18,7 @@ use super::lock_table::{LockTable, Owner};
 use crate::address::TxnId;
 use crate::message::FragmentEnd;
 use crate::outbox::Outbox;
-use crate::store::{Arrived, Single, Store};
+use crate::store::{Arrived, Multi, Single, Store};
 
 #[derive(Debug)]
 pub(crate) struct Locking {
@@ -123,9 +123,7 @@ impl Locking {
     }
 
     pub(crate) fn decided(&mut self, store: &mut Store, txn: TxnId, commit: bool, out: &mut Outbox) {
-        let Some(owner) = self.owner(txn) else {
-            return assert!(!commit, "{txn:?} is committed without this partition's vote");
-        };
+        let Some(owner) = self.owner(txn) else { return };
         let Some(Arrived::Multi(multi)) = self.active.remove(&owner) else { unreachable!("found there") };
         store.end(multi, commit, out);
         self.release(owner);
@@ -135,6 +133,10 @@ impl Locking {
         let Some(owner) = self.ready.pop_front() else { return false };
         self.run(store, owner, out);
         true
+    }
+
+    pub(crate) fn multis(&self) -> impl Iterator<Item = &Multi> {
+        self.active.values().filter_map(Arrived::multi)
     }
 
     pub(crate) fn is_idle(&self) -> bool {

@@ -7,7 +7,7 @@ mod speculation;
 
 use crate::address::TxnId;
 use crate::outbox::Outbox;
-use crate::store::{Arrived, Store};
+use crate::store::{Arrived, Multi, Store};
 
 /// What a partition does while a transaction of several partitions waits for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -74,6 +74,15 @@ impl Scheme {
             Self::Blocking(scheme) => scheme.proceed(store, out),
             Self::Speculation(scheme) => scheme.proceed(store, out),
             Self::Locking(scheme) => scheme.proceed(store, out),
+        }
+    }
+
+    /// The transactions of several partitions that are not decided, in the order in which they came.
+    pub(crate) fn multis(&self) -> Vec<&Multi> {
+        match self {
+            Self::Blocking(scheme) => scheme.multis().collect(),
+            Self::Speculation(scheme) => scheme.multis().collect(),
+            Self::Locking(scheme) => scheme.multis().collect(),
         }
     }
 

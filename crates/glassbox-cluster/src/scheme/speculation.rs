@@ -117,8 +117,8 @@ impl Speculation {
 
     pub(crate) fn decided(&mut self, store: &mut Store, txn: TxnId, commit: bool, out: &mut Outbox) {
         let Some(at) = self.position(txn) else {
-            assert!(!commit, "{txn:?} is committed without this partition's vote");
-            return self.unexecuted.retain(|arrived| !arrived.is(txn));
+            self.unexecuted.retain(|arrived| !arrived.is(txn));
+            return self.report_again(store, txn, out);
         };
         if !commit {
             self.undo_after(store, at, out);
@@ -127,6 +127,20 @@ impl Speculation {
         store.end(multi, commit, out);
         if at == 0 {
             self.certain(store, out);
+        }
+    }
+
+    /// A transaction is aborted that a primary before this one ran, and of which nothing was left. The coordinator
+    /// does not know that, and waits for what came after it to be run again.
+    fn report_again(&mut self, store: &mut Store, aborted: TxnId, out: &mut Outbox) {
+        let mut after = None;
+        for it in &self.uncommitted {
+            let Uncommitted::Multi(multi, told) = it else { continue };
+            let txn = multi.txn();
+            if *told && txn.coordinator == aborted.coordinator && txn.sequence > aborted.sequence {
+                store.report(multi, after, out);
+            }
+            after = Some(txn);
         }
     }
 
@@ -171,6 +185,14 @@ impl Speculation {
         let Some(arrived) = self.unexecuted.pop_front() else { return false };
         self.execute(store, arrived, out);
         true
+    }
+
+    pub(crate) fn multis(&self) -> impl Iterator<Item = &Multi> {
+        let begun = self.uncommitted.iter().filter_map(|it| match it {
+            Uncommitted::Multi(multi, _) => Some(multi),
+            Uncommitted::Single(..) => None,
+        });
+        begun.chain(self.unexecuted.iter().filter_map(Arrived::multi))
     }
 
     pub(crate) fn is_idle(&self) -> bool {

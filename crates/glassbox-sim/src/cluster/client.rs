@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use glassbox::{Catalog, Error};
-use glassbox_cluster::{Address, Message, Outbox, Router, SchemeKind};
+use glassbox_cluster::{Address, Configuration, Outbox, Outcome, Packet, Router, SchemeKind};
 use glassbox_workloads::micro::{ReadWrite, Seen};
 
 use super::micro::Micro;
@@ -30,6 +30,8 @@ pub enum Done {
     Committed(Seen),
     /// It aborted, with this code.
     Aborted(u32),
+    /// Nobody can tell whether it counts.
+    Unknown,
     /// Something is wrong.
     Failed(String),
 }
@@ -50,12 +52,11 @@ impl Client {
     pub(super) fn new(
         number: u32,
         catalog: &Arc<Catalog>,
-        primaries: Vec<Address>,
+        configuration: Configuration,
         scheme: SchemeKind,
         micro: Micro,
     ) -> Self {
-        let (me, central) = (Address::Client(number), Address::Coordinator(0));
-        let router = Router::new(me, Arc::clone(catalog), primaries, central, scheme);
+        let router = Router::new(Address::Client(number), Arc::clone(catalog), configuration, scheme);
         Self { number, router, micro, under_way: None, ends: false, finished: 0, history: Some(Vec::new()) }
     }
 
@@ -69,12 +70,17 @@ impl Client {
         self.under_way = Some((id, call, now_ns));
     }
 
-    pub(super) fn handle(&mut self, message: Message, now_ns: u64, out: &mut Outbox) {
-        for answered in self.router.handle(message, now_ns / 1_000, out) {
+    pub(super) fn epoch(&self) -> u64 {
+        self.router.epoch()
+    }
+
+    pub(super) fn handle(&mut self, from: Address, packet: Packet, now_ns: u64, out: &mut Outbox) {
+        for answered in self.router.handle(from, packet, now_ns / 1_000, out) {
             let Some((_, call, began_ns)) = self.under_way.take_if(|(id, ..)| *id == answered.id) else { continue };
             let end = match Router::output::<ReadWrite>(&answered) {
                 Ok(seen) => Done::Committed(seen),
                 Err(Error::Aborted(abort)) => Done::Aborted(abort.code),
+                Err(_) if answered.outcome == Outcome::Unknown => Done::Unknown,
                 Err(error) => Done::Failed(error.to_string()),
             };
             self.finished += 1;

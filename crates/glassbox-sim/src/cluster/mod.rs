@@ -7,6 +7,7 @@
 pub mod checks;
 mod client;
 mod costs;
+mod faults;
 mod link;
 mod micro;
 mod node;

@@ -2,67 +2,65 @@
 
 use std::collections::VecDeque;
 
-use glassbox_cluster::{Action, Address, Backup, Coordinator, Message, Outbox, Partition};
+use glassbox_cluster::{Action, Address, Member, Outbox, Packet, Role};
 
 use super::client::Client;
 use super::costs::Costs;
 
 /// What a node is.
 pub(super) enum Machine {
-    Primary(Partition),
-    Backup(Backup),
-    Coordinator(Coordinator),
-    Client(Client),
+    Member(Box<Member>),
+    Client(Box<Client>),
 }
 
 pub(super) struct Node {
     pub(super) machine: Machine,
-    pub(super) inbox: VecDeque<(Address, Message)>,
+    pub(super) inbox: VecDeque<(Address, Packet)>,
     /// It is at work, and looks at its inbox when it is done.
     pub(super) busy: bool,
+    /// Tells it from those that had its address before.
+    pub(super) life: u64,
 }
 
 impl Node {
-    pub(super) fn new(machine: Machine) -> Self {
-        Self { machine, inbox: VecDeque::new(), busy: false }
+    pub(super) fn new(machine: Machine, life: u64) -> Self {
+        Self { machine, inbox: VecDeque::new(), busy: false, life }
+    }
+
+    /// The epoch of what it sends.
+    pub(super) fn epoch(&self) -> u64 {
+        match &self.machine {
+            Machine::Member(member) => member.epoch(),
+            Machine::Client(client) => client.epoch(),
+        }
     }
 
     /// Does the next thing; whether there was one.
     pub(super) fn work(&mut self, now_ns: u64, out: &mut Outbox) -> bool {
-        let Some((from, message)) = self.inbox.pop_front() else {
-            return match &mut self.machine {
-                Machine::Primary(partition) => partition.proceed(out),
-                _ => false,
-            };
-        };
-        match &mut self.machine {
-            Machine::Primary(partition) => partition.handle(from, message, out),
-            Machine::Backup(backup) => backup.handle(from, message, out),
-            Machine::Client(client) => client.handle(message, now_ns, out),
-            Machine::Coordinator(coordinator) => match message {
-                Message::Submit(submission) => coordinator.submit(from, submission, now_ns / 1_000, out),
-                Message::Result(result) => {
-                    for end in coordinator.hears(result, now_ns / 1_000, out) {
-                        out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
-                    }
-                }
-                _ => {}
-            },
+        let arrived = self.inbox.pop_front();
+        match (&mut self.machine, arrived) {
+            (Machine::Member(member), Some((from, packet))) => member.handle(from, packet, now_ns / 1_000, out),
+            (Machine::Client(client), Some((from, packet))) => client.handle(from, packet, now_ns, out),
+            (Machine::Member(member), None) => return member.proceed(out),
+            (Machine::Client(_), None) => return false,
         }
         true
     }
 
+    fn is_coordinator(&self) -> bool {
+        matches!(&self.machine, Machine::Member(member) if matches!(member.role(), Role::Coordinator(_)))
+    }
+
     /// What an action costs this node.
     pub(super) fn cost(&self, action: &Action, costs: &Costs) -> u64 {
-        match (action, &self.machine) {
-            (Action::Work(work), _) => costs.of(*work),
-            (Action::Send(..), Machine::Coordinator(_)) => costs.coordinator_message_ns,
-            (Action::Send(..), _) => 0,
+        match action {
+            Action::Work(work) => costs.of(*work),
+            Action::Send(..) => self.receiving_ns(costs),
         }
     }
 
     /// What receiving a message costs this node.
     pub(super) fn receiving_ns(&self, costs: &Costs) -> u64 {
-        if matches!(self.machine, Machine::Coordinator(_)) { costs.coordinator_message_ns } else { 0 }
+        if self.is_coordinator() { costs.coordinator_message_ns } else { 0 }
     }
 }

@@ -24,6 +24,8 @@ pub struct Settings {
     pub link: Link,
     /// Under locking, how long a transaction waits for its partitions before it is tried again.
     pub patience_us: u64,
+    /// How many times something fails, in the time that is simulated.
+    pub incidents: u32,
     /// Decides everything that is random.
     pub seed: u64,
 }
@@ -58,6 +60,7 @@ impl Settings {
             costs: Costs::of_the_paper(),
             link: Link { base_ns: 40_000, tail_ns: 0 },
             patience_us: 5_000,
+            incidents: 0,
             seed,
         }
     }

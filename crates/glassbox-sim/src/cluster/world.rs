@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
+use glassbox::Catalog;
 use glassbox::shard::Shard;
-use glassbox_cluster::{Action, Address, Backup, Coordinator, Message, Outbox, Partition};
+use glassbox_cluster::{Action, Address, Configuration, Member, Outbox, Packet, Role};
 use glassbox_workloads::micro::catalog;
 
 use super::client::{Client, Finished};
+use super::faults::Fault;
 use super::link::Links;
 use super::micro::Micro;
 use super::node::{Machine, Node};
@@ -21,22 +23,27 @@ const TABLE_BYTES: usize = 1 << 20;
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Arrives { to: Address, number: u64 },
-    Ready(Address),
+    Ready { at: Address, life: u64 },
     LosePatience,
+    Fault(Fault),
 }
 
 /// A simulated cluster and its clients.
 pub struct World {
-    settings: Settings,
-    now_ns: u64,
+    pub(super) settings: Settings,
+    catalog: Arc<Catalog>,
+    /// The one that was decided last.
+    pub(super) configuration: Configuration,
+    pub(super) now_ns: u64,
     /// By time, then in the order in which they were made.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     made: u64,
-    /// Messages on their way, by number.
-    flying: BTreeMap<u64, (Address, Message)>,
-    nodes: BTreeMap<Address, Node>,
+    /// Messages on their way, by number: from whom, to which life of whom.
+    flying: BTreeMap<u64, (Address, u64, Packet)>,
+    pub(super) nodes: BTreeMap<Address, Node>,
+    lives: u64,
     links: Links,
-    dice: Dice,
+    pub(super) dice: Dice,
     trace: Option<Vec<String>>,
 }
 
@@ -54,44 +61,72 @@ pub struct Measured {
 impl World {
     /// A cluster that has not begun.
     pub fn new(settings: Settings) -> Self {
-        let catalog = Arc::new(catalog());
-        let primary = |partition| Address::Replica { partition, replica: 0 };
-        let primaries: Vec<_> = (0..settings.partitions).map(primary).collect();
-        let mut nodes = BTreeMap::new();
+        let mut world = Self {
+            settings,
+            catalog: Arc::new(catalog()),
+            configuration: Configuration::first(settings.partitions, settings.replicas),
+            now_ns: 0,
+            events: BinaryHeap::new(),
+            made: 0,
+            flying: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            lives: 0,
+            links: Links::new(settings.link),
+            dice: Dice(settings.seed),
+            trace: None,
+        };
         for partition in 0..settings.partitions {
-            let shard = || {
-                let (at, of) = (usize::from(partition), usize::from(settings.partitions));
-                let mut shard = Shard::new(&catalog, at, of, TABLE_BYTES).expect("a small shard");
-                Micro::fill(&mut shard, settings.clients, settings.partitions);
-                shard
-            };
-            let backups: Vec<_> =
-                (1..settings.replicas).map(|replica| Address::Replica { partition, replica }).collect();
-            let machine = Machine::Primary(Partition::new(shard(), settings.scheme, &backups));
-            nodes.insert(primary(partition), Node::new(machine));
-            for backup in backups {
-                nodes.insert(backup, Node::new(Machine::Backup(Backup::new(shard(), primary(partition)))));
+            for replica in 0..settings.replicas {
+                world.add_replica(Address::Replica { partition, replica }, true);
             }
         }
-        let me = Address::Coordinator(0);
-        nodes.insert(me, Node::new(Machine::Coordinator(Coordinator::new(me, primaries.clone()))));
+        world.add_coordinator();
         for number in 0..settings.clients {
-            let micro = Micro::new(number, settings.partitions, settings.load, settings.seed);
-            let client = Client::new(number, &catalog, primaries.clone(), settings.scheme, micro);
-            nodes.insert(Address::Client(number), Node::new(Machine::Client(client)));
-        }
-        let (links, dice) = (Links::new(settings.link), Dice(settings.seed));
-        let (events, flying) = (BinaryHeap::new(), BTreeMap::new());
-        let mut world = Self { settings, now_ns: 0, events, made: 0, flying, nodes, links, dice, trace: None };
-        for number in 0..settings.clients {
-            let mut out = Outbox::default();
-            world.client(number).call(0, &mut out);
-            world.carry_out(Address::Client(number), 0, out);
+            world.add_client(number);
         }
         if settings.scheme.is_locking() {
             world.schedule(settings.patience_us * 1_000, Event::LosePatience);
         }
         world
+    }
+
+    /// Adds a replica: with the first rows, or one that comes back with nothing.
+    pub(super) fn add_replica(&mut self, address: Address, first: bool) {
+        let Address::Replica { partition, .. } = address else { unreachable!("{address} is no replica") };
+        let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
+        let make = move || Shard::new(&catalog, usize::from(partition), count, TABLE_BYTES).expect("a small shard");
+        let (configuration, scheme) = (self.configuration.clone(), self.settings.scheme);
+        let member = if first {
+            let mut shard = make();
+            Micro::fill(&mut shard, self.settings.clients, self.settings.partitions);
+            Member::replica(address, configuration, scheme, shard, Box::new(make))
+        } else {
+            Member::returning(address, configuration, scheme, Box::new(make))
+        };
+        self.add(address, Machine::Member(Box::new(member)));
+    }
+
+    /// Adds the configuration's coordinator.
+    pub(super) fn add_coordinator(&mut self) {
+        let (me, mut out) = (Address::Coordinator(0), Outbox::default());
+        let member = Member::coordinator(me, self.configuration.clone(), self.settings.scheme, &mut out);
+        self.add(me, Machine::Member(Box::new(member)));
+        self.carry_out(me, self.now_ns, out);
+    }
+
+    fn add_client(&mut self, number: u32) {
+        let Settings { partitions, load, seed, scheme, .. } = self.settings;
+        let micro = Micro::new(number, partitions, load, seed);
+        let mut client = Client::new(number, &self.catalog, self.configuration.clone(), scheme, micro);
+        let mut out = Outbox::default();
+        client.call(0, &mut out);
+        self.add(Address::Client(number), Machine::Client(Box::new(client)));
+        self.carry_out(Address::Client(number), 0, out);
+    }
+
+    fn add(&mut self, address: Address, machine: Machine) {
+        self.lives += 1;
+        self.nodes.insert(address, Node::new(machine, self.lives));
     }
 
     /// Notes every event from here on.
@@ -113,9 +148,13 @@ impl World {
 
     fn client(&mut self, number: u32) -> &mut Client {
         match self.nodes.get_mut(&Address::Client(number)).map(|node| &mut node.machine) {
-            Some(Machine::Client(client)) => client,
+            Some(Machine::Client(client)) => client.as_mut(),
             _ => unreachable!("clients are numbered from 0"),
         }
+    }
+
+    pub(super) fn schedule_fault(&mut self, at_us: u64, fault: Fault) {
+        self.schedule(at_us * 1_000, Event::Fault(fault));
     }
 
     fn schedule(&mut self, at_ns: u64, event: Event) {
@@ -129,11 +168,18 @@ impl World {
         for action in out.actions {
             at_ns += self.nodes[&from].cost(&action, &self.settings.costs);
             let Action::Send(to, message) = action else { continue };
-            let arrival = self.links.arrival(from, to, at_ns, &mut self.dice);
-            self.flying.insert(self.made, (from, message));
-            self.schedule(arrival, Event::Arrives { to, number: self.made });
+            let packet = Packet { epoch: self.nodes[&from].epoch(), message };
+            self.send(from, to, at_ns, packet);
         }
         at_ns
+    }
+
+    pub(super) fn send(&mut self, from: Address, to: Address, at_ns: u64, packet: Packet) {
+        // A connection is to one life of whoever has the address: what is on it ends with that life.
+        let Some(life) = self.nodes.get(&to).map(|node| node.life) else { return };
+        let arrival = self.links.arrival(from, to, at_ns, &mut self.dice);
+        self.flying.insert(self.made, (from, life, packet));
+        self.schedule(arrival, Event::Arrives { to, number: self.made });
     }
 
     /// Lets a node do its next thing, if it is not at work.
@@ -146,8 +192,9 @@ impl World {
         }
         node.busy = true;
         let received_ns = if received { node.receiving_ns(&self.settings.costs) } else { 0 };
+        let life = node.life;
         let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
-        self.schedule(done_ns, Event::Ready(address));
+        self.schedule(done_ns, Event::Ready { at: address, life });
     }
 
     /// Lets the next thing happen; `false`: nothing ever will.
@@ -156,24 +203,32 @@ impl World {
         self.now_ns = at_ns;
         match event {
             Event::Arrives { to, number } => {
-                let (from, message) = self.flying.remove(&number).expect("it was sent");
-                if let Some(trace) = &mut self.trace {
-                    trace.push(format!("{at_ns} {from} -> {to}: {message:?}"));
-                }
-                if let Some(node) = self.nodes.get_mut(&to) {
-                    node.inbox.push_back((from, message));
+                let (from, life, packet) = self.flying.remove(&number).expect("it was sent");
+                self.note(|| format!("{at_ns} {from} -> {to}: {packet:?}"));
+                if let Some(node) = self.nodes.get_mut(&to).filter(|node| node.life == life) {
+                    node.inbox.push_back((from, packet));
                     self.work(to);
                 }
             }
-            Event::Ready(address) => {
-                if let Some(node) = self.nodes.get_mut(&address) {
+            Event::Ready { at, life } => {
+                if let Some(node) = self.nodes.get_mut(&at).filter(|node| node.life == life) {
                     node.busy = false;
+                    self.work(at);
                 }
-                self.work(address);
             }
             Event::LosePatience => self.lose_patience(),
+            Event::Fault(fault) => {
+                self.note(|| format!("{at_ns} {fault:?}"));
+                self.happen(fault);
+            }
         }
         true
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(line());
+        }
     }
 
     fn lose_patience(&mut self) {
@@ -226,11 +281,14 @@ impl World {
 
     fn retries(&mut self) -> u64 {
         let own: u64 = (0..self.settings.clients).map(|number| self.client(number).retries()).sum();
-        let central = match &self.nodes[&Address::Coordinator(0)].machine {
-            Machine::Coordinator(coordinator) => coordinator.retries(),
-            _ => 0,
-        };
-        own + central
+        let central = self.nodes.values().map(|node| match &node.machine {
+            Machine::Member(member) => match member.role() {
+                Role::Coordinator(coordinator) => coordinator.retries(),
+                _ => 0,
+            },
+            Machine::Client(_) => 0,
+        });
+        own + central.sum::<u64>()
     }
 
     /// What all clients heard, as far as it was kept.
@@ -238,11 +296,13 @@ impl World {
         (0..self.settings.clients).flat_map(|number| self.client(number).history.clone().unwrap_or_default()).collect()
     }
 
-    /// The rows of each replica that is there.
-    pub fn shards(&mut self) -> Vec<(Address, &mut Shard)> {
+    /// The rows of each replica that has some; whether it is a primary.
+    pub fn shards(&mut self) -> Vec<(Address, bool, &mut Shard)> {
         let shard = |(&address, node): (&Address, _)| match node {
-            &mut Node { machine: Machine::Primary(ref mut partition), .. } => Some((address, partition.shard())),
-            &mut Node { machine: Machine::Backup(ref mut backup), .. } => Some((address, backup.shard())),
+            &mut Node { machine: Machine::Member(ref mut member), .. } => {
+                let primary = matches!(member.role(), Role::Primary(_));
+                member.shard().map(|shard| (address, primary, shard))
+            }
             _ => None,
         };
         self.nodes.iter_mut().filter_map(shard).collect()
@@ -250,11 +310,15 @@ impl World {
 
     /// What is under way at primaries and lost at backups, after everything has ended: nothing, if all is well.
     pub fn leftovers(&self) -> Vec<String> {
-        let left = |(address, node): (&Address, &Node)| match &node.machine {
-            Machine::Primary(partition) if !partition.is_idle() => Some(format!("{address}: something is under way: {partition:?}")),
-            Machine::Backup(backup) => backup.lost().map(|why| format!("{address}: {why}")),
-            Machine::Coordinator(it) if it.pending() > 0 => Some(format!("{address}: {} are undecided", it.pending())),
-            _ => None,
+        let left = |(address, node): (&Address, &Node)| {
+            let Machine::Member(member) = &node.machine else { return None };
+            match member.role() {
+                Role::Primary(it) if !it.is_idle() => Some(format!("{address}: something is under way: {it:?}")),
+                Role::Backup(backup) => backup.lost().map(|why| format!("{address}: {why}")),
+                Role::Joining => Some(format!("{address}: it waits for the rows")),
+                Role::Coordinator(it) if it.pending() > 0 => Some(format!("{address}: undecided: {it:?}")),
+                _ => None,
+            }
         };
         self.nodes.iter().filter_map(left).collect()
     }

@@ -41,6 +41,21 @@ fn every_scheme_is_right_whatever_the_load() {
 }
 
 #[test]
+fn nothing_is_lost_when_parts_of_it_fail() {
+    let first = seed(1);
+    for seed in first..first + if long() { 1_000_000 } else { 10_000 } {
+        let scheme = SCHEMES[seed as usize % SCHEMES.len()];
+        let mut settings = any(scheme, seed);
+        settings.incidents = 1 + Dice(seed ^ 5).below(3) as u32;
+        let mut world = World::new(settings);
+        world.plan_incidents(3_000);
+        world.run_us(3_000);
+        let right = world.finish().and_then(|()| checks::all(&mut world));
+        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_trace() {
     for scheme in SCHEMES {
         let run = || {

@@ -16,6 +16,7 @@ pub fn progress(world: &World, history: &[Finished]) -> Result<(), String> {
         let fits = match &it.end {
             Done::Committed(_) => it.call.aborts_at.is_none(),
             Done::Aborted(code) => it.call.aborts_at.is_some() && *code == ABORT_CHOSEN,
+            Done::Unknown => true,
             Done::Failed(_) => false,
         };
         if !fits {

@@ -12,7 +12,7 @@ use crate::cluster::world::World;
 /// The first that differs.
 pub fn replicas(world: &mut World) -> Result<(), String> {
     let mut digests: BTreeMap<u8, (Address, u64)> = BTreeMap::new();
-    for (address, shard) in world.shards() {
+    for (address, _, shard) in world.shards() {
         let Address::Replica { partition, .. } = address else { continue };
         let digest = shard.digest();
         let &mut (first, expected) = digests.entry(partition).or_insert((address, digest));

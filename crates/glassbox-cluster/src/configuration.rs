@@ -1,0 +1,132 @@
+//! Who is who: one value with a number that every message carries.
+//!
+//! A configuration is decided outside (a command of an operator today) and told to everybody. Each role says since which
+//! epoch it is held, so a message from who has lost it, or had it, lost it and has it again, is told apart from a message
+//! of who has it now. A primary counts only on the backups that the configuration names: it cannot leave one out by
+//! itself, so an old primary that nobody hears any more can answer nobody.
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::Address;
+
+/// Who is primary, who is backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configuration {
+    /// Counts the configurations from 1. Whoever decides them sees to it that no number is used twice.
+    pub epoch: u64,
+    /// The epoch in which the coordinator began.
+    pub coordinator_since: u64,
+    /// The replicas of each partition.
+    pub partitions: Vec<Replicas>,
+}
+
+/// The replicas of a partition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replicas {
+    /// The one that runs transactions.
+    pub primary: Address,
+    /// The epoch in which it became that.
+    pub since: u64,
+    /// The others, each with the epoch in which it became one.
+    pub backups: Vec<(Address, u64)>,
+}
+
+impl Replicas {
+    /// The backups' addresses.
+    pub fn backups(&self) -> Vec<Address> {
+        self.backups.iter().map(|&(backup, _)| backup).collect()
+    }
+}
+
+impl Configuration {
+    /// The first: replica 0 of each partition is its primary.
+    pub fn first(partitions: u8, replicas: u8) -> Self {
+        let replicas_of = |partition| Replicas {
+            primary: Address::Replica { partition, replica: 0 },
+            since: 1,
+            backups: (1..replicas).map(|replica| (Address::Replica { partition, replica }, 1)).collect(),
+        };
+        Self { epoch: 1, coordinator_since: 1, partitions: (0..partitions).map(replicas_of).collect() }
+    }
+
+    /// Where each partition's primary is.
+    pub fn primaries(&self) -> Vec<Address> {
+        self.partitions.iter().map(|replicas| replicas.primary).collect()
+    }
+
+    fn replicas_of(&self, address: Address) -> Option<&Replicas> {
+        match address {
+            Address::Replica { partition, .. } => self.partitions.get(usize::from(partition)),
+            _ => None,
+        }
+    }
+
+    /// Whether a message that was sent in this epoch comes from who still has the role that it had then.
+    pub fn admits(&self, from: Address, epoch: u64) -> bool {
+        match from {
+            Address::Client(_) => true,
+            Address::Coordinator(_) => epoch >= self.coordinator_since,
+            Address::Replica { .. } => {
+                let Some(replicas) = self.replicas_of(from) else { return false };
+                if replicas.primary == from {
+                    return epoch >= replicas.since;
+                }
+                replicas.backups.iter().any(|&(backup, since)| backup == from && epoch >= since)
+            }
+        }
+    }
+
+    /// The next configuration: this backup is its partition's primary. The other backups begin anew.
+    ///
+    /// # Errors
+    /// When it is no backup.
+    pub fn promote(&self, backup: Address) -> Result<Self, String> {
+        self.change(backup, |replicas, epoch| {
+            replicas.backups.retain(|&(other, _)| other != backup);
+            replicas.backups.iter_mut().for_each(|(_, since)| *since = epoch);
+            (replicas.primary, replicas.since) = (backup, epoch);
+        })
+    }
+
+    /// The next configuration: without this backup.
+    ///
+    /// # Errors
+    /// When it is no backup.
+    pub fn without(&self, backup: Address) -> Result<Self, String> {
+        self.change(backup, |replicas, _| replicas.backups.retain(|&(other, _)| other != backup))
+    }
+
+    fn change(&self, backup: Address, change: impl FnOnce(&mut Replicas, u64)) -> Result<Self, String> {
+        let is_backup = |replicas: &Replicas| replicas.backups.iter().any(|&(known, _)| known == backup);
+        if !self.replicas_of(backup).is_some_and(is_backup) {
+            return Err(format!("{backup} is no backup in configuration {}", self.epoch));
+        }
+        let (mut next, Address::Replica { partition, .. }) = (self.clone(), backup) else { unreachable!("found") };
+        next.epoch += 1;
+        change(&mut next.partitions[usize::from(partition)], next.epoch);
+        Ok(next)
+    }
+
+    /// The next configuration: this replica is a backup, which begins with nothing.
+    ///
+    /// # Errors
+    /// When it is none of a partition, or its primary.
+    pub fn with(&self, backup: Address) -> Result<Self, String> {
+        let replicas = self.replicas_of(backup).filter(|replicas| replicas.primary != backup);
+        if replicas.is_none() {
+            return Err(format!("{backup} cannot become a backup in configuration {}", self.epoch));
+        }
+        let (mut next, Address::Replica { partition, .. }) = (self.clone(), backup) else { unreachable!("found") };
+        next.epoch += 1;
+        let backups = &mut next.partitions[usize::from(partition)].backups;
+        backups.retain(|&(other, _)| other != backup);
+        backups.push((backup, next.epoch));
+        Ok(next)
+    }
+
+    /// The next configuration: the coordinator begins anew.
+    #[must_use]
+    pub fn with_new_coordinator(&self) -> Self {
+        Self { epoch: self.epoch + 1, coordinator_since: self.epoch + 1, ..self.clone() }
+    }
+}

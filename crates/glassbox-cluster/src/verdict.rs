@@ -1,0 +1,50 @@
+//! What the answers of a round come to.
+
+use glassbox::shard::{Found, Wanted};
+
+use crate::message::{FragmentEnd, FragmentResult, Outcome};
+
+/// What the answers of a round come to.
+#[derive(Default)]
+pub(crate) struct Verdict {
+    pub(crate) refusal: Option<Outcome>,
+    pub(crate) elsewhere: u64,
+    deadlock: bool,
+    pub(crate) wanted: Vec<Wanted>,
+    /// It was a round of finding.
+    pub(crate) finding: bool,
+    pub(crate) found: Vec<Found>,
+}
+
+impl Verdict {
+    pub(crate) fn add(&mut self, answer: &FragmentResult) {
+        match &answer.end {
+            FragmentEnd::Done(_) => {}
+            FragmentEnd::Found(found) => {
+                self.finding = true;
+                self.found.extend(found.iter().cloned());
+            }
+            FragmentEnd::Wants(wanted) => self.wanted.extend(wanted.iter().cloned()),
+            FragmentEnd::Elsewhere(partitions) => self.elsewhere |= partitions,
+            FragmentEnd::Aborted(abort) => self.refusal = Some(Outcome::Aborted(abort.clone())),
+            FragmentEnd::Deadlock => self.deadlock = true,
+            FragmentEnd::Failed(why) => self.refusal = Some(Outcome::Failed(why.clone())),
+        }
+    }
+
+    pub(crate) fn tries_again(&self) -> bool {
+        self.refusal.is_none() && (self.deadlock || self.elsewhere != 0)
+    }
+}
+
+/// What of these a partition has to find.
+pub(crate) fn wanted_of(wanted: &[Wanted], partition: usize) -> Vec<Wanted> {
+    let mut mine: Vec<Wanted> = Vec::new();
+    for wanted in wanted.iter().filter(|wanted| wanted.partitions >> partition & 1 == 1) {
+        let known = mine.iter().any(|known| known.table == wanted.table && known.lookup == wanted.lookup);
+        if !known {
+            mine.push(Wanted { partitions: 1 << partition, ..wanted.clone() });
+        }
+    }
+    mine
+}

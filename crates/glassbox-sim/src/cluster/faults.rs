@@ -1,0 +1,161 @@
+//! Things that fail, and what the operator does about it.
+
+use glassbox_cluster::{Address, Configuration, Message, Packet, Role};
+
+use super::node::Machine;
+use super::world::World;
+
+/// Who tells the others the configuration.
+const OPERATOR: Address = Address::Client(u32::MAX);
+
+/// Something that happens at its time, if it can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fault {
+    /// A replica that is no primary stops, and forgets everything.
+    KillBackup(u8),
+    /// A primary stops.
+    KillPrimary(u8),
+    /// The coordinator stops.
+    KillCoordinator,
+    /// The operator takes those that have stopped out of the partition's set, and gives it another primary if it has
+    /// none.
+    Repair(u8),
+    /// The operator gives a partition another primary although it has one, which hears of it when it does.
+    Replace(u8),
+    /// The operator starts what has stopped or lost its role, as backups.
+    Return(u8),
+    /// The operator starts another coordinator.
+    RestartCoordinator,
+}
+
+impl World {
+    /// Lets so many things fail before `until_us`, and be repaired.
+    pub fn plan_incidents(&mut self, until_us: u64) {
+        for _ in 0..self.settings.incidents {
+            let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
+            let (noticed, back) = (at + self.dice.below(until_us / 8), until_us + self.dice.below(until_us));
+            let partition = self.dice.below(u64::from(self.settings.partitions)) as u8;
+            let kinds = if self.settings.replicas > 1 { 4 } else { 1 };
+            let (first, then) = match self.dice.below(kinds) {
+                0 => (Fault::KillCoordinator, Fault::RestartCoordinator),
+                1 => (Fault::KillBackup(partition), Fault::Repair(partition)),
+                2 => (Fault::KillPrimary(partition), Fault::Repair(partition)),
+                _ => (Fault::Replace(partition), Fault::Repair(partition)),
+            };
+            self.schedule_fault(at, first);
+            self.schedule_fault(noticed.max(at + 1), then);
+            let returns = if self.dice.one_in(2) { noticed + 1 + self.dice.below(until_us / 4) } else { back };
+            self.schedule_fault(returns.max(at + 2), Fault::Return(partition));
+        }
+        // Whatever is still broken is repaired in the end.
+        for partition in 0..self.settings.partitions {
+            self.schedule_fault(2 * until_us + 1, Fault::Repair(partition));
+            self.schedule_fault(2 * until_us + 2, Fault::Return(partition));
+        }
+        self.schedule_fault(2 * until_us + 1, Fault::RestartCoordinator);
+    }
+
+    pub(super) fn happen(&mut self, fault: Fault) {
+        match fault {
+            Fault::KillBackup(partition) => {
+                // One that has the rows must be left: more must not fail than there are replicas for.
+                let backups = self.configuration.partitions[usize::from(partition)].backups();
+                if let Some(&backup) = self.dice.pick(&backups)
+                    && self.survivors(partition) > 1
+                {
+                    self.nodes.remove(&backup);
+                }
+            }
+            Fault::KillPrimary(partition) if self.successor(partition).is_some() => {
+                self.nodes.remove(&self.configuration.partitions[usize::from(partition)].primary);
+            }
+            Fault::KillPrimary(_) => {}
+            Fault::KillCoordinator => {
+                self.nodes.remove(&Address::Coordinator(0));
+            }
+            Fault::Repair(partition) => self.repair(partition),
+            Fault::Replace(partition) => {
+                if let Some(next) = self.successor(partition) {
+                    self.configure(|configuration| configuration.promote(next));
+                }
+            }
+            Fault::Return(partition) => self.bring_back(partition),
+            Fault::RestartCoordinator => {
+                if !self.nodes.contains_key(&Address::Coordinator(0)) {
+                    self.configure(|configuration| Ok(configuration.with_new_coordinator()));
+                    self.add_coordinator();
+                }
+            }
+        }
+    }
+
+    /// Whether a replica is there and follows, or is the primary, of the newest configuration.
+    fn has_rows(&self, address: Address) -> bool {
+        let node = self.nodes.get(&address);
+        node.is_some_and(|node| match &node.machine {
+            Machine::Member(member) => match member.role() {
+                Role::Backup(backup) => backup.lost().is_none() && member.epoch() >= self.since(address),
+                Role::Primary(_) => member.epoch() >= self.since(address),
+                _ => false,
+            },
+            Machine::Client(_) => false,
+        })
+    }
+
+    /// Since which epoch a replica has its place beside its primary.
+    fn since(&self, address: Address) -> u64 {
+        let Address::Replica { partition, .. } = address else { return u64::MAX };
+        let replicas = &self.configuration.partitions[usize::from(partition)];
+        let backup = replicas.backups.iter().find(|(backup, _)| *backup == address).map(|&(_, since)| since);
+        backup.unwrap_or(0).max(replicas.since)
+    }
+
+    /// A backup that can become the primary.
+    fn successor(&self, partition: u8) -> Option<Address> {
+        let backups = self.configuration.partitions[usize::from(partition)].backups();
+        backups.into_iter().find(|&backup| self.has_rows(backup))
+    }
+
+    /// Replicas that have the rows.
+    fn survivors(&self, partition: u8) -> usize {
+        let replicas = &self.configuration.partitions[usize::from(partition)];
+        replicas.backups().into_iter().chain([replicas.primary]).filter(|&it| self.has_rows(it)).count()
+    }
+
+    fn repair(&mut self, partition: u8) {
+        let replicas = self.configuration.partitions[usize::from(partition)].clone();
+        if !self.nodes.contains_key(&replicas.primary)
+            && let Some(next) = self.successor(partition)
+        {
+            self.configure(|configuration| configuration.promote(next));
+        }
+        for backup in self.configuration.partitions[usize::from(partition)].backups() {
+            if !self.nodes.contains_key(&backup) {
+                self.configure(|configuration| configuration.without(backup));
+            }
+        }
+    }
+
+    fn bring_back(&mut self, partition: u8) {
+        for replica in 0..self.settings.replicas {
+            let address = Address::Replica { partition, replica };
+            let replicas = &self.configuration.partitions[usize::from(partition)];
+            if replicas.primary == address || replicas.backups().contains(&address) {
+                continue;
+            }
+            if !self.nodes.contains_key(&address) {
+                self.add_replica(address, false);
+            }
+            self.configure(|configuration| configuration.with(address));
+        }
+    }
+
+    /// Decides the next configuration and tells everybody.
+    fn configure(&mut self, next: impl FnOnce(&Configuration) -> Result<Configuration, String>) {
+        self.configuration = next(&self.configuration).expect("only what can be asked for is");
+        for to in self.nodes.keys().copied().collect::<Vec<_>>() {
+            let message = Message::Configure(self.configuration.clone());
+            self.send(OPERATOR, to, self.now_ns, Packet { epoch: self.configuration.epoch, message });
+        }
+    }
+}
