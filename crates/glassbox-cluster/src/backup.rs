@@ -98,7 +98,8 @@ impl Backup {
 
     fn decide(&mut self, txn: TxnId, commit: bool, cascade: bool, out: &mut Outbox) -> Result<(), String> {
         let is = |it: &Waits| matches!(it, Waits::Prepared(prepared, ..) if *prepared == txn);
-        let at = self.undecided.iter().position(is).ok_or_else(|| format!("{txn:?} is decided but was not prepared"))?;
+        let at =
+            self.undecided.iter().position(is).ok_or_else(|| format!("{txn:?} is decided but was not prepared"))?;
         if cascade {
             self.undecided.truncate(at + 1);
         }
@@ -120,8 +121,7 @@ impl Backup {
 
     /// Runs what does not depend on anything undecided.
     fn run_certain(&mut self, out: &mut Outbox) -> Result<(), String> {
-        while let Some(Waits::Speculative(part)) =
-            self.undecided.pop_front_if(|it| matches!(it, Waits::Speculative(_)))
+        while let Some(Waits::Speculative(part)) = self.undecided.pop_front_if(|it| matches!(it, Waits::Speculative(_)))
         {
             self.run(&part, out)?;
         }

@@ -110,8 +110,7 @@ impl Coordinator {
         }
         let answers = vec![None; self.primaries.len()];
         let (round, given, begun_us, attempts) = (0, Vec::new(), now_us, 0);
-        let pending =
-            Pending { client, id, call, participants, shared, round, answers, given, begun_us, attempts };
+        let pending = Pending { client, id, call, participants, shared, round, answers, given, begun_us, attempts };
         self.begin(pending, out);
     }
 
@@ -128,13 +127,7 @@ impl Coordinator {
         self.pending.insert(sequence, pending);
     }
 
-    fn send_round(
-        &self,
-        sequence: u64,
-        pending: &Pending,
-        work: impl Fn(usize) -> FragmentWork,
-        out: &mut Outbox,
-    ) {
+    fn send_round(&self, sequence: u64, pending: &Pending, work: impl Fn(usize) -> FragmentWork, out: &mut Outbox) {
         let settled = self.settled(sequence);
         for partition in pending.partitions() {
             let fragment = Fragment {

@@ -54,16 +54,26 @@ struct Waiting {
     at: Option<Address>,
 }
 
-
 /// What a caller is told whose transaction may have happened or not.
-const UNKNOWN: &str = "whoever ran it is gone, so nobody can tell whether it counts: look for what it would have changed";
+const UNKNOWN: &str =
+    "whoever ran it is gone, so nobody can tell whether it counts: look for what it would have changed";
 
 impl Router {
     /// A client of a cluster with this configuration.
     pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration, scheme: SchemeKind) -> Self {
         let (primaries, central) = (configuration.primaries(), Address::Coordinator(0));
         let own = scheme.is_locking().then(|| Coordinator::new(me, primaries.clone(), 1));
-        Self { catalog, configuration, primaries, central, own, me, next: 0, waiting: BTreeMap::new(), early: Vec::new() }
+        Self {
+            catalog,
+            configuration,
+            primaries,
+            central,
+            own,
+            me,
+            next: 0,
+            waiting: BTreeMap::new(),
+            early: Vec::new(),
+        }
     }
 
     /// The epoch of what it sends.
@@ -75,7 +85,13 @@ impl Router {
     ///
     /// # Errors
     /// When the catalog does not name the procedure, or its arguments cannot be encoded.
-    pub fn call<P: Procedure>(&mut self, procedure: &P, now_us: u64, seed: u64, out: &mut Outbox) -> Result<u64, Error> {
+    pub fn call<P: Procedure>(
+        &mut self,
+        procedure: &P,
+        now_us: u64,
+        seed: u64,
+        out: &mut Outbox,
+    ) -> Result<u64, Error> {
         let arguments = postcard::to_allocvec(procedure)
             .map_err(|error| Error::Config(format!("procedure `{}` cannot be encoded: {error}", P::NAME)))?;
         let now = Timestamp::from_micros(now_us as i64);

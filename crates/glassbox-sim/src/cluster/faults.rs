@@ -26,6 +26,10 @@ pub(super) enum Fault {
     Return(u8),
     /// The operator starts another coordinator.
     RestartCoordinator,
+    /// Nothing gets through from one member to another for so many microseconds.
+    Cut(Address, Address, u64),
+    /// A member's work takes so many times as long.
+    Slow(Address, u64),
 }
 
 impl World {
@@ -35,11 +39,19 @@ impl World {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let (noticed, back) = (at + self.dice.below(until_us / 8), until_us + self.dice.below(until_us));
             let partition = self.dice.below(u64::from(self.settings.partitions)) as u8;
-            let kinds = if self.settings.replicas > 1 { 4 } else { 1 };
+            let kinds = if self.settings.replicas > 1 { 6 } else { 3 };
             let (first, then) = match self.dice.below(kinds) {
-                0 => (Fault::KillCoordinator, Fault::RestartCoordinator),
-                1 => (Fault::KillBackup(partition), Fault::Repair(partition)),
-                2 => (Fault::KillPrimary(partition), Fault::Repair(partition)),
+                0 => {
+                    let (from, to) = (self.any_member(), self.any_member());
+                    (Fault::Cut(from, to, self.dice.below(until_us / 2)), Fault::Repair(partition))
+                }
+                1 => {
+                    let slow = self.any_member();
+                    (Fault::Slow(slow, 2 + self.dice.below(20)), Fault::Slow(slow, 1))
+                }
+                2 => (Fault::KillCoordinator, Fault::RestartCoordinator),
+                3 => (Fault::KillBackup(partition), Fault::Repair(partition)),
+                4 => (Fault::KillPrimary(partition), Fault::Repair(partition)),
                 _ => (Fault::Replace(partition), Fault::Repair(partition)),
             };
             self.schedule_fault(at, first);
@@ -53,6 +65,11 @@ impl World {
             self.schedule_fault(2 * until_us + 2, Fault::Return(partition));
         }
         self.schedule_fault(2 * until_us + 1, Fault::RestartCoordinator);
+    }
+
+    fn any_member(&mut self) -> Address {
+        let members: Vec<_> = self.nodes.keys().copied().collect();
+        members[self.dice.place(members.len())]
     }
 
     pub(super) fn happen(&mut self, fault: Fault) {
@@ -80,6 +97,12 @@ impl World {
                 }
             }
             Fault::Return(partition) => self.bring_back(partition),
+            Fault::Cut(from, to, us) => self.links.cut(from, to, self.now_ns + us * 1_000),
+            Fault::Slow(address, times) => {
+                if let Some(node) = self.nodes.get_mut(&address) {
+                    node.slow = times;
+                }
+            }
             Fault::RestartCoordinator => {
                 if !self.nodes.contains_key(&Address::Coordinator(0)) {
                     self.configure(|configuration| Ok(configuration.with_new_coordinator()));

@@ -13,6 +13,17 @@ pub struct Link {
     pub base_ns: u64,
     /// The mean of what comes on top, exponentially distributed.
     pub tail_ns: u64,
+    /// How many of a million messages are lost and sent again.
+    pub lost: u64,
+    /// After how long a lost message is sent again.
+    pub again_ns: u64,
+}
+
+impl Link {
+    /// A link that takes just so long.
+    pub fn of(base_ns: u64) -> Self {
+        Self { base_ns, tail_ns: 0, lost: 0, again_ns: 200_000 }
+    }
 }
 
 /// All links of a world. Between two parties messages arrive in order.
@@ -20,11 +31,18 @@ pub struct Link {
 pub(super) struct Links {
     link: Link,
     last: BTreeMap<(Address, Address), u64>,
+    /// Links, one way, on which nothing gets through before this time.
+    cuts: BTreeMap<(Address, Address), u64>,
 }
 
 impl Links {
     pub(super) fn new(link: Link) -> Self {
-        Self { link, last: BTreeMap::new() }
+        Self { link, last: BTreeMap::new(), cuts: BTreeMap::new() }
+    }
+
+    /// Lets nothing through one way before `until_ns`.
+    pub(super) fn cut(&mut self, from: Address, to: Address, until_ns: u64) {
+        self.cuts.insert((from, to), until_ns);
     }
 
     /// When a message arrives that is sent now.
@@ -36,7 +54,12 @@ impl Links {
             let uniform = (dice.below(1 << 30) + 1) as f64 / (1_u64 << 30) as f64;
             (-uniform.ln() * self.link.tail_ns as f64) as u64
         };
-        let arrival = now_ns + self.link.base_ns + tail;
+        let mut sent = now_ns;
+        while dice.below(1_000_000) < self.link.lost {
+            sent += self.link.again_ns;
+        }
+        let cut = self.cuts.get(&(from, to)).copied().unwrap_or_default();
+        let arrival = sent.max(cut) + self.link.base_ns + tail;
         let last = self.last.entry((from, to)).or_default();
         *last = arrival.max(*last);
         *last

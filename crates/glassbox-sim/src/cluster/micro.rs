@@ -47,7 +47,11 @@ impl Micro {
         let first = self.dice.below(u64::from(self.partitions)) as u8;
         let pinned = self.load.conflicts > 0 && self.client < u32::from(self.partitions).min(2);
         let first = if pinned && !several { self.client as u8 } else { first };
-        let second = if several { (first + 1 + self.dice.below(u64::from(self.partitions) - 1) as u8) % self.partitions } else { first };
+        let second = if several {
+            (first + 1 + self.dice.below(u64::from(self.partitions) - 1) as u8) % self.partitions
+        } else {
+            first
+        };
         let mut keys: UpTo<KEYS, _> = (0..KEYS as u16)
             .map(|at| {
                 let home = if usize::from(at) < KEYS / 2 { first } else { second };

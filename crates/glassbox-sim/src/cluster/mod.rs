@@ -4,6 +4,7 @@
 //! Nothing here is measured: a run depends on its seed and its [`Costs`] alone, and is the same each time. Figures made
 //! from it say that they are simulated.
 
+mod canary;
 pub mod checks;
 mod client;
 mod costs;
@@ -18,5 +19,5 @@ pub use client::{Done, Finished};
 pub use costs::Costs;
 pub use link::Link;
 pub use micro::Micro;
-pub use settings::{Load, Settings};
+pub use settings::{Bug, Load, Settings};
 pub use world::{Measured, World};

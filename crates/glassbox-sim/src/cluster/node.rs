@@ -20,11 +20,13 @@ pub(super) struct Node {
     pub(super) busy: bool,
     /// Tells it from those that had its address before.
     pub(super) life: u64,
+    /// Its work takes so many times as long.
+    pub(super) slow: u64,
 }
 
 impl Node {
     pub(super) fn new(machine: Machine, life: u64) -> Self {
-        Self { machine, inbox: VecDeque::new(), busy: false, life }
+        Self { machine, inbox: VecDeque::new(), busy: false, life, slow: 1 }
     }
 
     /// The epoch of what it sends.
@@ -54,13 +56,13 @@ impl Node {
     /// What an action costs this node.
     pub(super) fn cost(&self, action: &Action, costs: &Costs) -> u64 {
         match action {
-            Action::Work(work) => costs.of(*work),
+            Action::Work(work) => costs.of(*work) * self.slow,
             Action::Send(..) => self.receiving_ns(costs),
         }
     }
 
     /// What receiving a message costs this node.
     pub(super) fn receiving_ns(&self, costs: &Costs) -> u64 {
-        if self.is_coordinator() { costs.coordinator_message_ns } else { 0 }
+        if self.is_coordinator() { costs.coordinator_message_ns * self.slow } else { 0 }
     }
 }

@@ -26,8 +26,27 @@ pub struct Settings {
     pub patience_us: u64,
     /// How many times something fails, in the time that is simulated.
     pub incidents: u32,
+    /// Something that is done wrong, to see that it is noticed.
+    pub bug: Option<Bug>,
     /// Decides everything that is random.
     pub seed: u64,
+}
+
+/// A known bug: messages that a member would never send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bug {
+    /// A partition is told to abort what is committed.
+    HalfCommit,
+    /// A partition is told to commit what is aborted.
+    HalfAbort,
+    /// A backup is not told of a run.
+    ForgottenEntry,
+    /// A primary counts on backups that do not get what it sends.
+    FalseHeld,
+    /// A run gets the rows that were found for the one before.
+    StaleRows,
+    /// A partition never hears a decision.
+    LostDecision,
 }
 
 /// The microbenchmark's load; shares are of one million.
@@ -58,9 +77,10 @@ impl Settings {
             clients: 40,
             load,
             costs: Costs::of_the_paper(),
-            link: Link { base_ns: 40_000, tail_ns: 0 },
+            link: Link::of(40_000),
             patience_us: 5_000,
             incidents: 0,
+            bug: None,
             seed,
         }
     }

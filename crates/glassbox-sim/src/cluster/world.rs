@@ -9,6 +9,7 @@ use glassbox::shard::Shard;
 use glassbox_cluster::{Action, Address, Configuration, Member, Outbox, Packet, Role};
 use glassbox_workloads::micro::catalog;
 
+use super::canary::Canary;
 use super::client::{Client, Finished};
 use super::faults::Fault;
 use super::link::Links;
@@ -42,8 +43,9 @@ pub struct World {
     flying: BTreeMap<u64, (Address, u64, Packet)>,
     pub(super) nodes: BTreeMap<Address, Node>,
     lives: u64,
-    links: Links,
+    pub(super) links: Links,
     pub(super) dice: Dice,
+    canary: Canary,
     trace: Option<Vec<String>>,
 }
 
@@ -73,6 +75,7 @@ impl World {
             lives: 0,
             links: Links::new(settings.link),
             dice: Dice(settings.seed),
+            canary: Canary::default(),
             trace: None,
         };
         for partition in 0..settings.partitions {
@@ -168,8 +171,17 @@ impl World {
         for action in out.actions {
             at_ns += self.nodes[&from].cost(&action, &self.settings.costs);
             let Action::Send(to, message) = action else { continue };
-            let packet = Packet { epoch: self.nodes[&from].epoch(), message };
-            self.send(from, to, at_ns, packet);
+            let epoch = self.nodes[&from].epoch();
+            let (message, back) = match self.settings.bug {
+                Some(bug) => self.canary.change(bug, to, message, &mut self.dice),
+                None => (Some(message), None),
+            };
+            if let Some(message) = message {
+                self.send(from, to, at_ns, Packet { epoch, message });
+            }
+            if let Some(message) = back {
+                self.send(to, from, at_ns, Packet { epoch, message });
+            }
         }
         at_ns
     }
@@ -268,10 +280,11 @@ impl World {
                 break;
             }
         }
-        let waiting = |world: &mut Self| (0..world.settings.clients).filter(|&it| world.client(it).is_waiting()).count();
+        let waiting =
+            |world: &mut Self| (0..world.settings.clients).filter(|&it| world.client(it).is_waiting()).count();
         match waiting(self) {
             0 => Ok(()),
-            some => Err(format!("{some} clients wait for ever: {}", self.leftovers().join("; "))),
+            some => Err(format!("progress: {some} clients wait for ever: {}", self.leftovers().join("; "))),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Simulated clusters: every scheme, random loads, links that vary; what is right is always the same.
 
 use glassbox_cluster::SchemeKind;
-use glassbox_sim::cluster::{Link, Load, Settings, World, checks};
+use glassbox_sim::cluster::{Bug, Link, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
 const SCHEMES: [SchemeKind; 5] = [
@@ -21,7 +21,11 @@ fn any(scheme: SchemeKind, seed: u64) -> Settings {
         partitions: 2 + dice.below(3) as u8,
         replicas: 1 + dice.below(3) as u8,
         clients: 2 + dice.below(12) as u32,
-        link: Link { base_ns: 1_000 + dice.below(100_000), tail_ns: dice.below(50_000) },
+        link: Link {
+            tail_ns: dice.below(50_000),
+            lost: [0, 0, 1_000, 50_000][dice.place(4)],
+            ..Link::of(1_000 + dice.below(100_000))
+        },
         patience_us: 3_000,
         ..Settings::of_the_paper(scheme, load, seed)
     }
@@ -55,12 +59,65 @@ fn nothing_is_lost_when_parts_of_it_fail() {
     }
 }
 
+/// What one checker says of a run.
+fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
+    let mut world = World::new(settings);
+    world.plan_incidents(5_000);
+    world.run_us(5_000);
+    world.finish()?;
+    checker(&mut world)
+}
+
+type Checker = fn(&mut World) -> Result<(), String>;
+
+#[test]
+fn every_checker_notices_its_bug() {
+    let all = 1_000_000;
+    let load = Load { several: all / 2, conflicts: all / 4, ..Load::default() };
+    let of = |bug, load| Settings {
+        replicas: 2,
+        clients: 8,
+        bug: Some(bug),
+        ..Settings::of_the_paper(SchemeKind::Blocking, load, 3)
+    };
+    let single = Load { several: 0, ..load };
+    let killed = Settings { incidents: 6, ..of(Bug::FalseHeld, single) };
+    let aborts = Load { aborts: all / 4, ..load };
+    let two_rounds = Load { several: all, two_rounds: all, ..load };
+    let serializability: Checker = |world| checks::serializability(&world.history());
+    let durability: Checker = |world| {
+        let history = world.history();
+        checks::durability(world, &history)
+    };
+    let atomicity: Checker = |world| {
+        let history = world.history();
+        checks::atomicity(world, &history)
+    };
+    let progress: Checker = |world| {
+        let history = world.history();
+        checks::progress(world, &history)
+    };
+    for (settings, checker) in [
+        (of(Bug::HalfCommit, load), serializability),
+        (of(Bug::StaleRows, two_rounds), serializability),
+        (of(Bug::HalfAbort, aborts), atomicity),
+        (of(Bug::ForgottenEntry, single), checks::replicas as Checker),
+        (killed, durability),
+        (of(Bug::LostDecision, load), progress),
+    ] {
+        let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());
+        assert!(notices, "{:?} goes unnoticed", settings.bug);
+        let right = judge(Settings { bug: None, ..settings }, checks::all);
+        right.unwrap_or_else(|why| panic!("without {:?}: {why}", settings.bug));
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     for scheme in SCHEMES {
         let run = || {
             let load = Load { several: 200_000, conflicts: 100_000, aborts: 50_000, two_rounds: 100_000 };
-            let link = Link { base_ns: 20_000, tail_ns: 10_000 };
+            let link = Link { tail_ns: 10_000, ..Link::of(20_000) };
             let mut world = World::new(Settings { replicas: 2, link, ..Settings::of_the_paper(scheme, load, 77) });
             world.trace();
             world.run_us(3_000);

@@ -18,14 +18,8 @@ const CRATES: [(&str, &[&str]); 8] = [
     ("glassbox-cluster", &["glassbox"]),
     ("glassbox-sim", &["glassbox", "glassbox-workloads", "glassbox-cluster"]),
     ("glassbox-ladder", &["glassbox", "glassbox-workloads"]),
-    (
-        "glassbox-lab",
-        &["glassbox", "glassbox-workloads", "glassbox-sim", "glassbox-ladder", "glassbox-cluster"],
-    ),
-    (
-        "glassbox-cli",
-        &["glassbox", "glassbox-workloads", "glassbox-sim", "glassbox-lab", "glassbox-cluster"],
-    ),
+    ("glassbox-lab", &["glassbox", "glassbox-workloads", "glassbox-sim", "glassbox-ladder", "glassbox-cluster"]),
+    ("glassbox-cli", &["glassbox", "glassbox-workloads", "glassbox-sim", "glassbox-lab", "glassbox-cluster"]),
 ];
 
 /// What the embedded library must not bring along: these belong to a server.

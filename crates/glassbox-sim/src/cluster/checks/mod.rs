@@ -1,11 +1,14 @@
 //! Is what a simulated cluster did right? One file for each property; each finds nothing, or says what is wrong.
 
 mod atomicity;
+mod durability;
 mod progress;
 mod replicas;
 mod serializability;
+mod written;
 
 pub use atomicity::atomicity;
+pub use durability::durability;
 pub use progress::progress;
 pub use replicas::replicas;
 pub use serializability::serializability;
@@ -19,7 +22,8 @@ use super::world::World;
 pub fn all(world: &mut World) -> Result<(), String> {
     let history = world.history();
     progress(world, &history)?;
-    serializability(&history)?;
     atomicity(world, &history)?;
+    serializability(&history)?;
+    durability(world, &history)?;
     replicas(world)
 }

@@ -10,7 +10,7 @@ use glassbox_workloads::micro::ABORT_CHOSEN;
 /// What is wrong.
 pub fn progress(world: &World, history: &[Finished]) -> Result<(), String> {
     if let Some(left) = world.leftovers().first() {
-        return Err(left.clone());
+        return Err(format!("progress: {left}"));
     }
     for it in history {
         let fits = match &it.end {
@@ -20,7 +20,7 @@ pub fn progress(world: &World, history: &[Finished]) -> Result<(), String> {
             Done::Failed(_) => false,
         };
         if !fits {
-            return Err(format!("client {} asked for {:?} and heard {:?}", it.client, it.call, it.end));
+            return Err(format!("progress: client {} asked for {:?} and heard {:?}", it.client, it.call, it.end));
         }
     }
     Ok(())

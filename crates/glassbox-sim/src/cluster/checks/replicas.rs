@@ -17,7 +17,7 @@ pub fn replicas(world: &mut World) -> Result<(), String> {
         let digest = shard.digest();
         let &mut (first, expected) = digests.entry(partition).or_insert((address, digest));
         if digest != expected {
-            return Err(format!("{address} differs from {first}"));
+            return Err(format!("replicas: {address} differs from {first}"));
         }
     }
     Ok(())

@@ -20,16 +20,20 @@ pub fn serializability(history: &[Finished]) -> Result<(), String> {
     // Of one whose end nobody knows it is not known what it read; somebody may have seen what it wrote.
     let unknown: BTreeMap<u32, &Finished> =
         history.iter().filter(|it| it.end == Done::Unknown).map(|it| (it.call.stamp, it)).collect();
-    let by_stamp: BTreeMap<u32, usize> = committed.iter().enumerate().map(|(at, (it, _))| (it.call.stamp, at)).collect();
+    let by_stamp: BTreeMap<u32, usize> =
+        committed.iter().enumerate().map(|(at, (it, _))| (it.call.stamp, at)).collect();
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); committed.len()];
     let mut next_on_row: BTreeMap<(u8, u16, u32), u32> = BTreeMap::new();
     for (at, (it, seen)) in committed.iter().enumerate() {
         for key in it.call.keys.iter() {
             let read = seen.iter().find(|&&(home, id, _)| (home, id) == *key);
             let &(home, id, value) =
-                read.ok_or_else(|| format!("stamp {} did not hear what {key:?} was", it.call.stamp))?;
+                read.ok_or_else(|| format!("serializability: stamp {} did not hear what {key:?} was", it.call.stamp))?;
             if let Some(other) = next_on_row.insert((home, id, value), it.call.stamp) {
-                return Err(format!("stamps {other} and {} both followed {value} on {key:?}", it.call.stamp));
+                return Err(format!(
+                    "serializability: stamps {other} and {} both followed {value} on {key:?}",
+                    it.call.stamp
+                ));
             }
             if value == 0 {
                 continue;
@@ -38,9 +42,14 @@ pub fn serializability(history: &[Finished]) -> Result<(), String> {
                 continue;
             }
             let before = by_stamp.get(&value);
-            let before = *before.ok_or_else(|| format!("stamp {} saw {value} on {key:?}, which was not committed", it.call.stamp))?;
+            let before = *before.ok_or_else(|| {
+                format!("serializability: stamp {} saw {value} on {key:?}, which was not committed", it.call.stamp)
+            })?;
             if !committed[before].0.call.keys.contains(key) {
-                return Err(format!("stamp {} saw {value} on {key:?}, which did not write there", it.call.stamp));
+                return Err(format!(
+                    "serializability: stamp {} saw {value} on {key:?}, which did not write there",
+                    it.call.stamp
+                ));
             }
             after[before].push(at);
         }
@@ -74,7 +83,9 @@ fn no_circle(committed: &[&Finished], after: &[Vec<usize>]) -> Result<(), String
         let Some(at) = free.pop() else {
             let left = by_end[ended..].iter().filter(|&&at| !taken[at]).take(4);
             let stamps: Vec<_> = left.map(|&at| committed[at].call.stamp).collect();
-            return Err(format!("after {done} transactions no order is left for the rest, among them {stamps:?}"));
+            return Err(format!(
+                "serializability: after {done} transactions no order is left for the rest, among them {stamps:?}"
+            ));
         };
         taken[at] = true;
         done += 1;

@@ -118,13 +118,7 @@ impl Shard {
 
     /// Runs a call. With `kept`, what it overwrites goes there, and [`Shard::commit`] or [`Shard::undo`] has to follow
     /// when it is done; without, it is committed when it is done.
-    pub fn run(
-        &mut self,
-        call: &Call,
-        task: Task<'_>,
-        kept: Option<&mut Kept>,
-        watch: Option<&mut dyn Watch>,
-    ) -> Ran {
+    pub fn run(&mut self, call: &Call, task: Task<'_>, kept: Option<&mut Kept>, watch: Option<&mut dyn Watch>) -> Ran {
         let place = Place { index: self.index, count: self.count, participants: task.participants };
         let run = match self.procedure(call) {
             Ok(procedure) => procedure.shard.run,

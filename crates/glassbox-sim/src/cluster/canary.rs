@@ -1,0 +1,58 @@
+//! Known bugs, put into messages on their way: what the checkers must notice.
+
+use std::collections::BTreeMap;
+
+use glassbox::shard::Found;
+use glassbox_cluster::{Address, Entry, FragmentWork, Message};
+
+use super::settings::Bug;
+use crate::dice::Dice;
+
+/// One message in so many.
+const ONE_IN: u64 = 20;
+
+/// Changes messages.
+#[derive(Debug, Default)]
+pub(super) struct Canary {
+    /// What was given to the last run of each partition.
+    given: BTreeMap<Address, Vec<Found>>,
+}
+
+impl Canary {
+    /// The message as it arrives; `None`: it does not. What is sent back at once, if anything.
+    pub(super) fn change(
+        &mut self,
+        bug: Bug,
+        to: Address,
+        message: Message,
+        dice: &mut Dice,
+    ) -> (Option<Message>, Option<Message>) {
+        match (bug, message) {
+            (Bug::HalfCommit, Message::Decide { txn, commit: true }) if dice.one_in(ONE_IN) => {
+                (Some(Message::Decide { txn, commit: false }), None)
+            }
+            (Bug::HalfAbort, Message::Decide { txn, commit: false }) if dice.one_in(ONE_IN) => {
+                (Some(Message::Decide { txn, commit: true }), None)
+            }
+            (Bug::LostDecision, Message::Decide { .. }) if dice.one_in(ONE_IN) => (None, None),
+            (Bug::ForgottenEntry, Message::Replicate { sequence, entry: Entry::Run(_) }) if dice.one_in(ONE_IN) => {
+                (Some(Message::Replicate { sequence, entry: Entry::Mark }), None)
+            }
+            (Bug::FalseHeld, Message::Replicate { sequence, .. }) => (None, Some(Message::Held { sequence })),
+            (Bug::StaleRows, Message::Fragment(mut fragment)) => {
+                if let FragmentWork::Run(given) = &mut fragment.work
+                    && !given.is_empty()
+                {
+                    let before = self.given.insert(to, given.clone()).unwrap_or_default();
+                    for found in given {
+                        if let Some(older) = before.iter().find(|older| older.lookup == found.lookup) {
+                            found.rows.clone_from(&older.rows);
+                        }
+                    }
+                }
+                (Some(Message::Fragment(fragment)), None)
+            }
+            (_, message) => (Some(message), None),
+        }
+    }
+}
