@@ -1,7 +1,7 @@
 //! A backup: repeats what its primary decided, in that order, without locks and without two-phase commit.
 //!
-//! *Low Overhead Concurrency Control*, sections 3.2, 3.3 and 4.3. It holds an entry when it has it: running it is the same
-//! there as here, since procedures are deterministic. What is not decided yet waits in the order of the stream.
+//! *Low Overhead Concurrency Control*, sections 3.2, 3.3 and 4.3. It holds an entry when it has it: running it is the
+//! same there as here, since procedures are deterministic. What is not decided yet waits in the order of the stream.
 
 use std::collections::{BTreeSet, VecDeque};
 

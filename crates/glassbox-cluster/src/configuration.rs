@@ -1,9 +1,9 @@
 //! Who is who: one value with a number that every message carries.
 //!
-//! A configuration is decided outside (a command of an operator today) and told to everybody. Each role says since which
-//! epoch it is held, so a message from who has lost it, or had it, lost it and has it again, is told apart from a message
-//! of who has it now. A primary counts only on the backups that the configuration names: it cannot leave one out by
-//! itself, so an old primary that nobody hears any more can answer nobody.
+//! A configuration is decided outside (a command of an operator today) and told to everybody. Each role says since
+//! which epoch it is held, so a message from who has lost it, or had it, lost it and has it again, is told apart from a
+//! message of who has it now. A primary counts only on the backups that the configuration names: it cannot leave one
+//! out by itself, so an old primary that nobody hears any more can answer nobody.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! The coordinator: divides transactions of several partitions into fragments, round by round, and decides their ends by
-//! two-phase commit.
+//! The coordinator: divides transactions of several partitions into fragments, round by round, and decides their ends
+//! by two-phase commit.
 //!
 //! A partition's answer to the last fragment is its vote (*Low Overhead Concurrency Control*, section 3.3), so a
 //! transaction whose partitions run once takes one round trip, and a message more that nobody waits for. Invariants:
@@ -37,22 +37,22 @@ pub struct Ended {
 /// Orders and decides transactions of several partitions.
 #[derive(Debug)]
 pub struct Coordinator {
-    me: Address,
+    pub(crate) me: Address,
     next: u64,
     /// Where each partition's primary is.
-    primaries: Vec<Address>,
-    pending: BTreeMap<u64, Pending>,
+    pub(crate) primaries: Vec<Address>,
+    pub(crate) pending: BTreeMap<u64, Pending>,
     /// What each partition was told.
-    told: Vec<Told>,
+    pub(crate) told: Vec<Told>,
     /// While it finds out what the one before left: submissions wait.
-    recovery: Option<Recovery>,
+    pub(crate) recovery: Option<Recovery>,
     /// Victims of deadlocks that were tried again.
     retries: u64,
 }
 
 /// A transaction on its way.
 #[derive(Debug)]
-struct Pending {
+pub(crate) struct Pending {
     client: Address,
     id: u64,
     call: Call,
@@ -61,7 +61,7 @@ struct Pending {
     shared: Vec<Wanted>,
     round: u32,
     /// The latest answer of each partition to this round.
-    answers: Vec<Option<FragmentResult>>,
+    pub(crate) answers: Vec<Option<FragmentResult>>,
     /// Rows that were found so far.
     given: Vec<Found>,
     /// When it was last begun, for those who wait no longer than so long.
@@ -72,7 +72,7 @@ struct Pending {
 
 impl Pending {
     /// The partitions that take part.
-    fn partitions(&self) -> impl Iterator<Item = usize> + use<> {
+    pub(crate) fn partitions(&self) -> impl Iterator<Item = usize> + use<> {
         let participants = self.participants;
         (0..64).filter(move |partition| participants >> partition & 1 == 1)
     }
@@ -230,7 +230,7 @@ impl Coordinator {
     }
 
     /// Takes a transaction back everywhere and begins it anew, on more partitions if need be.
-    fn try_again(&mut self, sequence: u64, elsewhere: u64, now_us: u64, out: &mut Outbox) {
+    pub(crate) fn try_again(&mut self, sequence: u64, elsewhere: u64, now_us: u64, out: &mut Outbox) {
         let mut pending = self.decide(sequence, false, out);
         pending.participants |= elsewhere & (u64::MAX >> (64 - self.primaries.len()));
         (pending.round, pending.begun_us, pending.attempts) = (0, now_us, pending.attempts + 1);
@@ -266,13 +266,6 @@ impl Coordinator {
         }
     }
 
-    /// A partition says which decisions it has heard.
-    pub(crate) fn heard(&mut self, from: Address, heard: u64) {
-        if let Some(partition) = self.primaries.iter().position(|primary| *primary == from) {
-            self.told[partition].heard(heard);
-        }
-    }
-
     /// All transactions before this number have ended, and all their partitions have heard it; of those before `begun`.
     fn settled(&self, begun: u64) -> u64 {
         let unheard = self.told.iter().filter_map(Told::first_unheard).min().unwrap_or(begun);
@@ -287,64 +280,6 @@ impl Coordinator {
             if late && self.next % LONG == 0 {
                 out.send(primary, Message::AskHeard);
             }
-        }
-    }
-
-    /// Other primaries: they are told again what the ones before may not have heard; and what these had begun and not
-    /// voted for begins anew, since what it had read there is not protected any more.
-    pub fn configure(&mut self, primaries: &[Address], now_us: u64, out: &mut Outbox) {
-        let mut changed = 0_u64;
-        for (partition, &primary) in primaries.iter().enumerate().take(self.primaries.len()) {
-            if std::mem::replace(&mut self.primaries[partition], primary) != primary {
-                changed |= 1 << partition;
-                for (sequence, commit) in self.told[partition].again() {
-                    let txn = TxnId { coordinator: self.me, sequence };
-                    out.send(primary, Message::Decide { txn, commit });
-                }
-            }
-        }
-        if let Some(recovery) = &mut self.recovery {
-            return recovery.ask_again(changed, primaries, out);
-        }
-        let has_voted = |pending: &Pending, partition: usize| {
-            let answer = pending.answers[partition].as_ref();
-            answer.is_some_and(|answer| matches!(answer.end, FragmentEnd::Done(_)))
-        };
-        let lost = self.pending.iter().filter(|(_, pending)| {
-            pending.partitions().any(|partition| changed >> partition & 1 == 1 && !has_voted(pending, partition))
-        });
-        for sequence in lost.map(|(&sequence, _)| sequence).collect::<Vec<_>>() {
-            self.try_again(sequence, 0, now_us, out);
-        }
-    }
-
-    /// Asks all partitions what the coordinator before left undecided.
-    pub(crate) fn recover(&mut self, out: &mut Outbox) {
-        self.recovery = Some(Recovery::begin(&self.primaries, out));
-    }
-
-    /// A partition says what it knows; when all have, what is undecided is decided.
-    pub(crate) fn recovered(
-        &mut self,
-        from: Address,
-        found: &crate::message::Recovered,
-        now_us: u64,
-        out: &mut Outbox,
-    ) {
-        let partition = self.primaries.iter().position(|primary| *primary == from);
-        let (Some(recovery), Some(partition)) = (&mut self.recovery, partition) else { return };
-        recovery.hear(partition, found.clone());
-        let Some(decisions) = recovery.decisions() else { return };
-        for (sequence, commit, partitions) in decisions {
-            let txn = TxnId { coordinator: self.me, sequence };
-            for partition in partitions {
-                self.told[partition].tell(sequence, commit);
-                out.send(self.primaries[partition], Message::Decide { txn, commit });
-            }
-        }
-        let waiting = self.recovery.take().map(|recovery| recovery.waiting).unwrap_or_default();
-        for (client, submission) in waiting {
-            self.submit(client, submission, now_us, out);
         }
     }
 }

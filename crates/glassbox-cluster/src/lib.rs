@@ -1,8 +1,8 @@
 //! Partitions of a Glassbox database that are processes of their own and talk by messages.
 //!
-//! *Low Overhead Concurrency Control for Partitioned Main Memory Databases* (Jones, Abadi, Madden, SIGMOD 2010) as state
-//! machines without threads, sockets or clocks: each is handed a message and says what is to be sent. So the same code
-//! runs wherever something carries messages, and in a simulator.
+//! *Low Overhead Concurrency Control for Partitioned Main Memory Databases* (Jones, Abadi, Madden, SIGMOD 2010) as
+//! state machines without threads, sockets or clocks: each is handed a message and says what is to be sent. So the same
+//! code runs wherever something carries messages, and in a simulator.
 //!
 //! - [`Partition`]: the primary of a partition, under one of several schemes ([`SchemeKind`]);
 //! - [`Backup`]: repeats what the primary decided;
@@ -10,6 +10,7 @@
 //! - [`Router`]: a client's part: sends a call where it has to go.
 
 mod address;
+mod arrived;
 mod backup;
 mod configuration;
 mod coordinator;
@@ -22,6 +23,7 @@ mod router;
 mod scheme;
 mod store;
 mod stream;
+mod succession;
 mod told;
 mod verdict;
 

@@ -1,7 +1,7 @@
 //! A member of a cluster: one address, the role that the configuration gives it, and a guard at its door.
 //!
-//! The guard passes on what comes from who has the role to send it, keeps for later what comes from a configuration that
-//! has not arrived here yet, and tells the others which one it is now.
+//! The guard passes on what comes from who has the role to send it, keeps for later what comes from a configuration
+//! that has not arrived here yet, and tells the others which one it is now.
 
 use glassbox::shard::Shard;
 use serde::{Deserialize, Serialize};

@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 use glassbox::shard::Shard;
 
 use crate::address::Address;
+use crate::arrived::{Arrived, Multi, Single};
 use crate::backup::{Backup, Waits};
 use crate::message::{Fragment, FragmentWork, Message, Recovered};
 use crate::outbox::Outbox;
 use crate::scheme::{Scheme, SchemeKind};
-use crate::store::{Arrived, Multi, Single, Store};
+use crate::store::Store;
 use crate::stream::Stream;
 
 /// The primary of a partition.
@@ -36,8 +37,8 @@ impl Partition {
         Self { store, scheme, kind, joining: Vec::new(), held_back: VecDeque::new() }
     }
 
-    /// The primary that a backup becomes. What it holds undecided is run again in the same order, and comes to the same:
-    /// so its votes hold.
+    /// The primary that a backup becomes. What it holds undecided is run again in the same order, and comes to the
+    /// same: so its votes hold.
     pub(crate) fn promoted(backup: Backup, kind: SchemeKind, out: &mut Outbox) -> Self {
         let (shard, held, waiting, committed) = backup.into_parts();
         let mut partition = Self::following(shard, kind, Stream::new(&[], held));

@@ -1,8 +1,8 @@
 //! What a coordinator that begins decides about the transactions of the one before, from what their partitions hold.
 //!
-//! Committed is what one partition knows to be committed, and what all of its partitions have voted for: the coordinator
-//! before can have decided nothing else. Everything else is aborted (presumed abort), and with it what a partition ran
-//! upon it: that is run again, so its vote does not count.
+//! Committed is what one partition knows to be committed, and what all of its partitions have voted for: the
+//! coordinator before can have decided nothing else. Everything else is aborted (presumed abort), and with it what a
+//! partition ran upon it: that is run again, so its vote does not count.
 
 use std::collections::BTreeMap;
 

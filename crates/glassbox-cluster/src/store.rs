@@ -5,65 +5,10 @@ use std::collections::BTreeSet;
 use glassbox::shard::{Kept, Ran, Shard, Task, Watch};
 
 use crate::address::{Address, TxnId};
-use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Undecided};
+use crate::arrived::{Multi, Single};
+use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part};
 use crate::outbox::{Outbox, Work};
 use crate::stream::Stream;
-
-/// A call of a client on this partition alone.
-#[derive(Debug)]
-pub(crate) struct Single {
-    pub(crate) client: Address,
-    pub(crate) id: u64,
-    pub(crate) call: glassbox::shard::Call,
-}
-
-/// This partition's part of a transaction on several.
-#[derive(Debug)]
-pub(crate) struct Multi {
-    /// The latest fragment.
-    pub(crate) fragment: Fragment,
-    /// What the run overwrote, once it is done.
-    pub(crate) kept: Option<Kept>,
-    /// What came of the latest fragment.
-    pub(crate) end: Option<FragmentEnd>,
-    /// Whether the backups were told to hold it.
-    prepared: bool,
-}
-
-impl Multi {
-    pub(crate) fn new(fragment: Fragment) -> Self {
-        Self { fragment, kept: None, end: None, prepared: false }
-    }
-
-    pub(crate) fn txn(&self) -> TxnId {
-        self.fragment.txn
-    }
-
-    /// Whether there is nothing more to do here but to end it: it ran, or will not.
-    pub(crate) fn is_finished(&self) -> bool {
-        matches!(self.end, Some(FragmentEnd::Done(_) | FragmentEnd::Aborted(_) | FragmentEnd::Failed(_)))
-    }
-}
-
-/// Something to be run.
-#[derive(Debug)]
-pub(crate) enum Arrived {
-    Single(Single),
-    Multi(Multi),
-}
-
-impl Arrived {
-    pub(crate) fn multi(&self) -> Option<&Multi> {
-        match self {
-            Self::Multi(multi) => Some(multi),
-            Self::Single(_) => None,
-        }
-    }
-
-    pub(crate) fn is(&self, txn: TxnId) -> bool {
-        matches!(self, Self::Multi(multi) if multi.txn() == txn)
-    }
-}
 
 /// The data of a partition's primary, and its stream to the backups.
 #[derive(Debug)]
@@ -290,13 +235,5 @@ impl Store {
     pub(crate) fn recover(&mut self, coordinator: Address) -> Vec<u64> {
         *self.heard_of(coordinator) = 0;
         self.committed.iter().filter(|txn| txn.coordinator == coordinator).map(|txn| txn.sequence).collect()
-    }
-}
-
-impl Multi {
-    /// What a new coordinator has to know of it.
-    pub(crate) fn undecided(&self) -> Undecided {
-        let Fragment { txn, participants, .. } = self.fragment;
-        Undecided { sequence: txn.sequence, participants, prepared: matches!(self.end, Some(FragmentEnd::Done(_))) }
     }
 }

@@ -1,8 +1,8 @@
-//! The microbenchmark of *Low Overhead Concurrency Control for Partitioned Main Memory Databases* (SIGMOD 2010), section
-//! 5: a transaction that reads twelve small rows and then writes them, on one partition or six on each of two.
+//! The microbenchmark of *Low Overhead Concurrency Control for Partitioned Main Memory Databases* (SIGMOD 2010),
+//! section 5: a transaction that reads twelve small rows and then writes them, on one partition or six on each of two.
 //!
-//! Every transaction writes a stamp of its own into all of its rows and answers what it read, so that from the answers of
-//! all one can tell in which order they happened on each row.
+//! Every transaction writes a stamp of its own into all of its rows and answers what it read, so that from the answers
+//! of all one can tell in which order they happened on each row.
 
 use glassbox::procedure::{Declared, KeySet, Mode, Procedure, Stop, Transaction};
 use glassbox::{Catalog, Record};

@@ -6,8 +6,9 @@
 use std::collections::VecDeque;
 
 use crate::address::TxnId;
+use crate::arrived::{Arrived, Multi};
 use crate::outbox::Outbox;
-use crate::store::{Arrived, Multi, Store};
+use crate::store::Store;
 
 #[derive(Debug, Default)]
 pub(crate) struct Blocking {

@@ -16,9 +16,10 @@ use glassbox::shard::{Kept, Ran};
 
 use super::lock_table::{LockTable, Owner};
 use crate::address::TxnId;
+use crate::arrived::{Arrived, Multi, Single};
 use crate::message::FragmentEnd;
 use crate::outbox::Outbox;
-use crate::store::{Arrived, Multi, Single, Store};
+use crate::store::Store;
 
 #[derive(Debug)]
 pub(crate) struct Locking {

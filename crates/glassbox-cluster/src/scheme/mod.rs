@@ -6,8 +6,9 @@ mod locking;
 mod speculation;
 
 use crate::address::TxnId;
+use crate::arrived::{Arrived, Multi};
 use crate::outbox::Outbox;
-use crate::store::{Arrived, Multi, Store};
+use crate::store::Store;
 
 /// What a partition does while a transaction of several partitions waits for the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

@@ -17,8 +17,9 @@ use std::collections::VecDeque;
 use glassbox::shard::{Kept, Ran};
 
 use crate::address::{Address, TxnId};
+use crate::arrived::{Arrived, Multi, Single};
 use crate::outbox::Outbox;
-use crate::store::{Arrived, Multi, Single, Store};
+use crate::store::Store;
 
 #[derive(Debug)]
 enum Uncommitted {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use glassbox::Catalog;
 use glassbox::shard::Shard;
-use glassbox_cluster::{Action, Address, Configuration, Member, Outbox, Packet, Role};
+use glassbox_cluster::{Action, Address, Configuration, Member, Outbox, Packet};
 use glassbox_workloads::micro::catalog;
 
 use super::canary::Canary;
-use super::client::{Client, Finished};
+use super::client::Client;
 use super::faults::Fault;
 use super::link::Links;
 use super::micro::Micro;
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    fn client(&mut self, number: u32) -> &mut Client {
+    pub(super) fn client(&mut self, number: u32) -> &mut Client {
         match self.nodes.get_mut(&Address::Client(number)).map(|node| &mut node.machine) {
             Some(Machine::Client(client)) => client.as_mut(),
             _ => unreachable!("clients are numbered from 0"),
@@ -286,53 +286,5 @@ impl World {
             0 => Ok(()),
             some => Err(format!("progress: {some} clients wait for ever: {}", self.leftovers().join("; "))),
         }
-    }
-
-    fn finished(&mut self) -> u64 {
-        (0..self.settings.clients).map(|number| self.client(number).finished).sum()
-    }
-
-    fn retries(&mut self) -> u64 {
-        let own: u64 = (0..self.settings.clients).map(|number| self.client(number).retries()).sum();
-        let central = self.nodes.values().map(|node| match &node.machine {
-            Machine::Member(member) => match member.role() {
-                Role::Coordinator(coordinator) => coordinator.retries(),
-                _ => 0,
-            },
-            Machine::Client(_) => 0,
-        });
-        own + central.sum::<u64>()
-    }
-
-    /// What all clients heard, as far as it was kept.
-    pub fn history(&mut self) -> Vec<Finished> {
-        (0..self.settings.clients).flat_map(|number| self.client(number).history.clone().unwrap_or_default()).collect()
-    }
-
-    /// The rows of each replica that has some; whether it is a primary.
-    pub fn shards(&mut self) -> Vec<(Address, bool, &mut Shard)> {
-        let shard = |(&address, node): (&Address, _)| match node {
-            &mut Node { machine: Machine::Member(ref mut member), .. } => {
-                let primary = matches!(member.role(), Role::Primary(_));
-                member.shard().map(|shard| (address, primary, shard))
-            }
-            _ => None,
-        };
-        self.nodes.iter_mut().filter_map(shard).collect()
-    }
-
-    /// What is under way at primaries and lost at backups, after everything has ended: nothing, if all is well.
-    pub fn leftovers(&self) -> Vec<String> {
-        let left = |(address, node): (&Address, &Node)| {
-            let Machine::Member(member) = &node.machine else { return None };
-            match member.role() {
-                Role::Primary(it) if !it.is_idle() => Some(format!("{address}: something is under way: {it:?}")),
-                Role::Backup(backup) => backup.lost().map(|why| format!("{address}: {why}")),
-                Role::Joining => Some(format!("{address}: it waits for the rows")),
-                Role::Coordinator(it) if it.pending() > 0 => Some(format!("{address}: undecided: {it:?}")),
-                _ => None,
-            }
-        };
-        self.nodes.iter().filter_map(left).collect()
     }
 }

@@ -1,0 +1,69 @@
+//! What a coordinator does when somebody takes over a role: a partition has another primary, or it is itself another
+//! coordinator than the one that began.
+
+use crate::address::{Address, TxnId};
+use crate::coordinator::{Coordinator, Pending};
+use crate::message::{FragmentEnd, Message, Recovered};
+use crate::outbox::Outbox;
+use crate::recovery::Recovery;
+
+impl Coordinator {
+    /// A partition says which decisions it has heard.
+    pub(crate) fn heard(&mut self, from: Address, heard: u64) {
+        if let Some(partition) = self.primaries.iter().position(|primary| *primary == from) {
+            self.told[partition].heard(heard);
+        }
+    }
+
+    /// Other primaries: they are told again what the ones before may not have heard; and what these had begun and not
+    /// voted for begins anew, since what it had read there is not protected any more.
+    pub fn configure(&mut self, primaries: &[Address], now_us: u64, out: &mut Outbox) {
+        let mut changed = 0_u64;
+        for (partition, &primary) in primaries.iter().enumerate().take(self.primaries.len()) {
+            if std::mem::replace(&mut self.primaries[partition], primary) != primary {
+                changed |= 1 << partition;
+                for (sequence, commit) in self.told[partition].again() {
+                    let txn = TxnId { coordinator: self.me, sequence };
+                    out.send(primary, Message::Decide { txn, commit });
+                }
+            }
+        }
+        if let Some(recovery) = &mut self.recovery {
+            return recovery.ask_again(changed, primaries, out);
+        }
+        let has_voted = |pending: &Pending, partition: usize| {
+            let answer = pending.answers[partition].as_ref();
+            answer.is_some_and(|answer| matches!(answer.end, FragmentEnd::Done(_)))
+        };
+        let lost = self.pending.iter().filter(|(_, pending)| {
+            pending.partitions().any(|partition| changed >> partition & 1 == 1 && !has_voted(pending, partition))
+        });
+        for sequence in lost.map(|(&sequence, _)| sequence).collect::<Vec<_>>() {
+            self.try_again(sequence, 0, now_us, out);
+        }
+    }
+
+    /// Asks all partitions what the coordinator before left undecided.
+    pub(crate) fn recover(&mut self, out: &mut Outbox) {
+        self.recovery = Some(Recovery::begin(&self.primaries, out));
+    }
+
+    /// A partition says what it knows; when all have, what is undecided is decided.
+    pub(crate) fn recovered(&mut self, from: Address, found: &Recovered, now_us: u64, out: &mut Outbox) {
+        let partition = self.primaries.iter().position(|primary| *primary == from);
+        let (Some(recovery), Some(partition)) = (&mut self.recovery, partition) else { return };
+        recovery.hear(partition, found.clone());
+        let Some(decisions) = recovery.decisions() else { return };
+        for (sequence, commit, partitions) in decisions {
+            let txn = TxnId { coordinator: self.me, sequence };
+            for partition in partitions {
+                self.told[partition].tell(sequence, commit);
+                out.send(self.primaries[partition], Message::Decide { txn, commit });
+            }
+        }
+        let waiting = self.recovery.take().map(|recovery| recovery.waiting).unwrap_or_default();
+        for (client, submission) in waiting {
+            self.submit(client, submission, now_us, out);
+        }
+    }
+}
