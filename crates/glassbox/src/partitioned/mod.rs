@@ -7,8 +7,10 @@ mod any_table;
 mod change;
 mod checkpoint;
 mod command;
+mod each;
 mod engine;
 pub(crate) mod load;
+mod lookups;
 mod memory;
 mod merge;
 mod origin;
@@ -17,6 +19,7 @@ mod prefetch;
 mod procedure_kind;
 mod record_buffer;
 mod replay;
+mod scan;
 mod snapshot;
 mod table;
 #[cfg(test)]
