@@ -132,10 +132,13 @@ impl KeySet for Begin<'_> {
         let partitioned = <I::Record as Record>::PLACEMENT.is_some();
         let placement = partitioned.then(|| I::PLACEMENT.and_then(|position| bounds.placement_at(position)));
         let (Some(range), true) = (bounds.encode::<I::Encoded>(), placement != Some(None)) else { return };
-        // SAFETY: a held partition's table, which nothing changes while these passes read.
-        if let Some(table) = self.table::<I::Record>(placement.flatten()).map(|table| unsafe { table.as_ref() }) {
-            let insert = mode == Mode::Insert;
-            table.index_tree::<I>().prefetch_leaf(if insert { &range.high } else { &range.low }, insert);
+        let Some(mut table) = self.table::<I::Record>(placement.flatten()) else { return };
+        // SAFETY: a held partition's table, to which there is no other reference now.
+        let table = unsafe { table.as_mut() };
+        if mode == Mode::Insert {
+            table.index_tree_mut::<I>().prefetch_end(&range.low, &range.high);
+        } else {
+            table.index_tree::<I>().prefetch_leaf(&range.low);
         }
     }
 }

@@ -106,8 +106,9 @@ impl<R: Record> Table<R> {
         self.secondary[I::POSITION].downcast_ref().expect("made by `new` in this order")
     }
 
+    /// The same, to be changed.
     #[inline(always)]
-    fn index_tree_mut<I: Index<Record = R>>(&mut self) -> &mut BTree<I::Encoded> {
+    pub(super) fn index_tree_mut<I: Index<Record = R>>(&mut self) -> &mut BTree<I::Encoded> {
         self.secondary[I::POSITION].downcast_mut().expect("made by `new` in this order")
     }
 
