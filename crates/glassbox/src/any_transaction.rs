@@ -47,8 +47,28 @@ impl Transaction for AnyTransaction<'_, '_> {
         on_either!(self, transaction => transaction.update(key, change))
     }
 
+    fn get_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        on_either!(self, transaction => transaction.get_each(keys, read))
+    }
+
+    fn update_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        change: impl FnMut(C, &mut R),
+    ) -> Result<(), Stop> {
+        on_either!(self, transaction => transaction.update_each(keys, change))
+    }
+
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         on_either!(self, transaction => transaction.insert(row))
+    }
+
+    fn insert_each<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
+        on_either!(self, transaction => transaction.insert_each(rows))
     }
 
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {

@@ -98,17 +98,10 @@ impl Procedure for NewOrder {
         set.part::<Customer>(&(self.w_id, self.d_id, self.c_id), Mode::Read, Customer::FRONT);
         set.read::<Warehouse>(&self.w_id);
         // Keys of one table together: they go through its index together, too.
-        for line in self.lines.iter() {
-            set.read::<Item>(&line.i_id);
-        }
-        let dist = StockInfo::place_of_dist(self.d_id);
-        for line in self.lines.iter() {
-            set.part::<StockInfo>(&(line.supply_w_id, line.i_id), Mode::Read, dist.clone());
-        }
+        set.read_each::<Item>(self.lines.iter().map(|line| line.i_id));
+        set.parts::<StockInfo>(self.stock(), Mode::Read, StockInfo::place_of_dist(self.d_id));
         set.write::<District>(&(self.w_id, self.d_id));
-        for line in self.lines.iter() {
-            set.write::<Stock>(&(line.supply_w_id, line.i_id));
-        }
+        set.write_each::<Stock>(self.stock());
         Declared::Complete
     }
 
@@ -151,6 +144,12 @@ impl Procedure for NewOrder {
 }
 
 impl NewOrder {
+    /// The keys of the stock of each line.
+    #[inline(always)]
+    fn stock(&self) -> impl Iterator<Item = (u16, u32)> + '_ {
+        self.lines.iter().map(|line| (line.supply_w_id, line.i_id))
+    }
+
     /// Items and the information about their stock, or an abort when one does not exist.
     #[inline]
     fn read_lines<T: Transaction>(
@@ -159,21 +158,21 @@ impl NewOrder {
         receipt: &mut UpTo<15, ReceiptLine>,
         info: &mut Info,
     ) -> Result<(), Stop> {
-        for line in self.lines.iter() {
-            let item = tx.get::<Item>(&line.i_id)?;
+        let lines = self.lines.iter().map(|line| (line.i_id, line.quantity));
+        tx.get_each::<Item, _>(lines, |quantity, item| {
             let item = item.ok_or_else(|| Stop::abort(ABORT_UNUSED_ITEM, "Item number is not valid"))?;
             let &Item { name, price, .. } = item;
-            let amount = price.times(i64::from(line.quantity));
+            let amount = price.times(i64::from(quantity));
             receipt.push(ReceiptLine { name, price, amount, stock: 0, brand: is_original(&item.data) });
-        }
-        for ((line, receipt), info) in self.lines.iter().zip(receipt.iter_mut()).zip(info) {
-            let stock = tx.get::<StockInfo>(&(line.supply_w_id, line.i_id))?;
+            Ok(())
+        })?;
+        tx.get_each::<StockInfo, _>(self.stock().zip(receipt.iter_mut().zip(info)), |(receipt, info), stock| {
             let stock =
                 stock.ok_or_else(|| Stop::abort(ABORT_WRONG_ARGUMENTS, "there is no such supplying warehouse"))?;
             *info = *stock.dist(self.d_id);
             receipt.brand = receipt.brand && is_original(&stock.data);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     #[inline]
@@ -202,28 +201,17 @@ impl NewOrder {
         info: &Info,
     ) -> Result<(), Stop> {
         let &Self { w_id, d_id, .. } = self;
-        for (((line, receipt), &dist_info), number) in self.lines.iter().zip(receipt).zip(info).zip(1..) {
+        // The rows are there, since their information is. A participant that does not own one does nothing.
+        let lines = self.lines.iter().zip(receipt.iter_mut());
+        tx.update_each::<Stock, _>(self.stock().zip(lines), |(line, receipt), stock| {
+            receipt.stock = stock.take(line.quantity, line.supply_w_id != w_id);
+        })?;
+        let lines = self.lines.iter().zip(receipt).zip(info).zip(1..);
+        tx.insert_each(lines.map(|(((line, receipt), &dist_info), number)| {
             let &Line { i_id, supply_w_id, quantity } = line;
-            let left =
-                tx.update::<Stock, _>(&(supply_w_id, i_id), |stock| stock.take(quantity, supply_w_id != w_id))?;
-            // The row is there, since its information is. A participant that does not own it does nothing and gets
-            // nothing.
-            receipt.stock = left.unwrap_or_default();
             let amount = receipt.amount;
-            tx.insert(&OrderLine {
-                w_id,
-                d_id,
-                o_id,
-                number,
-                quantity,
-                supply_w_id,
-                i_id,
-                amount,
-                delivery_d: None,
-                dist_info,
-            })?;
-        }
-        Ok(())
+            OrderLine { w_id, d_id, o_id, number, quantity, supply_w_id, i_id, amount, delivery_d: None, dist_info }
+        }))
     }
 }
 

@@ -173,7 +173,12 @@ fn receipt(customer: &Customer, date: Timestamp) -> PaymentReceipt {
 
 /// H_DATA: both names, four spaces between.
 fn join(warehouse: &Text<10>, district: &Text<10>) -> Text<24> {
-    Text::joined(&[warehouse.as_str(), "    ", district.as_str()])
+    const GAP: Text<4> = Text::literal("    ");
+    let mut data = Text::EMPTY;
+    data.push(warehouse);
+    data.push(&GAP);
+    data.push(district);
+    data
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(super) struct Shared {
     /// The keeper was asked for a spare segment, and has not said that there is one.
     pub preparing: AtomicBool,
     /// Waits that began, ever.
-    arrived: AtomicU64,
+    pub arrived: AtomicU64,
     cause: OnceLock<Arc<IoError>>,
     counts: Counts,
 }

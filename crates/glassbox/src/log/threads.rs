@@ -25,6 +25,35 @@ const LATE: Duration = Duration::from_millis(64);
 /// When nobody waits, smaller flushes than this many bytes are left to collect for [`SOON`].
 const WORTHWHILE_BYTES: u64 = 1 << 20;
 
+/// How long the log thread lets records collect between forces.
+///
+/// Whoever waits forces for himself if nobody else does. So while there are only callers with tickets, none of whom
+/// waits yet, the log thread could force at its leisure: each force costs processor time, also where transactions run.
+/// But if it were slow, those with few tickets would come to wait, and force in turns with their own work instead of
+/// beside it. How slow is too slow is found out: it pauses longer as long as nobody comes to wait, and less as soon as
+/// somebody does.
+#[derive(Default)]
+struct Pause {
+    length: Duration,
+    /// Waits that had begun when it was last asked for.
+    arrived: u64,
+}
+
+impl Pause {
+    /// Shorter than this is not worth going to sleep.
+    const LEAST: Duration = Duration::from_micros(50);
+
+    /// How long to pause after a force, when so many waits have begun, ever.
+    fn after(&mut self, arrived: u64) -> Duration {
+        let nobody_waited = std::mem::replace(&mut self.arrived, arrived) == arrived;
+        self.length = if nobody_waited { (self.length * 2).clamp(Self::LEAST, SOON) } else { self.length / 4 };
+        if self.length < Self::LEAST {
+            self.length = Duration::ZERO;
+        }
+        self.length
+    }
+}
+
 /// Something for the keeper to do.
 pub(super) enum Work {
     Prepare,
@@ -90,9 +119,9 @@ impl Shared {
     }
 
     fn run_log_thread(&self) {
-        let mut interval = SOON;
+        let (mut interval, mut pause) = (SOON, Pause::default());
         loop {
-            let worked = self.flush_all_complete();
+            let worked = self.flush_all_complete(&mut pause);
             interval = if worked || self.ring.head() > self.ring.tail() { SOON } else { (interval * 2).min(LATE) };
             self.asleep.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
@@ -113,7 +142,7 @@ impl Shared {
     }
 
     /// Flushes as long as there is something worth it; says whether there was anything.
-    fn flush_all_complete(&self) -> bool {
+    fn flush_all_complete(&self, pause: &mut Pause) -> bool {
         let mut worked = false;
         loop {
             let complete = self.ring.complete().saturating_sub(self.ring.tail());
@@ -122,6 +151,19 @@ impl Shared {
                 return worked;
             }
             worked = true;
+            if self.config.force {
+                self.collect(pause);
+            }
+        }
+    }
+
+    /// Lets records collect for the next force while nobody waits for one.
+    fn collect(&self, pause: &mut Pause) {
+        let length = pause.after(self.arrived.load(Ordering::Relaxed));
+        let gate = self.gate();
+        if !length.is_zero() && !gate.stop && self.healthy().is_ok() {
+            // Woken early or late, the log is right; and `asleep` is not set, so that no append wakes it.
+            drop(self.work.wait_timeout(gate, length));
         }
     }
 

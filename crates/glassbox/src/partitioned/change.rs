@@ -1,9 +1,11 @@
 //! A change of one row in one partition: the row, its indexes, what undoes it and what the log keeps of it.
 
+use std::ptr::NonNull;
+
 use super::memory::RowId;
 use super::table::{Refused, Table};
 use super::transaction::{PartitionedTransaction, table_full};
-use crate::procedure::Stop;
+use crate::procedure::{Stop, Transaction};
 use crate::record::{Key, Record};
 
 impl PartitionedTransaction<'_> {
@@ -11,19 +13,58 @@ impl PartitionedTransaction<'_> {
     pub(super) fn update_at<R: Record, O>(
         &mut self,
         table: &mut Table<R>,
+        row: NonNull<R>,
+        key: &R::Key,
+        values: bool,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<O, Stop> {
+        if table.snapshot.is_under_way() {
+            table.preserve(table.rows.id_of(row));
+        }
+        if !self.undo && !values && R::INDEXES == 0 {
+            self.wrote = true;
+            // SAFETY: it is a live row of this table, which is borrowed mutably.
+            let row = unsafe { &mut *row.as_ptr() };
+            let out = change(row);
+            check_key(row, key);
+            return Ok(out);
+        }
+        self.update_keeping(table, table.rows.id_of(row), key, values, change)
+    }
+
+    /// Changes all copies of a row of a replicated table.
+    #[inline(always)]
+    pub(super) fn update_copies<R: Record, O>(
+        &mut self,
+        key: &R::Key,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<Option<O>, Stop> {
+        // The change may be run once only: the other copies take over the row that it made.
+        let mut tables = self.all_partitions()?.map(|partition| partition.table::<R>());
+        let first = tables.next().expect("a database has a partition");
+        let Some(id) = first.find(key.encode()) else { return Ok(None) };
+        let place = first.rows.place(id);
+        let out = self.update_at(first, place, key, self.values, change)?;
+        let row = *first.rows.get(id);
+        for table in tables {
+            let id = table.find(key.encode()).expect("all copies of a replicated table have the same rows");
+            let place = table.rows.place(id);
+            let copied = self.update_at(table, place, key, false, |copy| *copy = row);
+            copied.inspect_err(|_| self.torn = Some(R::TABLE))?;
+        }
+        Ok(Some(out))
+    }
+
+    /// As `update_at`, where something needs to know the row as it was.
+    #[inline(always)]
+    fn update_keeping<R: Record, O>(
+        &mut self,
+        table: &mut Table<R>,
         id: RowId,
         key: &R::Key,
         values: bool,
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<O, Stop> {
-        table.preserve(id);
-        if !self.undo && !values && R::INDEXES == 0 {
-            self.wrote = true;
-            let row = table.rows.get_mut(id);
-            let out = change(row);
-            check_key(row, key);
-            return Ok(out);
-        }
         let copy;
         let before: &R = if self.undo {
             // SAFETY: the copy in the undo buffer stays until something is added to it, which `change` cannot do.
@@ -64,6 +105,49 @@ impl PartitionedTransaction<'_> {
             table.log_insert(row, &mut self.scratch.record);
         }
         Ok(())
+    }
+
+    /// Adds rows, those that follow each other together.
+    #[inline(always)]
+    pub(super) fn insert_all<R: Record>(&mut self, mut rows: impl Iterator<Item = R>) -> Result<(), Stop> {
+        if R::PLACEMENT.is_none() || R::INDEXES > 0 {
+            return rows.try_for_each(|row| self.insert(&row));
+        }
+        let mut next = rows.next();
+        while let Some(row) = next {
+            next = self.insert_run(row, &mut rows)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a row and those after it that belong to the same partition, as long as they fit behind each other; gives
+    /// the next one.
+    #[inline(always)]
+    fn insert_run<R: Record>(&mut self, first: R, rows: &mut impl Iterator<Item = R>) -> Result<Option<R>, Stop> {
+        let table = self.table_of::<R>(&first.key())?;
+        let (partition, mut other) = (self.place_of::<R>(&first.key()), None);
+        let next = || {
+            let row = rows.next()?;
+            if self.place_of::<R>(&row.key()) != partition {
+                other = Some(row);
+                return None;
+            }
+            Some(row)
+        };
+        let (id, count, result) = table.insert_run(&first, next);
+        self.wrote |= count > 0;
+        if self.undo || self.values {
+            for id in (id.get()..id.get() + count).map(RowId::new) {
+                if self.undo {
+                    self.scratch.undo.inserted(table, id);
+                }
+                if self.values {
+                    table.log_insert(table.rows.get(id), &mut self.scratch.record);
+                }
+            }
+        }
+        result.map_err(Refused::stop::<R>)?;
+        Ok(other.or_else(|| rows.next()))
     }
 
     #[inline(always)]

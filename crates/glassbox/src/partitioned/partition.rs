@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 
 use super::any_table::AnyTable;
-use super::prefetch::Lookups;
+use super::lookups::Lookups;
 use super::record_buffer::RecordBuffer;
 use super::table::Table;
 use super::token::Token;

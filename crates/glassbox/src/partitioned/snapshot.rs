@@ -38,6 +38,12 @@ impl Snapshot {
         *self = Self { cursor: 0, end: slots, marked: vec![0; (slots as usize).div_ceil(64)], kept: Vec::new() };
     }
 
+    /// Whether a checkpoint may still need rows as they are.
+    #[inline(always)]
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.cursor != u32::MAX
+    }
+
     /// Whether the row must be kept before it changes.
     #[inline(always)]
     pub(crate) fn needs(&self, id: RowId) -> bool {

@@ -43,10 +43,16 @@ fn hash_of_row<R: Record>(rows: &Rows<R>, id: RowId) -> u64 {
 
 #[inline(always)]
 fn insert_into<K: EncodedKey>(tree: &mut BTree<K>, key: K, id: RowId) -> Result<(), Refused> {
-    tree.insert(key, id).map_err(|reason| match reason {
-        NotInserted::Taken(_) => Refused::Duplicate,
-        NotInserted::Full => Refused::Full,
-    })
+    tree.insert(key, id).map_err(Refused::from)
+}
+
+impl From<NotInserted> for Refused {
+    fn from(reason: NotInserted) -> Self {
+        match reason {
+            NotInserted::Taken(_) => Self::Duplicate,
+            NotInserted::Full => Self::Full,
+        }
+    }
 }
 
 impl<R: Record> Table<R> {
@@ -100,8 +106,9 @@ impl<R: Record> Table<R> {
         self.secondary[I::POSITION].downcast_ref().expect("made by `new` in this order")
     }
 
+    /// The same, to be changed.
     #[inline(always)]
-    fn index_tree_mut<I: Index<Record = R>>(&mut self) -> &mut BTree<I::Encoded> {
+    pub(super) fn index_tree_mut<I: Index<Record = R>>(&mut self) -> &mut BTree<I::Encoded> {
         self.secondary[I::POSITION].downcast_mut().expect("made by `new` in this order")
     }
 
@@ -122,6 +129,51 @@ impl<R: Record> Table<R> {
         }
         self.snapshot.inserted(id);
         Ok(id)
+    }
+
+    /// Adds a row of a table without secondary indexes, and those that `next` gives after it, as long as they fit
+    /// behind each other: the number of the first, how many were added, and why one was not.
+    #[inline(always)]
+    pub(crate) fn insert_run(
+        &mut self,
+        first: &R,
+        next: impl FnMut() -> Option<R>,
+    ) -> (RowId, u32, Result<(), Refused>) {
+        debug_assert!(R::INDEXES == 0);
+        let count = self.rows.stage(first, next);
+        if count == 0 {
+            return match self.insert(first) {
+                Ok(id) => (id, 1, Ok(())),
+                Err(refused) => (RowId::NONE, 0, Err(refused)),
+            };
+        }
+        let id = self.rows.admit(count);
+        let (added, result) = self.index_run(id, count);
+        // Last in, first out: what is not added leaves no trace but its places.
+        (added..count).rev().for_each(|at| self.rows.remove(RowId::new(id.get() + at)));
+        if self.snapshot.is_under_way() {
+            (0..added).for_each(|at| self.snapshot.inserted(RowId::new(id.get() + at)));
+        }
+        (id, added, result)
+    }
+
+    /// Adds rows that follow each other to the primary index, up to the first that it refuses.
+    #[inline(always)]
+    fn index_run(&mut self, first: RowId, count: u32) -> (u32, Result<(), Refused>) {
+        if !Self::POINT {
+            let rows = &self.rows;
+            return match self.tree.insert_run(first, count, |id| rows.get(id).key().encode()) {
+                Ok(()) => (count, Ok(())),
+                Err((added, reason)) => (added, Err(reason.into())),
+            };
+        }
+        for added in 0..count {
+            let id = RowId::new(first.get() + added);
+            if let Err(refused) = self.insert_primary(self.rows.get(id).key().encode(), id) {
+                return (added, Err(refused));
+            }
+        }
+        (count, Ok(()))
     }
 
     /// Removes a row from the arena and every index.

@@ -6,9 +6,8 @@
 //! the log record (`values`).
 
 use std::ops::ControlFlow;
+use std::ptr::NonNull;
 
-use super::memory::RowId;
-use super::merge::merge;
 use super::partition::{Cell, Partition, Scratch};
 use super::table::Table;
 use crate::io::Clock;
@@ -26,7 +25,7 @@ pub(super) fn table_full(table: &'static str) -> Stop {
 
 /// A run of a transaction on partitions whose tokens the caller holds.
 pub struct PartitionedTransaction<'a> {
-    cells: &'a [Cell],
+    pub(super) cells: &'a [Cell],
     pub(super) scratch: &'a mut Scratch,
     clock: &'a dyn Clock,
     /// Held partitions, bit *i* for partition *i*.
@@ -43,7 +42,7 @@ pub struct PartitionedTransaction<'a> {
     /// Partitions that were asked for and are not held.
     missing: u64,
     /// The table of which some copies have taken a change and another had no room for it.
-    torn: Option<&'static str>,
+    pub(super) torn: Option<&'static str>,
     /// Partition, record and table of the access before: the next one is often to the same.
     last: (usize, usize, *mut ()),
 }
@@ -113,7 +112,7 @@ impl<'a> PartitionedTransaction<'a> {
 
     /// The partition of rows with this placement number; of a replicated table (`None`), the home's copy.
     #[inline(always)]
-    fn partition_of(&mut self, placement: Option<u64>) -> Result<&'a mut Partition, Stop> {
+    pub(super) fn partition_of(&mut self, placement: Option<u64>) -> Result<&'a mut Partition, Stop> {
         self.partition(placement.map_or(self.home, |it| partition_of(it, self.cells.len() as u64) as usize))
     }
 
@@ -140,13 +139,19 @@ impl<'a> PartitionedTransaction<'a> {
         told
     }
 
-    /// The table of the row with this key, in its partition.
+    /// The number of the partition of the row with this key; of a replicated table, the home.
     #[inline(always)]
-    fn table_of<R: Record>(&mut self, key: &R::Key) -> Result<&'a mut Table<R>, Stop> {
-        let at = match R::PLACEMENT {
+    pub(super) fn place_of<R: Record>(&self, key: &R::Key) -> usize {
+        match R::PLACEMENT {
             Some(position) => partition_of(key.placement_at(position), self.cells.len() as u64) as usize,
             None => self.home,
-        };
+        }
+    }
+
+    /// The table of the row with this key, in its partition.
+    #[inline(always)]
+    pub(super) fn table_of<R: Record>(&mut self, key: &R::Key) -> Result<&'a mut Table<R>, Stop> {
+        let at = self.place_of::<R>(key);
         let record = R::table_id().get();
         if (at, record) != (self.last.0, self.last.1) {
             let table: *mut Table<R> = self.partition(at)?.table::<R>();
@@ -158,7 +163,7 @@ impl<'a> PartitionedTransaction<'a> {
 
     /// Where the row with this key is: where it was prefetched, or found now.
     #[inline(always)]
-    fn find<R: Record>(&mut self, key: &R::Key) -> Result<Option<(&'a mut Table<R>, RowId)>, Stop> {
+    pub(super) fn find<R: Record>(&mut self, key: &R::Key) -> Result<Option<(&'a mut Table<R>, NonNull<R>)>, Stop> {
         // SAFETY: the tokens are the same as when the lookups were made.
         match unsafe { self.scratch.lookups.take::<R>(key) } {
             Some(found) => Ok(Some(found)),
@@ -167,13 +172,14 @@ impl<'a> PartitionedTransaction<'a> {
     }
 
     #[inline(never)]
-    fn look_up<R: Record>(&mut self, key: &R::Key) -> Result<Option<(&'a mut Table<R>, RowId)>, Stop> {
+    fn look_up<R: Record>(&mut self, key: &R::Key) -> Result<Option<(&'a mut Table<R>, NonNull<R>)>, Stop> {
         let table = self.table_of::<R>(key)?;
-        Ok(table.find(key.encode()).map(|id| (table, id)))
+        let row = table.find(key.encode()).map(|id| table.rows.place(id));
+        Ok(row.map(|row| (table, row)))
     }
 
     /// Every partition, for a change of a replicated table or a scan whose bounds do not fix one.
-    fn all_partitions(&mut self) -> Result<impl Iterator<Item = &'a mut Partition> + use<'a>, Stop> {
+    pub(super) fn all_partitions(&mut self) -> Result<impl Iterator<Item = &'a mut Partition> + use<'a>, Stop> {
         let all = u64::MAX >> (64 - self.cells.len());
         if self.held != all {
             return Err(self.miss(all));
@@ -186,27 +192,45 @@ impl<'a> PartitionedTransaction<'a> {
 impl Transaction for PartitionedTransaction<'_> {
     #[inline(always)]
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
-        Ok(self.find::<R>(key)?.map(|(table, id)| table.rows.get(id)))
+        // SAFETY: it is a live row of a held partition, and the borrow of `self` keeps it as it is.
+        Ok(self.find::<R>(key)?.map(|(_, row)| unsafe { row.as_ref() }))
     }
 
     #[inline(always)]
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
         if R::PLACEMENT.is_some() {
-            let Some((table, id)) = self.find::<R>(key)? else { return Ok(None) };
-            return self.update_at(table, id, key, self.values, change).map(Some);
+            let Some((table, row)) = self.find::<R>(key)? else { return Ok(None) };
+            return self.update_at(table, row, key, self.values, change).map(Some);
         }
-        // The change may be run once only: the other copies take over the row that it made.
-        let mut tables = self.all_partitions()?.map(|partition| partition.table::<R>());
-        let first = tables.next().expect("a database has a partition");
-        let Some(id) = first.find(key.encode()) else { return Ok(None) };
-        let out = self.update_at(first, id, key, self.values, change)?;
-        let row = *first.rows.get(id);
-        for table in tables {
-            let id = table.find(key.encode()).expect("all copies of a replicated table have the same rows");
-            let copied = self.update_at(table, id, key, false, |copy| *copy = row);
-            copied.inspect_err(|_| self.torn = Some(R::TABLE))?;
+        self.update_copies(key, change)
+    }
+
+    #[inline(always)]
+    fn get_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.each::<R, C>(keys, |_, beside, _, found| {
+            // SAFETY: it is a live row of a held partition, which nothing changes before `read` returns.
+            read(beside, found.map(|(_, row)| unsafe { row.as_ref() }))
+        })
+    }
+
+    #[inline(always)]
+    fn update_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        mut change: impl FnMut(C, &mut R),
+    ) -> Result<(), Stop> {
+        if R::PLACEMENT.is_none() {
+            let mut keys = keys.into_iter();
+            return keys.try_for_each(|(key, beside)| self.update::<R, ()>(&key, |row| change(beside, row)).map(drop));
         }
-        Ok(Some(out))
+        self.each::<R, C>(keys, |this, beside, key, found| match found {
+            Some((table, row)) => this.update_at(table, row, key, this.values, |row| change(beside, row)),
+            None => Ok(()),
+        })
     }
 
     #[inline(always)]
@@ -220,6 +244,11 @@ impl Transaction for PartitionedTransaction<'_> {
             inserted.inspect_err(|_| self.torn = self.torn.or((at > 0).then_some(R::TABLE)))?;
         }
         Ok(())
+    }
+
+    #[inline(always)]
+    fn insert_each<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
+        self.insert_all(rows.into_iter())
     }
 
     #[inline(always)]
@@ -240,24 +269,9 @@ impl Transaction for PartitionedTransaction<'_> {
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,
-        mut visit: impl FnMut(&R) -> ControlFlow<()>,
+        visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        let placement = R::PLACEMENT.map(|position| bounds.placement_at(position));
-        let Some(range) = bounds.encode::<R::Encoded>() else { return Ok(()) };
-        if let Some(None) = placement
-            && self.cells.len() > 1
-        {
-            let mut tables: Vec<&Table<R>> = self.all_partitions()?.map(|partition| &*partition.table::<R>()).collect();
-            merge(&mut tables, Table::primary_tree, range, direction, visit);
-            return Ok(());
-        }
-        let table = self.partition_of(placement.map(Option::unwrap_or_default))?.table::<R>();
-        for (_, id) in table.primary_tree().range(&range.low, &range.high, direction) {
-            if visit(table.rows.get(id)).is_break() {
-                break;
-            }
-        }
-        Ok(())
+        self.scan_rows(bounds, direction, visit)
     }
 
     #[inline(always)]
@@ -265,26 +279,9 @@ impl Transaction for PartitionedTransaction<'_> {
         &mut self,
         bounds: impl Bounds<I::Key>,
         direction: Direction,
-        mut visit: impl FnMut(&I::Record) -> ControlFlow<()>,
+        visit: impl FnMut(&I::Record) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        let partitioned = <I::Record as Record>::PLACEMENT.is_some();
-        let placement = partitioned.then(|| I::PLACEMENT.and_then(|position| bounds.placement_at(position)));
-        let Some(range) = bounds.encode::<I::Encoded>() else { return Ok(()) };
-        if let Some(None) = placement
-            && self.cells.len() > 1
-        {
-            let mut tables: Vec<&Table<I::Record>> =
-                self.all_partitions()?.map(|partition| &*partition.table::<I::Record>()).collect();
-            merge(&mut tables, Table::index_tree::<I>, range, direction, visit);
-            return Ok(());
-        }
-        let table = self.partition_of(placement.map(Option::unwrap_or_default))?.table::<I::Record>();
-        for (_, id) in table.index_tree::<I>().range(&range.low, &range.high, direction) {
-            if visit(table.rows.get(id)).is_break() {
-                break;
-            }
-        }
-        Ok(())
+        self.scan_rows_by::<I>(bounds, direction, visit)
     }
 
     #[inline(always)]

@@ -28,12 +28,50 @@ pub trait Transaction {
     /// When `change` changes the primary key: delete and insert instead.
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop>;
 
+    /// Reads the rows with these primary keys, one after the other: as [`Transaction::get`] of each, and cheaper. What
+    /// stands beside a key is given to `read` with its row.
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on; or what `read` answers, which ends it.
+    fn get_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        keys.into_iter().try_for_each(|(key, beside)| read(beside, self.get::<R>(&key)?))
+    }
+
+    /// Changes the rows with these primary keys, one after the other: as [`Transaction::update`] of each, and cheaper.
+    /// What stands beside a key is given to `change` with its row; a key without a row is passed over.
+    ///
+    /// # Errors
+    /// [`Stop`], as for `update`.
+    ///
+    /// # Panics
+    /// As `update` does.
+    fn update_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        mut change: impl FnMut(C, &mut R),
+    ) -> Result<(), Stop> {
+        keys.into_iter().try_for_each(|(key, beside)| self.update::<R, ()>(&key, |row| change(beside, row)).map(drop))
+    }
+
     /// Adds a row.
     ///
     /// # Errors
     /// [`Stop`]; among them an abort with [`DUPLICATE_KEY`](super::Abort::DUPLICATE_KEY) when the primary key or a
     /// unique index has it already.
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop>;
+
+    /// Adds rows, one after the other: as [`Transaction::insert`] of each, and cheaper where their keys follow each
+    /// other in the order of the primary key.
+    ///
+    /// # Errors
+    /// [`Stop`], as for `insert`; the rows before stay added then.
+    fn insert_each<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
+        rows.into_iter().try_for_each(|row| self.insert(&row))
+    }
 
     /// Removes the row with this primary key; whether there was one.
     ///

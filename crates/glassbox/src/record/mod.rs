@@ -14,6 +14,7 @@ pub(crate) mod layout;
 mod row;
 mod schema;
 mod text;
+mod text_parts;
 mod timestamp;
 
 pub use bounds::{Bounds, Direction, Encoded, Prefix, PrefixOf};

@@ -14,7 +14,7 @@ use super::schema::ColumnType;
 
 /// UTF-8 of at most `N` bytes, without zero bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text<const N: usize>([u8; N]);
+pub struct Text<const N: usize>(pub(super) [u8; N]);
 
 /// A text that a [`Text`] cannot hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -53,33 +53,6 @@ impl<const N: usize> Text<N> {
         let mut bytes = [0; N];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
         Ok(Self(bytes))
-    }
-
-    /// Keeps as many whole characters as fit, up to the first zero byte.
-    #[inline]
-    pub fn truncated(text: &str) -> Self {
-        Self::joined(&[text])
-    }
-
-    /// Keeps as many whole characters of the parts, one after the other, as fit, up to the first zero byte.
-    #[inline]
-    pub fn joined(parts: &[&str]) -> Self {
-        let (mut bytes, mut length) = ([0xff; N], 0);
-        for part in parts {
-            let fits = part.len() <= N - length;
-            let kept = if fits { part } else { &part[..part.floor_char_boundary(N - length)] };
-            bytes[length..length + kept.len()].copy_from_slice(kept.as_bytes());
-            length += kept.len();
-            if !fits {
-                break;
-            }
-        }
-        // Behind the text there is no zero yet, so that all bytes can be asked: that the compiler does many at a time.
-        if bytes.iter().fold(false, |found, &byte| found | (byte == 0)) {
-            length = bytes.iter().position(|&byte| byte == 0).unwrap_or(length);
-        }
-        bytes[length..].fill(0);
-        Self(bytes)
     }
 
     /// Length in bytes.

@@ -200,10 +200,24 @@ impl<R: Copy> Rows<R> {
         unsafe { self.slot(id).as_mut() }
     }
 
-    /// The address of the row, to be prefetched.
+    /// The address of the row with number `id`, which must be live.
     #[inline(always)]
-    pub(crate) fn pointer(&self, id: RowId) -> *const R {
-        self.region.base().as_ptr().wrapping_add(id.get() as usize * Self::STRIDE).cast_const().cast()
+    pub(crate) fn place(&self, id: RowId) -> NonNull<R> {
+        debug_assert!(self.is_live(id), "{id:?} is asked for but is not live");
+        self.slot(id)
+    }
+
+    /// The number of the row at an address that [`Rows::place`] gave.
+    #[inline(always)]
+    pub(crate) fn id_of(&self, row: NonNull<R>) -> RowId {
+        RowId(((row.addr().get() - self.region.base().addr().get()) / Self::STRIDE) as u32)
+    }
+
+    /// What gives the addresses of rows, to be prefetched.
+    #[inline(always)]
+    pub(crate) fn pointers(&self) -> impl Fn(RowId) -> *const R + Copy + use<R> {
+        let base = self.region.base().as_ptr().cast_const();
+        move |id| base.wrapping_add(id.get() as usize * Self::STRIDE).cast()
     }
 
     /// Whether a row with this number exists.
@@ -271,5 +285,6 @@ impl<R: Copy> Rows<R> {
     }
 }
 
+mod run;
 #[cfg(test)]
 mod tests;

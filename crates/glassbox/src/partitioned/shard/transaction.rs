@@ -138,8 +138,9 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
     #[inline(always)]
     fn find<R: Record>(&mut self, key: &R::Key) -> Option<(&'a mut Table<R>, RowId)> {
         // SAFETY: the shard is borrowed for as long as this lives.
-        if let Some(found) = unsafe { self.inner.scratch.lookups.take::<R>(key) } {
-            return Some(found);
+        if let Some((table, row)) = unsafe { self.inner.scratch.lookups.take::<R>(key) } {
+            let id = table.rows.id_of(row);
+            return Some((table, id));
         }
         let table = self.table::<R>();
         table.find(key.encode()).map(|id| (table, id))
@@ -175,7 +176,8 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
         self.touch::<R>(key.encode(), Touch::Write)?;
         let Some((table, id)) = self.find::<R>(key) else { return Ok(None) };
         if R::INDEXES == 0 {
-            return self.inner.update_at(table, id, key, false, change).map(Some);
+            let place = table.rows.place(id);
+            return self.inner.update_at(table, place, key, false, change).map(Some);
         }
         // Which index keys it comes to is to be told before anybody could notice.
         let before = *table.rows.get(id);
@@ -183,7 +185,8 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
         let out = change(&mut after);
         self.touch_indexes(&before, Some(&after))?;
         self.touch_indexes(&after, Some(&before))?;
-        self.inner.update_at(table, id, key, false, |row| *row = after)?;
+        let place = table.rows.place(id);
+        self.inner.update_at(table, place, key, false, |row| *row = after)?;
         Ok(Some(out))
     }
 

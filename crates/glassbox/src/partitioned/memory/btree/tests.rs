@@ -1,6 +1,7 @@
 //! Histories of a B-tree against the standard library's ordered map.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::{BTree, Next, NotInserted};
 use crate::io::Dice;
@@ -56,6 +57,25 @@ fn compare_range<K: FromNumber, const L: usize, const I: usize>(
     assert!(tree.range(&low, &high, Direction::Backward).eq(expected().collect::<Vec<_>>().into_iter().rev()));
 }
 
+/// Inserts keys as one run; how many there were.
+fn insert_run<K: FromNumber, const L: usize, const I: usize>(
+    tree: &mut BTree<K, L, I>,
+    model: &mut BTreeMap<K, RowId>,
+    step: usize,
+    numbers: Range<u64>,
+) -> usize {
+    let keys: Vec<_> = numbers.map(K::from_number).collect();
+    let row = |at: usize| RowId::new((step + at) as u32);
+    tree.prefetch_end(&keys[0], &keys[keys.len() - 1]);
+    let taken = keys.iter().position(|key| model.contains_key(key));
+    let expected = taken.map_or(Ok(()), |at| Err((at as u32, NotInserted::Taken(model[&keys[at]]))));
+    let inserted = tree.insert_run(row(0), keys.len() as u32, |row| keys[row.get() as usize - step]);
+    assert_eq!(inserted, expected);
+    let new = keys.iter().take(taken.unwrap_or(keys.len())).enumerate();
+    model.extend(new.map(|(at, key)| (*key, row(at))));
+    keys.len()
+}
+
 /// Runs a dice history with `range` keys: runs of neighbours, single keys, growth and shrinking in phases.
 fn agree<K: FromNumber, const L: usize, const I: usize>(seed: u64, steps: usize, range: u64) {
     let mut dice = Dice(seed);
@@ -64,7 +84,12 @@ fn agree<K: FromNumber, const L: usize, const I: usize>(seed: u64, steps: usize,
     while step < steps {
         let grow = dice.below(10) < if (step / (steps / 6)).is_multiple_of(2) { 7 } else { 3 };
         let (start, length) = (dice.below(range), if dice.below(4) == 0 { dice.below(40) + 1 } else { 1 });
-        for number in start..(start + length).min(range) {
+        let end = (start + length).min(range);
+        if grow && dice.below(2) == 0 {
+            step += insert_run(&mut tree, &mut model, step, start..end);
+            continue;
+        }
+        for number in start..end {
             let key = K::from_number(number);
             if grow {
                 let row = RowId::new(step as u32);

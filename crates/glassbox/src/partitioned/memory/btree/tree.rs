@@ -24,10 +24,8 @@
 //! they are in the cache anyway and fewer levels are fewer dependent steps. Rejected: an adaptive radix tree (as fast,
 //! but scans and deletions are more code), latches or optimistic versions (one thread).
 
-use super::fingers::Fingers;
-use super::node::Leaf;
-#[cfg(test)]
-use super::node::largest;
+use super::fingers::{Finger, Fingers};
+use super::node::{Leaf, largest};
 use super::nodes::Nodes;
 use crate::partitioned::memory::prefetch::{prefetch_read, prefetch_span};
 use crate::partitioned::memory::region::CannotReserve;
@@ -126,15 +124,30 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         }
     }
 
-    /// Goes down to the leaf of `key` and asks for it: for where a search probes first, or, where something will be
-    /// moved to make room, for all of it.
+    /// Goes down to the leaf of `key` and asks for where a search probes first.
     #[inline]
-    pub(crate) fn prefetch_leaf(&self, key: &K, whole: bool) {
-        let number = self.leaf_of(key);
-        if whole {
-            prefetch_span(self.nodes.address(number), size_of::<Leaf<K, LEAF>>());
-        } else {
-            self.prefetch_node(Node { number, level: 0 });
+    pub(crate) fn prefetch_leaf(&self, key: &K) {
+        self.prefetch_node(Node { number: self.leaf_of(key), level: 0 });
+    }
+
+    /// Goes down to where a key from `low` to `high` will be inserted, behind all others of these; asks for all of the
+    /// leaf, since something will be moved to make room, and points the finger at it.
+    #[inline]
+    pub(crate) fn prefetch_end(&mut self, low: &K, high: &K) {
+        let (mut leaf, mut before, mut last) = (self.root, None, largest::<K>());
+        for _ in 0..self.height {
+            let inner = self.nodes.inner(leaf);
+            let position = inner.position(high);
+            if position > 0 {
+                before = Some(inner.separators[position - 1]);
+            }
+            last = last.min(inner.separators[position]);
+            leaf = inner.children[position];
+        }
+        prefetch_span(self.nodes.address(leaf), size_of::<Leaf<K, LEAF>>());
+        // The leaf itself has not arrived yet. That all from `low` on belongs there, the separators know.
+        if before.is_none_or(|before| before < *low) {
+            *self.fingers.of(low) = Finger { leaf, low: *low, high: last };
         }
     }
 

@@ -19,24 +19,37 @@ pub(super) fn tag_of(hash: u64) -> u8 {
     ((hash >> 56) as u8).max(1)
 }
 
-/// Where a lookup begins: the bucket's number, which fits since there are fewer buckets than row numbers, and the tag.
+/// Where a lookup begins, in one word, to be kept where any index's state is kept: the bucket's address, which has at
+/// most 56 bits where programs run, and the tag.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Probe {
-    pub(super) place: u32,
-    pub(super) tag: u8,
-}
+pub(crate) struct Probe(u64);
 
 impl Probe {
-    /// As one word, to be kept where any index's state is kept.
+    #[inline(always)]
+    pub(super) fn new(bucket: *const Bucket, tag: u8) -> Self {
+        Self((bucket as u64) << 8 | u64::from(tag))
+    }
+
+    #[inline(always)]
+    pub(super) fn bucket(self) -> *const Bucket {
+        (self.0 >> 8) as *const Bucket
+    }
+
+    #[inline(always)]
+    pub(super) fn tag(self) -> u8 {
+        self.0 as u8
+    }
+
+    /// The word.
     #[inline(always)]
     pub(crate) fn to_bits(self) -> u64 {
-        u64::from(self.place) << 8 | u64::from(self.tag)
+        self.0
     }
 
     /// From [`Probe::to_bits`].
     #[inline(always)]
     pub(crate) fn from_bits(bits: u64) -> Self {
-        Self { place: (bits >> 8) as u32, tag: bits as u8 }
+        Self(bits)
     }
 }
 

@@ -16,8 +16,8 @@
 
 use std::mem::replace;
 
-use super::bucket::{Bucket, Probe, tag_of};
-use crate::partitioned::memory::prefetch::prefetch_read;
+use super::bucket::{Bucket, tag_of};
+use super::candidates::place_among;
 use crate::partitioned::memory::region::{CannotReserve, Region};
 use crate::partitioned::memory::rows::RowId;
 
@@ -31,7 +31,7 @@ pub(crate) struct HashIndex {
     pub(super) buckets: Region,
     pub(super) overflow: Region,
     /// The smallest 2^k - 1 that is at least `count - 1`.
-    mask: u64,
+    pub(super) mask: u64,
     /// Buckets, overflow buckets not counted.
     pub(super) count: u64,
     pub(super) entries: usize,
@@ -56,12 +56,11 @@ impl HashIndex {
     /// The number of the bucket that a hash belongs to.
     #[inline(always)]
     pub(super) fn place(&self, hash: u64) -> u64 {
-        let place = hash & self.mask;
-        if place < self.count { place } else { hash & (self.mask >> 1) }
+        place_among(hash, self.mask, self.count)
     }
 
     #[inline(always)]
-    fn bucket_pointer(&self, place: u64) -> *mut Bucket {
+    pub(super) fn bucket_pointer(&self, place: u64) -> *mut Bucket {
         self.buckets.base().as_ptr().cast::<Bucket>().wrapping_add(place as usize)
     }
 
@@ -81,7 +80,7 @@ impl HashIndex {
     }
 
     #[inline(always)]
-    fn overflow_pointer(&self, number: u32) -> *mut Bucket {
+    pub(super) fn overflow_pointer(&self, number: u32) -> *mut Bucket {
         self.overflow.base().as_ptr().cast::<Bucket>().wrapping_add(number as usize)
     }
 
@@ -122,28 +121,6 @@ impl HashIndex {
             }
             bucket = self.overflow_bucket(bucket.overflow);
         }
-    }
-
-    /// Asks for the cache line in which a lookup of this hash begins; what [`HashIndex::candidate`] goes on with.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, hash: u64) -> Probe {
-        let place = self.place(hash);
-        prefetch_read(self.bucket_pointer(place));
-        Probe { place: place as u32, tag: tag_of(hash) }
-    }
-
-    /// The row that a lookup will most probably find, so that it can be asked for. Reads the first bucket only; if that
-    /// goes on, asks for the overflow bucket and gives `None`.
-    #[inline(always)]
-    pub(crate) fn candidate(&self, probe: Probe) -> Option<RowId> {
-        let bucket = self.bucket(u64::from(probe.place));
-        if let Some(slot) = bucket.slots_with(probe.tag).next() {
-            return Some(bucket.row(slot));
-        }
-        if bucket.overflow != 0 {
-            prefetch_read(self.overflow_pointer(bucket.overflow));
-        }
-        None
     }
 
     /// Inserts an entry. `hash_of` gives the hash of any row in the index: one bucket may be split. Equal entries are

@@ -1,6 +1,7 @@
 //! A hash index from hashes to row numbers.
 
 mod bucket;
+mod candidates;
 mod check;
 mod index;
 
