@@ -7,7 +7,8 @@
 //! - [`Partition`]: the primary of a partition, under one of several schemes ([`SchemeKind`]);
 //! - [`Backup`]: repeats what the primary decided;
 //! - [`Coordinator`]: orders and decides transactions of several partitions;
-//! - [`Router`]: a client's part: sends a call where it has to go.
+//! - [`Router`]: a client's part: sends a call where it has to go;
+//! - [`run`]: carries their messages, between threads or over sockets.
 
 mod address;
 mod backup;
@@ -16,6 +17,7 @@ mod message;
 mod outbox;
 mod partition;
 mod router;
+pub mod run;
 mod scheme;
 mod store;
 mod stream;
