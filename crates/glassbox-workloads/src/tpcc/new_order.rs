@@ -5,6 +5,11 @@
 //! stock's information, which proves the stock. The district, which every order of it must change, is taken last of
 //! these.
 //!
+//! Where partitions are processes of their own, an order that takes items from several is run by each of them, in one
+//! round: the one that has the district enters the order, the others only take what is in their stock
+//! ([`Transaction::owns`]). Whether the order aborts is decided by the replicated tables and by the home's, so a
+//! participant that has less to look at never decides otherwise than it must.
+//!
 //! Money: the total is computed exactly and rounded once, half away from zero, to the cent.
 
 use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Procedure, Stop, Transaction};
@@ -117,6 +122,9 @@ impl Procedure for NewOrder {
         if self.lines.is_empty() || self.lines.iter().any(|line| !(1..=10).contains(&line.quantity)) {
             return Err(wrong("an order has 1 to 15 lines, each of 1 to 10 items"));
         }
+        if !tx.owns::<District>(&(self.w_id, self.d_id)) {
+            return self.supply(tx);
+        }
         let customer = tx.get::<Customer>(&(self.w_id, self.d_id, self.c_id))?;
         let &Customer { last, credit, discount, .. } = customer.ok_or_else(|| wrong("there is no such customer"))?;
         let warehouse = tx.get::<Warehouse>(&self.w_id)?.ok_or_else(|| wrong("there is no such warehouse"))?;
@@ -148,9 +156,51 @@ impl Procedure for NewOrder {
         receipt.total = total(sum, discount, w_tax + receipt.d_tax);
         Ok(receipt)
     }
+
+    fn merge(receipt: &mut NewOrderReceipt, part: NewOrderReceipt) {
+        for (line, other) in receipt.lines.iter_mut().zip(part.lines.iter()) {
+            // What is not a partition's own it answers as nothing.
+            line.stock = line.stock.saturating_add(other.stock);
+        }
+    }
 }
 
 impl NewOrder {
+    /// The part of a partition that has some of the stock, but not the district.
+    #[cold]
+    fn supply<T: Transaction>(&self, tx: &mut T) -> Result<NewOrderReceipt, Stop> {
+        let mut receipt = NewOrderReceipt {
+            o_id: 0,
+            entry_d: tx.now(),
+            c_last: Text::EMPTY,
+            c_credit: Text::EMPTY,
+            c_discount: Rate::ZERO,
+            w_tax: Rate::ZERO,
+            d_tax: Rate::ZERO,
+            total: Money::ZERO,
+            lines: UpTo::new(),
+        };
+        // All that can be wrong with the lines is seen here as it is at home, before anything is written.
+        self.read_lines(tx, &mut receipt.lines, &mut [Text::EMPTY; 15])?;
+        for (line, receipt) in self.lines.iter().zip(receipt.lines.iter_mut()) {
+            receipt.stock = self.take(tx, line)?;
+        }
+        Ok(receipt)
+    }
+
+    /// Takes a line's items from their stock; what is left, or 0 where the stock is not this partition's.
+    #[inline(always)]
+    fn take<T: Transaction>(&self, tx: &mut T, line: &Line) -> Result<i16, Stop> {
+        let &Line { i_id, supply_w_id, quantity } = line;
+        if !tx.owns::<Stock>(&(supply_w_id, i_id)) {
+            return Ok(0);
+        }
+        let remote = supply_w_id != self.w_id;
+        let left = tx.update::<Stock, _>(&(supply_w_id, i_id), |stock| stock.take(quantity, remote))?;
+        // The row is there, since its information is.
+        Ok(left.unwrap_or_default())
+    }
+
     /// Items and the information about their stock, or an abort when one does not exist.
     #[inline]
     fn read_lines<T: Transaction>(
@@ -204,11 +254,7 @@ impl NewOrder {
         let &Self { w_id, d_id, .. } = self;
         for (((line, receipt), &dist_info), number) in self.lines.iter().zip(receipt).zip(info).zip(1..) {
             let &Line { i_id, supply_w_id, quantity } = line;
-            let left =
-                tx.update::<Stock, _>(&(supply_w_id, i_id), |stock| stock.take(quantity, supply_w_id != w_id))?;
-            // The row is there, since its information is. A participant that does not own it does nothing and gets
-            // nothing.
-            receipt.stock = left.unwrap_or_default();
+            receipt.stock = self.take(tx, line)?;
             let amount = receipt.amount;
             tx.insert(&OrderLine {
                 w_id,
