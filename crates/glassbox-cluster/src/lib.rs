@@ -8,7 +8,8 @@
 //! - [`Backup`]: repeats what the primary decided;
 //! - [`Coordinator`]: orders and decides transactions of several partitions;
 //! - [`Router`]: a client's part: sends a call where it has to go;
-//! - [`run`]: carries their messages, between threads or over sockets.
+//! - [`run`]: carries their messages, between threads or over sockets;
+//! - [`wire`]: what goes over a socket.
 
 mod address;
 mod backup;
@@ -21,6 +22,7 @@ pub mod run;
 mod scheme;
 mod store;
 mod stream;
+pub mod wire;
 
 pub use address::{Address, TxnId};
 pub use backup::Backup;

@@ -60,7 +60,8 @@ impl Carried {
         let catalog = Arc::new(tpcc::catalog());
         let shape = Shape { scheme, partitions, replicas: 2, round_trip: Duration::ZERO };
         let machine = |address| {
-            let filled = |partition| Ok::<_, Error>(shard(&catalog, scale, usize::from(partition), usize::from(partitions)));
+            let filled =
+                |partition| Ok::<_, Error>(shard(&catalog, scale, usize::from(partition), usize::from(partitions)));
             (address, shape.machine(address, filled).unwrap())
         };
         let machines = shape.machines().into_iter().map(machine).collect();
@@ -187,9 +188,12 @@ fn scale() -> Scale {
 #[test]
 fn several_shards_answer_and_end_as_one_does_in_one_round() {
     let scale = scale();
-    for (partitions, scheme) in
-        [(2, SchemeKind::Speculation), (3, SchemeKind::Speculation), (3, SchemeKind::Locking), (2, SchemeKind::Blocking)]
-    {
+    for (partitions, scheme) in [
+        (2, SchemeKind::Speculation),
+        (3, SchemeKind::Speculation),
+        (3, SchemeKind::Locking),
+        (2, SchemeKind::Blocking),
+    ] {
         let mut carried = Carried::new(partitions, scheme, &scale);
         let remote = Remote { order_lines: 20.0, payments: 50.0 };
         let mut inputs = Inputs::new(&Settings { remote, ..Settings::new(scale) }, 0);

@@ -142,6 +142,7 @@ impl<L: Link> Client<L> {
                     self.in_flight -= ended.len();
                     self.ended.extend(ended.into_iter().map(|answered| (answered.id, answered)));
                 }
+                Letter::Question(..) | Letter::Answer(..) => {}
                 Letter::Gone(who, why) => self.lost = Some(format!("the connection to {who} is lost: {why}")),
             }
             self.send();

@@ -19,7 +19,7 @@ pub fn drive(machine: &mut Machine, link: &mut impl Link, mut ends: impl FnMut()
     loop {
         let busy = match link.receive(Duration::ZERO) {
             Some(letter) => {
-                hand(machine, letter, &mut out);
+                hand(machine, letter, link, &mut out);
                 true
             }
             None => machine.proceed(&mut out),
@@ -35,16 +35,18 @@ pub fn drive(machine: &mut Machine, link: &mut impl Link, mut ends: impl FnMut()
             return;
         }
         if !busy && let Some(letter) = link.receive(NAP) {
-            hand(machine, letter, &mut out);
+            hand(machine, letter, link, &mut out);
             send(&mut out, link);
         }
     }
 }
 
-fn hand(machine: &mut Machine, letter: Letter, out: &mut Outbox) {
-    // Whoever is gone says no more; that is all that a machine would have to know.
-    if let Letter::Message(from, message) = letter {
-        machine.handle(from, message, now_us(), out);
+fn hand(machine: &mut Machine, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
+    match letter {
+        Letter::Message(from, message) => machine.handle(from, message, now_us(), out),
+        Letter::Question(from, question) => link.reply(from, machine.answer(question)),
+        // Whoever is gone says no more; that is all that a machine would have to know.
+        Letter::Gone(..) | Letter::Answer(..) => {}
     }
 }
 

@@ -8,6 +8,10 @@ use crate::coordinator::Coordinator;
 use crate::message::Message;
 use crate::outbox::Outbox;
 use crate::partition::Partition;
+use crate::wire::{Answer, Question};
+
+/// Bytes of rows in one answer.
+const ROWS_BYTES: usize = 1 << 20;
 
 /// One of a cluster's machines.
 #[derive(Debug)]
@@ -65,6 +69,21 @@ impl Machine {
             Self::Coordinator(coordinator) => {
                 let pending = coordinator.pending();
                 (pending > 0).then(|| format!("{pending} transactions are not decided"))
+            }
+        }
+    }
+
+    /// Answers who looks after the cluster.
+    pub fn answer(&mut self, question: Question) -> Answer {
+        match question {
+            Question::State => {
+                let unfinished = self.unfinished();
+                let digest = self.shard().map(|shard| shard.verify().map(|()| shard.digest()));
+                Answer::State { unfinished, digest }
+            }
+            Question::Rows { table, from } => {
+                let rows = self.shard().and_then(|shard| shard.stored(table, from, ROWS_BYTES));
+                rows.map_or(Answer::Nothing, |(replicated, rows, next)| Answer::Rows { replicated, rows, next })
             }
         }
     }

@@ -7,21 +7,24 @@
 //! Design: a machine is one thread and its [`Link`] ([`drive`]): it takes what has arrived, one message after the
 //! other; when nothing has, it does what waited; when nothing waits, it sends what it has to say and sleeps. So the more
 //! there is to do, the more goes in one write. There are two links: queues between threads of one process
-//! ([`threads`]), and sockets. A [`Client`] has one, too.
+//! ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too.
 //!
 //! A link can be told to be slow: every message then arrives half a round trip later than it would have. That is how
 //! a network is shown on one machine; whoever prints what was measured so prints the round trip beside it.
 
 mod client;
 mod clock;
+mod connection;
 mod drive;
 mod late;
 mod link;
 mod machine;
+mod sockets;
 mod threads;
 
 pub use client::{Client, Ticket};
 pub use drive::drive;
 pub use link::{Letter, Link};
 pub use machine::Machine;
+pub use sockets::{Identity, Sockets};
 pub use threads::{Cluster, Queues, Shape};

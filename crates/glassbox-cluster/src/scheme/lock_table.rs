@@ -34,9 +34,8 @@ struct Request {
 
 impl Request {
     fn conflicts(&self, other: &Self) -> bool {
-        let meets = self.span.space == other.span.space
-            && self.span.low <= other.span.high
-            && other.span.low <= self.span.high;
+        let meets =
+            self.span.space == other.span.space && self.span.low <= other.span.high && other.span.low <= self.span.high;
         meets && (self.touch == Touch::Write || other.touch == Touch::Write)
     }
 }
@@ -92,7 +91,8 @@ impl LockTable {
             }
         }
         if request.touch == Touch::Write {
-            let over = self.ranges.iter().filter(|(span, _)| span.space == space && span.low <= high && low <= span.high);
+            let over =
+                self.ranges.iter().filter(|(span, _)| span.space == space && span.low <= high && low <= span.high);
             over.for_each(|&(_, other)| add(other));
         }
         // Who waits for what one holds already must not be waited for: it would never get it.
@@ -109,9 +109,7 @@ impl LockTable {
 
     fn has(&self, owner: Owner, space: u32, key: u128, touch: Touch) -> bool {
         let lock = self.points.get(&(space, key));
-        lock.is_some_and(|lock| {
-            lock.writer == Some(owner) || (touch == Touch::Read && lock.readers.contains(&owner))
-        })
+        lock.is_some_and(|lock| lock.writer == Some(owner) || (touch == Touch::Read && lock.readers.contains(&owner)))
     }
 
     fn request(&mut self, owner: Owner, request: Request) -> bool {

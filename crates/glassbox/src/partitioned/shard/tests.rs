@@ -115,8 +115,11 @@ fn run_everywhere(shards: &mut [Shard], call: &Call) -> (usize, Vec<Ran>, Vec<Ke
         let task = Task { participants: route.partitions, given: &given };
         let ran: Vec<_> =
             shards.iter_mut().zip(&mut kept).map(|(shard, kept)| shard.run(call, task, Some(kept), None)).collect();
-        let wanted: Vec<_> =
-            ran.iter().filter_map(|ran| if let Ran::Wants(wanted) = ran { Some(wanted) } else { None }).flatten().collect();
+        let wanted: Vec<_> = ran
+            .iter()
+            .filter_map(|ran| if let Ran::Wants(wanted) = ran { Some(wanted) } else { None })
+            .flatten()
+            .collect();
         if wanted.is_empty() {
             return (round, ran, kept);
         }
