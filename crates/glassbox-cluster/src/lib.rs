@@ -7,7 +7,9 @@
 //! - [`Partition`]: the primary of a partition, under one of several schemes ([`SchemeKind`]);
 //! - [`Backup`]: repeats what the primary decided;
 //! - [`Coordinator`]: orders and decides transactions of several partitions;
-//! - [`Router`]: a client's part: sends a call where it has to go.
+//! - [`Router`]: a client's part: sends a call where it has to go;
+//! - [`run`]: carries their messages, between threads or over sockets;
+//! - [`wire`]: what goes over a socket.
 
 mod address;
 mod arrived;
@@ -20,12 +22,14 @@ mod outbox;
 mod partition;
 mod recovery;
 mod router;
+pub mod run;
 mod scheme;
 mod store;
 mod stream;
 mod succession;
 mod told;
 mod verdict;
+pub mod wire;
 
 pub use address::{Address, TxnId};
 pub use backup::Backup;

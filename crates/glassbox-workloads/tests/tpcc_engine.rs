@@ -11,7 +11,7 @@ use glassbox::record::{Record, Timestamp};
 use glassbox::{Architecture, ClassicConfig, Config, Database, Error, Granularity};
 use glassbox_sim::ModelDatabase;
 use glassbox_workloads::tpcc::schema::{
-    Customer, District, History, Item, Order, OrderLine, Stock, StockInfo, Undelivered, Warehouse,
+    Customer, District, History, Item, Order, OrderLine, PlaceName, Stock, StockInfo, Undelivered, Warehouse,
 };
 use glassbox_workloads::tpcc::{Call, Inputs, Kind, Mix, Remote, Scale, Settings, catalog, conditions, load};
 
@@ -165,5 +165,6 @@ fn the_classic_engine_answers_as_the_model_does() {
     same::<Item>(&model, database);
     same::<Stock>(&model, database);
     same::<StockInfo>(&model, database);
+    same::<PlaceName>(&model, database);
     assert_eq!(database.verify(), Vec::<String>::new());
 }

@@ -35,6 +35,7 @@ fn a_full_warehouse_has_the_specifications_rows() {
         ("item", 100_000),
         ("new_order", 9_000),
         ("orders", 30_000),
+        ("place_name", 10),
         ("stock", 100_000),
         ("stock_info", 100_000),
         ("warehouse", 1),

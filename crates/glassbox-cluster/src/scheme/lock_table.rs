@@ -51,7 +51,8 @@ struct Lock {
 #[derive(Debug)]
 struct Waiting {
     owner: Owner,
-    request: Request,
+    /// What it wants; `None`: it was a victim, and will ask again for all that it needs.
+    request: Option<Request>,
     /// Those that it waits for.
     blockers: Owners,
 }
@@ -96,7 +97,7 @@ impl LockTable {
         }
         // Who waits for what one holds already must not be waited for: it would never get it.
         if !self.holds_some(owner) {
-            let older = self.waiting.iter().filter(|waiting| waiting.request.conflicts(request));
+            let older = self.waiting.iter().filter(|it| it.request.is_some_and(|older| older.conflicts(request)));
             older.for_each(|waiting| add(waiting.owner));
         }
         blockers
@@ -117,7 +118,7 @@ impl LockTable {
             return true;
         }
         self.waiting.retain(|waiting| waiting.owner != owner);
-        self.waiting.push(Waiting { owner, request, blockers });
+        self.waiting.push(Waiting { owner, request: Some(request), blockers });
         false
     }
 
@@ -165,6 +166,12 @@ impl LockTable {
         self.waiting.iter_mut().for_each(|waiting| waiting.blockers.retain(|blocker| *blocker != owner));
         let free = self.waiting.extract_if(.., |waiting| waiting.blockers.is_empty());
         free.map(|waiting| waiting.owner).collect()
+    }
+
+    /// Lets a victim, which has given back all that it had, wait until the others of its circle have ended.
+    pub(crate) fn stand_back(&mut self, victim: Owner, circle: &[Owner]) {
+        let blockers = circle.iter().copied().filter(|other| *other != victim).collect();
+        self.waiting.push(Waiting { owner: victim, request: None, blockers });
     }
 
     /// A circle of owners that wait for each other, the given one among them.

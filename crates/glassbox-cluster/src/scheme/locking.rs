@@ -7,7 +7,8 @@
 //! run again when it is, and keeps its locks: it never waits inside (the thread goes on with others).
 //!
 //! Deadlocks among the transactions here are found as circles when one begins to wait. The victim is one on this
-//! partition alone if the circle has any, the youngest of those: it is simply run again later. Deadlocks across
+//! partition alone if the circle has any, the youngest of those: it is simply run again, after one of the others in the
+//! circle has ended (sooner, it could take back the very locks that it gave up, and so on for ever). Deadlocks across
 //! partitions are noticed by whoever coordinates, because they take too long.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -117,8 +118,7 @@ impl Locking {
                     multi.end = Some(FragmentEnd::Deadlock);
                     store.report(multi, None, out);
                 }
-                // It is last in line now.
-                _ => self.ready.push_back(victim),
+                _ => self.locks.stand_back(victim, &circle),
             }
         }
     }

@@ -4,7 +4,9 @@ use glassbox::record::Record;
 use glassbox::{BulkLoad, Catalog, Error};
 
 use super::population::Sink;
-use super::schema::{Customer, District, History, Item, Order, OrderLine, Stock, StockInfo, Undelivered, Warehouse};
+use super::schema::{
+    Customer, District, History, Item, Order, OrderLine, PlaceName, Stock, StockInfo, Undelivered, Warehouse,
+};
 use super::{Delivery, NewOrder, OrderStatus, Payment, StockLevel};
 
 /// The tables and procedures of TPC-C.
@@ -20,6 +22,7 @@ pub fn catalog() -> Catalog {
         .table::<Item>()
         .table::<Stock>()
         .table::<StockInfo>()
+        .table::<PlaceName>()
         .procedure::<NewOrder>()
         .procedure::<Payment>()
         .procedure::<OrderStatus>()

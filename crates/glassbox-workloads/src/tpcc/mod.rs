@@ -30,7 +30,7 @@ pub use loader::load;
 pub use mix::{Home, Kind, Mix, Remote, Settings};
 pub use new_order::{ABORT_UNUSED_ITEM, ABORT_WRONG_ARGUMENTS, Line, NewOrder, NewOrderReceipt, ReceiptLine};
 pub use order_status::{OrderStatus, OrderStatusAnswer, OrderStatusLine};
-pub use payment::{CreditData, Payment, PaymentReceipt};
+pub use payment::{ABORT_NO_CUSTOMER, CreditData, Payment, PaymentReceipt};
 pub use population::Sink;
 pub use scale::{BadScale, DISTRICTS, Scale};
 pub use stock_level::StockLevel;

@@ -5,6 +5,11 @@
 //! stock's information, which proves the stock. The district, which every order of it must change, is taken last of
 //! these.
 //!
+//! Where partitions are processes of their own, an order that takes items from several is run by each of them, in one
+//! round: the one that has the district enters the order, the others only take what is in their stock
+//! ([`Transaction::owns`]). Whether the order aborts is decided by the replicated tables and by the home's, so a
+//! participant that has less to look at never decides otherwise than it must.
+//!
 //! Money: the total is computed exactly and rounded once, half away from zero, to the cent.
 
 use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Procedure, Stop, Transaction};
@@ -110,6 +115,9 @@ impl Procedure for NewOrder {
         if self.lines.is_empty() || self.lines.iter().any(|line| !(1..=10).contains(&line.quantity)) {
             return Err(wrong("an order has 1 to 15 lines, each of 1 to 10 items"));
         }
+        if !tx.owns::<District>(&(self.w_id, self.d_id)) {
+            return self.supply(tx);
+        }
         let customer = tx.get::<Customer>(&(self.w_id, self.d_id, self.c_id))?;
         let &Customer { last, credit, discount, .. } = customer.ok_or_else(|| wrong("there is no such customer"))?;
         let warehouse = tx.get::<Warehouse>(&self.w_id)?.ok_or_else(|| wrong("there is no such warehouse"))?;
@@ -141,6 +149,13 @@ impl Procedure for NewOrder {
         receipt.total = total(sum, discount, w_tax + receipt.d_tax);
         Ok(receipt)
     }
+
+    fn merge(receipt: &mut NewOrderReceipt, part: NewOrderReceipt) {
+        for (line, other) in receipt.lines.iter_mut().zip(part.lines.iter()) {
+            // What is not a partition's own it answers as nothing.
+            line.stock = line.stock.saturating_add(other.stock);
+        }
+    }
 }
 
 impl NewOrder {
@@ -148,6 +163,48 @@ impl NewOrder {
     #[inline(always)]
     fn stock(&self) -> impl Iterator<Item = (u16, u32)> + '_ {
         self.lines.iter().map(|line| (line.supply_w_id, line.i_id))
+    }
+
+    /// The part of a partition that has some of the stock, but not the district.
+    #[cold]
+    fn supply<T: Transaction>(&self, tx: &mut T) -> Result<NewOrderReceipt, Stop> {
+        let mut receipt = NewOrderReceipt {
+            o_id: 0,
+            entry_d: tx.now(),
+            c_last: Text::EMPTY,
+            c_credit: Text::EMPTY,
+            c_discount: Rate::ZERO,
+            w_tax: Rate::ZERO,
+            d_tax: Rate::ZERO,
+            total: Money::ZERO,
+            lines: UpTo::new(),
+        };
+        // All that can be wrong with the lines is seen here as it is at home, before anything is written.
+        self.read_lines(tx, &mut receipt.lines, &mut [Text::EMPTY; 15])?;
+        self.take(tx, &mut receipt.lines)?;
+        Ok(receipt)
+    }
+
+    /// Which lines' stock is this run's to change, bit *i* for line *i*.
+    #[inline(always)]
+    fn own_lines<T: Transaction>(&self, tx: &mut T) -> u32 {
+        if self.lines.iter().all(|line| line.supply_w_id == self.w_id) {
+            return u32::MAX;
+        }
+        let own = |tx: &mut T, line: &Line| u32::from(tx.owns::<Stock>(&(line.supply_w_id, line.i_id)));
+        self.lines.iter().enumerate().fold(0, |lines, (at, line)| lines | own(tx, line) << at)
+    }
+
+    /// Takes each line's items from their stock, where that is this run's; what is left stays 0 where it is not.
+    #[inline(always)]
+    fn take<T: Transaction>(&self, tx: &mut T, receipt: &mut [ReceiptLine]) -> Result<(), Stop> {
+        let own = self.own_lines(tx);
+        let lines = self.lines.iter().zip(receipt).enumerate().filter(|(at, _)| own >> at & 1 == 1);
+        // The rows are there, since their information is.
+        let keys = lines.map(|(_, (line, receipt))| ((line.supply_w_id, line.i_id), (line, receipt)));
+        tx.update_each::<Stock, _>(keys, |(line, receipt), stock| {
+            receipt.stock = stock.take(line.quantity, line.supply_w_id != self.w_id);
+        })
     }
 
     /// Items and the information about their stock, or an abort when one does not exist.
@@ -201,11 +258,7 @@ impl NewOrder {
         info: &Info,
     ) -> Result<(), Stop> {
         let &Self { w_id, d_id, .. } = self;
-        // The rows are there, since their information is. A participant that does not own one does nothing.
-        let lines = self.lines.iter().zip(receipt.iter_mut());
-        tx.update_each::<Stock, _>(self.stock().zip(lines), |(line, receipt), stock| {
-            receipt.stock = stock.take(line.quantity, line.supply_w_id != w_id);
-        })?;
+        self.take(tx, receipt)?;
         let lines = self.lines.iter().zip(receipt).zip(info).zip(1..);
         tx.insert_each(lines.map(|(((line, receipt), &dist_info), number)| {
             let &Line { i_id, supply_w_id, quantity } = line;

@@ -1,10 +1,16 @@
 //! The Payment transaction (clause 2.5): a customer pays, perhaps to a warehouse that is not the customer's own.
 //!
-//! It never aborts: a payment that no terminal would send changes nothing and is answered with `None`. That has to be
-//! known before the first write; the customer is therefore changed first, so that its absence is noticed in time. It
-//! also proves its warehouse and districts. That another warehouse exists is asked of the replicated stock information:
-//! reading the warehouse's own row first would make two payments that lock it shared wait for each other when both go
-//! on to change it.
+//! It aborts in one case only, which is below: a payment that no terminal would send changes nothing and is answered
+//! with `None`. That has to be known before the first write; the customer is therefore changed first, so that its
+//! absence is noticed in time. It also proves its warehouse and districts. That another warehouse exists is asked of
+//! the replicated stock information: reading the warehouse's own row first would make two payments that lock it shared
+//! wait for each other when both go on to change it.
+//!
+//! Where partitions are processes of their own, a payment to a warehouse of another partition is run by both, in one
+//! round: the customer's, which is the home, changes the customer and enters the history, with names from the
+//! replicated [`PlaceName`]; the warehouse's changes warehouse and district and answers their addresses
+//! ([`Transaction::owns`]). The latter cannot know that the customer exists. If it does not the home aborts there,
+//! where it would otherwise answer `None`.
 
 use std::fmt::Write as _;
 
@@ -14,7 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use super::find_customer::Customers;
 use super::scale::DISTRICTS;
-use super::schema::{Address, Customer, District, History, Money, Rate, StockInfo, Warehouse};
+use super::schema::{Address, Customer, District, History, Money, PlaceName, Rate, StockInfo, Warehouse};
+
+/// The abort of a payment, to a warehouse that is kept elsewhere, of a customer who does not exist.
+pub const ABORT_NO_CUSTOMER: u32 = 3;
 
 /// Enters a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -74,7 +83,7 @@ pub enum CreditData {
 
 impl Procedure for Payment {
     const NAME: &'static str = "payment";
-    const ABORTS: Aborts = Aborts::Never;
+    const ABORTS: Aborts = Aborts::BeforeFirstWrite;
     type Output = Option<PaymentReceipt>;
 
     fn declare(&self, set: &mut impl KeySet) -> Declared {
@@ -92,7 +101,10 @@ impl Procedure for Payment {
         if !self.is_possible() || (w_id != c_w_id && tx.get::<StockInfo>(&(w_id, 1))?.is_none()) {
             return Ok(None);
         }
-        let Some(c_id) = self.customer.find(tx, c_w_id, c_d_id)? else { return Ok(None) };
+        if !tx.owns::<Customer>(&(c_w_id, c_d_id, 0)) {
+            return self.receive(tx);
+        }
+        let Some(c_id) = self.customer.find(tx, c_w_id, c_d_id)? else { return self.no_customer(tx) };
         let date = tx.now();
         // Filled where it stays: it is large, and each of these would move it.
         let mut answer = None;
@@ -101,7 +113,34 @@ impl Procedure for Payment {
             answer = Some(receipt(customer, date));
             customer.payment_cnt
         })?;
-        let (Some(number), Some(receipt)) = (paid, &mut answer) else { return Ok(None) };
+        let (Some(number), Some(receipt)) = (paid, &mut answer) else { return self.no_customer(tx) };
+        let (w_name, d_name) = if tx.owns::<Warehouse>(&w_id) {
+            self.receive_here(tx, receipt)?
+        } else {
+            let names = tx.get::<PlaceName>(&(w_id, d_id))?;
+            names.map(|names| (names.warehouse, names.district)).expect("a warehouse has ten districts with names")
+        };
+        let data = join(&w_name, &d_name);
+        tx.insert(&History { c_w_id, c_d_id, c_id, number, w_id, d_id, date, amount, data })?;
+        Ok(answer)
+    }
+
+    fn merge(receipt: &mut Option<PaymentReceipt>, part: Option<PaymentReceipt>) {
+        if let (Some(receipt), Some(part)) = (receipt, part) {
+            (receipt.warehouse, receipt.district) = (part.warehouse, part.district);
+        }
+    }
+}
+
+impl Payment {
+    /// Changes warehouse and district and shows their addresses; their names.
+    #[inline(always)]
+    fn receive_here<T: Transaction>(
+        &self,
+        tx: &mut T,
+        receipt: &mut PaymentReceipt,
+    ) -> Result<(Text<10>, Text<10>), Stop> {
+        let &Self { w_id, d_id, amount, .. } = self;
         let w_name = tx.update::<Warehouse, _>(&w_id, |warehouse| {
             warehouse.ytd += amount;
             receipt.warehouse = warehouse.address();
@@ -113,14 +152,39 @@ impl Procedure for Payment {
             district.name
         })?;
         let w_name = w_name.expect("customers and stock have a warehouse");
-        let d_name = d_name.expect("a warehouse has ten districts");
-        let data = join(&w_name, &d_name);
-        tx.insert(&History { c_w_id, c_d_id, c_id, number, w_id, d_id, date, amount, data })?;
-        Ok(answer)
+        Ok((w_name, d_name.expect("a warehouse has ten districts")))
     }
-}
 
-impl Payment {
+    /// The part of a partition that has the warehouse, but not the customer.
+    #[cold]
+    fn receive<T: Transaction>(&self, tx: &mut T) -> Result<Option<PaymentReceipt>, Stop> {
+        let mut receipt = PaymentReceipt {
+            warehouse: Address::default(),
+            district: Address::default(),
+            c_id: 0,
+            c_name: (Text::EMPTY, Text::EMPTY, Text::EMPTY),
+            c_address: Address::default(),
+            c_phone: Text::EMPTY,
+            c_since: Timestamp::default(),
+            c_credit_lim: Money::ZERO,
+            c_discount: Rate::ZERO,
+            c_balance: Money::ZERO,
+            c_credit: CreditData::Good,
+            date: tx.now(),
+        };
+        self.receive_here(tx, &mut receipt)?;
+        Ok(Some(receipt))
+    }
+
+    /// Nobody pays: nothing is changed here, and must not be elsewhere.
+    #[cold]
+    fn no_customer<T: Transaction>(&self, tx: &mut T) -> Result<Option<PaymentReceipt>, Stop> {
+        if tx.owns::<Warehouse>(&self.w_id) {
+            return Ok(None);
+        }
+        Err(Stop::abort(ABORT_NO_CUSTOMER, "there is no such customer"))
+    }
+
     /// Whether the arguments are within the specification's ranges, as far as they say.
     fn is_possible(&self) -> bool {
         let districts = 1..=DISTRICTS;

@@ -8,7 +8,8 @@ use glassbox::record::{Decimal, Record, Text, Timestamp};
 use super::random::{Constants, LAST_NAMES, Random, last_name, nurand};
 use super::scale::{DISTRICTS, Scale};
 use super::schema::{
-    Address, Customer, District, History, Item, Money, Order, OrderLine, Rate, Stock, StockInfo, Undelivered, Warehouse,
+    Address, Customer, District, History, Item, Money, Order, OrderLine, PlaceName, Rate, Stock, StockInfo,
+    Undelivered, Warehouse,
 };
 
 /// Takes the rows of the population.
@@ -77,7 +78,8 @@ pub fn warehouse<S: Sink>(scale: &Scale, seed: u64, w_id: u16, sink: &mut S) -> 
     sink.row(&Warehouse { ytd, tax, id: w_id, name, street_1, street_2, city, state, zip })?;
     stock(scale, seed, w_id, sink)?;
     for d_id in 1..=DISTRICTS {
-        district(scale, seed, w_id, d_id, sink)?;
+        let district = district(scale, seed, w_id, d_id, sink)?;
+        sink.row(&PlaceName { w_id, d_id, warehouse: name, district })?;
         customers(scale, seed, w_id, d_id, sink)?;
         orders(scale, seed, w_id, d_id, sink)?;
     }
@@ -112,14 +114,16 @@ fn stock<S: Sink>(scale: &Scale, seed: u64, w_id: u16, sink: &mut S) -> Result<(
     Ok(())
 }
 
-fn district<S: Sink>(scale: &Scale, seed: u64, w_id: u16, d_id: u8, sink: &mut S) -> Result<(), S::Error> {
+/// The district; its name.
+fn district<S: Sink>(scale: &Scale, seed: u64, w_id: u16, d_id: u8, sink: &mut S) -> Result<Text<10>, S::Error> {
     let mut random = generator(seed, Part::District, w_id, d_id);
     let name = random.a_string(6, 10);
     let Address { street_1, street_2, city, state, zip } = address(&mut random);
     let tax = rate(&mut random, 2_000);
     let ytd = FIRST_PAYMENT.times(i64::from(scale.customers));
     let next_o_id = scale.orders + 1;
-    sink.row(&District { ytd, tax, next_o_id, w_id, id: d_id, name, street_1, street_2, city, state, zip })
+    sink.row(&District { ytd, tax, next_o_id, w_id, id: d_id, name, street_1, street_2, city, state, zip })?;
+    Ok(name)
 }
 
 fn customers<S: Sink>(scale: &Scale, seed: u64, w_id: u16, d_id: u8, sink: &mut S) -> Result<(), S::Error> {

@@ -26,6 +26,10 @@ pub(crate) trait AnyTable: Send {
     fn verify(&self) -> Result<(), String>;
     /// A number of all rows together, in whatever places they are: equal for copies.
     fn digest(&self) -> u64;
+    /// Adds the stored form of so many rows, after passing over some, in no order; how many.
+    fn stored(&self, from: usize, most: usize, out: &mut Vec<u8>) -> usize;
+    /// Whether all partitions have the same rows.
+    fn is_replicated(&self) -> bool;
     /// Adds the stored form of the rows looked up, in the order of the keys; `false`: the keys are none of this table.
     fn find_stored(&self, lookup: &Lookup, out: &mut Vec<u8>) -> bool;
 }
@@ -99,6 +103,20 @@ impl<R: Record> AnyTable for Table<R> {
 
     fn digest(&self) -> u64 {
         Table::digest(self)
+    }
+
+    fn stored(&self, from: usize, most: usize, out: &mut Vec<u8>) -> usize {
+        let rows = self.rows.iter().skip(from).take(most);
+        rows.map(|(_, row)| {
+            let at = out.len();
+            out.resize(at + R::ROW_WIDTH, 0);
+            row.store(&mut out[at..]);
+        })
+        .count()
+    }
+
+    fn is_replicated(&self) -> bool {
+        R::PLACEMENT.is_none()
     }
 
     fn find_stored(&self, lookup: &Lookup, out: &mut Vec<u8>) -> bool {

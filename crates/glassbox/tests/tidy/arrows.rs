@@ -150,8 +150,11 @@ pub fn unknown_words(source: &Source, problems: &mut Problems) {
 pub fn operating_system(source: &Source, problems: &mut Problems) {
     let engine = source.path.starts_with(ENGINE) && !source.path.starts_with("crates/glassbox/src/io/");
     let workload = source.path.starts_with("crates/glassbox-workloads/src/");
+    // The machines of a cluster know messages only; what carries these is in one place.
+    let cluster = source.path.starts_with("crates/glassbox-cluster/src/")
+        && !source.path.starts_with("crates/glassbox-cluster/src/run/");
     let excepted = OPERATING_SYSTEM_EXCEPTIONS.iter().any(|(path, _)| *path == source.path);
-    if excepted || !(engine || workload) {
+    if excepted || !(engine || workload || cluster) {
         return;
     }
     for (line, code) in source.production() {

@@ -1,10 +1,12 @@
-//! The nine tables of TPC-C (clause 1.3), ten here.
+//! The nine tables of TPC-C (clause 1.3), eleven here.
 //!
 //! What differs from the specification, and why:
 //! - STOCK is split in two, as in *Low Overhead Concurrency Control for Partitioned Main Memory Databases* (SIGMOD
 //!   2010, section 5.5): [`Stock`] has what orders change and is partitioned; [`StockInfo`] has what they only read and
 //!   is replicated to every partition. An order line from a remote warehouse then writes there, but reads nothing
 //!   there.
+//! - [`PlaceName`] repeats names of warehouses and districts in every partition, for payments to a warehouse of another
+//!   partition: the history of a payment has these names, and lies with the customer.
 //! - [`History`] has a key, as every table here does: the customer, and the number of the payment for that customer. It
 //!   is therefore partitioned by the customer's warehouse, not the one that was paid.
 //! - Counters that the specification gives four digits are wider, since runs here are long.
@@ -23,7 +25,7 @@ mod places;
 
 pub use goods::{Item, Stock, StockInfo};
 pub use orders::{History, Order, OrderByCustomer, OrderLine, Undelivered};
-pub use places::{Address, Customer, CustomerByName, District, Warehouse};
+pub use places::{Address, Customer, CustomerByName, District, PlaceName, Warehouse};
 
 /// An amount of money.
 pub type Money = Decimal<2>;

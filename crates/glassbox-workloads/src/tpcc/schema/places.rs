@@ -63,6 +63,20 @@ pub struct District {
     pub zip: Text<9>,
 }
 
+/// The names of a district and its warehouse: the same in all partitions, never changed.
+#[derive(Record, Clone, Copy, Debug, PartialEq)]
+#[record(table = "place_name", key = (w_id, d_id), replicated, access = point)]
+pub struct PlaceName {
+    /// The warehouse.
+    pub w_id: u16,
+    /// The district.
+    pub d_id: u8,
+    /// The warehouse's name.
+    pub warehouse: Text<10>,
+    /// The district's name.
+    pub district: Text<10>,
+}
+
 /// CUSTOMER. The first 64 bytes are all that orders and deliveries touch.
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 #[record(table = "customer", key = (w_id, d_id, id), partition_by = w_id, access = point,

@@ -202,6 +202,30 @@ impl Shard {
         inserted.map(drop).map_err(|_| Abort { code: Abort::DUPLICATE_KEY, message: R::TABLE.into() }.into())
     }
 
+    /// Rows of the table with this number in the catalog, in their stored form, after passing over `from` of them, of
+    /// about so many bytes at most: whether the table is replicated, the rows, and how many to pass over for the next.
+    /// `None`: there is no such table.
+    pub fn stored(&mut self, table: u16, from: u64, most_bytes: usize) -> Option<(bool, Vec<u8>, Option<u64>)> {
+        let kind = self.tables.get(usize::from(table))?;
+        let table = self.cells[0].get_mut().tables[kind.id].as_ref().expect("made with the shard");
+        let most = (most_bytes / kind.schema.row_width.max(1)).max(1);
+        let mut rows = Vec::new();
+        let found = table.stored(usize::try_from(from).unwrap_or(usize::MAX), most, &mut rows);
+        Some((table.is_replicated(), rows, (found == most).then(|| from + found as u64)))
+    }
+
+    /// Adds rows as [`Shard::stored`] gives them, those that are this partition's.
+    ///
+    /// # Errors
+    /// When they are none of this table, or are there already.
+    pub fn load_stored(&mut self, table: u16, rows: &[u8]) -> Result<(), String> {
+        let kind = self.tables.get(usize::from(table)).ok_or_else(|| format!("there is no table {table}"))?;
+        let table = self.cells[0].get_mut().tables[kind.id].as_mut().expect("made with the shard");
+        let (index, count) = (u64::from(self.index), u64::from(self.count));
+        let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count) == index);
+        table.load(rows, &mine).map(drop).map_err(|bad| format!("table `{}`: {bad:?}", kind.schema.name))
+    }
+
     /// The row with this key, if it is here.
     pub fn row<R: Record>(&mut self, key: &R::Key) -> Option<R> {
         let table = self.cells[0].get_mut().table::<R>();

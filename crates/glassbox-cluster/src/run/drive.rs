@@ -1,0 +1,59 @@
+//! One machine on one thread.
+
+use std::time::Duration;
+
+use super::clock::now_us;
+use super::link::{Letter, Link};
+use super::machine::Machine;
+use crate::outbox::{Action, Outbox};
+
+/// Things done before what they want sent is sent, when there is always more to do.
+const DONE_AT_ONCE: u32 = 16;
+/// How long to sleep when nothing happens: whoever wants the thread to end waits for so long.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Works until `ends` says so; it is asked whenever there is nothing to do, and once in a while otherwise.
+pub fn drive(machine: &mut Machine, link: &mut impl Link, mut ends: impl FnMut() -> bool) {
+    let mut out = Outbox::default();
+    let mut done = 0;
+    loop {
+        let busy = match link.receive(Duration::ZERO) {
+            Some(letter) => {
+                hand(machine, letter, link, &mut out);
+                true
+            }
+            None => machine.proceed(&mut out),
+        };
+        send(&mut out, link);
+        done += 1;
+        if busy && done < DONE_AT_ONCE {
+            continue;
+        }
+        done = 0;
+        link.flush();
+        if ends() {
+            return;
+        }
+        if !busy && let Some(letter) = link.receive(NAP) {
+            hand(machine, letter, link, &mut out);
+            send(&mut out, link);
+        }
+    }
+}
+
+fn hand(machine: &mut Machine, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
+    match letter {
+        Letter::Message(from, message) => machine.handle(from, message, now_us(), out),
+        Letter::Question(from, question) => link.reply(from, machine.answer(question)),
+        // Whoever is gone says no more; that is all that a machine would have to know.
+        Letter::Gone(..) | Letter::Answer(..) => {}
+    }
+}
+
+fn send(out: &mut Outbox, link: &mut impl Link) {
+    for action in out.actions.drain(..) {
+        if let Action::Send(to, message) = action {
+            link.send(to, message);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A queue whose entries come out half a round trip after they went in, in their order.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+
+/// So close to the time that going to sleep is not worth it.
+const CLOSE: Duration = Duration::from_micros(8);
+
+/// Entries on their way.
+#[derive(Debug)]
+pub(super) struct Late<T> {
+    /// All take equally long, so they come out in the order in which they went in.
+    entries: VecDeque<(Instant, T)>,
+    takes: Duration,
+}
+
+/// When the first entry comes out.
+pub(super) enum Next {
+    /// It has.
+    Now,
+    /// After so long.
+    In(Duration),
+    /// There is none.
+    Never,
+}
+
+impl<T> Late<T> {
+    /// A queue for a round trip of so long.
+    pub(super) fn new(round_trip: Duration) -> Self {
+        Self { entries: VecDeque::new(), takes: round_trip / 2 }
+    }
+
+    pub(super) fn push(&mut self, entry: T) {
+        // Where nothing is slow nobody has to look at the clock.
+        let due = if self.takes.is_zero() { EPOCH.with(|epoch| *epoch) } else { Instant::now() + self.takes };
+        self.entries.push_back((due, entry));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn next(&self) -> Next {
+        let Some((due, _)) = self.entries.front() else { return Next::Never };
+        if self.takes.is_zero() {
+            return Next::Now;
+        }
+        match due.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Next::Now,
+            left => Next::In(left),
+        }
+    }
+
+    /// The first entry, if it is out.
+    pub(super) fn pop(&mut self) -> Option<T> {
+        matches!(self.next(), Next::Now).then(|| self.entries.pop_front().expect("it is there").1)
+    }
+}
+
+thread_local! {
+    static EPOCH: Instant = Instant::now();
+}
+
+impl Next {
+    /// How long to sleep when nobody wants to be woken before `most`; `None`: so short that one looks again at once.
+    pub(super) fn sleep(&self, most: Duration) -> Option<Duration> {
+        match self {
+            Self::Now => None,
+            Self::Never => Some(most),
+            // A sleep ends a little late.
+            Self::In(left) => Some((*left).min(most)).filter(|time| *time > CLOSE).map(|time| time - CLOSE / 2),
+        }
+    }
+}
+
+/// Makes this thread's sleeps end when they should: usually the system rounds them up to fifty microseconds more.
+pub(super) fn sleep_precisely() {
+    #[cfg(target_os = "linux")]
+    // Where it is refused, messages take a little longer than they were told to: nothing is wrong because of that.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_comes_out_in_order_and_not_too_soon() {
+        let mut late = Late::new(Duration::from_millis(4));
+        let began = Instant::now();
+        (0..3).for_each(|number| late.push(number));
+        assert!(late.pop().is_none());
+        for number in 0..3 {
+            let out = loop {
+                if let Some(out) = late.pop() {
+                    break out;
+                }
+            };
+            assert_eq!(out, number);
+            assert!(began.elapsed() >= Duration::from_millis(2));
+        }
+        assert!(matches!(late.next(), Next::Never));
+        let mut prompt = Late::new(Duration::ZERO);
+        prompt.push('a');
+        assert_eq!(prompt.pop(), Some('a'));
+    }
+}

@@ -1,0 +1,39 @@
+//! How a party reaches the others.
+
+use std::time::Duration;
+
+use crate::address::Address;
+use crate::message::Message;
+use crate::wire::{Answer, Question};
+
+/// What arrived.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Letter {
+    /// A message.
+    Message(Address, Message),
+    /// A question of somebody who looks after the cluster.
+    Question(Address, Question),
+    /// The answer to one.
+    Answer(Address, Answer),
+    /// This party cannot be reached any more, and why. Nothing comes from it after this.
+    Gone(Address, String),
+}
+
+/// A party's connections to all others, used by one thread.
+///
+/// Between two parties what was sent arrives in that order, or not at all from some point on.
+pub trait Link {
+    /// Has a message sent, at the latest by the next [`Link::flush`]. To a party that cannot be reached it is lost.
+    fn send(&mut self, to: Address, message: Message);
+
+    /// Answers a question. Who cannot hear of questions has none to answer.
+    fn reply(&mut self, to: Address, answer: Answer) {
+        let _ = (to, answer);
+    }
+
+    /// Sends what was given so far.
+    fn flush(&mut self);
+
+    /// What arrived next. If nothing has, waits for at most so long; does not wait for [`Duration::ZERO`].
+    fn receive(&mut self, wait: Duration) -> Option<Letter>;
+}

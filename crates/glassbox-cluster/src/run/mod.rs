@@ -1,0 +1,30 @@
+//! The state machines on real threads: somebody who carries their messages, in order, and calls them.
+//!
+//! Problem: the machines say what is to be sent and never wait. Somebody has to wait for them, bring what arrives, and
+//! keep between two parties the order in which was sent. The naive way, a thread for each connection and a lock around
+//! the machine, hands every message over twice and lets two threads meet at the data that the whole design gives to one.
+//!
+//! Design: a machine is one thread and its [`Link`] ([`drive`]): it takes what has arrived, one message after the
+//! other; when nothing has, it does what waited; when nothing waits, it sends what it has to say and sleeps. So the more
+//! there is to do, the more goes in one write. There are two links: queues between threads of one process
+//! ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too.
+//!
+//! A link can be told to be slow: every message then arrives half a round trip later than it would have. That is how
+//! a network is shown on one machine; whoever prints what was measured so prints the round trip beside it.
+
+mod client;
+mod clock;
+mod connection;
+mod drive;
+mod late;
+mod link;
+mod machine;
+mod sockets;
+mod threads;
+
+pub use client::{Client, Ticket};
+pub use drive::drive;
+pub use link::{Letter, Link};
+pub use machine::Machine;
+pub use sockets::{Identity, Sockets};
+pub use threads::{Cluster, Queues, Shape};

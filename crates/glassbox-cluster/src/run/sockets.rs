@@ -1,0 +1,333 @@
+//! A party's connections over TCP, in one thread.
+//!
+//! Sockets that never block and one `poll`: whoever has nothing to do sleeps in it, for all connections and for what is
+//! still held up. What is to be sent to somebody is collected, and goes in one write. Whoever calls says who it is and is
+//! welcomed or refused; from then on both sides use the connection.
+//!
+//! A connection that broke is not made again: what was lost in between would be missing. A client may come anew; that a
+//! machine is gone is for others to handle. There is no encryption and no password: that is a private network's task.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::connection::Connection;
+use super::late::{Late, Next};
+use super::link::{Letter, Link};
+use crate::address::{Address, TxnId};
+use crate::message::{FragmentEnd, Message};
+use crate::scheme::SchemeKind;
+use crate::wire::{Answer, Expected, Hello, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, Question, allowed, encode};
+
+/// Who called and has not said who it is after so long is sent away.
+const HELLO_WITHIN: Duration = Duration::from_secs(5);
+/// Connections at one time.
+const MOST_CONNECTIONS: usize = 4_096;
+/// Bytes that wait for somebody who does not read them.
+const MOST_UNREAD: usize = 64 << 20;
+/// Letters that wait here before clients are read no more, until they are fewer.
+const MOST_LETTERS: usize = 1 << 16;
+/// Different complaints that are told.
+const MOST_TOLD: usize = 1_000;
+
+/// Who a party is, and to which cluster it belongs.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity {
+    /// Its address.
+    pub me: Address,
+    /// The cluster's number.
+    pub cluster: u64,
+    /// [`Catalog::digest`](glassbox::Catalog::digest).
+    pub catalog: u64,
+    /// The cluster's scheme.
+    pub scheme: SchemeKind,
+}
+
+impl Identity {
+    pub(super) fn frame(&self, sequence: u64, largest: usize) -> Expected {
+        Expected { cluster: self.cluster, catalog: self.catalog, sequence, largest }
+    }
+}
+
+/// A party's connections.
+#[derive(Debug)]
+pub struct Sockets {
+    who: Identity,
+    listener: Option<TcpListener>,
+    connections: Vec<Connection>,
+    peers: BTreeMap<Address, u64>,
+    next: u64,
+    arrived: Late<Letter>,
+    /// Transactions of clients that this partition has voted for.
+    voted: BTreeSet<TxnId>,
+    told: BTreeSet<String>,
+    tell: fn(&str),
+}
+
+impl Sockets {
+    /// Connections of a party that, with a listener, may be called. `tell` hears, once each, of what was refused.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new(
+        who: Identity,
+        listener: Option<TcpListener>,
+        round_trip: Duration,
+        tell: fn(&str),
+    ) -> std::io::Result<Self> {
+        super::late::sleep_precisely();
+        if let Some(listener) = &listener {
+            listener.set_nonblocking(true)?;
+        }
+        Ok(Self {
+            who,
+            listener,
+            connections: Vec::new(),
+            peers: BTreeMap::new(),
+            next: 0,
+            arrived: Late::new(round_trip),
+            voted: BTreeSet::new(),
+            told: BTreeSet::new(),
+            tell,
+        })
+    }
+
+    /// Calls a party, again and again if need be, and waits until it says welcome.
+    ///
+    /// # Errors
+    /// Why it does not, as far as is known at `until`.
+    pub fn dial(&mut self, to: Address, at: SocketAddr, until: Instant) -> Result<(), String> {
+        let hello = Hello { from: self.who.me, to };
+        let connection = Connection::dial(&self.who, self.next, &hello, at, until);
+        let connection = connection.map_err(|why| format!("{to} at {at}: {why}"))?;
+        self.next += 1;
+        self.peers.insert(to, connection.number);
+        self.connections.push(connection);
+        Ok(())
+    }
+
+    /// Asks, and waits for the answer. Messages that come meanwhile are lost: it is for those who only ask.
+    ///
+    /// # Errors
+    /// When there is none before `until`.
+    pub fn ask(&mut self, to: Address, question: Question, until: Instant) -> Result<Answer, String> {
+        let bytes = postcard::to_allocvec(&question).expect("questions can be written");
+        self.put(to, Kind::Question, &bytes);
+        self.flush();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(format!("{to} does not answer"));
+            }
+            match self.receive(left) {
+                Some(Letter::Answer(from, answer)) if from == to => return Ok(answer),
+                Some(Letter::Gone(from, why)) if from == to => return Err(format!("{to} is gone: {why}")),
+                _ => {}
+            }
+        }
+    }
+
+    fn at(&self, number: u64) -> Option<usize> {
+        self.connections.iter().position(|connection| connection.number == number)
+    }
+
+    fn put(&mut self, to: Address, kind: Kind, payload: &[u8]) {
+        let Some(at) = self.peers.get(&to).and_then(|number| self.at(*number)) else { return };
+        let connection = &mut self.connections[at];
+        let of = self.who.frame(connection.sent, LARGEST_PAYLOAD);
+        match encode(&mut connection.output, kind, &of, |out| out.extend_from_slice(payload)) {
+            Err(bad) => self.close(at, &bad.to_string()),
+            Ok(()) if connection.output.len() > MOST_UNREAD => self.close(at, "it does not read what it is sent"),
+            Ok(()) => connection.sent += 1,
+        }
+    }
+
+    /// Ends a connection and tells the other side why, if it listens.
+    fn close(&mut self, at: usize, why: &str) {
+        let mut connection = self.connections.swap_remove(at);
+        connection.refuse(&self.who, why);
+        let who = match connection.peer {
+            Some(peer) => peer.to_string(),
+            None => "somebody who did not say who it is".to_owned(),
+        };
+        let line = format!("{}: the connection of {who} is closed: {why}", self.who.me);
+        let is_news = connection.peer.is_none() || why != Connection::ENDED;
+        if is_news && self.told.len() < MOST_TOLD && self.told.insert(line.clone()) {
+            (self.tell)(&line);
+        }
+        if let Some(peer) = connection.peer {
+            self.peers.remove(&peer);
+            self.voted.retain(|txn| txn.coordinator != peer);
+            self.arrived.push(Letter::Gone(peer, why.to_owned()));
+        }
+    }
+
+    /// Waits for at most so long until something can be done with a socket, and does it.
+    fn work(&mut self, wait: Duration) {
+        let full = self.arrived.len() >= MOST_LETTERS;
+        let mut fds = Vec::with_capacity(self.connections.len() + 1);
+        for connection in &self.connections {
+            let read = !(full && matches!(connection.peer, Some(Address::Client(_))));
+            let mut flags = if read { PollFlags::IN } else { PollFlags::empty() };
+            flags.set(PollFlags::OUT, connection.has_output());
+            fds.push(PollFd::new(&connection.stream, flags));
+        }
+        fds.extend(self.listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN)));
+        let time = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
+        if !matches!(poll(&mut fds, Some(&time)), Ok(1..)) && !self.connections.iter().any(|it| it.peer.is_none()) {
+            return;
+        }
+        let ready: Vec<_> = fds.iter().map(|fd| fd.revents()).collect();
+        drop(fds);
+        let calls = ready.len() > self.connections.len() && !ready[self.connections.len()].is_empty();
+        // From the last on: those that are closed let the last take their place.
+        for at in (0..self.connections.len()).rev() {
+            let flags = ready[at];
+            if flags.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+                self.read(at);
+            } else if self.connections[at].peer.is_none() && self.connections[at].opened.elapsed() > HELLO_WITHIN {
+                self.close(at, "it did not say who it is in time");
+            }
+        }
+        if calls {
+            self.accept();
+        }
+    }
+
+    fn accept(&mut self) {
+        while let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) {
+            let Ok(connection) = Connection::accepted(stream, self.next) else { continue };
+            self.next += 1;
+            self.connections.push(connection);
+            if self.connections.len() > MOST_CONNECTIONS {
+                self.close(self.connections.len() - 1, "there are too many connections: try again later");
+            }
+        }
+    }
+
+    /// Takes what has come on a connection.
+    fn read(&mut self, at: usize) {
+        let ended = self.connections[at].read();
+        loop {
+            let connection = &mut self.connections[at];
+            let largest = if connection.peer.is_some() { LARGEST_PAYLOAD } else { LARGEST_HELLO };
+            let of = self.who.frame(connection.received, largest);
+            let taken = match connection.take(&of) {
+                Ok(Some((kind, payload))) => self.hear(at, kind, &payload),
+                Ok(None) => break,
+                Err(bad) => Err(bad.to_string()),
+            };
+            if let Err(why) = taken {
+                return self.close(at, &why);
+            }
+        }
+        if let Err(why) = ended {
+            self.close(at, &why);
+        }
+    }
+
+    fn hear(&mut self, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
+        let unreadable = |_| format!("a frame of kind {kind:?} cannot be read");
+        let Some(from) = self.connections[at].peer else {
+            let hello: Hello = match kind {
+                Kind::Hello => postcard::from_bytes(payload).map_err(unreadable)?,
+                _ => return Err("its first frame does not say who it is".to_owned()),
+            };
+            return self.welcome(at, &hello);
+        };
+        let letter = match kind {
+            Kind::Message => {
+                let message: Message = postcard::from_bytes(payload).map_err(unreadable)?;
+                allowed(from, self.who.me, &message, self.who.scheme)?;
+                self.check_vote(from, &message)?;
+                Letter::Message(from, message)
+            }
+            Kind::Question if matches!(from, Address::Client(_)) => {
+                Letter::Question(from, postcard::from_bytes(payload).map_err(unreadable)?)
+            }
+            Kind::Answer => Letter::Answer(from, postcard::from_bytes(payload).map_err(unreadable)?),
+            Kind::Refusal => return Err(format!("it says: {}", String::from_utf8_lossy(payload))),
+            Kind::Hello | Kind::Welcome | Kind::Question => return Err(format!("a frame of kind {kind:?} is not due")),
+        };
+        self.arrived.push(letter);
+        Ok(())
+    }
+
+    fn welcome(&mut self, at: usize, hello: &Hello) -> Result<(), String> {
+        if hello.to != self.who.me {
+            return Err(format!("it wants {}, and this is {}", hello.to, self.who.me));
+        }
+        if hello.from == self.who.me || self.peers.contains_key(&hello.from) {
+            return Err(format!("{} is connected already: give each party an address of its own", hello.from));
+        }
+        let connection = &mut self.connections[at];
+        connection.peer = Some(hello.from);
+        self.peers.insert(hello.from, connection.number);
+        self.put(hello.from, Kind::Welcome, &[]);
+        Ok(())
+    }
+
+    /// A client that coordinates must not commit what this partition has not voted for.
+    fn check_vote(&mut self, from: Address, message: &Message) -> Result<(), String> {
+        if !matches!(from, Address::Client(_)) {
+            return Ok(());
+        }
+        match message {
+            Message::Fragment(fragment) => drop(self.voted.remove(&fragment.txn)),
+            Message::Decide { txn, commit } => {
+                if !self.voted.remove(txn) && *commit {
+                    return Err(format!("{from} commits a transaction that this partition has not voted for"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Link for Sockets {
+    fn send(&mut self, to: Address, message: Message) {
+        if let (Message::Result(result), Address::Client(_)) = (&message, to)
+            && matches!(result.end, FragmentEnd::Done(_))
+        {
+            self.voted.insert(result.txn);
+        }
+        let bytes = postcard::to_allocvec(&message).expect("messages can be written");
+        self.put(to, Kind::Message, &bytes);
+    }
+
+    fn reply(&mut self, to: Address, answer: Answer) {
+        let bytes = postcard::to_allocvec(&answer).expect("answers can be written");
+        self.put(to, Kind::Answer, &bytes);
+    }
+
+    fn flush(&mut self) {
+        for at in (0..self.connections.len()).rev() {
+            if let Err(why) = self.connections[at].write() {
+                self.close(at, &why);
+            }
+        }
+    }
+
+    fn receive(&mut self, wait: Duration) -> Option<Letter> {
+        if let Some(letter) = self.arrived.pop() {
+            return Some(letter);
+        }
+        let until = (!wait.is_zero()).then(|| Instant::now() + wait);
+        loop {
+            let left = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
+            let sleep = match self.arrived.next() {
+                next @ (Next::Now | Next::In(_)) => next.sleep(left).unwrap_or(Duration::ZERO),
+                Next::Never => left,
+            };
+            self.work(sleep);
+            let letter = self.arrived.pop();
+            if letter.is_some() || left.is_zero() {
+                return letter;
+            }
+            self.flush();
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Who may say what to whom.
+//!
+//! The machines pass over most of what they should not hear; on a connection it is an error. Somebody who says it is
+//! broken or hostile, and nothing else from there should be believed either.
+
+use crate::address::Address;
+use crate::message::Message;
+use crate::scheme::SchemeKind;
+
+/// Whether this may be said.
+///
+/// # Errors
+/// Why it may not.
+pub fn allowed(from: Address, to: Address, message: &Message, scheme: SchemeKind) -> Result<(), String> {
+    let peers = |a: Address, b: Address| match (a, b) {
+        (Address::Replica { partition: a, .. }, Address::Replica { partition: b, .. }) => a == b,
+        _ => false,
+    };
+    let is_replica = matches!(to, Address::Replica { .. });
+    // Under locking clients coordinate; otherwise nobody does but the coordinator.
+    let coordinates = match from {
+        Address::Coordinator(_) => true,
+        Address::Client(_) => scheme.is_locking(),
+        Address::Replica { .. } => false,
+    };
+    let may = match message {
+        Message::Call { .. } => is_replica && matches!(from, Address::Client(_)),
+        Message::Submit(_) => matches!((from, to), (Address::Client(_), Address::Coordinator(_))),
+        Message::Fragment(fragment) => is_replica && coordinates && fragment.txn.coordinator == from,
+        Message::Decide { txn, .. } => is_replica && coordinates && txn.coordinator == from,
+        Message::Result(result) => {
+            let own = matches!(from, Address::Replica { partition, .. } if partition == result.partition);
+            own && result.txn.coordinator == to
+        }
+        Message::Answer { .. } => !matches!(from, Address::Client(_)) && matches!(to, Address::Client(_)),
+        Message::Replicate { .. } | Message::Held { .. } => peers(from, to),
+        Message::AskHeard => is_replica && coordinates,
+        Message::HeardSoFar(_) => matches!(from, Address::Replica { .. }) && !is_replica,
+        // Who is who does not change yet while nodes run.
+        Message::Configure(_) | Message::Join | Message::State { .. } | Message::Recover | Message::Recovered(_) => {
+            false
+        }
+    };
+    if may { Ok(()) } else { Err(format!("{from} must not say this to {to}: {}", name(message))) }
+}
+
+fn name(message: &Message) -> &'static str {
+    match message {
+        Message::Call { .. } => "a call",
+        Message::Submit(_) => "a submission",
+        Message::Fragment(_) => "a fragment, of a transaction that it does not coordinate",
+        Message::Result(_) => "a result, of a partition that it is not",
+        Message::Decide { .. } => "a decision, about a transaction that it does not coordinate",
+        Message::Answer { .. } => "an answer",
+        Message::Replicate { .. } => "an entry of a stream",
+        Message::Held { .. } => "that entries are held",
+        Message::AskHeard => "a question for decisions",
+        Message::HeardSoFar(_) => "which decisions it heard",
+        Message::Configure(_) => "a configuration",
+        Message::Join => "that it joins",
+        Message::State { .. } => "rows",
+        Message::Recover => "that it recovers",
+        Message::Recovered(_) => "what it knows of transactions",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::TxnId;
+
+    #[test]
+    fn nobody_decides_about_the_transactions_of_others() {
+        let primary = Address::Replica { partition: 0, replica: 0 };
+        let decide = |coordinator| Message::Decide { txn: TxnId { coordinator, sequence: 1 }, commit: true };
+        let (me, you, central) = (Address::Client(1), Address::Client(2), Address::Coordinator(0));
+        assert!(allowed(me, primary, &decide(me), SchemeKind::Locking).is_ok());
+        assert!(allowed(me, primary, &decide(you), SchemeKind::Locking).is_err());
+        assert!(allowed(me, primary, &decide(central), SchemeKind::Locking).is_err());
+        assert!(allowed(me, primary, &decide(me), SchemeKind::Speculation).is_err());
+        assert!(allowed(central, primary, &decide(central), SchemeKind::Speculation).is_ok());
+        assert!(allowed(me, primary, &Message::Held { sequence: 1 }, SchemeKind::Locking).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! Where a fuzzer gets in: everything that a connection may bring before a machine hears of it.
+//!
+//! Not part of the library's interface. `tests/wire.rs` runs it on mutated [`seeds`].
+
+use super::body::{Answer, Hello, Question};
+use super::frame::{Expected, HEADER_BYTES, Kind, LARGEST_PAYLOAD, decode, encode};
+use crate::address::{Address, TxnId};
+use crate::message::{Entry, Message, Outcome};
+use glassbox::record::Timestamp;
+use glassbox::shard::Call;
+
+const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, largest: LARGEST_PAYLOAD };
+
+/// Reads what is in a payload, and what was read writes again.
+fn payload(kind: Kind, payload: &[u8]) {
+    fn again<T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
+        if let Ok(value) = postcard::from_bytes::<T>(bytes) {
+            let written = postcard::to_allocvec(&value).expect("what was read can be written");
+            assert_eq!(postcard::from_bytes::<T>(&written).as_ref(), Ok(&value));
+        }
+    }
+    match kind {
+        Kind::Hello => again::<Hello>(payload),
+        Kind::Message => again::<Message>(payload),
+        Kind::Question => again::<Question>(payload),
+        Kind::Answer => again::<Answer>(payload),
+        Kind::Welcome | Kind::Refusal => {}
+    }
+}
+
+/// Takes bytes as they came from a connection; looks at each payload also as if its checksum were right.
+///
+/// # Panics
+/// When something is wrong.
+pub fn run(bytes: &[u8]) {
+    let mut rest = bytes;
+    let mut expected = OF;
+    while let Ok(Some(frame)) = decode(rest, &expected) {
+        payload(frame.kind, frame.payload);
+        let mut written = Vec::new();
+        let out = encode(&mut written, frame.kind, &expected, |out| out.extend_from_slice(frame.payload));
+        assert!(out.is_ok() && (frame.kind == Kind::Refusal || written == rest[..frame.bytes]));
+        rest = &rest[frame.bytes..];
+        expected.sequence += 1;
+    }
+    if let Some(unsealed) = bytes.get(HEADER_BYTES..) {
+        for kind in [Kind::Hello, Kind::Message, Kind::Question, Kind::Answer] {
+            payload(kind, unsealed);
+        }
+    }
+}
+
+/// Inputs that are right, to be changed from there.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let call = Call { procedure: 0, arguments: vec![1, 2, 3], now: Timestamp::from_micros(4), seed: 5 };
+    let txn = TxnId { coordinator: Address::Coordinator(0), sequence: 300 };
+    let part = crate::message::Part { call: call.clone(), participants: 3, given: Vec::new(), origin: None };
+    let messages = [
+        Message::Call { id: 1, call },
+        Message::Decide { txn, commit: true },
+        Message::Answer { id: 7, outcome: Outcome::Done(vec![(0, vec![1, 2]), (1, Vec::new())]) },
+        Message::Replicate { sequence: 9, entry: Entry::Prepare { txn, round: 0, part } },
+        Message::Held { sequence: u64::MAX },
+    ];
+    let mut seeds = vec![Vec::new()];
+    for (sequence, message) in (0..).zip(&messages) {
+        let bytes = postcard::to_allocvec(message).expect("messages can be written");
+        for (place, sequence) in [(0, sequence), (usize::MAX, 0)] {
+            let mut out = Vec::new();
+            let of = Expected { sequence, ..OF };
+            let _ = encode(&mut out, Kind::Message, &of, |out| out.extend_from_slice(&bytes));
+            if place == 0 { seeds[0].extend(out) } else { seeds.push(out) }
+        }
+    }
+    let hello = Hello { from: Address::Client(1), to: Address::Replica { partition: 0, replica: 0 } };
+    let mut out = Vec::new();
+    let bytes = postcard::to_allocvec(&hello).expect("it can be written");
+    let _ = encode(&mut out, Kind::Hello, &OF, |out| out.extend_from_slice(&bytes));
+    seeds.push(out);
+    seeds
+}

@@ -1,0 +1,14 @@
+//! What goes over a connection: frames ([`frame`]), what is in them ([`body`]), and who may say what ([`allowed`]).
+//!
+//! All of it is pure functions of bytes: sockets are somewhere else. Drawn byte by byte in `docs/formats/wire.md`.
+
+mod allowed;
+mod body;
+mod frame;
+pub mod fuzzing;
+
+pub use allowed::allowed;
+pub use body::{Answer, Hello, Question};
+pub use frame::{
+    BadFrame, Expected, Frame, HEADER_BYTES, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, VERSION, decode, encode,
+};

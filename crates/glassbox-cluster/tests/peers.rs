@@ -1,0 +1,165 @@
+//! One partition behind a socket, and peers that it should not believe. Whatever they send, it goes on serving others.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use glassbox::shard::Shard;
+use glassbox_cluster::run::{Client, Identity, Machine, Shape, Sockets, drive};
+use glassbox_cluster::wire::{Expected, Hello, Kind, LARGEST_PAYLOAD, encode};
+use glassbox_cluster::{Address, Message, SchemeKind, TxnId};
+use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
+
+const NODE: Address = Address::Replica { partition: 0, replica: 0 };
+const CENTRAL: Address = Address::Coordinator(0);
+const CLUSTER: u64 = 0xc1;
+
+fn shape() -> Shape {
+    Shape { scheme: SchemeKind::Locking, partitions: 1, replicas: 1, round_trip: Duration::ZERO }
+}
+
+fn identity(me: Address) -> Identity {
+    Identity { me, cluster: CLUSTER, catalog: catalog().digest(), scheme: shape().scheme }
+}
+
+fn serve(me: Address, listener: TcpListener, ends: &AtomicBool) -> Result<(), String> {
+    let shard = |_| {
+        let mut shard = Shard::new(&catalog(), 0, 1, 1 << 20)?;
+        (0..KEYS as u16).try_for_each(|id| shard.load(&Pair { home: 0, id, value: 0 }))?;
+        Ok::<_, glassbox::Error>(shard)
+    };
+    let mut machine: Machine = shape().machine(me, shard).map_err(|error| error.to_string())?;
+    let mut sockets = Sockets::new(identity(me), Some(listener), Duration::ZERO, |_| ()).unwrap();
+    drive(&mut machine, &mut sockets, || ends.load(Ordering::Relaxed));
+    Ok(())
+}
+
+/// A peer that writes its bytes itself.
+struct Raw {
+    stream: TcpStream,
+    of: Expected,
+}
+
+impl Raw {
+    fn new(at: SocketAddr) -> Self {
+        let stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let of = Expected { cluster: CLUSTER, catalog: catalog().digest(), sequence: 0, largest: LARGEST_PAYLOAD };
+        Self { stream, of }
+    }
+
+    fn frame<T: serde::Serialize>(&mut self, kind: Kind, body: &T) -> Vec<u8> {
+        let mut out = Vec::new();
+        let body = postcard::to_allocvec(body).unwrap();
+        encode(&mut out, kind, &self.of, |out| out.extend_from_slice(&body)).unwrap();
+        self.of.sequence += 1;
+        out
+    }
+
+    fn hello(&mut self, from: Address) -> &mut Self {
+        let hello = self.frame(Kind::Hello, &Hello { from, to: NODE });
+        self.stream.write_all(&hello).unwrap();
+        self
+    }
+
+    /// Sends, and wants the connection closed with a reason that has these words in it.
+    fn refused(&mut self, bytes: &[u8], words: &str) {
+        // It may be closed before all of it is written.
+        let _ = self.stream.write_all(bytes);
+        let mut heard = Vec::new();
+        let _ = self.stream.read_to_end(&mut heard);
+        let heard = String::from_utf8_lossy(&heard).into_owned();
+        assert!(heard.contains(words), "no `{words}` in {heard:?}");
+    }
+}
+
+fn call(at: [SocketAddr; 2], number: u32) {
+    let me = Address::Client(number);
+    let mut sockets = Sockets::new(identity(me), None, Duration::ZERO, |_| ()).unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    sockets.dial(NODE, at[0], until).unwrap();
+    sockets.dial(CENTRAL, at[1], until).unwrap();
+    let mut client = Client::new(me, Arc::new(catalog()), &shape(), sockets);
+    let keys: Vec<PairKey> = (0..KEYS as u16).map(|id| (0, id)).collect();
+    let call = ReadWrite { keys: keys.into_iter().collect(), stamp: number, aborts_at: None, two_rounds: false };
+    assert_eq!(client.call(&call).unwrap().len(), KEYS);
+}
+
+#[test]
+fn bad_peers_are_sent_away_with_a_reason_and_others_are_served() {
+    let ends = AtomicBool::new(false);
+    let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
+    let (node, central) = (listen(), listen());
+    let at = [node.local_addr().unwrap(), central.local_addr().unwrap()];
+    std::thread::scope(|scope| {
+        scope.spawn(|| serve(NODE, node, &ends));
+        scope.spawn(|| serve(CENTRAL, central, &ends));
+        let checks = std::panic::catch_unwind(|| {
+            call(at, 1);
+            refusals(at[0]);
+            call(at, 2);
+        });
+        ends.store(true, Ordering::Relaxed);
+        checks.unwrap();
+    });
+}
+
+fn refusals(at: SocketAddr) {
+    let me = Address::Client(9);
+    Raw::new(at).refused(b"GET / HTTP/1.1\r\n\r\n", "no frame of Glassbox");
+    let mut stranger = Raw::new(at);
+    stranger.of.cluster = 1;
+    let bytes = stranger.frame(Kind::Hello, &Hello { from: me, to: NODE });
+    stranger.refused(&bytes, "belongs to cluster 0x1");
+    let mut old = Raw::new(at);
+    old.of.catalog = 2;
+    let bytes = old.frame(Kind::Hello, &Hello { from: me, to: NODE });
+    old.refused(&bytes, "build both from");
+    let bytes = Raw::new(at).frame(Kind::Message, &Message::Held { sequence: 1 });
+    Raw::new(at).refused(&bytes, "does not say who it is");
+    let bytes = Raw::new(at).frame(Kind::Hello, &vec![0_u8; 5_000]);
+    Raw::new(at).refused(&bytes[..41], "may have 1024");
+    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: CENTRAL });
+    Raw::new(at).refused(&bytes, "it wants coordinator 0");
+
+    let mut first = Raw::new(at);
+    first.hello(me);
+    // Welcomed before the second calls.
+    first.stream.read_exact(&mut [0; 40]).unwrap();
+    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: NODE });
+    Raw::new(at).refused(&bytes, "client 9 is connected already");
+    let held = first.frame(Kind::Message, &Message::Held { sequence: 1 });
+    first.refused(&held, "must not say this");
+
+    let txn = TxnId { coordinator: me, sequence: 0 };
+    let commit = Message::Decide { txn, commit: true };
+    let fresh = || {
+        let mut raw = Raw::new(at);
+        raw.hello(me);
+        raw.stream.read_exact(&mut [0; 40]).unwrap();
+        raw
+    };
+    let mut raw = fresh();
+    let bytes = raw.frame(Kind::Message, &commit);
+    raw.refused(&bytes, "has not voted for");
+    let other = Message::Decide { txn: TxnId { coordinator: CENTRAL, sequence: 0 }, commit: false };
+    let mut raw = fresh();
+    let bytes = raw.frame(Kind::Message, &other);
+    raw.refused(&bytes, "a transaction that it does not coordinate");
+    let mut raw = fresh();
+    let abort = raw.frame(Kind::Message, &Message::Decide { txn, commit: false });
+    raw.refused(&[&abort[..], &abort].concat(), "frame 1 came where frame 2 was due");
+    let mut raw = fresh();
+    let mut damaged = raw.frame(Kind::Message, &commit);
+    *damaged.last_mut().unwrap() ^= 1;
+    raw.refused(&damaged, "checksum is wrong");
+    let mut raw = fresh();
+    let mut huge = raw.frame(Kind::Message, &commit);
+    huge[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
+    raw.refused(&huge, "bytes of payload, and may have");
+    let mut raw = fresh();
+    let nonsense = raw.frame(Kind::Message, &[0xff_u8; 30]);
+    raw.refused(&nonsense, "cannot be read");
+}

@@ -1,0 +1,107 @@
+//! The microbenchmark: rows that many clients write, on one partition and on two, some of it aborted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use glassbox::Error;
+use glassbox::io::Dice;
+use glassbox::shard::Shard;
+use glassbox_cluster::SchemeKind;
+use glassbox_cluster::run::{Client, Cluster, Link, Shape};
+use glassbox_workloads::UpTo;
+use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
+
+use crate::support::{SCHEMES, assert_settled};
+
+/// Rows of each partition: few enough that transactions meet.
+const ROWS: u16 = 1_000;
+const CLIENTS: u32 = 4;
+
+/// What each row was seen to hold by those who then wrote, and what they wrote.
+type Writes = BTreeMap<PairKey, Vec<(u32, u32)>>;
+
+fn any(dice: &mut Dice, partitions: u8, stamp: u32) -> ReadWrite {
+    let first = dice.below(u64::from(partitions)) as u8;
+    let several = dice.below(3) == 0;
+    let mut keys: BTreeSet<PairKey> = BTreeSet::new();
+    while keys.len() < KEYS {
+        let home = if several && keys.len() % 2 == 1 { (first + 1) % partitions } else { first };
+        keys.insert((home, dice.below(u64::from(ROWS)) as u16));
+    }
+    let keys: UpTo<KEYS, PairKey> = keys.into_iter().collect();
+    let aborts_at = (dice.below(20) == 0).then_some(first);
+    ReadWrite { keys, stamp, aborts_at, two_rounds: several && dice.below(4) == 0 }
+}
+
+/// Calls so often, with up to three in flight.
+fn work<L: Link>(client: &mut Client<L>, number: u32, partitions: u8, calls: u32) -> (Writes, u64) {
+    let (mut dice, mut writes, mut aborted) = (Dice(u64::from(number) + 1), Writes::new(), 0);
+    let mut flying = std::collections::VecDeque::new();
+    for at in 0..calls + 3 {
+        if at < calls {
+            let call = any(&mut dice, partitions, number << 20 | (at + 1));
+            flying.push_back((call, client.submit(&call).unwrap()));
+        }
+        if at < 3 {
+            continue;
+        }
+        let Some((call, ticket)) = flying.pop_front() else { break };
+        match client.wait(ticket) {
+            Ok(seen) => {
+                assert_eq!(seen.len(), KEYS);
+                for &(home, id, value) in seen.iter() {
+                    writes.entry((home, id)).or_default().push((value, call.stamp));
+                }
+            }
+            Err(Error::Aborted(abort)) if call.aborts_at.is_some() && abort.code == 1 => aborted += 1,
+            Err(error) => panic!("{call:?}: {error}"),
+        }
+    }
+    (writes, aborted)
+}
+
+fn run(scheme: SchemeKind, partitions: u8, round_trip: Duration, calls: u32) {
+    let shape = Shape { scheme, partitions, replicas: 2, round_trip };
+    let catalog = Arc::new(catalog());
+    let shard = |partition: u8| {
+        let mut shard = Shard::new(&catalog, usize::from(partition), usize::from(partitions), 1 << 20)?;
+        for id in 0..ROWS {
+            shard.load(&Pair { home: partition, id, value: 0 })?;
+        }
+        Ok(shard)
+    };
+    let cluster = Cluster::start(shape, Arc::clone(&catalog), shard).unwrap();
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let client = |number| {
+            let cluster = &cluster;
+            move || work(&mut cluster.client(), number, partitions, calls)
+        };
+        let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(client(number))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let mut machines = cluster.stop().unwrap();
+    assert_settled(&mut machines);
+    assert!(results.iter().map(|(_, aborted)| aborted).sum::<u64>() > 0);
+    // Whoever wrote a row saw what the one before had written: each value was seen once, but for the last.
+    let mut rows = BTreeMap::new();
+    for shard in machines.iter_mut().filter_map(|(_, machine)| machine.shard()) {
+        shard.rows::<Pair>(|row| rows.extend([((row.home, row.id), row.value)]));
+    }
+    for (key, last) in rows {
+        let writes = || results.iter().flat_map(|(writes, _)| writes.get(&key).into_iter().flatten());
+        let mut seen: Vec<u32> = writes().map(|(seen, _)| *seen).chain([last]).collect();
+        let mut written: Vec<u32> = writes().map(|(_, written)| *written).chain([0]).collect();
+        seen.sort_unstable();
+        written.sort_unstable();
+        assert_eq!(seen, written, "row {key:?} under {scheme:?}");
+    }
+}
+
+#[test]
+fn no_write_is_lost_under_any_scheme() {
+    for scheme in SCHEMES {
+        run(scheme, 2, Duration::ZERO, 200);
+        run(scheme, 3, Duration::from_micros(100), 100);
+    }
+}

@@ -1,0 +1,26 @@
+//! What is right of every cluster, whatever it ran.
+
+use std::collections::BTreeMap;
+
+use glassbox_cluster::run::Machine;
+use glassbox_cluster::{Address, SchemeKind};
+
+pub const SCHEMES: [SchemeKind; 5] = [
+    SchemeKind::Blocking,
+    SchemeKind::Speculation,
+    SchemeKind::LocalSpeculation,
+    SchemeKind::Locking,
+    SchemeKind::ForcedLocking,
+];
+
+/// Nothing is under way, replicas agree, indexes agree with their tables.
+pub fn assert_settled(machines: &mut [(Address, Machine)]) {
+    let mut digests = BTreeMap::new();
+    for (address, machine) in machines {
+        assert_eq!(machine.unfinished(), None, "{address}");
+        let (Address::Replica { partition, .. }, Some(shard)) = (&*address, machine.shard()) else { continue };
+        shard.verify().unwrap_or_else(|why| panic!("{address}: {why}"));
+        let digest = shard.digest();
+        assert_eq!(*digests.entry(*partition).or_insert(digest), digest, "{address} differs from its primary");
+    }
+}
