@@ -8,8 +8,8 @@ use glassbox::record::{Decimal, Record, Text, Timestamp};
 use super::random::{Constants, LAST_NAMES, Random, last_name, nurand};
 use super::scale::{DISTRICTS, Scale};
 use super::schema::{
-    Address, Customer, District, History, Item, Money, Order, OrderLine, PlaceName, Rate, Stock, StockInfo, Undelivered,
-    Warehouse,
+    Address, Customer, District, History, Item, Money, Order, OrderLine, PlaceName, Rate, Stock, StockInfo,
+    Undelivered, Warehouse,
 };
 
 /// Takes the rows of the population.
