@@ -1,9 +1,10 @@
-//! The `glassbox` program: runs TPC-C, looks into a database, checks it, tortures it, and measures what it is made of.
+//! The `glassbox` program: runs TPC-C, alone or on a cluster of processes, looks into a database, checks it, tortures it, and measures what it is made of.
 //!
 //! Its exit status is 0 when all went well, 1 when something failed or a check found something, 2 for wrong arguments.
 //! What was asked for goes to standard output; progress and complaints go to standard error. A reader that closes its
 //! end (`| head`) is no error.
 
+mod cluster;
 mod dump;
 mod info;
 mod interrupt;
@@ -37,6 +38,8 @@ enum Command {
     Dump(dump::Arguments),
     Torture(torture::Arguments),
     Lab(lab::Arguments),
+    Cluster(cluster::Arguments),
+    Node(cluster::NodeArguments),
     #[command(hide = true)]
     TortureChild(torture::ChildArguments),
 }
@@ -71,6 +74,8 @@ fn main() -> ExitCode {
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
+        Command::Cluster(arguments) => cluster::run(&arguments),
+        Command::Node(arguments) => cluster::run_node(&arguments),
         Command::TortureChild(arguments) => torture::run_child(&arguments),
     };
     match result {

@@ -1,6 +1,7 @@
 //! The program as its users run it: arguments, output, exit status, signals.
 
 mod classic;
+mod cluster;
 mod common;
 mod files;
 mod lab;

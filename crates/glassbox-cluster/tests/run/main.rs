@@ -2,3 +2,4 @@
 
 mod micro;
 mod support;
+mod tpcc;

@@ -1,0 +1,156 @@
+//! The arguments of `glassbox cluster`.
+
+use std::path::Path;
+
+use clap::{Args, Subcommand, ValueEnum};
+use glassbox_cluster::SchemeKind;
+use glassbox_sim::cluster::Load;
+
+use super::config::{Config, Workload};
+use crate::options::Common;
+
+/// Run a cluster of processes on this machine, under load, and check it
+///
+/// Each replica of each partition and the coordinator is a process of its own (`glassbox node`); the clients are here.
+/// Rows are in memory only: what keeps them is replicas.
+#[derive(Args)]
+pub struct Arguments {
+    /// Partitions
+    #[arg(long, short, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub partitions: u8,
+    /// Replicas of each partition, the primary included
+    #[arg(long, short, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub replicas: u8,
+    /// What a partition does while it waits for others
+    #[arg(long, value_enum, default_value = "speculation")]
+    pub scheme: SchemeOption,
+    /// Hold up messages so that a round trip takes so many microseconds more than it does
+    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
+    pub rtt_us: u64,
+    /// What is run
+    #[command(subcommand)]
+    pub workload: WorkloadOption,
+}
+
+/// A scheme.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum SchemeOption {
+    /// Nothing
+    Blocking,
+    /// What comes next, to be taken back if need be
+    Speculation,
+    /// The same, but results wait until they are certain
+    LocalSpeculation,
+    /// What does not touch the same rows, by locks
+    Locking,
+    /// The same, with locks always
+    ForcedLocking,
+}
+
+/// What is run on a cluster.
+#[derive(Subcommand)]
+pub enum WorkloadOption {
+    /// TPC-C, the full mix, and its consistency conditions
+    Tpcc {
+        /// Warehouses
+        #[arg(long, short, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+        warehouses: u16,
+        /// Clients and time
+        #[command(flatten)]
+        load: LoadOptions,
+    },
+    /// The microbenchmark of twelve small rows
+    Micro {
+        /// Transactions on two partitions, in percent
+        #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = clap::value_parser!(u64).range(0..=100))]
+        several: u64,
+        /// Transactions that abort, in percent
+        #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=100))]
+        aborts: u64,
+        /// Clients and time
+        #[command(flatten)]
+        load: LoadOptions,
+    },
+}
+
+/// How much is run.
+#[derive(Args)]
+pub struct LoadOptions {
+    /// Clients; each waits for its answer before it calls again
+    #[arg(long, short, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub clients: u32,
+    /// How long to run
+    #[arg(long, short, value_name = "S", default_value = "10", value_parser = seconds)]
+    pub seconds: f64,
+    /// What all measurements have
+    #[command(flatten)]
+    pub common: Common,
+}
+
+impl SchemeOption {
+    const fn kind(self) -> SchemeKind {
+        match self {
+            Self::Blocking => SchemeKind::Blocking,
+            Self::Speculation => SchemeKind::Speculation,
+            Self::LocalSpeculation => SchemeKind::LocalSpeculation,
+            Self::Locking => SchemeKind::Locking,
+            Self::ForcedLocking => SchemeKind::ForcedLocking,
+        }
+    }
+
+    /// As it is written on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Blocking => "blocking",
+            Self::Speculation => "speculation",
+            Self::LocalSpeculation => "local-speculation",
+            Self::Locking => "locking",
+            Self::ForcedLocking => "forced-locking",
+        }
+    }
+}
+
+impl WorkloadOption {
+    /// How much.
+    pub const fn load(&self) -> &LoadOptions {
+        match self {
+            Self::Tpcc { load, .. } | Self::Micro { load, .. } => load,
+        }
+    }
+
+    /// Where results for programs go.
+    pub fn json(&self) -> Option<&Path> {
+        self.load().common.json.as_deref()
+    }
+
+    fn workload(&self) -> Workload {
+        match self {
+            Self::Tpcc { warehouses, load } => Workload::Tpcc { scale: load.common.scale(*warehouses), seed: 0 },
+            Self::Micro { several, aborts, load } => {
+                let (several, aborts) = (several * 10_000, aborts * 10_000);
+                Workload::Micro { clients: load.clients, load: Load { several, aborts, ..Load::default() }.into() }
+            }
+        }
+    }
+}
+
+impl Arguments {
+    /// The cluster, without the addresses of its processes.
+    pub fn config(&self) -> anyhow::Result<Config> {
+        let number = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos() as u64;
+        Ok(Config {
+            cluster: number ^ u64::from(std::process::id()) << 32,
+            scheme: self.scheme.kind(),
+            partitions: self.partitions,
+            replicas: self.replicas,
+            round_trip_us: self.rtt_us,
+            workload: self.workload.workload(),
+            nodes: Vec::new(),
+        })
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.1..=86_400.0).contains(seconds));
+    seconds.ok_or_else(|| "give a number of seconds from 0.1 to 86400, such as 10".to_owned())
+}

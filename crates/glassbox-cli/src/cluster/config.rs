@@ -1,0 +1,147 @@
+//! What every process of a cluster has to know, as JSON.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use glassbox::Catalog;
+use glassbox::record::Record;
+use glassbox::shard::Shard;
+use glassbox_cluster::run::{Identity, Shape};
+use glassbox_cluster::{Address, SchemeKind};
+use glassbox_sim::cluster::{Load, Micro};
+use glassbox_workloads::micro;
+use glassbox_workloads::tpcc::{self, Scale, Sink, population};
+use serde::{Deserialize, Serialize};
+
+/// A cluster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Its number: what is said to another is refused.
+    pub cluster: u64,
+    /// What partitions do while they wait for others.
+    pub scheme: SchemeKind,
+    pub partitions: u8,
+    /// Of each partition, the primary included.
+    pub replicas: u8,
+    /// How long messages and their answers are held up, together.
+    pub round_trip_us: u64,
+    /// What the rows and procedures are.
+    pub workload: Workload,
+    /// Where each process listens: the coordinator, then partition by partition the primary and its backups.
+    pub nodes: Vec<SocketAddr>,
+}
+
+/// Rows and procedures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Workload {
+    /// TPC-C, loaded with a seed.
+    Tpcc { scale: Scale, seed: u64 },
+    /// The microbenchmark, for so many clients.
+    Micro { clients: u32, load: MicroLoad },
+}
+
+/// What the microbenchmark's clients do; shares are of one million.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MicroLoad {
+    pub several: u64,
+    pub conflicts: u64,
+    pub aborts: u64,
+    pub two_rounds: u64,
+}
+
+impl From<Load> for MicroLoad {
+    fn from(load: Load) -> Self {
+        let Load { several, conflicts, aborts, two_rounds } = load;
+        Self { several, conflicts, aborts, two_rounds }
+    }
+}
+
+impl From<MicroLoad> for Load {
+    fn from(load: MicroLoad) -> Self {
+        let MicroLoad { several, conflicts, aborts, two_rounds } = load;
+        Self { several, conflicts, aborts, two_rounds }
+    }
+}
+
+struct Loading<'a>(&'a mut Shard, Option<glassbox::Error>);
+
+impl Sink for Loading<'_> {
+    type Error = Infallible;
+
+    fn row<R: Record>(&mut self, row: &R) -> Result<(), Infallible> {
+        if self.1.is_none() {
+            self.1 = self.0.load(row).err();
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Refuses what cannot be.
+    pub fn check(&self) -> anyhow::Result<()> {
+        ensure!((1..=64).contains(&self.partitions), "`partitions` is {}: give 1 to 64", self.partitions);
+        ensure!(self.replicas >= 1, "`replicas` is 0: a partition has at least its primary");
+        let wanted = self.shape().machines().len();
+        let given = self.nodes.len();
+        ensure!(
+            given == wanted,
+            "`nodes` has {given} addresses, but a coordinator and {} x {} replicas need {wanted}",
+            self.partitions,
+            self.replicas
+        );
+        if let Workload::Tpcc { scale, .. } = &self.workload {
+            scale.check()?;
+        }
+        Ok(())
+    }
+
+    pub fn shape(&self) -> Shape {
+        let Self { scheme, partitions, replicas, round_trip_us, .. } = *self;
+        Shape { scheme, partitions, replicas, round_trip: Duration::from_micros(round_trip_us) }
+    }
+
+    pub fn catalog(&self) -> Catalog {
+        match self.workload {
+            Workload::Tpcc { .. } => tpcc::catalog(),
+            Workload::Micro { .. } => micro::catalog(),
+        }
+    }
+
+    pub fn identity(&self, me: Address) -> Identity {
+        Identity { me, cluster: self.cluster, catalog: self.catalog().digest(), scheme: self.scheme }
+    }
+
+    /// Where a machine listens.
+    pub fn at(&self, address: Address) -> anyhow::Result<SocketAddr> {
+        let place = self.shape().machines().iter().position(|it| *it == address);
+        match place.and_then(|place| self.nodes.get(place)) {
+            Some(at) => Ok(*at),
+            None => bail!("{address} is none of the cluster's machines"),
+        }
+    }
+
+    /// The rows that a partition begins with.
+    pub fn shard(&self, partition: u8) -> anyhow::Result<Shard> {
+        let (at, of) = (usize::from(partition), usize::from(self.partitions));
+        let mut shard = Shard::new(&self.catalog(), at, of, glassbox::Config::default().table_bytes)?;
+        match &self.workload {
+            Workload::Micro { clients, .. } => Micro::fill(&mut shard, *clients, self.partitions),
+            Workload::Tpcc { scale, seed } => {
+                let mut sink = Loading(&mut shard, None);
+                let Ok(()) = population::items(scale, *seed, &mut sink);
+                for w_id in scale.warehouse_ids() {
+                    let Ok(()) = population::warehouse(scale, *seed, w_id, &mut sink);
+                }
+                if let Some(error) = sink.1 {
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(shard)
+    }
+}

@@ -1,0 +1,156 @@
+//! The clients of a cluster: each a thread that calls, waits, and calls again.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use glassbox::procedure::Procedure;
+use glassbox::{Abort, Error};
+use glassbox_cluster::Address;
+use glassbox_cluster::run::{Client, Sockets};
+use glassbox_sim::cluster::Micro;
+use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Settings};
+use hdrhistogram::Histogram;
+
+use super::arguments::Arguments;
+use super::config::{Config, Workload};
+use crate::interrupt;
+
+/// What became of one type of transaction.
+#[derive(Debug, Clone)]
+pub struct Tally {
+    /// Of all that were answered, nanoseconds.
+    pub latency: Histogram<u64>,
+    /// Of those, how many aborted as they were to.
+    pub aborted: u64,
+}
+
+impl Tally {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self { latency: Histogram::new_with_bounds(1, 100_000_000_000, 2).expect("constants"), aborted: 0 }
+    }
+
+    /// Adds another's.
+    pub fn add(&mut self, other: &Self) {
+        self.latency.add(&other.latency).expect("all have the same bounds");
+        self.aborted += other.aborted;
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// By type, in the order of their places.
+    pub tallies: BTreeMap<(usize, &'static str), Tally>,
+    pub seconds: f64,
+    /// Transactions that clients tried again because of deadlocks.
+    pub retries: u64,
+    /// Why clients ended early.
+    pub failed: Vec<String>,
+    pub interrupted: bool,
+}
+
+struct Calling {
+    client: Client<Sockets>,
+    measured: Measured,
+}
+
+impl Calling {
+    fn note<O>(&mut self, kind: (usize, &'static str), began: Instant, output: Result<O, Error>, may: u32) {
+        let tally = self.measured.tallies.entry(kind).or_insert_with(Tally::new);
+        match output {
+            Ok(_) => {}
+            Err(Error::Aborted(Abort { code, .. })) if code == may => tally.aborted += 1,
+            Err(error) => return self.measured.failed.push(error.to_string()),
+        }
+        tally.latency.saturating_record(began.elapsed().as_nanos() as u64);
+    }
+}
+
+impl tpcc::Call for Calling {
+    type Answer = ();
+
+    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
+        let began = Instant::now();
+        let output = self.client.call(&procedure);
+        self.note((kind as usize, kind.name()), began, output, ABORT_UNUSED_ITEM);
+    }
+}
+
+fn connect(config: &Config, number: u32, until: Instant) -> anyhow::Result<Client<Sockets>> {
+    let (me, shape) = (Address::Client(number), config.shape());
+    let told = |line: &str| eprintln!("{line}");
+    let mut sockets = Sockets::new(config.identity(me), None, shape.round_trip, told)?;
+    for to in shape.primaries().into_iter().chain([Address::Coordinator(0)]) {
+        sockets.dial(to, config.at(to)?, until).map_err(anyhow::Error::msg)?;
+    }
+    Ok(Client::new(me, Arc::new(config.catalog()), &shape, sockets))
+}
+
+fn work(config: &Config, seed: u64, number: u32, client: Client<Sockets>, stop: &AtomicBool) -> Measured {
+    let mut calling = Calling { client, measured: Measured::default() };
+    let goes_on = |calling: &Calling| !stop.load(Ordering::Relaxed) && calling.measured.failed.is_empty();
+    match &config.workload {
+        Workload::Tpcc { scale, seed: load_seed } => {
+            let settings = Settings { load_seed: *load_seed, seed, ..Settings::new(*scale) };
+            let mut inputs = Inputs::new(&settings, u64::from(number));
+            while goes_on(&calling) {
+                inputs.next().give(&mut calling);
+            }
+        }
+        Workload::Micro { load, .. } => {
+            let mut micro = Micro::new(number, config.partitions, (*load).into(), seed);
+            while goes_on(&calling) {
+                let (call, began) = (micro.next(), Instant::now());
+                let output = calling.client.call(&call);
+                let kind =
+                    if call.keys.iter().any(|key| key.0 != call.keys[0].0) { (1, "several") } else { (0, "one") };
+                calling.note(kind, began, output, glassbox_workloads::micro::ABORT_CHOSEN);
+            }
+        }
+    }
+    calling.measured.retries = calling.client.retries();
+    calling.measured
+}
+
+/// Runs the clients, once all are connected.
+pub fn run(arguments: &Arguments, config: &Config, until: Instant) -> anyhow::Result<Measured> {
+    let load = arguments.workload.load();
+    // All connect before any calls: a cluster that is not there yet is no part of what is measured.
+    let clients = (0..load.clients).map(|number| connect(config, number, until)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (stop, barrier) = (AtomicBool::new(false), Barrier::new(clients.len() + 1));
+    let mut measured = std::thread::scope(|scope| {
+        let (stop, barrier) = (&stop, &barrier);
+        let thread = |(number, client): (u32, Client<Sockets>)| {
+            scope.spawn(move || {
+                barrier.wait();
+                work(config, load.common.seed, number, client, stop)
+            })
+        };
+        let threads: Vec<_> = (0..).zip(clients).map(thread).collect();
+        barrier.wait();
+        let began = Instant::now();
+        let mut sum = Measured::default();
+        while began.elapsed().as_secs_f64() < load.seconds
+            && !interrupt::requested()
+            && !threads.iter().all(std::thread::ScopedJoinHandle::is_finished)
+        {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        sum.seconds = began.elapsed().as_secs_f64();
+        stop.store(true, Ordering::Relaxed);
+        for thread in threads {
+            let one = thread.join().expect("clients do not panic");
+            for (kind, tally) in &one.tallies {
+                sum.tallies.entry(*kind).or_insert_with(Tally::new).add(tally);
+            }
+            sum.retries += one.retries;
+            sum.failed.extend(one.failed);
+        }
+        sum
+    });
+    measured.interrupted = interrupt::requested();
+    Ok(measured)
+}

@@ -1,0 +1,83 @@
+//! `glassbox node`: one machine of a cluster, until it is told to end.
+
+use std::io::{BufRead, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use glassbox_cluster::Address;
+use glassbox_cluster::run::{Machine, Sockets, drive};
+
+use super::PATIENCE;
+use super::config::Config;
+use crate::results::is_standard_output as is_dash;
+use crate::{Verdict, interrupt};
+
+/// Run one replica, or the coordinator, of a cluster
+///
+/// Says `listening ADDRESS` when it can be called. Which of the machines it is follows from where it listens. Nothing is
+/// encrypted and nobody needs a password: listen on a private network only.
+#[derive(Args)]
+#[command(name = "node")]
+pub struct Arguments {
+    /// Where to listen; port 0: any that is free
+    #[arg(long, value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// The cluster, as JSON; -: one line of standard input, whose end then ends the process
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// Standard input has ended: whoever started this is gone.
+static ORPHANED: AtomicBool = AtomicBool::new(false);
+
+/// Serves.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    interrupt::listen()?;
+    let listener =
+        TcpListener::bind(arguments.listen).with_context(|| format!("cannot listen on {}", arguments.listen))?;
+    let at = listener.local_addr()?;
+    println!("listening {at}");
+    std::io::stdout().flush()?;
+    let config = read(arguments)?;
+    config.check()?;
+    let shape = config.shape();
+    let place = config.nodes.iter().position(|node| *node == at);
+    let place = place.with_context(|| format!("none of the cluster's `nodes` listens on {at}: correct --listen"))?;
+    let me = shape.machines()[place];
+    let mut machine = shape.machine(me, |partition| config.shard(partition))?;
+    let told = |line: &str| eprintln!("{line}");
+    let mut sockets = Sockets::new(config.identity(me), Some(listener), shape.round_trip, told)?;
+    let until = Instant::now() + PATIENCE;
+    let others = match (&machine, me) {
+        (Machine::Coordinator(_), _) => shape.primaries(),
+        (Machine::Primary(_), Address::Replica { partition, .. }) => shape.backups(partition),
+        _ => Vec::new(),
+    };
+    for other in others {
+        sockets.dial(other, config.at(other)?, until).map_err(|why| anyhow!("{me} cannot reach {why}"))?;
+    }
+    drive(&mut machine, &mut sockets, || ORPHANED.load(Ordering::Relaxed) || interrupt::requested());
+    Ok(Verdict::Good)
+}
+
+fn read(arguments: &Arguments) -> anyhow::Result<Config> {
+    if !is_dash(&arguments.config) {
+        let text = std::fs::read_to_string(&arguments.config);
+        let text = text.with_context(|| format!("cannot read {}", arguments.config.display()))?;
+        return serde_json::from_str(&text).with_context(|| format!("{} is no cluster", arguments.config.display()));
+    }
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    // From here on whatever it is doing it ends, also while it loads.
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+        ORPHANED.store(true, Ordering::Relaxed);
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        std::process::exit(1);
+    });
+    serde_json::from_str(&line).context("standard input has no cluster")
+}

@@ -1,0 +1,111 @@
+//! What is told of a run on a cluster.
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+
+use super::arguments::Arguments;
+use super::check::Checked;
+use super::config::{Config, Workload};
+use super::load::{Measured, Tally};
+use crate::format;
+use crate::results::{Figure, Results};
+
+/// What is about to run.
+pub fn headline(out: &mut dyn Write, arguments: &Arguments, config: &Config) -> io::Result<()> {
+    let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let load = arguments.workload.load();
+    let what = match &config.workload {
+        Workload::Tpcc { scale, .. } => {
+            let size = if load.common.small { " of reduced size" } else { "" };
+            format!("TPC-C, {}{size}", many(scale.warehouses.into(), "warehouse"))
+        }
+        Workload::Micro { load, .. } => {
+            format!("microbenchmark, {} % on two partitions", format::number(load.several as f64 / 1e4))
+        }
+    };
+    writeln!(
+        out,
+        "{what}; {} with {} each, processes of their own; {}; {}",
+        many(config.partitions.into(), "partition"),
+        many(config.replicas.into(), "replica"),
+        arguments.scheme.name(),
+        many(load.clients.into(), "client"),
+    )?;
+    writeln!(out, "round trip: loopback's, and {} us injected; nothing is on disk", config.round_trip_us)
+}
+
+/// Counts, rates and latencies.
+pub fn measured(
+    out: &mut dyn Write,
+    results: &mut Results,
+    arguments: &Arguments,
+    measured: &Measured,
+) -> io::Result<()> {
+    let mut table = Table::new();
+    let line = LineStyle::none().fill('─').junction('─');
+    table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
+    table.set_header(["transaction", "count", "per second", "p50", "p99", "aborts"]);
+    let mut all = Tally::new();
+    let x = arguments.rtt_us as f64;
+    let mut row = |name: &str, tally: &Tally| {
+        let committed = tally.latency.len() - tally.aborted;
+        let (p50, p99) = (tally.latency.value_at_quantile(0.5) as f64, tally.latency.value_at_quantile(0.99) as f64);
+        let rate = committed as f64 / measured.seconds;
+        let (count, aborts) = (format::count(committed), format::count(tally.aborted));
+        table.add_row([name.to_owned(), count, format::number(rate), format::time(p50), format::time(p99), aborts]);
+        let mut put = |metric, value, unit| {
+            results.put(Figure { figure: "run", row: name, x, metric, value, spread: None, unit })
+        };
+        put("committed", committed as f64, "transactions")?;
+        put("throughput", rate, "1/s")?;
+        put("latency_p50", p50, "ns")?;
+        put("latency_p99", p99, "ns")?;
+        put("aborted", tally.aborted as f64, "transactions")
+    };
+    for ((_, name), tally) in &measured.tallies {
+        row(name, tally)?;
+        all.add(tally);
+    }
+    row("all", &all)?;
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(out, "{table}")?;
+    if measured.retries > 0 {
+        writeln!(out, "tried again because of deadlocks: {}", format::count(measured.retries))?;
+    }
+    if measured.interrupted {
+        writeln!(out, "interrupted after {:.1} s", measured.seconds)?;
+    }
+    for why in measured.failed.iter().take(5) {
+        writeln!(out, "a client ended: {why}")?;
+    }
+    Ok(())
+}
+
+/// What the checks found.
+pub fn checked(out: &mut dyn Write, results: &mut Results, checked: &Checked) -> io::Result<()> {
+    let mut put = |row: &str, x, value| {
+        results.put(Figure { figure: "checks", row, x, metric: "violations", value, spread: None, unit: "violations" })
+    };
+    put("replicas", 0.0, checked.problems.len() as f64)?;
+    for problem in &checked.problems {
+        writeln!(out, "WRONG: {problem}")?;
+    }
+    if checked.problems.is_empty() {
+        writeln!(out, "nothing is under way; {} backups have the rows of their primaries", checked.replicas)?;
+    }
+    let mut violated = 0;
+    for (number, _, wrong, words) in &checked.conditions {
+        put("condition", f64::from(*number), *wrong as f64)?;
+        if *wrong > 0 {
+            violated += 1;
+            writeln!(out, "VIOLATED: {words}")?;
+        }
+    }
+    if violated == 0 && !checked.conditions.is_empty() {
+        writeln!(out, "all {} conditions hold", checked.conditions.len())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! `glassbox cluster`: processes on this machine, small and for a second.
+
+use std::time::{Duration, Instant};
+
+use crate::common::{Ran, program, run, run_well};
+
+const SCHEMES: [&str; 3] = ["blocking", "speculation", "locking"];
+
+#[test]
+fn tpcc_is_right_under_every_scheme() {
+    for scheme in SCHEMES {
+        let tpcc = ["tpcc", "--small", "--warehouses", "3", "--seconds", "1", "--clients", "4"];
+        let cluster = ["cluster", "--partitions", "2", "--replicas", "2", "--scheme", scheme, "--rtt-us", "40"];
+        let ran = run_well(&[&cluster[..], &tpcc].concat());
+        for words in
+            ["New-Order", "Payment", scheme, "40 us injected", "all 13 conditions hold", "2 backups have the rows"]
+        {
+            assert!(ran.out.contains(words), "no `{words}` in {}", ran.out);
+        }
+        assert!(!ran.err.contains("closed: "), "{}", ran.err);
+    }
+}
+
+#[test]
+fn the_microbenchmark_is_right_and_told_to_programs() {
+    let micro = ["micro", "--several", "30", "--aborts", "5", "--seconds", "0.5", "--clients", "4", "--json", "-"];
+    let ran = run_well(&[&["cluster", "--partitions", "3"][..], &micro].concat());
+    let line = ran.out.lines().find(|line| line.contains("\"several\"") && line.contains("throughput"));
+    let value: serde_json::Value = serde_json::from_str(line.expect("it is told")).unwrap();
+    assert!(value["value"].as_f64().unwrap() > 0.0);
+    assert_eq!(value["configuration"]["round_trip_us"], 0);
+    assert!(ran.err.contains("3 backups have the rows"), "{}", ran.err);
+}
+
+#[test]
+fn ctrl_c_ends_with_the_results_so_far_and_leaves_no_process() {
+    let micro = ["cluster", "micro", "--seconds", "600", "--clients", "2"];
+    let started = Instant::now();
+    let mut child = program(&micro).spawn().unwrap();
+    let children = || {
+        let path = format!("/proc/{0}/task/{0}/children", child.id());
+        std::fs::read_to_string(path).unwrap_or_default().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    while children().len() < 5 {
+        assert!(started.elapsed() < Duration::from_secs(60), "it does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let nodes = children();
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(child.try_wait().unwrap().is_none());
+    // SAFETY: a plain system call; the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("interrupted after"), "{}", ran.out);
+    for node in nodes {
+        assert!(!std::path::Path::new(&format!("/proc/{node}")).exists(), "process {node} is still there");
+    }
+}
+
+#[test]
+fn a_node_refuses_a_configuration_that_cannot_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.json");
+    let workload =
+        "{\"tpcc\": {\"scale\": {\"warehouses\": 1, \"items\": 100, \"customers\": 5, \"orders\": 5}, \"seed\": 0}}";
+    for (partitions, nodes, words) in [
+        ("2", "[]", "need 3"),
+        ("0", "[]", "give 1 to 64"),
+        ("1", "[\"127.0.0.1:1\", \"127.0.0.1:2\"]", "none of the cluster's `nodes` listens on"),
+    ] {
+        let text = format!(
+            "{{\"cluster\": 1, \"scheme\": \"Blocking\", \"partitions\": {partitions}, \"replicas\": 1, \
+             \"round_trip_us\": 0, \"workload\": {workload}, \"nodes\": {nodes}}}"
+        );
+        std::fs::write(&file, text).unwrap();
+        let ran = run(&["node", "--listen", "127.0.0.1:0", "--config", crate::common::text(&file)]);
+        assert_eq!(ran.status, Some(1));
+        assert!(ran.err.contains(words), "{}", ran.err);
+    }
+}
