@@ -17,5 +17,5 @@ pub use client::{Done, Finished};
 pub use costs::Costs;
 pub use link::Link;
 pub use micro::Micro;
-pub use settings::{Load, Settings};
+pub use settings::{ALL, Load, Settings};
 pub use world::{Measured, World};

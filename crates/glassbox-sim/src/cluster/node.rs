@@ -20,11 +20,21 @@ pub(super) struct Node {
     pub(super) inbox: VecDeque<(Address, Message)>,
     /// It is at work, and looks at its inbox when it is done.
     pub(super) busy: bool,
+    /// How long it has been at work, all together.
+    pub(super) worked_ns: u64,
 }
 
 impl Node {
     pub(super) fn new(machine: Machine) -> Self {
-        Self { machine, inbox: VecDeque::new(), busy: false }
+        Self { machine, inbox: VecDeque::new(), busy: false, worked_ns: 0 }
+    }
+
+    /// Takes a message in: behind all others, or behind those of coordinators.
+    pub(super) fn receive(&mut self, from: Address, message: Message, coordinators_first: bool) {
+        let is_coordinator = |from: &Address| matches!(from, Address::Coordinator(_));
+        let first = coordinators_first && is_coordinator(&from);
+        let at = if first { self.inbox.iter().position(|(from, _)| !is_coordinator(from)) } else { None };
+        self.inbox.insert(at.unwrap_or(self.inbox.len()), (from, message));
     }
 
     /// Does the next thing; whether there was one.

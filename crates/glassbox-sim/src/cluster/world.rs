@@ -147,7 +147,13 @@ impl World {
         node.busy = true;
         let received_ns = if received { node.receiving_ns(&self.settings.costs) } else { 0 };
         let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
+        self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += done_ns - self.now_ns;
         self.schedule(done_ns, Event::Ready(address));
+    }
+
+    /// How long a party has been at work since the beginning; something that it is at counts in full.
+    pub fn worked_ns(&self, address: Address) -> u64 {
+        self.nodes.get(&address).map_or(0, |node| node.worked_ns)
     }
 
     /// Lets the next thing happen; `false`: nothing ever will.
@@ -161,7 +167,7 @@ impl World {
                     trace.push(format!("{at_ns} {from} -> {to}: {message:?}"));
                 }
                 if let Some(node) = self.nodes.get_mut(&to) {
-                    node.inbox.push_back((from, message));
+                    node.receive(from, message, self.settings.coordinators_first);
                     self.work(to);
                 }
             }
