@@ -19,6 +19,8 @@ pub struct Results {
     experiment: &'static str,
     configuration: Value,
     machine: String,
+    /// Whether they were computed by a simulation.
+    pub simulated: bool,
 }
 
 /// One result.
@@ -67,7 +69,7 @@ impl Results {
                 Some(Box::new(BufWriter::new(file)))
             }
         };
-        Ok(Self { out, experiment, configuration, machine: machine() })
+        Ok(Self { out, experiment, configuration, machine: machine(), simulated: false })
     }
 
     /// Writes a result.
@@ -83,7 +85,7 @@ impl Results {
             value,
             spread,
             unit,
-            simulated: false,
+            simulated: self.simulated,
             commit: env!("GLASSBOX_COMMIT"),
             configuration: &self.configuration,
             machine: &self.machine,

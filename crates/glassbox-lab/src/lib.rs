@@ -5,6 +5,7 @@ pub mod figures;
 pub mod format;
 pub mod limits;
 pub mod looking_glass;
+pub mod low_overhead;
 pub mod points;
 pub mod report;
 pub mod spread;

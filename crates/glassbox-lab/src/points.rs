@@ -59,7 +59,13 @@ impl Points {
         self.0.iter().find(|point| point.figure == figure && point.row == row && point.metric == metric)
     }
 
-    /// Its value.
+    /// The number of this figure, row and metric at this place.
+    pub fn at(&self, figure: &str, row: &str, x: f64, metric: &str) -> Option<&Point> {
+        let same = |it: &&Point| (&*it.figure, &*it.row, &*it.metric, it.x) == (figure, row, metric, x);
+        self.0.iter().find(same)
+    }
+
+    /// Its value, of whichever place is the first.
     pub fn value(&self, figure: &str, row: &str, metric: &str) -> Option<f64> {
         self.get(figure, row, metric).map(|point| point.value)
     }

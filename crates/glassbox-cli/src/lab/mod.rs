@@ -3,6 +3,7 @@
 mod child;
 mod limits;
 mod looking_glass;
+mod low_overhead;
 mod report;
 mod shared;
 
@@ -23,6 +24,7 @@ pub struct Arguments {
 enum Experiment {
     Limits(limits::Arguments),
     LookingGlass(looking_glass::Arguments),
+    LowOverhead(low_overhead::Arguments),
     Report(report::Arguments),
     #[command(hide = true)]
     CountLimits(ChildArguments<glassbox_lab::limits::systems::System>),
@@ -36,6 +38,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     match &arguments.experiment {
         Experiment::Limits(arguments) => limits::run(arguments),
         Experiment::LookingGlass(arguments) => looking_glass::run(arguments),
+        Experiment::LowOverhead(arguments) => low_overhead::run(arguments),
         Experiment::Report(arguments) => report::run(arguments),
         Experiment::CountLimits(arguments) => good(glassbox_lab::limits::count::run_child(&arguments.child())),
         Experiment::CountLookingGlass(arguments) => good(glassbox_lab::looking_glass::run_child(&arguments.child())),

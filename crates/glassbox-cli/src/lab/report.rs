@@ -16,8 +16,8 @@ const ENDINGS: [&str; 2] = ["json", "jsonl"];
 
 /// Gather the results of all experiments so far into one page
 ///
-/// Reads every file of JSON lines in the directory (*.json, *.jsonl): `lab looking-glass` leaves its own there, and
-/// `--json` puts those of other programs there. The page needs nothing beside itself.
+/// Reads every file of JSON lines in the directory (*.json, *.jsonl): `lab looking-glass` and `lab low-overhead`
+/// leave their own there, and `--json` puts those of other programs there. The page needs nothing beside itself.
 #[derive(Args)]
 pub struct Arguments {
     /// Where the results are

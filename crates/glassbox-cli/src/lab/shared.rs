@@ -1,10 +1,15 @@
 //! What all experiments show on the terminal.
 
+use std::path::Path;
+
 use anyhow::bail;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use glassbox_lab::points::Points;
 use glassbox_lab::{Watch, report};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
 
+use crate::results::{Figure, Results};
 use crate::{format, interrupt};
 
 /// Refuses what would make the machine swap, which measures nothing.
@@ -22,6 +27,17 @@ pub fn check_memory(needed: u64, what: &str, advice: &str) -> anyhow::Result<()>
 /// A table as a report has it.
 pub fn of_report(of: &report::Table) -> Table {
     table(of.header.iter().map(String::as_str), of.rows.clone())
+}
+
+/// Writes an experiment's numbers as JSON lines; whether they are simulated stands beside its name.
+pub fn put(to: &Path, of: (&'static str, bool), configuration: &Value, points: &Points) -> anyhow::Result<()> {
+    let mut results = Results::new(Some(to), of.0, configuration.clone())?;
+    results.simulated = of.1;
+    for point in &points.0 {
+        let (figure, row, metric, unit) = (&point.figure, &point.row, &point.metric, &point.unit);
+        results.put(Figure { figure, row, x: point.x, metric, value: point.value, spread: point.spread, unit })?;
+    }
+    Ok(results.finish()?)
 }
 
 /// Shows how far a measurement is.

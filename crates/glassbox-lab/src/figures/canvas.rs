@@ -1,7 +1,7 @@
 //! Where figures are drawn: rectangles, lines and texts, in pixels.
 
 use plotters::coord::Shift;
-use plotters::prelude::{DrawingArea, IntoDrawingArea, PathElement, RGBColor, Rectangle, SVGBackend, Text};
+use plotters::prelude::{Circle, DrawingArea, IntoDrawingArea, PathElement, RGBColor, Rectangle, SVGBackend, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, TextStyle};
 
@@ -81,6 +81,17 @@ impl Canvas<'_> {
     pub fn line(&self, from: (f64, f64), to: (f64, f64), colour: Colour, width: u32) {
         let points = vec![point(from.0, from.1), point(to.0, to.1)];
         self.0.draw(&PathElement::new(points, colour.rgb().stroke_width(width))).expect(WRITES);
+    }
+
+    /// A line through points.
+    pub fn path(&self, points: &[(f64, f64)], colour: Colour, width: u32) {
+        let points: Vec<_> = points.iter().map(|&(x, y)| point(x, y)).collect();
+        self.0.draw(&PathElement::new(points, colour.rgb().stroke_width(width))).expect(WRITES);
+    }
+
+    /// A filled circle.
+    pub fn dot(&self, (x, y): (f64, f64), radius: f64, colour: Colour) {
+        self.0.draw(&Circle::new(point(x, y), radius.round() as i32, colour.rgb().filled())).expect(WRITES);
     }
 
     /// A text of one line. `y` is the middle of its letters.

@@ -6,12 +6,14 @@
 
 mod bars;
 mod canvas;
+mod curves;
 mod scale;
 mod stacked;
 mod waterfall;
 
 pub use bars::{Bars, Line, bars};
 pub use canvas::Colour;
+pub use curves::{Curve, Curves, Stroke, curves};
 pub use stacked::{Bar, Stacked, stacked};
 pub use waterfall::{Step, Waterfall, waterfall};
 

@@ -7,8 +7,8 @@ mod any;
 
 use askama::Template;
 
-use crate::looking_glass;
 use crate::points::{Line, Points};
+use crate::{looking_glass, low_overhead};
 
 /// What is told of one experiment.
 #[derive(Debug, Clone, Default)]
@@ -91,6 +91,7 @@ fn section(at: usize, first: &Line, run: &[&Line]) -> Section {
     let points = Points(run.iter().map(|line| line.point.clone()).collect());
     let mut section = match first.experiment.as_str() {
         "looking-glass" => looking_glass::section(&points),
+        "low-overhead" => low_overhead::section(&points),
         other => any::section(other, &points),
     };
     section.id = format!("{}-{at}", section.id);

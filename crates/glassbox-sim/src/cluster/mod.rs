@@ -20,5 +20,5 @@ pub use client::{Done, Finished};
 pub use costs::Costs;
 pub use link::Link;
 pub use micro::Micro;
-pub use settings::{Bug, Load, Settings};
+pub use settings::{ALL, Bug, Load, Settings};
 pub use world::{Measured, World};

@@ -22,11 +22,21 @@ pub(super) struct Node {
     pub(super) life: u64,
     /// Its work takes so many times as long.
     pub(super) slow: u64,
+    /// How long it has been at work, all together.
+    pub(super) worked_ns: u64,
 }
 
 impl Node {
     pub(super) fn new(machine: Machine, life: u64) -> Self {
-        Self { machine, inbox: VecDeque::new(), busy: false, life, slow: 1 }
+        Self { machine, inbox: VecDeque::new(), busy: false, life, slow: 1, worked_ns: 0 }
+    }
+
+    /// Takes a message in: behind all others, or behind those of coordinators.
+    pub(super) fn receive(&mut self, from: Address, packet: Packet, coordinators_first: bool) {
+        let is_coordinator = |from: &Address| matches!(from, Address::Coordinator(_));
+        let first = coordinators_first && is_coordinator(&from);
+        let at = if first { self.inbox.iter().position(|(from, _)| !is_coordinator(from)) } else { None };
+        self.inbox.insert(at.unwrap_or(self.inbox.len()), (from, packet));
     }
 
     /// The epoch of what it sends.

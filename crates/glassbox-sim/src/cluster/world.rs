@@ -206,7 +206,14 @@ impl World {
         let received_ns = if received { node.receiving_ns(&self.settings.costs) } else { 0 };
         let life = node.life;
         let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
+        let worked_ns = done_ns - self.now_ns;
+        self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += worked_ns;
         self.schedule(done_ns, Event::Ready { at: address, life });
+    }
+
+    /// How long a party has been at work since the beginning; something that it is at counts in full.
+    pub fn worked_ns(&self, address: Address) -> u64 {
+        self.nodes.get(&address).map_or(0, |node| node.worked_ns)
     }
 
     /// Lets the next thing happen; `false`: nothing ever will.
@@ -217,8 +224,9 @@ impl World {
             Event::Arrives { to, number } => {
                 let (from, life, packet) = self.flying.remove(&number).expect("it was sent");
                 self.note(|| format!("{at_ns} {from} -> {to}: {packet:?}"));
+                let coordinators_first = self.settings.coordinators_first;
                 if let Some(node) = self.nodes.get_mut(&to).filter(|node| node.life == life) {
-                    node.inbox.push_back((from, packet));
+                    node.receive(from, packet, coordinators_first);
                     self.work(to);
                 }
             }

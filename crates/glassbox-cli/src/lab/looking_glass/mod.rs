@@ -3,20 +3,19 @@
 mod arguments;
 
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::Context;
 use glassbox_lab::looking_glass::{self, Workload, count, count_accesses, measure, memory_bytes, tables};
 use glassbox_lab::points::{self, Points};
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub use arguments::Arguments;
 use arguments::What;
 
 use super::child::command;
 use super::report;
-use super::shared::{Bar, check_memory, of_report};
-use crate::results::{Figure, Results, machine, report_to};
+use super::shared::{Bar, check_memory, of_report, put};
+use crate::results::{machine, report_to};
 use crate::{Verdict, format, interrupt};
 
 /// The experiment's name in results.
@@ -123,21 +122,11 @@ fn leave(out: &mut dyn Write, arguments: &Arguments, points: &Points) -> anyhow:
         "seed": plan.seed,
     });
     let file = arguments.results.join("looking-glass.jsonl");
-    put(&file, &configuration, points)?;
-    if let Some(json) = &arguments.json {
-        put(json, &configuration, points)?;
+    for to in std::iter::once(&file).chain(&arguments.json) {
+        put(to, (EXPERIMENT, false), &configuration, points)?;
     }
     let page = arguments.results.join("looking-glass.html");
     report::write(&page, "OLTP through the Looking Glass, measured again", &points::read(&file)?)?;
     writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
     Ok(())
-}
-
-fn put(to: &Path, configuration: &Value, points: &Points) -> anyhow::Result<()> {
-    let mut results = Results::new(Some(to), EXPERIMENT, configuration.clone())?;
-    for point in &points.0 {
-        let (figure, row, metric, unit) = (&point.figure, &point.row, &point.metric, &point.unit);
-        results.put(Figure { figure, row, x: point.x, metric, value: point.value, spread: point.spread, unit })?;
-    }
-    Ok(results.finish()?)
 }

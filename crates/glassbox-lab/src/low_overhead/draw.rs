@@ -1,0 +1,73 @@
+//! What all figures have in common: throughput over the share of transactions on two partitions, as curves and as a table.
+
+use super::lines::{colour, curve};
+use crate::figures::{Colour, Curve, Curves, Stroke, curves};
+use crate::format;
+use crate::points::Points;
+use crate::report::{Figure, Table};
+
+/// One curve: the figure and the row that it is of, its name, and how it is drawn.
+pub struct Shown<'a> {
+    pub figure: &'a str,
+    pub row: &'a str,
+    pub name: &'a str,
+    pub stroke: Stroke,
+    pub colour: Colour,
+}
+
+impl<'a> Shown<'a> {
+    /// A scheme under its own name and colour, as a line with dots.
+    pub fn scheme(figure: &'a str, row: &'a str) -> Self {
+        Self { figure, row, name: row, stroke: Stroke::Dotted, colour: colour(row) }
+    }
+}
+
+/// A formula as a curve.
+pub fn formula(name: &str, colour: Colour, stroke: Stroke, range: (u32, u32), of: impl Fn(f64) -> f64) -> Curve {
+    let points = (range.0..=range.1).map(|percent| (f64::from(percent), of(f64::from(percent) / 100.0)));
+    Curve { name: name.to_owned(), colour, stroke, points: points.collect() }
+}
+
+/// A figure of simulated throughputs and formulas; `None`: nothing was simulated for it.
+pub fn figure(
+    points: &Points,
+    title: &str,
+    caption: String,
+    shown: &[Shown<'_>],
+    formulas: Vec<Curve>,
+) -> Option<Figure> {
+    let simulated = |shown: &Shown<'_>| Curve {
+        name: shown.name.to_owned(),
+        colour: shown.colour,
+        stroke: shown.stroke,
+        points: curve(points, shown.figure, shown.row),
+    };
+    let simulated: Vec<_> = shown.iter().map(simulated).filter(|curve| !curve.points.is_empty()).collect();
+    if simulated.is_empty() {
+        return None;
+    }
+    let table = table(&simulated);
+    let svg = curves(&Curves {
+        unit: "transactions a second (simulated)".to_owned(),
+        x_unit: "% of transactions on two partitions".to_owned(),
+        curves: formulas.into_iter().chain(simulated).collect(),
+    });
+    Some(Figure { title: format!("{title} (simulated)"), svg, caption, table: Some(table) })
+}
+
+/// Throughput by share.
+fn table(curves: &[Curve]) -> Table {
+    let mut shares: Vec<f64> = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
+    shares.sort_by(f64::total_cmp);
+    shares.dedup();
+    let cell = |curve: &Curve, share: f64| {
+        let point = curve.points.iter().find(|point| point.0 == share);
+        point.map_or_else(String::new, |point| format::number(point.1))
+    };
+    let row = |share: &f64| {
+        let cells = curves.iter().map(|curve| cell(curve, *share));
+        std::iter::once(format!("{share} %")).chain(cells).collect()
+    };
+    let header = std::iter::once("on two partitions".to_owned()).chain(curves.iter().map(|curve| curve.name.clone()));
+    Table { header: header.collect(), rows: shares.iter().map(row).collect() }
+}

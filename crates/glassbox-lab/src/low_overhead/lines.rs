@@ -1,0 +1,131 @@
+//! What is simulated: each line of each figure is a scheme under a load, over the share of transactions on two partitions.
+
+use glassbox_cluster::SchemeKind;
+use glassbox_sim::cluster::{ALL, Load, Settings};
+
+use super::{figure4, figure5, figure6, figure7, figure10, table1};
+use crate::figures::Colour;
+use crate::points::Points;
+
+/// Names of rows, and of the schemes in sentences.
+pub const BLOCKING: &str = "blocking";
+pub const SPECULATION: &str = "speculation";
+pub const LOCAL: &str = "local speculation";
+pub const LOCKING: &str = "locking";
+pub const FORCED: &str = "forced locking";
+
+/// What is measured at each share.
+pub const THROUGHPUT: &str = "throughput";
+pub const COORDINATOR_BUSY: &str = "coordinator_busy";
+pub const PARTITION_BUSY: &str = "partition_busy";
+pub const RETRIES: &str = "retries";
+
+/// Shares of [`Load`], from percent.
+pub const PERCENT: u64 = ALL / 100;
+
+/// One line.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Which figure it belongs to.
+    pub figure: &'static str,
+    /// Its name there.
+    pub row: String,
+    /// Of the partitions.
+    pub scheme: SchemeKind,
+    /// But for the share that is varied.
+    pub load: Load,
+    /// What is different from the paper's settings.
+    pub change: fn(&mut Settings),
+    /// The shares in percent, when they are not all.
+    pub shares: Option<Vec<u64>>,
+}
+
+impl Line {
+    /// A line over all shares, with the paper's settings.
+    pub fn new(figure: &'static str, row: impl Into<String>, scheme: SchemeKind, load: Load) -> Self {
+        Self { figure, row: row.into(), scheme, load, change: |_| {}, shares: None }
+    }
+
+    /// Its cluster at a share.
+    pub fn settings(&self, percent: u64, seed: u64) -> Settings {
+        let load = Load { several: percent * PERCENT, ..self.load };
+        let mut settings = Settings::of_the_paper(self.scheme, load, seed);
+        (self.change)(&mut settings);
+        settings
+    }
+}
+
+/// Every line of every figure.
+pub fn all() -> Vec<Line> {
+    [figure4::lines(), figure5::lines(), figure6::lines(), figure7::lines(), figure10::lines(), table1::lines()]
+        .concat()
+}
+
+/// A scheme's colour in all figures.
+pub fn colour(row: &str) -> Colour {
+    match row {
+        _ if row.starts_with(BLOCKING) => Colour(0x4e, 0x79, 0xa7),
+        _ if row.starts_with(SPECULATION) => Colour(0x2f, 0x8f, 0x4e),
+        _ if row.starts_with(LOCAL) => Colour(0x8c, 0xb3, 0x3c),
+        _ if row.starts_with(FORCED) => Colour(0xb0, 0x7a, 0xa1),
+        _ => Colour(0xe1, 0x57, 0x59),
+    }
+}
+
+/// A number of a line at a share.
+pub fn value(points: &Points, figure: &str, row: &str, percent: u64, metric: &str) -> Option<f64> {
+    points.at(figure, row, percent as f64, metric).map(|point| point.value)
+}
+
+/// Throughput at a share.
+pub fn rate(points: &Points, figure: &str, row: &str, percent: u64) -> Option<f64> {
+    value(points, figure, row, percent, THROUGHPUT)
+}
+
+/// A line's throughput: shares in percent, ascending.
+pub fn curve(points: &Points, figure: &str, row: &str) -> Vec<(f64, f64)> {
+    let of_line = points.0.iter().filter(|it| it.figure == figure && it.row == row && it.metric == THROUGHPUT);
+    let mut curve: Vec<_> = of_line.map(|point| (point.x, point.value)).collect();
+    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    curve
+}
+
+/// One line's throughput over another's, at the shares that both have.
+pub fn ratios(over: &[(f64, f64)], under: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let at = |x: f64| under.iter().find(|point| point.0 == x).map(|point| point.1);
+    over.iter().filter_map(|&(x, y)| Some((x, y / at(x)?))).collect()
+}
+
+/// Up to which share the first is ahead of the second, between two points along the straight line; `None`: it is not
+/// ahead at all at the second point, or is to the end.
+pub fn ahead_until(first: &[(f64, f64)], second: &[(f64, f64)]) -> Option<f64> {
+    let ratios = ratios(first, second);
+    // At 0 % they may be the same, and are compared from the next share on.
+    let from = ratios.iter().position(|point| point.1 > 1.0 + 1e-9)?;
+    let end = from + ratios[from..].iter().position(|point| point.1 <= 1.0)?;
+    let ((x0, y0), (x1, y1)) = (ratios[end - 1], ratios[end]);
+    Some(x0 + (x1 - x0) * (y0 - 1.0) / (y0 - y1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_cross_between_their_points() {
+        let first = [(0.0, 10.0), (2.0, 12.0), (4.0, 8.0)];
+        let second = [(0.0, 10.0), (2.0, 10.0), (4.0, 10.0)];
+        assert_eq!(ahead_until(&first, &second), Some(3.0));
+        assert_eq!(ahead_until(&second, &first), None, "ahead to the end");
+        assert_eq!(ratios(&first, &second[1..]), [(2.0, 1.2), (4.0, 0.8)]);
+    }
+
+    #[test]
+    fn no_two_lines_have_one_name() {
+        let mut names: Vec<_> = all().into_iter().map(|line| (line.figure, line.row)).collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}
