@@ -3,6 +3,7 @@
 use super::change::NodeChange;
 use super::keys::Keys;
 use super::node::EntryBuffer;
+use super::split;
 use super::tree::{Leaf, Neighbour, Tree, anywhere};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::Rid;
@@ -51,7 +52,8 @@ impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
             if !admitted {
                 return Ok(Inserted::Refused(Neighbour::Beyond(next)));
             }
-            if leaf.count < self.capacity(0) {
+            let splits = split::is_in_the_way(&leaf, at);
+            if leaf.count < self.capacity(0) && !splits {
                 let entry = EntryBuffer::leaf(key, rid);
                 let insert = NodeChange::Insert { store: self.definition.store(), at: at as u16, entry: entry.bytes() };
                 journal.change(&mut page, Change::Node(insert), undo)?;

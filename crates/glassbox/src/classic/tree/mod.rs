@@ -62,6 +62,7 @@ mod check;
 mod cursor;
 mod definition;
 mod entries;
+mod hints;
 mod insert;
 mod keys;
 mod node;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::entries::Entries;
-use super::keys::Keys;
+use super::keys::{self, Keys};
 use crate::record::ColumnType;
 use crate::record::layout::width_of;
 
@@ -130,6 +130,17 @@ impl Keys for SchemaKeys {
     #[inline]
     fn is_at(&self, entries: Entries<'_>, at: usize, probe: SchemaProbe<'_>) -> bool {
         self.order(entries, at as u32, &probe).is_eq()
+    }
+
+    #[inline(always)]
+    fn number(&self, probe: SchemaProbe<'_>) -> Option<u64> {
+        (self.width <= 8).then(|| keys::padded_8(probe.key) >> (64 - 8 * self.width as u32))
+    }
+
+    #[inline(always)]
+    fn distance(&self, entries: Entries<'_>, probe: SchemaProbe<'_>) -> usize {
+        let behind = 64 - 8 * self.width.min(8) as u32;
+        keys::distance(entries, keys::padded_8(probe.key), behind)
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {

@@ -4,6 +4,7 @@
 //! move between the two. Writers do the same and latch only the leaf exclusively.
 
 use super::definition::Definition;
+use super::hints::Hints;
 use super::keys::Keys;
 use super::node::{Header, Node};
 use crate::classic::ids::{PageId, Rid};
@@ -88,10 +89,41 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     #[inline]
     pub(crate) fn find(&self, key: &[u8], mut ask: impl FnMut(Neighbour) -> bool) -> Result<Find, Error> {
         let probe = self.keys().probe(key);
-        let Leaf { header, page, .. } = self.leaf(|node| self.child_at(node, probe))?;
+        let number = self.keys().number(probe);
+        if let Some(leaf) = number.and_then(|number| self.definition.hints.leaf(Hints::of(number)))
+            && let Some(found) = self.find_in(leaf, probe, &mut ask)
+        {
+            return Ok(found);
+        }
+        self.find_from_root(probe, number, ask)
+    }
+
+    /// Looks for the key in what was a leaf of this tree; `None` if it is none, or the key is not there.
+    #[inline(always)]
+    fn find_in(&self, id: PageId, probe: K::Probe<'_>, ask: &mut impl FnMut(Neighbour) -> bool) -> Option<Find> {
+        // Whatever is wrong with it by now is not what was asked for.
+        let page = self.pages.fix_shared(id).ok()?;
+        let leaf = Node::read_of(&page, self.definition.store, self.keys().width()).ok().filter(|node| node.level == 0)?;
+        let rid = leaf.rid(self.keys().find(leaf.entries(), probe)?);
+        let here = Neighbour::Here(rid);
+        Some(if ask(here) { Find::Found(rid) } else { Find::Refused(here) })
+    }
+
+    #[inline(never)]
+    fn find_from_root(
+        &self,
+        probe: K::Probe<'_>,
+        number: Option<u64>,
+        mut ask: impl FnMut(Neighbour) -> bool,
+    ) -> Result<Find, Error> {
+        let Leaf { id, header, page } = self.leaf(|node| self.child_at(node, probe))?;
         let leaf = header.on(&page);
         let at = self.keys().smaller(leaf.entries(), probe);
         if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
+            if let Some(number) = number {
+                let end = |at| self.keys().number(self.keys().probe(leaf.key(at))).unwrap_or(number);
+                self.definition.hints.found(number, (end(0), end(leaf.count - 1)), id);
+            }
             let rid = leaf.rid(at);
             let here = Neighbour::Here(rid);
             return Ok(if ask(here) { Find::Found(rid) } else { Find::Refused(here) });
