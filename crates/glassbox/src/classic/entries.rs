@@ -141,7 +141,7 @@ impl<S: Stack> StackTransaction<'_, S> {
     #[inline(always)]
     pub(super) fn delete_row<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, key: &R::Key) -> Result<(), Stop> {
         if R::INDEXES > 0 {
-            let row = self.read::<R>(table, rid)?;
+            let row = *self.read::<R>(table, rid)?;
             let mut strike = StrikeAll { transaction: self, table, row: &row, struck: Ok(()) };
             R::each_index(&mut strike);
             strike.struck?;

@@ -13,6 +13,7 @@ mod key;
 pub(crate) mod layout;
 mod row;
 mod schema;
+mod sound;
 mod text;
 mod timestamp;
 
@@ -25,5 +26,6 @@ pub use encoded::{EncodedFor, EncodedKey, KeyWidth, KeyWriter};
 pub use key::Key;
 pub use row::{Access, BadRow, Index, IndexVisitor, Record, TableId};
 pub use schema::{ColumnSchema, ColumnType, IndexSchema, TableSchema};
+pub use sound::Sound;
 pub use text::{Text, TextError};
 pub use timestamp::Timestamp;

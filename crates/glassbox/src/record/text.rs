@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::column::{BadColumn, Column, KeyColumn, placement_of_bytes};
 use super::encoded::{EncodedKey, KeyWriter};
 use super::schema::ColumnType;
+use super::sound::Sound;
 
 /// UTF-8 of at most `N` bytes, without zero bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -222,6 +223,11 @@ impl<const N: usize> Column for Text<N> {
     fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
         let text = Self(bytes.try_into().map_err(|_| NO_TEXT)?);
         if text.is_plain() || text.is_sound() { Ok(text) } else { Err(NO_TEXT) }
+    }
+
+    #[inline(always)]
+    fn load_sound(bytes: Sound<'_>) -> Self {
+        Self(*bytes.bytes())
     }
 }
 

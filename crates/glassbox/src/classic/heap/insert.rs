@@ -8,7 +8,7 @@ use super::slotted;
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page::PageKind;
-use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::pages::{ExclusivePage, FixedPage, Pages};
 use crate::classic::space::Space;
 use crate::error::Error;
 
@@ -183,6 +183,8 @@ impl HeapFile {
         let body = slotted::new_body(page.len(), list_page.id(), index);
         let format = Change::Format { kind: PageKind::Heap, store: self.store(), body: &body };
         journal.change(&mut page, format, Undo::Page)?;
+        // What comes onto it is stored by this process, until it leaves memory.
+        page.note_sound(true);
         let append = Change::HeapPages(ListChange::Append { index, page: id });
         journal.change(&mut list_page, append, Undo::Page)?;
         journal.end_nested(begun)?;

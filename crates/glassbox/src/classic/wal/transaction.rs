@@ -227,6 +227,8 @@ impl<D: Device> TransactionLog<D> {
         count: usize,
     ) -> Result<(), Error> {
         assert!(self.active.own.len() == count + 1, "a nested action left something to be taken back");
+        // The bytes may have come with the log from another process.
+        page.note_sound(false);
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
         let undo_next = self.active.own.lsn_below(count);
         self.apply_and_log(page, change, false, |out| begin_compensation(out, own, id, undo_next))?;
