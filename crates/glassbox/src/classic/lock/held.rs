@@ -7,6 +7,7 @@
 use super::config::Granularity;
 use super::mode::Mode;
 use super::name::Key;
+use crate::classic::ids::StoreId;
 
 const NONE: u32 = u32::MAX;
 /// Slots of the table at first, a power of two.
@@ -87,6 +88,13 @@ impl HeldLocks {
         let at = self.find(key, key.hash())?;
         self.stores[store as usize % STORES] = (store, at as u32);
         Some(at)
+    }
+
+    /// As [`HeldLocks::find_store`], if that has been asked lately.
+    #[inline(always)]
+    pub(super) fn known_store(&self, store: StoreId) -> Option<usize> {
+        let (known, at) = self.stores[store.0 as usize % STORES];
+        (known == store.0).then_some(at as usize)
     }
 
     /// How a lock is held, if it is.
