@@ -9,7 +9,7 @@ use quote::quote;
 use crate::index;
 use crate::key::{encoded_type, key_type, key_value, option, placement};
 use crate::model::Record;
-use crate::row::{load, load_sound, load_changes, of_column, offset, store, store_changes};
+use crate::row::{load, load_changes, load_sound, of_column, offset, store, store_changes};
 
 /// All code for one record.
 pub fn record(record: &Record) -> TokenStream {

@@ -199,10 +199,14 @@ pub(super) fn replace<J: Journal>(
         return journal.changed_silently(page);
     }
     let mut ranges = journal.room();
-    difference::between(&page[place], after, &mut ranges);
+    difference::between(&page[place.clone()], after, &mut ranges);
     if !ranges.is_empty() {
         let change = HeapChange::Update { slot: rid.slot, ranges: &ranges, back: false };
-        journal.change(page, Change::Heap(change), Undo::Page)?;
+        let overwrite = |page: &mut [u8]| {
+            page[place].copy_from_slice(after);
+            Ok(())
+        };
+        journal.change_by(page, Change::Heap(change), Undo::Page, overwrite)?;
     }
     journal.give_back(ranges);
     Ok(())

@@ -139,7 +139,8 @@ impl HeapFile {
         let mut tried = Tried::Full;
         match choose(id, &page, record.len(), reusable) {
             Ok(slot) => {
-                journal.change(&mut page, Change::Heap(HeapChange::Insert { slot, record }), Undo::Page)?;
+                let change = Change::Heap(HeapChange::Insert { slot, record });
+                journal.change_by(&mut page, change, Undo::Page, |page| slotted::insert(page, slot, record))?;
                 let has_room = slotted::ghosts(&page) > 0 || slotted::fits_fresh(&page, record.len());
                 tried = Tried::Inserted { rid: Rid { page: id, slot }, has_room };
                 if has_room {

@@ -31,7 +31,15 @@ impl<K: Keys> Definition<K> {
         let width = keys.width();
         assert!((1..=MOST_KEY_BYTES).contains(&width), "a key has 1 to {MOST_KEY_BYTES} bytes");
         let capacity = |level| node::capacity(page_bytes, level, width);
-        Self { store, root, keys, page_bytes, leaf_capacity: capacity(0), inner_capacity: capacity(1), hints: Hints::default() }
+        Self {
+            store,
+            root,
+            keys,
+            page_bytes,
+            leaf_capacity: capacity(0),
+            inner_capacity: capacity(1),
+            hints: Hints::default(),
+        }
     }
 
     /// The same with at most so many entries in a node, so that a test has many levels soon.

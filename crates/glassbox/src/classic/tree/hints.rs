@@ -15,7 +15,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::classic::ids::PageId;
+use crate::classic::ids::{PageId, StoreId};
 
 /// Places of the table: 2 to this.
 const PLACES_LOG: u32 = 14;
@@ -47,6 +47,13 @@ impl Hints {
     pub(super) fn of(number: u64) -> Hint {
         let mixed = (number >> GROUP_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Hint { at: (mixed >> (64 - PLACES_LOG)) as usize, group: mixed as u32 }
+    }
+
+    /// A place among 2 to `log` for keys of this group in a tree.
+    #[inline(always)]
+    pub(super) fn place(number: u64, store: StoreId, log: u32) -> usize {
+        let group = (number >> GROUP_BITS) ^ u64::from(store.0) << 48;
+        (group.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - log)) as usize
     }
 
     /// The leaf that a key of this group was found in last.

@@ -40,7 +40,8 @@ pub(super) fn is_in_the_way(leaf: &Node<'_>, at: usize) -> bool {
 /// Where a full node is split for an insertion at `at`, and what the new node to its right knows of the sequence.
 fn cut(node: &Node<'_>, at: usize, at_edge: bool) -> (usize, Sequence) {
     let sequence = node.sequence();
-    let grows = (sequence.run >= GROWING || is_in_the_way(node, at)) && at == usize::from(sequence.last.wrapping_add(1));
+    let grows =
+        (sequence.run >= GROWING || is_in_the_way(node, at)) && at == usize::from(sequence.last.wrapping_add(1));
     if at == node.count && (grows || at_edge) {
         // An inner node needs a child, and what comes belongs behind the last.
         let from = if node.level == 0 { at } else { at - 1 };

@@ -103,7 +103,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     fn find_in(&self, id: PageId, probe: K::Probe<'_>, ask: &mut impl FnMut(Neighbour) -> bool) -> Option<Find> {
         // Whatever is wrong with it by now is not what was asked for.
         let page = self.pages.fix_shared(id).ok()?;
-        let leaf = Node::read_of(&page, self.definition.store, self.keys().width()).ok().filter(|node| node.level == 0)?;
+        let leaf =
+            Node::read_of(&page, self.definition.store, self.keys().width()).ok().filter(|node| node.level == 0)?;
         let rid = leaf.rid(self.keys().find(leaf.entries(), probe)?);
         let here = Neighbour::Here(rid);
         Some(if ask(here) { Find::Found(rid) } else { Find::Refused(here) })
@@ -121,8 +122,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         let at = self.keys().smaller(leaf.entries(), probe);
         if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
             if let Some(number) = number {
-                let end = |at| self.keys().number(self.keys().probe(leaf.key(at))).unwrap_or(number);
-                self.definition.hints.found(number, (end(0), end(leaf.count - 1)), id);
+                let ends = (self.number_at(&leaf, 0), self.number_at(&leaf, leaf.count - 1));
+                self.definition.hints.found(number, ends, id);
             }
             let rid = leaf.rid(at);
             let here = Neighbour::Here(rid);
@@ -208,10 +209,18 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         Ok(Leaf { id, header, page })
     }
 
-    /// The leaf where the key belongs, exclusively latched; all above it shared and let go.
+    /// The key of an entry as a number, if keys are numbers.
     #[inline(always)]
-    pub(super) fn leaf_exclusive(&self, probe: K::Probe<'_>) -> Result<Leaf<P::Exclusive<'a>>, Error> {
+    pub(super) fn number_at(&self, node: &Node<'_>, at: usize) -> u64 {
+        self.keys().number(self.keys().probe(node.key(at))).unwrap_or(0)
+    }
+
+    /// The leaf where the key belongs, exclusively latched; all above it shared and let go. And the greatest key that
+    /// belongs there, if keys are numbers.
+    #[inline(always)]
+    pub(super) fn leaf_exclusive(&self, probe: K::Probe<'_>) -> Result<(Leaf<P::Exclusive<'a>>, u64), Error> {
         loop {
+            let mut last = u64::MAX;
             let mut id = self.definition.root;
             let mut page = self.pages.fix_shared(id)?;
             let mut header = self.node(id, &page)?.header();
@@ -220,18 +229,22 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
                 let page = self.pages.fix_exclusive(id)?;
                 let header = self.node(id, &page)?.header();
                 if header.level == 0 {
-                    return Ok(Leaf { id, header, page });
+                    return Ok((Leaf { id, header, page }, last));
                 }
                 // It grew meanwhile.
                 continue;
             }
             loop {
                 let node = header.on(&page);
-                let child = self.child(id, &node, self.child_at(&node, probe))?;
+                let at = self.child_at(&node, probe);
+                let child = self.child(id, &node, at)?;
+                if at + 1 < node.count {
+                    last = self.number_at(&node, at + 1).saturating_sub(1);
+                }
                 if header.level == 1 {
                     let page = self.pages.fix_exclusive(child)?;
                     let header = self.child_node(child, &page, 1)?.header();
-                    return Ok(Leaf { id: child, header, page });
+                    return Ok((Leaf { id: child, header, page }, last));
                 }
                 let child_page = self.pages.fix_shared(child)?;
                 header = self.child_node(child, &child_page, header.level)?.header();
