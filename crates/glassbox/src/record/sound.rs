@@ -1,7 +1,7 @@
 //! Stored rows that need not be checked.
 //!
-//! Reading a row from bytes checks each column: bytes from a file may be anything. But most rows that an engine reads it
-//! has itself stored, or checked before, and checking their texts again costs more than copying them.
+//! Reading a row from bytes checks each column: bytes from a file may be anything. But most rows that an engine reads
+//! it has itself stored, or checked before, and checking their texts again costs more than copying them.
 
 /// Stored bytes of columns, known to be what [`Column::store`](super::Column::store) writes.
 ///

@@ -11,7 +11,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::column::{BadColumn, Column, KeyColumn, placement_of_bytes};
 use super::encoded::{EncodedKey, KeyWriter};
 use super::schema::ColumnType;
-use super::sound::Sound;
 
 /// UTF-8 of at most `N` bytes, without zero bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -226,7 +225,7 @@ impl<const N: usize> Column for Text<N> {
     }
 
     #[inline(always)]
-    fn load_sound(bytes: Sound<'_>) -> Self {
+    fn load_sound(bytes: super::sound::Sound<'_>) -> Self {
         Self(*bytes.bytes())
     }
 }

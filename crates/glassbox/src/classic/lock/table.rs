@@ -120,12 +120,6 @@ impl Partition {
         Some(request)
     }
 
-    /// Grants a new request if it is the only one for its name.
-    #[inline(always)]
-    pub(super) fn request_first(&mut self, key: Key, hash: u64, owner: u32, mode: Mode) -> Option<u32> {
-        (self.find(key, hash) == NONE).then(|| self.new_head(key, hash, owner, mode))
-    }
-
     /// Whether a new request would be granted at once.
     #[inline(always)]
     pub(super) fn would_grant(&self, key: Key, hash: u64, mode: Mode) -> bool {

@@ -1,10 +1,10 @@
 //! Where entries were inserted last: a guess that saves the way down for keys that grow.
 //!
 //! Keys that a transaction inserts often grow, one sequence beside the other: the lines of an order, the orders of a
-//! district. Each comes right behind the one before. A finger remembers the leaf of an insertion, the position behind it,
-//! and which keys belong there: those up to the next entry, or to the separator above the leaf. All that is so as long
-//! as the leaf has the LSN that it had then, because whatever changes its entries or its bounds changes the leaf: a
-//! split takes entries from it, or gives it another sibling, and so does the unlinking of the leaf behind it.
+//! district. Each comes right behind the one before. A finger remembers the leaf of an insertion, the position behind
+//! it, and which keys belong there: those up to the next entry, or to the separator above the leaf. All that is so as
+//! long as the leaf has the LSN that it had then, because whatever changes its entries or its bounds changes the leaf:
+//! a split takes entries from it, or gives it another sibling, and so does the unlinking of the leaf behind it.
 //!
 //! Fingers belong to a session, so nobody else sees them. Keys of more than 8 bytes have none.
 

@@ -1,16 +1,17 @@
 //! In which leaf a key was found last: a guess that saves the way down.
 //!
-//! Problem: a lookup fixes, latches and searches a node of each level, and nearly always the same ones above the leaves.
-//! Naive: keep the upper levels apart, or pointers to them; then every split must see to these as well. But a guess need
-//! not be right. A leaf of the tree that has the key is the place of the key, however it was come by, because keys are
-//! unique; so it is enough to look. If the key is not there, nothing is known, and the way down is taken.
+//! Problem: a lookup fixes, latches and searches a node of each level, and nearly always the same ones above the
+//! leaves. Naive: keep the upper levels apart, or pointers to them; then every split must see to these as well. But a
+//! guess need not be right. A leaf of the tree that has the key is the place of the key, however it was come by,
+//! because keys are unique; so it is enough to look. If the key is not there, nothing is known, and the way down is
+//! taken.
 //!
-//! Keys whose encoded forms differ only in their last bits share a place in a table of fixed size, which also keeps some
-//! more bits of the form, so that a place that two groups share rarely leads to a wrong leaf. Nothing is ever struck: a
-//! leaf that was split or left the tree does not have the key, or says that it is none of the tree's.
+//! Keys whose encoded forms differ only in their last bits share a place in a table of fixed size, which also keeps
+//! some more bits of the form, so that a place that two groups share rarely leads to a wrong leaf. Nothing is ever
+//! struck: a leaf that was split or left the tree does not have the key, or says that it is none of the tree's.
 //!
-//! Rejected: guesses for keys that are not there, for insertions. What may go into a leaf is bounded by separators above
-//! it, which the leaf does not have.
+//! Rejected: guesses for keys that are not there, for insertions. What may go into a leaf is bounded by separators
+//! above it, which the leaf does not have.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
