@@ -9,7 +9,7 @@ use quote::quote;
 use crate::index;
 use crate::key::{encoded_type, key_type, key_value, option, placement};
 use crate::model::Record;
-use crate::row::{load, load_changes, of_column, offset, store, store_changes};
+use crate::row::{load, load_changes, load_sound, of_column, offset, store, store_changes};
 
 /// All code for one record.
 pub fn record(record: &Record) -> TokenStream {
@@ -18,7 +18,7 @@ pub fn record(record: &Record) -> TokenStream {
     let offsets = offsets(record);
     let schema = schema(record);
     let header = header(record);
-    let methods = [store, load, store_changes, load_changes].map(|method| method(record));
+    let methods = [store, load, load_sound, store_changes, load_changes].map(|method| method(record));
     let index_impls = index::impls(record);
     quote! {
         #index_types

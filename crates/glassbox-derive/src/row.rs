@@ -62,6 +62,22 @@ pub fn load(record: &Record) -> TokenStream {
     }
 }
 
+/// `Record::load_sound`.
+pub fn load_sound(record: &Record) -> TokenStream {
+    let columns = record.columns.iter().enumerate().map(|(at, column)| {
+        let (field, from, to, load) = (&column.field, offset(at), offset(at + 1), of_column(column, "load_sound"));
+        quote!(#field: #load(bytes.column(#from, #to)),)
+    });
+    quote! {
+        #[inline(always)]
+        fn load_sound(bytes: ::glassbox::record::Sound<'_>) -> Self {
+            // Whatever is asked of the columns is within it then.
+            let _: &[u8; __ROW_WIDTH] = bytes.bytes();
+            Self { #(#columns)* }
+        }
+    }
+}
+
 /// The value of a column read from `bytes`, or the end of the function with an error that names the column.
 fn load_column(record: &Record, column: &Column, bytes: &TokenStream) -> TokenStream {
     let (table, name, load) = (&record.table, &column.name, of_column(column, "load"));

@@ -9,15 +9,22 @@ use crate::points::Points;
 
 /// Names of rows, and of the schemes in sentences.
 pub const BLOCKING: &str = "blocking";
+/// Section 4.2.2.
 pub const SPECULATION: &str = "speculation";
+/// Section 4.2.1.
 pub const LOCAL: &str = "local speculation";
+/// Section 4.3.
 pub const LOCKING: &str = "locking";
+/// Section 5.1: locks always.
 pub const FORCED: &str = "forced locking";
 
 /// What is measured at each share.
 pub const THROUGHPUT: &str = "throughput";
+/// The coordinator's share of the time, at work.
 pub const COORDINATOR_BUSY: &str = "coordinator_busy";
+/// A partition's share of the time, at work.
 pub const PARTITION_BUSY: &str = "partition_busy";
+/// Transactions tried again because of deadlocks.
 pub const RETRIES: &str = "retries";
 
 /// Shares of [`Load`], from percent.

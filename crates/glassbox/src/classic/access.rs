@@ -17,8 +17,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
         let Some(rid) = self.find::<R>(key, Mode::S)? else { return Ok(None) };
         let table = self.table::<R>()?;
-        let row = self.read::<R>(table, rid)?;
-        Ok(Some(self.session.row.keep(row)))
+        self.read::<R>(table, rid).map(|row| Some(&*row))
     }
 
     #[inline(always)]
@@ -34,7 +33,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         if R::INDEXES == 0 {
             return self.change_row(table, rid, change).map(Some);
         }
-        let before = self.read::<R>(table, rid)?;
+        let before = *self.read::<R>(table, rid)?;
         let mut after = before;
         let out = change(&mut after);
         self.reindex(table, rid, &before, &after)?;
@@ -106,8 +105,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         let mut cursor =
             range.low.for_bytes(width, |low| range.high.for_bytes(width, |high| Cursor::new(direction, low, high)));
         while let Some(rid) = self.step(table, index, &mut cursor)? {
-            let row = self.read::<R>(table, rid)?;
-            if visit(self.session.row.keep(row)).is_break() {
+            if visit(self.read::<R>(table, rid)?).is_break() {
                 break;
             }
         }

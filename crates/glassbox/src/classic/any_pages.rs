@@ -7,7 +7,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::ids::PageId;
-use super::pages::{ExclusivePage, Pages};
+use super::pages::{ExclusivePage, FixedPage, Pages};
 use crate::error::Error;
 use crate::log::Lsn;
 
@@ -23,7 +23,7 @@ impl<'p> AnyPages<'p> {
 }
 
 /// A page that may be read.
-pub(crate) struct AnyShared<'a>(Box<dyn Deref<Target = [u8]> + 'a>);
+pub(crate) struct AnyShared<'a>(Box<dyn FixedPage + 'a>);
 
 /// A page that may be changed.
 pub(crate) struct AnyExclusive<'a>(Box<dyn ExclusivePage + 'a>);
@@ -118,6 +118,26 @@ impl Deref for AnyExclusive<'_> {
 impl DerefMut for AnyExclusive<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.0
+    }
+}
+
+impl FixedPage for AnyShared<'_> {
+    fn is_sound(&self) -> Option<bool> {
+        self.0.is_sound()
+    }
+
+    fn note_sound(&self, is_sound: bool) {
+        self.0.note_sound(is_sound);
+    }
+}
+
+impl FixedPage for AnyExclusive<'_> {
+    fn is_sound(&self) -> Option<bool> {
+        self.0.is_sound()
+    }
+
+    fn note_sound(&self, is_sound: bool) {
+        self.0.note_sound(is_sound);
     }
 }
 

@@ -9,9 +9,14 @@ use crate::error::Error;
 use crate::record::BadRow;
 
 impl<S: Stack> Engine<S> {
+    /// What came of reading or changing a row, when it is not the row.
     #[cold]
-    pub(super) fn bad_row(&self, rid: Rid, bad: BadRow) -> Error {
-        damaged(rid.page, self.page_bytes(), format!("record {rid}: {bad}"))
+    pub(super) fn no_row(&self, table: &str, rid: Rid, failed: Result<Option<Result<(), BadRow>>, Error>) -> Error {
+        match failed {
+            Err(error) => error,
+            Ok(Some(Err(bad))) => damaged(rid.page, self.page_bytes(), format!("record {rid}: {bad}")),
+            Ok(_) => self.missing_record(table, rid),
+        }
     }
 
     #[cold]

@@ -1,13 +1,13 @@
 //! Rows and their entries: what inserting, updating and deleting a row does to the trees of its table.
 
-use super::change::Undo;
+use super::change::{Journal, Undo};
 use super::ids::Rid;
-use super::lock::{Duration, Mode};
+use super::lock::{Duration, Locks, Mode};
 use super::session::Session;
 use super::stack::Stack;
 use super::table::{IndexStore, TableStores};
 use super::transaction::{StackTransaction, Wanted};
-use super::tree::{Inserted, Neighbour, Removed};
+use super::tree::{Inserted, Near, Neighbour, Removed};
 use super::wal::transaction::Savepoint;
 use crate::procedure::Stop;
 use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
@@ -43,9 +43,10 @@ impl<S: Stack> StackTransaction<'_, S> {
         let (engine, heap) = (self.engine, table.heap.store());
         let tree = self.or_fail(engine.look_up(index))?;
         loop {
-            let Session { journal, owner, .. } = &mut *self.session;
+            let Session { journal, owner, fingers, .. } = &mut *self.session;
             let mut wanted = None;
-            let inserted = tree.insert(journal, key, rid, Undo::Logical, |neighbour| {
+            let near = Near { key, rid, undo: Undo::Logical, fingers: Some(fingers) };
+            let inserted = tree.insert_near(journal, near, S::Locks::ASKS, |neighbour| {
                 let want = match neighbour {
                     // Perhaps only until the one who inserted it is taken back: known once its record can be read.
                     Neighbour::Here(other) => Wanted::record(heap, other, Mode::S),
@@ -94,6 +95,9 @@ impl<S: Stack> StackTransaction<'_, S> {
     #[inline(always)]
     pub(super) fn insert_row<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         let table = self.table::<R>()?;
+        if R::INDEXES == 0 && self.session.journal.is_silent() {
+            return self.insert_silently(table, row);
+        }
         let before = self.session.journal.savepoint();
         let keeps = self.session.journal.keep(true);
         let rid = self.put(table, row)?;
@@ -104,6 +108,31 @@ impl<S: Stack> StackTransaction<'_, S> {
             entered = enter.entered?;
         }
         self.end_access::<R>(entered, before, keeps)
+    }
+
+    /// Inserts a row that is in no index but that of its key, while nobody is told what is changed: the only thing that
+    /// there can be to be taken back is done here.
+    #[inline(always)]
+    fn insert_silently<R: Record>(&mut self, table: &TableStores<S>, row: &R) -> Result<(), Stop> {
+        let was_final = self.session.journal.is_final();
+        let rid = self.put(table, row)?;
+        match self.enter(table, &table.primary, row.key().encode::<R::Encoded>(), rid)? {
+            Changed::Done => Ok(()),
+            Changed::Duplicate => Err(self.take_put_back::<R>(table, rid, was_final)),
+        }
+    }
+
+    #[cold]
+    fn take_put_back<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, was_final: bool) -> Stop {
+        let journal = &mut self.session.journal;
+        match table.heap.delete(&self.engine.pages, journal, rid) {
+            Ok(_) => {
+                // It has changed nothing that a procedure could find.
+                journal.set_final(was_final);
+                Stop::duplicate_key(R::TABLE)
+            }
+            Err(error) => self.fail(error),
+        }
     }
 
     /// Ends an access whose changes were kept, so that it could be taken back alone.
@@ -141,7 +170,7 @@ impl<S: Stack> StackTransaction<'_, S> {
     #[inline(always)]
     pub(super) fn delete_row<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, key: &R::Key) -> Result<(), Stop> {
         if R::INDEXES > 0 {
-            let row = self.read::<R>(table, rid)?;
+            let row = *self.read::<R>(table, rid)?;
             let mut strike = StrikeAll { transaction: self, table, row: &row, struck: Ok(()) };
             R::each_index(&mut strike);
             strike.struck?;

@@ -73,6 +73,7 @@ impl<S: Stack> Engine<S> {
                 journal: TransactionLog::new(logs.device()?, transactions.slot()?),
                 owner: locks.owner(),
                 row: Default::default(),
+                fingers: Default::default(),
                 stored: Vec::new(),
                 seed: mix(at as u64 ^ seed),
                 counters: Arc::clone(&counters[at]),

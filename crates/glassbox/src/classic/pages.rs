@@ -13,7 +13,7 @@ use crate::log::Lsn;
 /// A source of pages.
 pub(crate) trait Pages {
     /// A page that may be read.
-    type Shared<'a>: Deref<Target = [u8]>
+    type Shared<'a>: FixedPage
     where
         Self: 'a;
     /// A page that may be changed.
@@ -98,8 +98,22 @@ impl<T: Pages> Pages for Arc<T> {
     }
 }
 
+/// A page that is fixed, and what is remembered of it while it is in memory.
+pub(crate) trait FixedPage: Deref<Target = [u8]> {
+    /// Whether all its rows are known to be what [`Record::store`](crate::record::Record::store) writes; `None` if that
+    /// cannot be remembered.
+    #[inline(always)]
+    fn is_sound(&self) -> Option<bool> {
+        None
+    }
+
+    /// Says so: they were checked, or there are none yet. What is stored from then on must be sound too.
+    #[inline(always)]
+    fn note_sound(&self, _is_sound: bool) {}
+}
+
 /// A page fixed to be changed.
-pub(crate) trait ExclusivePage: DerefMut<Target = [u8]> {
+pub(crate) trait ExclusivePage: FixedPage + DerefMut<Target = [u8]> {
     /// Its number.
     fn id(&self) -> PageId;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::lock::Locks;
 use super::row_buffer::RowBuffer;
 use super::stack::Stack;
+use super::tree::Fingers;
 use super::wal::forms::Logs;
 use super::wal::transaction::TransactionLog;
 use crate::executed::SharedCounters;
@@ -15,6 +16,8 @@ pub(crate) struct Session<S: Stack> {
     pub(super) owner: <S::Locks as Locks>::Owner,
     /// The row that the procedure was given last.
     pub(super) row: RowBuffer,
+    /// Where it inserted keys last.
+    pub(super) fingers: Fingers,
     /// A row in its stored form.
     pub(super) stored: Vec<u8>,
     /// Gives each transaction its own random numbers.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::change::{Change, Journal, Undo};
 use super::ids::PageId;
 use super::page;
-use super::pages::{ExclusivePage, Pages};
+use super::pages::{ExclusivePage, FixedPage, Pages};
 use crate::error::Error;
 use crate::log::Lsn;
 
@@ -58,6 +58,10 @@ impl DerefMut for Exclusive {
         &mut self.1
     }
 }
+
+impl FixedPage for Shared {}
+
+impl FixedPage for Exclusive {}
 
 impl ExclusivePage for Exclusive {
     fn id(&self) -> PageId {

@@ -128,14 +128,18 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         }
     }
 
-    /// Reads a record that is locked into the session's buffer of stored rows, and decodes it.
+    /// Reads a record that is locked.
     #[inline(always)]
-    pub(super) fn read<R: Record>(&mut self, table: &TableStores<S>, rid: Rid) -> Result<R, Stop> {
-        let read = table.heap.read(&self.engine.pages, rid, |bytes| R::load(bytes));
-        match self.or_fail(read)? {
-            Some(Ok(row)) => Ok(row),
-            Some(Err(bad)) => Err(self.fail(self.engine.bad_row(rid, bad))),
-            None => Err(self.fail(self.engine.missing_record(R::TABLE, rid))),
+    pub(super) fn read<R: Record>(&mut self, table: &TableStores<S>, rid: Rid) -> Result<&mut R, Stop> {
+        let (engine, row) = (self.engine, &mut self.session.row);
+        // So that it is decoded where it stays.
+        match table.heap.read_row(&engine.pages, rid, |read: R| row.keep(read)) {
+            Ok(Some(Ok(row))) => Ok(row),
+            other => {
+                let failed = other.map(|found| found.map(|row| row.map(drop)));
+                self.ended = Some(Ended::Failed(engine.no_row(R::TABLE, rid, failed)));
+                Err(AGAIN)
+            }
         }
     }
 
@@ -147,16 +151,13 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         rid: Rid,
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<O, Stop> {
-        let changed = table.heap.update_with(&self.engine.pages, &mut self.session.journal, rid, |stored| {
-            let mut row = R::load(stored)?;
-            let out = change(&mut row);
-            row.store(stored);
-            Ok(out)
-        });
-        match self.or_fail(changed)? {
-            Some(Ok(out)) => Ok(out),
-            Some(Err(bad)) => Err(self.fail(self.engine.bad_row(rid, bad))),
-            None => Err(self.fail(self.engine.missing_record(R::TABLE, rid))),
+        let Session { journal, stored, .. } = &mut *self.session;
+        match table.heap.update_row(&self.engine.pages, (journal, stored), rid, change) {
+            Ok(Some(Ok(out))) => Ok(out),
+            other => {
+                let failed = other.map(|found| found.map(|row| row.map(drop)));
+                Err(self.fail(self.engine.no_row(R::TABLE, rid, failed)))
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::column::{BadColumn, Column, KeyColumn, placement_of_bytes};
 use super::encoded::{EncodedKey, KeyWriter};
 use super::schema::ColumnType;
+use super::sound::Sound;
 
 /// Exactly `N` bytes of any value.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +55,11 @@ impl<const N: usize> Column for Bytes<N> {
     #[inline(always)]
     fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
         bytes.try_into().map(Self).map_err(|_| BadColumn { expected: "byte string" })
+    }
+
+    #[inline(always)]
+    fn load_sound(bytes: Sound<'_>) -> Self {
+        Self(*bytes.bytes())
     }
 }
 

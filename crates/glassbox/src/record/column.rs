@@ -7,6 +7,7 @@ use std::fmt::Debug;
 
 use super::encoded::{EncodedKey, KeyWriter};
 use super::schema::ColumnType;
+use super::sound::Sound;
 
 /// Stored bytes that are no value of their column's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +40,13 @@ pub trait Column: Copy + PartialEq + Send + Sync + 'static {
     /// # Errors
     /// When the bytes are no value of this type (a `bool` of 2, a text that is not UTF-8).
     fn load(bytes: &[u8]) -> Result<Self, BadColumn>;
+
+    /// As [`Column::load`], of bytes that are known to be a value of this type.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn load_sound(bytes: Sound<'_>) -> Self {
+        Self::load(bytes.all()).expect("a value of the column's type")
+    }
 }
 
 /// A column that may be part of a key: its key form orders as its values do.
@@ -84,6 +92,11 @@ macro_rules! integer_columns {
             fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
                 let bytes = bytes.try_into().map_err(|_| BadColumn { expected: stringify!($type) })?;
                 Ok(<$type>::from_le_bytes(bytes))
+            }
+
+            #[inline(always)]
+            fn load_sound(bytes: Sound<'_>) -> Self {
+                <$type>::from_le_bytes(*bytes.bytes())
             }
         }
 
@@ -137,6 +150,11 @@ impl Column for bool {
             _ => Err(BadColumn { expected: "bool (0 or 1)" }),
         }
     }
+
+    #[inline(always)]
+    fn load_sound(bytes: Sound<'_>) -> Self {
+        bytes.bytes::<1>()[0] != 0
+    }
 }
 
 impl KeyColumn for bool {
@@ -180,6 +198,11 @@ impl<C: Column> Column for Option<C> {
             Some((1, rest)) => C::load(rest).map(Some),
             _ => Err(BadColumn { expected: "option (a byte of 0 or 1, then the value)" }),
         }
+    }
+
+    #[inline(always)]
+    fn load_sound(bytes: Sound<'_>) -> Self {
+        (bytes.all()[0] != 0).then(|| C::load_sound(bytes.column(1, Self::WIDTH)))
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::column::{BadColumn, Column, KeyColumn};
 use super::encoded::{EncodedKey, KeyWriter};
 use super::schema::ColumnType;
+use super::sound::Sound;
 
 /// A number with exactly `S` digits after the point, between about ±9.2 × 10¹⁸⁻ˢ.
 ///
@@ -190,6 +191,11 @@ impl<const S: u32> Column for Decimal<S> {
     #[inline(always)]
     fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
         i64::load(bytes).map(Self)
+    }
+
+    #[inline(always)]
+    fn load_sound(bytes: Sound<'_>) -> Self {
+        Self(i64::load_sound(bytes))
     }
 }
 

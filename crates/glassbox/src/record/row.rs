@@ -9,6 +9,7 @@ use super::column::BadColumn;
 use super::encoded::EncodedKey;
 use super::key::Key;
 use super::schema::TableSchema;
+use super::sound::Sound;
 
 /// What the primary index of a table must be able to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +90,10 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// # Errors
     /// When the bytes are no row of this table.
     fn load(bytes: &[u8]) -> Result<Self, BadRow>;
+
+    /// As [`Record::load`], of bytes that are known to be a row of this table.
+    #[doc(hidden)]
+    fn load_sound(bytes: Sound<'_>) -> Self;
 
     /// Writes the columns that differ from `before`, one after the other, to the front of `out` (at least
     /// [`Record::ROW_WIDTH`] bytes). Returns the set of them, bit *i* for column *i*, and their length in bytes.

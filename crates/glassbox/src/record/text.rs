@@ -196,6 +196,11 @@ impl<const N: usize> Column for Text<N> {
         let text = Self(bytes.try_into().map_err(|_| NO_TEXT)?);
         if text.is_plain() || text.is_sound() { Ok(text) } else { Err(NO_TEXT) }
     }
+
+    #[inline(always)]
+    fn load_sound(bytes: super::sound::Sound<'_>) -> Self {
+        Self(*bytes.bytes())
+    }
 }
 
 impl<const N: usize> KeyColumn for Text<N> {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::column::{BadColumn, Column, KeyColumn};
 use super::encoded::{EncodedKey, KeyWriter};
 use super::schema::ColumnType;
+use super::sound::Sound;
 
 /// Microseconds since 1970-01-01 00:00 UTC; negative before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -37,6 +38,11 @@ impl Column for Timestamp {
     #[inline(always)]
     fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
         i64::load(bytes).map(Self)
+    }
+
+    #[inline(always)]
+    fn load_sound(bytes: Sound<'_>) -> Self {
+        Self(i64::load_sound(bytes))
     }
 }
 

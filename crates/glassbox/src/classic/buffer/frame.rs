@@ -68,6 +68,9 @@ pub(super) struct Frame<L> {
     latch: L,
     rec_lsn: AtomicU64,
     writing_lsn: AtomicU64,
+    /// 1: the page was found sound since it came. Changed by who has latched it; so whoever finds it 1 sees bytes that
+    /// are.
+    sound: AtomicU32,
 }
 
 impl<L: Latch> Default for Frame<L> {
@@ -78,6 +81,7 @@ impl<L: Latch> Default for Frame<L> {
             latch: L::default(),
             rec_lsn: AtomicU64::new(CLEAN),
             writing_lsn: AtomicU64::new(CLEAN),
+            sound: AtomicU32::new(0),
         }
     }
 }
@@ -227,6 +231,7 @@ impl<L: Latch> Frame<L> {
     /// Says which page the claimed frame will hold, fixed by the caller to be changed: nobody else can have latched it.
     pub fn prepare(&self, page: PageId) {
         self.page.store(page.0, Ordering::Relaxed);
+        self.sound.store(0, Ordering::Relaxed);
         let taken = self.latch.try_exclusive();
         assert!(taken, "a frame without pins is latched");
     }
@@ -255,6 +260,17 @@ impl<L: Latch> Frame<L> {
         if self.rec_lsn.load(Ordering::Relaxed) == CLEAN {
             self.rec_lsn.store(from.0, Ordering::Relaxed);
         }
+    }
+
+    /// What was said of the page last, or that it is not known to be sound.
+    #[inline(always)]
+    pub fn is_sound(&self) -> bool {
+        self.sound.load(Ordering::Relaxed) != 0
+    }
+
+    /// Says whether the page is known to be sound. Latched.
+    pub fn note_sound(&self, is_sound: bool) {
+        self.sound.store(u32::from(is_sound), Ordering::Relaxed);
     }
 
     /// From where on the log is needed; `None` when the page is on disk as it is here.

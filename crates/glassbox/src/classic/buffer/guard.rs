@@ -8,7 +8,7 @@ use super::frame::Frame;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::classic::page;
-use crate::classic::pages::ExclusivePage;
+use crate::classic::pages::{ExclusivePage, FixedPage};
 use crate::log::Lsn;
 
 /// A page of the pool that may be read.
@@ -75,6 +75,28 @@ impl<L: Latch> DerefMut for ExclusiveFrame<'_, L> {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and whoever borrows this mutably is alone in using it.
         unsafe { self.bytes.as_mut() }
+    }
+}
+
+impl<L: Latch> FixedPage for SharedFrame<'_, L> {
+    #[inline(always)]
+    fn is_sound(&self) -> Option<bool> {
+        Some(self.frame.is_sound())
+    }
+
+    fn note_sound(&self, is_sound: bool) {
+        self.frame.note_sound(is_sound);
+    }
+}
+
+impl<L: Latch> FixedPage for ExclusiveFrame<'_, L> {
+    #[inline(always)]
+    fn is_sound(&self) -> Option<bool> {
+        Some(self.frame.is_sound())
+    }
+
+    fn note_sound(&self, is_sound: bool) {
+        self.frame.note_sound(is_sound);
     }
 }
 

@@ -3,6 +3,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
+use rustix::mm::{Advice, madvise};
+
 use crate::error::Error;
 
 /// What direct reads and writes want offsets and addresses to be multiples of.
@@ -42,6 +44,11 @@ impl Memory {
         let skip = whole.as_ptr().addr().next_multiple_of(alignment) - whole.as_ptr().addr();
         // SAFETY: `skip` is below `alignment`, by which the block is larger than needed.
         let base = unsafe { whole.add(skip) };
+        if alignment == HUGE_PAGE_BYTES {
+            // SAFETY: the range lies within the block; what it holds does not change. A system that has no huge pages
+            // says so, and nothing is lost.
+            let _ = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+        }
         Ok(Self { whole, layout, base, page_bytes, pages })
     }
 

@@ -12,7 +12,7 @@ use super::memory::Memory;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::classic::page;
-use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::pages::{ExclusivePage, FixedPage, Pages};
 use crate::error::Error;
 use crate::log::Lsn;
 
@@ -169,6 +169,22 @@ impl<L: Latch> DerefMut for ExclusiveResident<'_, L> {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and whoever borrows this mutably is alone in using it.
         unsafe { self.bytes.as_mut() }
+    }
+}
+
+impl<L: Latch> FixedPage for SharedResident<'_, L> {
+    /// Nothing came from a file.
+    #[inline(always)]
+    fn is_sound(&self) -> Option<bool> {
+        Some(true)
+    }
+}
+
+impl<L: Latch> FixedPage for ExclusiveResident<'_, L> {
+    /// Nothing came from a file.
+    #[inline(always)]
+    fn is_sound(&self) -> Option<bool> {
+        Some(true)
     }
 }
 

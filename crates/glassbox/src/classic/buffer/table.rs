@@ -11,16 +11,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::classic::ids::PageId;
 
 const CHUNK: usize = 1 << 16;
+const CHUNKS: usize = (1 << 32) / CHUNK;
 const EMPTY: u32 = u32::MAX;
 
 /// See the file.
 pub(super) struct PageTable {
-    chunks: Box<[OnceLock<Box<[AtomicU32]>>]>,
+    // Arrays, whose lengths need not be looked at.
+    chunks: Box<[OnceLock<Chunk>; CHUNKS]>,
 }
+
+type Chunk = Box<[AtomicU32; CHUNK]>;
 
 impl PageTable {
     pub fn new() -> Self {
-        Self { chunks: (0..(1 << 32) / CHUNK).map(|_| OnceLock::new()).collect() }
+        let chunks: Box<[OnceLock<Chunk>]> = (0..CHUNKS).map(|_| OnceLock::new()).collect();
+        Self { chunks: chunks.try_into().expect("as many") }
     }
 
     /// The frame that holds the page, or held it a moment ago.
@@ -33,8 +38,11 @@ impl PageTable {
 
     /// Says that `frame` holds the page, unless another does.
     pub fn set(&self, page: PageId, frame: usize) -> bool {
-        let chunk =
-            self.chunks[page.0 as usize / CHUNK].get_or_init(|| (0..CHUNK).map(|_| AtomicU32::new(EMPTY)).collect());
+        let empty = || {
+            let chunk: Box<[AtomicU32]> = (0..CHUNK).map(|_| AtomicU32::new(EMPTY)).collect();
+            chunk.try_into().expect("as many")
+        };
+        let chunk = self.chunks[page.0 as usize / CHUNK].get_or_init(empty);
         let entry = &chunk[page.0 as usize % CHUNK];
         entry.compare_exchange(EMPTY, frame as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }

@@ -22,11 +22,25 @@ pub(crate) fn find<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<StoreEntry
     })
 }
 
-/// Number and root of the store of this name, looked for in the pages.
+/// Number and root of the store of this name, looked for in the pages: first where entry number `guess` of the first
+/// page is.
 ///
 /// # Errors
 /// As for [`find`].
-pub(super) fn find_place<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<(StoreId, PageId)>, Error> {
+#[inline]
+pub(super) fn find_place<P: Pages>(pages: &P, name: &[u8], guess: usize) -> Result<Option<(StoreId, PageId)>, Error> {
+    {
+        let page = pages.fix_shared(VOLUME_PAGE)?;
+        volume::check(VOLUME_PAGE, &page)?;
+        if let Some(entry) = volume::all(&page).get(guess).filter(|entry| entry::is_named(entry, name)) {
+            return Ok(Some(entry::place(entry)));
+        }
+    }
+    find_elsewhere(pages, name)
+}
+
+#[cold]
+fn find_elsewhere<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<(StoreId, PageId)>, Error> {
     for_each_page(pages, |_, page| {
         let found = volume::all(page).iter().find(|bytes| entry::is_named(bytes, name));
         Ok(found.map(entry::place))

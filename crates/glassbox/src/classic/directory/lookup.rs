@@ -48,7 +48,9 @@ impl Directory for Uncached {
     // Of an entry only what an access needs is read.
     #[inline]
     fn access<P: Pages>(&self, pages: &P, opened: &StoreEntry) -> Result<(), Error> {
-        match find::find_place(pages, opened.name.as_bytes())? {
+        // Stores get their numbers in the order of their entries, from 1 on.
+        let guess = (opened.store.0 as usize).wrapping_sub(1);
+        match find::find_place(pages, opened.name.as_bytes(), guess)? {
             Some(found) if found == (opened.store, opened.root) => Ok(()),
             _ => Err(moved(pages.page_bytes(), opened)),
         }

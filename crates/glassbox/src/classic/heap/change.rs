@@ -28,8 +28,8 @@ impl<'a> HeapChange<'a> {
             HeapChange::Undelete { slot, record } => (2, slot, record),
             HeapChange::Update { slot, ranges, back } => (3 + u8::from(back), slot, ranges),
         };
-        out.push(what);
-        out.extend_from_slice(&slot.to_le_bytes());
+        let [s0, s1] = slot.to_le_bytes();
+        out.extend_from_slice(&[what, s0, s1]);
         out.extend_from_slice(bytes);
     }
 

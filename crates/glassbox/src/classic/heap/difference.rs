@@ -50,10 +50,22 @@ fn push(ranges: &mut Vec<u8>, before: &[u8], after: &[u8], begin: usize, end: us
     }
     let number = |number| u16::try_from(number).expect("a record is shorter than a page").to_le_bytes();
     let ([o0, o1], [l0, l1]) = (number(begin), number(end - begin));
-    ranges.reserve(4 + 2 * (end - begin));
     ranges.extend_from_slice(&[o0, o1, l0, l1]);
-    ranges.extend_from_slice(&before[begin..end]);
-    ranges.extend_from_slice(&after[begin..end]);
+    append(ranges, before, begin, end);
+    append(ranges, after, begin, end);
+}
+
+/// Appends a part of a record; a short one without a call.
+#[inline(always)]
+fn append(ranges: &mut Vec<u8>, record: &[u8], begin: usize, end: usize) {
+    match record[begin..].first_chunk::<WORD>() {
+        Some(word) if end - begin <= WORD => {
+            let length = ranges.len() + (end - begin);
+            ranges.extend_from_slice(word);
+            ranges.truncate(length);
+        }
+        _ => ranges.extend_from_slice(&record[begin..end]),
+    }
 }
 
 /// One range.

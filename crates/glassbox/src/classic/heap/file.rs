@@ -127,35 +127,6 @@ impl HeapFile {
         replace(journal, &mut page, rid, slot, after).map(|()| true)
     }
 
-    /// Lets `edit` change a record, or a copy of it, while its page is fixed, then does as [`HeapFile::update`]; if it
-    /// fails, it has changed nothing, and nothing is done. `None` when there is no such record.
-    ///
-    /// # Errors
-    /// As for [`HeapFile::update`].
-    pub(crate) fn update_with<P: Pages, J: Journal, R, E>(
-        &self,
-        pages: &P,
-        journal: &mut J,
-        rid: Rid,
-        edit: impl FnOnce(&mut [u8]) -> Result<R, E>,
-    ) -> Result<Option<Result<R, E>>, Error> {
-        let mut page = self.fix_exclusive(pages, rid.page)?;
-        let Some(slot) = slotted::slot(&page, rid.slot).filter(|slot| !slot.is_ghost) else { return Ok(None) };
-        if journal.is_silent() {
-            let result = edit(&mut page[slot.at..slot.at + slot.length]);
-            if result.is_ok() {
-                journal.changed_silently(&mut page)?;
-            }
-            return Ok(Some(result));
-        }
-        let mut after = Copied::from_slice(&page[slot.at..slot.at + slot.length]);
-        let result = edit(&mut after);
-        if result.is_ok() {
-            replace(journal, &mut page, rid, slot, &after)?;
-        }
-        Ok(Some(result))
-    }
-
     /// Deletes a record: leaves a ghost, whose place others may use when the caller's lock of it has ended. False when
     /// there is no such record.
     ///
@@ -185,7 +156,7 @@ impl HeapFile {
     }
 
     #[inline(always)]
-    fn fix_exclusive<'a, P: Pages>(&self, pages: &'a P, id: PageId) -> Result<P::Exclusive<'a>, Error> {
+    pub(super) fn fix_exclusive<'a, P: Pages>(&self, pages: &'a P, id: PageId) -> Result<P::Exclusive<'a>, Error> {
         let page = pages.fix_exclusive(id)?;
         self.check(id, &page)?;
         Ok(page)
@@ -215,7 +186,7 @@ impl HeapFile {
 }
 
 /// Replaces the record in this slot, and logs where it differs.
-fn replace<J: Journal>(
+pub(super) fn replace<J: Journal>(
     journal: &mut J,
     page: &mut impl ExclusivePage,
     rid: Rid,
@@ -228,10 +199,14 @@ fn replace<J: Journal>(
         return journal.changed_silently(page);
     }
     let mut ranges = journal.room();
-    difference::between(&page[place], after, &mut ranges);
+    difference::between(&page[place.clone()], after, &mut ranges);
     if !ranges.is_empty() {
         let change = HeapChange::Update { slot: rid.slot, ranges: &ranges, back: false };
-        journal.change(page, Change::Heap(change), Undo::Page)?;
+        let overwrite = |page: &mut [u8]| {
+            page[place].copy_from_slice(after);
+            Ok(())
+        };
+        journal.change_by(page, Change::Heap(change), Undo::Page, overwrite)?;
     }
     journal.give_back(ranges);
     Ok(())

@@ -8,7 +8,7 @@ use super::slotted;
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page::PageKind;
-use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::pages::{ExclusivePage, FixedPage, Pages};
 use crate::classic::space::Space;
 use crate::error::Error;
 
@@ -139,7 +139,8 @@ impl HeapFile {
         let mut tried = Tried::Full;
         match choose(id, &page, record.len(), reusable) {
             Ok(slot) => {
-                journal.change(&mut page, Change::Heap(HeapChange::Insert { slot, record }), Undo::Page)?;
+                let change = Change::Heap(HeapChange::Insert { slot, record });
+                journal.change_by(&mut page, change, Undo::Page, |page| slotted::insert(page, slot, record))?;
                 let has_room = slotted::ghosts(&page) > 0 || slotted::fits_fresh(&page, record.len());
                 tried = Tried::Inserted { rid: Rid { page: id, slot }, has_room };
                 if has_room {
@@ -183,6 +184,8 @@ impl HeapFile {
         let body = slotted::new_body(page.len(), list_page.id(), index);
         let format = Change::Format { kind: PageKind::Heap, store: self.store(), body: &body };
         journal.change(&mut page, format, Undo::Page)?;
+        // What comes onto it is stored by this process, until it leaves memory.
+        page.note_sound(true);
         let append = Change::HeapPages(ListChange::Append { index, page: id });
         journal.change(&mut list_page, append, Undo::Page)?;
         journal.end_nested(begun)?;

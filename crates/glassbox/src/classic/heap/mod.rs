@@ -29,6 +29,7 @@ mod file;
 mod insert;
 mod list;
 mod room;
+mod rows;
 mod scan;
 mod slotted;
 #[cfg(test)]

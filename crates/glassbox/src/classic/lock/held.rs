@@ -6,13 +6,14 @@
 
 use super::config::Granularity;
 use super::mode::Mode;
-use super::name::Key;
+use super::name::{Key, STORE};
+use crate::classic::ids::StoreId;
 
 const NONE: u32 = u32::MAX;
 /// Slots of the table at first, a power of two.
 const FEWEST: usize = 512;
 /// Stores whose places are remembered.
-const STORES: usize = 16;
+const STORES: usize = 64;
 /// No place of no store: those of stores have numbers from 1 on.
 const NO_STORE: (u32, u32) = (0, 0);
 
@@ -89,6 +90,13 @@ impl HeldLocks {
         Some(at)
     }
 
+    /// As [`HeldLocks::find_store`], if that has been asked lately.
+    #[inline(always)]
+    pub(super) fn known_store(&self, store: StoreId) -> Option<usize> {
+        let (known, at) = self.stores[store.0 as usize % STORES];
+        (known == store.0).then_some(at as usize)
+    }
+
     /// How a lock is held, if it is.
     #[cfg(test)]
     pub(super) fn mode(&self, key: Key) -> Option<Mode> {
@@ -102,6 +110,10 @@ impl HeldLocks {
             self.grow();
         }
         let at = self.entries.len();
+        if held.key.kind() == STORE {
+            let store = held.key.store().0;
+            self.stores[store as usize % STORES] = (store, at as u32);
+        }
         self.entries.push(held);
         self.place(at);
         at

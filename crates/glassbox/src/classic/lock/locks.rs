@@ -34,6 +34,8 @@ pub(crate) enum Duration {
 pub(crate) trait Locks {
     /// A holder of locks: one transaction after the other.
     type Owner;
+    /// Whether there is anything to ask: without, everything is granted.
+    const ASKS: bool = true;
 
     /// A new owner. Keep it for many transactions.
     fn owner(&self) -> Self::Owner;
@@ -74,6 +76,7 @@ pub(crate) struct NoLocks(PhantomData<Cell<()>>);
 
 impl Locks for NoLocks {
     type Owner = ();
+    const ASKS: bool = false;
 
     #[inline(always)]
     fn owner(&self) {}

@@ -5,9 +5,10 @@ use std::sync::{Arc, RwLock};
 use super::config::{Granularity, LockConfig};
 use super::deadlock::Detector;
 use super::descend::Place;
+use super::held::Held;
 use super::history::{History, LockCounters, Wait};
 use super::locks::{Duration, Locks, Outcome};
-use super::mode::Mode;
+use super::mode::{FromAbove, Mode};
 use super::name::{Key, LockName};
 use super::owner::Owner;
 use super::sync::{Mutex, MutexGuard, latch, whole};
@@ -87,6 +88,37 @@ impl LockManager {
     }
 }
 
+impl LockManager {
+    /// Locks a record as it goes nearly always: something in its store is locked already, and the record by nobody.
+    /// Says whether that was so; otherwise nothing has happened.
+    #[inline(always)]
+    fn lock_record(&self, owner: &mut Owner, store: StoreId, key: Key, mode: Mode, duration: Duration) -> bool {
+        let Some(above) = owner.held.known_store(store).filter(|_| !self.config.lock_pages) else { return false };
+        let Held { mode: held, granularity, below, escalate_at, .. } = owner.held.entries()[above];
+        let intent = match held.from_above(mode) {
+            FromAbove::Covers => return granularity == Granularity::Record,
+            above => above == FromAbove::Intent,
+        };
+        if !intent || granularity != Granularity::Record || below >= escalate_at {
+            return false;
+        }
+        let hash = key.hash();
+        if let Some(at) = owner.held.find(key, hash) {
+            return owner.held.entries()[at].mode.covers(mode);
+        }
+        let mut partition = self.partition(hash);
+        if duration == Duration::Momentary {
+            return partition.would_grant(key, hash, mode);
+        }
+        let Some(request) = partition.request_first(key, hash, owner.number, mode) else { return false };
+        drop(partition);
+        let granularity = Granularity::Record;
+        owner.held.insert(Held { key, hash, request, mode, granularity, below: 0, escalate_at: u32::MAX });
+        owner.held.entry(above).below += 1;
+        true
+    }
+}
+
 impl Locks for LockManager {
     type Owner = Owner;
 
@@ -95,6 +127,11 @@ impl Locks for LockManager {
     }
 
     fn lock(&self, owner: &mut Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome {
+        if let LockName::Record(store, _) = name
+            && self.lock_record(owner, store, Key::of(name), mode, duration)
+        {
+            return Outcome::Granted;
+        }
         let target = Place::of(owner, Key::of(name));
         if target.at.is_some_and(|at| owner.held.entries()[at].mode.covers(mode)) {
             return Outcome::Granted;

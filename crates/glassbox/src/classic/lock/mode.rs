@@ -52,6 +52,33 @@ const SUPREMUM: [[Mode; 6]; 6] = [
     [X, X, X, X, X, X],
 ];
 
+/// What a lock of something means for what is below it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum FromAbove {
+    /// Nothing.
+    Nothing,
+    /// It is an intent that suffices.
+    Intent,
+    /// It covers all that is asked for.
+    Covers,
+}
+
+const FROM_ABOVE: [[FromAbove; 6]; 6] = {
+    const MODES: [Mode; 6] = [IS, IX, S, SIX, U, X];
+    let mut all = [[FromAbove::Nothing; 6]; 6];
+    let mut at = 0;
+    while at < 36 {
+        let (held, wanted) = (MODES[at / 6], MODES[at % 6]);
+        if held.covers_below(wanted) {
+            all[at / 6][at % 6] = FromAbove::Covers;
+        } else if held.covers(wanted.intent()) {
+            all[at / 6][at % 6] = FromAbove::Intent;
+        }
+        at += 1;
+    }
+    all
+};
+
 impl Mode {
     /// All modes, in the order of their numbers.
     #[cfg(test)]
@@ -89,6 +116,12 @@ impl Mode {
             S | SIX | U => matches!(other, IS | S),
             IS | IX => false,
         }
+    }
+
+    /// What holding this mode above means to who asks for `other` below, in one look.
+    #[inline(always)]
+    pub(super) const fn from_above(self, other: Mode) -> FromAbove {
+        FROM_ABOVE[self as usize][other as usize]
     }
 
     /// What must be held on everything above before this is asked for.

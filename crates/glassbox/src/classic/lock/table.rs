@@ -121,6 +121,7 @@ impl Partition {
     }
 
     /// Whether a new request would be granted at once.
+    #[inline(always)]
     pub(super) fn would_grant(&self, key: Key, hash: u64, mode: Mode) -> bool {
         let head = self.find(key, hash);
         head == NONE || self.admits(head, mode)

@@ -7,7 +7,7 @@ use crate::classic::buffer::BackgroundWriter;
 use crate::classic::ids::PageId;
 use crate::classic::latch::ReadWriteLatch;
 use crate::classic::log_ahead::LogAhead;
-use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::pages::{ExclusivePage, FixedPage, Pages};
 use crate::classic::stack::{PageStore, Pool};
 use crate::error::Error;
 use crate::io::Files;
@@ -54,6 +54,16 @@ impl<G: Deref<Target = [u8]>> Deref for Traced<G> {
 impl<G: DerefMut<Target = [u8]>> DerefMut for Traced<G> {
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.guard
+    }
+}
+
+impl<G: FixedPage> FixedPage for Traced<G> {
+    fn is_sound(&self) -> Option<bool> {
+        self.guard.is_sound()
+    }
+
+    fn note_sound(&self, is_sound: bool) {
+        self.guard.note_sound(is_sound);
     }
 }
 

@@ -68,9 +68,8 @@ impl<'a> NodeChange<'a> {
     /// Appends the stored form.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let mut entry = |tag: u8, store: StoreId, at: u16, entry: &[u8]| {
-            out.push(tag);
-            out.extend_from_slice(&store.0.to_le_bytes());
-            out.extend_from_slice(&at.to_le_bytes());
+            let ([s0, s1, s2, s3], [a0, a1]) = (store.0.to_le_bytes(), at.to_le_bytes());
+            out.extend_from_slice(&[tag, s0, s1, s2, s3, a0, a1]);
             out.extend_from_slice(entry);
         };
         match *self {

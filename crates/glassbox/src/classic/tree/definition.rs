@@ -1,5 +1,6 @@
 //! What a tree is, apart from its pages, and how an empty one is made.
 
+use super::hints::Hints;
 use super::keys::Keys;
 use super::node::{self, Links, MOST_KEY_BYTES, Sequence};
 use crate::classic::change::{Change, Journal, Undo};
@@ -9,7 +10,7 @@ use crate::classic::pages::Pages;
 use crate::classic::space::Space;
 use crate::error::Error;
 
-/// What a tree is, apart from its pages. Never changes.
+/// What a tree is, apart from its pages. Never changes, but for guesses.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition<K> {
     pub(super) store: StoreId,
@@ -18,6 +19,7 @@ pub(crate) struct Definition<K> {
     pub(super) page_bytes: usize,
     pub(super) leaf_capacity: usize,
     pub(super) inner_capacity: usize,
+    pub(super) hints: Hints,
 }
 
 impl<K: Keys> Definition<K> {
@@ -29,7 +31,15 @@ impl<K: Keys> Definition<K> {
         let width = keys.width();
         assert!((1..=MOST_KEY_BYTES).contains(&width), "a key has 1 to {MOST_KEY_BYTES} bytes");
         let capacity = |level| node::capacity(page_bytes, level, width);
-        Self { store, root, keys, page_bytes, leaf_capacity: capacity(0), inner_capacity: capacity(1) }
+        Self {
+            store,
+            root,
+            keys,
+            page_bytes,
+            leaf_capacity: capacity(0),
+            inner_capacity: capacity(1),
+            hints: Hints::default(),
+        }
     }
 
     /// The same with at most so many entries in a node, so that a test has many levels soon.

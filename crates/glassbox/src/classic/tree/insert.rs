@@ -1,14 +1,18 @@
 //! Inserting a key, and taking back a removal.
 
 use super::change::NodeChange;
+use super::fingers::{Finger, Fingers};
 use super::keys::Keys;
-use super::node::EntryBuffer;
+use super::node::{EntryBuffer, Header};
+use super::split;
 use super::tree::{Leaf, Neighbour, Tree, anywhere};
 use crate::classic::change::{Change, Journal, Undo};
-use crate::classic::ids::Rid;
-use crate::classic::pages::Pages;
+use crate::classic::ids::{Rid, StoreId};
+use crate::classic::page;
+use crate::classic::pages::{ExclusivePage, Pages};
 use crate::classic::space::Space;
 use crate::error::Error;
+use crate::log::Lsn;
 
 /// What an insertion came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +25,25 @@ pub(crate) enum Inserted {
     Refused(Neighbour),
 }
 
-impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
+/// What is inserted, and what is remembered of insertions before.
+pub(crate) struct Near<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) rid: Rid,
+    /// How the change is taken back.
+    pub(crate) undo: Undo,
+    pub(crate) fingers: Option<&'a mut Fingers>,
+}
+
+/// Where a key belongs in a leaf.
+struct Spot {
+    at: usize,
+    /// The key as a number, if it is to be remembered.
+    number: Option<u64>,
+    /// The greatest key that belongs to the leaf, as a number.
+    last: u64,
+}
+
+impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// Inserts a key. `admit` is told the record of the next key, or that of the key itself if it is there, while the
     /// leaf is exclusively latched; it may be asked several times, the last time counts. `undo` says how the change is
     /// taken back.
@@ -36,30 +58,100 @@ impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
         key: &[u8],
         rid: Rid,
         undo: Undo,
+        admit: impl FnMut(Neighbour) -> bool,
+    ) -> Result<Inserted, Error> {
+        self.insert_near(journal, Near { key, rid, undo, fingers: None }, true, admit)
+    }
+
+    /// As [`Tree::insert`], with guesses where the key belongs. Not `asks`: everything is admitted, nobody is asked.
+    ///
+    /// # Errors
+    /// As for [`Tree::insert`].
+    #[inline]
+    pub(crate) fn insert_near<J: Journal>(
+        &self,
+        journal: &mut J,
+        mut near: Near<'_>,
+        asks: bool,
         mut admit: impl FnMut(Neighbour) -> bool,
     ) -> Result<Inserted, Error> {
-        let probe = self.keys().probe(key);
+        let probe = self.keys().probe(near.key);
+        let number = self.keys().number(probe).filter(|_| near.fingers.is_some());
+        if let Some((page, header, spot)) = number.and_then(|number| self.at_finger(&mut near, number)) {
+            let page = Leaf { id: page.id(), header, page };
+            if let Some(inserted) = self.insert_at(journal, &mut near, page, spot, asks.then_some(&mut admit))? {
+                return Ok(inserted);
+            }
+            self.make_room(journal, near.key)?;
+        }
         loop {
-            let Leaf { header, mut page, .. } = self.leaf_exclusive(probe)?;
-            let leaf = header.on(&page);
-            let at = self.keys().smaller(leaf.entries(), probe);
-            if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
-                let (other, here) = (leaf.rid(at), Neighbour::Here(leaf.rid(at)));
+            let (leaf, last) = self.leaf_exclusive(probe)?;
+            let node = leaf.header.on(&leaf.page);
+            let at = self.keys().smaller(node.entries(), probe);
+            if at < node.count && self.keys().is_at(node.entries(), at, probe) {
+                let (other, here) = (node.rid(at), Neighbour::Here(node.rid(at)));
                 return Ok(if admit(here) { Inserted::Exists(other) } else { Inserted::Refused(here) });
             }
-            let (next, admitted) = self.ask_next(&leaf, at, &mut |next| admit(Neighbour::Beyond(next)))?;
-            if !admitted {
-                return Ok(Inserted::Refused(Neighbour::Beyond(next)));
+            let spot = Spot { at, number, last };
+            if let Some(inserted) = self.insert_at(journal, &mut near, leaf, spot, asks.then_some(&mut admit))? {
+                return Ok(inserted);
             }
-            if leaf.count < self.capacity(0) {
-                let entry = EntryBuffer::leaf(key, rid);
-                let insert = NodeChange::Insert { store: self.definition.store(), at: at as u16, entry: entry.bytes() };
-                journal.change(&mut page, Change::Node(insert), undo)?;
-                return Ok(Inserted::Done);
-            }
-            drop(page);
-            self.make_room(journal, key)?;
+            self.make_room(journal, near.key)?;
         }
+    }
+
+    /// The leaf of the finger for a key, exclusively latched, if the key belongs there for certain.
+    #[inline(always)]
+    fn at_finger(&self, near: &mut Near<'_>, number: u64) -> Option<(P::Exclusive<'a>, Header, Spot)> {
+        let store = self.definition.store();
+        let finger = near.fingers.as_mut()?.at(store, number);
+        if !finger.fits(store, number) {
+            return None;
+        }
+        // Whatever is wrong with it by now is not what was asked for.
+        let page = self.pages.fix_exclusive(finger.leaf).ok()?;
+        if page::lsn(&page) != finger.lsn {
+            finger.store = StoreId::VOLUME;
+            return None;
+        }
+        let header = self.node(finger.leaf, &page).ok()?.header();
+        let spot = Spot { at: finger.at, number: Some(number), last: finger.last };
+        Some((page, header, spot))
+    }
+
+    /// Inserts the key, which is not there, at its place in a leaf; `None` if the leaf must be split first.
+    #[inline(always)]
+    fn insert_at<J: Journal>(
+        &self,
+        journal: &mut J,
+        near: &mut Near<'_>,
+        leaf: Leaf<P::Exclusive<'_>>,
+        Spot { at, number, last }: Spot,
+        admit: Option<&mut impl FnMut(Neighbour) -> bool>,
+    ) -> Result<Option<Inserted>, Error> {
+        let Leaf { id, header, mut page } = leaf;
+        let node = header.on(&page);
+        if let Some(admit) = admit {
+            let (next, admitted) = self.ask_next(&node, at, &mut |next| admit(Neighbour::Beyond(next)))?;
+            if !admitted {
+                return Ok(Some(Inserted::Refused(Neighbour::Beyond(next))));
+            }
+        }
+        if node.count >= self.capacity(0) || split::is_in_the_way(&node, at) {
+            return Ok(None);
+        }
+        let store = self.definition.store();
+        let finger = near.fingers.as_deref_mut().zip(number).map(|(fingers, number)| {
+            let last = if at < node.count { self.number_at(&node, at).saturating_sub(1) } else { last };
+            (fingers.at(store, number), Finger { leaf: id, store, lsn: Lsn::NONE, key: number, last, at: at + 1 })
+        });
+        let entry = EntryBuffer::leaf(near.key, near.rid);
+        let insert = NodeChange::Insert { store, at: at as u16, entry: entry.bytes() };
+        journal.change_by(&mut page, Change::Node(insert), near.undo, |page| insert.apply(page))?;
+        if let Some((place, finger)) = finger {
+            *place = Finger { lsn: page::lsn(&page), ..finger };
+        }
+        Ok(Some(Inserted::Done))
     }
 
     /// Takes the removal of a key back.

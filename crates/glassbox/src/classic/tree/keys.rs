@@ -28,6 +28,23 @@ pub(crate) trait Keys {
     /// Whether the entry at `at` has this key.
     fn is_at(&self, entries: Entries<'_>, at: usize, probe: Self::Probe<'_>) -> bool;
 
+    /// The key as a number, in the order of keys; `None` if it has more than 8 bytes.
+    fn number(&self, probe: Self::Probe<'_>) -> Option<u64>;
+
+    /// How far the key is behind that of the first entry, if they are numbers: its place where no number is missing.
+    fn distance(&self, entries: Entries<'_>, probe: Self::Probe<'_>) -> usize;
+
+    /// Where the entry with this key is.
+    #[inline(always)]
+    fn find(&self, entries: Entries<'_>, probe: Self::Probe<'_>) -> Option<usize> {
+        let guess = self.distance(entries, probe);
+        if guess < entries.count() && self.is_at(entries, guess, probe) {
+            return Some(guess);
+        }
+        let at = self.smaller(entries, probe);
+        (at < entries.count() && self.is_at(entries, at, probe)).then_some(at)
+    }
+
     /// The order of two keys.
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering;
 }
@@ -37,6 +54,8 @@ pub(crate) trait Keys {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntegerKeys {
     width: usize,
+    /// Of 8 bytes from a key's beginning on, the bits of those behind it.
+    behind: u32,
 }
 
 /// A key as integers.
@@ -52,7 +71,7 @@ pub(crate) struct IntegerProbe<'k> {
 impl IntegerKeys {
     /// Keys of `width` bytes.
     pub(crate) fn new(width: usize) -> Self {
-        Self { width }
+        Self { width, behind: 64 - 8 * width.min(8) as u32 }
     }
 }
 
@@ -61,7 +80,7 @@ impl IntegerKeys {
 
 /// The first 8 bytes, filled with zeros, without a call for copying them.
 #[inline(always)]
-fn padded_8(key: &[u8]) -> u64 {
+pub(super) fn padded_8(key: &[u8]) -> u64 {
     if let Some(first) = key.first_chunk() {
         return u64::from_be_bytes(*first);
     }
@@ -100,6 +119,15 @@ fn compare_words(left: &[u8], right: &[u8]) -> Ordering {
         }
     }
     rest.cmp(other_rest)
+}
+
+/// How far a number, which has `behind` bits behind it, is from that of the first entry.
+#[inline(always)]
+pub(super) fn distance(entries: Entries<'_>, number: u64, behind: u32) -> usize {
+    if entries.count() == 0 {
+        return 0;
+    }
+    (number >> behind).wrapping_sub(head_8(entries, 0) >> behind) as usize
 }
 
 #[inline(always)]
@@ -170,6 +198,16 @@ impl Keys for IntegerKeys {
             ..=8 => (probe.least..=probe.most).contains(&head_8(entries, at as u32)),
             width => entries.key(at as u32, width) == probe.key,
         }
+    }
+
+    #[inline(always)]
+    fn number(&self, probe: IntegerProbe<'_>) -> Option<u64> {
+        (self.width <= 8).then_some(probe.least >> self.behind)
+    }
+
+    #[inline(always)]
+    fn distance(&self, entries: Entries<'_>, probe: IntegerProbe<'_>) -> usize {
+        distance(entries, probe.least, self.behind)
     }
 
     #[inline(always)]

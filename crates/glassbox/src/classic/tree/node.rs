@@ -17,6 +17,7 @@
 //! The separator of an inner node's first entry means nothing: its child has all that is smaller than the second's.
 
 use super::entries::Entries;
+use super::keys::padded_8;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::{self, PageKind, u16_at, u32_at};
 
@@ -233,7 +234,15 @@ impl EntryBuffer {
     /// An entry of a leaf.
     #[inline(always)]
     pub(super) fn leaf(key: &[u8], rid: Rid) -> Self {
-        Self::new(key, &rid.to_u64().to_be_bytes())
+        let mut bytes = [0; MOST_ENTRY_BYTES];
+        // 8 bytes at a time where that is enough: what is too much is overwritten.
+        match key.first_chunk::<8>() {
+            Some(first) if key.len() == 8 => bytes[..8].copy_from_slice(first),
+            None => bytes[..8].copy_from_slice(&padded_8(key).to_be_bytes()),
+            _ => bytes[..key.len()].copy_from_slice(key),
+        }
+        bytes[key.len()..][..Rid::WIDTH].copy_from_slice(&rid.to_u64().to_be_bytes());
+        Self { bytes, len: key.len() + Rid::WIDTH }
     }
 
     /// An entry of an inner node.

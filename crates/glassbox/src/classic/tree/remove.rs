@@ -54,7 +54,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         mut admit: impl FnMut(Next) -> bool,
     ) -> Result<Removed, Error> {
         let probe = self.keys().probe(key);
-        let Leaf { id, header, mut page } = self.leaf_exclusive(probe)?;
+        let (Leaf { id, header, mut page }, _) = self.leaf_exclusive(probe)?;
         let leaf = header.on(&page);
         let at = self.keys().smaller(leaf.entries(), probe);
         if at == leaf.count || !self.keys().is_at(leaf.entries(), at, probe) {

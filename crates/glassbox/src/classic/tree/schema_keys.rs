@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::entries::Entries;
-use super::keys::Keys;
+use super::keys::{self, Keys};
 use crate::record::ColumnType;
 use crate::record::layout::width_of;
 
@@ -38,9 +38,8 @@ struct Column {
     behind: u32,
 }
 
-/// A key, and the values of its first columns.
-#[derive(Clone, Copy)]
-pub(crate) struct SchemaProbe<'k> {
+/// A key, and the values of its first columns: made for a search.
+struct Values<'k> {
     values: [u64; PROBED],
     key: &'k [u8],
 }
@@ -79,9 +78,17 @@ impl SchemaKeys {
         Self { columns: columns.into(), width }
     }
 
+    fn values<'k>(&self, key: &'k [u8]) -> Values<'k> {
+        let mut values = [0; PROBED];
+        for (value, column) in values.iter_mut().zip(&self.columns) {
+            *value = column.of(key);
+        }
+        Values { values, key }
+    }
+
     /// The order of a stored key and a probe.
     #[inline(always)]
-    fn order(&self, entries: Entries<'_>, at: u32, probe: &SchemaProbe<'_>) -> Ordering {
+    fn order(&self, entries: Entries<'_>, at: u32, probe: &Values<'_>) -> Ordering {
         for (column, value) in self.columns.iter().zip(&probe.values) {
             let stored = entries.word(at, column.at) >> column.behind;
             if stored != *value {
@@ -101,35 +108,48 @@ impl SchemaKeys {
 }
 
 impl Keys for SchemaKeys {
-    type Probe<'k> = SchemaProbe<'k>;
+    type Probe<'k> = &'k [u8];
 
     fn width(&self) -> usize {
         self.width
     }
 
-    #[inline]
-    fn probe<'k>(&self, key: &'k [u8]) -> SchemaProbe<'k> {
+    #[inline(always)]
+    fn probe<'k>(&self, key: &'k [u8]) -> &'k [u8] {
         assert_eq!(key.len(), self.width, "the width of a tree's keys");
-        let mut values = [0; PROBED];
-        for (value, column) in values.iter_mut().zip(&self.columns) {
-            *value = column.of(key);
+        key
+    }
+
+    #[inline(never)]
+    fn smaller(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
+        let values = self.values(probe);
+        entries.partition(|at| self.order(entries, at, &values).is_lt())
+    }
+
+    #[inline(never)]
+    fn not_greater(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
+        let values = self.values(probe);
+        entries.partition(|at| self.order(entries, at, &values).is_le())
+    }
+
+    /// Values are equal exactly if their bytes are.
+    #[inline(always)]
+    fn is_at(&self, entries: Entries<'_>, at: usize, probe: &[u8]) -> bool {
+        match self.width {
+            ..=8 => (keys::padded_8(probe) ^ entries.word(at as u32, 0)) >> (64 - 8 * self.width as u32) == 0,
+            width => entries.key(at as u32, width) == probe,
         }
-        SchemaProbe { values, key }
     }
 
-    #[inline(never)]
-    fn smaller(&self, entries: Entries<'_>, probe: SchemaProbe<'_>) -> usize {
-        entries.partition(|at| self.order(entries, at, &probe).is_lt())
+    #[inline(always)]
+    fn number(&self, probe: &[u8]) -> Option<u64> {
+        (self.width <= 8).then(|| keys::padded_8(probe) >> (64 - 8 * self.width as u32))
     }
 
-    #[inline(never)]
-    fn not_greater(&self, entries: Entries<'_>, probe: SchemaProbe<'_>) -> usize {
-        entries.partition(|at| self.order(entries, at, &probe).is_le())
-    }
-
-    #[inline]
-    fn is_at(&self, entries: Entries<'_>, at: usize, probe: SchemaProbe<'_>) -> bool {
-        self.order(entries, at as u32, &probe).is_eq()
+    #[inline(always)]
+    fn distance(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
+        let behind = 64 - 8 * self.width.min(8) as u32;
+        keys::distance(entries, keys::padded_8(probe), behind)
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {

@@ -4,7 +4,9 @@
 //! grow, one behind the other, never come back to the left half, and nodes would stay half full; such insertions leave
 //! the left node full. They are told from others by [`Sequence`]: the right edge of the tree needs no evidence,
 //! elsewhere some insertions in a row must each have come right behind the one before. So several growing sequences,
-//! side by side in one tree, each fill their nodes.
+//! side by side in one tree, each fill their nodes. And a sequence need not wait until its leaf is full: what stands
+//! behind it would be moved by each insertion, so it gets a leaf of its own before. Both are then as full as they were,
+//! and only as many nodes are more as there are sequences.
 
 use super::change::NodeChange;
 use super::keys::Keys;
@@ -20,10 +22,26 @@ use crate::error::Error;
 /// So many insertions in a row, each right behind the one before, are no accident.
 const GROWING: u16 = 4;
 
+/// Bytes behind an insertion that are not worth a node of their own.
+const FEW_BYTES: usize = 1 << 10;
+/// So many insertions in a row are no accident where keys are many.
+const SETTLING: u16 = 2;
+
+/// Whether a leaf that is not full is split nevertheless: what comes for a growing sequence would always move what is
+/// behind it.
+#[inline(always)]
+pub(super) fn is_in_the_way(leaf: &Node<'_>, at: usize) -> bool {
+    (leaf.count - at) * leaf.stride() > FEW_BYTES && {
+        let sequence = leaf.sequence();
+        sequence.run >= SETTLING && at == usize::from(sequence.last.wrapping_add(1))
+    }
+}
+
 /// Where a full node is split for an insertion at `at`, and what the new node to its right knows of the sequence.
 fn cut(node: &Node<'_>, at: usize, at_edge: bool) -> (usize, Sequence) {
     let sequence = node.sequence();
-    let grows = sequence.run >= GROWING && at == usize::from(sequence.last.wrapping_add(1));
+    let grows =
+        (sequence.run >= GROWING || is_in_the_way(node, at)) && at == usize::from(sequence.last.wrapping_add(1));
     if at == node.count && (grows || at_edge) {
         // An inner node needs a child, and what comes belongs behind the last.
         let from = if node.level == 0 { at } else { at - 1 };
@@ -73,7 +91,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             let id = self.child(parent.id, &node, at)?;
             let mut child = Held { id, page: self.pages.fix_exclusive(id)? };
             let node = self.child_node(id, &child.page, level)?;
-            if node.count >= self.capacity(node.level) {
+            let settles = node.level == 0 && is_in_the_way(&node, self.keys().smaller(node.entries(), probe));
+            if settles || node.count >= self.capacity(node.level) {
                 let place = match node.level {
                     0 => self.keys().smaller(node.entries(), probe),
                     _ => self.child_at(&node, probe) + 1,

@@ -4,6 +4,7 @@
 //! move between the two. Writers do the same and latch only the leaf exclusively.
 
 use super::definition::Definition;
+use super::hints::Hints;
 use super::keys::Keys;
 use super::node::{Header, Node};
 use crate::classic::ids::{PageId, Rid};
@@ -88,10 +89,42 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     #[inline]
     pub(crate) fn find(&self, key: &[u8], mut ask: impl FnMut(Neighbour) -> bool) -> Result<Find, Error> {
         let probe = self.keys().probe(key);
-        let Leaf { header, page, .. } = self.leaf(|node| self.child_at(node, probe))?;
+        let number = self.keys().number(probe);
+        if let Some(leaf) = number.and_then(|number| self.definition.hints.leaf(Hints::of(number)))
+            && let Some(found) = self.find_in(leaf, probe, &mut ask)
+        {
+            return Ok(found);
+        }
+        self.find_from_root(probe, number, ask)
+    }
+
+    /// Looks for the key in what was a leaf of this tree; `None` if it is none, or the key is not there.
+    #[inline(always)]
+    fn find_in(&self, id: PageId, probe: K::Probe<'_>, ask: &mut impl FnMut(Neighbour) -> bool) -> Option<Find> {
+        // Whatever is wrong with it by now is not what was asked for.
+        let page = self.pages.fix_shared(id).ok()?;
+        let leaf =
+            Node::read_of(&page, self.definition.store, self.keys().width()).ok().filter(|node| node.level == 0)?;
+        let rid = leaf.rid(self.keys().find(leaf.entries(), probe)?);
+        let here = Neighbour::Here(rid);
+        Some(if ask(here) { Find::Found(rid) } else { Find::Refused(here) })
+    }
+
+    #[inline(never)]
+    fn find_from_root(
+        &self,
+        probe: K::Probe<'_>,
+        number: Option<u64>,
+        mut ask: impl FnMut(Neighbour) -> bool,
+    ) -> Result<Find, Error> {
+        let Leaf { id, header, page } = self.leaf(|node| self.child_at(node, probe))?;
         let leaf = header.on(&page);
         let at = self.keys().smaller(leaf.entries(), probe);
         if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
+            if let Some(number) = number {
+                let ends = (self.number_at(&leaf, 0), self.number_at(&leaf, leaf.count - 1));
+                self.definition.hints.found(number, ends, id);
+            }
             let rid = leaf.rid(at);
             let here = Neighbour::Here(rid);
             return Ok(if ask(here) { Find::Found(rid) } else { Find::Refused(here) });
@@ -176,10 +209,18 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         Ok(Leaf { id, header, page })
     }
 
-    /// The leaf where the key belongs, exclusively latched; all above it shared and let go.
+    /// The key of an entry as a number, if keys are numbers.
     #[inline(always)]
-    pub(super) fn leaf_exclusive(&self, probe: K::Probe<'_>) -> Result<Leaf<P::Exclusive<'a>>, Error> {
+    pub(super) fn number_at(&self, node: &Node<'_>, at: usize) -> u64 {
+        self.keys().number(self.keys().probe(node.key(at))).unwrap_or(0)
+    }
+
+    /// The leaf where the key belongs, exclusively latched; all above it shared and let go. And the greatest key that
+    /// belongs there, if keys are numbers.
+    #[inline(always)]
+    pub(super) fn leaf_exclusive(&self, probe: K::Probe<'_>) -> Result<(Leaf<P::Exclusive<'a>>, u64), Error> {
         loop {
+            let mut last = u64::MAX;
             let mut id = self.definition.root;
             let mut page = self.pages.fix_shared(id)?;
             let mut header = self.node(id, &page)?.header();
@@ -188,18 +229,22 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
                 let page = self.pages.fix_exclusive(id)?;
                 let header = self.node(id, &page)?.header();
                 if header.level == 0 {
-                    return Ok(Leaf { id, header, page });
+                    return Ok((Leaf { id, header, page }, last));
                 }
                 // It grew meanwhile.
                 continue;
             }
             loop {
                 let node = header.on(&page);
-                let child = self.child(id, &node, self.child_at(&node, probe))?;
+                let at = self.child_at(&node, probe);
+                let child = self.child(id, &node, at)?;
+                if at + 1 < node.count {
+                    last = self.number_at(&node, at + 1).saturating_sub(1);
+                }
                 if header.level == 1 {
                     let page = self.pages.fix_exclusive(child)?;
                     let header = self.child_node(child, &page, 1)?.header();
-                    return Ok(Leaf { id: child, header, page });
+                    return Ok((Leaf { id: child, header, page }, last));
                 }
                 let child_page = self.pages.fix_shared(child)?;
                 header = self.child_node(child, &child_page, header.level)?.header();

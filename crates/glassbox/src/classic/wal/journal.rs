@@ -1,8 +1,8 @@
 //! The journal of a transaction as the access methods see it.
 
 use super::forms::Device;
-use super::transaction::{Nested, TransactionLog};
-use crate::classic::change::{Change, Journal, Undo};
+use super::transaction::{Nested, TransactionLog, does_not_fit};
+use crate::classic::change::{BadChange, Change, Journal, Undo};
 use crate::classic::page;
 use crate::classic::pages::ExclusivePage;
 use crate::error::Error;
@@ -12,14 +12,33 @@ impl<D: Device> Journal for TransactionLog<D> {
 
     #[inline]
     fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {
+        let id = page.id();
+        self.change_by(page, change, undo, |page| change.apply(id, page))
+    }
+
+    #[inline]
+    fn change_by(
+        &mut self,
+        page: &mut impl ExclusivePage,
+        change: Change<'_>,
+        undo: Undo,
+        apply: impl FnOnce(&mut [u8]) -> Result<(), BadChange>,
+    ) -> Result<(), Error> {
+        if self.is_silent() {
+            apply(page).map_err(|bad| does_not_fit(page.id(), page, bad))?;
+            let is_final = self.is_final || undo != Undo::Nothing;
+            self.changed_silently(page)?;
+            self.is_final = is_final;
+            return Ok(());
+        }
         self.ensure_begun();
         match self.taking_back {
             Some(count) if self.nested == 0 && self.active.own.len() > count => self.compensate(page, change, count),
             Some(_) if self.nested == 0 => {
                 assert!(undo == Undo::Nothing, "one change outside of nested actions takes a record back, no second");
-                self.update(page, change, undo)
+                self.update(page, change, undo, apply)
             }
-            _ => self.update(page, change, undo),
+            _ => self.update(page, change, undo, apply),
         }
     }
 

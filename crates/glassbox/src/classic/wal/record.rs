@@ -66,15 +66,15 @@ const CHECKPOINT_END: u8 = 9;
 
 const HEAD_BYTES: usize = 24;
 
-/// Appends the head that all records begin with.
+/// The head that all records begin with.
 #[inline(always)]
-fn head(out: &mut Vec<u8>, flags: [u8; 3], page: PageId, transaction: TxnId, previous: Lsn) {
+fn head(flags: [u8; 3], page: PageId, transaction: TxnId, previous: Lsn) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[..3].copy_from_slice(&flags);
     head[4..8].copy_from_slice(&page.0.to_le_bytes());
     head[8..16].copy_from_slice(&transaction.0.to_le_bytes());
     head[16..].copy_from_slice(&previous.0.to_le_bytes());
-    out.extend_from_slice(&head);
+    head
 }
 
 /// Appends an update but for the change, which is to be appended behind it.
@@ -86,8 +86,10 @@ pub(crate) fn begin_update(
     store: StoreId,
     (undo, nested): (Undo, bool),
 ) {
-    head(out, [UPDATE, undo as u8, u8::from(nested)], page, transaction, previous);
-    out.extend_from_slice(&store.0.to_le_bytes());
+    let mut update = [0; HEAD_BYTES + 4];
+    update[..HEAD_BYTES].copy_from_slice(&head([UPDATE, undo as u8, u8::from(nested)], page, transaction, previous));
+    update[HEAD_BYTES..].copy_from_slice(&store.0.to_le_bytes());
+    out.extend_from_slice(&update);
 }
 
 /// Appends a compensation but for the change, which is to be appended behind it.
@@ -98,7 +100,7 @@ pub(crate) fn begin_compensation(
     page: PageId,
     undo_next: Lsn,
 ) {
-    head(out, [COMPENSATION, 0, 0], page, transaction, previous);
+    out.extend_from_slice(&head([COMPENSATION, 0, 0], page, transaction, previous));
     out.extend_from_slice(&undo_next.0.to_le_bytes());
 }
 
@@ -111,7 +113,7 @@ impl<'a> LogRecord<'a> {
     /// Appends the stored form.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let own = (self.transaction, self.previous);
-        let plain = |kind, out: &mut _| head(out, [kind, 0, 0], PageId::NONE, own.0, own.1);
+        let plain = |kind, out: &mut Vec<u8>| out.extend_from_slice(&head([kind, 0, 0], PageId::NONE, own.0, own.1));
         match self.body {
             Body::Update { page, store, undo, nested, change } => {
                 begin_update(out, own, page, store, (undo, nested));

@@ -88,6 +88,11 @@ impl<D: Device> TransactionLog<D> {
         self.is_final
     }
 
+    /// Says it, for whoever has taken back by himself what made it so.
+    pub(crate) fn set_final(&mut self, is_final: bool) {
+        self.is_final = is_final;
+    }
+
     /// Forgets what was kept since that moment: it stays.
     pub(crate) fn settle(&mut self, since: Savepoint) {
         self.is_final |= self.active.own.len() > since.0;
@@ -167,10 +172,11 @@ impl<D: Device> TransactionLog<D> {
         page: &mut impl ExclusivePage,
         change: Change<'_>,
         needed: bool,
+        apply: impl FnOnce(&mut [u8]) -> Result<(), BadChange>,
         begin: impl FnOnce(&mut Vec<u8>),
     ) -> Result<Lsn, Error> {
         let id = page.id();
-        change.apply(id, page).map_err(|bad| does_not_fit(id, page, bad))?;
+        apply(page).map_err(|bad| does_not_fit(id, page, bad))?;
         let draft = self.active.own.draft();
         let start = draft.len();
         if D::RECORDS || needed {
@@ -202,6 +208,7 @@ impl<D: Device> TransactionLog<D> {
         page: &mut impl ExclusivePage,
         change: Change<'_>,
         undo: Undo,
+        apply: impl FnOnce(&mut [u8]) -> Result<(), BadChange>,
     ) -> Result<(), Error> {
         let nested = self.nested > 0;
         assert!(!nested || undo != Undo::Logical, "a nested action is taken back page by page");
@@ -209,7 +216,10 @@ impl<D: Device> TransactionLog<D> {
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
         let start = self.active.own.draft_start();
         let keep = undo != Undo::Nothing && self.keeps;
-        let lsn = self.apply_and_log(page, change, keep, |out| begin_update(out, own, id, store, (undo, nested)))?;
+        let lsn = {
+            let begin = |out: &mut Vec<u8>| begin_update(out, own, id, store, (undo, nested));
+            self.apply_and_log(page, change, keep, apply, begin)?
+        };
         if keep {
             self.active.own.keep(start, lsn);
         } else {
@@ -227,9 +237,12 @@ impl<D: Device> TransactionLog<D> {
         count: usize,
     ) -> Result<(), Error> {
         assert!(self.active.own.len() == count + 1, "a nested action left something to be taken back");
+        // The bytes may have come with the log from another process.
+        page.note_sound(false);
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
         let undo_next = self.active.own.lsn_below(count);
-        self.apply_and_log(page, change, false, |out| begin_compensation(out, own, id, undo_next))?;
+        let begin = |out: &mut Vec<u8>| begin_compensation(out, own, id, undo_next);
+        self.apply_and_log(page, change, false, |page| change.apply(id, page), begin)?;
         self.active.own.truncate(count);
         Ok(())
     }

@@ -49,6 +49,12 @@ impl Partition {
         at
     }
 
+    /// Grants a new request if it is the only one for its name.
+    #[inline(always)]
+    pub(crate) fn request_first(&mut self, key: Key, hash: u64, owner: u32, mode: Mode) -> Option<u32> {
+        (self.find(key, hash) == NONE).then(|| self.new_head(key, hash, owner, mode))
+    }
+
     #[inline(always)]
     fn new_node(&mut self) -> u32 {
         let at = self.free;

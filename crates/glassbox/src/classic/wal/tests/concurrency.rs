@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
-use crate::classic::pages::ExclusivePage;
+use crate::classic::pages::{ExclusivePage, FixedPage};
 use crate::classic::recovery::{CheckpointLsns, checkpoint};
 use crate::classic::wal::forms::{Device, Discarded, Logs};
 use crate::classic::wal::table::TransactionTable;
@@ -85,6 +85,8 @@ impl DerefMut for Page<'_> {
         &mut self.bytes
     }
 }
+
+impl FixedPage for Page<'_> {}
 
 impl ExclusivePage for Page<'_> {
     fn id(&self) -> PageId {

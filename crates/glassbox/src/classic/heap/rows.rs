@@ -1,0 +1,95 @@
+//! Rows on a page, as values of their record's type.
+//!
+//! Bytes from a file may be anything, so a row is checked when it is read. But not each time: a page remembers, while
+//! it is in memory, that all its rows are sound. It is so from the beginning if this process made the page, and once
+//! all its rows were checked; what is put there later was stored from a record of the same type.
+
+use super::file::{HeapFile, replace};
+use super::slotted;
+use crate::classic::change::Journal;
+use crate::classic::ids::Rid;
+use crate::classic::pages::{FixedPage, Pages};
+use crate::error::Error;
+use crate::record::{BadRow, Record, Sound};
+
+impl HeapFile {
+    /// Gives a row to `give` while its page is fixed. `None` when there is no such record.
+    ///
+    /// # Errors
+    /// As for [`HeapFile::fix`].
+    #[inline(always)]
+    pub(crate) fn read_row<P: Pages, R: Record, T>(
+        &self,
+        pages: &P,
+        rid: Rid,
+        give: impl FnOnce(R) -> T,
+    ) -> Result<Option<Result<T, BadRow>>, Error> {
+        let page = pages.fix_shared(rid.page)?;
+        self.check(rid.page, &page)?;
+        let Some(bytes) = slotted::record(&page, rid.slot) else { return Ok(None) };
+        Ok(Some(load(&page, bytes, give)))
+    }
+
+    /// Lets `change` change a row while its page is fixed, and logs where it differs then; nothing if it does not.
+    /// `room` is for its stored form. `None` when there is no such record.
+    ///
+    /// # Errors
+    /// As for [`HeapFile::update`].
+    #[inline(always)]
+    pub(crate) fn update_row<P: Pages, J: Journal, R: Record, T>(
+        &self,
+        pages: &P,
+        (journal, room): (&mut J, &mut Vec<u8>),
+        rid: Rid,
+        change: impl FnOnce(&mut R) -> T,
+    ) -> Result<Option<Result<T, BadRow>>, Error> {
+        let mut page = self.fix_exclusive(pages, rid.page)?;
+        let Some(slot) = slotted::slot(&page, rid.slot).filter(|slot| !slot.is_ghost) else { return Ok(None) };
+        let place = slot.at..slot.at + slot.length;
+        let silent = journal.is_silent();
+        if !silent {
+            room.resize(R::ROW_WIDTH, 0);
+        }
+        let (page_bytes, row) = (&page[place.clone()], |mut row: R| {
+            let out = change(&mut row);
+            (row, out)
+        });
+        let (row, out) = match load(&page, page_bytes, row) {
+            Ok(changed) => changed,
+            Err(bad) => return Ok(Some(Err(bad))),
+        };
+        if silent {
+            row.store(&mut page[place]);
+            journal.changed_silently(&mut page)?;
+        } else {
+            row.store(room);
+            replace(journal, &mut page, rid, slot, room)?;
+        }
+        Ok(Some(Ok(out)))
+    }
+}
+
+/// Reads a row of a page.
+#[inline(always)]
+fn load<R: Record, T>(page: &impl FixedPage, bytes: &[u8], give: impl FnOnce(R) -> T) -> Result<T, BadRow> {
+    if page.is_sound() == Some(true) && bytes.len() == R::ROW_WIDTH {
+        // SAFETY: a page is said to be sound when this process makes it, and by `check_all`, which has asked about each
+        // row of this table. After that rows come onto it by `Record::store` alone, until it leaves memory; what takes
+        // changes back, whose bytes may be from the log, says that it is not known to be sound.
+        return Ok(give(R::load_sound(unsafe { Sound::new(bytes) })));
+    }
+    check_all::<R>(page);
+    R::load(bytes).map(give)
+}
+
+/// Looks whether all rows of a page are sound, if that can be remembered.
+#[cold]
+#[inline(never)]
+fn check_all<R: Record>(page: &impl FixedPage) {
+    if page.is_sound() == Some(false) {
+        // Ghosts too: the slot of one says no less about its bytes.
+        let mut slots = (0..slotted::slots(page)).map(|number| slotted::slot(page, number));
+        let is_sound = |slot: slotted::Slot| R::load(&page[slot.at..slot.at + slot.length]).is_ok();
+        page.note_sound(slots.all(|slot| slot.is_some_and(is_sound)));
+    }
+}
