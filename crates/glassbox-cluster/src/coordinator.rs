@@ -277,7 +277,7 @@ impl Coordinator {
     fn ask_heard(&mut self, out: &mut Outbox) {
         for (told, &primary) in self.told.iter().zip(&self.primaries) {
             let late = told.first_unheard().is_some_and(|first| self.next - first > LONG);
-            if late && self.next % LONG == 0 {
+            if late && self.next.is_multiple_of(LONG) {
                 out.send(primary, Message::AskHeard);
             }
         }

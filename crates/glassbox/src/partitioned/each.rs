@@ -5,7 +5,7 @@
 use std::ptr::{NonNull, null_mut};
 
 use super::table::Table;
-use super::transaction::PartitionedTransaction;
+use super::transaction::{PartitionedTransaction, Place};
 use crate::procedure::Stop;
 use crate::record::Record;
 
@@ -56,11 +56,7 @@ impl<'a> PartitionedTransaction<'a> {
 
     /// A key that is not that of the next lookup.
     #[inline(never)]
-    fn out_of_turn<R: Record>(
-        &mut self,
-        key: &R::Key,
-        turn: &mut Turn<R>,
-    ) -> Result<Option<(&'a mut Table<R>, NonNull<R>)>, Stop> {
+    fn out_of_turn<R: Record>(&mut self, key: &R::Key, turn: &mut Turn<R>) -> Result<Option<Place<'a, R>>, Stop> {
         self.scratch.lookups.skip(turn.at);
         let found = self.find::<R>(key)?;
         *turn = self.turn();

@@ -23,6 +23,9 @@ pub(super) fn table_full(table: &'static str) -> Stop {
     Stop::abort(TABLE_FULL, format!("no memory for another row of table `{table}`"))
 }
 
+/// A live row and its table, in a held partition.
+pub(super) type Place<'a, R> = (&'a mut Table<R>, NonNull<R>);
+
 /// A run of a transaction on partitions whose tokens the caller holds.
 pub struct PartitionedTransaction<'a> {
     pub(super) cells: &'a [Cell],
@@ -163,7 +166,7 @@ impl<'a> PartitionedTransaction<'a> {
 
     /// Where the row with this key is: where it was prefetched, or found now.
     #[inline(always)]
-    pub(super) fn find<R: Record>(&mut self, key: &R::Key) -> Result<Option<(&'a mut Table<R>, NonNull<R>)>, Stop> {
+    pub(super) fn find<R: Record>(&mut self, key: &R::Key) -> Result<Option<Place<'a, R>>, Stop> {
         // SAFETY: the tokens are the same as when the lookups were made.
         match unsafe { self.scratch.lookups.take::<R>(key) } {
             Some(found) => Ok(Some(found)),
@@ -172,7 +175,7 @@ impl<'a> PartitionedTransaction<'a> {
     }
 
     #[inline(never)]
-    fn look_up<R: Record>(&mut self, key: &R::Key) -> Result<Option<(&'a mut Table<R>, NonNull<R>)>, Stop> {
+    fn look_up<R: Record>(&mut self, key: &R::Key) -> Result<Option<Place<'a, R>>, Stop> {
         let table = self.table_of::<R>(key)?;
         let row = table.find(key.encode()).map(|id| table.rows.place(id));
         Ok(row.map(|row| (table, row)))

@@ -95,7 +95,7 @@ impl LockManager {
     fn lock_record(&self, owner: &mut Owner, store: StoreId, key: Key, mode: Mode, duration: Duration) -> bool {
         let Some(above) = owner.held.known_store(store).filter(|_| !self.config.lock_pages) else { return false };
         let Held { mode: held, granularity, below, escalate_at, .. } = owner.held.entries()[above];
-        let intent = match held.from_above(mode) {
+        let intent = match held.seen_from(mode) {
             FromAbove::Covers => return granularity == Granularity::Record,
             above => above == FromAbove::Intent,
         };

@@ -120,7 +120,7 @@ impl Mode {
 
     /// What holding this mode above means to who asks for `other` below, in one look.
     #[inline(always)]
-    pub(super) const fn from_above(self, other: Mode) -> FromAbove {
+    pub(super) const fn seen_from(self, other: Mode) -> FromAbove {
         FROM_ABOVE[self as usize][other as usize]
     }
 
