@@ -1,7 +1,7 @@
 //! Figure 7: transactions of two rounds.
 //!
-//! Paper: *Low Overhead Concurrency Control*, Figure 7 and section 5.4. Claim: blocking takes nearly twice as long for a
-//! transaction on two partitions, speculation is only slightly better, locking relatively unaffected; speculation is
+//! Paper: *Low Overhead Concurrency Control*, Figure 7 and section 5.4. Claim: blocking takes nearly twice as long for
+//! a transaction on two partitions, speculation is only slightly better, locking relatively unaffected; speculation is
 //! ahead of locking below 4 %.
 //!
 //! What differs here: nothing but what is said of [`Costs::in_two_rounds`]: the same work in two fragments.
@@ -18,11 +18,8 @@ use crate::report::Figure;
 
 /// In results.
 pub const FIGURE: &str = "Figure 7";
-const SCHEMES: [(&str, SchemeKind); 3] = [
-    (BLOCKING, SchemeKind::Blocking),
-    (SPECULATION, SchemeKind::Speculation),
-    (LOCKING, SchemeKind::Locking),
-];
+const SCHEMES: [(&str, SchemeKind); 3] =
+    [(BLOCKING, SchemeKind::Blocking), (SPECULATION, SchemeKind::Speculation), (LOCKING, SchemeKind::Locking)];
 
 /// What is simulated.
 pub(super) fn lines() -> Vec<Line> {
@@ -49,7 +46,13 @@ pub(super) fn checks(points: &Points) -> Vec<Option<Check>> {
     let kept = whole(LOCKING).map(|(two, one)| 100.0 * two / one);
     let better = |percent| Some(rate(points, FIGURE, SPECULATION, percent)? / rate(points, FIGURE, BLOCKING, percent)?);
     vec![
-        check((FIGURE, "speculation ahead of locking up to"), "4 %", ahead_until(&at(SPECULATION), &at(LOCKING)), (2.5, 5.5), "%"),
+        check(
+            (FIGURE, "speculation ahead of locking up to"),
+            "4 %",
+            ahead_until(&at(SPECULATION), &at(LOCKING)),
+            (2.5, 5.5),
+            "%",
+        ),
         check((FIGURE, "blocking longer at 100 % than with one round"), "nearly 2 times", longer, (1.6, 2.1), "times"),
         check((FIGURE, "speculation over blocking at 50 %"), "slightly better", better(50), (1.05, 1.8), "times"),
         check((FIGURE, "locking at 100 % of that with one round"), "relatively unaffected", kept, (65.0, 100.0), "%"),

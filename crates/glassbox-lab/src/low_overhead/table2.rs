@@ -4,7 +4,8 @@
 //!
 //! What differs here: the simulation was given the table's processor times, so that measuring them from throughput and
 //! from how much partitions are at work shows that it charges what it was given, and nothing else. *t_mp* it was not
-//! given. The table's *t_mpN* of 40 µs is the time of a `ping`; section 6.2 defines it as *t_mp* − *t_mpC*, which is 156.
+//! given. The table's *t_mpN* of 40 µs is the time of a `ping`; section 6.2 defines it as *t_mp* − *t_mpC*, which is
+//! 156.
 
 use super::checks::{Check, check};
 use super::figure4;
@@ -56,7 +57,10 @@ pub(super) fn table(points: &Points) -> Option<Table> {
         row(["t_spS", "the same, speculatively", "73 µs"], us(it.speculative_us)),
         row(["t_mp", "a transaction on two, with two-phase commit", "211 µs"], us(it.several_us)),
         row(["t_mpC", "the processor's part of it", "55 µs"], us(it.several_cpu_us)),
-        row(["t_mpN", "t_mp − t_mpC; in the paper's table the time of a ping", "40 µs"], us(it.several_us - it.several_cpu_us)),
+        row(
+            ["t_mpN", "t_mp − t_mpC; in the paper's table the time of a ping", "40 µs"],
+            us(it.several_us - it.several_cpu_us),
+        ),
         row(["l", "what locks add", "13.2 %"], format!("{:.1} %", it.locking)),
     ];
     Some(Table { header: ["constant", "paper", "simulated", "of what"].map(str::to_owned).to_vec(), rows })

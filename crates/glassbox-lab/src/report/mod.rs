@@ -7,8 +7,8 @@ mod any;
 
 use askama::Template;
 
-use crate::{looking_glass, low_overhead};
 use crate::points::{Line, Points};
+use crate::{looking_glass, low_overhead};
 
 /// What is told of one experiment.
 #[derive(Debug, Clone, Default)]
