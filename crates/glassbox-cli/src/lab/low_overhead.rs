@@ -18,10 +18,10 @@ const EXPERIMENT: &str = "low-overhead";
 
 /// Simulate what partitions do while they wait for each other: nothing, speculate, or lock
 ///
-/// The microbenchmark of "Low Overhead Concurrency Control for Partitioned Main Memory Databases" (SIGMOD 2010) in virtual
-/// time, with the paper's costs: Figures 4 to 7 and 10, Tables 1 and 2. Nothing is measured on this machine, and the same
-/// seed gives the same numbers everywhere. Leaves a page to look at and its numbers in the directory of results. Fails if
-/// what the paper claims does not come out.
+/// The microbenchmark of "Low Overhead Concurrency Control for Partitioned Main Memory Databases" (SIGMOD 2010) in
+/// virtual time, with the paper's costs: Figures 4 to 7 and 10, Tables 1 and 2. Nothing is measured on this machine,
+/// and the same seed gives the same numbers everywhere. Leaves a page to look at and its numbers in the directory of
+/// results. Fails if what the paper claims does not come out.
 #[derive(Args)]
 pub struct Arguments {
     /// Simulate less: fewer shares, each for a shorter time, once
@@ -47,8 +47,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let plan = Plan::new(arguments.quick, arguments.seed);
     writeln!(
         out,
-        "Low overhead concurrency control, simulated: two partitions, 40 clients, the paper's costs; {} ms of virtual time, \
-         {} of each point\ncommit {}",
+        "Low overhead concurrency control, simulated: two partitions, 40 clients, the paper's costs; {} ms of virtual \
+         time, {} of each point\ncommit {}",
         plan.measured_ms,
         if plan.runs == 1 { "1 run".to_owned() } else { format!("{} runs", plan.runs) },
         env!("GLASSBOX_COMMIT"),

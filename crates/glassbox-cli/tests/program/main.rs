@@ -6,6 +6,7 @@ mod common;
 mod files;
 mod lab;
 mod looking_glass;
+mod low_overhead;
 mod pages;
 mod things;
 mod torture;

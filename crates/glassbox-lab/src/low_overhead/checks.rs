@@ -1,7 +1,7 @@
 //! The paper's claims as numbers, what came out here, and between which bounds it has to be.
 //!
-//! The bounds are what is asserted. Where the paper's own number lies outside of them, or what came out differs from it,
-//! `why` says what the simulator shows of the reason.
+//! The bounds are what is asserted. Where the paper's own number lies outside of them, or what came out differs from
+//! it, `why` says what the simulator shows of the reason.
 
 use crate::points::Points;
 use crate::report::Table;
@@ -44,7 +44,7 @@ impl Check {
 }
 
 /// Makes a claim's check of a number that there may be.
-pub fn check(
+pub(super) fn check(
     (figure, claim): (&'static str, &'static str),
     paper: &'static str,
     here: Option<f64>,

@@ -1,4 +1,5 @@
-//! What all figures have in common: throughput over the share of transactions on two partitions, as curves and as a table.
+//! What all figures have in common: throughput over the share of transactions on two partitions, as curves and as a
+//! table.
 
 use super::lines::{colour, curve};
 use crate::figures::{Colour, Curve, Curves, Stroke, curves};
@@ -7,7 +8,7 @@ use crate::points::Points;
 use crate::report::{Figure, Table};
 
 /// One curve: the figure and the row that it is of, its name, and how it is drawn.
-pub struct Shown<'a> {
+pub(super) struct Shown<'a> {
     pub figure: &'a str,
     pub row: &'a str,
     pub name: &'a str,
@@ -23,13 +24,13 @@ impl<'a> Shown<'a> {
 }
 
 /// A formula as a curve.
-pub fn formula(name: &str, colour: Colour, stroke: Stroke, range: (u32, u32), of: impl Fn(f64) -> f64) -> Curve {
+pub(super) fn formula(name: &str, colour: Colour, stroke: Stroke, range: (u32, u32), of: impl Fn(f64) -> f64) -> Curve {
     let points = (range.0..=range.1).map(|percent| (f64::from(percent), of(f64::from(percent) / 100.0)));
     Curve { name: name.to_owned(), colour, stroke, points: points.collect() }
 }
 
 /// A figure of simulated throughputs and formulas; `None`: nothing was simulated for it.
-pub fn figure(
+pub(super) fn figure(
     points: &Points,
     title: &str,
     caption: String,

@@ -1,7 +1,7 @@
 //! Figure 7: transactions of two rounds.
 //!
-//! Paper: *Low Overhead Concurrency Control*, Figure 7 and section 5.4. Claim: blocking takes nearly twice as long for a
-//! transaction on two partitions, speculation is only slightly better, locking relatively unaffected; speculation is
+//! Paper: *Low Overhead Concurrency Control*, Figure 7 and section 5.4. Claim: blocking takes nearly twice as long for
+//! a transaction on two partitions, speculation is only slightly better, locking relatively unaffected; speculation is
 //! ahead of locking below 4 %.
 //!
 //! What differs here: nothing but what is said of [`Costs::in_two_rounds`]: the same work in two fragments.

@@ -1,4 +1,5 @@
-//! What is simulated: each line of each figure is a scheme under a load, over the share of transactions on two partitions.
+//! What is simulated: each line of each figure is a scheme under a load, over the share of transactions on two
+//! partitions.
 
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Load, Settings};
@@ -7,32 +8,28 @@ use super::{figure4, figure5, figure6, figure7, figure10, table1};
 use crate::figures::Colour;
 use crate::points::Points;
 
-/// Names of rows, and of the schemes in sentences.
-pub const BLOCKING: &str = "blocking";
-/// Section 4.2.2.
-pub const SPECULATION: &str = "speculation";
-/// Section 4.2.1.
-pub const LOCAL: &str = "local speculation";
-/// Section 4.3.
-pub const LOCKING: &str = "locking";
-/// Section 5.1: locks always.
-pub const FORCED: &str = "forced locking";
+// Names of rows, and of the schemes in sentences.
+pub(super) const BLOCKING: &str = "blocking";
+pub(super) const SPECULATION: &str = "speculation";
+pub(super) const LOCAL: &str = "local speculation";
+pub(super) const LOCKING: &str = "locking";
+pub(super) const FORCED: &str = "forced locking";
 
-/// What is measured at each share.
-pub const THROUGHPUT: &str = "throughput";
-/// The coordinator's share of the time, at work.
-pub const COORDINATOR_BUSY: &str = "coordinator_busy";
-/// A partition's share of the time, at work.
-pub const PARTITION_BUSY: &str = "partition_busy";
-/// Transactions tried again because of deadlocks.
-pub const RETRIES: &str = "retries";
+/// Transactions that ended in a second of virtual time.
+pub(super) const THROUGHPUT: &str = "throughput";
+/// How much of its time the coordinator was at work.
+pub(super) const COORDINATOR_BUSY: &str = "coordinator_busy";
+/// The same of a partition, on average.
+pub(super) const PARTITION_BUSY: &str = "partition_busy";
+/// Transactions that were begun anew because of deadlocks, in a second.
+pub(super) const RETRIES: &str = "retries";
 
 /// Shares of [`Load`], from percent.
-pub const PERCENT: u64 = ALL / 100;
+pub(super) const PERCENT: u64 = ALL / 100;
 
 /// One line.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub(super) struct Line {
     /// Which figure it belongs to.
     pub figure: &'static str,
     /// Its name there.
@@ -63,13 +60,13 @@ impl Line {
 }
 
 /// Every line of every figure.
-pub fn all() -> Vec<Line> {
+pub(super) fn all() -> Vec<Line> {
     [figure4::lines(), figure5::lines(), figure6::lines(), figure7::lines(), figure10::lines(), table1::lines()]
         .concat()
 }
 
 /// A scheme's colour in all figures.
-pub fn colour(row: &str) -> Colour {
+pub(super) fn colour(row: &str) -> Colour {
     match row {
         _ if row.starts_with(BLOCKING) => Colour(0x4e, 0x79, 0xa7),
         _ if row.starts_with(SPECULATION) => Colour(0x2f, 0x8f, 0x4e),
@@ -80,17 +77,17 @@ pub fn colour(row: &str) -> Colour {
 }
 
 /// A number of a line at a share.
-pub fn value(points: &Points, figure: &str, row: &str, percent: u64, metric: &str) -> Option<f64> {
+pub(super) fn value(points: &Points, figure: &str, row: &str, percent: u64, metric: &str) -> Option<f64> {
     points.at(figure, row, percent as f64, metric).map(|point| point.value)
 }
 
 /// Throughput at a share.
-pub fn rate(points: &Points, figure: &str, row: &str, percent: u64) -> Option<f64> {
+pub(super) fn rate(points: &Points, figure: &str, row: &str, percent: u64) -> Option<f64> {
     value(points, figure, row, percent, THROUGHPUT)
 }
 
 /// A line's throughput: shares in percent, ascending.
-pub fn curve(points: &Points, figure: &str, row: &str) -> Vec<(f64, f64)> {
+pub(super) fn curve(points: &Points, figure: &str, row: &str) -> Vec<(f64, f64)> {
     let of_line = points.0.iter().filter(|it| it.figure == figure && it.row == row && it.metric == THROUGHPUT);
     let mut curve: Vec<_> = of_line.map(|point| (point.x, point.value)).collect();
     curve.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -98,14 +95,14 @@ pub fn curve(points: &Points, figure: &str, row: &str) -> Vec<(f64, f64)> {
 }
 
 /// One line's throughput over another's, at the shares that both have.
-pub fn ratios(over: &[(f64, f64)], under: &[(f64, f64)]) -> Vec<(f64, f64)> {
+pub(super) fn ratios(over: &[(f64, f64)], under: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let at = |x: f64| under.iter().find(|point| point.0 == x).map(|point| point.1);
     over.iter().filter_map(|&(x, y)| Some((x, y / at(x)?))).collect()
 }
 
 /// Up to which share the first is ahead of the second, between two points along the straight line; `None`: it is not
 /// ahead at all at the second point, or is to the end.
-pub fn ahead_until(first: &[(f64, f64)], second: &[(f64, f64)]) -> Option<f64> {
+pub(super) fn ahead_until(first: &[(f64, f64)], second: &[(f64, f64)]) -> Option<f64> {
     let ratios = ratios(first, second);
     // At 0 % they may be the same, and are compared from the next share on.
     let from = ratios.iter().position(|point| point.1 > 1.0 + 1e-9)?;

@@ -5,11 +5,11 @@
 //! transactions abort and few take several rounds; locking is best for those that take several; blocking only where
 //! hardly any transaction is on several partitions.
 //!
-//! Here: its microbenchmark (Figures 4 to 7), its model against the simulation (Figure 10), and its tables, on the state
-//! machines of [`glassbox_cluster`] in the virtual time of [`glassbox_sim::cluster`], with the paper's constants.
+//! Here: its microbenchmark (Figures 4 to 7), its model against the simulation (Figure 10), and its tables, on the
+//! state machines of [`glassbox_cluster`] in the virtual time of [`glassbox_sim::cluster`], with the paper's constants.
 //!
-//! What differs: nothing is measured on a machine. What the paper leaves open had to be chosen, so that its stated facts
-//! hold: [`Settings::of_the_paper`](glassbox_sim::cluster::Settings::of_the_paper) and
+//! What differs: nothing is measured on a machine. What the paper leaves open had to be chosen, so that its stated
+//! facts hold: [`Settings::of_the_paper`](glassbox_sim::cluster::Settings::of_the_paper) and
 //! [`Costs::of_the_paper`](glassbox_sim::cluster::Costs::of_the_paper) say what and why. Where a fact does not hold
 //! nevertheless, its [`Check`] says so.
 
@@ -20,7 +20,7 @@ mod figure4;
 mod figure5;
 mod figure6;
 mod figure7;
-pub mod lines;
+mod lines;
 pub mod model;
 mod section;
 mod simulate;

@@ -5,11 +5,12 @@ use crate::points::Points;
 use crate::report::{Figure, Section, Table};
 
 /// What the section says before its figures.
-const LEAD: &str = "Partitions that each run one transaction at a time need no locks, until a transaction is on several of \
-                    them and each has to wait for the others. What is to be done meanwhile: nothing (blocking), what comes \
-                    next in the hope that all goes well (speculation), or what does not touch the same rows (locking)? The \
-                    paper measured that in 2010. Here Glassbox's own partitions, coordinator and clients run in virtual \
-                    time, where work and messages take the paper's times: everything on this page is simulated.";
+const LEAD: &str = "Partitions that each run one transaction at a time need no locks, until a transaction is on \
+                    several of them and each has to wait for the others. What is to be done meanwhile: nothing \
+                    (blocking), what comes next in the hope that all goes well (speculation), or what does not touch \
+                    the same rows (locking)? The paper measured that in 2010. Here Glassbox's own partitions, \
+                    coordinator and clients run in virtual time, where work and messages take the paper's times: \
+                    everything on this page is simulated.";
 
 /// Makes it of the numbers that there are.
 pub fn section(points: &Points) -> Section {
@@ -23,8 +24,8 @@ pub fn section(points: &Points) -> Section {
         let (title, caption) = (format!("{title} (simulated)"), caption.to_owned());
         table.map(|table| Figure { title, svg: String::new(), caption, table: Some(table) })
     };
-    let caption = "Few and many: 5 and 30 % of transactions on two partitions, none and 10 % aborts, none and 60 % conflicts. \
-                   A scheme within 2 % of the best is as good. To the right: transactions a second.";
+    let caption = "Few and many: 5 and 30 % of transactions on two partitions, none and 10 % aborts, none and 60 % \
+                   conflicts. A scheme within 2 % of the best is as good. To the right: transactions a second.";
     figures.extend(table("Table 1. The best scheme for each situation", caption, table1::table(points)));
     let caption = "Measured from outside, by throughput and by how much partitions are at work.";
     figures.extend(table("Table 2. The constants", caption, table2::table(points)));

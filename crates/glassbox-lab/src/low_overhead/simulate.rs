@@ -39,7 +39,7 @@ impl Plan {
             Self { warm_up_ms: 50, measured_ms: 150, runs: 1, shares, seed }
         } else {
             let shares = vec![0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 30, 40, 50, 60, 70, 80, 90, 100];
-            Self { warm_up_ms: 200, measured_ms: 700, runs: 3, shares, seed }
+            Self { warm_up_ms: 150, measured_ms: 500, runs: 3, shares, seed }
         }
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! What differs here: the simulation was given the table's processor times, so that measuring them from throughput and
 //! from how much partitions are at work shows that it charges what it was given, and nothing else. *t_mp* it was not
-//! given. The table's *t_mpN* of 40 µs is the time of a `ping`; section 6.2 defines it as *t_mp* − *t_mpC*, which is 156.
+//! given. The table's *t_mpN* of 40 µs is the time of a `ping`; section 6.2 defines it as *t_mp* − *t_mpC*, which is
+//! 156.
 
 use super::checks::{Check, check};
 use super::figure4;

@@ -46,8 +46,8 @@ impl Costs {
     ///
     /// "The same amount of work", in twice as many messages (section 5.4), so a fragment of two is not as much as the
     /// only one. How much a message costs follows from the table: a transaction on one partition is a message and
-    /// twelve keys, 64 µs; one on two is on each a message, half of the keys and half of the 9 µs for undo, and 10 µs for
-    /// the decision, 55 µs. So a message costs 17 µs, and the two fragments 17 more than the only one.
+    /// twelve keys, 64 µs; one on two is on each a message, half of the keys and half of the 9 µs for undo, and 10 µs
+    /// for the decision, 55 µs. So a message costs 17 µs, and the two fragments 17 more than the only one.
     pub fn in_two_rounds(self) -> Self {
         let undo_ns = self.single_undo_ns - self.single_ns;
         let message_ns = (2 * self.fragment_ns).saturating_sub(self.single_ns + undo_ns);

@@ -28,8 +28,8 @@ pub struct Settings {
     pub incidents: u32,
     /// Something that is done wrong, to see that it is noticed.
     pub bug: Option<Bug>,
-    /// Whether messages of coordinators go before those of clients that wait to be handled; otherwise all are handled in
-    /// the order of their arrival.
+    /// Whether messages of coordinators go before those of clients that wait to be handled; otherwise all are handled
+    /// in the order of their arrival.
     pub coordinators_first: bool,
     /// Decides everything that is random.
     pub seed: u64,
@@ -71,10 +71,10 @@ pub const ALL: u64 = 1_000_000;
 impl Settings {
     /// The paper's: two partitions without replicas, 40 clients, its costs.
     ///
-    /// A message takes 60 µs, which makes a transaction of two partitions under blocking take 211 µs, the paper's *t_mp*:
-    /// a fragment, 45; its result, 60; a message in and two out at the coordinator, 34, and 2 for what they wait for others;
-    /// the decision, 60, and carrying it out, 10. The 40 µs that the paper measured are a `ping` there and back, which no
-    /// process has to be woken for.
+    /// A message takes 60 µs, which makes a transaction of two partitions under blocking take 211 µs, the paper's
+    /// *t_mp*: a fragment, 45; its result, 60; a message in and two out at the coordinator, 34, and 2 for what they
+    /// wait for others; the decision, 60, and carrying it out, 10. The 40 µs that the paper measured are a `ping` there
+    /// and back, which no process has to be woken for.
     pub fn of_the_paper(scheme: SchemeKind, load: Load, seed: u64) -> Self {
         Self {
             scheme,
