@@ -126,7 +126,10 @@ fn catalog() -> Catalog {
     Catalog::new().table::<Line>().table::<Thing>().table::<Kind>().procedure::<Work<true>>().procedure::<Work<false>>()
 }
 
-fn history<const ONE: bool>(config: &Config) -> (Vec<Result<u64, u32>>, Vec<(u16, u32, u8, u32)>) {
+/// What the calls answered, and the rows in the end.
+type Ended = (Vec<Result<u64, u32>>, Vec<(u16, u32, u8, u32)>);
+
+fn history<const ONE: bool>(config: &Config) -> Ended {
     let directory = tempfile::tempdir().unwrap();
     let db = Database::open(directory.path(), config.clone(), catalog()).unwrap();
     let load = db.bulk_load().unwrap();

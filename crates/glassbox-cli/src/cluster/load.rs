@@ -103,7 +103,7 @@ fn work(config: &Config, seed: u64, number: u32, client: Client<Sockets>, stop: 
         Workload::Micro { load, .. } => {
             let mut micro = Micro::new(number, config.partitions, (*load).into(), seed);
             while goes_on(&calling) {
-                let (call, began) = (micro.next(), Instant::now());
+                let (call, began) = (micro.draw(), Instant::now());
                 let output = calling.client.call(&call);
                 let kind =
                     if call.keys.iter().any(|key| key.0 != call.keys[0].0) { (1, "several") } else { (0, "one") };

@@ -277,7 +277,8 @@ impl Sockets {
         match message {
             Message::Fragment(fragment) => drop(self.voted.remove(&fragment.txn)),
             Message::Decide { txn, commit } => {
-                if !self.voted.remove(txn) && *commit {
+                let voted = self.voted.remove(txn);
+                if *commit && !voted {
                     return Err(format!("{from} commits a transaction that this partition has not voted for"));
                 }
             }

@@ -126,8 +126,11 @@ fn dashes(points: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
     dashes
 }
 
+/// Where a point of the data is on the canvas.
+type Placing<'a> = &'a dyn Fn(&(f64, f64)) -> (f64, f64);
+
 /// Each name at the end of its curve, or as near as the others let it be.
-fn names(canvas: &Canvas<'_>, figure: &Curves, place: &dyn Fn(&(f64, f64)) -> (f64, f64)) {
+fn names(canvas: &Canvas<'_>, figure: &Curves, place: Placing<'_>) {
     let named = figure.curves.iter().filter(|curve| !curve.name.is_empty());
     let mut ends: Vec<_> =
         named.filter_map(|curve| curve.points.last().map(|last| (place(last), place(last).1, curve))).collect();

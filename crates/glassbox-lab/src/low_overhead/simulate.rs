@@ -130,7 +130,7 @@ pub fn simulate(plan: &Plan, watch: &dyn Watch) -> Points {
 }
 
 fn put(points: &mut Points, job: &Job, runs: &[Outcome]) {
-    let metrics: [(&str, &str, fn(&Outcome) -> f64); 4] = [
+    let metrics: [Metric; 4] = [
         (THROUGHPUT, "1/s", |run| run.throughput),
         (COORDINATOR_BUSY, "share", |run| run.coordinator_busy),
         (PARTITION_BUSY, "share", |run| run.partition_busy),
@@ -144,3 +144,6 @@ fn put(points: &mut Points, job: &Job, runs: &[Outcome]) {
         points.0.push(Point { figure, row, x, metric, value, spread: spread.middle_half(), unit });
     }
 }
+
+/// A name, a unit, and how it is taken from what came out.
+type Metric = (&'static str, &'static str, fn(&Outcome) -> f64);

@@ -65,7 +65,7 @@ impl Client {
         if self.under_way.is_some() || self.ends {
             return;
         }
-        let call = self.micro.next();
+        let call = self.micro.draw();
         let id = self.router.call(&call, now_ns / 1_000, u64::from(call.stamp), out).expect("the catalog has it");
         self.under_way = Some((id, call, now_ns));
     }

@@ -41,8 +41,8 @@ impl Micro {
         self.dice.below(ALL) < of
     }
 
-    /// The next transaction.
-    pub fn next(&mut self) -> ReadWrite {
+    /// Its next transaction.
+    pub fn draw(&mut self) -> ReadWrite {
         let several = self.partitions > 1 && self.chance(self.load.several);
         let first = self.dice.below(u64::from(self.partitions)) as u8;
         let pinned = self.load.conflicts > 0 && self.client < u32::from(self.partitions).min(2);
