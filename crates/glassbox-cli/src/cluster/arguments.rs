@@ -53,7 +53,8 @@ pub enum WorkloadOption {
     /// TPC-C, the full mix, and its consistency conditions
     Tpcc {
         /// Warehouses
-        #[arg(long, short, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+        #[arg(long, short, value_name = "N", default_value = "2",
+              value_parser = clap::value_parser!(u16).range(1..=1_000))]
         warehouses: u16,
         /// Clients and time
         #[command(flatten)]
@@ -62,10 +63,12 @@ pub enum WorkloadOption {
     /// The microbenchmark of twelve small rows
     Micro {
         /// Transactions on two partitions, in percent
-        #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = clap::value_parser!(u64).range(0..=100))]
+        #[arg(long, value_name = "PERCENT", default_value = "10",
+              value_parser = clap::value_parser!(u64).range(0..=100))]
         several: u64,
         /// Transactions that abort, in percent
-        #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=100))]
+        #[arg(long, value_name = "PERCENT", default_value = "0",
+              value_parser = clap::value_parser!(u64).range(0..=100))]
         aborts: u64,
         /// Clients and time
         #[command(flatten)]

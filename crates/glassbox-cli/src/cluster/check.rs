@@ -1,5 +1,5 @@
-//! What is right of a cluster after its clients have gone: nothing is under way, replicas have the same rows, and TPC-C's
-//! conditions hold of the rows of all primaries together.
+//! What is right of a cluster after its clients have gone: nothing is under way, replicas have the same rows, and
+//! TPC-C's conditions hold of the rows of all primaries together.
 //!
 //! The rows are fetched and put into one shard here, which runs the conditions as a procedure.
 

@@ -18,8 +18,8 @@ use crate::{Verdict, interrupt};
 
 /// Run one replica, or the coordinator, of a cluster
 ///
-/// Says `listening ADDRESS` when it can be called. Which of the machines it is follows from where it listens. Nothing is
-/// encrypted and nobody needs a password: listen on a private network only.
+/// Says `listening ADDRESS` when it can be called. Which of the machines it is follows from where it listens. Nothing
+/// is encrypted and nobody needs a password: listen on a private network only.
 #[derive(Args)]
 #[command(name = "node")]
 pub struct Arguments {

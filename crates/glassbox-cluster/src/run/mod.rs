@@ -1,8 +1,8 @@
 //! The state machines on real threads: somebody who carries their messages, in order, and calls them.
 //!
 //! Problem: the machines say what is to be sent and never wait. Somebody has to wait for them, bring what arrives, and
-//! keep between two parties the order in which was sent. The naive way, a thread for each connection and a lock around
-//! the machine, hands every message over twice and lets two threads meet at the data that the whole design gives to one.
+//! keep between two parties the order of sending. The naive way, a thread for each connection and a lock around the
+//! machine, hands every message over twice and lets two threads meet at the data that the whole design gives to one.
 //!
 //! Design: a machine is one thread and its [`Link`] ([`drive`]): it takes what has arrived, one message after the
 //! other; when nothing has, it does what waited; when nothing waits, it sends what it has to say and sleeps. So the more
@@ -16,6 +16,7 @@ mod client;
 mod clock;
 mod connection;
 mod drive;
+mod hearing;
 mod late;
 mod link;
 mod machine;

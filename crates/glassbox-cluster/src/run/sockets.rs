@@ -19,7 +19,7 @@ use super::link::{Letter, Link};
 use crate::address::{Address, TxnId};
 use crate::message::{FragmentEnd, Message};
 use crate::scheme::SchemeKind;
-use crate::wire::{Answer, Expected, Hello, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, Question, allowed, encode};
+use crate::wire::{Answer, Expected, Hello, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, Question, encode};
 
 /// Who called and has not said who it is after so long is sent away.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
@@ -54,14 +54,14 @@ impl Identity {
 /// A party's connections.
 #[derive(Debug)]
 pub struct Sockets {
-    who: Identity,
+    pub(super) who: Identity,
     listener: Option<TcpListener>,
-    connections: Vec<Connection>,
-    peers: BTreeMap<Address, u64>,
+    pub(super) connections: Vec<Connection>,
+    pub(super) peers: BTreeMap<Address, u64>,
     next: u64,
-    arrived: Late<Letter>,
+    pub(super) arrived: Late<Letter>,
     /// Transactions of clients that this partition has voted for.
-    voted: BTreeSet<TxnId>,
+    pub(super) voted: BTreeSet<TxnId>,
     told: BTreeSet<String>,
     tell: fn(&str),
 }
@@ -133,7 +133,7 @@ impl Sockets {
         self.connections.iter().position(|connection| connection.number == number)
     }
 
-    fn put(&mut self, to: Address, kind: Kind, payload: &[u8]) {
+    pub(super) fn put(&mut self, to: Address, kind: Kind, payload: &[u8]) {
         let Some(at) = self.peers.get(&to).and_then(|number| self.at(*number)) else { return };
         let connection = &mut self.connections[at];
         let of = self.who.frame(connection.sent, LARGEST_PAYLOAD);
@@ -226,65 +226,6 @@ impl Sockets {
         if let Err(why) = ended {
             self.close(at, &why);
         }
-    }
-
-    fn hear(&mut self, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
-        let unreadable = |_| format!("a frame of kind {kind:?} cannot be read");
-        let Some(from) = self.connections[at].peer else {
-            let hello: Hello = match kind {
-                Kind::Hello => postcard::from_bytes(payload).map_err(unreadable)?,
-                _ => return Err("its first frame does not say who it is".to_owned()),
-            };
-            return self.welcome(at, &hello);
-        };
-        let letter = match kind {
-            Kind::Message => {
-                let message: Message = postcard::from_bytes(payload).map_err(unreadable)?;
-                allowed(from, self.who.me, &message, self.who.scheme)?;
-                self.check_vote(from, &message)?;
-                Letter::Message(from, message)
-            }
-            Kind::Question if matches!(from, Address::Client(_)) => {
-                Letter::Question(from, postcard::from_bytes(payload).map_err(unreadable)?)
-            }
-            Kind::Answer => Letter::Answer(from, postcard::from_bytes(payload).map_err(unreadable)?),
-            Kind::Refusal => return Err(format!("it says: {}", String::from_utf8_lossy(payload))),
-            Kind::Hello | Kind::Welcome | Kind::Question => return Err(format!("a frame of kind {kind:?} is not due")),
-        };
-        self.arrived.push(letter);
-        Ok(())
-    }
-
-    fn welcome(&mut self, at: usize, hello: &Hello) -> Result<(), String> {
-        if hello.to != self.who.me {
-            return Err(format!("it wants {}, and this is {}", hello.to, self.who.me));
-        }
-        if hello.from == self.who.me || self.peers.contains_key(&hello.from) {
-            return Err(format!("{} is connected already: give each party an address of its own", hello.from));
-        }
-        let connection = &mut self.connections[at];
-        connection.peer = Some(hello.from);
-        self.peers.insert(hello.from, connection.number);
-        self.put(hello.from, Kind::Welcome, &[]);
-        Ok(())
-    }
-
-    /// A client that coordinates must not commit what this partition has not voted for.
-    fn check_vote(&mut self, from: Address, message: &Message) -> Result<(), String> {
-        if !matches!(from, Address::Client(_)) {
-            return Ok(());
-        }
-        match message {
-            Message::Fragment(fragment) => drop(self.voted.remove(&fragment.txn)),
-            Message::Decide { txn, commit } => {
-                let voted = self.voted.remove(txn);
-                if *commit && !voted {
-                    return Err(format!("{from} commits a transaction that this partition has not voted for"));
-                }
-            }
-            _ => {}
-        }
-        Ok(())
     }
 }
 

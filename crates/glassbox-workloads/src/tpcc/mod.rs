@@ -20,6 +20,7 @@ mod scale;
 pub mod schema;
 mod stock_level;
 mod stored_scale;
+mod supply;
 
 pub use catalog::catalog;
 pub use delivery::{Delivery, DeliveryReceipt};

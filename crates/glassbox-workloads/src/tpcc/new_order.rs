@@ -165,51 +165,9 @@ impl NewOrder {
         self.lines.iter().map(|line| (line.supply_w_id, line.i_id))
     }
 
-    /// The part of a partition that has some of the stock, but not the district.
-    #[cold]
-    fn supply<T: Transaction>(&self, tx: &mut T) -> Result<NewOrderReceipt, Stop> {
-        let mut receipt = NewOrderReceipt {
-            o_id: 0,
-            entry_d: tx.now(),
-            c_last: Text::EMPTY,
-            c_credit: Text::EMPTY,
-            c_discount: Rate::ZERO,
-            w_tax: Rate::ZERO,
-            d_tax: Rate::ZERO,
-            total: Money::ZERO,
-            lines: UpTo::new(),
-        };
-        // All that can be wrong with the lines is seen here as it is at home, before anything is written.
-        self.read_lines(tx, &mut receipt.lines, &mut [Text::EMPTY; 15])?;
-        self.take(tx, &mut receipt.lines)?;
-        Ok(receipt)
-    }
-
-    /// Which lines' stock is this run's to change, bit *i* for line *i*.
-    #[inline(always)]
-    fn own_lines<T: Transaction>(&self, tx: &mut T) -> u32 {
-        if self.lines.iter().all(|line| line.supply_w_id == self.w_id) {
-            return u32::MAX;
-        }
-        let own = |tx: &mut T, line: &Line| u32::from(tx.owns::<Stock>(&(line.supply_w_id, line.i_id)));
-        self.lines.iter().enumerate().fold(0, |lines, (at, line)| lines | own(tx, line) << at)
-    }
-
-    /// Takes each line's items from their stock, where that is this run's; what is left stays 0 where it is not.
-    #[inline(always)]
-    fn take<T: Transaction>(&self, tx: &mut T, receipt: &mut [ReceiptLine]) -> Result<(), Stop> {
-        let own = self.own_lines(tx);
-        let lines = self.lines.iter().zip(receipt).enumerate().filter(|(at, _)| own >> at & 1 == 1);
-        // The rows are there, since their information is.
-        let keys = lines.map(|(_, (line, receipt))| ((line.supply_w_id, line.i_id), (line, receipt)));
-        tx.update_each::<Stock, _>(keys, |(line, receipt), stock| {
-            receipt.stock = stock.take(line.quantity, line.supply_w_id != self.w_id);
-        })
-    }
-
     /// Items and the information about their stock, or an abort when one does not exist.
     #[inline]
-    fn read_lines<T: Transaction>(
+    pub(super) fn read_lines<T: Transaction>(
         &self,
         tx: &mut T,
         receipt: &mut UpTo<15, ReceiptLine>,
