@@ -81,8 +81,37 @@ fn bars_have_marks_of_their_scale() {
 }
 
 #[test]
+fn curves_have_their_names_at_their_ends_and_apart() {
+    let curve = |name: &str, stroke, last| Curve {
+        name: name.into(),
+        colour: RED,
+        stroke,
+        points: vec![(0.0, 31_000.0), (50.0, 20_000.0), (100.0, last)],
+    };
+    let drawn = vec![
+        curve("thin", Stroke::Thin, 9_000.0),
+        curve("dashed", Stroke::Dashed, 9_010.0),
+        curve("dotted", Stroke::Dotted, 9_020.0),
+        curve("", Stroke::Dots, 9_030.0),
+    ];
+    let svg = curves(&Curves { unit: "per second".into(), x_unit: "%".into(), curves: drawn });
+    let (names, texts) = read(&svg);
+    assert_eq!(count(&names, "circle"), 2 * 3, "{svg}");
+    for text in ["thin", "dashed", "dotted", "per second", "%", "100", "30k"] {
+        assert!(texts.iter().any(|it| it == text), "{text} is missing: {texts:?}");
+    }
+    let height = |name: &str| {
+        let element = svg.split("<text").find(|piece| piece.contains(name)).expect("it is there");
+        let y = element.split(" y=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("it has a place");
+        y.parse::<f64>().expect("a number")
+    };
+    assert!(height("thin") - height("dashed") >= 16.0 && height("dashed") - height("dotted") >= 16.0, "{svg}");
+}
+
+#[test]
 fn nothing_at_all_can_be_drawn() {
     read(&stacked(&Stacked { unit: "x".into(), parts: Vec::new(), bars: Vec::new(), shares: true }));
     read(&waterfall(&Waterfall { unit: "x".into(), steps: Vec::new() }));
     read(&bars(&Bars { unit: "x".into(), logarithmic: true, lines: Vec::new() }));
+    read(&curves(&Curves { unit: "x".into(), x_unit: "y".into(), curves: Vec::new() }));
 }

@@ -33,7 +33,14 @@ pub(super) const PARTS: Parts = Parts {
             ],
         ),
         ("declared set", &["glassbox/src/procedure/"]),
-        ("prefetching", &["glassbox/src/partitioned/prefetch", "glassbox/src/partitioned/memory/prefetch"]),
+        (
+            "prefetching",
+            &[
+                "glassbox/src/partitioned/prefetch",
+                "glassbox/src/partitioned/lookups",
+                "glassbox/src/partitioned/memory/prefetch",
+            ],
+        ),
         (
             "B+-trees",
             &[
@@ -67,7 +74,15 @@ pub(super) const PARTS: Parts = Parts {
                 "glassbox/src/partitioned/partition.",
             ],
         ),
-        ("transaction", &["glassbox/src/partitioned/transaction", "glassbox/src/partitioned/change"]),
+        (
+            "transaction",
+            &[
+                "glassbox/src/partitioned/transaction",
+                "glassbox/src/partitioned/change",
+                "glassbox/src/partitioned/each",
+                "glassbox/src/partitioned/scan",
+            ],
+        ),
         ("log", &["glassbox/src/log/", "/crc32c-"]),
         ("engine and token", &["glassbox/src/partitioned/"]),
         ("clock and files", &["glassbox/src/io/"]),

@@ -137,7 +137,9 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
                 return Ok(Some(Inserted::Refused(Neighbour::Beyond(next))));
             }
         }
-        if node.count >= self.capacity(0) || split::is_in_the_way(&node, at) {
+        // The root is split only when it is full: it must grow for that.
+        let settles = id != self.definition.root() && split::is_in_the_way(&node, at);
+        if node.count >= self.capacity(0) || settles {
             return Ok(None);
         }
         let store = self.definition.store();

@@ -31,7 +31,7 @@ const SETTLING: u16 = 2;
 /// behind it.
 #[inline(always)]
 pub(super) fn is_in_the_way(leaf: &Node<'_>, at: usize) -> bool {
-    (leaf.count - at) * leaf.stride() > FEW_BYTES && {
+    at > 0 && (leaf.count - at) * leaf.stride() > FEW_BYTES && {
         let sequence = leaf.sequence();
         sequence.run >= SETTLING && at == usize::from(sequence.last.wrapping_add(1))
     }

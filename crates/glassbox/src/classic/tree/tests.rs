@@ -2,6 +2,7 @@
 
 mod damage;
 mod evaluators;
+mod guesses;
 mod model;
 mod next_keys;
 mod recovery;
