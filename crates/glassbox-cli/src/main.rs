@@ -1,4 +1,5 @@
-//! The `glassbox` program: runs TPC-C, alone or on a cluster of processes, looks into a database, checks it, tortures it, and measures what it is made of.
+//! The `glassbox` program: runs TPC-C, alone or on a cluster of processes, looks into a database, checks it, tortures
+//! it, and measures what it is made of.
 //!
 //! Its exit status is 0 when all went well, 1 when something failed or a check found something, 2 for wrong arguments.
 //! What was asked for goes to standard output; progress and complaints go to standard error. A reader that closes its

@@ -1,8 +1,8 @@
 //! A party's connections over TCP, in one thread.
 //!
 //! Sockets that never block and one `poll`: whoever has nothing to do sleeps in it, for all connections and for what is
-//! still held up. What is to be sent to somebody is collected, and goes in one write. Whoever calls says who it is and is
-//! welcomed or refused; from then on both sides use the connection.
+//! still held up. What is to be sent to somebody is collected, and goes in one write. Whoever calls says who it is and
+//! is welcomed or refused; from then on both sides use the connection.
 //!
 //! A connection that broke is not made again: what was lost in between would be missing. A client may come anew; that a
 //! machine is gone is for others to handle. There is no encryption and no password: that is a private network's task.

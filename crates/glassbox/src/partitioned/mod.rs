@@ -29,6 +29,7 @@ mod tests;
 mod token;
 mod transaction;
 mod undo;
+mod unlink;
 pub(crate) mod values;
 mod verify;
 mod whole;

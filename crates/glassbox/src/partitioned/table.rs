@@ -188,21 +188,6 @@ impl<R: Record> Table<R> {
         self.rows.remove(id);
     }
 
-    /// Takes a row out of every index, and leaves it where it is.
-    pub(crate) fn unlink(&mut self, id: RowId) {
-        self.preserve(id);
-        let row = *self.rows.get(id);
-        self.remove_primary(row.key().encode(), id);
-        self.remove_secondary(&row, R::INDEXES);
-    }
-
-    /// Puts a row back into every index.
-    pub(crate) fn relink(&mut self, id: RowId) {
-        let row = *self.rows.get(id);
-        let linked = self.insert_primary(row.key().encode(), id).and_then(|()| self.insert_secondary(&row, id));
-        linked.expect("its keys are free again, changes being undone in reverse");
-    }
-
     /// To be called before a row is changed: a checkpoint under way may still need it as it is.
     #[inline(always)]
     pub(crate) fn preserve(&mut self, id: RowId) {
@@ -212,7 +197,7 @@ impl<R: Record> Table<R> {
     }
 
     #[inline(always)]
-    fn insert_primary(&mut self, key: R::Encoded, id: RowId) -> Result<(), Refused> {
+    pub(super) fn insert_primary(&mut self, key: R::Encoded, id: RowId) -> Result<(), Refused> {
         if Self::POINT {
             if self.find(key).is_some() {
                 return Err(Refused::Duplicate);
@@ -226,14 +211,14 @@ impl<R: Record> Table<R> {
     }
 
     #[inline(always)]
-    fn remove_primary(&mut self, key: R::Encoded, id: RowId) {
+    pub(super) fn remove_primary(&mut self, key: R::Encoded, id: RowId) {
         let removed = if Self::POINT { self.hash.remove(key.hash64(), id) } else { self.tree.remove(&key).is_some() };
         assert!(removed, "a row of table {} is missing from its primary index", R::TABLE);
     }
 
     /// Adds the row to every secondary index, or to none.
     #[inline(always)]
-    fn insert_secondary(&mut self, row: &R, id: RowId) -> Result<(), Refused> {
+    pub(super) fn insert_secondary(&mut self, row: &R, id: RowId) -> Result<(), Refused> {
         struct Insert<'a, R: Record> {
             table: &'a mut Table<R>,
             row: &'a R,
@@ -266,7 +251,7 @@ impl<R: Record> Table<R> {
     }
 
     /// Removes the row from the first `count` secondary indexes.
-    fn remove_secondary(&mut self, row: &R, count: usize) {
+    pub(super) fn remove_secondary(&mut self, row: &R, count: usize) {
         struct Remove<'a, R: Record> {
             table: &'a mut Table<R>,
             row: &'a R,

@@ -1,0 +1,22 @@
+//! Taking a row out of a table's indexes while it keeps its place, so that no other row gets it before that is certain.
+
+use super::memory::RowId;
+use super::table::Table;
+use crate::record::{Key, Record};
+
+impl<R: Record> Table<R> {
+    /// Takes a row out of every index, and leaves it where it is.
+    pub(crate) fn unlink(&mut self, id: RowId) {
+        self.preserve(id);
+        let row = *self.rows.get(id);
+        self.remove_primary(row.key().encode(), id);
+        self.remove_secondary(&row, R::INDEXES);
+    }
+
+    /// Puts a row back into every index.
+    pub(crate) fn relink(&mut self, id: RowId) {
+        let row = *self.rows.get(id);
+        let linked = self.insert_primary(row.key().encode(), id).and_then(|()| self.insert_secondary(&row, id));
+        linked.expect("its keys are free again, changes being undone in reverse");
+    }
+}
