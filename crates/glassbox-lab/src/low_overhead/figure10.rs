@@ -90,72 +90,54 @@ pub(super) fn checks(points: &Points) -> Vec<Option<Check>> {
         ratios.into_iter().find(|point| point.0 == 50.0).map(|point| point.1)
     };
     let close = "close";
+    let apart = |what, paper, value, bounds| check((FIGURE, what), paper, value, bounds, "%");
     vec![
-        check(
-            (FIGURE, "blocking from its model, farthest"),
-            close,
-            of_4(BLOCKING, all, Model::blocking),
-            (-14.0, 5.0),
-            "%",
-        )
-        .map(|it| it.because(WAITING)),
-        check(
-            (FIGURE, "blocking from its model with waiting, farthest"),
+        apart("blocking from its model, farthest", close, of_4(BLOCKING, all, Model::blocking), (-14.0, 5.0))
+            .map(|it| it.because(WAITING)),
+        apart(
+            "blocking from its model with waiting, farthest",
             "not in the paper",
             of_4(BLOCKING, all, Model::blocking_with_waiting),
             (-7.0, 7.0),
-            "%",
         ),
-        check(
-            (FIGURE, "forced locking from its model, farthest"),
-            close,
-            of_4(FORCED, all, Model::locking),
-            (-5.0, 5.0),
-            "%",
-        ),
-        check(
-            (FIGURE, "speculation from its model up to 40 %, farthest"),
+        apart("forced locking from its model, farthest", close, of_4(FORCED, all, Model::locking), (-5.0, 5.0)),
+        apart(
+            "speculation from its model up to 40 %, farthest",
             close,
             of_4(SPECULATION, most, Model::speculation),
             (-14.0, 5.0),
-            "%",
         )
         .map(|it| it.because(QUEUE)),
-        check(
-            (FIGURE, "speculation, coordinator first, from its model up to 40 %, farthest"),
+        apart(
+            "speculation, coordinator first, from its model up to 40 %, farthest",
             close,
             here(SPECULATION_FIRST, most, Model::speculation),
             (-5.0, 5.0),
-            "%",
         ),
-        check(
-            (FIGURE, "speculation from the coordinator's limit above 60 %, farthest"),
+        apart(
+            "speculation from the coordinator's limit above 60 %, farthest",
             "not in the model",
             of_4(SPECULATION, many, Model::coordinator_limit),
             (-3.0, 3.0),
-            "%",
         ),
-        check(
-            (FIGURE, "local speculation from its model, farthest"),
+        apart(
+            "local speculation from its model, farthest",
             close,
             here(LOCAL, all, Model::local_speculation),
             (-45.0, 5.0),
-            "%",
         )
         .map(|it| it.because(LOCALLY)),
-        check(
-            (FIGURE, "local speculation, coordinator first, from its model up to 10 %, farthest"),
+        apart(
+            "local speculation, coordinator first, from its model up to 10 %, farthest",
             close,
             here(LOCAL_FIRST, few, Model::local_speculation),
             (-10.0, 5.0),
-            "%",
         ),
-        check(
-            (FIGURE, "local speculation from its model at 100 %"),
+        apart(
+            "local speculation from its model at 100 %",
             close,
             here(LOCAL, (100.0, 100.0), Model::local_speculation),
             (-10.0, 5.0),
-            "%",
         ),
         check((FIGURE, "speculation over local speculation at 50 %"), "substantial", gain(), (1.4, 3.0), "times"),
     ]
