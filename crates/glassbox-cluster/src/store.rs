@@ -166,10 +166,16 @@ impl Store {
         self.shard.commit(kept);
     }
 
-    /// Has the backups hold a run that is done, in its place among the others.
+    /// Has the backups hold a run in its place among the others: one that is done, for its vote; where others are run
+    /// upon it, one that will not commit too, since they are taken back with it.
     fn prepare(&mut self, multi: &mut Multi, out: &mut Outbox) {
         let Fragment { txn, round, ref call, participants, ref work, .. } = multi.fragment;
-        if let (Some(FragmentEnd::Done(_)), FragmentWork::Run(given)) = (&multi.end, work) {
+        let held = match multi.end {
+            Some(FragmentEnd::Done(_)) => true,
+            Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_)) => self.cascades,
+            _ => false,
+        };
+        if let (true, FragmentWork::Run(given)) = (held, work) {
             let part = || Part { call: call.clone(), participants, given: given.clone(), origin: None };
             self.stream.append(|| Entry::Prepare { txn, round, part: part() }, out);
             multi.prepared = true;

@@ -23,8 +23,24 @@ pub struct Pair {
     pub home: u8,
     /// Its number there.
     pub id: u16,
-    /// The stamp of the transaction that wrote it last; 0: none has.
+    /// The stamp of the transaction that wrote it last, 0: none has; above its bits, how often it was written.
     pub value: u32,
+}
+
+/// The bits of a stamp.
+pub const STAMP: u32 = (1 << 28) - 1;
+
+impl Pair {
+    /// The stamp of the transaction that wrote it last; 0: none has.
+    pub fn stamp(&self) -> u32 {
+        self.value & STAMP
+    }
+
+    /// Writes a stamp. To do it twice leaves something else than to do it once, so that a copy on which a transaction
+    /// ran twice differs.
+    fn write(&mut self, stamp: u32) {
+        self.value = (self.value & !STAMP).wrapping_add(STAMP + 1) | stamp & STAMP;
+    }
 }
 
 /// A key of [`Pair`].
@@ -35,7 +51,7 @@ pub type PairKey = (u8, u16);
 pub struct ReadWrite {
     /// Which rows, no key twice.
     pub keys: UpTo<KEYS, PairKey>,
-    /// What is written: a number that no other transaction has.
+    /// What is written: a number that no other transaction has, within [`STAMP`].
     pub stamp: u32,
     /// It aborts at the beginning, where the rows of this home are.
     pub aborts_at: Option<u8>,
@@ -70,14 +86,14 @@ impl Procedure for ReadWrite {
         for &(home, id) in self.keys.iter() {
             if self.two_rounds || tx.owns::<Pair>(&(home, id)) {
                 let row = tx.get::<Pair>(&(home, id))?.ok_or_else(missing)?;
-                if seen.try_push((home, id, row.value)).is_err() {
+                if seen.try_push((home, id, row.stamp())).is_err() {
                     return Err(Stop::abort(ABORT_CHOSEN + 1, "more rows than there can be"));
                 }
             }
         }
         for key in self.keys.iter() {
             if tx.owns::<Pair>(key) {
-                tx.update::<Pair, _>(key, |row| row.value = self.stamp)?.ok_or_else(missing)?;
+                tx.update::<Pair, _>(key, |row| row.write(self.stamp))?.ok_or_else(missing)?;
             }
         }
         Ok(seen)

@@ -1,4 +1,4 @@
-//! What goes over a connection: frames ([`frame`]), what is in them ([`body`]), and who may say what ([`allowed`]).
+//! What goes over a connection: frames (`frame`), what is in them (`body`), and who may say what (`allowed`).
 //!
 //! All of it is pure functions of bytes: sockets are somewhere else. Drawn byte by byte in `docs/formats/wire.md`.
 

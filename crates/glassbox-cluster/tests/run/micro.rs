@@ -86,7 +86,7 @@ fn run(scheme: SchemeKind, partitions: u8, round_trip: Duration, calls: u32) {
     // Whoever wrote a row saw what the one before had written: each value was seen once, but for the last.
     let mut rows = BTreeMap::new();
     for shard in machines.iter_mut().filter_map(|(_, machine)| machine.shard()) {
-        shard.rows::<Pair>(|row| rows.extend([((row.home, row.id), row.value)]));
+        shard.rows::<Pair>(|row| rows.extend([((row.home, row.id), row.stamp())]));
     }
     for (key, last) in rows {
         let writes = || results.iter().flat_map(|(writes, _)| writes.get(&key).into_iter().flatten());

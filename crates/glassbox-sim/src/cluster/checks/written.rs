@@ -34,7 +34,7 @@ pub(super) fn written(world: &mut World, history: &[Finished]) -> Result<BTreeMa
     for (address, primary, shard) in world.shards() {
         shard.verify().map_err(|why| format!("{address}: {why}"))?;
         if primary {
-            shard.rows::<Pair>(|row| rows.entry((row.home, row.id)).or_default().now = row.value);
+            shard.rows::<Pair>(|row| rows.entry((row.home, row.id)).or_default().now = row.stamp());
         }
     }
     Ok(rows)

@@ -29,7 +29,9 @@ fn history(entries: usize, rounds: u32, seed: u64) {
                 }
             }
             4 => {
-                let key = key(sequence << 20 | dice.below(next[sequence as usize] + 1), 8);
+                let number = dice.below(next[sequence as usize] + 1);
+                next[sequence as usize] = next[sequence as usize].max(number + 1);
+                let key = key(sequence << 20 | number, 8);
                 let fingers = Some(&mut sessions[0]);
                 let near = Near { key: &key, rid: rid(1), undo: Undo::Logical, fingers };
                 match fixture.tree().insert_near(&mut journal, near, true, |_| true).unwrap() {
