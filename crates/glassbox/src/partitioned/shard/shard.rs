@@ -7,7 +7,6 @@ use super::super::undo::UndoBuffer;
 use super::super::whole::new_cells;
 use super::elsewhere::{Found, Lookup, Wanted};
 use super::kind::Running;
-use super::route::Route;
 use super::transaction::Place;
 use super::watch::{Touch, Watch, name_of_bytes, space};
 use crate::config::Config;
@@ -99,16 +98,6 @@ impl Shard {
     /// Which partition this is.
     pub fn index(&self) -> usize {
         usize::from(self.index)
-    }
-
-    /// Where a call has to go.
-    ///
-    /// # Errors
-    /// When there is no such procedure, or the arguments cannot be read.
-    pub fn route(&self, call: &Call) -> Result<Route, String> {
-        let procedure = self.procedure(call)?;
-        let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
-        (procedure.shard.route)(&call.arguments, usize::from(self.count), &numbers)
     }
 
     fn procedure(&self, call: &Call) -> Result<&ProcedureKind, String> {

@@ -104,7 +104,7 @@ fn call<P: Procedure>(procedure: &P) -> Call {
 
 /// Runs a call on all of its partitions, bringing what they want, until all are done or one aborts.
 fn run_everywhere(shards: &mut [Shard], call: &Call) -> (usize, Vec<Ran>, Vec<Kept>) {
-    let route = shards[0].route(call).unwrap();
+    let route = catalog().route(call, shards.len()).unwrap();
     let mut given: Vec<Found> = Vec::new();
     for wanted in &route.shared {
         let owner = wanted.partitions.trailing_zeros() as usize;
