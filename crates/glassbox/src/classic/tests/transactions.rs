@@ -5,6 +5,7 @@ use std::sync::mpsc::channel;
 
 use super::trace::say;
 use super::world::{Customer, District, Tx, World, fine, golden, page_locks, usual};
+use crate::classic::sessions::Sessions as _;
 use crate::config::ClassicConfig;
 use crate::procedure::{Stop, Transaction};
 use crate::record::Direction;
@@ -121,6 +122,8 @@ fn beside(
     second: impl FnMut(&mut Tx<'_>) -> Result<(), Stop>,
 ) -> Vec<String> {
     let (held, is_held) = channel();
+    // A session remembers where it inserted lately. So the other must get another session than this thread's, always.
+    let own = world.engine.sessions.take().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             world.unforced(|tx| {
@@ -136,6 +139,7 @@ fn beside(
             });
         });
         is_held.recv().unwrap();
+        drop(own);
         world.observe(second)
     })
 }
