@@ -20,9 +20,15 @@ pub enum Address {
     },
 }
 
+impl Address {
+    /// Whoever decides who is who.
+    pub const OPERATOR: Self = Self::Client(u32::MAX);
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            &Self::OPERATOR => write!(f, "the operator"),
             Self::Client(number) => write!(f, "client {number}"),
             Self::Coordinator(number) => write!(f, "coordinator {number}"),
             Self::Replica { partition, replica } => write!(f, "partition {partition} replica {replica}"),

@@ -54,11 +54,27 @@ impl Configuration {
         self.partitions.iter().map(|replicas| replicas.primary).collect()
     }
 
+    /// Whether this can be who is who of so many partitions.
+    pub fn is_of(&self, partitions: u8) -> bool {
+        let of = |address: Address, at: usize| matches!(address, Address::Replica { partition, .. } if usize::from(partition) == at);
+        let mut places = self.partitions.iter().enumerate();
+        self.epoch >= 1
+            && self.partitions.len() == usize::from(partitions)
+            && places.all(|(at, it)| of(it.primary, at) && it.backups.iter().all(|&(backup, _)| of(backup, at)))
+    }
+
     fn replicas_of(&self, address: Address) -> Option<&Replicas> {
         match address {
             Address::Replica { partition, .. } => self.partitions.get(usize::from(partition)),
             _ => None,
         }
+    }
+
+    /// The primary of a backup, and since which epoch it is a backup; `None` if it is none.
+    pub fn backup_since(&self, address: Address) -> Option<(Address, u64)> {
+        let replicas = self.replicas_of(address)?;
+        let place = replicas.backups.iter().find(|(backup, _)| *backup == address);
+        place.map(|&(_, since)| (replicas.primary, since))
     }
 
     /// Whether a message that was sent in this epoch comes from who still has the role that it had then.

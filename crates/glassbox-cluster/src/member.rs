@@ -3,6 +3,8 @@
 //! The guard passes on what comes from who has the role to send it, keeps for later what comes from a configuration
 //! that has not arrived here yet, and tells the others which one it is now.
 
+use std::sync::Arc;
+
 use glassbox::shard::Shard;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +27,7 @@ pub struct Packet {
 }
 
 /// Makes an empty shard of a member's partition.
-pub type MakeShard = Box<dyn Fn() -> Shard + Send>;
+pub type MakeShard = Arc<dyn Fn() -> Shard + Send + Sync>;
 
 /// A member of a cluster.
 pub struct Member {
@@ -46,11 +48,31 @@ pub enum Role {
     /// Repeats what its primary decided.
     Backup(Box<Backup>),
     /// Will be a backup when its primary has sent it the rows.
-    Joining,
+    Joining {
+        /// Since which epoch the configuration has it as a backup.
+        since: u64,
+        /// The rows that have come so far.
+        shard: Box<Shard>,
+    },
+    /// Cannot be a backup, and why: its primary waits for it until the configuration does not name it any more.
+    Unfit(String),
     /// Orders and decides transactions of several partitions.
     Coordinator(Box<Coordinator>),
     /// The configuration has nothing for it to do.
     Idle,
+}
+
+impl Role {
+    /// That of a replica without rows.
+    fn joining(me: Address, configuration: &Configuration, make: &MakeShard, out: &mut Outbox) -> Self {
+        match configuration.backup_since(me) {
+            Some((primary, since)) => {
+                out.send(primary, Message::Join { since });
+                Self::Joining { since, shard: Box::new(make()) }
+            }
+            None => Self::Idle,
+        }
+    }
 }
 
 impl Member {
@@ -72,9 +94,16 @@ impl Member {
         Self { me, configuration, scheme, make, role, early: Vec::new() }
     }
 
-    /// A replica that comes back with nothing: it does nothing until a configuration names it.
-    pub fn returning(me: Address, configuration: Configuration, scheme: SchemeKind, make: MakeShard) -> Self {
-        Self { me, configuration, scheme, make, role: Role::Idle, early: Vec::new() }
+    /// A replica that comes back with nothing: a backup if the configuration names it, otherwise as soon as one does.
+    pub fn returning(
+        me: Address,
+        configuration: Configuration,
+        scheme: SchemeKind,
+        make: MakeShard,
+        out: &mut Outbox,
+    ) -> Self {
+        let role = Role::joining(me, &configuration, &make, out);
+        Self { me, configuration, scheme, make, role, early: Vec::new() }
     }
 
     /// A coordinator; one that is not the cluster's first finds out what the one before left undecided.
@@ -83,9 +112,29 @@ impl Member {
         if configuration.coordinator_since > 1 {
             coordinator.recover(out);
         }
-        let make: MakeShard = Box::new(|| unreachable!("a coordinator has no rows"));
+        let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
         let role = Role::Coordinator(Box::new(coordinator));
         Self { me, configuration, scheme, make, role, early: Vec::new() }
+    }
+
+    /// Who is who, as far as it knows.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// What is under way here, or went wrong; `None`: nothing.
+    pub fn unfinished(&self) -> Option<String> {
+        match &self.role {
+            Role::Primary(partition) => (!partition.is_idle()).then(|| "something is under way".to_owned()),
+            Role::Backup(backup) => backup.lost().map(|why| format!("it does not follow any more: {why}")),
+            Role::Joining { .. } => Some("it waits for rows".to_owned()),
+            Role::Coordinator(coordinator) => {
+                let pending = coordinator.pending();
+                (pending > 0).then(|| format!("{pending} transactions are not decided"))
+            }
+            Role::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
+            Role::Idle => None,
+        }
     }
 
     /// The epoch of what it sends.
@@ -133,20 +182,17 @@ impl Member {
                     out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
                 }
             }
-            (Role::Joining, Message::State { sequence, tables }) => self.joined(from, sequence, &tables),
+            (Role::Joining { since, shard }, Message::Rows { since: sent, table, rows }) if sent == *since => {
+                if let Err(why) = shard.load_stored(table, &rows) {
+                    self.role = Role::Unfit(why);
+                }
+            }
+            (Role::Joining { since, .. }, Message::State { since: sent, sequence }) if sent == *since => {
+                if let Role::Joining { shard, .. } = std::mem::replace(&mut self.role, Role::Idle) {
+                    self.role = Role::Backup(Box::new(Backup::following(*shard, from, sequence)));
+                }
+            }
             _ => {}
-        }
-    }
-
-    /// The rows arrive.
-    fn joined(&mut self, from: Address, sequence: u64, tables: &[Vec<u8>]) {
-        let Address::Replica { partition, .. } = self.me else { return };
-        if self.configuration.partitions[usize::from(partition)].primary != from {
-            return;
-        }
-        let mut shard = (self.make)();
-        if shard.fill(tables).is_ok() {
-            self.role = Role::Backup(Box::new(Backup::following(shard, from, sequence)));
         }
     }
 
@@ -159,8 +205,8 @@ impl Member {
     }
 
     /// A configuration arrives.
-    fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) {
-        if next.epoch <= self.configuration.epoch || next.partitions.len() != self.configuration.partitions.len() {
+    pub(crate) fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) {
+        if next.epoch <= self.configuration.epoch || !next.is_of(self.configuration.partitions.len() as u8) {
             return;
         }
         let before = std::mem::replace(&mut self.configuration, next);
@@ -185,27 +231,20 @@ impl Member {
     }
 
     fn take_role(&mut self, partition: usize, before: &Configuration, out: &mut Outbox) {
-        let (now, before) = (&self.configuration.partitions[partition], &before.partitions[partition]);
-        let (me, backups) = (self.me, now.backups());
-        let since = |replicas: &crate::configuration::Replicas| {
-            replicas.backups.iter().find(|(backup, _)| *backup == me).map(|&(_, since)| since)
-        };
-        let follows = since(now).is_some() && since(now) == since(before) && now.since == before.since;
+        let (now, was) = (&self.configuration.partitions[partition], &before.partitions[partition]);
+        let (me, since) = (self.me, self.configuration.backup_since(self.me));
+        let follows = since.is_some() && since == before.backup_since(me) && now.since == was.since;
         let role = std::mem::replace(&mut self.role, Role::Idle);
         self.role = match role {
-            Role::Primary(mut partition) if now.primary == me && now.since == before.since => {
-                partition.keep_backups(&backups, out);
+            Role::Primary(mut partition) if now.primary == me && now.since == was.since => {
+                partition.keep_backups(&now.backups(), out);
                 Role::Primary(partition)
             }
             Role::Backup(backup) if now.primary == me => {
                 Role::Primary(Box::new(Partition::promoted(*backup, self.scheme, out)))
             }
-            role @ (Role::Backup(_) | Role::Joining) if follows => role,
-            _ if since(now).is_some() => {
-                out.send(now.primary, Message::Join);
-                Role::Joining
-            }
-            _ => Role::Idle,
+            role @ (Role::Backup(_) | Role::Joining { .. }) if follows => role,
+            _ => Role::joining(me, &self.configuration, &self.make, out),
         };
     }
 }

@@ -54,13 +54,25 @@ pub enum Message {
     /// To everybody: who is who from now on.
     Configure(Configuration),
     /// From a backup with nothing to its primary: send me the rows, and then the stream.
-    Join,
-    /// From a primary to a joining backup: the rows as they are after this entry of the stream.
+    Join {
+        /// Since which epoch it is a backup.
+        since: u64,
+    },
+    /// From a primary to a joining backup: some of the rows.
+    Rows {
+        /// What it said when it joined.
+        since: u64,
+        /// The table's number in the catalog.
+        table: u16,
+        /// In their stored form, one after the other.
+        rows: Vec<u8>,
+    },
+    /// From a primary to a joining backup: these were the rows as they are after this entry of the stream.
     State {
+        /// What it said when it joined.
+        since: u64,
         /// The entry's number.
         sequence: u64,
-        /// The rows of each table in their stored form.
-        tables: Vec<Vec<u8>>,
     },
     /// From a coordinator to a primary: which of my decisions have you heard?
     AskHeard,

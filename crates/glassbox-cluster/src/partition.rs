@@ -13,6 +13,9 @@ use crate::scheme::{Scheme, SchemeKind};
 use crate::store::Store;
 use crate::stream::Stream;
 
+/// Bytes of rows in one message to a backup that joins.
+const ROWS_BYTES: usize = 1 << 20;
+
 /// The primary of a partition.
 #[derive(Debug)]
 pub struct Partition {
@@ -20,7 +23,7 @@ pub struct Partition {
     scheme: Scheme,
     kind: SchemeKind,
     /// Backups that wait for the rows.
-    joining: Vec<Address>,
+    joining: Vec<(Address, u64)>,
     /// What arrived while the rows cannot be sent yet, because something is under way: it begins after that.
     held_back: VecDeque<(Address, Message)>,
 }
@@ -72,7 +75,7 @@ impl Partition {
 
     /// Counts on these backups only.
     pub(crate) fn keep_backups(&mut self, backups: &[Address], out: &mut Outbox) {
-        self.joining.retain(|joining| backups.contains(joining));
+        self.joining.retain(|(joining, _)| backups.contains(joining));
         self.store.stream.keep(backups, out);
         self.let_join(out);
     }
@@ -106,7 +109,10 @@ impl Partition {
                 self.scheme.decided(&mut self.store, txn, commit, out);
             }
             Message::Held { sequence } => self.store.stream.hears(from, sequence, out),
-            Message::Join if !self.joining.contains(&from) => self.joining.push(from),
+            Message::Join { since } => {
+                self.joining.retain(|(joining, _)| *joining != from);
+                self.joining.push((from, since));
+            }
             Message::AskHeard => {
                 let heard = self.store.heard(from);
                 self.store.stream.send_when_held(from, Message::HeardSoFar(heard), out);
@@ -130,9 +136,12 @@ impl Partition {
             if !self.scheme.is_idle() {
                 return;
             }
-            let (tables, sequence) = (self.store.shard().copy(), self.store.stream.last());
-            for backup in std::mem::take(&mut self.joining) {
-                out.send(backup, Message::State { sequence, tables: tables.clone() });
+            let sequence = self.store.stream.last();
+            for (backup, since) in std::mem::take(&mut self.joining) {
+                self.store
+                    .shard()
+                    .copy(ROWS_BYTES, |table, rows| out.send(backup, Message::Rows { since, table, rows }));
+                out.send(backup, Message::State { since, sequence });
                 self.store.stream.add(backup);
             }
         }

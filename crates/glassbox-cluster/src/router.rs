@@ -149,7 +149,7 @@ impl Router {
 
     /// Another configuration: of what waits at those who have lost their role, nobody knows the end.
     fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
-        if next.epoch <= self.configuration.epoch || next.partitions.len() != self.primaries.len() {
+        if next.epoch <= self.configuration.epoch || !next.is_of(self.primaries.len() as u8) {
             return Vec::new();
         }
         let new_coordinator = next.coordinator_since != self.configuration.coordinator_since;
@@ -169,6 +169,17 @@ impl Router {
             Answered { id, outcome: Outcome::Unknown, home }
         };
         lost.into_iter().map(&mut end).collect()
+    }
+
+    /// A party cannot be reached any more: nobody knows the end of what waits there.
+    pub fn lost(&mut self, party: Address) -> Vec<Answered> {
+        let lost = self.waiting.extract_if(.., |_, waiting| waiting.at == Some(party));
+        lost.map(|(id, waiting)| Answered { id, outcome: Outcome::Unknown, home: waiting.home }).collect()
+    }
+
+    /// Whether calls may go to this party.
+    pub fn needs(&self, party: Address) -> bool {
+        party == self.central || self.primaries.contains(&party)
     }
 
     fn hears(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> Vec<Answered> {

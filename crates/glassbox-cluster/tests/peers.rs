@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use glassbox::shard::Shard;
-use glassbox_cluster::run::{Client, Identity, Machine, Shape, Sockets, drive};
+use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, drive};
 use glassbox_cluster::wire::{Expected, Hello, Kind, LARGEST_PAYLOAD, encode};
-use glassbox_cluster::{Address, Message, SchemeKind, TxnId};
+use glassbox_cluster::{Address, Message, Outbox, Packet, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
 const NODE: Address = Address::Replica { partition: 0, replica: 0 };
@@ -25,15 +25,21 @@ fn identity(me: Address) -> Identity {
 }
 
 fn serve(me: Address, listener: TcpListener, ends: &AtomicBool) -> Result<(), String> {
-    let shard = |_| {
+    let shard = || {
         let mut shard = Shard::new(&catalog(), 0, 1, 1 << 20)?;
         (0..KEYS as u16).try_for_each(|id| shard.load(&Pair { home: 0, id, value: 0 }))?;
         Ok::<_, glassbox::Error>(shard)
     };
-    let mut machine: Machine = shape().machine(me, shard).map_err(|error| error.to_string())?;
+    let first = Arc::new(move || shard().map_err(|error| error.to_string()));
+    let mut node = Node::new(me, shape(), first, Arc::new(|| unreachable!("nobody comes back")));
+    node.begin(shape().configuration(), &mut Outbox::default())?;
     let mut sockets = Sockets::new(identity(me), Some(listener), Duration::ZERO, |_| ()).unwrap();
-    drive(&mut machine, &mut sockets, || ends.load(Ordering::Relaxed));
+    drive(&mut node, &mut sockets, || ends.load(Ordering::Relaxed));
     Ok(())
+}
+
+fn packet(message: Message) -> Packet {
+    Packet { epoch: 1, message }
 }
 
 /// A peer that writes its bytes itself.
@@ -117,7 +123,7 @@ fn refusals(at: SocketAddr) {
     old.of.catalog = 2;
     let bytes = old.frame(Kind::Hello, &Hello { from: me, to: NODE });
     old.refused(&bytes, "build both from");
-    let bytes = Raw::new(at).frame(Kind::Message, &Message::Held { sequence: 1 });
+    let bytes = Raw::new(at).frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
     Raw::new(at).refused(&bytes, "does not say who it is");
     let bytes = Raw::new(at).frame(Kind::Hello, &vec![0_u8; 5_000]);
     Raw::new(at).refused(&bytes[..41], "may have 1024");
@@ -130,11 +136,11 @@ fn refusals(at: SocketAddr) {
     first.stream.read_exact(&mut [0; 40]).unwrap();
     let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: NODE });
     Raw::new(at).refused(&bytes, "client 9 is connected already");
-    let held = first.frame(Kind::Message, &Message::Held { sequence: 1 });
+    let held = first.frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
     first.refused(&held, "must not say this");
 
     let txn = TxnId { coordinator: me, sequence: 0 };
-    let commit = Message::Decide { txn, commit: true };
+    let commit = packet(Message::Decide { txn, commit: true });
     let fresh = || {
         let mut raw = Raw::new(at);
         raw.hello(me);
@@ -144,12 +150,12 @@ fn refusals(at: SocketAddr) {
     let mut raw = fresh();
     let bytes = raw.frame(Kind::Message, &commit);
     raw.refused(&bytes, "has not voted for");
-    let other = Message::Decide { txn: TxnId { coordinator: CENTRAL, sequence: 0 }, commit: false };
+    let other = packet(Message::Decide { txn: TxnId { coordinator: CENTRAL, sequence: 0 }, commit: false });
     let mut raw = fresh();
     let bytes = raw.frame(Kind::Message, &other);
     raw.refused(&bytes, "a transaction that it does not coordinate");
     let mut raw = fresh();
-    let abort = raw.frame(Kind::Message, &Message::Decide { txn, commit: false });
+    let abort = raw.frame(Kind::Message, &packet(Message::Decide { txn, commit: false }));
     raw.refused(&[&abort[..], &abort].concat(), "frame 1 came where frame 2 was due");
     let mut raw = fresh();
     let mut damaged = raw.frame(Kind::Message, &commit);

@@ -10,8 +10,8 @@ use glassbox::procedure::Procedure;
 use glassbox::record::{Record, Timestamp};
 use glassbox::shard::{Call, Ran, Shard, Task};
 use glassbox::{Catalog, Error};
-use glassbox_cluster::run::{Machine, Shape};
-use glassbox_cluster::{Action, Address, FragmentWork, Message, Outbox, Outcome, Packet, Router, SchemeKind};
+use glassbox_cluster::run::Shape;
+use glassbox_cluster::{Action, Address, FragmentWork, Member, Message, Outbox, Outcome, Packet, Router, SchemeKind};
 use glassbox_workloads::tpcc::schema::{
     Customer, District, History, Item, Order, OrderLine, PlaceName, Stock, StockInfo, Undelivered, Warehouse,
 };
@@ -45,7 +45,7 @@ fn shard(catalog: &Catalog, scale: &Scale, index: usize, count: usize) -> Shard 
 /// A cluster whose messages are carried one after the other.
 struct Carried {
     catalog: Arc<Catalog>,
-    machines: BTreeMap<Address, Machine>,
+    machines: BTreeMap<Address, Member>,
     router: Router,
     post: VecDeque<(Address, Address, Message)>,
     /// Calls that went to several partitions.
@@ -62,7 +62,7 @@ impl Carried {
         let machine = |address| {
             let filled =
                 |partition| Ok::<_, Error>(shard(&catalog, scale, usize::from(partition), usize::from(partitions)));
-            (address, shape.machine(address, filled).unwrap())
+            (address, shape.member(address, filled).unwrap())
         };
         let machines = shape.machines().into_iter().map(machine).collect();
         let router = Router::new(ME, Arc::clone(&catalog), shape.configuration(), scheme);
@@ -90,7 +90,7 @@ impl Carried {
             let mut out = Outbox::default();
             match self.machines.get_mut(&to) {
                 Some(machine) => {
-                    machine.handle(from, message, 0, &mut out);
+                    machine.handle(from, Packet { epoch: 1, message }, 0, &mut out);
                     while machine.proceed(&mut out) {}
                 }
                 None => {

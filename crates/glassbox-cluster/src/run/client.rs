@@ -21,6 +21,9 @@ use crate::scheme::SchemeKind;
 /// least. To this come some round trips.
 const PATIENCE: Duration = Duration::from_millis(3);
 
+/// How long a client waits for somebody to be given the place of who is gone.
+const PATIENCE_WITH_GONE: Duration = Duration::from_secs(10);
+
 /// How long a client that is dropped waits for the ends of its calls.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(2);
 
@@ -40,8 +43,8 @@ pub struct Client<L: Link> {
     patience: Duration,
     looked: Instant,
     seed: u64,
-    /// Why it cannot go on.
-    lost: Option<String>,
+    /// Those who cannot be reached: since when, and why.
+    gone: BTreeMap<Address, (Instant, String)>,
 }
 
 /// A call that was submitted; to be given to [`Client::wait`].
@@ -70,7 +73,7 @@ impl<L: Link> Client<L> {
             patience: patience + patience * (number % 16) / 16,
             looked: Instant::now(),
             seed: now_us() ^ u64::from(number) << 48,
-            lost: None,
+            gone: BTreeMap::new(),
         }
     }
 
@@ -129,7 +132,17 @@ impl<L: Link> Client<L> {
     }
 
     fn check(&self) -> Result<(), Error> {
-        self.lost.as_ref().map_or(Ok(()), |why| Err(Error::Stopped { reason: why.clone() }))
+        let late = |(who, (since, _)): &(&Address, &(Instant, String))| {
+            self.router.needs(**who) && since.elapsed() > PATIENCE_WITH_GONE
+        };
+        match self.gone.iter().find(late) {
+            Some((who, (_, why))) => {
+                let seconds = PATIENCE_WITH_GONE.as_secs();
+                let reason = format!("{who} is gone ({why}), and for {seconds} s nobody was given its place");
+                Err(Error::Stopped { reason })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Hears what has come, or waits for something for at most so long.
@@ -138,14 +151,17 @@ impl<L: Link> Client<L> {
         let mut letter = self.link.receive(wait);
         while let Some(heard) = letter {
             match heard {
-                Letter::Message(from, message) => {
-                    let packet = Packet { epoch: self.router.epoch(), message };
+                Letter::Message(from, packet) => {
                     let ended = self.router.handle(from, packet, now_us(), &mut self.out);
-                    self.in_flight -= ended.len();
-                    self.ended.extend(ended.into_iter().map(|answered| (answered.id, answered)));
+                    self.end(ended);
+                }
+                Letter::Here(who) => drop(self.gone.remove(&who)),
+                Letter::Gone(who, why) => {
+                    self.gone.insert(who, (Instant::now(), why));
+                    let ended = self.router.lost(who);
+                    self.end(ended);
                 }
                 Letter::Question(..) | Letter::Answer(..) => {}
-                Letter::Gone(who, why) => self.lost = Some(format!("the connection to {who} is lost: {why}")),
             }
             self.send();
             letter = self.link.receive(Duration::ZERO);
@@ -158,10 +174,16 @@ impl<L: Link> Client<L> {
         self.link.flush();
     }
 
+    fn end(&mut self, ended: Vec<Answered>) {
+        self.in_flight -= ended.len();
+        self.ended.extend(ended.into_iter().map(|answered| (answered.id, answered)));
+    }
+
     fn send(&mut self) {
+        let epoch = self.router.epoch();
         for action in self.out.actions.drain(..) {
             if let Action::Send(to, message) = action {
-                self.link.send(to, message);
+                self.link.send(to, Packet { epoch, message });
             }
         }
     }
@@ -171,7 +193,7 @@ impl<L: Link> Drop for Client<L> {
     /// Waits for what is in flight: under locking nobody else would end it.
     fn drop(&mut self) {
         let until = Instant::now() + PATIENCE_AT_THE_END;
-        while self.in_flight > 0 && self.lost.is_none() && Instant::now() < until && !std::thread::panicking() {
+        while self.in_flight > 0 && self.check().is_ok() && Instant::now() < until && !std::thread::panicking() {
             self.turn(Duration::from_millis(10));
         }
     }

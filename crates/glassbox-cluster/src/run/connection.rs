@@ -2,7 +2,10 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, connect, socket};
 
 use super::sockets::Identity;
 use crate::address::Address;
@@ -10,8 +13,6 @@ use crate::wire::{BadFrame, Expected, Hello, Kind, LARGEST_HELLO, decode, encode
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 64 << 10;
-/// Pause between two calls of somebody who is not there yet.
-const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -20,10 +21,14 @@ pub(super) struct Connection {
     pub(super) stream: TcpStream,
     /// Who is there, once it has said so and was welcomed.
     pub(super) peer: Option<Address>,
+    /// Whom this side calls.
+    pub(super) calls: Option<Address>,
     pub(super) opened: Instant,
     /// Frames so far.
     pub(super) received: u64,
     pub(super) sent: u64,
+    /// Bytes of `output`, or more, that are rows for a backup: as many as there are.
+    pub(super) rows: usize,
     input: Vec<u8>,
     pub(super) output: Vec<u8>,
     /// Bytes of `output` that are on their way.
@@ -34,62 +39,40 @@ impl Connection {
     /// The reason when the other side has simply gone.
     pub(super) const ENDED: &'static str = "the other side closed it";
 
-    fn new(stream: TcpStream, number: u64, peer: Option<Address>) -> Self {
-        let (input, output) = (Vec::new(), Vec::new());
-        Self { number, stream, peer, opened: Instant::now(), received: 0, sent: 0, input, output, written: 0 }
+    /// How the reason begins when the other side gave it.
+    pub(super) const SAYS: &'static str = "it says: ";
+
+    fn new(stream: TcpStream, number: u64) -> Self {
+        let (opened, input, output) = (Instant::now(), Vec::new(), Vec::new());
+        let (peer, calls, received, sent, written, rows) = (None, None, 0, 0, 0, 0);
+        Self { number, stream, peer, calls, opened, received, sent, rows, input, output, written }
     }
 
     pub(super) fn accepted(stream: TcpStream, number: u64) -> std::io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        Ok(Self::new(stream, number, None))
+        Ok(Self::new(stream, number))
     }
 
-    /// Calls until somebody answers and says welcome.
-    pub(super) fn dial(
-        who: &Identity,
-        number: u64,
-        hello: &Hello,
-        at: SocketAddr,
-        until: Instant,
-    ) -> Result<Self, String> {
-        loop {
-            let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            let error = match TcpStream::connect_timeout(&at, left) {
-                Ok(stream) => return Self::greet(who, Self::new(stream, number, Some(hello.to)), hello, until),
-                Err(error) => error,
-            };
-            if Instant::now() + PAUSE > until {
-                return Err(format!("cannot connect: {error}"));
-            }
-            std::thread::sleep(PAUSE);
+    /// Calls somebody, and does not wait for anything.
+    pub(super) fn call(who: &Identity, number: u64, to: Address, at: SocketAddr) -> Result<Self, String> {
+        let in_words = |error: std::io::Error| format!("cannot connect: {error}");
+        let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket(family, SocketType::STREAM, None).map_err(|error| in_words(error.into()))?;
+        let stream = TcpStream::from(socket);
+        stream.set_nonblocking(true).map_err(in_words)?;
+        stream.set_nodelay(true).map_err(in_words)?;
+        match connect(&stream, &at) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(in_words(error.into())),
         }
-    }
-
-    fn greet(who: &Identity, mut connection: Self, hello: &Hello, until: Instant) -> Result<Self, String> {
-        let in_words = |error: std::io::Error| format!("cannot speak: {error}");
-        let payload = postcard::to_allocvec(hello).expect("it can be written");
+        let mut connection = Self { calls: Some(to), ..Self::new(stream, number) };
+        let payload = postcard::to_allocvec(&Hello { from: who.me, to }).expect("it can be written");
         let of = who.frame(0, LARGEST_HELLO);
         encode(&mut connection.output, Kind::Hello, &of, |out| out.extend_from_slice(&payload))
             .map_err(|bad| bad.to_string())?;
         connection.sent = 1;
-        connection.stream.set_nodelay(true).map_err(in_words)?;
-        connection.stream.set_nonblocking(true).map_err(in_words)?;
-        loop {
-            connection.write()?;
-            let ended = connection.read();
-            match connection.take(&of) {
-                Ok(Some((Kind::Welcome, _))) => return Ok(connection),
-                Ok(Some((Kind::Refusal, why))) => return Err(format!("it says: {}", String::from_utf8_lossy(&why))),
-                Ok(Some((kind, _))) => return Err(format!("it answers with a frame of kind {kind:?}")),
-                Ok(None) => ended?,
-                Err(bad) => return Err(bad.to_string()),
-            }
-            if Instant::now() > until {
-                return Err("it does not say welcome".to_owned());
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        Ok(connection)
     }
 
     /// Reads what is there; an error: there will be no more.
@@ -101,7 +84,11 @@ impl Connection {
         match read {
             Ok(0) => Err(Self::ENDED.to_owned()),
             Ok(_) => Ok(()),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::NotConnected) =>
+            {
+                Ok(())
+            }
             Err(error) => Err(format!("cannot read: {error}")),
         }
     }
@@ -125,7 +112,7 @@ impl Connection {
             match self.stream.write(&self.output[self.written..]) {
                 Ok(0) => return Err(Self::ENDED.to_owned()),
                 Ok(bytes) => self.written += bytes,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => {
                     self.output.drain(..self.written);
                     self.written = 0;
                     return Ok(());
@@ -135,7 +122,7 @@ impl Connection {
             }
         }
         self.output.clear();
-        self.written = 0;
+        (self.written, self.rows) = (0, 0);
         Ok(())
     }
 

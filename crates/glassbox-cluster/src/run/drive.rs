@@ -1,10 +1,13 @@
-//! One machine on one thread.
+//! One node on one thread.
 
 use std::time::Duration;
 
 use super::clock::now_us;
 use super::link::{Letter, Link};
-use super::machine::Machine;
+use super::node::Node;
+use crate::address::Address;
+use crate::member::Packet;
+use crate::message::Message;
 use crate::outbox::{Action, Outbox};
 
 /// Things done before what they want sent is sent, when there is always more to do.
@@ -13,18 +16,18 @@ const DONE_AT_ONCE: u32 = 16;
 const NAP: Duration = Duration::from_millis(50);
 
 /// Works until `ends` says so; it is asked whenever there is nothing to do, and once in a while otherwise.
-pub fn drive(machine: &mut Machine, link: &mut impl Link, mut ends: impl FnMut() -> bool) {
+pub fn drive(node: &mut Node, link: &mut impl Link, mut ends: impl FnMut() -> bool) {
     let mut out = Outbox::default();
     let mut done = 0;
     loop {
         let busy = match link.receive(Duration::ZERO) {
             Some(letter) => {
-                hand(machine, letter, link, &mut out);
+                hand(node, letter, link, &mut out);
                 true
             }
-            None => machine.proceed(&mut out),
+            None => node.proceed(&mut out),
         };
-        send(&mut out, link);
+        send(node, &mut out, link);
         done += 1;
         if busy && done < DONE_AT_ONCE {
             continue;
@@ -35,25 +38,43 @@ pub fn drive(machine: &mut Machine, link: &mut impl Link, mut ends: impl FnMut()
             return;
         }
         if !busy && let Some(letter) = link.receive(NAP) {
-            hand(machine, letter, link, &mut out);
-            send(&mut out, link);
+            hand(node, letter, link, &mut out);
+            send(node, &mut out, link);
         }
     }
 }
 
-fn hand(machine: &mut Machine, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
+fn hand(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
+    let epoch = node.epoch();
     match letter {
-        Letter::Message(from, message) => machine.handle(from, message, now_us(), out),
-        Letter::Question(from, question) => link.reply(from, machine.answer(question)),
-        // Whoever is gone says no more; that is all that a machine would have to know.
+        Letter::Message(from, packet) => node.handle(from, packet, now_us(), out),
+        Letter::Question(from, question) => {
+            let answer = node.answer(question, now_us(), out);
+            link.reply(from, answer);
+        }
+        // Whoever is new may not have heard who is who; with two equal ones nothing happens.
+        Letter::Here(peer) => tell(node, peer, link),
+        // Whoever is gone says no more. What follows from that is for others to decide.
         Letter::Gone(..) | Letter::Answer(..) => {}
+    }
+    // Whoever decided may have told nobody else.
+    if node.epoch() != epoch {
+        link.everybody().into_iter().for_each(|peer| tell(node, peer, link));
     }
 }
 
-fn send(out: &mut Outbox, link: &mut impl Link) {
+fn tell(node: &Node, peer: Address, link: &mut impl Link) {
+    if let Some(configuration) = node.configuration() {
+        let message = Message::Configure(configuration.clone());
+        link.send(peer, Packet { epoch: configuration.epoch, message });
+    }
+}
+
+fn send(node: &Node, out: &mut Outbox, link: &mut impl Link) {
+    let epoch = node.epoch();
     for action in out.actions.drain(..) {
         if let Action::Send(to, message) = action {
-            link.send(to, message);
+            link.send(to, Packet { epoch, message });
         }
     }
 }

@@ -1,16 +1,25 @@
 //! What comes on a socket: whether it is taken, and as what.
 
+use super::connection::Connection;
 use super::link::Letter;
 use super::sockets::Sockets;
 use crate::address::Address;
+use crate::member::Packet;
 use crate::message::Message;
-use crate::wire::{Hello, Kind, allowed};
+use crate::wire::{Hello, Kind, LARGEST_HELLO, Question, allowed, encode};
 
 impl Sockets {
     /// Takes a frame; an error is why the connection has to be closed.
     pub(super) fn hear(&mut self, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
         let unreadable = |_| format!("a frame of kind {kind:?} cannot be read");
         let Some(from) = self.connections[at].peer else {
+            if let Some(to) = self.connections[at].calls {
+                return match kind {
+                    Kind::Welcome => Ok(self.is_here(at, to)),
+                    Kind::Refusal => Err(format!("{}{}", Connection::SAYS, String::from_utf8_lossy(payload))),
+                    _ => Err(format!("it answers with a frame of kind {kind:?}")),
+                };
+            }
             let hello: Hello = match kind {
                 Kind::Hello => postcard::from_bytes(payload).map_err(unreadable)?,
                 _ => return Err("its first frame does not say who it is".to_owned()),
@@ -19,16 +28,21 @@ impl Sockets {
         };
         let letter = match kind {
             Kind::Message => {
-                let message: Message = postcard::from_bytes(payload).map_err(unreadable)?;
-                allowed(from, self.who.me, &message, self.who.scheme)?;
-                self.check_vote(from, &message)?;
-                Letter::Message(from, message)
+                let packet: Packet = postcard::from_bytes(payload).map_err(unreadable)?;
+                allowed(from, self.who.me, &packet.message, self.who.scheme)?;
+                self.check_vote(from, &packet.message)?;
+                Letter::Message(from, packet)
             }
             Kind::Question if matches!(from, Address::Client(_)) => {
-                Letter::Question(from, postcard::from_bytes(payload).map_err(unreadable)?)
+                let question = postcard::from_bytes(payload).map_err(unreadable)?;
+                let decides = matches!(question, Question::Begin(_) | Question::Configure(_));
+                if decides && from != Address::OPERATOR {
+                    return Err(format!("{from} must not say who is who"));
+                }
+                Letter::Question(from, question)
             }
             Kind::Answer => Letter::Answer(from, postcard::from_bytes(payload).map_err(unreadable)?),
-            Kind::Refusal => return Err(format!("it says: {}", String::from_utf8_lossy(payload))),
+            Kind::Refusal => return Err(format!("{}{}", Connection::SAYS, String::from_utf8_lossy(payload))),
             Kind::Hello | Kind::Welcome | Kind::Question => return Err(format!("a frame of kind {kind:?} is not due")),
         };
         self.arrived.push(letter);
@@ -43,10 +57,22 @@ impl Sockets {
             return Err(format!("{} is connected already: give each party an address of its own", hello.from));
         }
         let connection = &mut self.connections[at];
-        connection.peer = Some(hello.from);
-        self.peers.insert(hello.from, connection.number);
-        self.put(hello.from, Kind::Welcome, &[]);
+        let of = self.who.frame(connection.sent, LARGEST_HELLO);
+        encode(&mut connection.output, Kind::Welcome, &of, |_| ()).map_err(|bad| bad.to_string())?;
+        connection.sent += 1;
+        self.is_here(at, hello.from);
         Ok(())
+    }
+
+    /// From here on it is told everything, from what it was to be told before it was here.
+    fn is_here(&mut self, at: usize, peer: Address) {
+        let connection = &mut self.connections[at];
+        connection.peer = Some(peer);
+        self.peers.insert(peer, connection.number);
+        for (kind, payload) in self.unsent.remove(&peer).unwrap_or_default().frames {
+            self.put(peer, kind, &payload);
+        }
+        self.arrived.push(Letter::Here(peer));
     }
 
     /// A client that coordinates must not commit what this partition has not voted for.

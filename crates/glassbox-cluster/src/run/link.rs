@@ -3,18 +3,20 @@
 use std::time::Duration;
 
 use crate::address::Address;
-use crate::message::Message;
+use crate::member::Packet;
 use crate::wire::{Answer, Question};
 
 /// What arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Letter {
     /// A message.
-    Message(Address, Message),
+    Message(Address, Packet),
     /// A question of somebody who looks after the cluster.
     Question(Address, Question),
     /// The answer to one.
     Answer(Address, Answer),
+    /// This party can be reached now.
+    Here(Address),
     /// This party cannot be reached any more, and why. Nothing comes from it after this.
     Gone(Address, String),
 }
@@ -24,12 +26,15 @@ pub enum Letter {
 /// Between two parties what was sent arrives in that order, or not at all from some point on.
 pub trait Link {
     /// Has a message sent, at the latest by the next [`Link::flush`]. To a party that cannot be reached it is lost.
-    fn send(&mut self, to: Address, message: Message);
+    fn send(&mut self, to: Address, packet: Packet);
 
     /// Answers a question. Who cannot hear of questions has none to answer.
     fn reply(&mut self, to: Address, answer: Answer) {
         let _ = (to, answer);
     }
+
+    /// Those that can be reached.
+    fn everybody(&self) -> Vec<Address>;
 
     /// Sends what was given so far.
     fn flush(&mut self);

@@ -4,7 +4,7 @@
 //! keep between two parties the order of sending. The naive way, a thread for each connection and a lock around the
 //! machine, hands every message over twice and lets two threads meet at the data that the whole design gives to one.
 //!
-//! Design: a machine is one thread and its [`Link`] ([`drive`]): it takes what has arrived, one message after the
+//! Design: a machine ([`Node`]) is one thread and its [`Link`] ([`drive`]): it takes what has arrived, one message after the
 //! other; when nothing has, it does what waited; when nothing waits, it sends what it has to say and sleeps. So the
 //! more there is to do, the more goes in one write. There are two links: queues between threads of one process
 //! ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too.
@@ -12,6 +12,7 @@
 //! A link can be told to be slow: every message then arrives half a round trip later than it would have. That is how
 //! a network is shown on one machine; whoever prints what was measured so prints the round trip beside it.
 
+mod calling;
 mod client;
 mod clock;
 mod connection;
@@ -19,13 +20,13 @@ mod drive;
 mod hearing;
 mod late;
 mod link;
-mod machine;
+mod node;
 mod sockets;
 mod threads;
 
 pub use client::{Client, Ticket};
 pub use drive::drive;
 pub use link::{Letter, Link};
-pub use machine::Machine;
+pub use node::{FirstRows, Node};
 pub use sockets::{Identity, Sockets};
 pub use threads::{Cluster, Queues, Shape};

@@ -4,8 +4,10 @@
 //! still held up. What is to be sent to somebody is collected, and goes in one write. Whoever calls says who it is and
 //! is welcomed or refused; from then on both sides use the connection.
 //!
-//! A connection that broke is not made again: what was lost in between would be missing. A client may come anew; that a
-//! machine is gone is for others to handle. There is no encryption and no password: that is a private network's task.
+//! A party is told whom to call, and calls until it is welcomed; what it has to say to another member waits for that. So
+//! nobody needs to be started before another. A connection that broke is made again, but what was on it is lost: then one
+//! of both is gone, and who comes in its place has no place among the others until it is given one. There is no
+//! encryption and no password: that is a private network's task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, TcpListener};
@@ -17,9 +19,10 @@ use super::connection::Connection;
 use super::late::{Late, Next};
 use super::link::{Letter, Link};
 use crate::address::{Address, TxnId};
+use crate::member::Packet;
 use crate::message::{FragmentEnd, Message};
 use crate::scheme::SchemeKind;
-use crate::wire::{Answer, Expected, Hello, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, Question, encode};
+use crate::wire::{Answer, Expected, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, encode};
 
 /// Who called and has not said who it is after so long is sent away.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
@@ -58,12 +61,27 @@ pub struct Sockets {
     listener: Option<TcpListener>,
     pub(super) connections: Vec<Connection>,
     pub(super) peers: BTreeMap<Address, u64>,
-    next: u64,
+    pub(super) next: u64,
     pub(super) arrived: Late<Letter>,
     /// Transactions of clients that this partition has voted for.
     pub(super) voted: BTreeSet<TxnId>,
     told: BTreeSet<String>,
     tell: fn(&str),
+    /// Whom to call, and where.
+    pub(super) calls: BTreeMap<Address, SocketAddr>,
+    /// Those of them who are neither here nor being called, when to call them, and why the last one was not reached.
+    pub(super) missing: BTreeSet<Address>,
+    pub(super) call_at: Instant,
+    pub(super) unreached: String,
+    /// For members who are not here.
+    pub(super) unsent: BTreeMap<Address, Unsent>,
+}
+
+/// What somebody is to be told who is not here.
+#[derive(Debug, Default)]
+pub(super) struct Unsent {
+    pub(super) frames: Vec<(Kind, Vec<u8>)>,
+    bytes: usize,
 }
 
 impl Sockets {
@@ -91,42 +109,12 @@ impl Sockets {
             voted: BTreeSet::new(),
             told: BTreeSet::new(),
             tell,
+            calls: BTreeMap::new(),
+            missing: BTreeSet::new(),
+            call_at: Instant::now(),
+            unreached: String::new(),
+            unsent: BTreeMap::new(),
         })
-    }
-
-    /// Calls a party, again and again if need be, and waits until it says welcome.
-    ///
-    /// # Errors
-    /// Why it does not, as far as is known at `until`.
-    pub fn dial(&mut self, to: Address, at: SocketAddr, until: Instant) -> Result<(), String> {
-        let hello = Hello { from: self.who.me, to };
-        let connection = Connection::dial(&self.who, self.next, &hello, at, until);
-        let connection = connection.map_err(|why| format!("{to} at {at}: {why}"))?;
-        self.next += 1;
-        self.peers.insert(to, connection.number);
-        self.connections.push(connection);
-        Ok(())
-    }
-
-    /// Asks, and waits for the answer. Messages that come meanwhile are lost: it is for those who only ask.
-    ///
-    /// # Errors
-    /// When there is none before `until`.
-    pub fn ask(&mut self, to: Address, question: Question, until: Instant) -> Result<Answer, String> {
-        let bytes = postcard::to_allocvec(&question).expect("questions can be written");
-        self.put(to, Kind::Question, &bytes);
-        self.flush();
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(format!("{to} does not answer"));
-            }
-            match self.receive(left) {
-                Some(Letter::Answer(from, answer)) if from == to => return Ok(answer),
-                Some(Letter::Gone(from, why)) if from == to => return Err(format!("{to} is gone: {why}")),
-                _ => {}
-            }
-        }
     }
 
     fn at(&self, number: u64) -> Option<usize> {
@@ -134,26 +122,52 @@ impl Sockets {
     }
 
     pub(super) fn put(&mut self, to: Address, kind: Kind, payload: &[u8]) {
-        let Some(at) = self.peers.get(&to).and_then(|number| self.at(*number)) else { return };
+        let Some(at) = self.peers.get(&to).and_then(|number| self.at(*number)) else {
+            return self.keep(to, kind, payload);
+        };
         let connection = &mut self.connections[at];
         let of = self.who.frame(connection.sent, LARGEST_PAYLOAD);
         match encode(&mut connection.output, kind, &of, |out| out.extend_from_slice(payload)) {
             Err(bad) => self.close(at, &bad.to_string()),
-            Ok(()) if connection.output.len() > MOST_UNREAD => self.close(at, "it does not read what it is sent"),
+            Ok(()) if connection.output.len() > MOST_UNREAD + connection.rows => {
+                self.close(at, "it does not read what it is sent");
+            }
             Ok(()) => connection.sent += 1,
         }
+    }
+
+    /// Keeps what a member is to be told until it is here. A client that is not here waits for nothing.
+    fn keep(&mut self, to: Address, kind: Kind, payload: &[u8]) {
+        if matches!(to, Address::Client(_)) || payload.len() > LARGEST_PAYLOAD {
+            return;
+        }
+        let unsent = self.unsent.entry(to).or_default();
+        unsent.bytes += payload.len();
+        // Who is away for so long has to begin anew, and misses nothing then.
+        if unsent.bytes > MOST_UNREAD / 2 {
+            *unsent = Unsent::default();
+        }
+        unsent.frames.push((kind, payload.to_vec()));
     }
 
     /// Ends a connection and tells the other side why, if it listens.
     fn close(&mut self, at: usize, why: &str) {
         let mut connection = self.connections.swap_remove(at);
         connection.refuse(&self.who, why);
-        let who = match connection.peer {
+        if let Some(to) = connection.calls {
+            self.is_missing(to, why);
+        }
+        let who = match connection.peer.or(connection.calls) {
             Some(peer) => peer.to_string(),
             None => "somebody who did not say who it is".to_owned(),
         };
         let line = format!("{}: the connection of {who} is closed: {why}", self.who.me);
-        let is_news = connection.peer.is_none() || why != Connection::ENDED;
+        // That somebody is not there, or not there any more, need not be told.
+        let is_news = match (connection.peer, connection.calls) {
+            (None, Some(_)) => why.starts_with(Connection::SAYS),
+            (None, None) => true,
+            (Some(_), _) => why != Connection::ENDED,
+        };
         if is_news && self.told.len() < MOST_TOLD && self.told.insert(line.clone()) {
             (self.tell)(&line);
         }
@@ -165,7 +179,11 @@ impl Sockets {
     }
 
     /// Waits for at most so long until something can be done with a socket, and does it.
-    fn work(&mut self, wait: Duration) {
+    pub(super) fn work(&mut self, mut wait: Duration) {
+        self.call_missing();
+        if !self.missing.is_empty() {
+            wait = wait.min(self.call_at.saturating_duration_since(Instant::now()));
+        }
         let full = self.arrived.len() >= MOST_LETTERS;
         let mut fds = Vec::with_capacity(self.connections.len() + 1);
         for connection in &self.connections {
@@ -230,19 +248,26 @@ impl Sockets {
 }
 
 impl Link for Sockets {
-    fn send(&mut self, to: Address, message: Message) {
-        if let (Message::Result(result), Address::Client(_)) = (&message, to)
+    fn send(&mut self, to: Address, packet: Packet) {
+        if let (Message::Result(result), Address::Client(_)) = (&packet.message, to)
             && matches!(result.end, FragmentEnd::Done(_))
         {
             self.voted.insert(result.txn);
         }
-        let bytes = postcard::to_allocvec(&message).expect("messages can be written");
+        let bytes = postcard::to_allocvec(&packet).expect("packets can be written");
+        if let (Message::Rows { .. }, Some(at)) = (&packet.message, self.peers.get(&to).and_then(|it| self.at(*it))) {
+            self.connections[at].rows += bytes.len();
+        }
         self.put(to, Kind::Message, &bytes);
     }
 
     fn reply(&mut self, to: Address, answer: Answer) {
         let bytes = postcard::to_allocvec(&answer).expect("answers can be written");
         self.put(to, Kind::Answer, &bytes);
+    }
+
+    fn everybody(&self) -> Vec<Address> {
+        self.peers.keys().copied().collect()
     }
 
     fn flush(&mut self) {

@@ -13,13 +13,12 @@ use super::client::Client;
 use super::drive::drive;
 use super::late::{Late, sleep_precisely};
 use super::link::{Letter, Link};
-use super::machine::Machine;
+use super::node::Node;
 use crate::address::Address;
-use crate::backup::Backup;
 use crate::configuration::Configuration;
-use crate::coordinator::Coordinator;
-use crate::message::Message;
-use crate::partition::Partition;
+use crate::member::{MakeShard, Member, Packet};
+
+use crate::outbox::Outbox;
 use crate::scheme::SchemeKind;
 
 /// What a cluster is like.
@@ -58,27 +57,17 @@ impl Shape {
         std::iter::once(Address::Coordinator(0)).chain(replicas).collect()
     }
 
-    /// The machine at an address; `shard` gives the rows that a replica begins with.
+    /// The member at an address as the cluster begins, of one in which nobody comes back; `shard` gives the rows that a
+    /// replica begins with.
     ///
     /// # Errors
-    /// Those of `shard`; an address that is none of this cluster's machines.
-    pub fn machine<E: From<Error>>(
-        &self,
-        address: Address,
-        shard: impl FnOnce(u8) -> Result<Shard, E>,
-    ) -> Result<Machine, E> {
-        if !self.machines().contains(&address) {
-            return Err(Error::Config(format!("{address} is none of the cluster's machines")).into());
-        }
-        Ok(match address {
-            Address::Replica { partition, replica: 0 } => {
-                let backups = self.backups(partition);
-                Machine::Primary(Partition::new(shard(partition)?, self.scheme, &backups))
-            }
-            Address::Replica { partition, .. } => {
-                Machine::Backup(Backup::new(shard(partition)?, self.primaries()[usize::from(partition)]))
-            }
-            _ => Machine::Coordinator(Coordinator::new(address, self.primaries(), 1)),
+    /// Those of `shard`.
+    pub fn member<E>(&self, me: Address, shard: impl FnOnce(u8) -> Result<Shard, E>) -> Result<Member, E> {
+        let (configuration, scheme) = (self.configuration(), self.scheme);
+        let empty: MakeShard = Arc::new(|| unreachable!("nobody comes back"));
+        Ok(match me {
+            Address::Replica { partition, .. } => Member::replica(me, configuration, scheme, shard(partition)?, empty),
+            _ => Member::coordinator(me, configuration, scheme, &mut Outbox::default()),
         })
     }
 }
@@ -127,7 +116,7 @@ impl Drop for Queues {
 }
 
 impl Link for Queues {
-    fn send(&mut self, to: Address, message: Message) {
+    fn send(&mut self, to: Address, packet: Packet) {
         if !self.known.contains_key(&to) {
             let inboxes = self.post.inboxes.read().unwrap_or_else(PoisonError::into_inner);
             let Some(inbox) = inboxes.get(&to) else { return };
@@ -135,11 +124,16 @@ impl Link for Queues {
         }
         let inbox = &self.known[&to];
         let mut letters = inbox.letters();
-        letters.push(Letter::Message(self.me, message));
+        letters.push(Letter::Message(self.me, packet));
         // Whoever sleeps does so because there was nothing.
         if letters.len() == 1 {
             inbox.filled.notify_one();
         }
+    }
+
+    fn everybody(&self) -> Vec<Address> {
+        let inboxes = self.post.inboxes.read().unwrap_or_else(PoisonError::into_inner);
+        inboxes.keys().copied().filter(|it| *it != self.me).collect()
     }
 
     fn flush(&mut self) {}
@@ -181,7 +175,7 @@ pub struct Cluster {
     post: Arc<Post>,
     clients: AtomicU32,
     ends: Arc<AtomicBool>,
-    machines: Vec<(Address, JoinHandle<Machine>)>,
+    machines: Vec<(Address, JoinHandle<Member>)>,
 }
 
 impl Cluster {
@@ -194,19 +188,19 @@ impl Cluster {
         catalog: Arc<Catalog>,
         mut shard: impl FnMut(u8) -> Result<Shard, Error>,
     ) -> Result<Self, Error> {
-        let machines = shape.machines().into_iter().map(|it| Ok((it, shape.machine(it, &mut shard)?)));
-        let machines = machines.collect::<Result<Vec<_>, Error>>()?;
+        let mut begun = |me| Ok((me, Node::begun(me, shape, shape.member(me, &mut shard)?)));
+        let machines = shape.machines().into_iter().map(&mut begun).collect::<Result<Vec<_>, Error>>()?;
         let (post, ends) = (Arc::new(Post::default()), Arc::new(AtomicBool::new(false)));
         let mut cluster = Self { shape, catalog, post, clients: AtomicU32::new(0), ends, machines: Vec::new() };
         // Everybody has an inbox before anybody speaks.
         let queues: Vec<_> =
             machines.iter().map(|(address, _)| Queues::join(&cluster.post, *address, shape.round_trip)).collect();
-        for ((address, mut machine), mut queues) in machines.into_iter().zip(queues) {
+        for ((address, mut node), mut queues) in machines.into_iter().zip(queues) {
             let ends = Arc::clone(&cluster.ends);
             let work = move || {
                 sleep_precisely();
-                drive(&mut machine, &mut queues, || ends.load(Ordering::Relaxed));
-                machine
+                drive(&mut node, &mut queues, || ends.load(Ordering::Relaxed));
+                node.into_member().expect("it has begun")
             };
             let thread = std::thread::Builder::new().name(address.to_string()).spawn(work);
             let refused = |error| Error::Config(format!("a thread for {address} cannot be started: {error}"));
@@ -231,12 +225,12 @@ impl Cluster {
     ///
     /// # Errors
     /// The first machine that panicked.
-    pub fn stop(mut self) -> Result<Vec<(Address, Machine)>, String> {
+    pub fn stop(mut self) -> Result<Vec<(Address, Member)>, String> {
         // What is on its way arrives and is carried out first.
         std::thread::sleep(self.shape.round_trip * 4 + Duration::from_millis(20));
         self.ends.store(true, Ordering::Relaxed);
         let machines = std::mem::take(&mut self.machines);
-        let end = |(address, thread): (Address, JoinHandle<Machine>)| match thread.join() {
+        let end = |(address, thread): (Address, JoinHandle<Member>)| match thread.join() {
             Ok(machine) => Ok((address, machine)),
             Err(_) => Err(format!("{address} panicked")),
         };

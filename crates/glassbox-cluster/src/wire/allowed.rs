@@ -36,10 +36,11 @@ pub fn allowed(from: Address, to: Address, message: &Message, scheme: SchemeKind
         Message::Replicate { .. } | Message::Held { .. } => peers(from, to),
         Message::AskHeard => is_replica && coordinates,
         Message::HeardSoFar(_) => matches!(from, Address::Replica { .. }) && !is_replica,
-        // Who is who does not change yet while nodes run.
-        Message::Configure(_) | Message::Join | Message::State { .. } | Message::Recover | Message::Recovered(_) => {
-            false
-        }
+        // Members tell each other and clients what whoever decides it has told one of them.
+        Message::Configure(_) => !matches!(from, Address::Client(_)),
+        Message::Join { .. } | Message::Rows { .. } | Message::State { .. } => peers(from, to),
+        Message::Recover => is_replica && matches!(from, Address::Coordinator(_)),
+        Message::Recovered(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
     };
     if may { Ok(()) } else { Err(format!("{from} must not say this to {to}: {}", name(message))) }
 }
@@ -57,8 +58,9 @@ fn name(message: &Message) -> &'static str {
         Message::AskHeard => "a question for decisions",
         Message::HeardSoFar(_) => "which decisions it heard",
         Message::Configure(_) => "a configuration",
-        Message::Join => "that it joins",
-        Message::State { .. } => "rows",
+        Message::Join { .. } => "that it joins",
+        Message::Rows { .. } => "rows",
+        Message::State { .. } => "that these were its rows",
         Message::Recover => "that it recovers",
         Message::Recovered(_) => "what it knows of transactions",
     }

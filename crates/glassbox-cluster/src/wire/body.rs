@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
+use crate::configuration::Configuration;
 
 /// The first thing that is said on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,9 +15,9 @@ pub struct Hello {
 }
 
 /// What somebody who looks after a cluster may ask a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Question {
-    /// How it is.
+    /// What there is to be worried about.
     State,
     /// Some rows of a table, in their stored form, from a place on; and where the next begin.
     Rows {
@@ -25,6 +26,44 @@ pub enum Question {
         /// How many rows are passed over.
         from: u64,
     },
+    /// What its place is.
+    Standing,
+    /// Take your place: the configuration was made with this process in mind. Of [`Address::OPERATOR`] only.
+    Begin(Configuration),
+    /// This is who is who from now on. Of [`Address::OPERATOR`] only.
+    Configure(Configuration),
+}
+
+/// What a process is in its cluster, and who is who as far as it knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Standing {
+    /// It has no place: it has just been started.
+    None,
+    /// It runs a partition's transactions.
+    Primary(Configuration),
+    /// It has all that its primary has told somebody.
+    Backup(Configuration),
+    /// It is to be a backup, and does not have all rows yet.
+    Joining(Configuration),
+    /// It cannot be the backup that it should be, and why.
+    Lost(Configuration, String),
+    /// It coordinates.
+    Coordinator(Configuration),
+    /// Others have the place that it had.
+    Idle(Configuration),
+}
+
+impl Standing {
+    /// Who is who.
+    pub fn configuration(&self) -> Option<&Configuration> {
+        match self {
+            Self::None => None,
+            Self::Primary(it) | Self::Backup(it) | Self::Joining(it) | Self::Coordinator(it) | Self::Idle(it) => {
+                Some(it)
+            }
+            Self::Lost(it, _) => Some(it),
+        }
+    }
 }
 
 /// The answer to a [`Question`].
@@ -48,4 +87,8 @@ pub enum Answer {
     },
     /// There is no such table, or this machine has no rows.
     Nothing,
+    /// What its place is, now.
+    Standing(Standing),
+    /// It does not do what it was told to, and why.
+    Refused(String),
 }

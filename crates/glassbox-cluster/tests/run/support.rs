@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use glassbox_cluster::run::Machine;
-use glassbox_cluster::{Address, SchemeKind};
+use glassbox_cluster::{Address, Member, SchemeKind};
 
 pub const SCHEMES: [SchemeKind; 5] = [
     SchemeKind::Blocking,
@@ -14,7 +13,7 @@ pub const SCHEMES: [SchemeKind; 5] = [
 ];
 
 /// Nothing is under way, replicas agree, indexes agree with their tables.
-pub fn assert_settled(machines: &mut [(Address, Machine)]) {
+pub fn assert_settled(machines: &mut [(Address, Member)]) {
     let mut digests = BTreeMap::new();
     for (address, machine) in machines {
         assert_eq!(machine.unfinished(), None, "{address}");

@@ -8,8 +8,8 @@ use glassbox::procedure::{Procedure, Stop, Transaction};
 use glassbox::record::{Record, Timestamp};
 use glassbox::shard::{Call, Ran, Shard, Task};
 use glassbox::{Catalog, Error};
-use glassbox_cluster::run::{Client, Cluster, Link, Machine, Shape};
-use glassbox_cluster::{Address, SchemeKind};
+use glassbox_cluster::run::{Client, Cluster, Link, Shape};
+use glassbox_cluster::{Address, Member, SchemeKind};
 use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Scale, Settings, Sink, conditions, population};
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ impl Procedure for Violated {
     }
 }
 
-fn violated(machines: &mut [(Address, Machine)]) -> Vec<String> {
+fn violated(machines: &mut [(Address, Member)]) -> Vec<String> {
     let catalog = tpcc::catalog().procedure::<Violated>();
     let mut all = Shard::new(&catalog, 0, 1, TABLE_BYTES).unwrap();
     for (address, machine) in machines {

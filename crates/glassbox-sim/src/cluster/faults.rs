@@ -5,9 +5,6 @@ use glassbox_cluster::{Address, Configuration, Message, Packet, Role};
 use super::node::Machine;
 use super::world::World;
 
-/// Who tells the others the configuration.
-const OPERATOR: Address = Address::Client(u32::MAX);
-
 /// Something that happens at its time, if it can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
@@ -178,7 +175,7 @@ impl World {
         self.configuration = next(&self.configuration).expect("only what can be asked for is");
         for to in self.nodes.keys().copied().collect::<Vec<_>>() {
             let message = Message::Configure(self.configuration.clone());
-            self.send(OPERATOR, to, self.now_ns, Packet { epoch: self.configuration.epoch, message });
+            self.send(Address::OPERATOR, to, self.now_ns, Packet { epoch: self.configuration.epoch, message });
         }
     }
 }

@@ -48,7 +48,7 @@ impl World {
             match member.role() {
                 Role::Primary(it) if !it.is_idle() => Some(format!("{address}: something is under way: {it:?}")),
                 Role::Backup(backup) => backup.lost().map(|why| format!("{address}: {why}")),
-                Role::Joining => Some(format!("{address}: it waits for the rows")),
+                Role::Joining { .. } => Some(format!("{address}: it waits for the rows")),
                 Role::Coordinator(it) if it.pending() > 0 => Some(format!("{address}: undecided: {it:?}")),
                 _ => None,
             }

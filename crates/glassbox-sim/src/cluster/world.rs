@@ -99,14 +99,16 @@ impl World {
         let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
         let make = move || Shard::new(&catalog, usize::from(partition), count, TABLE_BYTES).expect("a small shard");
         let (configuration, scheme) = (self.configuration.clone(), self.settings.scheme);
+        let mut out = Outbox::default();
         let member = if first {
             let mut shard = make();
             Micro::fill(&mut shard, self.settings.clients, self.settings.partitions);
-            Member::replica(address, configuration, scheme, shard, Box::new(make))
+            Member::replica(address, configuration, scheme, shard, Arc::new(make))
         } else {
-            Member::returning(address, configuration, scheme, Box::new(make))
+            Member::returning(address, configuration, scheme, Arc::new(make), &mut out)
         };
         self.add(address, Machine::Member(Box::new(member)));
+        self.carry_out(address, self.now_ns, out);
     }
 
     /// Adds the configuration's coordinator.

@@ -226,36 +226,24 @@ impl Shard {
         self.cells[0].get_mut().table::<R>().rows.iter().for_each(|(_, row)| visit(row));
     }
 
-    /// The rows of each table in their stored form. Nothing may be kept to be undone meanwhile.
-    pub fn copy(&mut self) -> Vec<Vec<u8>> {
+    /// Gives all rows in their stored form, with the number of their table, about so many bytes at a time. Nothing may
+    /// be kept to be undone meanwhile.
+    pub fn copy(&mut self, most_bytes: usize, mut each: impl FnMut(u16, Vec<u8>)) {
         let tables = &mut self.cells[0].get_mut().tables;
-        let copy = |kind: &TableKind| {
-            let (mut rows, table) = (Vec::new(), tables[kind.id].as_mut().expect("made with the shard"));
-            table.begin_snapshot();
-            while !table.snapshot_slice(usize::MAX, &mut rows) {}
-            table.end_snapshot();
-            rows
-        };
-        self.tables.iter().map(copy).collect()
-    }
-
-    /// Fills an empty shard from a copy.
-    ///
-    /// # Errors
-    /// When it is no copy of such a shard.
-    pub fn fill(&mut self, copy: &[Vec<u8>]) -> Result<(), String> {
-        if copy.len() != self.tables.len() {
-            return Err(format!("a copy of {} tables where there are {}", copy.len(), self.tables.len()));
-        }
-        let tables = &mut self.cells[0].get_mut().tables;
-        for (kind, rows) in self.tables.iter().zip(copy) {
+        for (number, kind) in (0..).zip(&self.tables) {
             let table = tables[kind.id].as_mut().expect("made with the shard");
-            if rows.len() % kind.schema.row_width != 0 {
-                return Err(format!("the copy of table `{}` ends within a row", kind.schema.name));
+            let most = (most_bytes / kind.schema.row_width.max(1)).max(1);
+            table.begin_snapshot();
+            let mut done = false;
+            while !done {
+                let mut rows = Vec::new();
+                done = table.snapshot_slice(most, &mut rows);
+                if !rows.is_empty() {
+                    each(number, rows);
+                }
             }
-            table.load(rows, &|_| true).map_err(|bad| bad.to_string())?;
+            table.end_snapshot();
         }
-        Ok(())
     }
 
     /// One number for all rows: equal for copies, whatever way they came to be.

@@ -1,0 +1,148 @@
+//! A member in a process of its own: nothing, until whoever looks after the cluster gives it a place.
+//!
+//! A process that was killed and started again looks like the one before to everybody but itself. Were it to take the
+//! place that the configuration still gives to its address, it would do so without the rows, or with the first ones.
+//! So a process has no place until it is told [`Question::Begin`], directly, by who knows that it has begun anew; what
+//! other members say of its address is not for it.
+
+use std::sync::Arc;
+
+use glassbox::shard::Shard;
+
+use super::threads::Shape;
+use crate::address::Address;
+use crate::configuration::Configuration;
+use crate::member::{MakeShard, Member, Packet, Role};
+use crate::outbox::Outbox;
+use crate::wire::{Answer, Question, Standing};
+
+/// Bytes of rows in one answer.
+const ROWS_BYTES: usize = 1 << 20;
+
+/// Makes the rows that a partition begins with.
+pub type FirstRows = Arc<dyn Fn() -> Result<Shard, String> + Send + Sync>;
+
+/// One process's part of a cluster.
+pub struct Node {
+    me: Address,
+    shape: Shape,
+    first: FirstRows,
+    empty: MakeShard,
+    member: Option<Member>,
+}
+
+impl Node {
+    /// One without a place. `first` makes a replica's rows as the cluster begins, `empty` a shard without rows.
+    pub fn new(me: Address, shape: Shape, first: FirstRows, empty: MakeShard) -> Self {
+        Self { me, shape, first, empty, member: None }
+    }
+
+    /// One that has its place already and never begins anew.
+    pub(super) fn begun(me: Address, shape: Shape, member: Member) -> Self {
+        let first: FirstRows = Arc::new(|| Err("it has begun".to_owned()));
+        Self { me, shape, first, empty: Arc::new(|| unreachable!("only who begins needs one")), member: Some(member) }
+    }
+
+    /// What it has become.
+    pub(super) fn into_member(self) -> Option<Member> {
+        self.member
+    }
+
+    /// Takes its place in a cluster of this configuration.
+    ///
+    /// # Errors
+    /// When it has one, the configuration is of another cluster, or the rows cannot be made.
+    pub fn begin(&mut self, configuration: Configuration, out: &mut Outbox) -> Result<(), String> {
+        if let Some(member) = &self.member {
+            return Err(format!("{} has begun already, and is in configuration {}", self.me, member.epoch()));
+        }
+        self.check(&configuration)?;
+        let scheme = self.shape.scheme;
+        self.member = Some(match self.me {
+            Address::Replica { .. } if configuration.epoch == 1 => {
+                Member::replica(self.me, configuration, scheme, (self.first)()?, Arc::clone(&self.empty))
+            }
+            Address::Replica { .. } => Member::returning(self.me, configuration, scheme, Arc::clone(&self.empty), out),
+            _ => Member::coordinator(self.me, configuration, scheme, out),
+        });
+        Ok(())
+    }
+
+    fn check(&self, configuration: &Configuration) -> Result<(), String> {
+        if configuration.is_of(self.shape.partitions) {
+            return Ok(());
+        }
+        Err(format!("this is no configuration of {} partitions: {configuration:?}", self.shape.partitions))
+    }
+
+    /// The member, if it has a place.
+    pub fn member(&mut self) -> Option<&mut Member> {
+        self.member.as_mut()
+    }
+
+    /// The epoch of what it sends; 0 while it has no place.
+    pub fn epoch(&self) -> u64 {
+        self.member.as_ref().map_or(0, Member::epoch)
+    }
+
+    /// Who is who, to be told to others.
+    pub(super) fn configuration(&self) -> Option<&Configuration> {
+        self.member.as_ref().map(Member::configuration)
+    }
+
+    /// A message arrives.
+    pub(super) fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
+        if let Some(member) = &mut self.member {
+            member.handle(from, packet, now_us, out);
+        }
+    }
+
+    /// Does one thing that waited and can be done now; whether there was one.
+    pub(super) fn proceed(&mut self, out: &mut Outbox) -> bool {
+        self.member.as_mut().is_some_and(|member| member.proceed(out))
+    }
+
+    /// Answers who looks after the cluster.
+    pub(super) fn answer(&mut self, question: Question, now_us: u64, out: &mut Outbox) -> Answer {
+        let shard = self.member.as_mut().and_then(Member::shard);
+        match question {
+            Question::State => {
+                let digest = shard.map(|shard| shard.verify().map(|()| shard.digest()));
+                Answer::State { unfinished: self.member.as_ref().and_then(Member::unfinished), digest }
+            }
+            Question::Rows { table, from } => {
+                let rows = shard.and_then(|shard| shard.stored(table, from, ROWS_BYTES));
+                rows.map_or(Answer::Nothing, |(replicated, rows, next)| Answer::Rows { replicated, rows, next })
+            }
+            Question::Standing => Answer::Standing(self.standing()),
+            Question::Begin(configuration) => match self.begin(configuration, out) {
+                Ok(()) => Answer::Standing(self.standing()),
+                Err(why) => Answer::Refused(why),
+            },
+            Question::Configure(configuration) => match (self.check(&configuration), &mut self.member) {
+                (Err(why), _) => Answer::Refused(why),
+                (_, None) => Answer::Refused(format!("{} has not begun", self.me)),
+                (_, Some(member)) => {
+                    member.configure(configuration, now_us, out);
+                    Answer::Standing(self.standing())
+                }
+            },
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        let Some(member) = &self.member else { return Standing::None };
+        let configuration = member.configuration().clone();
+        match member.role() {
+            Role::Primary(_) => Standing::Primary(configuration),
+            Role::Backup(backup) => match backup.lost() {
+                None => Standing::Backup(configuration),
+                Some(why) => Standing::Lost(configuration, why.to_owned()),
+            },
+            Role::Joining { .. } => Standing::Joining(configuration),
+            Role::Unfit(why) => Standing::Lost(configuration, why.clone()),
+            Role::Coordinator(_) => Standing::Coordinator(configuration),
+            Role::Idle => Standing::Idle(configuration),
+        }
+    }
+}
