@@ -26,8 +26,8 @@ pub struct Packet {
     pub message: Message,
 }
 
-/// Makes an empty shard of a member's partition.
-pub type MakeShard = Arc<dyn Fn() -> Shard + Send + Sync>;
+/// Makes a shard of a member's partition: an empty one, or one with the rows that it begins with.
+pub type MakeShard = Arc<dyn Fn() -> Result<Shard, String> + Send + Sync>;
 
 /// A member of a cluster.
 pub struct Member {
@@ -66,10 +66,13 @@ impl Role {
     /// That of a replica without rows.
     fn joining(me: Address, configuration: &Configuration, make: &MakeShard, out: &mut Outbox) -> Self {
         match configuration.backup_since(me) {
-            Some((primary, since)) => {
-                out.send(primary, Message::Join { since });
-                Self::Joining { since, shard: Box::new(make()) }
-            }
+            Some((primary, since)) => match make() {
+                Ok(shard) => {
+                    out.send(primary, Message::Join { since });
+                    Self::Joining { since, shard: Box::new(shard) }
+                }
+                Err(why) => Self::Unfit(why),
+            },
             None => Self::Idle,
         }
     }

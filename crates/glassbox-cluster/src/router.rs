@@ -177,6 +177,11 @@ impl Router {
         lost.map(|(id, waiting)| Answered { id, outcome: Outcome::Unknown, home: waiting.home }).collect()
     }
 
+    /// The partition whose output of a call counts, while nobody has answered it.
+    pub fn home(&self, id: u64) -> Option<u8> {
+        self.waiting.get(&id).map(|waiting| waiting.home)
+    }
+
     /// Whether calls may go to this party.
     pub fn needs(&self, party: Address) -> bool {
         party == self.central || self.primaries.contains(&party)
@@ -234,7 +239,7 @@ impl Router {
             Outcome::Aborted(abort) => Err(Error::Aborted(Abort::clone(abort))),
             Outcome::Elsewhere(_) => Err(Error::Config("a call ended on too few partitions".to_owned())),
             Outcome::Failed(why) => Err(Error::Config(why.clone())),
-            Outcome::Unknown => Err(Error::Config(UNKNOWN.to_owned())),
+            Outcome::Unknown => Err(Error::Uncertain(UNKNOWN.to_owned())),
         }
     }
 }

@@ -38,6 +38,9 @@ pub enum Error {
     /// A setting that cannot be.
     #[error("configuration: {0}")]
     Config(String),
+    /// Nobody can tell whether a call on a cluster counts, and why.
+    #[error("{0}")]
+    Uncertain(String),
     /// The stored schema and the catalog's differ.
     #[error("table `{table}` was stored with another schema: {difference}")]
     SchemaMismatch {

@@ -1,15 +1,16 @@
 //! The arguments of `glassbox cluster`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::Load;
 
 use super::config::{Config, Workload};
+use super::operate::OperateOption;
 use crate::options::Common;
 
-/// Run a cluster of processes on this machine, under load, and check it
+/// Run a cluster of processes on this machine, under load, and check it; or decide who is who in one that runs
 ///
 /// Each replica of each partition and the coordinator is a process of its own (`glassbox node`); the clients are here.
 /// Rows are in memory only: what keeps them is replicas.
@@ -27,9 +28,27 @@ pub struct Arguments {
     /// Hold up messages so that a round trip takes so many microseconds more than it does
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
     pub rtt_us: u64,
-    /// What is run
+    /// While clients work, so many times one after the other: kill a backup, leave it out and bring it back; kill a
+    /// primary, promote a backup and bring it back; kill the coordinator and start another
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub incidents: u32,
+    /// Write the cluster to this file, for `promote` and the like in another terminal
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// What is run, or decided
     #[command(subcommand)]
-    pub workload: WorkloadOption,
+    pub action: ActionOption,
+}
+
+/// What is run, or decided.
+#[derive(Subcommand)]
+pub enum ActionOption {
+    /// A cluster that begins and ends with this command
+    #[command(flatten)]
+    Run(WorkloadOption),
+    /// One that is there
+    #[command(flatten)]
+    Operate(OperateOption),
 }
 
 /// A scheme.
@@ -139,7 +158,7 @@ impl WorkloadOption {
 
 impl Arguments {
     /// The cluster, without the addresses of its processes.
-    pub fn config(&self) -> anyhow::Result<Config> {
+    pub fn config(&self, workload: &WorkloadOption) -> anyhow::Result<Config> {
         let number = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos() as u64;
         Ok(Config {
             cluster: number ^ u64::from(std::process::id()) << 32,
@@ -147,7 +166,7 @@ impl Arguments {
             partitions: self.partitions,
             replicas: self.replicas,
             round_trip_us: self.rtt_us,
-            workload: self.workload.workload(),
+            workload: workload.workload(),
             nodes: Vec::new(),
         })
     }

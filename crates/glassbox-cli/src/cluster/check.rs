@@ -3,23 +3,29 @@
 //!
 //! The rows are fetched and put into one shard here, which runs the conditions as a procedure.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use glassbox::procedure::{Procedure, Stop, Transaction};
 use glassbox::record::Timestamp;
 use glassbox::shard::{Call, Ran, Shard, Task};
-use glassbox_cluster::Address;
 use glassbox_cluster::run::Sockets;
 use glassbox_cluster::wire::{Answer, Question};
-use glassbox_workloads::tpcc::conditions::check_all;
-use glassbox_workloads::tpcc::{self, Scale};
+use glassbox_cluster::{Address, Configuration};
+use glassbox_workloads::tpcc::conditions::{check_all, orders_entered};
+use glassbox_workloads::tpcc::schema::History;
+use glassbox_workloads::tpcc::{self, Kind, Scale};
 use serde::{Deserialize, Serialize};
 
 use super::config::{Config, Workload};
+use super::load::Measured;
 
 /// How long what is under way may take to end, and backups to follow.
 const SETTLE: Duration = Duration::from_secs(20);
+
+/// A condition's number, how many things were compared, how many were wrong, and what was found.
+pub type Condition = (u8, u64, u64, String);
 
 /// What the checks found.
 pub struct Checked {
@@ -27,14 +33,34 @@ pub struct Checked {
     pub replicas: usize,
     /// What is wrong with them, or under way for ever.
     pub problems: Vec<String>,
+    /// What was acknowledged, and is to be there.
+    pub counted: Vec<Counted>,
     /// Each condition: its number, how many things were compared, how many were wrong, and what was found.
-    pub conditions: Vec<(u8, u64, u64, String)>,
+    pub conditions: Vec<Condition>,
 }
 
 impl Checked {
     /// Whether nothing is wrong.
     pub fn is_good(&self) -> bool {
-        self.problems.is_empty() && self.conditions.iter().all(|(_, _, wrong, _)| *wrong == 0)
+        self.problems.is_empty()
+            && self.counted.iter().all(|it| it.lost() == 0)
+            && self.conditions.iter().all(|(_, _, wrong, _)| *wrong == 0)
+    }
+}
+
+/// Rows that transactions of a type leave, one each.
+pub struct Counted {
+    pub what: &'static str,
+    pub acknowledged: u64,
+    pub uncertain: u64,
+    pub found: u64,
+}
+
+impl Counted {
+    /// How many are missing, or too many.
+    pub fn lost(&self) -> u64 {
+        let most = self.acknowledged + self.uncertain;
+        self.acknowledged.saturating_sub(self.found) + self.found.saturating_sub(most)
     }
 }
 
@@ -46,60 +72,85 @@ struct Conditions {
 
 impl Procedure for Conditions {
     const NAME: &'static str = "conditions";
-    type Output = Vec<(u8, u64, u64, String)>;
+    /// The conditions, and orders that were entered.
+    type Output = (Vec<(u8, u64, u64, String)>, u64);
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Self::Output, Stop> {
         let reports = check_all(tx, &self.scale)?;
-        Ok(reports.into_iter().map(|it| (it.condition, it.checked, it.wrong, it.to_string())).collect())
+        let reports = reports.into_iter().map(|it| (it.condition, it.checked, it.wrong, it.to_string())).collect();
+        Ok((reports, orders_entered(tx, &self.scale)?))
     }
 }
 
 /// Checks all.
-pub fn check(config: &Config, until: Instant) -> anyhow::Result<Checked> {
+pub fn check(config: &Config, measured: &Measured, until: Instant) -> anyhow::Result<Checked> {
     let told = |line: &str| eprintln!("{line}");
     // Nothing is held up: it is not a part of the cluster.
-    let identity = config.identity(Address::Client(u32::MAX));
+    let identity = config.identity(Address::Client(u32::MAX - 1));
     let mut sockets = Sockets::new(identity, None, Duration::ZERO, told)?;
     let machines = config.shape().machines();
     for machine in &machines {
         sockets.dial(*machine, config.at(*machine)?, until).map_err(anyhow::Error::msg)?;
     }
     let settled = Instant::now() + SETTLE;
-    let mut problems = problems(&mut sockets, &machines, until)?;
+    let configuration = newest(&mut sockets, &machines, until)?;
+    let mut problems = problems(&mut sockets, &machines, &configuration, until)?;
     while !problems.is_empty() && Instant::now() < settled {
         std::thread::sleep(Duration::from_millis(20));
-        problems = self::problems(&mut sockets, &machines, until)?;
+        problems = self::problems(&mut sockets, &machines, &configuration, until)?;
     }
-    let conditions = match &config.workload {
-        Workload::Tpcc { scale, .. } => conditions(config, scale, &mut sockets, until)?,
-        Workload::Micro { .. } => Vec::new(),
+    let (conditions, counted) = match &config.workload {
+        Workload::Tpcc { scale, .. } => conditions(config, scale, measured, &mut sockets, until)?,
+        Workload::Micro { .. } => Default::default(),
     };
-    let replicas = machines.len() - 1 - usize::from(config.partitions);
-    Ok(Checked { replicas, problems, conditions })
+    let replicas = configuration.partitions.iter().map(|it| it.backups.len()).sum();
+    Ok(Checked { replicas, problems, counted, conditions })
 }
 
-fn problems(sockets: &mut Sockets, machines: &[Address], until: Instant) -> anyhow::Result<Vec<String>> {
-    let mut problems = Vec::new();
-    let mut primary = None;
+/// Who is who, as the one says who knows most.
+fn newest(sockets: &mut Sockets, machines: &[Address], until: Instant) -> anyhow::Result<Configuration> {
+    let mut newest: Option<Configuration> = None;
+    for machine in machines {
+        let answer = sockets.ask(*machine, Question::Standing, until).map_err(anyhow::Error::msg)?;
+        let Answer::Standing(standing) = answer else { bail!("{machine} does not answer what it was asked") };
+        let known = standing.configuration();
+        let newer = known.filter(|known| newest.as_ref().is_none_or(|newest| known.epoch > newest.epoch));
+        newest = newer.cloned().or(newest);
+    }
+    newest.context("the cluster has not begun")
+}
+
+fn problems(
+    sockets: &mut Sockets,
+    machines: &[Address],
+    configuration: &Configuration,
+    until: Instant,
+) -> anyhow::Result<Vec<String>> {
+    let (mut problems, mut digests) = (Vec::new(), BTreeMap::new());
     for machine in machines {
         let answer = sockets.ask(*machine, Question::State, until).map_err(anyhow::Error::msg)?;
         let Answer::State { unfinished, digest } = answer else { bail!("{machine} does not answer what it was asked") };
         problems.extend(unfinished.map(|what| format!("{machine}: {what}")));
-        match (*machine, digest) {
-            (_, Some(Err(why))) => problems.push(format!("{machine}: {why}")),
-            (Address::Replica { replica: 0, .. }, Some(Ok(digest))) => primary = Some(digest),
-            (Address::Replica { .. }, Some(Ok(digest))) if primary != Some(digest) => {
-                problems.push(format!("{machine} has other rows than its primary"));
+        match digest {
+            Some(Ok(digest)) => drop(digests.insert(*machine, digest)),
+            Some(Err(why)) => problems.push(format!("{machine}: {why}")),
+            None => {}
+        }
+    }
+    for replicas in &configuration.partitions {
+        let primary = digests.get(&replicas.primary);
+        for backup in replicas.backups() {
+            if primary.is_none() || digests.get(&backup) != primary {
+                problems.push(format!("{backup} has other rows than its primary"));
             }
-            _ => {}
         }
     }
     Ok(problems)
 }
 
 /// All rows in one place.
-fn gather(config: &Config, shard: &mut Shard, sockets: &mut Sockets, until: Instant) -> anyhow::Result<()> {
-    for primary in config.shape().primaries() {
+fn gather(primaries: &[Address], shard: &mut Shard, sockets: &mut Sockets, until: Instant) -> anyhow::Result<()> {
+    for &primary in primaries {
         for table in 0.. {
             let mut from = Some(0);
             let mut exists = true;
@@ -107,7 +158,7 @@ fn gather(config: &Config, shard: &mut Shard, sockets: &mut Sockets, until: Inst
                 let question = Question::Rows { table, from: place };
                 match sockets.ask(primary, question, until).map_err(anyhow::Error::msg)? {
                     Answer::Rows { replicated, rows, next } => {
-                        let known = replicated && primary != config.shape().primaries()[0];
+                        let known = replicated && primary != primaries[0];
                         if !known {
                             shard.load_stored(table, &rows).map_err(|why| anyhow!("rows of {primary}: {why}"))?;
                         }
@@ -127,16 +178,32 @@ fn gather(config: &Config, shard: &mut Shard, sockets: &mut Sockets, until: Inst
 fn conditions(
     config: &Config,
     scale: &Scale,
+    measured: &Measured,
     sockets: &mut Sockets,
     until: Instant,
-) -> anyhow::Result<Vec<(u8, u64, u64, String)>> {
+) -> anyhow::Result<(Vec<Condition>, Vec<Counted>)> {
     let catalog = tpcc::catalog().procedure::<Conditions>();
     let mut shard = Shard::new(&catalog, 0, 1, glassbox::Config::default().table_bytes)?;
-    gather(config, &mut shard, sockets, until)?;
+    let primaries = newest(sockets, &config.shape().machines(), until)?.primaries();
+    gather(&primaries, &mut shard, sockets, until)?;
     let arguments = postcard::to_allocvec(&Conditions { scale: *scale }).context("a scale can be written")?;
     let call = Call { procedure: catalog.number_of::<Conditions>()?, arguments, now: Timestamp::default(), seed: 0 };
-    match shard.run(&call, Task { participants: 1, given: &[] }, None, None) {
-        Ran::Done(output) => postcard::from_bytes(&output).context("the conditions' answer cannot be read"),
+    let (conditions, orders) = match shard.run(&call, Task { participants: 1, given: &[] }, None, None) {
+        Ran::Done(output) => {
+            postcard::from_bytes::<(_, u64)>(&output).context("the conditions' answer cannot be read")?
+        }
         other => bail!("the conditions cannot be checked: {other:?}"),
-    }
+    };
+    let mut payments = 0;
+    shard.rows::<History>(|_| payments += 1);
+    // Every customer begins with one.
+    let loaded = u64::from(scale.warehouses) * u64::from(tpcc::DISTRICTS) * u64::from(scale.customers);
+    let counted = |what, kind: Kind, found| {
+        let tally = measured.tallies.get(&(kind as usize, kind.name()));
+        let acknowledged = tally.map_or(0, |it| it.latency.len() - it.aborted);
+        Counted { what, acknowledged, uncertain: tally.map_or(0, |it| it.uncertain), found }
+    };
+    let orders = counted("orders", Kind::NewOrder, orders);
+    let payments = counted("payments", Kind::Payment, payments - loaded);
+    Ok((conditions, vec![orders, payments]))
 }

@@ -1,44 +1,63 @@
 //! The processes of a cluster, which end when this one does, however it ends.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use glassbox_cluster::Address;
 
 use super::config::Config;
 
 /// Processes. When this is dropped they are ended; when this process is killed, the end of their standard input tells
 /// them.
-pub struct Children(Vec<(Address, Child)>);
+pub struct Children(BTreeMap<Address, Child>);
 
 impl Children {
-    /// Starts a cluster; with it, where its processes listen.
+    /// Starts a cluster's processes, none of which has a place yet; with it, where they listen.
     pub fn start(config: &Config) -> anyhow::Result<(Self, Config)> {
-        let program = std::env::current_exe().context("cannot find this program")?;
-        let mut children = Self(Vec::new());
-        for address in config.shape().machines() {
-            let mut command = Command::new(&program);
-            command.args(["node", "--listen", "127.0.0.1:0", "--config", "-"]);
-            // Of a group of their own: Ctrl-C is for this process, which then ends them in its own time.
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-            children.0.push((address, command.spawn().context("cannot start another process")?));
+        let (mut children, mut config) = (Self(BTreeMap::new()), config.clone());
+        let machines = config.shape().machines();
+        for &address in &machines {
+            children.0.insert(address, spawn("127.0.0.1:0")?);
         }
-        let mut config = config.clone();
-        for (address, child) in &mut children.0 {
-            let mut line = String::new();
-            BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line)?;
-            let at = line.trim().strip_prefix("listening ").and_then(|at| at.parse().ok());
-            config.nodes.push(at.with_context(|| format!("the process of {address} did not begin to listen"))?);
+        for &address in &machines {
+            config.nodes.push(children.listens(address)?);
         }
         config.check()?;
-        let line = format!("{}\n", serde_json::to_string(&config)?);
-        for (address, child) in &mut children.0 {
-            let input = child.stdin.as_mut().expect("it is piped");
-            input.write_all(line.as_bytes()).with_context(|| format!("the process of {address} has ended"))?;
-        }
+        machines.iter().try_for_each(|&address| children.tell(address, &config))?;
         Ok((children, config))
+    }
+
+    /// Ends one at once, as `kill -9` does.
+    pub fn kill(&mut self, address: Address) -> anyhow::Result<()> {
+        let mut child = self.0.remove(&address).ok_or_else(|| anyhow!("there is no process of {address}"))?;
+        child.kill()?;
+        child.wait()?;
+        Ok(())
+    }
+
+    /// Starts one anew that was killed: where it listened, and without a place.
+    pub fn restart(&mut self, address: Address, config: &Config) -> anyhow::Result<()> {
+        self.0.insert(address, spawn(&config.at(address)?.to_string())?);
+        self.listens(address)?;
+        self.tell(address, config)
+    }
+
+    fn listens(&mut self, address: Address) -> anyhow::Result<SocketAddr> {
+        let child = self.0.get_mut(&address).expect("it was started");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line)?;
+        let at = line.trim().strip_prefix("listening ").and_then(|at| at.parse().ok());
+        at.with_context(|| format!("the process of {address} did not begin to listen"))
+    }
+
+    fn tell(&mut self, address: Address, config: &Config) -> anyhow::Result<()> {
+        let input = self.0.get_mut(&address).and_then(|child| child.stdin.as_mut()).expect("it is piped");
+        let line = format!("{}\n", serde_json::to_string(config)?);
+        input.write_all(line.as_bytes()).with_context(|| format!("the process of {address} has ended"))
     }
 
     /// Whether all are still there.
@@ -52,9 +71,18 @@ impl Children {
     }
 }
 
+fn spawn(at: &str) -> anyhow::Result<Child> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = Command::new(&program);
+    command.args(["node", "--listen", at, "--config", "-"]);
+    // Of a group of their own: Ctrl-C is for this process, which then ends them in its own time.
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+    command.spawn().context("cannot start another process")
+}
+
 impl Drop for Children {
     fn drop(&mut self) {
-        for (_, child) in &mut self.0 {
+        for child in self.0.values_mut() {
             // It may have ended by itself; then there is nothing to do.
             let _ = child.kill();
             let _ = child.wait();

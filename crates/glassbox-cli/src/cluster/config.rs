@@ -2,9 +2,10 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use glassbox::Catalog;
 use glassbox::record::Record;
 use glassbox::shard::Shard;
@@ -116,6 +117,25 @@ impl Config {
         Identity { me, cluster: self.cluster, catalog: self.catalog().digest(), scheme: self.scheme }
     }
 
+    /// Reads one.
+    pub fn read(file: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is no cluster", file.display()))
+    }
+
+    /// Those whom a machine calls, and where; it is called by the others that it talks to. A client calls all.
+    pub fn calls(&self, me: Address) -> anyhow::Result<Vec<(Address, SocketAddr)>> {
+        let calls = |other: &Address| match (me, *other) {
+            (Address::Client(_), _) | (Address::Coordinator(_), Address::Replica { .. }) => true,
+            (Address::Replica { partition: p, replica: r }, Address::Replica { partition, replica }) => {
+                p == partition && replica < r
+            }
+            _ => false,
+        };
+        let machines = self.shape().machines();
+        machines.into_iter().filter(calls).map(|other| Ok((other, self.at(other)?))).collect()
+    }
+
     /// Where a machine listens.
     pub fn at(&self, address: Address) -> anyhow::Result<SocketAddr> {
         let place = self.shape().machines().iter().position(|it| *it == address);
@@ -125,10 +145,15 @@ impl Config {
         }
     }
 
+    /// A shard for a partition without rows.
+    pub fn empty_shard(&self, partition: u8) -> Result<Shard, glassbox::Error> {
+        let (at, of) = (usize::from(partition), usize::from(self.partitions));
+        Shard::new(&self.catalog(), at, of, glassbox::Config::default().table_bytes)
+    }
+
     /// The rows that a partition begins with.
     pub fn shard(&self, partition: u8) -> anyhow::Result<Shard> {
-        let (at, of) = (usize::from(partition), usize::from(self.partitions));
-        let mut shard = Shard::new(&self.catalog(), at, of, glassbox::Config::default().table_bytes)?;
+        let mut shard = self.empty_shard(partition)?;
         match &self.workload {
             Workload::Micro { clients, .. } => Micro::fill(&mut shard, *clients, self.partitions),
             Workload::Tpcc { scale, seed } => {

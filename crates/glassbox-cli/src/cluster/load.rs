@@ -13,8 +13,9 @@ use glassbox_sim::cluster::Micro;
 use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Settings};
 use hdrhistogram::Histogram;
 
-use super::arguments::Arguments;
+use super::arguments::LoadOptions;
 use super::config::{Config, Workload};
+use super::incidents::Watch;
 use crate::interrupt;
 
 /// What became of one type of transaction.
@@ -24,18 +25,25 @@ pub struct Tally {
     pub latency: Histogram<u64>,
     /// Of those, how many aborted as they were to.
     pub aborted: u64,
+    /// Not among them: those of which nobody can tell whether they count.
+    pub uncertain: u64,
 }
 
 impl Tally {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self { latency: Histogram::new_with_bounds(1, 100_000_000_000, 2).expect("constants"), aborted: 0 }
+        Self {
+            latency: Histogram::new_with_bounds(1, 100_000_000_000, 2).expect("constants"),
+            aborted: 0,
+            uncertain: 0,
+        }
     }
 
     /// Adds another's.
     pub fn add(&mut self, other: &Self) {
         self.latency.add(&other.latency).expect("all have the same bounds");
         self.aborted += other.aborted;
+        self.uncertain += other.uncertain;
     }
 }
 
@@ -52,30 +60,41 @@ pub struct Measured {
     pub interrupted: bool,
 }
 
-struct Calling {
+struct Calling<'a> {
     client: Client<Sockets>,
+    watch: &'a Watch,
     measured: Measured,
 }
 
-impl Calling {
-    fn note<O>(&mut self, kind: (usize, &'static str), began: Instant, output: Result<O, Error>, may: u32) {
+impl Calling<'_> {
+    /// Calls, waits, and notes what came of it; an abort with the code `may` is right.
+    fn run<P: Procedure>(&mut self, kind: (usize, &'static str), procedure: &P, may: u32) {
+        let began = Instant::now();
+        let ticket = match self.client.submit(procedure) {
+            Ok(ticket) => ticket,
+            Err(error) => return self.measured.failed.push(error.to_string()),
+        };
+        let home = ticket.home();
+        let output = self.client.wait(ticket);
+        if output.is_ok() {
+            self.watch.answered(home, began);
+        }
         let tally = self.measured.tallies.entry(kind).or_insert_with(Tally::new);
         match output {
             Ok(_) => {}
             Err(Error::Aborted(Abort { code, .. })) if code == may => tally.aborted += 1,
+            Err(Error::Uncertain(_)) => return tally.uncertain += 1,
             Err(error) => return self.measured.failed.push(error.to_string()),
         }
         tally.latency.saturating_record(began.elapsed().as_nanos() as u64);
     }
 }
 
-impl tpcc::Call for Calling {
+impl tpcc::Call for Calling<'_> {
     type Answer = ();
 
     fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
-        let began = Instant::now();
-        let output = self.client.call(&procedure);
-        self.note((kind as usize, kind.name()), began, output, ABORT_UNUSED_ITEM);
+        self.run((kind as usize, kind.name()), &procedure, ABORT_UNUSED_ITEM);
     }
 }
 
@@ -83,14 +102,20 @@ fn connect(config: &Config, number: u32, until: Instant) -> anyhow::Result<Clien
     let (me, shape) = (Address::Client(number), config.shape());
     let told = |line: &str| eprintln!("{line}");
     let mut sockets = Sockets::new(config.identity(me), None, shape.round_trip, told)?;
-    for to in shape.primaries().into_iter().chain([Address::Coordinator(0)]) {
-        sockets.dial(to, config.at(to)?, until).map_err(anyhow::Error::msg)?;
+    for (to, at) in config.calls(me)? {
+        sockets.dial(to, at, until).map_err(anyhow::Error::msg)?;
     }
     Ok(Client::new(me, Arc::new(config.catalog()), &shape, sockets))
 }
 
-fn work(config: &Config, seed: u64, number: u32, client: Client<Sockets>, stop: &AtomicBool) -> Measured {
-    let mut calling = Calling { client, measured: Measured::default() };
+fn work(
+    config: &Config,
+    seed: u64,
+    (number, client): (u32, Client<Sockets>),
+    watch: &Watch,
+    stop: &AtomicBool,
+) -> Measured {
+    let mut calling = Calling { client, watch, measured: Measured::default() };
     let goes_on = |calling: &Calling| !stop.load(Ordering::Relaxed) && calling.measured.failed.is_empty();
     match &config.workload {
         Workload::Tpcc { scale, seed: load_seed } => {
@@ -103,11 +128,10 @@ fn work(config: &Config, seed: u64, number: u32, client: Client<Sockets>, stop: 
         Workload::Micro { load, .. } => {
             let mut micro = Micro::new(number, config.partitions, (*load).into(), seed);
             while goes_on(&calling) {
-                let (call, began) = (micro.draw(), Instant::now());
-                let output = calling.client.call(&call);
+                let call = micro.draw();
                 let kind =
                     if call.keys.iter().any(|key| key.0 != call.keys[0].0) { (1, "several") } else { (0, "one") };
-                calling.note(kind, began, output, glassbox_workloads::micro::ABORT_CHOSEN);
+                calling.run(kind, &call, glassbox_workloads::micro::ABORT_CHOSEN);
             }
         }
     }
@@ -115,9 +139,14 @@ fn work(config: &Config, seed: u64, number: u32, client: Client<Sockets>, stop: 
     calling.measured
 }
 
-/// Runs the clients, once all are connected.
-pub fn run(arguments: &Arguments, config: &Config, until: Instant) -> anyhow::Result<Measured> {
-    let load = arguments.workload.load();
+/// Runs the clients, once all are connected, and beside them `beside`, to its end.
+pub fn run(
+    load: &LoadOptions,
+    config: &Config,
+    until: Instant,
+    watch: &Watch,
+    beside: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<Measured> {
     // All connect before any calls: a cluster that is not there yet is no part of what is measured.
     let clients = (0..load.clients).map(|number| connect(config, number, until)).collect::<anyhow::Result<Vec<_>>>()?;
     let (stop, barrier) = (AtomicBool::new(false), Barrier::new(clients.len() + 1));
@@ -126,14 +155,16 @@ pub fn run(arguments: &Arguments, config: &Config, until: Instant) -> anyhow::Re
         let thread = |(number, client): (u32, Client<Sockets>)| {
             scope.spawn(move || {
                 barrier.wait();
-                work(config, load.common.seed, number, client, stop)
+                work(config, load.common.seed, (number, client), watch, stop)
             })
         };
         let threads: Vec<_> = (0..).zip(clients).map(thread).collect();
         barrier.wait();
         let began = Instant::now();
         let mut sum = Measured::default();
-        while began.elapsed().as_secs_f64() < load.seconds
+        let went = beside();
+        while went.is_ok()
+            && began.elapsed().as_secs_f64() < load.seconds
             && !interrupt::requested()
             && !threads.iter().all(std::thread::ScopedJoinHandle::is_finished)
         {
@@ -149,8 +180,8 @@ pub fn run(arguments: &Arguments, config: &Config, until: Instant) -> anyhow::Re
             sum.retries += one.retries;
             sum.failed.extend(one.failed);
         }
-        sum
-    });
+        went.map(|()| sum)
+    })?;
     measured.interrupted = interrupt::requested();
     Ok(measured)
 }

@@ -4,33 +4,64 @@ mod arguments;
 mod check;
 mod children;
 mod config;
+mod incidents;
 mod load;
 mod node;
+mod operate;
 mod report;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, bail, ensure};
 pub use arguments::Arguments;
 pub use node::{Arguments as NodeArguments, run as run_node};
 
 use crate::results::{Results, report_to};
 use crate::{Verdict, interrupt};
+use arguments::{ActionOption, WorkloadOption};
 use children::Children;
+use config::Config;
+use incidents::{Incidents, Pauses, Watch};
 
 /// How long until all processes have loaded and found each other.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Starts a cluster on this machine, runs clients, reports, and checks.
+/// Does what was asked for.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    match &arguments.action {
+        ActionOption::Run(workload) => run_load(arguments, workload),
+        ActionOption::Operate(option) => operate::run(option),
+    }
+}
+
+/// Starts a cluster on this machine, runs clients, reports, and checks.
+fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<Verdict> {
     interrupt::listen()?;
-    let mut out = report_to(arguments.workload.json());
+    ensure!(
+        arguments.incidents == 0 || arguments.replicas > 1,
+        "a partition without backups cannot lose its primary: give --incidents with at least --replicas 2"
+    );
+    let mut out = report_to(workload.json());
     let until = Instant::now() + PATIENCE;
     // Whatever happens from here on, they end when this does.
-    let (mut children, config) = Children::start(&arguments.config()?)?;
+    let (mut children, config) = Children::start(&arguments.config(workload)?)?;
+    if let Some(file) = &arguments.save {
+        save(&config, file)?;
+    }
+    let begun = operate::operator(&config, arguments.save.as_deref())?.begin(config.shape().configuration(), PATIENCE);
+    if let Err(why) = begun {
+        children.check()?;
+        bail!(why);
+    }
     let configuration = serde_json::to_value(&config)?;
-    let mut results = Results::new(arguments.workload.json(), "cluster", configuration)?;
-    report::headline(&mut *out, arguments, &config)?;
-    let measured = load::run(arguments, &config, until);
+    let mut results = Results::new(workload.json(), "cluster", configuration)?;
+    report::headline(&mut *out, arguments, workload.load(), &config)?;
+    let watch = Watch::new(config.partitions);
+    let (file, pauses) = (arguments.save.as_deref(), Pauses::default());
+    let mut incidents = Incidents { config: &config, file, children: &mut children, watch: &watch, pauses };
+    let measured = load::run(workload.load(), &config, until, &watch, || incidents.run(arguments.incidents));
+    let pauses = incidents.pauses;
     let measured = match measured {
         Ok(measured) => measured,
         Err(error) => {
@@ -38,12 +69,23 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             return Err(error);
         }
     };
-    report::measured(&mut *out, &mut results, arguments, &measured)?;
+    report::measured(&mut *out, &mut results, arguments.rtt_us, &measured)?;
+    report::pauses(&mut *out, &mut results, &pauses)?;
     children.check()?;
-    let checked = check::check(&config, Instant::now() + PATIENCE)?;
+    let checked = check::check(&config, &measured, Instant::now() + PATIENCE)?;
     report::checked(&mut *out, &mut results, &checked)?;
     children.check()?;
     results.finish()?;
     let good = checked.is_good() && measured.failed.is_empty();
     Ok(if good { Verdict::Good } else { Verdict::Bad })
+}
+
+/// A new cluster: nothing has been decided about it.
+fn save(config: &Config, file: &Path) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(config)? + "\n";
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    match std::fs::remove_file(operate::decided(file)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
 }

@@ -3,23 +3,23 @@
 use std::io::{BufRead, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Args;
 use glassbox_cluster::Address;
-use glassbox_cluster::run::{Machine, Sockets, drive};
+use glassbox_cluster::run::{Node, Sockets, drive};
 
-use super::PATIENCE;
 use super::config::Config;
 use crate::results::is_standard_output as is_dash;
 use crate::{Verdict, interrupt};
 
 /// Run one replica, or the coordinator, of a cluster
 ///
-/// Says `listening ADDRESS` when it can be called. Which of the machines it is follows from where it listens. Nothing
-/// is encrypted and nobody needs a password: listen on a private network only.
+/// Says `listening ADDRESS` when it can be called. Which of the machines it is follows from where it listens. It has no
+/// place in the cluster until it is given one (`glassbox cluster begin`, `bring-back`, `begin-coordinator`). Nothing is
+/// encrypted and nobody needs a password: listen on a private network only.
 #[derive(Args)]
 #[command(name = "node")]
 pub struct Arguments {
@@ -48,27 +48,25 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let place = config.nodes.iter().position(|node| *node == at);
     let place = place.with_context(|| format!("none of the cluster's `nodes` listens on {at}: correct --listen"))?;
     let me = shape.machines()[place];
-    let mut machine = shape.machine(me, |partition| config.shard(partition))?;
+    let mut node = node(me, &config);
     let told = |line: &str| eprintln!("{line}");
     let mut sockets = Sockets::new(config.identity(me), Some(listener), shape.round_trip, told)?;
-    let until = Instant::now() + PATIENCE;
-    let others = match (&machine, me) {
-        (Machine::Coordinator(_), _) => shape.primaries(),
-        (Machine::Primary(_), Address::Replica { partition, .. }) => shape.backups(partition),
-        _ => Vec::new(),
-    };
-    for other in others {
-        sockets.dial(other, config.at(other)?, until).map_err(|why| anyhow!("{me} cannot reach {why}"))?;
-    }
-    drive(&mut machine, &mut sockets, || ORPHANED.load(Ordering::Relaxed) || interrupt::requested());
+    config.calls(me)?.into_iter().for_each(|(other, at)| sockets.call(other, at));
+    drive(&mut node, &mut sockets, || ORPHANED.load(Ordering::Relaxed) || interrupt::requested());
     Ok(Verdict::Good)
+}
+
+fn node(me: Address, config: &Config) -> Node {
+    let partition = if let Address::Replica { partition, .. } = me { partition } else { 0 };
+    let (first, empty) = (config.clone(), config.clone());
+    let first = move || first.shard(partition).map_err(|error| format!("{error:#}"));
+    let empty = move || empty.empty_shard(partition).map_err(|error| error.to_string());
+    Node::new(me, config.shape(), Arc::new(first), Arc::new(empty))
 }
 
 fn read(arguments: &Arguments) -> anyhow::Result<Config> {
     if !is_dash(&arguments.config) {
-        let text = std::fs::read_to_string(&arguments.config);
-        let text = text.with_context(|| format!("cannot read {}", arguments.config.display()))?;
-        return serde_json::from_str(&text).with_context(|| format!("{} is no cluster", arguments.config.display()));
+        return Config::read(&arguments.config);
     }
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;

@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
-use super::arguments::Arguments;
-use super::check::Checked;
+use super::arguments::{Arguments, LoadOptions};
+use super::check::{Checked, Counted};
 use super::config::{Config, Workload};
+use super::incidents::Pauses;
 use super::load::{Measured, Tally};
 use crate::format;
 use crate::results::{Figure, Results};
 
 /// What is about to run.
-pub fn headline(out: &mut dyn Write, arguments: &Arguments, config: &Config) -> io::Result<()> {
+pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, config: &Config) -> io::Result<()> {
     let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let load = arguments.workload.load();
     let what = match &config.workload {
         Workload::Tpcc { scale, .. } => {
             let size = if load.common.small { " of reduced size" } else { "" };
@@ -36,18 +36,13 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, config: &Config) -> 
 }
 
 /// Counts, rates and latencies.
-pub fn measured(
-    out: &mut dyn Write,
-    results: &mut Results,
-    arguments: &Arguments,
-    measured: &Measured,
-) -> io::Result<()> {
+pub fn measured(out: &mut dyn Write, results: &mut Results, round_trip_us: u64, measured: &Measured) -> io::Result<()> {
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
     table.set_header(["transaction", "count", "per second", "p50", "p99", "aborts"]);
     let mut all = Tally::new();
-    let x = arguments.rtt_us as f64;
+    let x = round_trip_us as f64;
     let mut row = |name: &str, tally: &Tally| {
         let committed = tally.latency.len() - tally.aborted;
         let (p50, p99) = (tally.latency.value_at_quantile(0.5) as f64, tally.latency.value_at_quantile(0.99) as f64);
@@ -75,11 +70,44 @@ pub fn measured(
     if measured.retries > 0 {
         writeln!(out, "tried again because of deadlocks: {}", format::count(measured.retries))?;
     }
+    if all.uncertain > 0 {
+        writeln!(out, "of {} calls nobody can tell whether they count: who ran them was killed", all.uncertain)?;
+    }
     if measured.interrupted {
         writeln!(out, "interrupted after {:.1} s", measured.seconds)?;
     }
     for why in measured.failed.iter().take(5) {
         writeln!(out, "a client ended: {why}")?;
+    }
+    Ok(())
+}
+
+/// How long incidents held up partitions.
+pub fn pauses(out: &mut dyn Write, results: &mut Results, pauses: &Pauses) -> io::Result<()> {
+    let kinds = [
+        ("left-out", "after a backup was left out", &pauses.left_out),
+        ("promoted", "after a backup was promoted", &pauses.promoted),
+        ("coordinator", "after another coordinator began", &pauses.coordinator),
+        ("returned", "until a returned backup has the rows", &pauses.returned),
+    ];
+    for (row, words, times) in kinds {
+        let mut ns: Vec<f64> = times.iter().map(|time| time.as_nanos() as f64).collect();
+        ns.sort_unstable_by(f64::total_cmp);
+        let (Some(most), middle) = (ns.last(), ns.len() / 2) else { continue };
+        let (median, many) = (format::time(ns[middle]), ns.len());
+        writeln!(out, "pause {words}: {median} in the middle, {} at most, of {many}", format::time(*most))?;
+        for (x, value) in ns.iter().enumerate() {
+            let x = x as f64;
+            results.put(Figure {
+                figure: "incidents",
+                row,
+                x,
+                metric: "pause",
+                value: *value,
+                spread: None,
+                unit: "ns",
+            })?;
+        }
     }
     Ok(())
 }
@@ -95,6 +123,13 @@ pub fn checked(out: &mut dyn Write, results: &mut Results, checked: &Checked) ->
     }
     if checked.problems.is_empty() {
         writeln!(out, "nothing is under way; {} backups have the rows of their primaries", checked.replicas)?;
+    }
+    for counted in &checked.counted {
+        put("lost", 0.0, counted.lost() as f64)?;
+        let Counted { what, acknowledged, uncertain, found } = counted;
+        let verdict = if counted.lost() == 0 { "none is lost" } else { "WRONG" };
+        let (acknowledged, found) = (format::count(*acknowledged), format::count(*found));
+        writeln!(out, "{what}: {acknowledged} acknowledged, {uncertain} uncertain, {found} there: {verdict}")?;
     }
     let mut violated = 0;
     for (number, _, wrong, words) in &checked.conditions {

@@ -1,5 +1,6 @@
 //! Whom a party calls, until it is here; and questions, which wait for their answer.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,17 @@ impl Sockets {
         self.wait_for(to, until)
     }
 
+    /// Waits until each party that is called is here, or was called in vain.
+    pub fn look_around(&mut self, until: Instant) {
+        self.failed.clear();
+        // Who has gone a moment ago still seems to be here.
+        self.work(Duration::ZERO);
+        while self.calls.keys().any(|it| !self.reaches(*it) && !self.failed.contains(it)) && Instant::now() < until {
+            self.flush();
+            self.work(PAUSE);
+        }
+    }
+
     /// Calls those who are not here, if it is time.
     pub(super) fn call_missing(&mut self) {
         if self.missing.is_empty() || Instant::now() < self.call_at {
@@ -71,6 +83,7 @@ impl Sockets {
     pub(super) fn is_missing(&mut self, to: Address, why: &str) {
         self.unreached = format!("{to} at {}: {why}", self.calls[&to]);
         self.missing.insert(to);
+        self.failed.insert(to);
     }
 
     /// Asks, and waits for the answer. Messages that come meanwhile are lost: it is for those who only ask.
@@ -78,19 +91,40 @@ impl Sockets {
     /// # Errors
     /// When there is none before `until`.
     pub fn ask(&mut self, to: Address, question: Question, until: Instant) -> Result<Answer, String> {
-        let bytes = postcard::to_allocvec(&question).expect("questions can be written");
-        self.put(to, Kind::Question, &bytes);
-        self.flush();
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(format!("{to} does not answer"));
-            }
-            match self.receive(left) {
-                Some(Letter::Answer(from, answer)) if from == to => return Ok(answer),
-                Some(Letter::Gone(from, why)) if from == to => return Err(format!("{to} is gone: {why}")),
-                _ => {}
+        self.ask_all([(to, question)], until).remove(&to).expect("everybody asked has an answer")
+    }
+
+    /// Asks several at once, and waits for all answers.
+    pub(super) fn ask_all(
+        &mut self,
+        questions: impl IntoIterator<Item = (Address, Question)>,
+        until: Instant,
+    ) -> BTreeMap<Address, Result<Answer, String>> {
+        // What came before is no answer to what is asked now.
+        while self.receive(Duration::ZERO).is_some() {}
+        let mut answers = BTreeMap::new();
+        for (to, question) in questions {
+            let bytes = postcard::to_allocvec(&question).expect("questions can be written");
+            let answer = if self.reaches(to) { "it does not answer" } else { "it cannot be reached" };
+            answers.insert(to, Err(format!("{to}: {answer}")));
+            if self.reaches(to) {
+                self.put(to, Kind::Question, &bytes);
             }
         }
+        let mut open: BTreeSet<_> = answers.keys().copied().filter(|it| self.reaches(*it)).collect();
+        self.flush();
+        while !open.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            let (from, answer) = match self.receive(left) {
+                Some(Letter::Answer(from, answer)) => (from, Ok(answer)),
+                Some(Letter::Gone(from, why)) => (from, Err(format!("{from} is gone: {why}"))),
+                None if left.is_zero() => break,
+                _ => continue,
+            };
+            if open.remove(&from) {
+                answers.insert(from, answer);
+            }
+        }
+        answers
     }
 }

@@ -52,7 +52,15 @@ pub struct Client<L: Link> {
 #[must_use = "the outcome is known only to who waits for it"]
 pub struct Ticket<P> {
     id: u64,
+    home: u8,
     procedure: PhantomData<fn() -> P>,
+}
+
+impl<P> Ticket<P> {
+    /// The partition whose output counts.
+    pub fn home(&self) -> u8 {
+        self.home
+    }
 }
 
 impl<L: Link> Client<L> {
@@ -80,7 +88,8 @@ impl<L: Link> Client<L> {
     /// Calls a procedure and waits for the outcome.
     ///
     /// # Errors
-    /// The procedure's abort; [`Error::Stopped`] when the cluster cannot be reached.
+    /// The procedure's abort; [`Error::Uncertain`] when who ran it is gone; [`Error::Stopped`] when nobody has taken the
+    /// place of who is gone for long.
     pub fn call<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Error> {
         let ticket = self.submit(procedure)?;
         self.wait(ticket)
@@ -98,7 +107,8 @@ impl<L: Link> Client<L> {
         self.in_flight += 1;
         self.send();
         self.link.flush();
-        Ok(Ticket { id, procedure: PhantomData })
+        let home = self.router.home(id).expect("it was called a moment ago");
+        Ok(Ticket { id, home, procedure: PhantomData })
     }
 
     /// Waits for the outcome of a call.

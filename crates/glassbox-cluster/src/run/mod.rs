@@ -21,12 +21,14 @@ mod hearing;
 mod late;
 mod link;
 mod node;
+mod operator;
 mod sockets;
 mod threads;
 
 pub use client::{Client, Ticket};
 pub use drive::drive;
 pub use link::{Letter, Link};
-pub use node::{FirstRows, Node};
+pub use node::Node;
+pub use operator::{Operator, Standings};
 pub use sockets::{Identity, Sockets};
 pub use threads::{Cluster, Queues, Shape};

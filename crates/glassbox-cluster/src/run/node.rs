@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use glassbox::shard::Shard;
 
 use super::threads::Shape;
 use crate::address::Address;
@@ -19,27 +18,24 @@ use crate::wire::{Answer, Question, Standing};
 /// Bytes of rows in one answer.
 const ROWS_BYTES: usize = 1 << 20;
 
-/// Makes the rows that a partition begins with.
-pub type FirstRows = Arc<dyn Fn() -> Result<Shard, String> + Send + Sync>;
-
 /// One process's part of a cluster.
 pub struct Node {
     me: Address,
     shape: Shape,
-    first: FirstRows,
+    first: MakeShard,
     empty: MakeShard,
     member: Option<Member>,
 }
 
 impl Node {
     /// One without a place. `first` makes a replica's rows as the cluster begins, `empty` a shard without rows.
-    pub fn new(me: Address, shape: Shape, first: FirstRows, empty: MakeShard) -> Self {
+    pub fn new(me: Address, shape: Shape, first: MakeShard, empty: MakeShard) -> Self {
         Self { me, shape, first, empty, member: None }
     }
 
     /// One that has its place already and never begins anew.
     pub(super) fn begun(me: Address, shape: Shape, member: Member) -> Self {
-        let first: FirstRows = Arc::new(|| Err("it has begun".to_owned()));
+        let first: MakeShard = Arc::new(|| Err("it has begun".to_owned()));
         Self { me, shape, first, empty: Arc::new(|| unreachable!("only who begins needs one")), member: Some(member) }
     }
 

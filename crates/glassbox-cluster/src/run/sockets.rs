@@ -73,6 +73,8 @@ pub struct Sockets {
     pub(super) missing: BTreeSet<Address>,
     pub(super) call_at: Instant,
     pub(super) unreached: String,
+    /// Those who were called in vain at least once since they were here last.
+    pub(super) failed: BTreeSet<Address>,
     /// For members who are not here.
     pub(super) unsent: BTreeMap<Address, Unsent>,
 }
@@ -113,6 +115,7 @@ impl Sockets {
             missing: BTreeSet::new(),
             call_at: Instant::now(),
             unreached: String::new(),
+            failed: BTreeSet::new(),
             unsent: BTreeMap::new(),
         })
     }

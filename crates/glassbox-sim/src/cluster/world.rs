@@ -97,11 +97,11 @@ impl World {
     pub(super) fn add_replica(&mut self, address: Address, first: bool) {
         let Address::Replica { partition, .. } = address else { unreachable!("{address} is no replica") };
         let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
-        let make = move || Shard::new(&catalog, usize::from(partition), count, TABLE_BYTES).expect("a small shard");
+        let make = move || Ok(Shard::new(&catalog, usize::from(partition), count, TABLE_BYTES).expect("a small shard"));
         let (configuration, scheme) = (self.configuration.clone(), self.settings.scheme);
         let mut out = Outbox::default();
         let member = if first {
-            let mut shard = make();
+            let mut shard = make().expect("a small shard");
             Micro::fill(&mut shard, self.settings.clients, self.settings.partitions);
             Member::replica(address, configuration, scheme, shard, Arc::new(make))
         } else {

@@ -1,0 +1,159 @@
+//! Processes that are killed while clients work, and what the operator does about it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use glassbox_cluster::wire::Standing;
+use glassbox_cluster::{Address, Configuration};
+
+use super::children::Children;
+use super::config::Config;
+use super::operate::operator;
+use crate::interrupt;
+
+/// Between one incident and the next.
+const REST: Duration = Duration::from_millis(150);
+/// How long something may take to be as it should.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// When the first call of each partition was answered that began after some moment.
+pub struct Watch {
+    began: Instant,
+    partitions: Vec<(AtomicU64, AtomicU64)>,
+}
+
+impl Watch {
+    /// Of so many partitions.
+    pub fn new(partitions: u8) -> Self {
+        let partition = |_| (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
+        Self { began: Instant::now(), partitions: (0..partitions).map(partition).collect() }
+    }
+
+    fn now(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.began).as_nanos() as u64
+    }
+
+    /// A call was answered.
+    pub fn answered(&self, partition: u8, began: Instant) {
+        let (since, first) = &self.partitions[usize::from(partition)];
+        if self.now(began) >= since.load(Ordering::Relaxed) {
+            first.fetch_min(self.now(Instant::now()), Ordering::Relaxed);
+        }
+    }
+
+    /// How long after `since` the first call was answered that began then or later.
+    fn pause(&self, partition: u8, since: Instant) -> anyhow::Result<Duration> {
+        let (begin, first) = &self.partitions[usize::from(partition)];
+        first.store(u64::MAX, Ordering::Relaxed);
+        begin.store(self.now(since), Ordering::Relaxed);
+        let waited = Instant::now();
+        while first.load(Ordering::Relaxed) == u64::MAX {
+            if waited.elapsed() > PATIENCE {
+                bail!("partition {partition} answers nobody for {} s", PATIENCE.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Duration::from_nanos(first.load(Ordering::Relaxed) - self.now(since)))
+    }
+}
+
+/// How long each incident of a kind held up a partition; from the operator's command to the first answer after it.
+#[derive(Debug, Default)]
+pub struct Pauses {
+    /// A backup was killed, and left out.
+    pub left_out: Vec<Duration>,
+    /// A primary was killed, and a backup promoted.
+    pub promoted: Vec<Duration>,
+    /// A coordinator was killed, started anew, and given its place.
+    pub coordinator: Vec<Duration>,
+    /// Until a backup that was started anew had the rows; nobody waits for that, but for the copying.
+    pub returned: Vec<Duration>,
+}
+
+/// What is needed to cause incidents.
+pub struct Incidents<'a> {
+    pub config: &'a Config,
+    pub file: Option<&'a std::path::Path>,
+    pub children: &'a mut Children,
+    pub watch: &'a Watch,
+    pub pauses: Pauses,
+}
+
+impl Incidents<'_> {
+    /// So many rounds: each kills a backup, a primary and the coordinator, one after the other.
+    pub fn run(&mut self, rounds: u32) -> anyhow::Result<()> {
+        for round in 0..rounds {
+            let partition = (round % u32::from(self.config.partitions)) as u8;
+            for incident in [Self::lose_backup, Self::lose_primary, Self::lose_coordinator] {
+                std::thread::sleep(REST);
+                if interrupt::requested() {
+                    return Ok(());
+                }
+                incident(self, partition).with_context(|| format!("in round {round} of incidents"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn decide<T>(
+        &self,
+        decide: impl FnOnce(&mut glassbox_cluster::run::Operator) -> Result<T, String>,
+    ) -> anyhow::Result<T> {
+        decide(&mut operator(self.config, self.file)?).map_err(anyhow::Error::msg)
+    }
+
+    fn newest(&self) -> anyhow::Result<Configuration> {
+        self.decide(|operator| {
+            operator.standings();
+            operator.newest().cloned()
+        })
+    }
+
+    fn lose_backup(&mut self, partition: u8) -> anyhow::Result<()> {
+        let backups = self.newest()?.partitions[usize::from(partition)].backups();
+        let backup = *backups.first().ok_or_else(|| anyhow!("partition {partition} has no backup"))?;
+        self.children.kill(backup)?;
+        let began = Instant::now();
+        self.decide(|operator| operator.leave_out(backup))?;
+        self.pauses.left_out.push(self.watch.pause(partition, began)?);
+        self.bring_back(backup)
+    }
+
+    fn lose_primary(&mut self, partition: u8) -> anyhow::Result<()> {
+        let primary = self.newest()?.partitions[usize::from(partition)].primary;
+        self.children.kill(primary)?;
+        let began = Instant::now();
+        self.decide(|operator| operator.promote(partition))?;
+        self.pauses.promoted.push(self.watch.pause(partition, began)?);
+        self.bring_back(primary)
+    }
+
+    fn bring_back(&mut self, replica: Address) -> anyhow::Result<()> {
+        self.children.restart(replica, self.config)?;
+        let began = Instant::now();
+        self.decide(|operator| operator.bring_back(replica))?;
+        loop {
+            let standing = self.decide(|operator| {
+                operator.standings().remove(&replica).unwrap_or_else(|| Err(format!("{replica} is not known")))
+            })?;
+            match standing {
+                Standing::Backup(_) => break,
+                Standing::Joining(_) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+                other => bail!("{replica} does not become a backup: {other:?}"),
+            }
+        }
+        self.pauses.returned.push(began.elapsed());
+        Ok(())
+    }
+
+    fn lose_coordinator(&mut self, partition: u8) -> anyhow::Result<()> {
+        let coordinator = Address::Coordinator(0);
+        self.children.kill(coordinator)?;
+        self.children.restart(coordinator, self.config)?;
+        let began = Instant::now();
+        self.decide(|operator| operator.begin_coordinator(coordinator))?;
+        self.pauses.coordinator.push(self.watch.pause(partition, began)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! Commands to a cluster that runs: who is who, and who it is from now on.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, ensure};
+use clap::{Args, Subcommand};
+use comfy_table::{LineStyle, Table, TableStyle};
+use glassbox_cluster::run::{Operator, Sockets};
+use glassbox_cluster::wire::Standing;
+use glassbox_cluster::{Address, Configuration};
+
+use super::PATIENCE;
+use super::config::Config;
+use crate::Verdict;
+
+/// What is decided about a cluster.
+#[derive(Subcommand)]
+pub enum OperateOption {
+    /// Tell who is who in a cluster, as each of its processes says
+    Status(ClusterFile),
+    /// Let a cluster begin whose processes have all been started (`glassbox node`)
+    Begin(ClusterFile),
+    /// Make a backup the primary of its partition, at any moment
+    Promote {
+        #[command(flatten)]
+        cluster: ClusterFile,
+        /// The partition
+        partition: u8,
+    },
+    /// Let a partition's primary no longer wait for a backup
+    LeaveOut {
+        #[command(flatten)]
+        cluster: ClusterFile,
+        /// The partition
+        partition: u8,
+        /// The replica
+        replica: u8,
+    },
+    /// Give a replica that was started anew, or lost its place, the place of a backup
+    BringBack {
+        #[command(flatten)]
+        cluster: ClusterFile,
+        /// The partition
+        partition: u8,
+        /// The replica
+        replica: u8,
+    },
+    /// Give a coordinator that was started anew its place
+    BeginCoordinator(ClusterFile),
+}
+
+/// Which cluster.
+#[derive(Args)]
+pub struct ClusterFile {
+    /// The cluster, as JSON. What is decided is kept beside it, in FILE.decided
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// Where is kept what is decided about a cluster.
+pub fn decided(config: &Path) -> PathBuf {
+    let mut path = config.as_os_str().to_owned();
+    path.push(".decided");
+    path.into()
+}
+
+/// What was decided about a cluster: a configuration on each line of a file, the newest last. Who holds it is alone.
+struct Decided {
+    file: File,
+    path: PathBuf,
+}
+
+impl Decided {
+    fn open(config: &Path) -> anyhow::Result<(Self, Option<Configuration>)> {
+        let path = decided(config);
+        let context = || format!("cannot use {}", path.display());
+        let mut options = File::options();
+        let mut file = options.read(true).append(true).create(true).open(&path).with_context(context)?;
+        file.try_lock().map_err(|_| anyhow!("{} is in use: another command decides just now", path.display()))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).with_context(context)?;
+        // A last line without its end was told nobody.
+        let whole = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
+        ensure!(whole.len() == text.len() || file.set_len(whole.len() as u64).is_ok(), context());
+        let newest = whole.lines().last().map(serde_json::from_str).transpose();
+        let newest = newest.with_context(|| format!("the last line of {} is no configuration", path.display()))?;
+        Ok((Self { file, path }, newest))
+    }
+
+    fn record(&mut self, next: &Configuration) -> Result<(), String> {
+        let line = serde_json::to_string(next).map_err(|error| error.to_string())? + "\n";
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
+        written.map_err(|error| format!("nothing was decided: cannot write {}: {error}", self.path.display()))
+    }
+}
+
+/// An operator of a cluster, whose decisions are kept beside this file. Without one, only the members know of them: for
+/// a cluster that ends with its one operator.
+pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator> {
+    let told = |line: &str| eprintln!("{line}");
+    // Nothing is held up: it is not a part of the cluster.
+    let sockets = Sockets::new(config.identity(Address::OPERATOR), None, Duration::ZERO, told)?;
+    let machines = config.shape().machines();
+    let machines = machines.into_iter().map(|it| Ok((it, config.at(it)?))).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(match file {
+        Some(file) => {
+            let (mut decided, newest) = Decided::open(file)?;
+            Operator::new(sockets, machines, newest, Box::new(move |next| decided.record(next)))
+        }
+        None => Operator::new(sockets, machines, None, Box::new(|_| Ok(()))),
+    })
+}
+
+impl OperateOption {
+    const fn file(&self) -> &PathBuf {
+        match self {
+            Self::Status(cluster) | Self::Begin(cluster) | Self::BeginCoordinator(cluster) => &cluster.config,
+            Self::Promote { cluster, .. } | Self::LeaveOut { cluster, .. } | Self::BringBack { cluster, .. } => {
+                &cluster.config
+            }
+        }
+    }
+}
+
+/// Does what was asked for, and says what came of it.
+pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
+    let config = Config::read(option.file())?;
+    config.check()?;
+    let mut operator = operator(&config, Some(option.file()))?;
+    match *option {
+        OperateOption::Status(_) => {
+            let standings = operator.standings();
+            let gone = standings.values().any(Result::is_err);
+            println!("{}", table(standings));
+            return Ok(if gone { Verdict::Bad } else { Verdict::Good });
+        }
+        OperateOption::Begin(_) => operator.begin(config.shape().configuration(), PATIENCE),
+        OperateOption::Promote { partition, .. } => operator.promote(partition).map(|now| println!("{now} is primary")),
+        OperateOption::LeaveOut { partition, replica, .. } => {
+            operator.leave_out(Address::Replica { partition, replica })
+        }
+        OperateOption::BringBack { partition, replica, .. } => {
+            operator.bring_back(Address::Replica { partition, replica })
+        }
+        OperateOption::BeginCoordinator(_) => operator.begin_coordinator(Address::Coordinator(0)),
+    }
+    .map_err(anyhow::Error::msg)?;
+    println!("configuration {}", operator.newest().map_err(anyhow::Error::msg)?.epoch);
+    Ok(Verdict::Good)
+}
+
+fn table(standings: glassbox_cluster::run::Standings) -> Table {
+    let mut table = Table::new();
+    let line = LineStyle::none().fill('─').junction('─');
+    table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
+    table.set_header(["process", "is", "configuration"]);
+    for (machine, standing) in standings {
+        let epoch = standing.as_ref().ok().and_then(Standing::configuration).map_or(0, |known| known.epoch);
+        let is = match standing {
+            Ok(Standing::None) => "without a place: started, and not told to begin".to_owned(),
+            Ok(Standing::Primary(_)) => "primary".to_owned(),
+            Ok(Standing::Backup(_)) => "backup".to_owned(),
+            Ok(Standing::Joining(_)) => "about to be a backup: it gets the rows".to_owned(),
+            Ok(Standing::Lost(_, why)) => format!("lost: {why}; leave it out, start it anew, bring it back"),
+            Ok(Standing::Coordinator(_)) => "coordinator".to_owned(),
+            Ok(Standing::Idle(_)) => "without a place: bring it back to give it one".to_owned(),
+            Err(why) => format!("gone: {why}"),
+        };
+        table.add_row([machine.to_string(), is, if epoch == 0 { "none".to_owned() } else { epoch.to_string() }]);
+    }
+    table
+}

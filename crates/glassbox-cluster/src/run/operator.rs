@@ -1,0 +1,197 @@
+//! Whoever decides who is who: a command of a person today, or of a harness.
+//!
+//! A configuration's number must never be used twice. So there is one operator at a time, it hands each configuration
+//! to `record` before anybody hears of it, and begins from the newest that was recorded or that any member knows. If it
+//! ends in the middle, those whom it has told tell the others. An agreement among several machines would take its place
+//! here, and nowhere else.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use super::sockets::Sockets;
+use crate::address::Address;
+use crate::configuration::Configuration;
+use crate::wire::{Answer, Question, Standing};
+
+/// How long a process that is there may take to answer. One that loads rows is silent for longer, and waited for.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+/// How long a process is called before it counts as gone, where nobody says that it is.
+const CALLED_FOR: Duration = Duration::from_secs(1);
+
+/// What each process says of itself, or why it says nothing.
+pub type Standings = BTreeMap<Address, Result<Standing, String>>;
+
+/// Keeps a configuration for good before it is told to anybody.
+pub type Record = Box<dyn FnMut(&Configuration) -> Result<(), String>>;
+
+/// Decides who is who in a cluster.
+pub struct Operator {
+    sockets: Sockets,
+    machines: Vec<(Address, SocketAddr)>,
+    newest: Option<Configuration>,
+    record: Record,
+}
+
+impl Operator {
+    /// An operator of these processes. `newest` is what was recorded last.
+    pub fn new(
+        mut sockets: Sockets,
+        machines: Vec<(Address, SocketAddr)>,
+        newest: Option<Configuration>,
+        record: Record,
+    ) -> Self {
+        machines.iter().for_each(|&(machine, at)| sockets.call(machine, at));
+        Self { sockets, machines, newest, record }
+    }
+
+    /// What each process says of itself.
+    pub fn standings(&mut self) -> Standings {
+        self.sockets.look_around(Instant::now() + CALLED_FOR);
+        let standings = self.ask_all(&self.everybody(), &Question::Standing, ANSWERS_WITHIN);
+        let known = standings.values().flatten().filter_map(Standing::configuration).chain(&self.newest);
+        self.newest = known.max_by_key(|known| known.epoch).cloned();
+        standings
+    }
+
+    /// The newest configuration that is known.
+    ///
+    /// # Errors
+    /// When the cluster has not begun.
+    pub fn newest(&self) -> Result<&Configuration, String> {
+        self.newest.as_ref().ok_or_else(|| "the cluster has not begun: tell it to begin first".to_owned())
+    }
+
+    /// Lets a cluster begin in which nobody has a place yet. `patience`: to start, and then to make the first rows.
+    ///
+    /// # Errors
+    /// When somebody has a place, is not there, or cannot make its rows.
+    pub fn begin(&mut self, first: Configuration, patience: Duration) -> Result<(), String> {
+        let until = Instant::now() + patience;
+        for (machine, _) in self.machines.clone() {
+            self.sockets.wait_for(machine, until)?;
+        }
+        for (machine, standing) in self.standings() {
+            if standing? != Standing::None {
+                return Err(format!("{machine} has begun already: a cluster begins once, of new processes"));
+            }
+        }
+        if let Some(newest) = &self.newest {
+            return Err(format!("the cluster has begun already, and got to configuration {}", newest.epoch));
+        }
+        self.decide(first.clone())?;
+        let left = until.saturating_duration_since(Instant::now());
+        let begun = self.ask_all(&self.everybody(), &Question::Begin(first), left);
+        begun.into_values().try_for_each(|standing| standing.map(drop))
+    }
+
+    /// Gives a partition another primary: a backup that has the rows. Which one.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn promote(&mut self, partition: u8) -> Result<Address, String> {
+        let standings = self.standings();
+        let newest = self.newest()?;
+        let replicas = newest.partitions.get(usize::from(partition));
+        let replicas = replicas.ok_or_else(|| format!("there is no partition {partition}"))?;
+        let has_rows = |&&(backup, since): &&(Address, u64)| {
+            let standing = standings.get(&backup);
+            matches!(standing, Some(Ok(Standing::Backup(known))) if known.epoch >= since.max(replicas.since))
+        };
+        let Some(&(backup, _)) = replicas.backups.iter().find(has_rows) else {
+            return Err(format!("partition {partition} has no backup that is there and has the rows"));
+        };
+        self.next(newest.promote(backup)?, backup)?;
+        Ok(backup)
+    }
+
+    /// Takes a backup out of its partition's set: its primary waits for it no more.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn leave_out(&mut self, backup: Address) -> Result<(), String> {
+        self.standings();
+        let next = self.newest()?.without(backup)?;
+        let primary = self.primary_beside(backup)?;
+        self.next(next, primary)
+    }
+
+    /// Makes a process, which has been started anew or has lost its place, a backup: it gets the rows from the primary.
+    ///
+    /// # Errors
+    /// When it is not there, or is the primary.
+    pub fn bring_back(&mut self, replica: Address) -> Result<(), String> {
+        let standing =
+            self.standings().remove(&replica).unwrap_or_else(|| Err("there is no such replica".to_owned()))?;
+        let next = self.newest()?.with(replica)?;
+        if standing != Standing::None {
+            return self.next(next, replica);
+        }
+        self.begin_anew(next, replica)
+    }
+
+    /// Gives a coordinator that has been started anew its place: it finds out what the one before left undecided.
+    ///
+    /// # Errors
+    /// When it is not there, or has its place.
+    pub fn begin_coordinator(&mut self, coordinator: Address) -> Result<(), String> {
+        match self.standings().remove(&coordinator).unwrap_or_else(|| Err(format!("{coordinator} is not known")))? {
+            Standing::None => self.begin_anew(self.newest()?.with_new_coordinator(), coordinator),
+            _ => Err(format!("{coordinator} has its place: only a process that has been started anew is given one")),
+        }
+    }
+
+    fn primary_beside(&self, replica: Address) -> Result<Address, String> {
+        let Address::Replica { partition, .. } = replica else { return Err(format!("{replica} is no replica")) };
+        let replicas = self.newest()?.partitions.get(usize::from(partition));
+        Ok(replicas.ok_or_else(|| format!("there is no partition {partition}"))?.primary)
+    }
+
+    fn begin_anew(&mut self, next: Configuration, who: Address) -> Result<(), String> {
+        self.decide(next.clone())?;
+        self.ask(who, Question::Begin(next.clone()))?;
+        self.tell(&next, who);
+        Ok(())
+    }
+
+    /// Decides, and tells one first whom it concerns most.
+    fn next(&mut self, next: Configuration, first: Address) -> Result<(), String> {
+        self.decide(next.clone())?;
+        self.ask(first, Question::Configure(next.clone()))?;
+        self.tell(&next, first);
+        Ok(())
+    }
+
+    fn decide(&mut self, next: Configuration) -> Result<(), String> {
+        (self.record)(&next)?;
+        self.newest = Some(next);
+        Ok(())
+    }
+
+    /// Tells all others that are there; who is not hears it from the others, or has no place.
+    fn tell(&mut self, next: &Configuration, but: Address) {
+        let mut others = self.everybody();
+        others.retain(|it| *it != but);
+        self.ask_all(&others, &Question::Configure(next.clone()), ANSWERS_WITHIN);
+    }
+
+    fn everybody(&self) -> Vec<Address> {
+        self.machines.iter().map(|&(machine, _)| machine).collect()
+    }
+
+    fn ask(&mut self, who: Address, question: Question) -> Result<Standing, String> {
+        self.ask_all(&[who], &question, ANSWERS_WITHIN).remove(&who).expect("it was asked")
+    }
+
+    fn ask_all(&mut self, who: &[Address], question: &Question, patience: Duration) -> Standings {
+        let questions = who.iter().map(|&it| (it, question.clone()));
+        let answers = self.sockets.ask_all(questions, Instant::now() + patience);
+        let standing = |(who, answer): (Address, Result<Answer, String>)| match answer {
+            Ok(Answer::Standing(standing)) => (who, Ok(standing)),
+            Ok(Answer::Refused(why)) => (who, Err(why)),
+            Ok(_) => (who, Err(format!("{who} does not answer what it was asked"))),
+            Err(why) => (who, Err(why)),
+        };
+        answers.into_iter().map(standing).collect()
+    }
+}
