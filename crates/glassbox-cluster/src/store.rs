@@ -201,6 +201,10 @@ impl Store {
         }
         let txn = multi.txn();
         let Some(kept) = multi.kept.take() else {
+            // A client that does that harms its own transaction only.
+            if matches!(txn.coordinator, Address::Client(_)) {
+                return self.undo_fragment(&mut multi, out);
+            }
             // Whoever decided this broke the protocol, and what the others have of it cannot be had here.
             self.broken = Some(format!("{txn:?} was committed without this partition's vote; restore it from another"));
             return;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use glassbox::shard::Shard;
+use glassbox::record::Timestamp;
+use glassbox::shard::{Call, Shard};
 use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, drive};
 use glassbox_cluster::wire::{Expected, Hello, Kind, LARGEST_PAYLOAD, encode};
-use glassbox_cluster::{Address, Message, Outbox, Packet, SchemeKind, TxnId};
+use glassbox_cluster::{Address, Fragment, FragmentWork, Message, Outbox, Packet, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
 const NODE: Address = Address::Replica { partition: 0, replica: 0 };
@@ -36,6 +37,20 @@ fn serve(me: Address, listener: TcpListener, ends: &AtomicBool) -> Result<(), St
     let mut sockets = Sockets::new(identity(me), Some(listener), Duration::ZERO, |_| ()).unwrap();
     drive(&mut node, &mut sockets, || ends.load(Ordering::Relaxed));
     Ok(())
+}
+
+/// What only looks for rows, so that nothing is voted for.
+fn finds(txn: TxnId) -> Fragment {
+    let catalog = catalog();
+    let arguments = postcard::to_allocvec(&writes(9)).unwrap();
+    let call =
+        Call { procedure: catalog.number_of::<ReadWrite>().unwrap(), arguments, now: Timestamp::default(), seed: 0 };
+    Fragment { txn, round: 0, call, participants: 1, work: FragmentWork::Find(Vec::new()), settled: 0 }
+}
+
+fn writes(stamp: u32) -> ReadWrite {
+    let keys: Vec<PairKey> = (0..KEYS as u16).map(|id| (0, id)).collect();
+    ReadWrite { keys: keys.into_iter().collect(), stamp, aborts_at: None, two_rounds: false }
 }
 
 fn packet(message: Message) -> Packet {
@@ -88,9 +103,7 @@ fn call(at: [SocketAddr; 2], number: u32) {
     sockets.dial(NODE, at[0], until).unwrap();
     sockets.dial(CENTRAL, at[1], until).unwrap();
     let mut client = Client::new(me, Arc::new(catalog()), &shape(), sockets);
-    let keys: Vec<PairKey> = (0..KEYS as u16).map(|id| (0, id)).collect();
-    let call = ReadWrite { keys: keys.into_iter().collect(), stamp: number, aborts_at: None, two_rounds: false };
-    assert_eq!(client.call(&call).unwrap().len(), KEYS);
+    assert_eq!(client.call(&writes(number)).unwrap().len(), KEYS);
 }
 
 #[test]
@@ -147,9 +160,12 @@ fn refusals(at: SocketAddr) {
         raw.stream.read_exact(&mut [0; 40]).unwrap();
         raw
     };
+    // It commits what this partition has not voted for: that counts for nothing here, and harms nobody.
     let mut raw = fresh();
+    let fragment = raw.frame(Kind::Message, &packet(Message::Fragment(finds(txn))));
     let bytes = raw.frame(Kind::Message, &commit);
-    raw.refused(&bytes, "has not voted for");
+    let nonsense = raw.frame(Kind::Message, &[0xff_u8; 30]);
+    raw.refused(&[fragment, bytes, nonsense].concat(), "cannot be read");
     let other = packet(Message::Decide { txn: TxnId { coordinator: CENTRAL, sequence: 0 }, commit: false });
     let mut raw = fresh();
     let bytes = raw.frame(Kind::Message, &other);

@@ -22,6 +22,58 @@ fn tpcc_is_right_under_every_scheme() {
 }
 
 #[test]
+fn nothing_acknowledged_is_lost_when_processes_are_killed() {
+    for scheme in SCHEMES {
+        let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "0.5", "--clients", "4"];
+        let ran = run_well(&[&["cluster", "--scheme", scheme, "--incidents", "2"][..], &tpcc].concat());
+        for words in ["orders: ", "payments: ", "none is lost", "all 13 conditions hold", "after a backup was promoted"]
+        {
+            assert!(ran.out.contains(words), "no `{words}` under {scheme} in {}", ran.out);
+        }
+    }
+    let ran = run(&["cluster", "--replicas", "1", "--incidents", "1", "micro"]);
+    assert!(ran.status == Some(1) && ran.err.contains("--replicas 2"), "{}", ran.err);
+}
+
+#[test]
+fn a_cluster_that_runs_is_told_who_is_who() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.json");
+    let file = crate::common::text(&file);
+    let child = program(&["cluster", "--save", file, "micro", "--seconds", "60", "--clients", "2"]).spawn().unwrap();
+    let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
+    let started = Instant::now();
+    let status = loop {
+        let ran = operate(&["status"]);
+        if ran.status == Some(0) && ran.out.matches("backup").count() == 2 {
+            break ran.out;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{}{}", ran.out, ran.err);
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(status.contains("partition 1 replica 0") && status.contains("primary"), "{status}");
+    let says = |words: &[&str], status, out: &str| {
+        let ran = operate(words);
+        assert!(ran.status == Some(status) && (ran.out + &ran.err).contains(out), "{words:?}: {}", ran.err);
+    };
+    says(&["begin"], 1, "has begun already");
+    says(&["promote", "0"], 0, "partition 0 replica 1 is primary\nconfiguration 2");
+    says(&["promote", "0"], 1, "no backup that is there");
+    says(&["bring-back", "0", "0"], 0, "configuration 3");
+    says(&["bring-back", "0", "1"], 1, "cannot become a backup");
+    says(&["leave-out", "1", "1"], 0, "configuration 4");
+    says(&["leave-out", "1", "1"], 1, "is no backup");
+    says(&["bring-back", "1", "1"], 0, "configuration 5");
+    says(&["promote", "7"], 1, "no partition 7");
+    says(&["begin-coordinator"], 1, "has its place");
+    // SAFETY: a plain system call; the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("2 backups have the rows"), "{}", ran.out);
+}
+
+#[test]
 fn the_microbenchmark_is_right_and_told_to_programs() {
     let micro = ["micro", "--several", "30", "--aborts", "5", "--seconds", "0.5", "--clients", "4", "--json", "-"];
     let ran = run_well(&[&["cluster", "--partitions", "3"][..], &micro].concat());

@@ -83,7 +83,10 @@ impl Sockets {
     pub(super) fn is_missing(&mut self, to: Address, why: &str) {
         self.unreached = format!("{to} at {}: {why}", self.calls[&to]);
         self.missing.insert(to);
-        self.failed.insert(to);
+        // Who refuses is there, and may think otherwise a moment later.
+        if !why.starts_with(Connection::SAYS) {
+            self.failed.insert(to);
+        }
     }
 
     /// Asks, and waits for the answer. Messages that come meanwhile are lost: it is for those who only ask.

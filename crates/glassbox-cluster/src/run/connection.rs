@@ -89,7 +89,7 @@ impl Connection {
             {
                 Ok(())
             }
-            Err(error) => Err(format!("cannot read: {error}")),
+            Err(error) => Err(Self::trouble("read", &error)),
         }
     }
 
@@ -106,6 +106,13 @@ impl Connection {
         !self.output.is_empty()
     }
 
+    fn trouble(what: &str, error: &std::io::Error) -> String {
+        match error.kind() {
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Self::ENDED.to_owned(),
+            _ => format!("cannot {what}: {error}"),
+        }
+    }
+
     /// Writes as much as goes.
     pub(super) fn write(&mut self) -> Result<(), String> {
         while self.written < self.output.len() {
@@ -118,7 +125,7 @@ impl Connection {
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(format!("cannot write: {error}")),
+                Err(error) => return Err(Self::trouble("write", &error)),
             }
         }
         self.output.clear();

@@ -5,7 +5,6 @@ use super::link::Letter;
 use super::sockets::Sockets;
 use crate::address::Address;
 use crate::member::Packet;
-use crate::message::Message;
 use crate::wire::{Hello, Kind, LARGEST_HELLO, Question, allowed, encode};
 
 impl Sockets {
@@ -30,7 +29,6 @@ impl Sockets {
             Kind::Message => {
                 let packet: Packet = postcard::from_bytes(payload).map_err(unreadable)?;
                 allowed(from, self.who.me, &packet.message, self.who.scheme)?;
-                self.check_vote(from, &packet.message)?;
                 Letter::Message(from, packet)
             }
             Kind::Question if matches!(from, Address::Client(_)) => {
@@ -73,23 +71,5 @@ impl Sockets {
             self.put(peer, kind, &payload);
         }
         self.arrived.push(Letter::Here(peer));
-    }
-
-    /// A client that coordinates must not commit what this partition has not voted for.
-    fn check_vote(&mut self, from: Address, message: &Message) -> Result<(), String> {
-        if !matches!(from, Address::Client(_)) {
-            return Ok(());
-        }
-        match message {
-            Message::Fragment(fragment) => drop(self.voted.remove(&fragment.txn)),
-            Message::Decide { txn, commit } => {
-                let voted = self.voted.remove(txn);
-                if *commit && !voted {
-                    return Err(format!("{from} commits a transaction that this partition has not voted for"));
-                }
-            }
-            _ => {}
-        }
-        Ok(())
     }
 }

@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-
 use super::threads::Shape;
 use crate::address::Address;
 use crate::configuration::Configuration;

@@ -18,9 +18,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::connection::Connection;
 use super::late::{Late, Next};
 use super::link::{Letter, Link};
-use crate::address::{Address, TxnId};
+use crate::address::Address;
 use crate::member::Packet;
-use crate::message::{FragmentEnd, Message};
+use crate::message::Message;
 use crate::scheme::SchemeKind;
 use crate::wire::{Answer, Expected, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, encode};
 
@@ -63,8 +63,6 @@ pub struct Sockets {
     pub(super) peers: BTreeMap<Address, u64>,
     pub(super) next: u64,
     pub(super) arrived: Late<Letter>,
-    /// Transactions of clients that this partition has voted for.
-    pub(super) voted: BTreeSet<TxnId>,
     told: BTreeSet<String>,
     tell: fn(&str),
     /// Whom to call, and where.
@@ -108,7 +106,6 @@ impl Sockets {
             peers: BTreeMap::new(),
             next: 0,
             arrived: Late::new(round_trip),
-            voted: BTreeSet::new(),
             told: BTreeSet::new(),
             tell,
             calls: BTreeMap::new(),
@@ -176,7 +173,6 @@ impl Sockets {
         }
         if let Some(peer) = connection.peer {
             self.peers.remove(&peer);
-            self.voted.retain(|txn| txn.coordinator != peer);
             self.arrived.push(Letter::Gone(peer, why.to_owned()));
         }
     }
@@ -252,11 +248,6 @@ impl Sockets {
 
 impl Link for Sockets {
     fn send(&mut self, to: Address, packet: Packet) {
-        if let (Message::Result(result), Address::Client(_)) = (&packet.message, to)
-            && matches!(result.end, FragmentEnd::Done(_))
-        {
-            self.voted.insert(result.txn);
-        }
         let bytes = postcard::to_allocvec(&packet).expect("packets can be written");
         if let (Message::Rows { .. }, Some(at)) = (&packet.message, self.peers.get(&to).and_then(|it| self.at(*it))) {
             self.connections[at].rows += bytes.len();
