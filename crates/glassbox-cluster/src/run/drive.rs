@@ -17,14 +17,7 @@ pub fn drive(machine: &mut Machine, link: &mut impl Link, mut ends: impl FnMut()
     let mut out = Outbox::default();
     let mut done = 0;
     loop {
-        let busy = match link.receive(Duration::ZERO) {
-            Some(letter) => {
-                hand(machine, letter, link, &mut out);
-                true
-            }
-            None => machine.proceed(&mut out),
-        };
-        send(&mut out, link);
+        let busy = step(machine, link, &mut out);
         done += 1;
         if busy && done < DONE_AT_ONCE {
             continue;
@@ -39,6 +32,19 @@ pub fn drive(machine: &mut Machine, link: &mut impl Link, mut ends: impl FnMut()
             send(&mut out, link);
         }
     }
+}
+
+/// Takes in what has arrived next, or else does one thing that waited; whether there was either.
+pub(super) fn step(machine: &mut Machine, link: &mut impl Link, out: &mut Outbox) -> bool {
+    let busy = match link.receive(Duration::ZERO) {
+        Some(letter) => {
+            hand(machine, letter, link, out);
+            true
+        }
+        None => machine.proceed(out),
+    };
+    send(out, link);
+    busy
 }
 
 fn hand(machine: &mut Machine, letter: Letter, link: &mut impl Link, out: &mut Outbox) {

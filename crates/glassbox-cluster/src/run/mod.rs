@@ -17,6 +17,7 @@ mod clock;
 mod connection;
 mod drive;
 mod hearing;
+mod inline;
 mod late;
 mod link;
 mod machine;
@@ -25,6 +26,7 @@ mod threads;
 
 pub use client::{Client, Ticket};
 pub use drive::drive;
+pub use inline::Inline;
 pub use link::{Letter, Link};
 pub use machine::Machine;
 pub use sockets::{Identity, Sockets};

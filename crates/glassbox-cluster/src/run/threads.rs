@@ -98,7 +98,7 @@ impl Inbox {
 
 /// Where everybody is.
 #[derive(Debug, Default)]
-struct Post {
+pub(super) struct Post {
     inboxes: RwLock<BTreeMap<Address, Arc<Inbox>>>,
 }
 
@@ -113,7 +113,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    fn join(post: &Arc<Post>, me: Address, round_trip: Duration) -> Self {
+    pub(super) fn join(post: &Arc<Post>, me: Address, round_trip: Duration) -> Self {
         let inbox = Arc::new(Inbox { letters: Mutex::new(Late::new(round_trip)), filled: Condvar::new() });
         post.inboxes.write().unwrap_or_else(PoisonError::into_inner).insert(me, Arc::clone(&inbox));
         Self { me, inbox, post: Arc::clone(post), known: BTreeMap::new() }
