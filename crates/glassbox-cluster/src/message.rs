@@ -3,7 +3,7 @@
 //! Between two parties messages arrive in the order in which they were sent, or not at all from some point on.
 
 use glassbox::Abort;
-use glassbox::shard::{Call, Found, Wanted};
+use glassbox::shard::{Call, Found, Output, Wanted};
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, TxnId};
@@ -153,7 +153,7 @@ pub struct FragmentResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FragmentEnd {
     /// The run ended with this output; the partition votes for the transaction and will keep its part of it.
-    Done(Vec<u8>),
+    Done(Output),
     /// The rows asked for.
     Found(Vec<Found>),
     /// The run needs these rows.
@@ -172,7 +172,7 @@ pub enum FragmentEnd {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It counts. What each partition answered.
-    Done(Vec<(u8, Vec<u8>)>),
+    Done(Vec<(u8, Output)>),
     /// The procedure decided against it.
     Aborted(Abort),
     /// A run on one partition needs these others too.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Call, Route};
-use glassbox::{Abort, Catalog, Error, Procedure};
+use glassbox::shard::{Arguments, Call, Output, Route};
+use glassbox::{Catalog, Error, Procedure};
 
 use crate::address::Address;
 use crate::configuration::Configuration;
@@ -84,16 +84,9 @@ impl Router {
     /// Sends a call; its number.
     ///
     /// # Errors
-    /// When the catalog does not name the procedure, or its arguments cannot be encoded.
-    pub fn call<P: Procedure>(
-        &mut self,
-        procedure: &P,
-        now_us: u64,
-        seed: u64,
-        out: &mut Outbox,
-    ) -> Result<u64, Error> {
-        let arguments = postcard::to_allocvec(procedure)
-            .map_err(|error| Error::Config(format!("procedure `{}` cannot be encoded: {error}", P::NAME)))?;
+    /// When the catalog does not name the procedure.
+    pub fn call<P: Procedure>(&mut self, procedure: P, now_us: u64, seed: u64, out: &mut Outbox) -> Result<u64, Error> {
+        let arguments = Arguments::of(procedure);
         let now = Timestamp::from_micros(now_us as i64);
         let call = Call { procedure: self.catalog.number_of::<P>()?, arguments, now, seed };
         let route = self.catalog.route(&call, self.primaries.len()).map_err(Error::Config)?;
@@ -205,24 +198,26 @@ impl Router {
     ///
     /// # Errors
     /// The procedure's abort; an outcome that cannot be read.
-    pub fn output<P: Procedure>(answered: &Answered) -> Result<P::Output, Error> {
-        let read = |bytes: &[u8]| {
+    pub fn output<P: Procedure>(answered: Answered) -> Result<P::Output, Error> {
+        let read = |output: Output| {
             let bad = |error| Error::Config(format!("the answer of procedure `{}` cannot be read: {error}", P::NAME));
-            postcard::from_bytes::<P::Output>(bytes).map_err(bad)
+            output.read::<P::Output>().map_err(bad)
         };
-        match &answered.outcome {
-            Outcome::Done(parts) => {
-                let home = parts.iter().find(|(partition, _)| *partition == answered.home).or(parts.first());
-                let (home, bytes) = home.ok_or_else(|| Error::Config("an answer without parts".to_owned()))?;
-                let mut output = read(bytes)?;
-                for (_, bytes) in parts.iter().filter(|(partition, _)| partition != home) {
-                    P::merge(&mut output, read(bytes)?);
+        match answered.outcome {
+            Outcome::Done(mut parts) => {
+                let home = parts.iter().position(|(partition, _)| *partition == answered.home).unwrap_or(0);
+                if parts.is_empty() {
+                    return Err(Error::Config("an answer without parts".to_owned()));
+                }
+                let mut output = read(parts.remove(home).1)?;
+                for (_, part) in parts {
+                    P::merge(&mut output, read(part)?);
                 }
                 Ok(output)
             }
-            Outcome::Aborted(abort) => Err(Error::Aborted(Abort::clone(abort))),
+            Outcome::Aborted(abort) => Err(Error::Aborted(abort)),
             Outcome::Elsewhere(_) => Err(Error::Config("a call ended on too few partitions".to_owned())),
-            Outcome::Failed(why) => Err(Error::Config(why.clone())),
+            Outcome::Failed(why) => Err(Error::Config(why)),
             Outcome::Unknown => Err(Error::Config(UNKNOWN.to_owned())),
         }
     }

@@ -84,7 +84,7 @@ fn call(at: [SocketAddr; 2], number: u32) {
     let mut client = Client::new(me, Arc::new(catalog()), &shape(), sockets);
     let keys: Vec<PairKey> = (0..KEYS as u16).map(|id| (0, id)).collect();
     let call = ReadWrite { keys: keys.into_iter().collect(), stamp: number, aborts_at: None, two_rounds: false };
-    assert_eq!(client.call(&call).unwrap().len(), KEYS);
+    assert_eq!(client.call(call).unwrap().len(), KEYS);
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl tpcc::Call for Calling {
 
     fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
         let began = Instant::now();
-        let output = self.client.call(&procedure);
+        let output = self.client.call(procedure);
         self.note((kind as usize, kind.name()), began, output, ABORT_UNUSED_ITEM);
     }
 }
@@ -104,7 +104,7 @@ fn work(config: &Config, seed: u64, number: u32, client: Client<Sockets>, stop: 
             let mut micro = Micro::new(number, config.partitions, (*load).into(), seed);
             while goes_on(&calling) {
                 let (call, began) = (micro.draw(), Instant::now());
-                let output = calling.client.call(&call);
+                let output = calling.client.call(call);
                 let kind =
                     if call.keys.iter().any(|key| key.0 != call.keys[0].0) { (1, "several") } else { (0, "one") };
                 calling.note(kind, began, output, glassbox_workloads::micro::ABORT_CHOSEN);

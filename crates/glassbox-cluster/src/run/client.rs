@@ -78,7 +78,7 @@ impl<L: Link> Client<L> {
     ///
     /// # Errors
     /// The procedure's abort; [`Error::Stopped`] when the cluster cannot be reached.
-    pub fn call<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Error> {
+    pub fn call<P: Procedure>(&mut self, procedure: P) -> Result<P::Output, Error> {
         let ticket = self.submit(procedure)?;
         self.wait(ticket)
     }
@@ -87,7 +87,7 @@ impl<L: Link> Client<L> {
     ///
     /// # Errors
     /// When the catalog does not name the procedure, or the cluster cannot be reached.
-    pub fn submit<P: Procedure>(&mut self, procedure: &P) -> Result<Ticket<P>, Error> {
+    pub fn submit<P: Procedure>(&mut self, procedure: P) -> Result<Ticket<P>, Error> {
         self.check()?;
         // Each gets a number of its own, and from that its random numbers.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -110,7 +110,7 @@ impl<L: Link> Client<L> {
             self.check()?;
             self.turn(self.patience / 4);
         };
-        Router::output::<P>(&answered)
+        Router::output::<P>(answered)
     }
 
     /// Calls whose end is not known yet.
