@@ -5,6 +5,7 @@
 use glassbox::Abort;
 use glassbox::shard::{Call, Found, Output, Wanted};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::address::{Address, TxnId};
 use crate::configuration::Configuration;
@@ -168,11 +169,14 @@ pub enum FragmentEnd {
     Failed(String),
 }
 
+/// What each partition answered: mostly there is one.
+pub type Parts = SmallVec<[(u8, Output); 1]>;
+
 /// The end of a call, as its client hears of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It counts. What each partition answered.
-    Done(Vec<(u8, Output)>),
+    Done(Parts),
     /// The procedure decided against it.
     Aborted(Abort),
     /// A run on one partition needs these others too.

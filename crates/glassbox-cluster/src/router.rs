@@ -4,7 +4,6 @@
 //! client coordinates it itself. A procedure may turn out to need partitions that it had not declared: its call then
 //! goes out again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
@@ -12,6 +11,7 @@ use glassbox::shard::{Arguments, Call, Output, Route};
 use glassbox::{Catalog, Error, Procedure};
 
 use crate::address::Address;
+use crate::by_id::ById;
 use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
 use crate::member::Packet;
@@ -41,7 +41,7 @@ pub struct Router {
     own: Option<Coordinator>,
     me: Address,
     next: u64,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: ById<Waiting>,
     /// Messages from configurations that are not here yet.
     early: Vec<(Address, Packet)>,
 }
@@ -71,7 +71,7 @@ impl Router {
             own,
             me,
             next: 0,
-            waiting: BTreeMap::new(),
+            waiting: ById::default(),
             early: Vec::new(),
         }
     }
@@ -151,7 +151,8 @@ impl Router {
             Some(primary) => next.partitions.iter().all(|replicas| replicas.primary != primary),
             None => false,
         });
-        let lost: Vec<_> = lost.map(|(&id, waiting)| (id, waiting.home)).collect();
+        let mut lost: Vec<_> = lost.map(|(&id, waiting)| (id, waiting.home)).collect();
+        lost.sort_unstable();
         self.primaries = next.primaries();
         self.configuration = next;
         if let Some(own) = &mut self.own {
@@ -205,6 +206,9 @@ impl Router {
         };
         match answered.outcome {
             Outcome::Done(mut parts) => {
+                if parts.len() == 1 {
+                    return read(parts.remove(0).1);
+                }
                 let home = parts.iter().position(|(partition, _)| *partition == answered.home).unwrap_or(0);
                 if parts.is_empty() {
                     return Err(Error::Config("an answer without parts".to_owned()));

@@ -116,7 +116,7 @@ impl Carried {
         let now = Timestamp::from_micros(now_us as i64);
         let call = Call { procedure: self.catalog.number_of::<P>().unwrap(), arguments, now, seed };
         let outcome = match self.alone.run(&call, Task { participants: 1, given: &[] }, None, None) {
-            Ran::Done(output) => Outcome::Done(vec![(0, output)]),
+            Ran::Done(output) => Outcome::Done([(0, output)].into_iter().collect()),
             Ran::Aborted(abort) => Outcome::Aborted(abort),
             other => panic!("alone: {other:?}"),
         };

@@ -1,6 +1,5 @@
 //! A user's program: calls procedures of a cluster, and waits.
 
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use super::late::sleep_precisely;
 use super::link::{Letter, Link};
 use super::threads::Shape;
 use crate::address::Address;
+use crate::by_id::ById;
 use crate::member::Packet;
 use crate::outbox::{Action, Outbox};
 use crate::router::{Answered, Router};
@@ -35,7 +35,7 @@ pub struct Client<L: Link> {
     scheme: SchemeKind,
     out: Outbox,
     /// Ended, and not yet waited for.
-    ended: BTreeMap<u64, Answered>,
+    ended: ById<Answered>,
     in_flight: usize,
     patience: Duration,
     looked: Instant,
@@ -64,7 +64,7 @@ impl<L: Link> Client<L> {
             router,
             scheme: shape.scheme,
             out: Outbox::default(),
-            ended: BTreeMap::new(),
+            ended: ById::default(),
             in_flight: 0,
             // Not all the same: two that block each other would meet again.
             patience: patience + patience * (number % 16) / 16,
@@ -140,7 +140,9 @@ impl<L: Link> Client<L> {
             match heard {
                 Letter::Message(from, message) => {
                     let packet = Packet { epoch: self.router.epoch(), message };
-                    let ended = self.router.handle(from, packet, now_us(), &mut self.out);
+                    // Only who coordinates asks for the time.
+                    let now_us = if self.scheme.is_locking() { now_us() } else { 0 };
+                    let ended = self.router.handle(from, packet, now_us, &mut self.out);
                     self.in_flight -= ended.len();
                     self.ended.extend(ended.into_iter().map(|answered| (answered.id, answered)));
                 }

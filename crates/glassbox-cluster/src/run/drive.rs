@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::clock::now_us;
 use super::link::{Letter, Link};
 use super::machine::Machine;
+use crate::message::Message;
 use crate::outbox::{Action, Outbox};
 
 /// Things done before what they want sent is sent, when there is always more to do.
@@ -49,6 +50,8 @@ pub(super) fn step(machine: &mut Machine, link: &mut impl Link, out: &mut Outbox
 
 fn hand(machine: &mut Machine, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
     match letter {
+        // A call brings its own time with it.
+        Letter::Message(from, message @ Message::Call { .. }) => machine.handle(from, message, 0, out),
         Letter::Message(from, message) => machine.handle(from, message, now_us(), out),
         Letter::Question(from, question) => link.reply(from, machine.answer(question)),
         // Whoever is gone says no more; that is all that a machine would have to know.

@@ -58,7 +58,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let messages = [
         Message::Call { id: 1, call },
         Message::Decide { txn, commit: true },
-        Message::Answer { id: 7, outcome: Outcome::Done(vec![(0, vec![1, 2].into()), (1, Vec::new().into())]) },
+        Message::Answer {
+            id: 7,
+            outcome: Outcome::Done(smallvec::smallvec![(0, vec![1, 2].into()), (1, Vec::new().into())]),
+        },
         Message::Replicate { sequence: 9, entry: Entry::Prepare { txn, round: 0, part } },
         Message::Held { sequence: u64::MAX },
     ];

@@ -87,6 +87,7 @@ impl Arguments {
     }
 
     /// The procedure.
+    #[inline]
     pub(super) fn read<P: Procedure>(&self) -> Result<Read<'_, P>, String> {
         if let Form::Value(value) = &self.0
             && let Some(procedure) = (&**value as &dyn Any).downcast_ref()
@@ -117,6 +118,7 @@ impl Output {
     ///
     /// # Errors
     /// When it is none of this type.
+    #[inline]
     pub fn read<O: DeserializeOwned + 'static>(self) -> Result<O, postcard::Error> {
         match self.0 {
             Form::Value(value) if (&*value as &dyn Any).is::<O>() => {

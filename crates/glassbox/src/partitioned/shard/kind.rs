@@ -42,6 +42,9 @@ impl ShardProcedure {
     pub(crate) fn of<P: Procedure>() -> Self {
         Self {
             route: |arguments, count, numbers| {
+                if count == 1 {
+                    return Ok(Route { partitions: 1, home: 0, shared: Vec::new() });
+                }
                 let mut routing = Routing::new(count, numbers);
                 let declared = arguments.read::<P>()?.declare(&mut routing);
                 Ok(routing.route(declared == Declared::Complete))
