@@ -14,6 +14,7 @@
 mod address;
 mod arrived;
 mod backup;
+mod by_id;
 mod configuration;
 mod coordinator;
 mod member;
@@ -37,7 +38,7 @@ pub use configuration::{Configuration, Replicas};
 pub use coordinator::{Coordinator, Ended};
 pub use member::{MakeShard, Member, Packet, Role};
 pub use message::{
-    Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Recovered, Submission,
+    Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Parts, Recovered, Submission,
     Undecided,
 };
 pub use outbox::{Action, Outbox, Work};

@@ -3,8 +3,9 @@
 //! Between two parties messages arrive in the order in which they were sent, or not at all from some point on.
 
 use glassbox::Abort;
-use glassbox::shard::{Call, Found, Wanted};
+use glassbox::shard::{Call, Found, Output, Wanted};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::address::{Address, TxnId};
 use crate::configuration::Configuration;
@@ -165,7 +166,7 @@ pub struct FragmentResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FragmentEnd {
     /// The run ended with this output; the partition votes for the transaction and will keep its part of it.
-    Done(Vec<u8>),
+    Done(Output),
     /// The rows asked for.
     Found(Vec<Found>),
     /// The run needs these rows.
@@ -180,11 +181,14 @@ pub enum FragmentEnd {
     Failed(String),
 }
 
+/// What each partition answered: mostly there is one.
+pub type Parts = SmallVec<[(u8, Output); 1]>;
+
 /// The end of a call, as its client hears of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It counts. What each partition answered.
-    Done(Vec<(u8, Vec<u8>)>),
+    Done(Parts),
     /// The procedure decided against it.
     Aborted(Abort),
     /// A run on one partition needs these others too.

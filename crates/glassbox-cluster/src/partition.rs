@@ -145,8 +145,10 @@ impl Partition {
                 self.store.stream.add(backup);
             }
         }
-        for (from, message) in std::mem::take(&mut self.held_back) {
-            self.take(from, message, out);
+        if !self.held_back.is_empty() {
+            for (from, message) in std::mem::take(&mut self.held_back) {
+                self.take(from, message, out);
+            }
         }
     }
 

@@ -4,14 +4,14 @@
 //! client coordinates it itself. A procedure may turn out to need partitions that it had not declared: its call then
 //! goes out again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Call, Route};
-use glassbox::{Abort, Catalog, Error, Procedure};
+use glassbox::shard::{Arguments, Call, Output, Route};
+use glassbox::{Catalog, Error, Procedure};
 
 use crate::address::Address;
+use crate::by_id::ById;
 use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
 use crate::member::Packet;
@@ -41,7 +41,7 @@ pub struct Router {
     own: Option<Coordinator>,
     me: Address,
     next: u64,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: ById<Waiting>,
     /// Messages from configurations that are not here yet.
     early: Vec<(Address, Packet)>,
 }
@@ -71,7 +71,7 @@ impl Router {
             own,
             me,
             next: 0,
-            waiting: BTreeMap::new(),
+            waiting: ById::default(),
             early: Vec::new(),
         }
     }
@@ -84,16 +84,9 @@ impl Router {
     /// Sends a call; its number.
     ///
     /// # Errors
-    /// When the catalog does not name the procedure, or its arguments cannot be encoded.
-    pub fn call<P: Procedure>(
-        &mut self,
-        procedure: &P,
-        now_us: u64,
-        seed: u64,
-        out: &mut Outbox,
-    ) -> Result<u64, Error> {
-        let arguments = postcard::to_allocvec(procedure)
-            .map_err(|error| Error::Config(format!("procedure `{}` cannot be encoded: {error}", P::NAME)))?;
+    /// When the catalog does not name the procedure.
+    pub fn call<P: Procedure>(&mut self, procedure: P, now_us: u64, seed: u64, out: &mut Outbox) -> Result<u64, Error> {
+        let arguments = Arguments::of(procedure);
         let now = Timestamp::from_micros(now_us as i64);
         let call = Call { procedure: self.catalog.number_of::<P>()?, arguments, now, seed };
         let route = self.catalog.route(&call, self.primaries.len()).map_err(Error::Config)?;
@@ -158,7 +151,8 @@ impl Router {
             Some(primary) => next.partitions.iter().all(|replicas| replicas.primary != primary),
             None => false,
         });
-        let lost: Vec<_> = lost.map(|(&id, waiting)| (id, waiting.home)).collect();
+        let mut lost: Vec<_> = lost.map(|(&id, waiting)| (id, waiting.home)).collect();
+        lost.sort_unstable();
         self.primaries = next.primaries();
         self.configuration = next;
         if let Some(own) = &mut self.own {
@@ -173,7 +167,7 @@ impl Router {
 
     /// A party cannot be reached any more: nobody knows the end of what waits there.
     pub fn lost(&mut self, party: Address) -> Vec<Answered> {
-        let lost = self.waiting.extract_if(.., |_, waiting| waiting.at == Some(party));
+        let lost = self.waiting.extract_if(|_, waiting| waiting.at == Some(party));
         lost.map(|(id, waiting)| Answered { id, outcome: Outcome::Unknown, home: waiting.home }).collect()
     }
 
@@ -221,24 +215,29 @@ impl Router {
     ///
     /// # Errors
     /// The procedure's abort; an outcome that cannot be read.
-    pub fn output<P: Procedure>(answered: &Answered) -> Result<P::Output, Error> {
-        let read = |bytes: &[u8]| {
+    pub fn output<P: Procedure>(answered: Answered) -> Result<P::Output, Error> {
+        let read = |output: Output| {
             let bad = |error| Error::Config(format!("the answer of procedure `{}` cannot be read: {error}", P::NAME));
-            postcard::from_bytes::<P::Output>(bytes).map_err(bad)
+            output.read::<P::Output>().map_err(bad)
         };
-        match &answered.outcome {
-            Outcome::Done(parts) => {
-                let home = parts.iter().find(|(partition, _)| *partition == answered.home).or(parts.first());
-                let (home, bytes) = home.ok_or_else(|| Error::Config("an answer without parts".to_owned()))?;
-                let mut output = read(bytes)?;
-                for (_, bytes) in parts.iter().filter(|(partition, _)| partition != home) {
-                    P::merge(&mut output, read(bytes)?);
+        match answered.outcome {
+            Outcome::Done(mut parts) => {
+                if parts.len() == 1 {
+                    return read(parts.remove(0).1);
+                }
+                let home = parts.iter().position(|(partition, _)| *partition == answered.home).unwrap_or(0);
+                if parts.is_empty() {
+                    return Err(Error::Config("an answer without parts".to_owned()));
+                }
+                let mut output = read(parts.remove(home).1)?;
+                for (_, part) in parts {
+                    P::merge(&mut output, read(part)?);
                 }
                 Ok(output)
             }
-            Outcome::Aborted(abort) => Err(Error::Aborted(Abort::clone(abort))),
+            Outcome::Aborted(abort) => Err(Error::Aborted(abort)),
             Outcome::Elsewhere(_) => Err(Error::Config("a call ended on too few partitions".to_owned())),
-            Outcome::Failed(why) => Err(Error::Config(why.clone())),
+            Outcome::Failed(why) => Err(Error::Config(why)),
             Outcome::Unknown => Err(Error::Uncertain(UNKNOWN.to_owned())),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use glassbox::shard::{Kept, Ran, Shard, Task, Watch};
+use smallvec::smallvec;
 
 use crate::address::{Address, TxnId};
 use crate::arrived::{Multi, Single};
@@ -83,7 +84,7 @@ impl Store {
     /// Tells a client the end of its call, once the backups hold what it saw.
     pub(crate) fn answer(&mut self, single: &Single, ran: Ran, out: &mut Outbox) {
         let outcome = match ran {
-            Ran::Done(output) => Outcome::Done(vec![(self.shard.index() as u8, output)]),
+            Ran::Done(output) => Outcome::Done(smallvec![(self.shard.index() as u8, output)]),
             Ran::Aborted(abort) => Outcome::Aborted(abort),
             Ran::Elsewhere(partitions) => Outcome::Elsewhere(partitions),
             Ran::Failed(why) => Outcome::Failed(why),

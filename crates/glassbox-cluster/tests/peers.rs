@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Call, Shard};
+use glassbox::shard::{Arguments, Call, Shard};
 use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, drive};
 use glassbox_cluster::wire::{Expected, Hello, Kind, LARGEST_PAYLOAD, encode};
 use glassbox_cluster::{Address, Fragment, FragmentWork, Message, Outbox, Packet, SchemeKind, TxnId};
@@ -42,7 +42,7 @@ fn serve(me: Address, listener: TcpListener, ends: &AtomicBool) -> Result<(), St
 /// What only looks for rows, so that nothing is voted for.
 fn finds(txn: TxnId) -> Fragment {
     let catalog = catalog();
-    let arguments = postcard::to_allocvec(&writes(9)).unwrap();
+    let arguments = Arguments::of(writes(9));
     let call =
         Call { procedure: catalog.number_of::<ReadWrite>().unwrap(), arguments, now: Timestamp::default(), seed: 0 };
     Fragment { txn, round: 0, call, participants: 1, work: FragmentWork::Find(Vec::new()), settled: 0 }
@@ -103,7 +103,7 @@ fn call(at: [SocketAddr; 2], number: u32) {
     sockets.dial(NODE, at[0], until).unwrap();
     sockets.dial(CENTRAL, at[1], until).unwrap();
     let mut client = Client::new(me, Arc::new(catalog()), &shape(), sockets);
-    assert_eq!(client.call(&writes(number)).unwrap().len(), KEYS);
+    assert_eq!(client.call(writes(number)).unwrap().len(), KEYS);
 }
 
 #[test]

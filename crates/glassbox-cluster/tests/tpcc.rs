@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use glassbox::procedure::Procedure;
 use glassbox::record::{Record, Timestamp};
-use glassbox::shard::{Call, Ran, Shard, Task};
+use glassbox::shard::{Arguments, Call, Ran, Shard, Task};
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::Shape;
 use glassbox_cluster::{Action, Address, FragmentWork, Member, Message, Outbox, Outcome, Packet, Router, SchemeKind};
@@ -106,20 +106,22 @@ impl Carried {
         self.calls += 1;
         let (now_us, seed) = (self.calls, self.calls * 77);
         let mut out = Outbox::default();
+        // Both ways get one, and not every procedure can be copied.
+        let arguments: Arguments = postcard::to_allocvec(procedure).unwrap().into();
+        let procedure = postcard::from_bytes::<P>(&arguments.bytes()).unwrap();
         let id = self.router.call(procedure, now_us, seed, &mut out).unwrap();
         self.put(ME, out);
         let answered = self.settle().expect("every call ends");
         assert_eq!(answered.id, id);
-        let arguments = postcard::to_allocvec(procedure).unwrap();
         let now = Timestamp::from_micros(now_us as i64);
         let call = Call { procedure: self.catalog.number_of::<P>().unwrap(), arguments, now, seed };
         let outcome = match self.alone.run(&call, Task { participants: 1, given: &[] }, None, None) {
-            Ran::Done(output) => Outcome::Done(vec![(0, output)]),
+            Ran::Done(output) => Outcome::Done([(0, output)].into_iter().collect()),
             Ran::Aborted(abort) => Outcome::Aborted(abort),
             other => panic!("alone: {other:?}"),
         };
         let expected = glassbox_cluster::Answered { id, outcome, home: 0 };
-        (Router::output::<P>(&answered), Router::output::<P>(&expected))
+        (Router::output::<P>(answered), Router::output::<P>(expected))
     }
 
     fn same<R: Record>(&mut self) {

@@ -1,7 +1,9 @@
 //! One partition of a database by itself, for those who drive partitions with messages instead of opening a
 //! [`Database`](crate::Database): no token, no log, no threads.
 
-pub use crate::partitioned::shard::{Call, Found, Kept, Lookup, Ran, Route, Shard, Task, Touch, Wanted, Watch};
+pub use crate::partitioned::shard::{
+    Arguments, Call, Found, Kept, Lookup, Output, Ran, Route, Shard, Task, Touch, Wanted, Watch,
+};
 
 use crate::catalog::Catalog;
 use crate::error::Error;

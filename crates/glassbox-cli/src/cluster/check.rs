@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail};
 use glassbox::procedure::{Procedure, Stop, Transaction};
 use glassbox::record::Timestamp;
-use glassbox::shard::{Call, Ran, Shard, Task};
+use glassbox::shard::{Arguments, Call, Ran, Shard, Task};
 use glassbox_cluster::run::Sockets;
 use glassbox_cluster::wire::{Answer, Question};
 use glassbox_cluster::{Address, Configuration};
@@ -186,12 +186,10 @@ fn conditions(
     let mut shard = Shard::new(&catalog, 0, 1, glassbox::Config::default().table_bytes)?;
     let primaries = newest(sockets, &config.shape().machines(), until)?.primaries();
     gather(&primaries, &mut shard, sockets, until)?;
-    let arguments = postcard::to_allocvec(&Conditions { scale: *scale }).context("a scale can be written")?;
+    let arguments = Arguments::of(Conditions { scale: *scale });
     let call = Call { procedure: catalog.number_of::<Conditions>()?, arguments, now: Timestamp::default(), seed: 0 };
     let (conditions, orders) = match shard.run(&call, Task { participants: 1, given: &[] }, None, None) {
-        Ran::Done(output) => {
-            postcard::from_bytes::<(_, u64)>(&output).context("the conditions' answer cannot be read")?
-        }
+        Ran::Done(output) => output.read::<(_, u64)>().context("the conditions' answer cannot be read")?,
         other => bail!("the conditions cannot be checked: {other:?}"),
     };
     let mut payments = 0;

@@ -68,7 +68,7 @@ struct Calling<'a> {
 
 impl Calling<'_> {
     /// Calls, waits, and notes what came of it; an abort with the code `may` is right.
-    fn run<P: Procedure>(&mut self, kind: (usize, &'static str), procedure: &P, may: u32) {
+    fn run<P: Procedure>(&mut self, kind: (usize, &'static str), procedure: P, may: u32) {
         let began = Instant::now();
         let ticket = match self.client.submit(procedure) {
             Ok(ticket) => ticket,
@@ -94,7 +94,7 @@ impl tpcc::Call for Calling<'_> {
     type Answer = ();
 
     fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
-        self.run((kind as usize, kind.name()), &procedure, ABORT_UNUSED_ITEM);
+        self.run((kind as usize, kind.name()), procedure, ABORT_UNUSED_ITEM);
     }
 }
 
@@ -131,7 +131,7 @@ fn work(
                 let call = micro.draw();
                 let kind =
                     if call.keys.iter().any(|key| key.0 != call.keys[0].0) { (1, "several") } else { (0, "one") };
-                calling.run(kind, &call, glassbox_workloads::micro::ABORT_CHOSEN);
+                calling.run(kind, call, glassbox_workloads::micro::ABORT_CHOSEN);
             }
         }
     }

@@ -12,6 +12,7 @@ use super::late::sleep_precisely;
 use super::link::{Letter, Link};
 use super::threads::Shape;
 use crate::address::Address;
+use crate::by_id::ById;
 use crate::member::Packet;
 use crate::outbox::{Action, Outbox};
 use crate::router::{Answered, Router};
@@ -38,7 +39,7 @@ pub struct Client<L: Link> {
     scheme: SchemeKind,
     out: Outbox,
     /// Ended, and not yet waited for.
-    ended: BTreeMap<u64, Answered>,
+    ended: ById<Answered>,
     in_flight: usize,
     patience: Duration,
     looked: Instant,
@@ -75,7 +76,7 @@ impl<L: Link> Client<L> {
             router,
             scheme: shape.scheme,
             out: Outbox::default(),
-            ended: BTreeMap::new(),
+            ended: ById::default(),
             in_flight: 0,
             // Not all the same: two that block each other would meet again.
             patience: patience + patience * (number % 16) / 16,
@@ -90,7 +91,7 @@ impl<L: Link> Client<L> {
     /// # Errors
     /// The procedure's abort; [`Error::Uncertain`] when who ran it is gone; [`Error::Stopped`] when nobody has taken the
     /// place of who is gone for long.
-    pub fn call<P: Procedure>(&mut self, procedure: &P) -> Result<P::Output, Error> {
+    pub fn call<P: Procedure>(&mut self, procedure: P) -> Result<P::Output, Error> {
         let ticket = self.submit(procedure)?;
         self.wait(ticket)
     }
@@ -99,7 +100,7 @@ impl<L: Link> Client<L> {
     ///
     /// # Errors
     /// When the catalog does not name the procedure, or the cluster cannot be reached.
-    pub fn submit<P: Procedure>(&mut self, procedure: &P) -> Result<Ticket<P>, Error> {
+    pub fn submit<P: Procedure>(&mut self, procedure: P) -> Result<Ticket<P>, Error> {
         self.check()?;
         // Each gets a number of its own, and from that its random numbers.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -123,7 +124,7 @@ impl<L: Link> Client<L> {
             self.check()?;
             self.turn(self.patience / 4);
         };
-        Router::output::<P>(&answered)
+        Router::output::<P>(answered)
     }
 
     /// Calls whose end is not known yet.
@@ -162,7 +163,9 @@ impl<L: Link> Client<L> {
         while let Some(heard) = letter {
             match heard {
                 Letter::Message(from, packet) => {
-                    let ended = self.router.handle(from, packet, now_us(), &mut self.out);
+                    // Only who coordinates asks for the time.
+                    let now_us = if self.scheme.is_locking() { now_us() } else { 0 };
+                    let ended = self.router.handle(from, packet, now_us, &mut self.out);
                     self.end(ended);
                 }
                 Letter::Here(who) => drop(self.gone.remove(&who)),

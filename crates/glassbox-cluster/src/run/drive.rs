@@ -20,14 +20,7 @@ pub fn drive(node: &mut Node, link: &mut impl Link, mut ends: impl FnMut() -> bo
     let mut out = Outbox::default();
     let mut done = 0;
     loop {
-        let busy = match link.receive(Duration::ZERO) {
-            Some(letter) => {
-                hand(node, letter, link, &mut out);
-                true
-            }
-            None => node.proceed(&mut out),
-        };
-        send(node, &mut out, link);
+        let busy = step(node, link, &mut out);
         done += 1;
         if busy && done < DONE_AT_ONCE {
             continue;
@@ -44,9 +37,26 @@ pub fn drive(node: &mut Node, link: &mut impl Link, mut ends: impl FnMut() -> bo
     }
 }
 
+/// Takes in what has arrived next, or else does one thing that waited; whether there was either.
+pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
+    let busy = match link.receive(Duration::ZERO) {
+        Some(letter) => {
+            hand(node, letter, link, out);
+            true
+        }
+        None => node.proceed(out),
+    };
+    send(node, out, link);
+    busy
+}
+
 fn hand(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
     let epoch = node.epoch();
     match letter {
+        // A call brings its own time with it.
+        Letter::Message(from, packet @ Packet { message: Message::Call { .. }, .. }) => {
+            node.handle(from, packet, 0, out)
+        }
         Letter::Message(from, packet) => node.handle(from, packet, now_us(), out),
         Letter::Question(from, question) => {
             let answer = node.answer(question, now_us(), out);

@@ -13,6 +13,8 @@ pub(super) struct Late<T> {
     /// All take equally long, so they come out in the order in which they went in.
     entries: VecDeque<(Instant, T)>,
     takes: Duration,
+    /// When it was made: what comes out at once is due since then, and nobody has to look at the clock.
+    made: Instant,
 }
 
 /// When the first entry comes out.
@@ -28,12 +30,11 @@ pub(super) enum Next {
 impl<T> Late<T> {
     /// A queue for a round trip of so long.
     pub(super) fn new(round_trip: Duration) -> Self {
-        Self { entries: VecDeque::new(), takes: round_trip / 2 }
+        Self { entries: VecDeque::new(), takes: round_trip / 2, made: Instant::now() }
     }
 
     pub(super) fn push(&mut self, entry: T) {
-        // Where nothing is slow nobody has to look at the clock.
-        let due = if self.takes.is_zero() { EPOCH.with(|epoch| *epoch) } else { Instant::now() + self.takes };
+        let due = if self.takes.is_zero() { self.made } else { Instant::now() + self.takes };
         self.entries.push_back((due, entry));
     }
 
@@ -52,14 +53,22 @@ impl<T> Late<T> {
         }
     }
 
+    /// All entries that are out, into `taken`, which is empty.
+    pub(super) fn take(&mut self, taken: &mut VecDeque<(Instant, T)>) {
+        if self.takes.is_zero() {
+            return std::mem::swap(&mut self.entries, taken);
+        }
+        if !self.entries.is_empty() {
+            let now = Instant::now();
+            let out = self.entries.iter().take_while(|(due, _)| *due <= now).count();
+            taken.extend(self.entries.drain(..out));
+        }
+    }
+
     /// The first entry, if it is out.
     pub(super) fn pop(&mut self) -> Option<T> {
         matches!(self.next(), Next::Now).then(|| self.entries.pop_front().expect("it is there").1)
     }
-}
-
-thread_local! {
-    static EPOCH: Instant = Instant::now();
 }
 
 impl Next {

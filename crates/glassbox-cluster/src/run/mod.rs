@@ -18,6 +18,7 @@ mod clock;
 mod connection;
 mod drive;
 mod hearing;
+mod inline;
 mod late;
 mod link;
 mod node;
@@ -27,6 +28,7 @@ mod threads;
 
 pub use client::{Client, Ticket};
 pub use drive::drive;
+pub use inline::Inline;
 pub use link::{Letter, Link};
 pub use node::Node;
 pub use operator::{Operator, Standings};

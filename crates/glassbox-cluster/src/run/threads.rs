@@ -1,6 +1,6 @@
 //! A cluster in one process: a thread for each machine, queues between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -75,19 +75,31 @@ impl Shape {
 /// What has arrived for one party.
 #[derive(Debug)]
 struct Inbox {
-    letters: Mutex<Late<Letter>>,
+    state: Mutex<State>,
     filled: Condvar,
 }
 
+#[derive(Debug)]
+struct State {
+    letters: Late<Letter>,
+    /// Whoever it belongs to sleeps: to wake somebody costs a call of the system, even if nobody sleeps.
+    asleep: bool,
+}
+
 impl Inbox {
-    fn letters(&self) -> MutexGuard<'_, Late<Letter>> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    fn new(round_trip: Duration) -> Self {
+        let state = State { letters: Late::new(round_trip), asleep: false };
+        Self { state: Mutex::new(state), filled: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Where everybody is.
 #[derive(Debug, Default)]
-struct Post {
+pub(super) struct Post {
     inboxes: RwLock<BTreeMap<Address, Arc<Inbox>>>,
 }
 
@@ -97,15 +109,29 @@ pub struct Queues {
     me: Address,
     inbox: Arc<Inbox>,
     post: Arc<Post>,
-    /// Those that were looked up already.
-    known: BTreeMap<Address, Arc<Inbox>>,
+    /// Those that were looked up already, the one that was written to last first.
+    known: Vec<(Address, Arc<Inbox>)>,
+    /// What was taken out of the inbox, all that was there at a time.
+    taken: VecDeque<(Instant, Letter)>,
 }
 
 impl Queues {
-    fn join(post: &Arc<Post>, me: Address, round_trip: Duration) -> Self {
-        let inbox = Arc::new(Inbox { letters: Mutex::new(Late::new(round_trip)), filled: Condvar::new() });
+    pub(super) fn join(post: &Arc<Post>, me: Address, round_trip: Duration) -> Self {
+        let inbox = Arc::new(Inbox::new(round_trip));
         post.inboxes.write().unwrap_or_else(PoisonError::into_inner).insert(me, Arc::clone(&inbox));
-        Self { me, inbox, post: Arc::clone(post), known: BTreeMap::new() }
+        Self { me, inbox, post: Arc::clone(post), known: Vec::new(), taken: VecDeque::new() }
+    }
+
+    /// Looks up where somebody is; whether there is such a party.
+    fn find(&mut self, to: Address) -> bool {
+        if let Some(at) = self.known.iter().position(|(known, _)| *known == to) {
+            self.known.swap(0, at);
+            return true;
+        }
+        let inboxes = self.post.inboxes.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(inbox) = inboxes.get(&to) else { return false };
+        self.known.insert(0, (to, Arc::clone(inbox)));
+        true
     }
 }
 
@@ -117,16 +143,14 @@ impl Drop for Queues {
 
 impl Link for Queues {
     fn send(&mut self, to: Address, packet: Packet) {
-        if !self.known.contains_key(&to) {
-            let inboxes = self.post.inboxes.read().unwrap_or_else(PoisonError::into_inner);
-            let Some(inbox) = inboxes.get(&to) else { return };
-            self.known.insert(to, Arc::clone(inbox));
+        if self.known.first().is_none_or(|(last, _)| *last != to) && !self.find(to) {
+            return;
         }
-        let inbox = &self.known[&to];
-        let mut letters = inbox.letters();
-        letters.push(Letter::Message(self.me, packet));
-        // Whoever sleeps does so because there was nothing.
-        if letters.len() == 1 {
+        let inbox = &self.known[0].1;
+        let mut state = inbox.state();
+        state.letters.push(Letter::Message(self.me, packet));
+        // Whoever sleeps until something arrives that is on its way already does not have to be woken.
+        if state.asleep && state.letters.len() == 1 {
             inbox.filled.notify_one();
         }
     }
@@ -139,8 +163,12 @@ impl Link for Queues {
     fn flush(&mut self) {}
 
     fn receive(&mut self, wait: Duration) -> Option<Letter> {
-        let mut letters = self.inbox.letters();
-        if let Some(letter) = letters.pop() {
+        if let Some((_, letter)) = self.taken.pop_front() {
+            return Some(letter);
+        }
+        let mut state = self.inbox.state();
+        state.letters.take(&mut self.taken);
+        if let Some((_, letter)) = self.taken.pop_front() {
             return Some(letter);
         }
         if wait.is_zero() {
@@ -152,15 +180,22 @@ impl Link for Queues {
             if left.is_zero() {
                 return None;
             }
-            letters = match letters.next().sleep(left) {
-                Some(time) => self.inbox.filled.wait_timeout(letters, time).unwrap_or_else(PoisonError::into_inner).0,
+            state = match state.letters.next().sleep(left) {
+                Some(time) => {
+                    state.asleep = true;
+                    let woken = self.inbox.filled.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner);
+                    let mut state = woken.0;
+                    state.asleep = false;
+                    state
+                }
                 None => {
-                    drop(letters);
+                    drop(state);
                     std::thread::yield_now();
-                    self.inbox.letters()
+                    self.inbox.state()
                 }
             };
-            if let Some(letter) = letters.pop() {
+            state.letters.take(&mut self.taken);
+            if let Some((_, letter)) = self.taken.pop_front() {
                 return Some(letter);
             }
         }

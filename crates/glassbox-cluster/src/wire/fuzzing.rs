@@ -52,13 +52,16 @@ pub fn run(bytes: &[u8]) {
 
 /// Inputs that are right, to be changed from there.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let call = Call { procedure: 0, arguments: vec![1, 2, 3], now: Timestamp::from_micros(4), seed: 5 };
+    let call = Call { procedure: 0, arguments: vec![1, 2, 3].into(), now: Timestamp::from_micros(4), seed: 5 };
     let txn = TxnId { coordinator: Address::Coordinator(0), sequence: 300 };
     let part = crate::message::Part { call: call.clone(), participants: 3, given: Vec::new(), origin: None };
     let messages = [
         Message::Call { id: 1, call },
         Message::Decide { txn, commit: true },
-        Message::Answer { id: 7, outcome: Outcome::Done(vec![(0, vec![1, 2]), (1, Vec::new())]) },
+        Message::Answer {
+            id: 7,
+            outcome: Outcome::Done(smallvec::smallvec![(0, vec![1, 2].into()), (1, Vec::new().into())]),
+        },
         Message::Replicate { sequence: 9, entry: Entry::Prepare { txn, round: 0, part } },
         Message::Held { sequence: u64::MAX },
     ];

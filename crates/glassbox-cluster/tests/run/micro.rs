@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use glassbox::Error;
 use glassbox::io::Dice;
 use glassbox::shard::Shard;
+use glassbox::{Catalog, Error};
 use glassbox_cluster::SchemeKind;
-use glassbox_cluster::run::{Client, Cluster, Link, Shape};
+use glassbox_cluster::run::{Client, Cluster, Inline, Link, Shape};
 use glassbox_workloads::UpTo;
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
@@ -41,7 +41,7 @@ fn work<L: Link>(client: &mut Client<L>, number: u32, partitions: u8, calls: u32
     for at in 0..calls + 3 {
         if at < calls {
             let call = any(&mut dice, partitions, number << 20 | (at + 1));
-            flying.push_back((call, client.submit(&call).unwrap()));
+            flying.push_back((call, client.submit(call).unwrap()));
         }
         if at < 3 {
             continue;
@@ -61,17 +61,18 @@ fn work<L: Link>(client: &mut Client<L>, number: u32, partitions: u8, calls: u32
     (writes, aborted)
 }
 
+fn shard(catalog: &Catalog, partition: u8, partitions: u8) -> Result<Shard, Error> {
+    let mut shard = Shard::new(catalog, usize::from(partition), usize::from(partitions), 1 << 20)?;
+    for id in 0..ROWS {
+        shard.load(&Pair { home: partition, id, value: 0 })?;
+    }
+    Ok(shard)
+}
+
 fn run(scheme: SchemeKind, partitions: u8, round_trip: Duration, calls: u32) {
     let shape = Shape { scheme, partitions, replicas: 2, round_trip };
     let catalog = Arc::new(catalog());
-    let shard = |partition: u8| {
-        let mut shard = Shard::new(&catalog, usize::from(partition), usize::from(partitions), 1 << 20)?;
-        for id in 0..ROWS {
-            shard.load(&Pair { home: partition, id, value: 0 })?;
-        }
-        Ok(shard)
-    };
-    let cluster = Cluster::start(shape, Arc::clone(&catalog), shard).unwrap();
+    let cluster = Cluster::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, partitions)).unwrap();
     let results: Vec<_> = std::thread::scope(|scope| {
         let client = |number| {
             let cluster = &cluster;
@@ -103,5 +104,24 @@ fn no_write_is_lost_under_any_scheme() {
     for scheme in SCHEMES {
         run(scheme, 2, Duration::ZERO, 200);
         run(scheme, 3, Duration::from_micros(100), 100);
+    }
+}
+
+#[test]
+fn a_cluster_on_its_clients_thread_does_the_same() {
+    for scheme in SCHEMES {
+        for round_trip in [Duration::ZERO, Duration::from_micros(50)] {
+            let shape = Shape { scheme, partitions: 3, replicas: 2, round_trip };
+            let catalog = Arc::new(catalog());
+            let mut client = Inline::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, 3)).unwrap();
+            let (writes, aborted) = work(&mut client, 0, 3, 100);
+            assert!(aborted > 0 && client.in_flight() == 0);
+            // Whoever writes a row last is seen by nobody, and the first sees that nobody wrote it.
+            for (key, writes) in writes {
+                let seen: BTreeSet<_> = writes.iter().map(|(seen, _)| *seen).filter(|seen| *seen > 0).collect();
+                let written: BTreeSet<_> = writes.iter().map(|(_, written)| *written).collect();
+                assert!(seen.is_subset(&written) && seen.len() + 1 == writes.len(), "row {key:?} under {scheme:?}");
+            }
+        }
     }
 }

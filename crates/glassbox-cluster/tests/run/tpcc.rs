@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use glassbox::procedure::{Procedure, Stop, Transaction};
 use glassbox::record::{Record, Timestamp};
-use glassbox::shard::{Call, Ran, Shard, Task};
+use glassbox::shard::{Arguments, Call, Ran, Shard, Task};
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::{Client, Cluster, Link, Shape};
 use glassbox_cluster::{Address, Member, SchemeKind};
@@ -72,11 +72,11 @@ fn violated(machines: &mut [(Address, Member)]) -> Vec<String> {
             }
         }
     }
-    let arguments = postcard::to_allocvec(&Violated).unwrap();
+    let arguments = Arguments::of(Violated);
     let procedure = catalog.number_of::<Violated>().unwrap();
     let call = Call { procedure, arguments, now: Timestamp::default(), seed: 0 };
     match all.run(&call, Task { participants: 1, given: &[] }, None, None) {
-        Ran::Done(output) => postcard::from_bytes(&output).unwrap(),
+        Ran::Done(output) => output.read().unwrap(),
         other => panic!("{other:?}"),
     }
 }
@@ -87,7 +87,7 @@ impl<L: Link> tpcc::Call for Calling<L> {
     type Answer = ();
 
     fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
-        match self.0.call(&procedure) {
+        match self.0.call(procedure) {
             Ok(_) => {}
             Err(Error::Aborted(abort)) if abort.code == ABORT_UNUSED_ITEM => {}
             Err(error) => panic!("{kind:?}: {error}"),

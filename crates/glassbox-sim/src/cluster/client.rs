@@ -66,7 +66,7 @@ impl Client {
             return;
         }
         let call = self.micro.draw();
-        let id = self.router.call(&call, now_ns / 1_000, u64::from(call.stamp), out).expect("the catalog has it");
+        let id = self.router.call(call, now_ns / 1_000, u64::from(call.stamp), out).expect("the catalog has it");
         self.under_way = Some((id, call, now_ns));
     }
 
@@ -77,10 +77,11 @@ impl Client {
     pub(super) fn handle(&mut self, from: Address, packet: Packet, now_ns: u64, out: &mut Outbox) {
         for answered in self.router.handle(from, packet, now_ns / 1_000, out) {
             let Some((_, call, began_ns)) = self.under_way.take_if(|(id, ..)| *id == answered.id) else { continue };
-            let end = match Router::output::<ReadWrite>(&answered) {
+            let is_unknown = answered.outcome == Outcome::Unknown;
+            let end = match Router::output::<ReadWrite>(answered) {
                 Ok(seen) => Done::Committed(seen),
                 Err(Error::Aborted(abort)) => Done::Aborted(abort.code),
-                Err(_) if answered.outcome == Outcome::Unknown => Done::Unknown,
+                Err(_) if is_unknown => Done::Unknown,
                 Err(error) => Done::Failed(error.to_string()),
             };
             self.finished += 1;

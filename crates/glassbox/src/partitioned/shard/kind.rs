@@ -6,6 +6,7 @@ use super::super::origin::Call as TypedCall;
 use super::super::partition::Cell;
 use super::super::prefetch::prefetch;
 use super::super::transaction::{Keep, PartitionedTransaction};
+use super::carried::{Arguments, Output};
 use super::elsewhere::{Elsewhere, Found};
 use super::one::{Call, Ran};
 use super::route::{Route, Routing};
@@ -31,7 +32,7 @@ type Numbers<'a> = &'a dyn Fn(usize) -> Option<u16>;
 /// What a catalog keeps of a procedure, for shards.
 #[derive(Clone, Copy)]
 pub(crate) struct ShardProcedure {
-    pub(crate) route: fn(&[u8], usize, Numbers<'_>) -> Result<Route, String>,
+    pub(crate) route: fn(&Arguments, usize, Numbers<'_>) -> Result<Route, String>,
     /// # Safety
     /// The cell is the caller's alone.
     pub(super) run: unsafe fn(Running<'_, '_>) -> Ran,
@@ -41,8 +42,11 @@ impl ShardProcedure {
     pub(crate) fn of<P: Procedure>() -> Self {
         Self {
             route: |arguments, count, numbers| {
+                if count == 1 {
+                    return Ok(Route { partitions: 1, home: 0, shared: Vec::new() });
+                }
                 let mut routing = Routing::new(count, numbers);
-                let declared = decode::<P>(arguments)?.declare(&mut routing);
+                let declared = arguments.read::<P>()?.declare(&mut routing);
                 Ok(routing.route(declared == Declared::Complete))
             },
             run: run::<P>,
@@ -50,22 +54,17 @@ impl ShardProcedure {
     }
 }
 
-fn decode<P: Procedure>(arguments: &[u8]) -> Result<P, String> {
-    postcard::from_bytes(arguments)
-        .map_err(|error| format!("the arguments of procedure `{}` cannot be read: {error}", P::NAME))
-}
-
 unsafe fn run<P: Procedure>(running: Running<'_, '_>) -> Ran {
     let Running { cells, call, place, given, keep, watch } = running;
-    let procedure = match decode::<P>(&call.arguments) {
+    let procedure = match call.arguments.read::<P>() {
         Ok(procedure) => procedure,
         Err(bad) => return Ran::Failed(bad),
     };
     // SAFETY: passed on.
     unsafe {
         match watch {
-            Some(watch) => run_watched(&procedure, cells, call, place, given, keep, watch),
-            None => run_watched(&procedure, cells, call, place, given, keep, Unwatched),
+            Some(watch) => run_watched(&*procedure, cells, call, place, given, keep, watch),
+            None => run_watched(&*procedure, cells, call, place, given, keep, Unwatched),
         }
     }
 }
@@ -111,10 +110,7 @@ unsafe fn run_watched<P: Procedure, W: Watch>(
         watch,
     };
     transaction.inner.assign(call.now, call.seed);
-    let told = catch_unwind(AssertUnwindSafe(|| {
-        let output = procedure.run(&mut transaction)?;
-        Ok(postcard::to_allocvec(&output))
-    }));
+    let told = catch_unwind(AssertUnwindSafe(|| procedure.run(&mut transaction).map(Output::of)));
     let lacks = std::mem::take(&mut transaction.lacks);
     let ran = outcome(told, lacks, P::NAME);
     if !matches!(ran, Ran::Done(_)) {
@@ -129,7 +125,7 @@ unsafe fn run_watched<P: Procedure, W: Watch>(
     ran
 }
 
-type Told = std::thread::Result<Result<Result<Vec<u8>, postcard::Error>, Stop>>;
+type Told = std::thread::Result<Result<Output, Stop>>;
 
 /// What a run came to. What the procedure says means nothing when something was lacking.
 fn outcome(told: Told, lacks: Lacks, name: &str) -> Ran {
@@ -146,8 +142,7 @@ fn outcome(told: Told, lacks: Lacks, name: &str) -> Ran {
         return Ran::Wants(lacks.wanted);
     }
     match told {
-        Ok(Ok(Ok(output))) => Ran::Done(output),
-        Ok(Ok(Err(error))) => Ran::Failed(format!("the output of procedure `{name}` cannot be encoded: {error}")),
+        Ok(Ok(output)) => Ran::Done(output),
         Ok(Err(Stop::Abort(abort))) => Ran::Aborted(abort),
         Ok(Err(Stop::Retry(_))) => Ran::Failed(format!("procedure `{name}` made a retry of its own")),
         Err(_) => Ran::Failed(format!("procedure `{name}` panicked")),

@@ -9,6 +9,7 @@
 //!
 //! Nothing here decides when to run what, keeps locks or knows messages. It only tells a [`Watch`] what is touched.
 
+mod carried;
 mod elsewhere;
 mod kind;
 #[path = "shard.rs"]
@@ -20,6 +21,7 @@ mod tests;
 mod transaction;
 mod watch;
 
+pub use carried::{Arguments, Output};
 pub use elsewhere::{Found, Lookup, Wanted};
 pub(crate) use kind::ShardProcedure;
 pub use one::{Call, Kept, Ran, Shard, Task};

@@ -5,6 +5,7 @@ use super::super::partition::Cell;
 use super::super::procedure_kind::ProcedureKind;
 use super::super::undo::UndoBuffer;
 use super::super::whole::new_cells;
+use super::carried::{Arguments, Output};
 use super::elsewhere::{Found, Lookup, Wanted};
 use super::kind::Running;
 use super::transaction::Place;
@@ -19,8 +20,8 @@ use crate::record::{Key, Record, Timestamp};
 pub struct Call {
     /// The procedure's number in the catalog.
     pub procedure: u16,
-    /// Its arguments, as [postcard](https://docs.rs/postcard) encodes them.
-    pub arguments: Vec<u8>,
+    /// Its arguments.
+    pub arguments: Arguments,
     /// The transaction's time.
     pub now: Timestamp,
     /// Where its random numbers begin.
@@ -43,8 +44,8 @@ pub struct Kept(UndoBuffer);
 /// What a run came to. Of all but the first nothing is left in the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ran {
-    /// It ended; the output, as postcard encodes it.
-    Done(Vec<u8>),
+    /// It ended; the output.
+    Done(Output),
     /// The procedure decided against it.
     Aborted(Abort),
     /// It needs these rows of other partitions first.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use glassbox_derive::Record;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Found, Kept, Ran, Shard, Task, Touch, Watch};
+use super::{Call, Found, Kept, Output, Ran, Shard, Task, Touch, Watch};
 use crate::Catalog;
 use crate::procedure::{Declared, KeySet, Mode, Procedure, Stop, Transaction};
 use crate::record::{Direction, Timestamp};
@@ -98,7 +98,7 @@ fn shards(count: usize) -> Vec<Shard> {
 
 fn call<P: Procedure>(procedure: &P) -> Call {
     let number = catalog().number_of::<P>().unwrap();
-    let arguments = postcard::to_allocvec(procedure).unwrap();
+    let arguments = postcard::to_allocvec(procedure).unwrap().into();
     Call { procedure: number, arguments, now: Timestamp::from_micros(0), seed: 0 }
 }
 
@@ -150,7 +150,7 @@ fn what_is_elsewhere_is_brought_and_each_writes_its_own() {
         let transfer = call(&Transfer { from: 0, to: 1, amount: 30, shares });
         let (took, ran, kept) = run_everywhere(&mut shards, &transfer);
         assert_eq!(took, rounds, "with shares {shares}");
-        let expected = Ran::Done(postcard::to_allocvec(&200_i64).unwrap());
+        let expected = Ran::Done(Output::of(200_i64));
         assert_eq!(ran, [expected.clone(), expected], "both runs come to the same");
         for (shard, kept) in shards.iter_mut().zip(kept) {
             shard.commit(kept);
@@ -182,7 +182,7 @@ fn scans_and_indexes_go_everywhere() {
     let replace = call(&Replace { old: 1, new: 5, owner: 1 });
     let (_, alone, _) = run_everywhere(&mut one, &replace);
     let (_, together, _) = run_everywhere(&mut two, &replace);
-    assert_eq!(alone[0], Ran::Done(postcard::to_allocvec(&(true, vec![5_u32, 3, 2], vec![0_u32, 2, 3, 5])).unwrap()));
+    assert_eq!(alone[0], Ran::Done(Output::of((true, vec![5_u32, 3, 2], vec![0_u32, 2, 3, 5]))));
     assert_eq!(together, [alone[0].clone(), alone[0].clone()]);
 }
 

@@ -2,10 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::super::memory::RowId;
 use super::super::partition::Partition;
 use super::super::table::Table;
-use super::super::transaction::PartitionedTransaction;
+use super::super::transaction::{PartitionedTransaction, Place as Found};
 use super::elsewhere::{Elsewhere, Lookup, Wanted, bytes_of};
 use super::watch::{Touch, Watch, name, space};
 use crate::procedure::{Retry, Stop, Transaction, partition_of};
@@ -68,6 +67,9 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
 
     #[inline(always)]
     fn touch<R: Record>(&mut self, key: R::Encoded, touch: Touch) -> Result<(), Stop> {
+        if !self.watch.watches() {
+            return Ok(());
+        }
         let number = self.table::<R>().number;
         let allowed = self.watch.point(space(number, None), name(&key, R::Key::WIDTH), touch);
         if allowed { Ok(()) } else { Err(self.refused()) }
@@ -93,7 +95,7 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
                 }
             }
         }
-        if R::INDEXES == 0 {
+        if R::INDEXES == 0 || !self.watch.watches() {
             return Ok(());
         }
         let number = self.table::<R>().number;
@@ -136,14 +138,14 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
     }
 
     #[inline(always)]
-    fn find<R: Record>(&mut self, key: &R::Key) -> Option<(&'a mut Table<R>, RowId)> {
+    fn find<R: Record>(&mut self, key: &R::Key) -> Option<Found<'a, R>> {
         // SAFETY: the shard is borrowed for as long as this lives.
-        if let Some((table, row)) = unsafe { self.inner.scratch.lookups.take::<R>(key) } {
-            let id = table.rows.id_of(row);
-            return Some((table, id));
+        if let Some(found) = unsafe { self.inner.scratch.lookups.take::<R>(key) } {
+            return Some(found);
         }
         let table = self.table::<R>();
-        table.find(key.encode()).map(|id| (table, id))
+        let row = table.find(key.encode()).map(|id| table.rows.place(id))?;
+        Some((table, row))
     }
 
     #[inline(always)]
@@ -163,7 +165,8 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
             return Ok(copy.map(|row| row.downcast_ref().expect("the record says what it is")));
         }
         self.touch::<R>(key.encode(), Touch::Read)?;
-        Ok(self.find::<R>(key).map(|(table, id)| table.rows.get(id)))
+        // SAFETY: it is a live row of this shard, and the borrow of `self` keeps it as it is.
+        Ok(self.find::<R>(key).map(|(_, row)| unsafe { row.as_ref() }))
     }
 
     #[inline(always)]
@@ -174,18 +177,17 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
             return Ok(copy.map(|row| change(row.downcast_mut().expect("the record says what it is"))));
         }
         self.touch::<R>(key.encode(), Touch::Write)?;
-        let Some((table, id)) = self.find::<R>(key) else { return Ok(None) };
-        if R::INDEXES == 0 {
-            let place = table.rows.place(id);
+        let Some((table, place)) = self.find::<R>(key) else { return Ok(None) };
+        if R::INDEXES == 0 || !self.watch.watches() {
             return self.inner.update_at(table, place, key, false, change).map(Some);
         }
         // Which index keys it comes to is to be told before anybody could notice.
-        let before = *table.rows.get(id);
+        // SAFETY: as in `get`.
+        let before = *unsafe { place.as_ref() };
         let mut after = before;
         let out = change(&mut after);
         self.touch_indexes(&before, Some(&after))?;
         self.touch_indexes(&after, Some(&before))?;
-        let place = table.rows.place(id);
         self.inner.update_at(table, place, key, false, |row| *row = after)?;
         Ok(Some(out))
     }

@@ -18,6 +18,11 @@ pub enum Touch {
 ///
 /// A *space* is one index of one table: its keys are compared with each other only.
 pub trait Watch {
+    /// Whether it wants to be told. Asked before everything that has to be found out to tell it.
+    fn watches(&self) -> bool {
+        true
+    }
+
     /// A key is about to be touched. `false`: not now; the run stops, is undone, and is to be repeated.
     fn point(&mut self, space: u32, key: u128, touch: Touch) -> bool;
     /// All keys from `low` to `high`, inclusive, are about to be read, and with them that there are no others.
@@ -28,6 +33,11 @@ pub trait Watch {
 pub(super) struct Unwatched;
 
 impl Watch for Unwatched {
+    #[inline(always)]
+    fn watches(&self) -> bool {
+        false
+    }
+
     #[inline(always)]
     fn point(&mut self, _space: u32, _key: u128, _touch: Touch) -> bool {
         true
