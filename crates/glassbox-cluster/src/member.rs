@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::address::Address;
 use crate::backup::Backup;
 use crate::configuration::Configuration;
-use crate::coordinator::Coordinator;
-use crate::message::Message;
+use crate::coordinator::{Coordinator, Ended};
+use crate::message::{Fragment, Message};
 use crate::outbox::Outbox;
 use crate::partition::Partition;
-use crate::scheme::SchemeKind;
 
 /// A message with the epoch in which it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +30,6 @@ pub type MakeShard = Box<dyn Fn() -> Shard + Send>;
 pub struct Member {
     me: Address,
     configuration: Configuration,
-    scheme: SchemeKind,
     make: MakeShard,
     role: Role,
     /// Messages from configurations that are not here yet.
@@ -55,37 +53,32 @@ pub enum Role {
 
 impl Member {
     /// A replica at the cluster's beginning, with the partition's first rows.
-    pub fn replica(
-        me: Address,
-        configuration: Configuration,
-        scheme: SchemeKind,
-        shard: Shard,
-        make: MakeShard,
-    ) -> Self {
+    pub fn replica(me: Address, configuration: Configuration, shard: Shard, make: MakeShard) -> Self {
         let Address::Replica { partition, .. } = me else { panic!("{me} is no replica") };
-        let replicas = &configuration.partitions[usize::from(partition)];
+        let (replicas, scheme) = (&configuration.partitions[usize::from(partition)], configuration.scheme);
         let role = if replicas.primary == me {
             Role::Primary(Box::new(Partition::new(shard, scheme, &replicas.backups())))
         } else {
-            Role::Backup(Box::new(Backup::new(shard, replicas.primary)))
+            Role::Backup(Box::new(Backup::new(shard, replicas.primary, scheme)))
         };
-        Self { me, configuration, scheme, make, role, early: Vec::new() }
+        Self { me, configuration, make, role, early: Vec::new() }
     }
 
     /// A replica that comes back with nothing: it does nothing until a configuration names it.
-    pub fn returning(me: Address, configuration: Configuration, scheme: SchemeKind, make: MakeShard) -> Self {
-        Self { me, configuration, scheme, make, role: Role::Idle, early: Vec::new() }
+    pub fn returning(me: Address, configuration: Configuration, make: MakeShard) -> Self {
+        Self { me, configuration, make, role: Role::Idle, early: Vec::new() }
     }
 
     /// A coordinator; one that is not the cluster's first finds out what the one before left undecided.
-    pub fn coordinator(me: Address, configuration: Configuration, scheme: SchemeKind, out: &mut Outbox) -> Self {
+    pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let mut coordinator = Coordinator::new(me, configuration.primaries(), configuration.coordinator_since);
+        coordinator.let_begin(!configuration.scheme.is_locking());
         if configuration.coordinator_since > 1 {
             coordinator.recover(out);
         }
         let make: MakeShard = Box::new(|| unreachable!("a coordinator has no rows"));
         let role = Role::Coordinator(Box::new(coordinator));
-        Self { me, configuration, scheme, make, role, early: Vec::new() }
+        Self { me, configuration, make, role, early: Vec::new() }
     }
 
     /// The epoch of what it sends.
@@ -118,23 +111,27 @@ impl Member {
         if !self.configuration.admits(from, packet.epoch) {
             return out.send(from, Message::Configure(self.configuration.clone()));
         }
-        self.dispatch(from, packet.message, now_us, out);
+        self.dispatch(from, packet, now_us, out);
     }
 
-    fn dispatch(&mut self, from: Address, message: Message, now_us: u64, out: &mut Outbox) {
-        match (&mut self.role, message) {
+    fn dispatch(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
+        let is_old = packet.epoch < self.configuration.scheme_since;
+        match (&mut self.role, packet.message) {
+            // It began under another scheme, and has not begun here.
+            (Role::Primary(partition), Message::Fragment(fragment @ Fragment { round: 0, .. })) if is_old => {
+                partition.refuse(from, fragment, out);
+            }
             (Role::Primary(partition), message) => partition.handle(from, message, out),
             (Role::Backup(backup), message) => backup.handle(from, message, out),
             (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::HeardSoFar(heard)) => it.heard(from, heard),
-            (Role::Coordinator(it), Message::Result(result)) => {
-                for end in it.hears(result, now_us, out) {
-                    out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
-                }
-            }
+            (Role::Coordinator(it), Message::Result(result)) => answer(it.hears(result, now_us, out), out),
             (Role::Joining, Message::State { sequence, tables }) => self.joined(from, sequence, &tables),
             _ => {}
+        }
+        if let Role::Coordinator(it) = &mut self.role {
+            answer(it.take_ended(), out);
         }
     }
 
@@ -146,7 +143,7 @@ impl Member {
         }
         let mut shard = (self.make)();
         if shard.fill(tables).is_ok() {
-            self.role = Role::Backup(Box::new(Backup::following(shard, from, sequence)));
+            self.role = Role::Backup(Box::new(Backup::following(shard, from, sequence, self.configuration.scheme)));
         }
     }
 
@@ -171,7 +168,11 @@ impl Member {
                 match &mut self.role {
                     // Another has its place.
                     role if since != before.coordinator_since => *role = Role::Idle,
-                    Role::Coordinator(it) => it.configure(&self.configuration.primaries(), now_us, out),
+                    Role::Coordinator(it) => {
+                        it.let_begin(!self.configuration.scheme.is_locking());
+                        it.configure(&self.configuration.primaries(), now_us, out);
+                        answer(it.take_ended(), out);
+                    }
                     _ => {}
                 }
             }
@@ -185,6 +186,8 @@ impl Member {
     }
 
     fn take_role(&mut self, partition: usize, before: &Configuration, out: &mut Outbox) {
+        let scheme = self.configuration.scheme;
+        let another_scheme = self.configuration.scheme_since != before.scheme_since;
         let (now, before) = (&self.configuration.partitions[partition], &before.partitions[partition]);
         let (me, backups) = (self.me, now.backups());
         let since = |replicas: &crate::configuration::Replicas| {
@@ -194,11 +197,18 @@ impl Member {
         let role = std::mem::replace(&mut self.role, Role::Idle);
         self.role = match role {
             Role::Primary(mut partition) if now.primary == me && now.since == before.since => {
+                if another_scheme {
+                    partition.switch(scheme, out);
+                }
                 partition.keep_backups(&backups, out);
                 Role::Primary(partition)
             }
             Role::Backup(backup) if now.primary == me => {
-                Role::Primary(Box::new(Partition::promoted(*backup, self.scheme, out)))
+                let mut partition = Partition::promoted(*backup, out);
+                if partition.scheme() != scheme {
+                    partition.switch(scheme, out);
+                }
+                Role::Primary(Box::new(partition))
             }
             role @ (Role::Backup(_) | Role::Joining) if follows => role,
             _ if since(now).is_some() => {
@@ -207,5 +217,11 @@ impl Member {
             }
             _ => Role::Idle,
         };
+    }
+}
+
+fn answer(ended: Vec<Ended>, out: &mut Outbox) {
+    for end in ended {
+        out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
     }
 }

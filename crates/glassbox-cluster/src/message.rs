@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, TxnId};
 use crate::configuration::Configuration;
+use crate::scheme::SchemeKind;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,8 +163,8 @@ pub enum FragmentEnd {
     Elsewhere(u64),
     /// The procedure decided against it.
     Aborted(Abort),
-    /// It was chosen as the victim of a deadlock, and is to be tried again.
-    Deadlock,
+    /// It is to be tried again: it was chosen as the victim of a deadlock, or the partition has another scheme now.
+    Again,
     /// It cannot be run.
     Failed(String),
 }
@@ -175,7 +176,7 @@ pub enum Outcome {
     Done(Vec<(u8, Vec<u8>)>),
     /// The procedure decided against it.
     Aborted(Abort),
-    /// A run on one partition needs these others too.
+    /// To be sent again, for these partitions: a run on one needs others too, or who was to coordinate it does not.
     Elsewhere(u64),
     /// It cannot be run.
     Failed(String),
@@ -208,6 +209,8 @@ pub enum Entry {
         /// Whether what came after it goes with it.
         cascade: bool,
     },
+    /// Nothing is undecided, and what follows is run under this scheme.
+    Under(SchemeKind),
     /// Nothing: only who is still the primary can have it held.
     Mark,
 }

@@ -56,7 +56,7 @@ impl<L: Link> Client<L> {
     /// A client of a cluster that it is linked to.
     pub fn new(me: Address, catalog: Arc<Catalog>, shape: &Shape, link: L) -> Self {
         sleep_precisely();
-        let router = Router::new(me, catalog, shape.configuration(), shape.scheme);
+        let router = Router::new(me, catalog, shape.configuration());
         let number = if let Address::Client(number) = me { number } else { 0 };
         let patience = PATIENCE + shape.round_trip * 8;
         Self {

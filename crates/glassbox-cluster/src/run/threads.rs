@@ -38,7 +38,7 @@ pub struct Shape {
 impl Shape {
     /// Who is who: this does not change while such a cluster runs.
     pub fn configuration(&self) -> Configuration {
-        Configuration::first(self.partitions, self.replicas)
+        Configuration::first(self.partitions, self.replicas, self.scheme)
     }
 
     /// The address of each partition's primary.
@@ -76,7 +76,7 @@ impl Shape {
                 Machine::Primary(Partition::new(shard(partition)?, self.scheme, &backups))
             }
             Address::Replica { partition, .. } => {
-                Machine::Backup(Backup::new(shard(partition)?, self.primaries()[usize::from(partition)]))
+                Machine::Backup(Backup::new(shard(partition)?, self.primaries()[usize::from(partition)], self.scheme))
             }
             _ => Machine::Coordinator(Coordinator::new(address, self.primaries(), 1)),
         })

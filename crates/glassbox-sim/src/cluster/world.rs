@@ -66,7 +66,7 @@ impl World {
         let mut world = Self {
             settings,
             catalog: Arc::new(catalog()),
-            configuration: Configuration::first(settings.partitions, settings.replicas),
+            configuration: Configuration::first(settings.partitions, settings.replicas, settings.scheme),
             now_ns: 0,
             events: BinaryHeap::new(),
             made: 0,
@@ -87,9 +87,7 @@ impl World {
         for number in 0..settings.clients {
             world.add_client(number);
         }
-        if settings.scheme.is_locking() {
-            world.schedule(settings.patience_us * 1_000, Event::LosePatience);
-        }
+        world.schedule(settings.patience_us * 1_000, Event::LosePatience);
         world
     }
 
@@ -98,13 +96,13 @@ impl World {
         let Address::Replica { partition, .. } = address else { unreachable!("{address} is no replica") };
         let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
         let make = move || Shard::new(&catalog, usize::from(partition), count, TABLE_BYTES).expect("a small shard");
-        let (configuration, scheme) = (self.configuration.clone(), self.settings.scheme);
+        let configuration = self.configuration.clone();
         let member = if first {
             let mut shard = make();
             Micro::fill(&mut shard, self.settings.clients, self.settings.partitions);
-            Member::replica(address, configuration, scheme, shard, Box::new(make))
+            Member::replica(address, configuration, shard, Box::new(make))
         } else {
-            Member::returning(address, configuration, scheme, Box::new(make))
+            Member::returning(address, configuration, Box::new(make))
         };
         self.add(address, Machine::Member(Box::new(member)));
     }
@@ -112,15 +110,15 @@ impl World {
     /// Adds the configuration's coordinator.
     pub(super) fn add_coordinator(&mut self) {
         let (me, mut out) = (Address::Coordinator(0), Outbox::default());
-        let member = Member::coordinator(me, self.configuration.clone(), self.settings.scheme, &mut out);
+        let member = Member::coordinator(me, self.configuration.clone(), &mut out);
         self.add(me, Machine::Member(Box::new(member)));
         self.carry_out(me, self.now_ns, out);
     }
 
     fn add_client(&mut self, number: u32) {
-        let Settings { partitions, load, seed, scheme, .. } = self.settings;
+        let Settings { partitions, load, seed, .. } = self.settings;
         let micro = Micro::new(number, partitions, load, seed);
-        let mut client = Client::new(number, &self.catalog, self.configuration.clone(), scheme, micro);
+        let mut client = Client::new(number, &self.catalog, self.configuration.clone(), micro);
         let mut out = Outbox::default();
         client.call(0, &mut out);
         self.add(Address::Client(number), Machine::Client(Box::new(client)));
