@@ -10,6 +10,7 @@ use glassbox::shard::{Ran, Shard, Task};
 use crate::address::{Address, TxnId};
 use crate::message::{Entry, Message, Part};
 use crate::outbox::{Outbox, Work};
+use crate::scheme::SchemeKind;
 
 /// Committed transactions that a backup remembers: more than can be on their way.
 const REMEMBERED: usize = 4096;
@@ -19,6 +20,8 @@ const REMEMBERED: usize = 4096;
 pub struct Backup {
     shard: Shard,
     primary: Address,
+    /// Under which the primary ran what is undecided here.
+    scheme: SchemeKind,
     /// The last entry's number.
     held: u64,
     undecided: VecDeque<Waits>,
@@ -38,19 +41,24 @@ pub(crate) enum Waits {
 
 impl Backup {
     /// A backup that begins with the same rows as its primary.
-    pub fn new(shard: Shard, primary: Address) -> Self {
-        Self::following(shard, primary, 0)
+    pub fn new(shard: Shard, primary: Address, scheme: SchemeKind) -> Self {
+        Self::following(shard, primary, 0, scheme)
     }
 
     /// A backup with the rows as they are after this entry of the stream.
-    pub fn following(shard: Shard, primary: Address, held: u64) -> Self {
+    pub fn following(shard: Shard, primary: Address, held: u64, scheme: SchemeKind) -> Self {
         let (undecided, committed) = (VecDeque::new(), VecDeque::new());
-        Self { shard, primary, held, undecided, committed, lost: None }
+        Self { shard, primary, scheme, held, undecided, committed, lost: None }
     }
 
     /// The rows, the last entry's number, what is undecided, and what was committed.
     pub(crate) fn into_parts(self) -> (Shard, u64, VecDeque<Waits>, BTreeSet<TxnId>) {
         (self.shard, self.held, self.undecided, self.committed.into_iter().collect())
+    }
+
+    /// Under which the primary ran what is undecided here.
+    pub(crate) fn scheme(&self) -> SchemeKind {
+        self.scheme
     }
 
     /// The rows, as far as they are decided.
@@ -92,6 +100,10 @@ impl Backup {
                 Ok(())
             }
             Entry::Decide { txn, commit, cascade } => self.decide(txn, commit, cascade, out),
+            Entry::Under(scheme) => {
+                self.scheme = scheme;
+                Ok(())
+            }
             Entry::Mark => Ok(()),
         }
     }

@@ -8,14 +8,19 @@
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
+use crate::scheme::SchemeKind;
 
-/// Who is primary, who is backup.
+/// Who is primary, who is backup, and by which scheme they run transactions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configuration {
     /// Counts the configurations from 1. Whoever decides them sees to it that no number is used twice.
     pub epoch: u64,
     /// The epoch in which the coordinator began.
     pub coordinator_since: u64,
+    /// What partitions do while they wait for others.
+    pub scheme: SchemeKind,
+    /// The epoch since which they do it: what began before ends under the scheme before, or begins anew.
+    pub scheme_since: u64,
     /// The replicas of each partition.
     pub partitions: Vec<Replicas>,
 }
@@ -40,13 +45,14 @@ impl Replicas {
 
 impl Configuration {
     /// The first: replica 0 of each partition is its primary.
-    pub fn first(partitions: u8, replicas: u8) -> Self {
+    pub fn first(partitions: u8, replicas: u8, scheme: SchemeKind) -> Self {
         let replicas_of = |partition| Replicas {
             primary: Address::Replica { partition, replica: 0 },
             since: 1,
             backups: (1..replicas).map(|replica| (Address::Replica { partition, replica }, 1)).collect(),
         };
-        Self { epoch: 1, coordinator_since: 1, partitions: (0..partitions).map(replicas_of).collect() }
+        let partitions = (0..partitions).map(replicas_of).collect();
+        Self { epoch: 1, coordinator_since: 1, scheme, scheme_since: 1, partitions }
     }
 
     /// Where each partition's primary is.
@@ -144,5 +150,11 @@ impl Configuration {
     #[must_use]
     pub fn with_new_coordinator(&self) -> Self {
         Self { epoch: self.epoch + 1, coordinator_since: self.epoch + 1, ..self.clone() }
+    }
+
+    /// The next configuration: another scheme.
+    #[must_use]
+    pub fn with_scheme(&self, scheme: SchemeKind) -> Self {
+        Self { epoch: self.epoch + 1, scheme, scheme_since: self.epoch + 1, ..self.clone() }
     }
 }

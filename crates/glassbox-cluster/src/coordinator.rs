@@ -48,6 +48,10 @@ pub struct Coordinator {
     pub(crate) recovery: Option<Recovery>,
     /// Victims of deadlocks that were tried again.
     retries: u64,
+    /// Whether it begins transactions: under locking only clients do, their own.
+    pub(crate) begins: bool,
+    /// What ended otherwise than by an answer.
+    pub(crate) ended: Vec<Ended>,
 }
 
 /// A transaction on its way.
@@ -84,7 +88,8 @@ impl Coordinator {
     pub fn new(me: Address, primaries: Vec<Address>, since: u64) -> Self {
         let told = primaries.iter().map(|_| Told::default()).collect();
         let next = since.saturating_sub(1) << EPOCH_SHIFT;
-        Self { me, next, primaries, pending: BTreeMap::new(), told, recovery: None, retries: 0 }
+        let (pending, ended) = (BTreeMap::new(), Vec::new());
+        Self { me, next, primaries, pending, told, recovery: None, retries: 0, begins: true, ended }
     }
 
     /// Transactions that are not decided yet.
@@ -99,7 +104,7 @@ impl Coordinator {
 
     /// Begins a transaction.
     pub fn submit(&mut self, client: Address, submission: Submission, now_us: u64, out: &mut Outbox) {
-        if let Some(recovery) = &mut self.recovery {
+        if let (true, Some(recovery)) = (self.begins, &mut self.recovery) {
             return recovery.waiting.push((client, submission));
         }
         let Submission { id, call, participants, shared } = submission;
@@ -115,6 +120,10 @@ impl Coordinator {
     }
 
     fn begin(&mut self, pending: Pending, out: &mut Outbox) {
+        if !self.begins {
+            let Pending { client, id, participants, .. } = pending;
+            return self.ended.push(Ended { client, id, outcome: Outcome::Elsewhere(participants) });
+        }
         let sequence = self.next;
         self.next += 1;
         self.ask_heard(out);
@@ -158,6 +167,7 @@ impl Coordinator {
         pending.answers[partition] = Some(result);
         let mut ends = Vec::new();
         self.advance_from(sequence, now_us, &mut ends, out);
+        ends.append(&mut self.ended);
         ends
     }
 

@@ -11,11 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::address::Address;
 use crate::backup::Backup;
 use crate::configuration::Configuration;
-use crate::coordinator::Coordinator;
-use crate::message::Message;
+use crate::coordinator::{Coordinator, Ended};
+use crate::message::{Fragment, Message};
 use crate::outbox::Outbox;
 use crate::partition::Partition;
-use crate::scheme::SchemeKind;
 
 /// A message with the epoch in which it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +32,6 @@ pub type MakeShard = Arc<dyn Fn() -> Result<Shard, String> + Send + Sync>;
 pub struct Member {
     me: Address,
     configuration: Configuration,
-    scheme: SchemeKind,
     make: MakeShard,
     role: Role,
     /// Messages from configurations that are not here yet.
@@ -80,44 +78,33 @@ impl Role {
 
 impl Member {
     /// A replica at the cluster's beginning, with the partition's first rows.
-    pub fn replica(
-        me: Address,
-        configuration: Configuration,
-        scheme: SchemeKind,
-        shard: Shard,
-        make: MakeShard,
-    ) -> Self {
+    pub fn replica(me: Address, configuration: Configuration, shard: Shard, make: MakeShard) -> Self {
         let Address::Replica { partition, .. } = me else { panic!("{me} is no replica") };
-        let replicas = &configuration.partitions[usize::from(partition)];
+        let (replicas, scheme) = (&configuration.partitions[usize::from(partition)], configuration.scheme);
         let role = if replicas.primary == me {
             Role::Primary(Box::new(Partition::new(shard, scheme, &replicas.backups())))
         } else {
-            Role::Backup(Box::new(Backup::new(shard, replicas.primary)))
+            Role::Backup(Box::new(Backup::new(shard, replicas.primary, scheme)))
         };
-        Self { me, configuration, scheme, make, role, early: Vec::new() }
+        Self { me, configuration, make, role, early: Vec::new() }
     }
 
     /// A replica that comes back with nothing: a backup if the configuration names it, otherwise as soon as one does.
-    pub fn returning(
-        me: Address,
-        configuration: Configuration,
-        scheme: SchemeKind,
-        make: MakeShard,
-        out: &mut Outbox,
-    ) -> Self {
+    pub fn returning(me: Address, configuration: Configuration, make: MakeShard, out: &mut Outbox) -> Self {
         let role = Role::joining(me, &configuration, &make, out);
-        Self { me, configuration, scheme, make, role, early: Vec::new() }
+        Self { me, configuration, make, role, early: Vec::new() }
     }
 
     /// A coordinator; one that is not the cluster's first finds out what the one before left undecided.
-    pub fn coordinator(me: Address, configuration: Configuration, scheme: SchemeKind, out: &mut Outbox) -> Self {
+    pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let mut coordinator = Coordinator::new(me, configuration.primaries(), configuration.coordinator_since);
+        coordinator.let_begin(!configuration.scheme.is_locking());
         if configuration.coordinator_since > 1 {
             coordinator.recover(out);
         }
         let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
         let role = Role::Coordinator(Box::new(coordinator));
-        Self { me, configuration, scheme, make, role, early: Vec::new() }
+        Self { me, configuration, make, role, early: Vec::new() }
     }
 
     /// Who is who, as far as it knows.
@@ -170,32 +157,39 @@ impl Member {
         if !self.configuration.admits(from, packet.epoch) {
             return out.send(from, Message::Configure(self.configuration.clone()));
         }
-        self.dispatch(from, packet.message, now_us, out);
+        self.dispatch(from, packet, now_us, out);
     }
 
-    fn dispatch(&mut self, from: Address, message: Message, now_us: u64, out: &mut Outbox) {
-        match (&mut self.role, message) {
+    fn dispatch(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
+        let Configuration { scheme, scheme_since, .. } = self.configuration;
+        // Clients coordinate under locking only.
+        let is_other = packet.epoch < scheme_since || matches!(from, Address::Client(_)) && !scheme.is_locking();
+        match (&mut self.role, packet.message) {
+            // It began under another scheme, and has not begun here.
+            (Role::Primary(partition), Message::Fragment(fragment @ Fragment { round: 0, .. })) if is_other => {
+                partition.refuse(from, fragment, out);
+            }
             (Role::Primary(partition), message) => partition.handle(from, message, out),
             (Role::Backup(backup), message) => backup.handle(from, message, out),
             (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::HeardSoFar(heard)) => it.heard(from, heard),
-            (Role::Coordinator(it), Message::Result(result)) => {
-                for end in it.hears(result, now_us, out) {
-                    out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
-                }
-            }
+            (Role::Coordinator(it), Message::Result(result)) => answer(it.hears(result, now_us, out), out),
             (Role::Joining { since, shard }, Message::Rows { since: sent, table, rows }) if sent == *since => {
                 if let Err(why) = shard.load_stored(table, &rows) {
                     self.role = Role::Unfit(why);
                 }
             }
             (Role::Joining { since, .. }, Message::State { since: sent, sequence }) if sent == *since => {
+                let scheme = self.configuration.scheme;
                 if let Role::Joining { shard, .. } = std::mem::replace(&mut self.role, Role::Idle) {
-                    self.role = Role::Backup(Box::new(Backup::following(*shard, from, sequence)));
+                    self.role = Role::Backup(Box::new(Backup::following(*shard, from, sequence, scheme)));
                 }
             }
             _ => {}
+        }
+        if let Role::Coordinator(it) = &mut self.role {
+            answer(it.take_ended(), out);
         }
     }
 
@@ -220,7 +214,11 @@ impl Member {
                 match &mut self.role {
                     // Another has its place.
                     role if since != before.coordinator_since => *role = Role::Idle,
-                    Role::Coordinator(it) => it.configure(&self.configuration.primaries(), now_us, out),
+                    Role::Coordinator(it) => {
+                        it.let_begin(!self.configuration.scheme.is_locking());
+                        it.configure(&self.configuration.primaries(), now_us, out);
+                        answer(it.take_ended(), out);
+                    }
                     _ => {}
                 }
             }
@@ -234,20 +232,35 @@ impl Member {
     }
 
     fn take_role(&mut self, partition: usize, before: &Configuration, out: &mut Outbox) {
+        let scheme = self.configuration.scheme;
+        let another_scheme = self.configuration.scheme_since != before.scheme_since;
         let (now, was) = (&self.configuration.partitions[partition], &before.partitions[partition]);
         let (me, since) = (self.me, self.configuration.backup_since(self.me));
         let follows = since.is_some() && since == before.backup_since(me) && now.since == was.since;
         let role = std::mem::replace(&mut self.role, Role::Idle);
         self.role = match role {
             Role::Primary(mut partition) if now.primary == me && now.since == was.since => {
+                if another_scheme {
+                    partition.switch(scheme, out);
+                }
                 partition.keep_backups(&now.backups(), out);
                 Role::Primary(partition)
             }
             Role::Backup(backup) if now.primary == me => {
-                Role::Primary(Box::new(Partition::promoted(*backup, self.scheme, out)))
+                let mut partition = Partition::promoted(*backup, out);
+                if partition.scheme() != scheme {
+                    partition.switch(scheme, out);
+                }
+                Role::Primary(Box::new(partition))
             }
             role @ (Role::Backup(_) | Role::Joining { .. }) if follows => role,
             _ => Role::joining(me, &self.configuration, &self.make, out),
         };
+    }
+}
+
+fn answer(ended: Vec<Ended>, out: &mut Outbox) {
+    for end in ended {
+        out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
     }
 }

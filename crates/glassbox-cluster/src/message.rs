@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use crate::address::{Address, TxnId};
 use crate::configuration::Configuration;
+use crate::scheme::SchemeKind;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,8 +176,8 @@ pub enum FragmentEnd {
     Elsewhere(u64),
     /// The procedure decided against it.
     Aborted(Abort),
-    /// It was chosen as the victim of a deadlock, and is to be tried again.
-    Deadlock,
+    /// It is to be tried again: it was chosen as the victim of a deadlock, or the partition has another scheme now.
+    Again,
     /// It cannot be run.
     Failed(String),
 }
@@ -191,7 +192,7 @@ pub enum Outcome {
     Done(Parts),
     /// The procedure decided against it.
     Aborted(Abort),
-    /// A run on one partition needs these others too.
+    /// To be sent again, for these partitions: a run on one needs others too, or who was to coordinate it does not.
     Elsewhere(u64),
     /// It cannot be run.
     Failed(String),
@@ -224,6 +225,8 @@ pub enum Entry {
         /// Whether what came after it goes with it.
         cascade: bool,
     },
+    /// Nothing is undecided, and what follows is run under this scheme.
+    Under(SchemeKind),
     /// Nothing: only who is still the primary can have it held.
     Mark,
 }

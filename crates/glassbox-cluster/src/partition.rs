@@ -7,7 +7,7 @@ use glassbox::shard::Shard;
 use crate::address::Address;
 use crate::arrived::{Arrived, Multi, Single};
 use crate::backup::{Backup, Waits};
-use crate::message::{Fragment, FragmentWork, Message, Recovered};
+use crate::message::{Fragment, FragmentEnd, FragmentWork, Message, Recovered};
 use crate::outbox::Outbox;
 use crate::scheme::{Scheme, SchemeKind};
 use crate::store::Store;
@@ -22,9 +22,11 @@ pub struct Partition {
     store: Store,
     scheme: Scheme,
     kind: SchemeKind,
+    /// The scheme that comes when what is under way has ended.
+    next: Option<SchemeKind>,
     /// Backups that wait for the rows.
     joining: Vec<(Address, u64)>,
-    /// What arrived while the rows cannot be sent yet, because something is under way: it begins after that.
+    /// What arrived while something is under way that has to end first: it begins after that.
     held_back: VecDeque<(Address, Message)>,
 }
 
@@ -35,14 +37,14 @@ impl Partition {
     }
 
     fn following(shard: Shard, kind: SchemeKind, stream: Stream) -> Self {
-        let cascades = matches!(kind, SchemeKind::Speculation | SchemeKind::LocalSpeculation);
-        let (store, scheme) = (Store::new(shard, stream, cascades), Scheme::new(kind));
-        Self { store, scheme, kind, joining: Vec::new(), held_back: VecDeque::new() }
+        let (store, scheme) = (Store::new(shard, stream, kind), Scheme::new(kind));
+        Self { store, scheme, kind, next: None, joining: Vec::new(), held_back: VecDeque::new() }
     }
 
-    /// The primary that a backup becomes. What it holds undecided is run again in the same order, and comes to the
-    /// same: so its votes hold.
-    pub(crate) fn promoted(backup: Backup, kind: SchemeKind, out: &mut Outbox) -> Self {
+    /// The primary that a backup becomes. What it holds undecided is run again in the same order and under the same
+    /// scheme, and comes to the same: so its votes hold.
+    pub(crate) fn promoted(backup: Backup, out: &mut Outbox) -> Self {
+        let kind = backup.scheme();
         let (shard, held, waiting, committed) = backup.into_parts();
         let mut partition = Self::following(shard, kind, Stream::new(&[], held));
         partition.store.committed = committed;
@@ -77,7 +79,28 @@ impl Partition {
     pub(crate) fn keep_backups(&mut self, backups: &[Address], out: &mut Outbox) {
         self.joining.retain(|(joining, _)| backups.contains(joining));
         self.store.stream.keep(backups, out);
-        self.let_join(out);
+        self.go_on(out);
+    }
+
+    /// Runs what begins from now on under another scheme, once what is under way has ended. Transactions of several
+    /// partitions that would begin here and began elsewhere before that are not among them.
+    pub(crate) fn switch(&mut self, kind: SchemeKind, out: &mut Outbox) {
+        self.next = Some(kind);
+        for (from, message) in std::mem::take(&mut self.held_back) {
+            match message {
+                Message::Fragment(fragment) => self.refuse(from, fragment, out),
+                message => self.held_back.push_back((from, message)),
+            }
+        }
+        self.go_on(out);
+    }
+
+    /// Has a transaction of several partitions that would begin here tried again.
+    pub(crate) fn refuse(&mut self, from: Address, fragment: Fragment, out: &mut Outbox) {
+        if fragment.coordinator() == from {
+            let multi = Multi { end: Some(FragmentEnd::Again), ..Multi::new(fragment) };
+            self.store.report(&multi, None, out);
+        }
     }
 
     /// A message arrives. What is none for a primary is passed over.
@@ -87,11 +110,16 @@ impl Partition {
             Message::Fragment(fragment) => self.scheme.multis().iter().all(|multi| multi.txn() != fragment.txn),
             _ => false,
         };
-        if begins && !self.joining.is_empty() {
+        if begins && self.waits_for_rest() {
             return self.held_back.push_back((from, message));
         }
         self.take(from, message, out);
-        self.let_join(out);
+        self.go_on(out);
+    }
+
+    /// Whether nothing begins before what is under way has ended.
+    fn waits_for_rest(&self) -> bool {
+        self.next.is_some() || !self.joining.is_empty()
     }
 
     fn take(&mut self, from: Address, message: Message, out: &mut Outbox) {
@@ -130,20 +158,17 @@ impl Partition {
         }
     }
 
-    /// Sends the rows to those who wait for them, when nothing is under way in them.
-    fn let_join(&mut self, out: &mut Outbox) {
-        if !self.joining.is_empty() {
+    /// When nothing is under way: begins the next scheme, sends the rows to those who wait for them, and goes on.
+    fn go_on(&mut self, out: &mut Outbox) {
+        if self.waits_for_rest() {
             if !self.scheme.is_idle() {
                 return;
             }
-            let sequence = self.store.stream.last();
-            for (backup, since) in std::mem::take(&mut self.joining) {
-                self.store
-                    .shard()
-                    .copy(ROWS_BYTES, |table, rows| out.send(backup, Message::Rows { since, table, rows }));
-                out.send(backup, Message::State { since, sequence });
-                self.store.stream.add(backup);
+            if let Some(kind) = self.next.take() {
+                (self.kind, self.scheme) = (kind, Scheme::new(kind));
+                self.store.begin_scheme(kind, out);
             }
+            self.send_rows(out);
         }
         if !self.held_back.is_empty() {
             for (from, message) in std::mem::take(&mut self.held_back) {
@@ -152,11 +177,24 @@ impl Partition {
         }
     }
 
+    fn send_rows(&mut self, out: &mut Outbox) {
+        if self.joining.is_empty() {
+            return;
+        }
+        let sequence = self.store.stream.last();
+        for (backup, since) in std::mem::take(&mut self.joining) {
+            self.store.shard().copy(ROWS_BYTES, |table, rows| out.send(backup, Message::Rows { since, table, rows }));
+            out.send(backup, Message::State { since, sequence });
+            self.store.stream.add(backup);
+        }
+        self.store.begin_scheme(self.kind, out);
+    }
+
     /// Runs one thing that waited and can be run now; whether there was one. To be called, when no message is there to
     /// be handled, until it says `false`.
     pub fn proceed(&mut self, out: &mut Outbox) -> bool {
         let proceeded = self.scheme.proceed(&mut self.store, out);
-        self.let_join(out);
+        self.go_on(out);
         proceeded
     }
 

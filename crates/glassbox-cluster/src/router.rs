@@ -13,11 +13,10 @@ use glassbox::{Catalog, Error, Procedure};
 use crate::address::Address;
 use crate::by_id::ById;
 use crate::configuration::Configuration;
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, Ended};
 use crate::member::Packet;
 use crate::message::{FragmentResult, Message, Outcome, Submission};
 use crate::outbox::Outbox;
-use crate::scheme::SchemeKind;
 
 /// A call that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +36,8 @@ pub struct Router {
     configuration: Configuration,
     primaries: Vec<Address>,
     central: Address,
-    /// Under locking, this client's own.
-    own: Option<Coordinator>,
+    /// This client's own: under locking it begins transactions, otherwise it ends those that it has begun.
+    own: Coordinator,
     me: Address,
     next: u64,
     waiting: ById<Waiting>,
@@ -60,9 +59,10 @@ const UNKNOWN: &str =
 
 impl Router {
     /// A client of a cluster with this configuration.
-    pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration, scheme: SchemeKind) -> Self {
+    pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration) -> Self {
         let (primaries, central) = (configuration.primaries(), Address::Coordinator(0));
-        let own = scheme.is_locking().then(|| Coordinator::new(me, primaries.clone(), 1));
+        let mut own = Coordinator::new(me, primaries.clone(), 1);
+        own.let_begin(configuration.scheme.is_locking());
         Self {
             catalog,
             configuration,
@@ -105,11 +105,13 @@ impl Router {
             waiting.at = Some(primary);
             return out.send(primary, Message::Call { id, call });
         }
-        waiting.at = self.own.is_none().then_some(self.central);
+        let alone = self.configuration.scheme.is_locking();
+        waiting.at = (!alone).then_some(self.central);
         let submission = Submission { id, call, participants: route.partitions, shared: route.shared };
-        match &mut self.own {
-            Some(own) => own.submit(self.me, submission, now_us, out),
-            None => out.send(self.central, Message::Submit(submission)),
+        if alone {
+            self.own.submit(self.me, submission, now_us, out);
+        } else {
+            out.send(self.central, Message::Submit(submission));
         }
     }
 
@@ -133,7 +135,7 @@ impl Router {
             Message::Answer { id, outcome } => self.answered(id, outcome, now_us, out).into_iter().collect(),
             Message::Result(result) => self.hears(result, now_us, out),
             Message::HeardSoFar(heard) if admitted => {
-                self.own.iter_mut().for_each(|own| own.heard(from, heard));
+                self.own.heard(from, heard);
                 Vec::new()
             }
             _ => Vec::new(),
@@ -155,14 +157,16 @@ impl Router {
         lost.sort_unstable();
         self.primaries = next.primaries();
         self.configuration = next;
-        if let Some(own) = &mut self.own {
-            own.configure(&self.primaries, now_us, out);
-        }
+        self.own.let_begin(self.configuration.scheme.is_locking());
+        self.own.configure(&self.primaries, now_us, out);
+        let ended = self.own.take_ended();
         let mut end = |(id, home)| {
             self.waiting.remove(&id);
             Answered { id, outcome: Outcome::Unknown, home }
         };
-        lost.into_iter().map(&mut end).collect()
+        let mut answered: Vec<_> = lost.into_iter().map(&mut end).collect();
+        answered.extend(self.ended(ended, now_us, out));
+        answered
     }
 
     /// A party cannot be reached any more: nobody knows the end of what waits there.
@@ -176,14 +180,23 @@ impl Router {
         self.waiting.get(&id).map(|waiting| waiting.home)
     }
 
+    /// Whether this client coordinates its transactions of several partitions itself.
+    pub fn coordinates(&self) -> bool {
+        self.configuration.scheme.is_locking()
+    }
+
     /// Whether calls may go to this party.
     pub fn needs(&self, party: Address) -> bool {
         party == self.central || self.primaries.contains(&party)
     }
 
     fn hears(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
-        let Some(own) = &mut self.own else { return Vec::new() };
-        let ended = own.hears(result, now_us, out);
+        let ended = self.own.hears(result, now_us, out);
+        self.ended(ended, now_us, out)
+    }
+
+    /// What this client's own coordinator ended.
+    fn ended(&mut self, ended: Vec<Ended>, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
         ended.into_iter().filter_map(|end| self.answered(end.id, end.outcome, now_us, out)).collect()
     }
 
@@ -201,14 +214,15 @@ impl Router {
 
     /// Tries again what takes longer than so long: under locking, it may be in a deadlock across partitions.
     pub fn give_up_waiting(&mut self, patience_us: u64, now_us: u64, out: &mut Outbox) {
-        if let Some(own) = &mut self.own {
-            own.give_up_waiting(patience_us, now_us, out);
-        }
+        self.own.give_up_waiting(patience_us, now_us, out);
+        let ended = self.own.take_ended();
+        let answered = self.ended(ended, now_us, out);
+        debug_assert!(answered.is_empty(), "what is given up is begun anew");
     }
 
     /// How often a transaction of this client's own coordination was tried again because of a deadlock.
     pub fn retries(&self) -> u64 {
-        self.own.as_ref().map_or(0, Coordinator::retries)
+        self.own.retries()
     }
 
     /// The output of a call of this procedure, of all partitions' parts.

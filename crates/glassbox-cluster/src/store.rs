@@ -9,6 +9,7 @@ use crate::address::{Address, TxnId};
 use crate::arrived::{Multi, Single};
 use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part};
 use crate::outbox::{Outbox, Work};
+use crate::scheme::SchemeKind;
 use crate::stream::Stream;
 
 /// The data of a partition's primary, and its stream to the backups.
@@ -27,9 +28,9 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(crate) fn new(shard: Shard, stream: Stream, cascades: bool) -> Self {
+    pub(crate) fn new(shard: Shard, stream: Stream, kind: SchemeKind) -> Self {
         let (heard, committed) = (Vec::new(), BTreeSet::new());
-        Self { shard, stream, heard, committed, cascades, broken: None }
+        Self { shard, stream, heard, committed, cascades: kind.cascades(), broken: None }
     }
 
     pub(crate) fn shard(&mut self) -> &mut Shard {
@@ -53,6 +54,12 @@ impl Store {
             return Ran::Failed(why);
         }
         ran
+    }
+
+    /// Whether what comes after a transaction is taken back with it, from now on; the backups hear which scheme it is.
+    pub(crate) fn begin_scheme(&mut self, kind: SchemeKind, out: &mut Outbox) {
+        self.cascades = kind.cascades();
+        self.stream.append(|| Entry::Under(kind), out);
     }
 
     /// Runs a call on this partition alone.

@@ -1,13 +1,29 @@
 //! What a coordinator does when somebody takes over a role: a partition has another primary, or it is itself another
-//! coordinator than the one that began.
+//! coordinator than the one that began; or when by another scheme others coordinate from now on.
 
 use crate::address::{Address, TxnId};
-use crate::coordinator::{Coordinator, Pending};
-use crate::message::{FragmentEnd, Message, Recovered};
+use crate::coordinator::{Coordinator, Ended, Pending};
+use crate::message::{FragmentEnd, Message, Outcome, Recovered, Submission};
 use crate::outbox::Outbox;
 use crate::recovery::Recovery;
 
 impl Coordinator {
+    /// Whether it begins transactions from now on. If not, it ends those that it has begun; what is submitted, and what
+    /// would have to begin anew, is to be sent elsewhere.
+    pub(crate) fn let_begin(&mut self, begins: bool) {
+        self.begins = begins;
+        if let (false, Some(recovery)) = (begins, &mut self.recovery) {
+            for (client, Submission { id, participants, .. }) in std::mem::take(&mut recovery.waiting) {
+                self.ended.push(Ended { client, id, outcome: Outcome::Elsewhere(participants) });
+            }
+        }
+    }
+
+    /// What ended otherwise than by an answer.
+    pub(crate) fn take_ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
+    }
+
     /// A partition says which decisions it has heard.
     pub(crate) fn heard(&mut self, from: Address, heard: u64) {
         if let Some(partition) = self.primaries.iter().position(|primary| *primary == from) {

@@ -9,7 +9,7 @@ use crate::message::{FragmentEnd, FragmentResult, Outcome};
 pub(crate) struct Verdict {
     pub(crate) refusal: Option<Outcome>,
     pub(crate) elsewhere: u64,
-    deadlock: bool,
+    again: bool,
     pub(crate) wanted: Vec<Wanted>,
     /// It was a round of finding.
     pub(crate) finding: bool,
@@ -27,13 +27,13 @@ impl Verdict {
             FragmentEnd::Wants(wanted) => self.wanted.extend(wanted.iter().cloned()),
             FragmentEnd::Elsewhere(partitions) => self.elsewhere |= partitions,
             FragmentEnd::Aborted(abort) => self.refusal = Some(Outcome::Aborted(abort.clone())),
-            FragmentEnd::Deadlock => self.deadlock = true,
+            FragmentEnd::Again => self.again = true,
             FragmentEnd::Failed(why) => self.refusal = Some(Outcome::Failed(why.clone())),
         }
     }
 
     pub(crate) fn tries_again(&self) -> bool {
-        self.refusal.is_none() && (self.deadlock || self.elsewhere != 0)
+        self.refusal.is_none() && (self.again || self.elsewhere != 0)
     }
 }
 

@@ -22,7 +22,7 @@ fn shape() -> Shape {
 }
 
 fn identity(me: Address) -> Identity {
-    Identity { me, cluster: CLUSTER, catalog: catalog().digest(), scheme: shape().scheme }
+    Identity { me, cluster: CLUSTER, catalog: catalog().digest() }
 }
 
 fn serve(me: Address, listener: TcpListener, ends: &AtomicBool) -> Result<(), String> {

@@ -110,7 +110,8 @@ pub struct LoadOptions {
 }
 
 impl SchemeOption {
-    const fn kind(self) -> SchemeKind {
+    /// As a cluster knows it.
+    pub const fn kind(self) -> SchemeKind {
         match self {
             Self::Blocking => SchemeKind::Blocking,
             Self::Speculation => SchemeKind::Speculation,

@@ -114,7 +114,7 @@ impl Config {
     }
 
     pub fn identity(&self, me: Address) -> Identity {
-        Identity { me, cluster: self.cluster, catalog: self.catalog().digest(), scheme: self.scheme }
+        Identity { me, cluster: self.cluster, catalog: self.catalog().digest() }
     }
 
     /// Reads one.

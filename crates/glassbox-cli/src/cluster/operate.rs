@@ -13,6 +13,7 @@ use glassbox_cluster::wire::Standing;
 use glassbox_cluster::{Address, Configuration};
 
 use super::PATIENCE;
+use super::arguments::SchemeOption;
 use super::config::Config;
 use crate::Verdict;
 
@@ -47,6 +48,13 @@ pub enum OperateOption {
         partition: u8,
         /// The replica
         replica: u8,
+    },
+    /// Have partitions do something else while they wait for others, from now on
+    Scheme {
+        #[command(flatten)]
+        cluster: ClusterFile,
+        /// What
+        scheme: SchemeOption,
     },
     /// Give a coordinator that was started anew its place
     BeginCoordinator(ClusterFile),
@@ -118,9 +126,8 @@ impl OperateOption {
     const fn file(&self) -> &PathBuf {
         match self {
             Self::Status(cluster) | Self::Begin(cluster) | Self::BeginCoordinator(cluster) => &cluster.config,
-            Self::Promote { cluster, .. } | Self::LeaveOut { cluster, .. } | Self::BringBack { cluster, .. } => {
-                &cluster.config
-            }
+            Self::Promote { cluster, .. } | Self::LeaveOut { cluster, .. } => &cluster.config,
+            Self::BringBack { cluster, .. } | Self::Scheme { cluster, .. } => &cluster.config,
         }
     }
 }
@@ -145,6 +152,7 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
         OperateOption::BringBack { partition, replica, .. } => {
             operator.bring_back(Address::Replica { partition, replica })
         }
+        OperateOption::Scheme { scheme, .. } => operator.change_scheme(scheme.kind()),
         OperateOption::BeginCoordinator(_) => operator.begin_coordinator(Address::Coordinator(0)),
     }
     .map_err(anyhow::Error::msg)?;

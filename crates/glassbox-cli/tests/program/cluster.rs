@@ -65,6 +65,8 @@ fn a_cluster_that_runs_is_told_who_is_who() {
     says(&["leave-out", "1", "1"], 1, "is no backup");
     says(&["bring-back", "1", "1"], 0, "configuration 5");
     says(&["promote", "7"], 1, "no partition 7");
+    says(&["scheme", "locking"], 0, "configuration 6");
+    says(&["scheme", "blocking"], 0, "configuration 7");
     says(&["begin-coordinator"], 1, "has its place");
     // SAFETY: a plain system call; the child is ours and not yet waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);

@@ -16,7 +16,6 @@ use crate::by_id::ById;
 use crate::member::Packet;
 use crate::outbox::{Action, Outbox};
 use crate::router::{Answered, Router};
-use crate::scheme::SchemeKind;
 
 /// Under locking, how long a transaction may take before it is thought to be in a deadlock that no partition sees, at
 /// least. To this come some round trips.
@@ -36,7 +35,6 @@ const PATIENCE_AT_THE_END: Duration = Duration::from_secs(2);
 pub struct Client<L: Link> {
     link: L,
     router: Router,
-    scheme: SchemeKind,
     out: Outbox,
     /// Ended, and not yet waited for.
     ended: ById<Answered>,
@@ -68,13 +66,12 @@ impl<L: Link> Client<L> {
     /// A client of a cluster that it is linked to.
     pub fn new(me: Address, catalog: Arc<Catalog>, shape: &Shape, link: L) -> Self {
         sleep_precisely();
-        let router = Router::new(me, catalog, shape.configuration(), shape.scheme);
+        let router = Router::new(me, catalog, shape.configuration());
         let number = if let Address::Client(number) = me { number } else { 0 };
         let patience = PATIENCE + shape.round_trip * 8;
         Self {
             link,
             router,
-            scheme: shape.scheme,
             out: Outbox::default(),
             ended: ById::default(),
             in_flight: 0,
@@ -164,7 +161,7 @@ impl<L: Link> Client<L> {
             match heard {
                 Letter::Message(from, packet) => {
                     // Only who coordinates asks for the time.
-                    let now_us = if self.scheme.is_locking() { now_us() } else { 0 };
+                    let now_us = if self.router.coordinates() { now_us() } else { 0 };
                     let ended = self.router.handle(from, packet, now_us, &mut self.out);
                     self.end(ended);
                 }
@@ -179,7 +176,7 @@ impl<L: Link> Client<L> {
             self.send();
             letter = self.link.receive(Duration::ZERO);
         }
-        if self.scheme.is_locking() && self.looked.elapsed() > self.patience / 4 {
+        if self.router.coordinates() && self.looked.elapsed() > self.patience / 4 {
             self.looked = Instant::now();
             self.router.give_up_waiting(self.patience.as_micros() as u64, now_us(), &mut self.out);
             self.send();

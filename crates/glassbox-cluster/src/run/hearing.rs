@@ -28,7 +28,7 @@ impl Sockets {
         let letter = match kind {
             Kind::Message => {
                 let packet: Packet = postcard::from_bytes(payload).map_err(unreadable)?;
-                allowed(from, self.who.me, &packet.message, self.who.scheme)?;
+                allowed(from, self.who.me, &packet.message)?;
                 Letter::Message(from, packet)
             }
             Kind::Question if matches!(from, Address::Client(_)) => {

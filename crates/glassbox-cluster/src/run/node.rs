@@ -52,13 +52,12 @@ impl Node {
             return Err(format!("{} has begun already, and is in configuration {}", self.me, member.epoch()));
         }
         self.check(&configuration)?;
-        let scheme = self.shape.scheme;
         self.member = Some(match self.me {
             Address::Replica { .. } if configuration.epoch == 1 => {
-                Member::replica(self.me, configuration, scheme, (self.first)()?, Arc::clone(&self.empty))
+                Member::replica(self.me, configuration, (self.first)()?, Arc::clone(&self.empty))
             }
-            Address::Replica { .. } => Member::returning(self.me, configuration, scheme, Arc::clone(&self.empty), out),
-            _ => Member::coordinator(self.me, configuration, scheme, out),
+            Address::Replica { .. } => Member::returning(self.me, configuration, Arc::clone(&self.empty), out),
+            _ => Member::coordinator(self.me, configuration, out),
         });
         Ok(())
     }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::sockets::Sockets;
 use crate::address::Address;
 use crate::configuration::Configuration;
+use crate::scheme::SchemeKind;
 use crate::wire::{Answer, Question, Standing};
 
 /// How long a process that is there may take to answer. One that loads rows is silent for longer, and waited for.
@@ -128,6 +129,15 @@ impl Operator {
             return self.next(next, replica);
         }
         self.begin_anew(next, replica)
+    }
+
+    /// Has partitions use another scheme, once what is under way has ended.
+    ///
+    /// # Errors
+    /// When the coordinator is not there.
+    pub fn change_scheme(&mut self, scheme: SchemeKind) -> Result<(), String> {
+        self.standings();
+        self.next(self.newest()?.with_scheme(scheme), Address::Coordinator(0))
     }
 
     /// Gives a coordinator that has been started anew its place: it finds out what the one before left undecided.

@@ -21,7 +21,6 @@ use super::link::{Letter, Link};
 use crate::address::Address;
 use crate::member::Packet;
 use crate::message::Message;
-use crate::scheme::SchemeKind;
 use crate::wire::{Answer, Expected, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, encode};
 
 /// Who called and has not said who it is after so long is sent away.
@@ -44,8 +43,6 @@ pub struct Identity {
     pub cluster: u64,
     /// [`Catalog::digest`](glassbox::Catalog::digest).
     pub catalog: u64,
-    /// The cluster's scheme.
-    pub scheme: SchemeKind,
 }
 
 impl Identity {

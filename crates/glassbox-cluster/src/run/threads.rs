@@ -17,7 +17,6 @@ use super::node::Node;
 use crate::address::Address;
 use crate::configuration::Configuration;
 use crate::member::{MakeShard, Member, Packet};
-
 use crate::outbox::Outbox;
 use crate::scheme::SchemeKind;
 
@@ -37,7 +36,7 @@ pub struct Shape {
 impl Shape {
     /// Who is who: this does not change while such a cluster runs.
     pub fn configuration(&self) -> Configuration {
-        Configuration::first(self.partitions, self.replicas)
+        Configuration::first(self.partitions, self.replicas, self.scheme)
     }
 
     /// The address of each partition's primary.
@@ -63,11 +62,11 @@ impl Shape {
     /// # Errors
     /// Those of `shard`.
     pub fn member<E>(&self, me: Address, shard: impl FnOnce(u8) -> Result<Shard, E>) -> Result<Member, E> {
-        let (configuration, scheme) = (self.configuration(), self.scheme);
+        let configuration = self.configuration();
         let empty: MakeShard = Arc::new(|| unreachable!("nobody comes back"));
         Ok(match me {
-            Address::Replica { partition, .. } => Member::replica(me, configuration, scheme, shard(partition)?, empty),
-            _ => Member::coordinator(me, configuration, scheme, &mut Outbox::default()),
+            Address::Replica { partition, .. } => Member::replica(me, configuration, shard(partition)?, empty),
+            _ => Member::coordinator(me, configuration, &mut Outbox::default()),
         })
     }
 }

@@ -115,7 +115,7 @@ impl Locking {
             match self.active.get_mut(&victim) {
                 Some(Arrived::Multi(multi)) => {
                     store.undo_fragment(multi, out);
-                    multi.end = Some(FragmentEnd::Deadlock);
+                    multi.end = Some(FragmentEnd::Again);
                     store.report(multi, None, out);
                 }
                 _ => self.locks.stand_back(victim, &circle),

@@ -11,7 +11,7 @@ use crate::outbox::Outbox;
 use crate::store::Store;
 
 /// What a partition does while a transaction of several partitions waits for the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum SchemeKind {
     /// Nothing. *Low Overhead Concurrency Control*, section 4.1.
     Blocking,
@@ -26,9 +26,18 @@ pub enum SchemeKind {
 }
 
 impl SchemeKind {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Blocking, Self::Speculation, Self::LocalSpeculation, Self::Locking, Self::ForcedLocking];
+
     /// Whether clients coordinate their own transactions, because no global order is needed.
     pub fn is_locking(self) -> bool {
         matches!(self, Self::Locking | Self::ForcedLocking)
+    }
+
+    /// Whether what comes after a transaction is taken back with it.
+    pub(crate) fn cascades(self) -> bool {
+        matches!(self, Self::Speculation | Self::LocalSpeculation)
     }
 }
 

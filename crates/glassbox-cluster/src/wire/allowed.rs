@@ -5,24 +5,19 @@
 
 use crate::address::Address;
 use crate::message::Message;
-use crate::scheme::SchemeKind;
 
 /// Whether this may be said.
 ///
 /// # Errors
 /// Why it may not.
-pub fn allowed(from: Address, to: Address, message: &Message, scheme: SchemeKind) -> Result<(), String> {
+pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), String> {
     let peers = |a: Address, b: Address| match (a, b) {
         (Address::Replica { partition: a, .. }, Address::Replica { partition: b, .. }) => a == b,
         _ => false,
     };
     let is_replica = matches!(to, Address::Replica { .. });
-    // Under locking clients coordinate; otherwise nobody does but the coordinator.
-    let coordinates = match from {
-        Address::Coordinator(_) => true,
-        Address::Client(_) => scheme.is_locking(),
-        Address::Replica { .. } => false,
-    };
+    // Clients do so under locking only; whoever hears it knows whether that is so.
+    let coordinates = !matches!(from, Address::Replica { .. });
     let may = match message {
         Message::Call { .. } => is_replica && matches!(from, Address::Client(_)),
         Message::Submit(_) => matches!((from, to), (Address::Client(_), Address::Coordinator(_))),
@@ -76,11 +71,10 @@ mod tests {
         let primary = Address::Replica { partition: 0, replica: 0 };
         let decide = |coordinator| Message::Decide { txn: TxnId { coordinator, sequence: 1 }, commit: true };
         let (me, you, central) = (Address::Client(1), Address::Client(2), Address::Coordinator(0));
-        assert!(allowed(me, primary, &decide(me), SchemeKind::Locking).is_ok());
-        assert!(allowed(me, primary, &decide(you), SchemeKind::Locking).is_err());
-        assert!(allowed(me, primary, &decide(central), SchemeKind::Locking).is_err());
-        assert!(allowed(me, primary, &decide(me), SchemeKind::Speculation).is_err());
-        assert!(allowed(central, primary, &decide(central), SchemeKind::Speculation).is_ok());
-        assert!(allowed(me, primary, &Message::Held { sequence: 1 }, SchemeKind::Locking).is_err());
+        assert!(allowed(me, primary, &decide(me)).is_ok());
+        assert!(allowed(me, primary, &decide(you)).is_err());
+        assert!(allowed(me, primary, &decide(central)).is_err());
+        assert!(allowed(central, primary, &decide(central)).is_ok());
+        assert!(allowed(me, primary, &Message::Held { sequence: 1 }).is_err());
     }
 }

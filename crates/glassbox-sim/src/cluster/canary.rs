@@ -38,6 +38,9 @@ impl Canary {
             (Bug::ForgottenEntry, Message::Replicate { sequence, entry: Entry::Run(_) }) if dice.one_in(ONE_IN) => {
                 (Some(Message::Replicate { sequence, entry: Entry::Mark }), None)
             }
+            (Bug::UnheardScheme, Message::Replicate { sequence, entry: Entry::Under(_) }) => {
+                (Some(Message::Replicate { sequence, entry: Entry::Mark }), None)
+            }
             (Bug::FalseHeld, Message::Replicate { sequence, .. }) => (None, Some(Message::Held { sequence })),
             (Bug::StaleRows, Message::Fragment(mut fragment)) => {
                 if let FragmentWork::Run(given) = &mut fragment.work

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use glassbox::{Catalog, Error};
-use glassbox_cluster::{Address, Configuration, Outbox, Outcome, Packet, Router, SchemeKind};
+use glassbox_cluster::{Address, Configuration, Outbox, Outcome, Packet, Router};
 use glassbox_workloads::micro::{ReadWrite, Seen};
 
 use super::micro::Micro;
@@ -49,14 +49,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(
-        number: u32,
-        catalog: &Arc<Catalog>,
-        configuration: Configuration,
-        scheme: SchemeKind,
-        micro: Micro,
-    ) -> Self {
-        let router = Router::new(Address::Client(number), Arc::clone(catalog), configuration, scheme);
+    pub(super) fn new(number: u32, catalog: &Arc<Catalog>, configuration: Configuration, micro: Micro) -> Self {
+        let router = Router::new(Address::Client(number), Arc::clone(catalog), configuration);
         Self { number, router, micro, under_way: None, ends: false, finished: 0, history: Some(Vec::new()) }
     }
 

@@ -1,6 +1,6 @@
 //! Things that fail, and what the operator does about it.
 
-use glassbox_cluster::{Address, Configuration, Message, Packet, Role};
+use glassbox_cluster::{Address, Configuration, Message, Packet, Role, SchemeKind};
 
 use super::node::Machine;
 use super::world::World;
@@ -25,6 +25,8 @@ pub(super) enum Fault {
     RestartCoordinator,
     /// Nothing gets through from one member to another for so many microseconds.
     Cut(Address, Address, u64),
+    /// The operator has the partitions do otherwise while they wait.
+    Switch(SchemeKind),
     /// A member's work takes so many times as long.
     Slow(Address, u64),
 }
@@ -55,6 +57,11 @@ impl World {
             self.schedule_fault(noticed.max(at + 1), then);
             let returns = if self.dice.one_in(2) { noticed + 1 + self.dice.below(until_us / 4) } else { back };
             self.schedule_fault(returns.max(at + 2), Fault::Return(partition));
+        }
+        for _ in 0..self.settings.switches {
+            let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
+            let scheme = *self.dice.pick(&SchemeKind::ALL).expect("there are some");
+            self.schedule_fault(at, Fault::Switch(scheme));
         }
         // Whatever is still broken is repaired in the end.
         for partition in 0..self.settings.partitions {
@@ -100,6 +107,7 @@ impl World {
                     node.slow = times;
                 }
             }
+            Fault::Switch(scheme) => self.switch_to(scheme),
             Fault::RestartCoordinator => {
                 if !self.nodes.contains_key(&Address::Coordinator(0)) {
                     self.configure(|configuration| Ok(configuration.with_new_coordinator()));
@@ -168,6 +176,11 @@ impl World {
             }
             self.configure(|configuration| configuration.with(address));
         }
+    }
+
+    /// The operator has the partitions use this scheme from now on.
+    pub fn switch_to(&mut self, scheme: SchemeKind) {
+        self.configure(|configuration| Ok(configuration.with_scheme(scheme)));
     }
 
     /// Decides the next configuration and tells everybody.

@@ -8,7 +8,7 @@ use super::link::Link;
 /// A cluster, its load and its costs.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// What partitions do while they wait for others.
+    /// What partitions do while they wait for others, at first.
     pub scheme: SchemeKind,
     /// Partitions, at least 2 for transactions on several.
     pub partitions: u8,
@@ -26,6 +26,8 @@ pub struct Settings {
     pub patience_us: u64,
     /// How many times something fails, in the time that is simulated.
     pub incidents: u32,
+    /// How many times the operator has the partitions use another scheme, in the time that is simulated.
+    pub switches: u32,
     /// Something that is done wrong, to see that it is noticed.
     pub bug: Option<Bug>,
     /// Whether messages of coordinators go before those of clients that wait to be handled; otherwise all are handled
@@ -44,6 +46,8 @@ pub enum Bug {
     HalfAbort,
     /// A backup is not told of a run.
     ForgottenEntry,
+    /// A backup is not told that the scheme is another.
+    UnheardScheme,
     /// A primary counts on backups that do not get what it sends.
     FalseHeld,
     /// A run gets the rows that were found for the one before.
@@ -86,6 +90,7 @@ impl Settings {
             link: Link::of(60_000),
             patience_us: 5_000,
             incidents: 0,
+            switches: 0,
             bug: None,
             coordinators_first: false,
             seed,

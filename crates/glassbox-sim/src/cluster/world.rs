@@ -66,7 +66,7 @@ impl World {
         let mut world = Self {
             settings,
             catalog: Arc::new(catalog()),
-            configuration: Configuration::first(settings.partitions, settings.replicas),
+            configuration: Configuration::first(settings.partitions, settings.replicas, settings.scheme),
             now_ns: 0,
             events: BinaryHeap::new(),
             made: 0,
@@ -87,9 +87,7 @@ impl World {
         for number in 0..settings.clients {
             world.add_client(number);
         }
-        if settings.scheme.is_locking() {
-            world.schedule(settings.patience_us * 1_000, Event::LosePatience);
-        }
+        world.schedule(settings.patience_us * 1_000, Event::LosePatience);
         world
     }
 
@@ -98,14 +96,13 @@ impl World {
         let Address::Replica { partition, .. } = address else { unreachable!("{address} is no replica") };
         let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
         let make = move || Ok(Shard::new(&catalog, usize::from(partition), count, TABLE_BYTES).expect("a small shard"));
-        let (configuration, scheme) = (self.configuration.clone(), self.settings.scheme);
-        let mut out = Outbox::default();
+        let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
         let member = if first {
             let mut shard = make().expect("a small shard");
             Micro::fill(&mut shard, self.settings.clients, self.settings.partitions);
-            Member::replica(address, configuration, scheme, shard, Arc::new(make))
+            Member::replica(address, configuration, shard, Arc::new(make))
         } else {
-            Member::returning(address, configuration, scheme, Arc::new(make), &mut out)
+            Member::returning(address, configuration, Arc::new(make), &mut out)
         };
         self.add(address, Machine::Member(Box::new(member)));
         self.carry_out(address, self.now_ns, out);
@@ -114,15 +111,15 @@ impl World {
     /// Adds the configuration's coordinator.
     pub(super) fn add_coordinator(&mut self) {
         let (me, mut out) = (Address::Coordinator(0), Outbox::default());
-        let member = Member::coordinator(me, self.configuration.clone(), self.settings.scheme, &mut out);
+        let member = Member::coordinator(me, self.configuration.clone(), &mut out);
         self.add(me, Machine::Member(Box::new(member)));
         self.carry_out(me, self.now_ns, out);
     }
 
     fn add_client(&mut self, number: u32) {
-        let Settings { partitions, load, seed, scheme, .. } = self.settings;
+        let Settings { partitions, load, seed, .. } = self.settings;
         let micro = Micro::new(number, partitions, load, seed);
-        let mut client = Client::new(number, &self.catalog, self.configuration.clone(), scheme, micro);
+        let mut client = Client::new(number, &self.catalog, self.configuration.clone(), micro);
         let mut out = Outbox::default();
         client.call(0, &mut out);
         self.add(Address::Client(number), Machine::Client(Box::new(client)));

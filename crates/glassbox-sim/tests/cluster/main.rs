@@ -4,13 +4,7 @@ use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{Bug, Link, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-const SCHEMES: [SchemeKind; 5] = [
-    SchemeKind::Blocking,
-    SchemeKind::Speculation,
-    SchemeKind::LocalSpeculation,
-    SchemeKind::Locking,
-    SchemeKind::ForcedLocking,
-];
+const SCHEMES: [SchemeKind; 5] = SchemeKind::ALL;
 
 /// A load and a cluster, any of them, by the seed.
 fn any(scheme: SchemeKind, seed: u64) -> Settings {
@@ -59,6 +53,23 @@ fn nothing_is_lost_when_parts_of_it_fail() {
     }
 }
 
+#[test]
+fn the_scheme_can_change_while_it_runs() {
+    let first = seed(1);
+    for seed in first..first + if long() { 200_000 } else { 4_000 } {
+        let scheme = SCHEMES[seed as usize % SCHEMES.len()];
+        let mut settings = any(scheme, seed);
+        let mut dice = Dice(seed ^ 6);
+        settings.switches = 1 + dice.below(4) as u32;
+        settings.incidents = dice.below(3) as u32;
+        let mut world = World::new(settings);
+        world.plan_incidents(3_000);
+        world.run_us(3_000);
+        let right = world.finish().and_then(|()| checks::all(&mut world));
+        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+    }
+}
+
 /// What one checker says of a run.
 fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
     let mut world = World::new(settings);
@@ -82,6 +93,7 @@ fn every_checker_notices_its_bug() {
     };
     let single = Load { several: 0, ..load };
     let killed = Settings { incidents: 6, ..of(Bug::FalseHeld, single) };
+    let switched = Settings { incidents: 6, switches: 6, ..of(Bug::UnheardScheme, load) };
     let aborts = Load { aborts: all / 4, ..load };
     let two_rounds = Load { several: all, two_rounds: all, ..load };
     let serializability: Checker = |world| checks::serializability(&world.history());
@@ -103,6 +115,7 @@ fn every_checker_notices_its_bug() {
         (of(Bug::HalfAbort, aborts), atomicity),
         (of(Bug::ForgottenEntry, single), checks::replicas as Checker),
         (killed, durability),
+        (switched, checks::all),
         (of(Bug::LostDecision, load), progress),
     ] {
         let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());
