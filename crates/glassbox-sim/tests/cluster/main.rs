@@ -38,11 +38,9 @@ fn every_scheme_is_right_whatever_the_load() {
     }
 }
 
-#[test]
-fn nothing_is_lost_when_parts_of_it_fail() {
+fn nothing_is_lost(scheme: SchemeKind) {
     let first = seed(1);
     for seed in first..first + if long() { 1_000_000 } else { 10_000 } {
-        let scheme = SCHEMES[seed as usize % SCHEMES.len()];
         let mut settings = any(scheme, seed);
         settings.incidents = 1 + Dice(seed ^ 5).below(3) as u32;
         let mut world = World::new(settings);
@@ -51,6 +49,28 @@ fn nothing_is_lost_when_parts_of_it_fail() {
         let right = world.finish().and_then(|()| checks::all(&mut world));
         right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
     }
+}
+
+macro_rules! when_parts_of_it_fail {
+    ($($name:ident: $scheme:ident)*) => {
+        $(#[test]
+        fn $name() {
+            nothing_is_lost(SchemeKind::$scheme);
+        })*
+
+        #[test]
+        fn no_scheme_is_left_out() {
+            assert_eq!(SCHEMES, [$(SchemeKind::$scheme),*]);
+        }
+    };
+}
+
+when_parts_of_it_fail! {
+    nothing_is_lost_under_blocking: Blocking
+    nothing_is_lost_under_speculation: Speculation
+    nothing_is_lost_under_local_speculation: LocalSpeculation
+    nothing_is_lost_under_locking: Locking
+    nothing_is_lost_under_forced_locking: ForcedLocking
 }
 
 #[test]
