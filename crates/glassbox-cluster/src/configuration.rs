@@ -62,7 +62,10 @@ impl Configuration {
 
     /// Whether this can be who is who of so many partitions.
     pub fn is_of(&self, partitions: u8) -> bool {
-        let of = |address: Address, at: usize| matches!(address, Address::Replica { partition, .. } if usize::from(partition) == at);
+        let of = |address: Address, at: usize| match address {
+            Address::Replica { partition, .. } => usize::from(partition) == at,
+            _ => false,
+        };
         let mut places = self.partitions.iter().enumerate();
         self.epoch >= 1
             && self.partitions.len() == usize::from(partitions)

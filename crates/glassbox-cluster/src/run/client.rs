@@ -86,8 +86,8 @@ impl<L: Link> Client<L> {
     /// Calls a procedure and waits for the outcome.
     ///
     /// # Errors
-    /// The procedure's abort; [`Error::Uncertain`] when who ran it is gone; [`Error::Stopped`] when nobody has taken the
-    /// place of who is gone for long.
+    /// The procedure's abort; [`Error::Uncertain`] when who ran it is gone; [`Error::Stopped`] when nobody has taken
+    /// the place of who is gone for long.
     pub fn call<P: Procedure>(&mut self, procedure: P) -> Result<P::Output, Error> {
         let ticket = self.submit(procedure)?;
         self.wait(ticket)
