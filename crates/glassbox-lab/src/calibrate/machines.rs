@@ -1,4 +1,4 @@
-//! What each kind of work takes: machines by themselves, and the queues between them.
+//! What each kind of work takes: machines by themselves, and the queues between two threads.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use glassbox::record::Timestamp;
 use glassbox::shard::{Arguments, Call, Output};
-use glassbox_cluster::run::{Inline, Shape};
+use glassbox_cluster::run::Shape;
 use glassbox_cluster::{
     Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outbox,
     Packet, Partition, Router, SchemeKind, Submission, TxnId,
@@ -15,7 +15,7 @@ use glassbox_cluster::{
 use glassbox_sim::cluster::{ALL, Load, Micro};
 use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
 
-use crate::real::shard;
+use crate::real::{run, shard};
 
 const CLIENT: Address = Address::Client(0);
 const COORDINATOR: Address = Address::Coordinator(0);
@@ -132,53 +132,70 @@ impl Bench {
     }
 }
 
+/// The times of batches of one kind. The machine may do something else in the midst of one, so the median counts.
+struct Batches(Vec<Duration>);
+
+impl Batches {
+    fn add(&mut self, took: Duration) {
+        self.0.push(took);
+    }
+
+    /// Of each piece of work in a batch.
+    fn each_ns(mut self) -> f64 {
+        self.0.sort_unstable();
+        self.0[self.0.len() / 2].as_nanos() as f64 / BATCH as f64
+    }
+}
+
 /// Measures everything once, so many batches of each.
 pub(super) fn measure(batches: usize) -> anyhow::Result<Round> {
-    let per = |took: Duration, of: usize| took.as_nanos() as f64 / (batches * of) as f64;
     let (mut one, mut both) = (Draw::new(Load::default()), Draw::new(Load { several: ALL, ..Load::default() }));
     let mut aborting = Draw::new(Load { aborts: ALL, ..Load::default() });
     let (mut blocking, mut forced) = (Bench::new(SchemeKind::Blocking)?, Bench::new(SchemeKind::ForcedLocking)?);
     let mut speculating = Bench::new(SchemeKind::Speculation)?;
-    let [mut single, mut locked, mut stopped, mut fragment, mut decision] = [Duration::ZERO; 5];
-    let [mut speculative, mut ending, mut taking_back] = [Duration::ZERO; 3];
+    let [mut single, mut locked, mut stopped, mut fragment, mut decision, mut speculative, mut taking_back] =
+        [const { Batches(Vec::new()) }; 7];
     for _ in 0..batches {
-        single += blocking.singles(&mut one);
-        locked += forced.singles(&mut one);
-        stopped += blocking.singles(&mut aborting);
+        single.add(blocking.singles(&mut one));
+        locked.add(forced.singles(&mut one));
+        stopped.add(blocking.singles(&mut aborting));
+        let [mut running, mut deciding] = [Duration::ZERO; 2];
         for _ in 0..BATCH {
             let next = blocking.fragment(&mut both);
-            fragment += blocking.take(vec![(COORDINATOR, next)]);
-            decision += blocking.decide(true);
+            running += blocking.take(vec![(COORDINATOR, next)]);
+            deciding += blocking.decide(true);
         }
+        fragment.add(running);
+        decision.add(deciding);
         for commit in [true, false] {
             let next = speculating.fragment(&mut both);
             speculating.take(vec![(COORDINATOR, next)]);
             let ran = speculating.singles(&mut one);
             let ended = speculating.decide(commit);
             if commit {
-                (speculative, ending) = (speculative + ran, ending + ended);
+                speculative.add(ran + ended);
             } else {
-                taking_back += ended;
+                taking_back.add(ended);
             }
         }
     }
     let clock = clock_ns();
-    let (single, decision) = (per(single, BATCH), (per(decision, BATCH) - clock).max(0.0));
-    let speculative = per(speculative + ending, BATCH) - decision / BATCH as f64;
+    let (single, decision) = (single.each_ns(), (decision.each_ns() - clock).max(0.0));
+    let speculative = speculative.each_ns() - decision / BATCH as f64;
     let (client, coordinator_message) = (client(batches)?, coordinator(batches)?);
-    let whole = whole(batches)?;
+    let threads = between_threads(batches)?;
     Ok(Round {
         single,
         speculative,
-        fragment: (per(fragment, BATCH) - clock).max(0.0),
+        fragment: (fragment.each_ns() - clock).max(0.0),
         decision,
-        locking: (1e3 * (per(locked, BATCH) / speculative - 1.0)).max(0.0),
-        stopped: per(stopped, BATCH),
+        locking: (1e3 * (locked.each_ns() / speculative - 1.0)).max(0.0),
+        stopped: stopped.each_ns(),
         // All are taken back, and then run with nothing kept.
-        undo: (per(taking_back, BATCH) - single - decision / BATCH as f64).max(0.0),
+        undo: (taking_back.each_ns() - single - decision / BATCH as f64).max(0.0),
         coordinator_message,
         client,
-        message: ((whole - client - single) / 2.0).max(0.0),
+        message: (threads - client.max(single)).max(0.0),
     })
 }
 
@@ -193,8 +210,8 @@ fn clock_ns() -> f64 {
 /// A client's part of a transaction on one partition: to draw it, to call, and to take the answer.
 fn client(batches: usize) -> anyhow::Result<f64> {
     let (mut draw, mut out) = (Draw::new(Load::default()), Outbox::default());
-    let mut router = Router::new(CLIENT, Arc::new(catalog()), Configuration::first(2, 1), SchemeKind::Blocking);
-    let mut took = Duration::ZERO;
+    let mut router = Router::new(CLIENT, Arc::new(catalog()), Configuration::first(2, 1, SchemeKind::Blocking));
+    let mut all = Batches(Vec::new());
     let partition = Address::Replica { partition: 0, replica: 0 };
     for _ in 0..batches {
         let mut calls = VecDeque::new();
@@ -203,7 +220,7 @@ fn client(batches: usize) -> anyhow::Result<f64> {
             let input = draw.micro.draw();
             calls.push_back(router.call(input, 1, 1, &mut out)?);
         }
-        took += began.elapsed();
+        let mut took = began.elapsed();
         out.actions.clear();
         let answer = |id| Message::Answer {
             id,
@@ -217,8 +234,9 @@ fn client(batches: usize) -> anyhow::Result<f64> {
             }
         }
         took += began.elapsed();
+        all.add(took);
     }
-    Ok(took.as_nanos() as f64 / (batches * BATCH) as f64)
+    Ok(all.each_ns())
 }
 
 /// Of the eight messages that a coordinator handles for a transaction on two partitions, each.
@@ -226,14 +244,14 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
     let primaries: Vec<_> = (0..2).map(|partition| Address::Replica { partition, replica: 0 }).collect();
     let mut coordinator = Coordinator::new(COORDINATOR, primaries, 1);
     let (mut draw, mut out) = (Draw::new(Load { several: ALL, ..Load::default() }), Outbox::default());
-    let (mut took, mut heard) = (Duration::ZERO, 0);
+    let (mut all, mut heard) = (Batches(Vec::new()), 0);
     for _ in 0..batches {
         let submissions: Vec<_> = (0..BATCH as u64)
             .map(|id| Submission { id, call: draw.call(), participants: 3, shared: Vec::new() })
             .collect();
         let began = Instant::now();
         submissions.into_iter().for_each(|submission| coordinator.submit(CLIENT, submission, 1, &mut out));
-        took += began.elapsed();
+        let mut took = began.elapsed();
         let result = |(partition, txn): (u8, TxnId)| {
             let end = FragmentEnd::Done(Output::of(Seen::new()));
             FragmentResult { txn, round: 0, partition, end, after: None, heard }
@@ -250,27 +268,17 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
             }
         }
         took += began.elapsed();
+        all.add(took);
         out.actions.clear();
         heard += BATCH as u64;
     }
-    Ok(took.as_nanos() as f64 / (batches * BATCH * 8) as f64)
+    Ok(all.each_ns() / 8.0)
 }
 
-/// A transaction on one partition, through client, queues and machine on one thread.
-fn whole(batches: usize) -> anyhow::Result<f64> {
-    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 2, replicas: 1, round_trip: Duration::ZERO };
-    let catalog = Arc::new(catalog());
-    let mut client = Inline::start(shape, Arc::clone(&catalog), |partition| shard(&catalog, partition, 2))?;
-    let mut draw = Draw::new(Load::default());
-    let mut tickets = Vec::with_capacity(BATCH);
-    let began = Instant::now();
-    for _ in 0..batches {
-        for _ in 0..BATCH {
-            tickets.push(client.submit(draw.micro.draw())?);
-        }
-        for ticket in tickets.drain(..) {
-            _ = black_box(client.wait(ticket)?);
-        }
-    }
-    Ok(began.elapsed().as_nanos() as f64 / (batches * BATCH) as f64)
+/// A transaction on one partition, where client and partition are threads that both have always something to do: the
+/// slower of them, with what the queues between two cores cost it.
+fn between_threads(batches: usize) -> anyhow::Result<f64> {
+    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, round_trip: Duration::ZERO };
+    let time = Duration::from_micros(500) * batches as u32;
+    Ok(1e9 / run(shape, Load::default(), time / 4, time, 1)?.per_second)
 }

@@ -1,11 +1,12 @@
 //! The constants of the simulator's table of costs, measured on this machine.
 //!
 //! The state machines are given the messages that they would get, one thread alone, and the time is taken that they
-//! need: of a transaction on one partition, of a fragment, of a decision, of what a coordinator does with a message. A
-//! call through queues and machines on one thread then tells what the queues cost. What a round trip really takes is
-//! measured between threads: a client calls and waits, and nobody else does anything.
+//! need: of a transaction on one partition, of a fragment, of a decision, of what a coordinator does with a message.
+//! What the queues cost is what a client and a partition, as threads that always have something to do, need beyond that.
+//! What a round trip really takes is measured between threads, too: a client calls and waits, and nobody else does
+//! anything.
 //!
-//! What is not in it: caches that two cores take from each other, and waking whoever sleeps, but for the round trip.
+//! What is not in it: waking whoever sleeps, but for the round trip; caches that more than two threads share.
 
 mod machines;
 mod round_trip;

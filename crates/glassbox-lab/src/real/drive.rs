@@ -113,7 +113,7 @@ pub fn run(shape: Shape, load: Load, warm_up: Duration, time: Duration, seed: u6
     let micro = |client| Micro::new(client, shape.partitions, load, seed);
     let mut clients = Clients {
         link: client.link(),
-        router: Router::new(Address::Client(0), catalog.clone(), shape.configuration(), shape.scheme),
+        router: Router::new(Address::Client(0), catalog.clone(), shape.configuration()),
         out: Outbox::default(),
         micros: (0..CLIENTS).map(micro).collect(),
         calls: HashMap::new(),
