@@ -72,6 +72,11 @@ impl Results {
         Ok(Self { out, experiment, configuration, machine: machine(), simulated: false })
     }
 
+    /// What follows is of another experiment.
+    pub fn go_on(&mut self, experiment: &'static str, simulated: bool, configuration: Value) {
+        (self.experiment, self.simulated, self.configuration) = (experiment, simulated, configuration);
+    }
+
     /// Writes a result.
     pub fn put(&mut self, result: Figure<'_>) -> io::Result<()> {
         let Some(out) = &mut self.out else { return Ok(()) };

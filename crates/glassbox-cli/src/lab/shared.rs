@@ -31,11 +31,27 @@ pub fn of_report(of: &report::Table) -> Table {
 
 /// Writes an experiment's numbers as JSON lines; whether they are simulated stands beside its name.
 pub fn put(to: &Path, of: (&'static str, bool), configuration: &Value, points: &Points) -> anyhow::Result<()> {
-    let mut results = Results::new(Some(to), of.0, configuration.clone())?;
-    results.simulated = of.1;
-    for point in &points.0 {
-        let (figure, row, metric, unit) = (&point.figure, &point.row, &point.metric, &point.unit);
-        results.put(Figure { figure, row, x: point.x, metric, value: point.value, spread: point.spread, unit })?;
+    let (experiment, simulated) = of;
+    put_all(to, &[Group { experiment, simulated, configuration: configuration.clone(), points: points.clone() }])
+}
+
+/// Numbers that come from one experiment.
+pub struct Group {
+    pub experiment: &'static str,
+    pub simulated: bool,
+    pub configuration: Value,
+    pub points: Points,
+}
+
+/// Writes the numbers of several experiments as JSON lines.
+pub fn put_all(to: &Path, groups: &[Group]) -> anyhow::Result<()> {
+    let mut results = Results::new(Some(to), "", Value::Null)?;
+    for group in groups {
+        results.go_on(group.experiment, group.simulated, group.configuration.clone());
+        for point in &group.points.0 {
+            let (figure, row, metric, unit) = (&point.figure, &point.row, &point.metric, &point.unit);
+            results.put(Figure { figure, row, x: point.x, metric, value: point.value, spread: point.spread, unit })?;
+        }
     }
     Ok(results.finish()?)
 }

@@ -8,7 +8,17 @@ use crate::common::{run, run_well, text};
 fn the_shapes_are_the_papers_and_the_page_says_simulated() {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("more.json");
-    let ran = run_well(&["lab", "low-overhead", "--quick", "--results", text(dir.path()), "--json", text(&json)]);
+    let ran = run_well(&[
+        "lab",
+        "low-overhead",
+        "--quick",
+        "--only",
+        "simulated",
+        "--results",
+        text(dir.path()),
+        "--json",
+        text(&json),
+    ]);
     assert!(ran.out.contains("claims are where they have to be"), "{}", ran.out);
     for what in ["Figure 4, simulated", "forced locking", "the best scheme, simulated", "t_mp", "211 µs"] {
         assert!(ran.out.contains(what), "{what} is missing: {}", ran.out);

@@ -27,6 +27,11 @@ pub(super) const RETRIES: &str = "retries";
 /// Shares of [`Load`], from percent.
 pub(super) const PERCENT: u64 = ALL / 100;
 
+/// A share of [`Load`], from percent.
+pub(crate) const fn percent(share: u64) -> u64 {
+    share * PERCENT
+}
+
 /// One line.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
@@ -66,7 +71,7 @@ pub(super) fn all() -> Vec<Line> {
 }
 
 /// A scheme's colour in all figures.
-pub(super) fn colour(row: &str) -> Colour {
+pub(crate) fn colour(row: &str) -> Colour {
     match row {
         _ if row.starts_with(BLOCKING) => Colour(0x4e, 0x79, 0xa7),
         _ if row.starts_with(SPECULATION) => Colour(0x2f, 0x8f, 0x4e),

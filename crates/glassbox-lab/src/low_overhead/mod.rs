@@ -29,6 +29,7 @@ mod table2;
 pub mod tables;
 
 pub use checks::{CHECKS, Check, checks, put as put_checks, sentences};
+pub(crate) use lines::{colour, percent};
 pub use section::section;
 pub use simulate::{Plan, simulate};
 

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use glassbox_cluster::Address;
-use glassbox_sim::cluster::World;
+use glassbox_sim::cluster::{Costs, World};
 
 use super::lines::{COORDINATOR_BUSY, Line, PARTITION_BUSY, RETRIES, THROUGHPUT, all};
 use crate::points::{Point, Points};
@@ -29,6 +29,8 @@ pub struct Plan {
     pub shares: Vec<u64>,
     /// Of the first run.
     pub seed: u64,
+    /// What work costs, if it is not as in the paper.
+    pub costs: Option<Costs>,
 }
 
 impl Plan {
@@ -36,10 +38,10 @@ impl Plan {
     pub fn new(quick: bool, seed: u64) -> Self {
         if quick {
             let shares = vec![0, 2, 4, 6, 10, 20, 30, 40, 50, 70, 100];
-            Self { warm_up_ms: 50, measured_ms: 150, runs: 1, shares, seed }
+            Self { warm_up_ms: 50, measured_ms: 150, runs: 1, shares, seed, costs: None }
         } else {
             let shares = vec![0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 30, 40, 50, 60, 70, 80, 90, 100];
-            Self { warm_up_ms: 150, measured_ms: 500, runs: 3, shares, seed }
+            Self { warm_up_ms: 150, measured_ms: 500, runs: 3, shares, seed, costs: None }
         }
     }
 }
@@ -61,7 +63,12 @@ struct Job {
 
 impl Job {
     fn run(&self, plan: &Plan, seed: u64) -> Outcome {
-        let settings = self.line.settings(self.percent, seed);
+        let mut settings = self.line.settings(self.percent, seed);
+        if let Some(costs) = plan.costs {
+            settings.costs = costs;
+            // What is different on this line may be made of the costs.
+            (self.line.change)(&mut settings);
+        }
         let mut world = World::new(settings);
         world.keep_history(false);
         world.run_us(plan.warm_up_ms * 1_000);

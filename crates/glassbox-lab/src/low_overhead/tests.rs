@@ -51,7 +51,7 @@ fn the_shapes_hold_and_the_page_shows_them() {
 
 #[test]
 fn a_run_depends_on_its_seed_alone() {
-    let plan = |seed| Plan { warm_up_ms: 5, measured_ms: 20, runs: 2, shares: vec![10], seed };
+    let plan = |seed| Plan { warm_up_ms: 5, measured_ms: 20, runs: 2, shares: vec![10], seed, costs: None };
     let run = |seed| simulate(&plan(seed), &Interrupts(Cell::new(usize::MAX)));
     let first = run(3);
     assert_eq!(first, run(3));
@@ -62,7 +62,7 @@ fn a_run_depends_on_its_seed_alone() {
 
 #[test]
 fn what_is_interrupted_keeps_what_it_has() {
-    let plan = Plan { warm_up_ms: 1, measured_ms: 5, runs: 1, shares: vec![0, 50], seed: 1 };
+    let plan = Plan { warm_up_ms: 1, measured_ms: 5, runs: 1, shares: vec![0, 50], seed: 1, costs: None };
     let all = simulate(&plan, &Interrupts(Cell::new(usize::MAX)));
     let some = simulate(&plan, &Interrupts(Cell::new(10)));
     assert!(!some.0.is_empty() && some.0.len() < all.0.len());

@@ -8,7 +8,7 @@ mod any;
 use askama::Template;
 
 use crate::points::{Line, Points};
-use crate::{looking_glass, low_overhead};
+use crate::{calibrate, in_process, looking_glass, low_overhead, real};
 
 /// What is told of one experiment.
 #[derive(Debug, Clone, Default)]
@@ -92,6 +92,10 @@ fn section(at: usize, first: &Line, run: &[&Line]) -> Section {
     let mut section = match first.experiment.as_str() {
         "looking-glass" => looking_glass::section(&points),
         "low-overhead" => low_overhead::section(&points),
+        calibrate::EXPERIMENT => calibrate::tables::section(&points),
+        real::EXPERIMENT => real::tables::real(&points),
+        real::PREDICTED => real::tables::predicted(&points),
+        in_process::EXPERIMENT => in_process::tables::section(&points),
         other => any::section(other, &points),
     };
     section.id = format!("{}-{at}", section.id);

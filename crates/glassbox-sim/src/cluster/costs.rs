@@ -1,9 +1,10 @@
 //! What each kind of work costs, in nanoseconds of virtual time.
 
 use glassbox_cluster::Work;
+use serde::{Deserialize, Serialize};
 
 /// The cost of each kind of work. A partition's messages are part of what they are about.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Costs {
     /// A transaction on one partition, nothing kept: the paper's *t_sp*.
     pub single_ns: u64,
@@ -21,6 +22,8 @@ pub struct Costs {
     pub undo_ns: u64,
     /// A coordinator's cost of each message that it receives, and of each that it sends.
     pub coordinator_message_ns: u64,
+    /// A client's cost of an answer and of the next call.
+    pub client_ns: u64,
 }
 
 impl Costs {
@@ -39,6 +42,7 @@ impl Costs {
             stopped_ns: 20_000,
             undo_ns: 9_000,
             coordinator_message_ns: 11_400,
+            client_ns: 0,
         }
     }
 

@@ -13,6 +13,7 @@ mod link;
 mod micro;
 mod node;
 mod outcome;
+mod processors;
 mod settings;
 mod world;
 
@@ -20,5 +21,6 @@ pub use client::{Done, Finished};
 pub use costs::Costs;
 pub use link::Link;
 pub use micro::Micro;
+pub use outcome::Measured;
 pub use settings::{ALL, Bug, Load, Settings};
-pub use world::{Measured, World};
+pub use world::World;

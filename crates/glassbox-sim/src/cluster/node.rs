@@ -67,12 +67,17 @@ impl Node {
     pub(super) fn cost(&self, action: &Action, costs: &Costs) -> u64 {
         match action {
             Action::Work(work) => costs.of(*work) * self.slow,
-            Action::Send(..) => self.receiving_ns(costs),
+            Action::Send(..) if self.is_coordinator() => costs.coordinator_message_ns * self.slow,
+            Action::Send(..) => 0,
         }
     }
 
     /// What receiving a message costs this node.
     pub(super) fn receiving_ns(&self, costs: &Costs) -> u64 {
-        if self.is_coordinator() { costs.coordinator_message_ns * self.slow } else { 0 }
+        match &self.machine {
+            Machine::Client(_) => costs.client_ns * self.slow,
+            Machine::Member(_) if self.is_coordinator() => costs.coordinator_message_ns * self.slow,
+            Machine::Member(_) => 0,
+        }
     }
 }

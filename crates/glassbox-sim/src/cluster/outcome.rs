@@ -7,7 +7,23 @@ use super::client::Finished;
 use super::node::{Machine, Node};
 use super::world::World;
 
+/// What a part of a run came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// Transactions that ended.
+    pub finished: u64,
+    /// A second of virtual time.
+    pub per_second: f64,
+    /// Transactions that were tried again because of deadlocks.
+    pub retries: u64,
+}
+
 impl World {
+    /// How long a party has been at work since the beginning; something that it is at counts in full.
+    pub fn worked_ns(&self, address: Address) -> u64 {
+        self.nodes.get(&address).map_or(0, |node| node.worked_ns)
+    }
+
     pub(super) fn finished(&mut self) -> u64 {
         (0..self.settings.clients).map(|number| self.client(number).finished).sum()
     }

@@ -33,6 +33,8 @@ pub struct Settings {
     /// Whether messages of coordinators go before those of clients that wait to be handled; otherwise all are handled
     /// in the order of their arrival.
     pub coordinators_first: bool,
+    /// How many processors all parties share, the clients being one thread; `None`: each has its own.
+    pub processors: Option<u32>,
     /// Decides everything that is random.
     pub seed: u64,
 }
@@ -93,6 +95,7 @@ impl Settings {
             switches: 0,
             bug: None,
             coordinators_first: false,
+            processors: None,
             seed,
         }
     }

@@ -15,6 +15,8 @@ use super::faults::Fault;
 use super::link::Links;
 use super::micro::Micro;
 use super::node::{Machine, Node};
+use super::outcome::Measured;
+use super::processors::Processors;
 use super::settings::Settings;
 use crate::dice::Dice;
 
@@ -46,18 +48,8 @@ pub struct World {
     pub(super) links: Links,
     pub(super) dice: Dice,
     canary: Canary,
+    processors: Processors,
     trace: Option<Vec<String>>,
-}
-
-/// What a part of a run came to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
-    /// Transactions that ended.
-    pub finished: u64,
-    /// A second of virtual time.
-    pub per_second: f64,
-    /// Transactions that were tried again because of deadlocks.
-    pub retries: u64,
 }
 
 impl World {
@@ -76,6 +68,7 @@ impl World {
             links: Links::new(settings.link),
             dice: Dice(settings.seed),
             canary: Canary::default(),
+            processors: Processors::new(settings.processors),
             trace: None,
         };
         for partition in 0..settings.partitions {
@@ -196,10 +189,13 @@ impl World {
     /// Lets a node do its next thing, if it is not at work.
     fn work(&mut self, address: Address) {
         let Some(node) = self.nodes.get_mut(&address).filter(|node| !node.busy) else { return };
+        if !self.processors.take(address) {
+            return;
+        }
         let mut out = Outbox::default();
         let received = !node.inbox.is_empty();
         if !node.work(self.now_ns, &mut out) {
-            return;
+            return self.give_way(address);
         }
         node.busy = true;
         let received_ns = if received { node.receiving_ns(&self.settings.costs) } else { 0 };
@@ -210,9 +206,11 @@ impl World {
         self.schedule(done_ns, Event::Ready { at: address, life });
     }
 
-    /// How long a party has been at work since the beginning; something that it is at counts in full.
-    pub fn worked_ns(&self, address: Address) -> u64 {
-        self.nodes.get(&address).map_or(0, |node| node.worked_ns)
+    /// Lets those work who wait for a processor.
+    fn give_way(&mut self, address: Address) {
+        for waiting in self.processors.give_back(address) {
+            self.work(waiting);
+        }
     }
 
     /// Lets the next thing happen; `false`: nothing ever will.
@@ -230,6 +228,7 @@ impl World {
                 }
             }
             Event::Ready { at, life } => {
+                self.give_way(at);
                 if let Some(node) = self.nodes.get_mut(&at).filter(|node| node.life == life) {
                     node.busy = false;
                     self.work(at);

@@ -1,9 +1,9 @@
 //! Arguments and outputs on their way: values for as long as they stay in one process, bytes when they leave it.
 //!
-//! Between two processes there are only bytes. But a cluster may be in one process, and then to encode a call, to decode
-//! it to see where it goes, to decode it again to run it, and the same with its output, takes more instructions than
-//! running it does. So what is carried is the value itself, by its type, and it is encoded by whoever has to write it
-//! down; who gets bytes decodes them.
+//! Between two processes there are only bytes. But a cluster may be in one process, and then to encode a call, to
+//! decode it to see where it goes, to decode it again to run it, and the same with its output, takes more instructions
+//! than running it does. So what is carried is the value itself, by its type, and it is encoded by whoever has to write
+//! it down; who gets bytes decodes them.
 //!
 //! A value that cannot be encoded, which is a mistake of its type, becomes no bytes at all: who should read it says so.
 

@@ -1,0 +1,94 @@
+//! What is done on this machine: instructions are counted, throughput is measured and predicted.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use glassbox_lab::calibrate::{self, one_way_ns};
+use glassbox_lab::count::{self, Counting};
+use glassbox_lab::in_process::{self, System, Workload};
+use glassbox_lab::points::Points;
+use glassbox_lab::real::{self, Plan};
+use glassbox_sim::cluster::Costs;
+use glassbox_workloads::tpcc::Scale;
+use serde_json::json;
+
+use super::super::calibrate::measure as measure_costs;
+use super::super::child::command;
+use super::super::shared::{Bar, Group, of_report};
+use crate::format;
+
+/// Reads a table of costs.
+pub fn read_costs(file: &Path) -> anyhow::Result<Costs> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let why = || format!("{} is no table of costs: `glassbox lab calibrate` makes one", file.display());
+    serde_json::from_str(&text).with_context(why)
+}
+
+/// Counts the instructions of a call through the machines, and of one that takes the token.
+pub fn count(out: &mut dyn Write, quick: bool, dir: &Path, seed: u64) -> anyhow::Result<Option<Group>> {
+    let valgrind = match count::version() {
+        Ok(version) => version,
+        Err(why) => {
+            writeln!(out, "\nSKIPPED: instructions through the machines in process: {why:#}")?;
+            return Ok(None);
+        }
+    };
+    let counting = Counting {
+        scale: Scale::small(1),
+        systems: System::ALL.to_vec(),
+        warm_up: 320,
+        transactions: if quick { 1_600 } else { 16_000 },
+        seed,
+        dir: dir.to_owned(),
+    };
+    let (bar, mut points) = (Bar::new(), Points::default());
+    in_process::count(&counting, &|child| command("count-in-process", child), &bar, &mut points)?;
+    bar.0.finish_and_clear();
+    let counted = format::count(counting.transactions as u64);
+    writeln!(out, "\nOn this machine: instructions of {counted} transactions on one partition, by {valgrind}")?;
+    writeln!(out, "{}", of_report(&in_process::tables::totals(&points)))?;
+    for workload in Workload::ALL {
+        writeln!(out, "\n{}", of_report(&in_process::tables::parts(&points, workload)))?;
+    }
+    let configuration =
+        json!({ "partitions": 1, "scale": counting.scale, "counted": counting.transactions, "seed": seed });
+    Ok(Some(Group { experiment: in_process::EXPERIMENT, simulated: false, configuration, points }))
+}
+
+/// Measures throughput, and predicts it by a simulation with constants from here.
+pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Vec<Group>> {
+    let costs = measure_costs(out, quick)?;
+    let (plan, mut real, mut predicted) = (Plan::new(quick, seed), Points::default(), Points::default());
+    writeln!(out, "\nOn this machine: two partitions, 40 clients, about {:.0} s", plan.seconds())?;
+    let bar = Bar::new();
+    real::measure(&plan, &bar, &mut real)?;
+    bar.0.finish_and_clear();
+    let table = calibrate::costs(&costs.points).context("not everything was measured")?;
+    real::predict(&plan, table, &|us| one_way_ns(&costs.points, us), &mut predicted);
+    for &us in &plan.round_trips_us {
+        for (points, what) in [(&real, "real"), (&predicted, "simulated, calibrated")] {
+            if let Some(table) = real::tables::throughput(points, us, what) {
+                writeln!(out, "\n{}", of_report(&table))?;
+            }
+        }
+    }
+    writeln!(out, "\n{}", of_report(&real::tables::goals(&real)))?;
+    writeln!(out, "\n{}", of_report(&real::tables::apart(&real, &predicted)))?;
+    let configuration = json!({
+        "partitions": 2,
+        "clients": real::CLIENTS,
+        "round_trips_us": plan.round_trips_us,
+        "rounds": plan.rounds,
+        "measured_ms": plan.time.as_millis() as u64,
+        "seed": seed,
+    });
+    let mut simulated = configuration.clone();
+    simulated["costs"] = serde_json::to_value(table)?;
+    let (of_real, of_predicted) = (real::EXPERIMENT, real::PREDICTED);
+    Ok(vec![
+        costs,
+        Group { experiment: of_real, simulated: false, configuration, points: real },
+        Group { experiment: of_predicted, simulated: true, configuration: simulated, points: predicted },
+    ])
+}

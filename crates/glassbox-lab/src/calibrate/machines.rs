@@ -1,0 +1,284 @@
+//! What each kind of work takes: machines by themselves, and the queues between two threads.
+
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use glassbox::record::Timestamp;
+use glassbox::shard::{Arguments, Call, Output};
+use glassbox_cluster::run::Shape;
+use glassbox_cluster::{
+    Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outbox,
+    Packet, Partition, Router, SchemeKind, Submission, TxnId,
+};
+use glassbox_sim::cluster::{ALL, Load, Micro};
+use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
+
+use crate::real::{run, shard};
+
+const CLIENT: Address = Address::Client(0);
+const COORDINATOR: Address = Address::Coordinator(0);
+/// Work of one kind whose time is taken together.
+const BATCH: usize = 32;
+
+/// What one round came to; in nanoseconds, but for the share that locks add, in thousandths.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    single: f64,
+    speculative: f64,
+    fragment: f64,
+    decision: f64,
+    locking: f64,
+    stopped: f64,
+    undo: f64,
+    coordinator_message: f64,
+    client: f64,
+    message: f64,
+}
+
+/// A name, a unit, and how it is taken from a round.
+type Metric = (&'static str, &'static str, fn(&Round) -> f64);
+
+/// What is told: the table of costs. A message's way through a queue is half the sender's and half the receiver's: a
+/// partition receives and sends one for a transaction and for a fragment, and receives one for a decision.
+pub(super) const METRICS: [Metric; 10] = [
+    ("t_sp", "ns", |round| round.single + round.message),
+    ("t_spS", "ns", |round| round.speculative + round.message),
+    ("fragment", "ns", |round| round.fragment + round.message),
+    ("decision", "ns", |round| round.decision + round.message / 2.0),
+    ("l", "thousandths", |round| round.locking),
+    ("stopped", "ns", |round| round.stopped + round.message),
+    ("undo", "ns", |round| round.undo),
+    ("coordinator's message", "ns", |round| round.coordinator_message + round.message / 2.0),
+    ("client", "ns", |round| round.client + round.message),
+    ("a message through a queue", "ns", |round| round.message),
+];
+
+/// Calls that are alike, drawn beforehand.
+struct Draw {
+    micro: Micro,
+    number: u16,
+    made: u64,
+}
+
+impl Draw {
+    fn new(load: Load) -> Self {
+        let number = catalog().number_of::<ReadWrite>().expect("the catalog has it");
+        Self { micro: Micro::new(5, 2, load, 1), number, made: 0 }
+    }
+
+    /// Of the first partition, or on both.
+    fn input(&mut self) -> ReadWrite {
+        loop {
+            let drawn = self.micro.draw();
+            if drawn.keys[0].0 == 0 && drawn.aborts_at != Some(1) {
+                return drawn;
+            }
+        }
+    }
+
+    fn call(&mut self) -> Call {
+        self.made += 1;
+        let arguments = Arguments::of(self.input());
+        Call { procedure: self.number, arguments, now: Timestamp::from_micros(1), seed: self.made }
+    }
+
+    fn message(&mut self) -> Message {
+        Message::Call { id: self.made, call: self.call() }
+    }
+}
+
+/// A partition without a thread, and the time it took.
+struct Bench {
+    partition: Partition,
+    out: Outbox,
+    next: u64,
+}
+
+impl Bench {
+    fn new(scheme: SchemeKind) -> anyhow::Result<Self> {
+        let partition = Partition::new(shard(&catalog(), 0, 2)?, scheme, &[]);
+        Ok(Self { partition, out: Outbox::default(), next: 0 })
+    }
+
+    /// Has it handle these, and all that follows from them.
+    fn take(&mut self, messages: Vec<(Address, Message)>) -> Duration {
+        let began = Instant::now();
+        for (from, message) in messages {
+            self.partition.handle(from, message, &mut self.out);
+        }
+        while self.partition.proceed(&mut self.out) {}
+        let took = began.elapsed();
+        // What it says is received, and dropped, by others.
+        self.out.actions.clear();
+        took
+    }
+
+    fn singles(&mut self, draw: &mut Draw) -> Duration {
+        self.take((0..BATCH).map(|_| (CLIENT, draw.message())).collect())
+    }
+
+    fn fragment(&mut self, draw: &mut Draw) -> Message {
+        let txn = TxnId { coordinator: COORDINATOR, sequence: self.next };
+        self.next += 1;
+        let work = FragmentWork::Run(Vec::new());
+        Message::Fragment(Fragment { txn, round: 0, call: draw.call(), participants: 3, work, settled: txn.sequence })
+    }
+
+    fn decide(&mut self, commit: bool) -> Duration {
+        let txn = TxnId { coordinator: COORDINATOR, sequence: self.next - 1 };
+        self.take(vec![(COORDINATOR, Message::Decide { txn, commit })])
+    }
+}
+
+/// The times of batches of one kind. The machine may do something else in the midst of one, so the median counts.
+struct Batches(Vec<Duration>);
+
+impl Batches {
+    fn add(&mut self, took: Duration) {
+        self.0.push(took);
+    }
+
+    /// Of each piece of work in a batch.
+    fn each_ns(mut self) -> f64 {
+        self.0.sort_unstable();
+        self.0[self.0.len() / 2].as_nanos() as f64 / BATCH as f64
+    }
+}
+
+/// Measures everything once, so many batches of each.
+pub(super) fn measure(batches: usize) -> anyhow::Result<Round> {
+    let (mut one, mut both) = (Draw::new(Load::default()), Draw::new(Load { several: ALL, ..Load::default() }));
+    let mut aborting = Draw::new(Load { aborts: ALL, ..Load::default() });
+    let (mut blocking, mut forced) = (Bench::new(SchemeKind::Blocking)?, Bench::new(SchemeKind::ForcedLocking)?);
+    let mut speculating = Bench::new(SchemeKind::Speculation)?;
+    let [mut single, mut locked, mut stopped, mut fragment, mut decision, mut speculative, mut taking_back] =
+        [const { Batches(Vec::new()) }; 7];
+    for _ in 0..batches {
+        single.add(blocking.singles(&mut one));
+        locked.add(forced.singles(&mut one));
+        stopped.add(blocking.singles(&mut aborting));
+        let [mut running, mut deciding] = [Duration::ZERO; 2];
+        for _ in 0..BATCH {
+            let next = blocking.fragment(&mut both);
+            running += blocking.take(vec![(COORDINATOR, next)]);
+            deciding += blocking.decide(true);
+        }
+        fragment.add(running);
+        decision.add(deciding);
+        for commit in [true, false] {
+            let next = speculating.fragment(&mut both);
+            speculating.take(vec![(COORDINATOR, next)]);
+            let ran = speculating.singles(&mut one);
+            let ended = speculating.decide(commit);
+            if commit {
+                speculative.add(ran + ended);
+            } else {
+                taking_back.add(ended);
+            }
+        }
+    }
+    let clock = clock_ns();
+    let (single, decision) = (single.each_ns(), (decision.each_ns() - clock).max(0.0));
+    let speculative = speculative.each_ns() - decision / BATCH as f64;
+    let (client, coordinator_message) = (client(batches)?, coordinator(batches)?);
+    let threads = between_threads(batches)?;
+    Ok(Round {
+        single,
+        speculative,
+        fragment: (fragment.each_ns() - clock).max(0.0),
+        decision,
+        locking: (1e3 * (locked.each_ns() / speculative - 1.0)).max(0.0),
+        stopped: stopped.each_ns(),
+        // All are taken back, and then run with nothing kept.
+        undo: (taking_back.each_ns() - single - decision / BATCH as f64).max(0.0),
+        coordinator_message,
+        client,
+        message: (threads - client.max(single)).max(0.0),
+    })
+}
+
+/// What looking at the clock twice adds.
+fn clock_ns() -> f64 {
+    let began = Instant::now();
+    let looked: Duration = (0..1_000).map(|_| black_box(Instant::now()).elapsed()).sum();
+    black_box(looked);
+    began.elapsed().as_nanos() as f64 / 2_000.0
+}
+
+/// A client's part of a transaction on one partition: to draw it, to call, and to take the answer.
+fn client(batches: usize) -> anyhow::Result<f64> {
+    let (mut draw, mut out) = (Draw::new(Load::default()), Outbox::default());
+    let mut router = Router::new(CLIENT, Arc::new(catalog()), Configuration::first(2, 1, SchemeKind::Blocking));
+    let mut all = Batches(Vec::new());
+    let partition = Address::Replica { partition: 0, replica: 0 };
+    for _ in 0..batches {
+        let mut calls = VecDeque::new();
+        let began = Instant::now();
+        for _ in 0..BATCH {
+            let input = draw.micro.draw();
+            calls.push_back(router.call(input, 1, 1, &mut out)?);
+        }
+        let mut took = began.elapsed();
+        out.actions.clear();
+        let answer = |id| Message::Answer {
+            id,
+            outcome: glassbox_cluster::Outcome::Done([(0, Output::of(Seen::new()))].into_iter().collect()),
+        };
+        let answers: Vec<_> = calls.into_iter().map(|id| Packet { epoch: 1, message: answer(id) }).collect();
+        let began = Instant::now();
+        for packet in answers {
+            for answered in router.handle(partition, packet, 1, &mut out) {
+                _ = black_box(Router::output::<ReadWrite>(answered)?);
+            }
+        }
+        took += began.elapsed();
+        all.add(took);
+    }
+    Ok(all.each_ns())
+}
+
+/// Of the eight messages that a coordinator handles for a transaction on two partitions, each.
+fn coordinator(batches: usize) -> anyhow::Result<f64> {
+    let primaries: Vec<_> = (0..2).map(|partition| Address::Replica { partition, replica: 0 }).collect();
+    let mut coordinator = Coordinator::new(COORDINATOR, primaries, 1);
+    let (mut draw, mut out) = (Draw::new(Load { several: ALL, ..Load::default() }), Outbox::default());
+    let (mut all, mut heard) = (Batches(Vec::new()), 0);
+    for _ in 0..batches {
+        let submissions: Vec<_> = (0..BATCH as u64)
+            .map(|id| Submission { id, call: draw.call(), participants: 3, shared: Vec::new() })
+            .collect();
+        let began = Instant::now();
+        submissions.into_iter().for_each(|submission| coordinator.submit(CLIENT, submission, 1, &mut out));
+        let mut took = began.elapsed();
+        let result = |(partition, txn): (u8, TxnId)| {
+            let end = FragmentEnd::Done(Output::of(Seen::new()));
+            FragmentResult { txn, round: 0, partition, end, after: None, heard }
+        };
+        let sent = out.actions.drain(..).filter_map(|action| match action {
+            Action::Send(Address::Replica { partition, .. }, Message::Fragment(it)) => Some((partition, it.txn)),
+            _ => None,
+        });
+        let results: Vec<_> = sent.map(result).collect();
+        let began = Instant::now();
+        for result in results {
+            for end in coordinator.hears(result, 1, &mut out) {
+                out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
+            }
+        }
+        took += began.elapsed();
+        all.add(took);
+        out.actions.clear();
+        heard += BATCH as u64;
+    }
+    Ok(all.each_ns() / 8.0)
+}
+
+/// A transaction on one partition, where client and partition are threads that both have always something to do: the
+/// slower of them, with what the queues between two cores cost it.
+fn between_threads(batches: usize) -> anyhow::Result<f64> {
+    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, round_trip: Duration::ZERO };
+    let time = Duration::from_micros(500) * batches as u32;
+    Ok(1e9 / run(shape, Load::default(), time / 4, time, 1)?.per_second)
+}

@@ -1,0 +1,138 @@
+//! The constants of the simulator's table of costs, measured on this machine.
+//!
+//! The state machines are given the messages that they would get, one thread alone, and the time is taken that they
+//! need: of a transaction on one partition, of a fragment, of a decision, of what a coordinator does with a message.
+//! What the queues cost is what a client and a partition, as threads that always have something to do, need beyond that.
+//! What a round trip really takes is measured between threads, too: a client calls and waits, and nobody else does
+//! anything.
+//!
+//! What is not in it: waking whoever sleeps, but for the round trip; caches that more than two threads share.
+
+mod machines;
+mod round_trip;
+pub mod tables;
+
+use glassbox_sim::cluster::Costs;
+
+use crate::points::{Point, Points};
+use crate::spread::Spread;
+use crate::watch::Watch;
+
+pub use round_trip::INJECTED_US;
+
+/// In results, the experiment.
+pub const EXPERIMENT: &str = "calibrate";
+/// In results, the table of costs.
+pub const COSTS: &str = "costs";
+/// In results, what round trips take.
+pub const ROUND_TRIP: &str = "round trip";
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// Times that everything is measured, interleaved.
+    pub rounds: usize,
+    /// Batches of each kind of work in a round.
+    pub batches: usize,
+    /// Calls that are waited for, of each round trip, in a round.
+    pub calls: usize,
+}
+
+impl Plan {
+    /// Everything, or a first look.
+    pub const fn new(quick: bool) -> Self {
+        if quick {
+            Self { rounds: 3, batches: 40, calls: 100 }
+        } else {
+            Self { rounds: 11, batches: 400, calls: 1_000 }
+        }
+    }
+}
+
+/// Measures, and adds to `points`.
+///
+/// # Errors
+/// When the engine fails.
+pub fn calibrate(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::Result<()> {
+    let mut rounds: Vec<machines::Round> = Vec::new();
+    let mut round_trips: Vec<Vec<f64>> = vec![Vec::new(); INJECTED_US.len()];
+    for round in 0..plan.rounds {
+        if watch.interrupted() {
+            break;
+        }
+        watch.step(round, plan.rounds, "calibrating");
+        rounds.push(machines::measure(plan.batches)?);
+        for (all, injected_us) in round_trips.iter_mut().zip(INJECTED_US) {
+            all.push(round_trip::measure(injected_us, plan.calls)?);
+        }
+    }
+    anyhow::ensure!(!rounds.is_empty(), "interrupted before anything was measured");
+    for (metric, unit, of) in machines::METRICS {
+        put(points, COSTS, metric, 0.0, metric, unit, Spread::of(rounds.iter().map(of)));
+    }
+    for (all, injected_us) in round_trips.into_iter().zip(INJECTED_US) {
+        put(points, ROUND_TRIP, "between threads", injected_us as f64, "reached", "µs", Spread::of(all));
+    }
+    Ok(())
+}
+
+fn put(points: &mut Points, figure: &str, row: &str, x: f64, metric: &str, unit: &str, spread: Spread) {
+    let [figure, row, metric, unit] = [figure, row, metric, unit].map(str::to_owned);
+    let (value, spread) = (spread.median, spread.middle_half());
+    points.0.push(Point { figure, row, x, metric, value, spread, unit });
+}
+
+/// The table of costs that was measured; `None`: something is missing.
+pub fn costs(points: &Points) -> Option<Costs> {
+    let of = |metric: &str| points.value(COSTS, metric, metric);
+    let ns = |metric: &str| of(metric).map(|ns| ns.round().max(0.0) as u64);
+    Some(Costs {
+        single_ns: ns("t_sp")?,
+        single_undo_ns: ns("t_spS")?,
+        fragment_ns: ns("fragment")?,
+        decide_ns: ns("decision")?,
+        locking_thousandths: ns("l")?,
+        stopped_ns: ns("stopped")?,
+        undo_ns: ns("undo")?,
+        coordinator_message_ns: ns("coordinator's message")?,
+        client_ns: ns("client")?,
+    })
+}
+
+/// How long a message takes one way when this round trip is injected, in nanoseconds: half of what a round trip takes
+/// without the work that is in it.
+pub fn one_way_ns(points: &Points, injected_us: u64) -> Option<u64> {
+    let costs = costs(points)?;
+    let reached = points.at(ROUND_TRIP, "between threads", injected_us as f64, "reached")?.value * 1e3;
+    let travelling = reached - (costs.single_ns + costs.client_ns) as f64;
+    Some((travelling.max(injected_us as f64 * 1e3) / 2.0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Always;
+
+    impl Watch for Always {
+        fn step(&self, _: usize, _: usize, _: &str) {}
+
+        fn interrupted(&self) -> bool {
+            false
+        }
+    }
+
+    /// How large the numbers are depends on the machine; that there are all does not.
+    #[test]
+    fn everything_is_measured() {
+        let mut points = Points::default();
+        calibrate(&Plan { rounds: 1, batches: 3, calls: 3 }, &Always, &mut points).unwrap();
+        let costs = costs(&points).expect("no number is missing");
+        assert!(costs.single_ns > 0 && costs.fragment_ns > 0 && costs.coordinator_message_ns > 0, "{costs:?}");
+        for injected_us in INJECTED_US {
+            assert!(one_way_ns(&points, injected_us).unwrap() >= injected_us * 500);
+        }
+        assert_eq!(tables::costs(&points).rows.len(), machines::METRICS.len());
+        assert_eq!(tables::round_trips(&points).rows.len(), INJECTED_US.len());
+    }
+}

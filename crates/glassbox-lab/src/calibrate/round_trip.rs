@@ -1,0 +1,35 @@
+//! What a call takes that is waited for, between threads.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use glassbox_cluster::SchemeKind;
+use glassbox_cluster::run::{Cluster, Shape};
+use glassbox_sim::cluster::{Load, Micro};
+use glassbox_workloads::micro::catalog;
+
+use crate::real::shard;
+
+/// The round trips that are injected, in microseconds.
+pub const INJECTED_US: [u64; 4] = [0, 10, 40, 200];
+
+/// The median of so many calls, in microseconds.
+pub(super) fn measure(injected_us: u64, calls: usize) -> anyhow::Result<f64> {
+    let round_trip = Duration::from_micros(injected_us);
+    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, round_trip };
+    let catalog = Arc::new(catalog());
+    let cluster = Cluster::start(shape, Arc::clone(&catalog), |partition| shard(&catalog, partition, 1))?;
+    let (mut client, mut micro) = (cluster.client(), Micro::new(0, 1, Load::default(), 1));
+    let mut took = Vec::with_capacity(calls);
+    for call in 0..calls + calls / 4 {
+        let (input, began) = (micro.draw(), Instant::now());
+        client.call(input)?;
+        if call >= calls / 4 {
+            took.push(began.elapsed());
+        }
+    }
+    drop(client);
+    cluster.stop().map_err(anyhow::Error::msg)?;
+    took.sort_unstable();
+    Ok(took[took.len() / 2].as_secs_f64() * 1e6)
+}

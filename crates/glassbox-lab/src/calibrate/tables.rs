@@ -1,0 +1,68 @@
+//! The table of costs, for people.
+
+use glassbox_sim::cluster::Costs;
+
+use super::machines::METRICS;
+use super::{COSTS, INJECTED_US, ROUND_TRIP};
+use crate::points::{Point, Points};
+use crate::report::{Figure, Section, Table};
+
+fn cells(point: &Point) -> [String; 2] {
+    let number =
+        |value: f64| if point.unit == "ns" { format!("{:.2} µs", value / 1e3) } else { format!("{value:.1}") };
+    [number(point.value), point.spread.map_or_else(String::new, number)]
+}
+
+/// The constants, beside the paper's.
+pub fn costs(points: &Points) -> Table {
+    let paper = Costs::of_the_paper();
+    let paper = [
+        paper.single_ns,
+        paper.single_undo_ns,
+        paper.fragment_ns,
+        paper.decide_ns,
+        paper.locking_thousandths,
+        paper.stopped_ns,
+        paper.undo_ns,
+        paper.coordinator_message_ns,
+        paper.client_ns,
+    ];
+    let row = |(at, (metric, unit, _)): (usize, &(&str, &str, _))| {
+        let [value, spread] = cells(points.get(COSTS, metric, metric)?);
+        let theirs = paper.get(at).map_or_else(String::new, |&ns| {
+            if *unit == "ns" { format!("{:.2} µs", ns as f64 / 1e3) } else { format!("{ns}") }
+        });
+        let name = if *unit == "ns" { (*metric).to_owned() } else { format!("{metric}, {unit}") };
+        Some(vec![name, value, spread, theirs])
+    };
+    let header = ["measured on this machine", "", "middle half", "the paper's"].map(str::to_owned).to_vec();
+    Table { header, rows: METRICS.iter().enumerate().filter_map(row).collect() }
+}
+
+/// What round trips take.
+pub fn round_trips(points: &Points) -> Table {
+    let row = |injected_us: u64| {
+        let point = points.at(ROUND_TRIP, "between threads", injected_us as f64, "reached")?;
+        let spread = point.spread.map_or_else(String::new, |spread| format!("{spread:.1} µs"));
+        Some(vec![format!("{injected_us} µs"), format!("{:.1} µs", point.value), spread])
+    };
+    let header = ["injected round trip", "a call that is waited for takes", "middle half"].map(str::to_owned).to_vec();
+    Table { header, rows: INJECTED_US.into_iter().filter_map(row).collect() }
+}
+
+/// The section of a report.
+pub fn section(points: &Points) -> Section {
+    let figure = |title: &str, table| {
+        let title = format!("{title} (measured)");
+        Figure { title, svg: String::new(), caption: String::new(), table: Some(table) }
+    };
+    let lead = "What the simulator charges for each piece of work, measured on this machine: the state machines were \
+                given their messages on one thread. The round trips were measured between threads.";
+    Section {
+        id: "calibrate".to_owned(),
+        title: "The simulator's constants".to_owned(),
+        lead: lead.to_owned(),
+        figures: vec![figure("Costs", costs(points)), figure("Round trips", round_trips(points))],
+        ..Section::default()
+    }
+}

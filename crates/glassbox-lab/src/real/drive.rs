@@ -1,0 +1,147 @@
+//! Forty clients on one thread, each of which waits for its answer before it calls again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use glassbox::Error;
+use glassbox_cluster::run::{Cluster, Letter, Link, Shape};
+use glassbox_cluster::{Action, Address, Outbox, Packet, Router};
+use glassbox_sim::cluster::{Load, Micro};
+use glassbox_workloads::micro::{ABORT_CHOSEN, ReadWrite, catalog};
+
+use super::{CLIENTS, shard};
+
+/// Under locking, how long a transaction may take before it is tried again, besides some round trips.
+const PATIENCE: Duration = Duration::from_millis(3);
+/// How long everything that is under way may take to end.
+const END: Duration = Duration::from_secs(5);
+
+/// What one run came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Run {
+    /// Transactions a second.
+    pub per_second: f64,
+    /// Transactions that were tried again because of deadlocks.
+    pub retries: u64,
+}
+
+struct Clients<'a, L> {
+    link: &'a mut L,
+    router: Router,
+    out: Outbox,
+    micros: Vec<Micro>,
+    /// Whose call it is.
+    calls: HashMap<u64, usize>,
+    began: Instant,
+    patience: Option<Duration>,
+    looked: Instant,
+    finished: u64,
+}
+
+impl<L: Link> Clients<'_, L> {
+    fn now_us(&self) -> u64 {
+        self.began.elapsed().as_micros() as u64
+    }
+
+    fn call(&mut self, client: usize) -> Result<(), Error> {
+        let call = self.micros[client].draw();
+        let id = self.router.call(call, 0, u64::from(call.stamp), &mut self.out)?;
+        self.calls.insert(id, client);
+        Ok(())
+    }
+
+    fn send(&mut self) {
+        let epoch = self.router.epoch();
+        for action in self.out.actions.drain(..) {
+            if let Action::Send(to, message) = action {
+                self.link.send(to, Packet { epoch, message });
+            }
+        }
+    }
+
+    /// Takes in what has arrived; those who were answered call again, if they are to.
+    fn turn(&mut self, again: bool) -> anyhow::Result<()> {
+        self.link.flush();
+        let mut letter = self.link.receive(Duration::from_millis(1));
+        while let Some(heard) = letter {
+            if let Letter::Message(from, packet) = heard {
+                let now_us = if self.patience.is_some() { self.now_us() } else { 0 };
+                for answered in self.router.handle(from, packet, now_us, &mut self.out) {
+                    let client = self.calls.remove(&answered.id).context("an answer that nobody waits for")?;
+                    match Router::output::<ReadWrite>(answered) {
+                        Ok(_) => {}
+                        Err(Error::Aborted(abort)) if abort.code == ABORT_CHOSEN => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                    self.finished += 1;
+                    if again {
+                        self.call(client)?;
+                    }
+                }
+            }
+            self.send();
+            letter = self.link.receive(Duration::ZERO);
+        }
+        if let Some(patience) = self.patience.filter(|patience| self.looked.elapsed() > *patience / 4) {
+            self.looked = Instant::now();
+            let now_us = self.now_us();
+            self.router.give_up_waiting(patience.as_micros() as u64, now_us, &mut self.out);
+            self.send();
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, time: Duration) -> anyhow::Result<f64> {
+        let (began, finished) = (Instant::now(), self.finished);
+        while began.elapsed() < time {
+            self.turn(true)?;
+        }
+        Ok((self.finished - finished) as f64 / began.elapsed().as_secs_f64())
+    }
+}
+
+/// Runs a cluster and its clients for so long, after it has run for `warm_up`; everything is in order when it ends.
+///
+/// # Errors
+/// When the cluster fails, or is not in order afterwards.
+pub fn run(shape: Shape, load: Load, warm_up: Duration, time: Duration, seed: u64) -> anyhow::Result<Run> {
+    let catalog = Arc::new(catalog());
+    let cluster = Cluster::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, shape.partitions))?;
+    let mut client = cluster.client();
+    let micro = |client| Micro::new(client, shape.partitions, load, seed);
+    let mut clients = Clients {
+        link: client.link(),
+        router: Router::new(Address::Client(0), catalog.clone(), shape.configuration()),
+        out: Outbox::default(),
+        micros: (0..CLIENTS).map(micro).collect(),
+        calls: HashMap::new(),
+        began: Instant::now(),
+        patience: shape.scheme.is_locking().then_some(PATIENCE + shape.round_trip * 8),
+        looked: Instant::now(),
+        finished: 0,
+    };
+    for client in 0..CLIENTS as usize {
+        clients.call(client)?;
+    }
+    clients.send();
+    clients.run(warm_up)?;
+    let per_second = clients.run(time)?;
+    let ending = Instant::now();
+    while !clients.calls.is_empty() {
+        ensure!(ending.elapsed() < END, "{} calls never end", clients.calls.len());
+        clients.turn(false)?;
+    }
+    let retries = clients.router.retries();
+    drop(client);
+    for (address, mut member) in cluster.stop().map_err(anyhow::Error::msg)? {
+        if let Some(wrong) = member.unfinished() {
+            bail!("{address}: {wrong}");
+        }
+        if let Some(Err(wrong)) = member.shard().map(|shard| shard.verify()) {
+            bail!("{address}: {wrong}");
+        }
+    }
+    Ok(Run { per_second, retries })
+}

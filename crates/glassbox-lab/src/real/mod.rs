@@ -1,0 +1,42 @@
+//! The microbenchmark on this machine: partitions, coordinator and clients as threads of one process, with injected
+//! round trips; and what the simulator predicts of it.
+//!
+//! All 40 clients are one thread ([`Clients`](drive)), each of which calls again when it is answered: forty threads on
+//! a few cores would measure the system's scheduler. So on two partitions there are four threads, and a machine with
+//! two cores has them share: a prediction is of as many processors as there are.
+//!
+//! Schemes are interleaved, and ratios are of neighbours.
+
+mod drive;
+mod plan;
+mod predict;
+pub mod tables;
+
+pub use drive::{Run, run};
+pub use plan::{Plan, SCHEMES, measure};
+pub use predict::predict;
+
+use glassbox::shard::Shard;
+use glassbox::{Catalog, Error};
+use glassbox_sim::cluster::Micro;
+
+/// In results, the experiment: on this machine.
+pub const EXPERIMENT: &str = "low-overhead-real";
+/// In results, the experiment: simulated with what was measured here.
+pub const PREDICTED: &str = "low-overhead-calibrated";
+/// Each calls again when it is answered.
+pub const CLIENTS: u32 = 40;
+/// Transactions a second.
+pub(crate) const THROUGHPUT: &str = "throughput";
+
+/// What is told of a round trip.
+pub fn figure(round_trip_us: u64) -> String {
+    format!("{round_trip_us} µs")
+}
+
+/// A partition with the microbenchmark's rows.
+pub(crate) fn shard(catalog: &Catalog, partition: u8, partitions: u8) -> Result<Shard, Error> {
+    let mut shard = Shard::new(catalog, usize::from(partition), usize::from(partitions), 1 << 20)?;
+    Micro::fill(&mut shard, CLIENTS, partitions);
+    Ok(shard)
+}

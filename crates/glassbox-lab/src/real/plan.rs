@@ -1,0 +1,98 @@
+//! What is measured on this machine, and in which order.
+
+use std::time::Duration;
+
+use glassbox_cluster::SchemeKind;
+use glassbox_cluster::run::Shape;
+use glassbox_sim::cluster::Load;
+
+use super::drive::run;
+use super::{THROUGHPUT, figure};
+use crate::calibrate::INJECTED_US;
+use crate::low_overhead::percent;
+use crate::points::{Point, Points};
+use crate::spread::Spread;
+use crate::watch::Watch;
+
+/// The schemes, by their names in results.
+pub const SCHEMES: [(&str, SchemeKind); 3] =
+    [("blocking", SchemeKind::Blocking), ("speculation", SchemeKind::Speculation), ("locking", SchemeKind::Locking)];
+
+/// How much is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Injected round trips, in microseconds.
+    pub round_trips_us: Vec<u64>,
+    /// Shares of transactions on two partitions, in percent.
+    pub shares: Vec<u64>,
+    /// Times that each is measured.
+    pub rounds: usize,
+    /// Before anything counts, each time.
+    pub warm_up: Duration,
+    /// That counts, each time.
+    pub time: Duration,
+    /// Of the inputs.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Everything, or a first look.
+    pub fn new(quick: bool, seed: u64) -> Self {
+        let ms = Duration::from_millis;
+        if quick {
+            let (round_trips_us, shares) = (vec![40, 200], vec![0, 10, 50]);
+            return Self { round_trips_us, shares, rounds: 2, warm_up: ms(20), time: ms(80), seed };
+        }
+        let (round_trips_us, shares) = (INJECTED_US.to_vec(), vec![0, 2, 5, 10, 20, 30, 50, 75, 100]);
+        Self { round_trips_us, shares, rounds: 5, warm_up: ms(100), time: ms(300), seed }
+    }
+
+    /// How long it takes, about, in seconds.
+    pub fn seconds(&self) -> f64 {
+        let runs = self.round_trips_us.len() * self.shares.len() * self.rounds * SCHEMES.len();
+        runs as f64 * (self.warm_up + self.time + Duration::from_millis(25)).as_secs_f64()
+    }
+}
+
+/// In results, ratios within a round.
+pub(super) const RATIOS: &str = "ratios";
+
+/// Measures, and adds to `points`.
+///
+/// # Errors
+/// When a cluster fails, or is not in order afterwards.
+pub fn measure(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::Result<()> {
+    let cells: Vec<_> =
+        plan.round_trips_us.iter().flat_map(|&us| plan.shares.iter().map(move |&share| (us, share))).collect();
+    let mut rates = vec![[const { Vec::new() }; SCHEMES.len()]; cells.len()];
+    for round in 0..plan.rounds {
+        for (at, &(us, share)) in cells.iter().enumerate() {
+            if watch.interrupted() {
+                break;
+            }
+            watch.step(round * cells.len() + at, plan.rounds * cells.len(), &format!("real, {us} µs, {share} %"));
+            for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
+                let shape = Shape { scheme, partitions: 2, replicas: 1, round_trip: Duration::from_micros(us) };
+                let load = Load { several: percent(share), ..Load::default() };
+                rates.push(run(shape, load, plan.warm_up, plan.time, plan.seed + round as u64)?.per_second);
+            }
+        }
+    }
+    for (&(us, share), rates) in cells.iter().zip(&rates).filter(|(_, rates)| !rates[0].is_empty()) {
+        for ((row, _), rates) in SCHEMES.iter().zip(rates) {
+            put(points, &figure(us), row, share, (THROUGHPUT, "1/s"), Spread::of(rates.iter().copied()));
+        }
+        let [blocking, speculation, locking] = rates;
+        for (metric, base) in [("over blocking", blocking), ("over locking", locking)] {
+            let ratios = Spread::of_ratios(speculation, base);
+            put(points, &format!("{RATIOS}, {}", figure(us)), "speculation", share, (metric, "times"), ratios);
+        }
+    }
+    Ok(())
+}
+
+fn put(points: &mut Points, figure: &str, row: &str, share: u64, (metric, unit): (&str, &str), spread: Spread) {
+    let [figure, row, metric, unit] = [figure, row, metric, unit].map(str::to_owned);
+    let (x, value, spread) = (share as f64, spread.median, spread.middle_half());
+    points.0.push(Point { figure, row, x, metric, value, spread, unit });
+}

@@ -1,0 +1,40 @@
+//! The same, simulated with the constants that were measured here.
+
+use std::thread;
+
+use glassbox_sim::cluster::{Costs, Link, Load, Settings, World};
+
+use super::plan::{Plan, SCHEMES};
+use super::{CLIENTS, THROUGHPUT, figure};
+use crate::low_overhead::percent;
+use crate::points::Points;
+
+/// Virtual time before anything counts, and that counts: in a millisecond more happens than with the paper's costs.
+const WARM_UP_US: u64 = 10_000;
+const MEASURED_US: u64 = 60_000;
+
+/// Simulates what a plan measures, on as many processors as there are, and adds to `points`. `one_way_ns` says how long
+/// a message takes when a round trip is injected.
+pub fn predict(plan: &Plan, costs: Costs, one_way_ns: &dyn Fn(u64) -> Option<u64>, points: &mut Points) {
+    let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
+    for &us in &plan.round_trips_us {
+        let Some(base_ns) = one_way_ns(us) else { continue };
+        for (row, scheme) in SCHEMES {
+            for &share in &plan.shares {
+                let load = Load { several: percent(share), ..Load::default() };
+                let mut world = World::new(Settings {
+                    clients: CLIENTS,
+                    costs,
+                    link: Link::of(base_ns),
+                    patience_us: 3_000 + us * 8,
+                    processors: Some(processors),
+                    ..Settings::of_the_paper(scheme, load, plan.seed)
+                });
+                world.keep_history(false);
+                world.run_us(WARM_UP_US);
+                let measured = world.run_us(MEASURED_US);
+                points.put(&figure(us), row, share as f64, THROUGHPUT, measured.per_second, "1/s");
+            }
+        }
+    }
+}

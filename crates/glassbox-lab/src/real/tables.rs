@@ -1,0 +1,152 @@
+//! Tables and sections: what was measured, what was predicted, and how far they are apart.
+
+use super::plan::{RATIOS, SCHEMES};
+use super::{THROUGHPUT, figure};
+use crate::calibrate::INJECTED_US;
+use crate::figures::{Curve, Curves, Stroke, curves};
+use crate::format;
+use crate::low_overhead::colour;
+use crate::points::{Point, Points};
+use crate::report::{Figure, Section, Table};
+
+/// How far a prediction may be from what is measured, in percent.
+const NEAR: f64 = 15.0;
+
+fn of<'a>(points: &'a Points, us: u64, row: &str) -> Vec<&'a Point> {
+    let is = |it: &&Point| it.figure == figure(us) && it.row == row && it.metric == THROUGHPUT;
+    points.0.iter().filter(is).collect()
+}
+
+fn shares(points: &Points, us: u64) -> Vec<f64> {
+    of(points, us, SCHEMES[0].0).iter().map(|point| point.x).collect()
+}
+
+/// Throughput by share at a round trip; `what` says whether it is real or simulated.
+pub fn throughput(points: &Points, us: u64, what: &str) -> Option<Table> {
+    let header = std::iter::once(format!("round trip {us} µs, {what}"));
+    let header = header.chain(SCHEMES.map(|(row, _)| row.to_owned())).collect();
+    let row = |share: f64| {
+        let cell = |row: &str| {
+            let point = points.at(&figure(us), row, share, THROUGHPUT);
+            point.map_or_else(String::new, |it| {
+                let spread =
+                    it.spread.map_or_else(String::new, |spread| format!(" ± {}", format::number(spread / 2.0)));
+                format::number(it.value) + &spread
+            })
+        };
+        std::iter::once(format!("{share} %")).chain(SCHEMES.map(|(row, _)| cell(row))).collect()
+    };
+    let rows: Vec<_> = shares(points, us).into_iter().map(row).collect();
+    (!rows.is_empty()).then_some(Table { header, rows })
+}
+
+/// How far the prediction is from what was measured, in percent of the latter.
+pub fn apart(real: &Points, predicted: &Points) -> Table {
+    let mut rows = Vec::new();
+    for us in INJECTED_US {
+        for (scheme, _) in SCHEMES {
+            let apart = of(real, us, scheme).into_iter().filter_map(|point| {
+                let predicted = predicted.at(&figure(us), scheme, point.x, THROUGHPUT)?;
+                Some((point.x, 100.0 * (predicted.value / point.value - 1.0)))
+            });
+            let apart: Vec<_> = apart.collect();
+            let Some(farthest) = apart.iter().copied().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())) else { continue };
+            let near = apart.iter().filter(|(_, percent)| percent.abs() <= NEAR).count();
+            rows.push(vec![
+                format!("{us} µs, {scheme}"),
+                format!("{:+.0} % at {} %", farthest.1, farthest.0),
+                format!("{near} of {}", apart.len()),
+                if near == apart.len() { "met" } else { "MISSED" }.to_owned(),
+            ]);
+        }
+    }
+    let header = ["simulated with constants from here, beside what is real", "farthest", "within 15 %", "goal"];
+    Table { header: header.map(str::to_owned).to_vec(), rows }
+}
+
+/// How many times speculation is as fast as the others, with a tenth of all transactions on two partitions.
+pub fn goals(real: &Points) -> Table {
+    let goals = [(40, "over blocking", 1.8), (40, "over locking", 1.15), (200, "over blocking", 4.0)];
+    let row = |&(us, metric, goal): &(u64, &str, f64)| {
+        let point = real.at(&format!("{RATIOS}, {}", figure(us)), "speculation", 10.0, metric)?;
+        let spread = point.spread.map_or_else(String::new, |spread| format!("{spread:.2}"));
+        let met = if point.value >= goal { "met" } else { "MISSED" };
+        let name = format!("{us} µs, speculation {metric}");
+        Some(vec![name, format!("{:.2}", point.value), spread, format!("at least {goal}"), met.to_owned()])
+    };
+    let header = ["real, 10 % on two partitions", "times", "middle half", "goal", ""].map(str::to_owned).to_vec();
+    Table { header, rows: goals.iter().filter_map(row).collect() }
+}
+
+/// The figures of a section: one for each round trip.
+fn drawn(points: &Points, what: &str) -> Vec<Figure> {
+    let figure = |us: u64| {
+        let curve = |row: &str| {
+            let points = of(points, us, row).into_iter().map(|point| (point.x, point.value)).collect();
+            Curve { name: row.to_owned(), colour: colour(row), stroke: Stroke::Dotted, points }
+        };
+        let table = throughput(points, us, what)?;
+        let svg = curves(&Curves {
+            unit: format!("transactions a second ({what})"),
+            x_unit: "% of transactions on two partitions".to_owned(),
+            curves: SCHEMES.iter().map(|(row, _)| curve(row)).collect(),
+        });
+        let title = format!("Without conflicts, round trip {us} µs ({what})");
+        Some(Figure { title, svg, caption: String::new(), table: Some(table) })
+    };
+    INJECTED_US.into_iter().filter_map(figure).collect()
+}
+
+/// The section of what was measured.
+pub fn real(points: &Points) -> Section {
+    let mut figures = drawn(points, "real");
+    let (title, caption) =
+        ("Speculation beside the others (real)".to_owned(), "Ratios of neighbouring runs.".to_owned());
+    figures.push(Figure { title, svg: String::new(), caption, table: Some(goals(points)) });
+    let lead = "Partitions, coordinator and forty clients as threads of one process on this machine, two partitions; \
+                messages are held up for half of the round trip that is named. The clients are one thread.";
+    Section {
+        id: "low-overhead-real".to_owned(),
+        title: "Low overhead concurrency control, on this machine".to_owned(),
+        lead: lead.to_owned(),
+        figures,
+        ..Section::default()
+    }
+}
+
+/// The section of what was simulated with constants from here.
+pub fn predicted(points: &Points) -> Section {
+    let lead = "The same cluster in virtual time, with what work and messages were measured to take on this machine, \
+                on as many processors as it has.";
+    Section {
+        id: "low-overhead-calibrated".to_owned(),
+        title: "Low overhead concurrency control, with constants from this machine".to_owned(),
+        lead: lead.to_owned(),
+        figures: drawn(points, "simulated, calibrated"),
+        ..Section::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_real_and_what_is_predicted_is_told_apart() {
+        let (mut real, mut predicted) = (Points::default(), Points::default());
+        for (at, (row, _)) in SCHEMES.into_iter().enumerate() {
+            for share in [0.0, 10.0] {
+                real.put(&figure(40), row, share, THROUGHPUT, 1_000.0, "1/s");
+                predicted.put(&figure(40), row, share, THROUGHPUT, 1_000.0 + 100.0 * at as f64, "1/s");
+            }
+        }
+        let last = |table: Table| table.rows.into_iter().map(|row| row.last().cloned()).collect::<Vec<_>>();
+        assert_eq!(last(apart(&real, &predicted)), ["met", "met", "MISSED"].map(|it| Some(it.to_owned())));
+        real.put(&format!("{RATIOS}, 40 µs"), "speculation", 10.0, "over blocking", 1.7, "times");
+        assert_eq!(last(goals(&real)), [Some("MISSED".to_owned())]);
+        let titles = |section: Section| section.figures.into_iter().map(|figure| figure.title).collect::<Vec<_>>();
+        assert!(titles(super::real(&real)).iter().all(|title| title.ends_with("(real)")));
+        let title = "Without conflicts, round trip 40 µs (simulated, calibrated)";
+        assert_eq!(titles(super::predicted(&predicted)), [title]);
+    }
+}
