@@ -7,6 +7,7 @@
 
 mod cluster;
 mod dump;
+mod explain;
 mod info;
 mod interrupt;
 mod lab;
@@ -38,6 +39,7 @@ enum Command {
     Verify(verify::Arguments),
     Dump(dump::Arguments),
     Torture(torture::Arguments),
+    Explain(explain::Arguments),
     Lab(lab::Arguments),
     Cluster(cluster::Arguments),
     Node(cluster::NodeArguments),
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Node(arguments) => cluster::run_node(&arguments),

@@ -13,6 +13,7 @@
 
 mod address;
 mod arrived;
+pub mod auto;
 mod backup;
 mod by_id;
 mod configuration;

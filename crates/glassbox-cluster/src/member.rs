@@ -36,6 +36,8 @@ pub struct Member {
     role: Role,
     /// Messages from configurations that are not here yet.
     early: Vec<(Address, Packet)>,
+    /// Whether a primary notes what a few runs touch.
+    samples: bool,
 }
 
 /// What a member does.
@@ -86,13 +88,13 @@ impl Member {
         } else {
             Role::Backup(Box::new(Backup::new(shard, replicas.primary, scheme)))
         };
-        Self { me, configuration, make, role, early: Vec::new() }
+        Self { me, configuration, make, role, early: Vec::new(), samples: false }
     }
 
     /// A replica that comes back with nothing: a backup if the configuration names it, otherwise as soon as one does.
     pub fn returning(me: Address, configuration: Configuration, make: MakeShard, out: &mut Outbox) -> Self {
         let role = Role::joining(me, &configuration, &make, out);
-        Self { me, configuration, make, role, early: Vec::new() }
+        Self { me, configuration, make, role, early: Vec::new(), samples: false }
     }
 
     /// A coordinator; one that is not the cluster's first finds out what the one before left undecided.
@@ -104,7 +106,15 @@ impl Member {
         }
         let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
         let role = Role::Coordinator(Box::new(coordinator));
-        Self { me, configuration, make, role, early: Vec::new() }
+        Self { me, configuration, make, role, early: Vec::new(), samples: false }
+    }
+
+    /// Has a primary note what a few runs touch, for whoever [advises](crate::auto) on the scheme.
+    pub fn sample(&mut self) {
+        self.samples = true;
+        if let Role::Primary(partition) = &mut self.role {
+            partition.sample(true);
+        }
     }
 
     /// Who is who, as far as it knows.
@@ -248,6 +258,7 @@ impl Member {
             }
             Role::Backup(backup) if now.primary == me => {
                 let mut partition = Partition::promoted(*backup, out);
+                partition.sample(self.samples);
                 if partition.scheme() != scheme {
                     partition.switch(scheme, out);
                 }

@@ -6,6 +6,7 @@ use glassbox::shard::Shard;
 
 use crate::address::Address;
 use crate::arrived::{Arrived, Multi, Single};
+use crate::auto::Seen;
 use crate::backup::{Backup, Waits};
 use crate::message::{Fragment, FragmentEnd, FragmentWork, Message, Recovered};
 use crate::outbox::Outbox;
@@ -68,6 +69,21 @@ impl Partition {
     /// The scheme.
     pub fn scheme(&self) -> SchemeKind {
         self.kind
+    }
+
+    /// What it has counted.
+    pub fn seen(&self) -> Seen {
+        self.store.seen
+    }
+
+    /// The share of runs that write the most wanted row, if enough were [sampled](Self::sample).
+    pub fn hottest(&self) -> Option<f64> {
+        self.store.sampler.hottest()
+    }
+
+    /// Notes of a few runs what they touch, or of none.
+    pub fn sample(&mut self, on: bool) {
+        self.store.sampler.turn(on);
     }
 
     /// The rows.

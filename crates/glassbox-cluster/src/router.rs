@@ -156,9 +156,14 @@ impl Router {
         let mut lost: Vec<_> = lost.map(|(&id, waiting)| (id, waiting.home)).collect();
         lost.sort_unstable();
         self.primaries = next.primaries();
+        let another_scheme = next.scheme_since != self.configuration.scheme_since;
         self.configuration = next;
         self.own.let_begin(self.configuration.scheme.is_locking());
         self.own.configure(&self.primaries, now_us, out);
+        if another_scheme {
+            // What waits for locks would keep the partitions from the next scheme.
+            self.own.begin_all_anew(now_us, out);
+        }
         let ended = self.own.take_ended();
         let mut end = |(id, home)| {
             self.waiting.remove(&id);
@@ -203,9 +208,12 @@ impl Router {
     fn answered(&mut self, id: u64, outcome: Outcome, now_us: u64, out: &mut Outbox) -> Option<Answered> {
         let home = self.waiting.get(&id)?.home;
         if let Outcome::Elsewhere(partitions) = outcome {
-            let all = u64::MAX >> (64 - self.primaries.len());
-            let partitions = (partitions | 1 << home) & all;
-            self.send(id, Route { partitions, home, shared: Vec::new() }, now_us, out);
+            let (all, call) = (u64::MAX >> (64 - self.primaries.len()), &self.waiting[&id].call);
+            // What it had declared need not be found out again.
+            let route = self.catalog.route(call, self.primaries.len()).ok();
+            let (declared, shared) = route.map_or((0, Vec::new()), |route| (route.partitions, route.shared));
+            let partitions = (partitions | declared | 1 << home) & all;
+            self.send(id, Route { partitions, home, shared }, now_us, out);
             return None;
         }
         self.waiting.remove(&id);

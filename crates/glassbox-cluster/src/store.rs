@@ -7,6 +7,7 @@ use smallvec::smallvec;
 
 use crate::address::{Address, TxnId};
 use crate::arrived::{Multi, Single};
+use crate::auto::{Sampler, Sampling, Seen};
 use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part};
 use crate::outbox::{Outbox, Work};
 use crate::scheme::SchemeKind;
@@ -25,12 +26,15 @@ pub(crate) struct Store {
     cascades: bool,
     /// Why nothing is run any more.
     broken: Option<String>,
+    /// What was counted.
+    pub(crate) seen: Seen,
+    pub(crate) sampler: Sampler,
 }
 
 impl Store {
     pub(crate) fn new(shard: Shard, stream: Stream, kind: SchemeKind) -> Self {
-        let (heard, committed) = (Vec::new(), BTreeSet::new());
-        Self { shard, stream, heard, committed, cascades: kind.cascades(), broken: None }
+        let (heard, committed, seen, sampler) = (Vec::new(), BTreeSet::new(), Seen::default(), Sampler::default());
+        Self { shard, stream, heard, committed, cascades: kind.cascades(), broken: None, seen, sampler }
     }
 
     pub(crate) fn shard(&mut self) -> &mut Shard {
@@ -43,11 +47,22 @@ impl Store {
         task: Task<'_>,
         kept: Option<&mut Kept>,
         watch: Option<&mut dyn Watch>,
+        sampled: bool,
     ) -> Ran {
         if let Some(broken) = &self.broken {
             return Ran::Failed(broken.clone());
         }
-        let ran = self.shard.run(call, task, kept, watch);
+        let ran = if sampled {
+            let mut sampling = Sampling::beside(watch);
+            let ran = self.shard.run(call, task, kept, Some(&mut sampling));
+            let written = sampling.written;
+            if matches!(ran, Ran::Done(_)) {
+                self.sampler.note(&written);
+            }
+            ran
+        } else {
+            self.shard.run(call, task, kept, watch)
+        };
         if let Ran::Broken(why) = ran {
             let why = format!("partition {} has stopped: {why}", self.shard.index());
             self.broken = Some(why.clone());
@@ -70,9 +85,10 @@ impl Store {
         watch: Option<&mut dyn Watch>,
         out: &mut Outbox,
     ) -> Ran {
-        let (undo, watched) = (kept.is_some(), watch.is_some());
+        let sampled = self.sampler.is_due();
+        let (undo, watched) = (kept.is_some(), watch.is_some() || sampled);
         let task = Task { participants: 1 << self.shard.index(), given: &[] };
-        let ran = self.run(&single.call, task, kept, watch);
+        let ran = self.run(&single.call, task, kept, watch, sampled);
         out.did(if matches!(ran, Ran::Done(_)) { Work::Single { undo, watched } } else { Work::Stopped });
         ran
     }
@@ -90,6 +106,8 @@ impl Store {
 
     /// Tells a client the end of its call, once the backups hold what it saw.
     pub(crate) fn answer(&mut self, single: &Single, ran: Ran, out: &mut Outbox) {
+        self.seen.singles += 1;
+        self.seen.singles_aborted += u64::from(matches!(ran, Ran::Aborted(_)));
         let outcome = match ran {
             Ran::Done(output) => Outcome::Done(smallvec![(self.shard.index() as u8, output)]),
             Ran::Aborted(abort) => Outcome::Aborted(abort),
@@ -116,7 +134,8 @@ impl Store {
         out: &mut Outbox,
     ) -> bool {
         self.undo_fragment(multi, out);
-        let watched = watch.is_some();
+        let sampled = matches!(multi.fragment.work, FragmentWork::Run(_)) && self.sampler.is_due();
+        let watched = watch.is_some() || sampled;
         let end = match &multi.fragment.work {
             FragmentWork::Find(wanted) => {
                 let find = |wanted| match self.shard.find(wanted, watch.as_mut().map(|watch| &mut **watch as _)) {
@@ -132,7 +151,7 @@ impl Store {
             FragmentWork::Run(given) => {
                 let task = Task { participants: multi.fragment.participants, given };
                 let mut kept = Kept::default();
-                let ran = self.run(&multi.fragment.call, task, Some(&mut kept), watch);
+                let ran = self.run(&multi.fragment.call, task, Some(&mut kept), watch, sampled);
                 if matches!(ran, Ran::Done(_)) {
                     multi.kept = Some(kept);
                 }
@@ -204,6 +223,7 @@ impl Store {
     /// Carries out the end of a transaction here; what came after it, if it goes too, was taken back already.
     pub(crate) fn end(&mut self, mut multi: Multi, commit: bool, out: &mut Outbox) {
         out.did(Work::Decide);
+        self.count(&multi, commit);
         if !commit {
             return self.undo_fragment(&mut multi, out);
         }
@@ -220,6 +240,16 @@ impl Store {
         self.commit(kept);
         self.committed.insert(txn);
         self.stream.append(|| Entry::Decide { txn, commit, cascade: false }, out);
+    }
+
+    fn count(&mut self, multi: &Multi, commit: bool) {
+        let aborted = !commit && matches!(multi.end, Some(FragmentEnd::Aborted(_)));
+        self.seen.committed += u64::from(commit);
+        self.seen.aborted += u64::from(aborted);
+        if commit || aborted {
+            self.seen.rounds += u64::from(multi.fragment.round) + 1;
+            self.seen.participants += u64::from(multi.fragment.participants.count_ones());
+        }
     }
 
     /// Counts a decision.

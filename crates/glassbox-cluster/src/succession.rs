@@ -19,6 +19,13 @@ impl Coordinator {
         }
     }
 
+    /// Takes everything back and begins it anew.
+    pub(crate) fn begin_all_anew(&mut self, now_us: u64, out: &mut Outbox) {
+        for sequence in self.pending.keys().copied().collect::<Vec<_>>() {
+            self.try_again(sequence, 0, now_us, out);
+        }
+    }
+
     /// What ended otherwise than by an answer.
     pub(crate) fn take_ended(&mut self) -> Vec<Ended> {
         std::mem::take(&mut self.ended)

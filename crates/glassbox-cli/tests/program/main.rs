@@ -3,6 +3,7 @@
 mod classic;
 mod cluster;
 mod common;
+mod explain;
 mod files;
 mod lab;
 mod looking_glass;

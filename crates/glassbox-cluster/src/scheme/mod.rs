@@ -5,6 +5,8 @@ mod lock_table;
 mod locking;
 mod speculation;
 
+use std::fmt;
+
 use crate::address::TxnId;
 use crate::arrived::{Arrived, Multi};
 use crate::outbox::Outbox;
@@ -38,6 +40,18 @@ impl SchemeKind {
     /// Whether what comes after a transaction is taken back with it.
     pub(crate) fn cascades(self) -> bool {
         matches!(self, Self::Speculation | Self::LocalSpeculation)
+    }
+}
+
+impl fmt::Display for SchemeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blocking => "blocking",
+            Self::Speculation => "speculation",
+            Self::LocalSpeculation => "local speculation",
+            Self::Locking => "locking",
+            Self::ForcedLocking => "forced locking",
+        })
     }
 }
 

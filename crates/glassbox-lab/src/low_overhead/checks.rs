@@ -6,7 +6,7 @@
 use crate::points::Points;
 use crate::report::Table;
 
-use super::{figure4, figure5, figure6, figure7, figure10, table1, table2};
+use super::{auto, figure4, figure5, figure6, figure7, figure10, table1, table2};
 
 /// In results, the figure of the claims.
 pub const CHECKS: &str = "checks";
@@ -64,6 +64,8 @@ pub fn checks(points: &Points) -> Vec<Check> {
         figure10::checks(points),
         table1::checks(points),
         table2::checks(points),
+        auto::grid_checks(points),
+        auto::shifting_checks(points),
     ];
     of_figures.into_iter().flatten().flatten().collect()
 }

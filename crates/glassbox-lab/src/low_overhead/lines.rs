@@ -2,9 +2,9 @@
 //! partitions.
 
 use glassbox_cluster::SchemeKind;
-use glassbox_sim::cluster::{ALL, Load, Settings};
+use glassbox_sim::cluster::{ALL, Link, Load, Settings};
 
-use super::{figure4, figure5, figure6, figure7, figure10, table1};
+use super::{auto, figure4, figure5, figure6, figure7, figure10, table1};
 use crate::figures::Colour;
 use crate::points::Points;
 
@@ -45,6 +45,10 @@ pub(super) struct Line {
     pub load: Load,
     /// What is different from the paper's settings.
     pub change: fn(&mut Settings),
+    /// The links, when they are not the paper's.
+    pub link: Option<Link>,
+    /// How often somebody looks whether another scheme suits; 0: never.
+    pub advice_us: u64,
     /// The shares in percent, when they are not all.
     pub shares: Option<Vec<u64>>,
 }
@@ -52,21 +56,23 @@ pub(super) struct Line {
 impl Line {
     /// A line over all shares, with the paper's settings.
     pub fn new(figure: &'static str, row: impl Into<String>, scheme: SchemeKind, load: Load) -> Self {
-        Self { figure, row: row.into(), scheme, load, change: |_| {}, shares: None }
+        Self { figure, row: row.into(), scheme, load, change: |_| {}, link: None, advice_us: 0, shares: None }
     }
 
     /// Its cluster at a share.
     pub fn settings(&self, percent: u64, seed: u64) -> Settings {
         let load = Load { several: percent * PERCENT, ..self.load };
-        let mut settings = Settings::of_the_paper(self.scheme, load, seed);
+        let mut settings = Settings { advice_us: self.advice_us, ..Settings::of_the_paper(self.scheme, load, seed) };
+        settings.link = self.link.unwrap_or(settings.link);
         (self.change)(&mut settings);
         settings
     }
 }
 
-/// Every line of every figure.
-pub(super) fn all() -> Vec<Line> {
-    [figure4::lines(), figure5::lines(), figure6::lines(), figure7::lines(), figure10::lines(), table1::lines()]
+/// Every line of every figure; with the whole grid of loads, or some of it.
+pub(super) fn all(whole_grid: bool) -> Vec<Line> {
+    let grid = auto::lines(whole_grid);
+    [figure4::lines(), figure5::lines(), figure6::lines(), figure7::lines(), figure10::lines(), table1::lines(), grid]
         .concat()
 }
 
@@ -131,7 +137,7 @@ mod tests {
 
     #[test]
     fn no_two_lines_have_one_name() {
-        let mut names: Vec<_> = all().into_iter().map(|line| (line.figure, line.row)).collect();
+        let mut names: Vec<_> = all(true).into_iter().map(|line| (line.figure, line.row)).collect();
         let all = names.len();
         names.sort();
         names.dedup();

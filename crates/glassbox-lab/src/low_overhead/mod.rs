@@ -13,6 +13,7 @@
 //! [`Costs::of_the_paper`](glassbox_sim::cluster::Costs::of_the_paper) say what and why. Where a fact does not hold
 //! nevertheless, its [`Check`] says so.
 
+mod auto;
 mod checks;
 mod draw;
 mod figure10;

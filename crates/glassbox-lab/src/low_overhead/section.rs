@@ -1,6 +1,6 @@
 //! The experiment's section of a report.
 
-use super::{checks, figure4, figure5, figure6, figure7, figure10, table1, table2};
+use super::{auto, checks, figure4, figure5, figure6, figure7, figure10, table1, table2};
 use crate::points::Points;
 use crate::report::{Figure, Section, Table};
 
@@ -29,6 +29,8 @@ pub fn section(points: &Points) -> Section {
     figures.extend(table("Table 1. The best scheme for each situation", caption, table1::table(points)));
     let caption = "Measured from outside, by throughput and by how much partitions are at work.";
     figures.extend(table("Table 2. The constants", caption, table2::table(points)));
+    figures.extend(auto::grid_figure(points));
+    figures.extend(auto::shifting_figure(points));
     let claims = checks::table(points);
     let caption = "A run whose number is outside of what is asserted fails.";
     figures.extend(table("The claims", caption, (!claims.rows.is_empty()).then_some(claims)));

@@ -11,6 +11,7 @@ use std::thread;
 use glassbox_cluster::Address;
 use glassbox_sim::cluster::{Costs, World};
 
+use super::auto;
 use super::lines::{COORDINATOR_BUSY, Line, PARTITION_BUSY, RETRIES, THROUGHPUT, all};
 use crate::points::{Point, Points};
 use crate::spread::Spread;
@@ -27,6 +28,10 @@ pub struct Plan {
     pub runs: u64,
     /// Shares of transactions on two partitions, in percent.
     pub shares: Vec<u64>,
+    /// Whether all loads are simulated under which the scheme is chosen, or some.
+    pub whole_grid: bool,
+    /// How long each part of a load that shifts is, in virtual time.
+    pub part_ms: u64,
     /// Of the first run.
     pub seed: u64,
     /// What work costs, if it is not as in the paper.
@@ -38,13 +43,18 @@ impl Plan {
     pub fn new(quick: bool, seed: u64) -> Self {
         if quick {
             let shares = vec![0, 2, 4, 6, 10, 20, 30, 40, 50, 70, 100];
-            Self { warm_up_ms: 50, measured_ms: 150, runs: 1, shares, seed, costs: None }
+            let (whole_grid, part_ms, costs) = (false, 2_000, None);
+            Self { warm_up_ms: 50, measured_ms: 150, runs: 1, shares, whole_grid, part_ms, seed, costs }
         } else {
             let shares = vec![0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 30, 40, 50, 60, 70, 80, 90, 100];
-            Self { warm_up_ms: 150, measured_ms: 500, runs: 3, shares, seed, costs: None }
+            let (whole_grid, part_ms, costs) = (true, 4_000, None);
+            Self { warm_up_ms: 150, measured_ms: 500, runs: 3, shares, whole_grid, part_ms, seed, costs }
         }
     }
 }
+
+/// What is to be chosen takes so many times as long to warm up.
+const TO_CHOOSE: u64 = 10;
 
 /// What one run came to.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +81,8 @@ impl Job {
         }
         let mut world = World::new(settings);
         world.keep_history(false);
-        world.run_us(plan.warm_up_ms * 1_000);
+        let warm_up_ms = if settings.advice_us > 0 { plan.warm_up_ms * TO_CHOOSE } else { plan.warm_up_ms };
+        world.run_us(warm_up_ms * 1_000);
         let partitions = (0..settings.partitions).map(|partition| Address::Replica { partition, replica: 0 });
         let parties: Vec<_> = std::iter::once(Address::Coordinator(0)).chain(partitions).collect();
         let before: Vec<_> = parties.iter().map(|&party| world.worked_ns(party)).collect();
@@ -93,7 +104,7 @@ fn jobs(plan: &Plan) -> Vec<Job> {
         let shares = line.shares.clone().unwrap_or_else(|| plan.shares.clone());
         shares.into_iter().map(move |percent| Job { line: line.clone(), percent })
     };
-    all().into_iter().flat_map(of_line).collect()
+    all(plan.whole_grid).into_iter().flat_map(of_line).collect()
 }
 
 /// Runs everything; with an interruption, as far as it came.
@@ -128,6 +139,9 @@ pub fn simulate(plan: &Plan, watch: &dyn Watch) -> Points {
         }
     });
     let mut points = Points::default();
+    if !watch.interrupted() {
+        auto::simulate(plan, &mut points);
+    }
     for (job, runs) in jobs.iter().zip(&outcomes) {
         if let Some(runs) = runs {
             put(&mut points, job, runs);

@@ -1,7 +1,7 @@
 //! The tables, for the terminal.
 
 use super::lines::{LOCAL, curve};
-use super::{checks, figure4, figure5, figure6, figure7, figure10, table1, table2};
+use super::{auto, checks, figure4, figure5, figure6, figure7, figure10, table1, table2};
 use crate::format;
 use crate::points::Points;
 use crate::report::Table;
@@ -38,9 +38,13 @@ fn of_figure(points: &Points, figure: &str) -> Option<Table> {
     })
 }
 
-/// Tables 1 and 2 and the claims.
+/// Tables 1 and 2, those of what is chosen, and the claims.
 pub fn others(points: &Points) -> Vec<Table> {
     let claims = checks::table(points);
     let claims = (!claims.rows.is_empty()).then_some(claims);
-    [table1::table(points), table2::table(points), claims].into_iter().flatten().collect()
+    let shifting = auto::shifting_figure(points).and_then(|figure| figure.table);
+    [table1::table(points), table2::table(points), auto::grid_table(points), shifting, claims]
+        .into_iter()
+        .flatten()
+        .collect()
 }

@@ -21,7 +21,7 @@ impl Watch for Interrupts {
     }
 }
 
-const CLAIMS: usize = 45;
+const CLAIMS: usize = 47;
 
 fn line(point: crate::points::Point) -> Line {
     let configuration = serde_json::json!({"runs": 1});
@@ -45,13 +45,20 @@ fn the_shapes_hold_and_the_page_shows_them() {
         let title = page.split("<h3>").find(|part| part.starts_with(figure)).unwrap_or_else(|| panic!("no {figure}"));
         assert!(title.split("</h3>").next().unwrap().ends_with("(simulated)"), "{figure} does not say what it is");
     }
-    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 6);
+    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 8);
     assert!(!page.contains("DOES NOT HOLD") && page.contains("211 µs"));
 }
 
 #[test]
 fn a_run_depends_on_its_seed_alone() {
-    let plan = |seed| Plan { warm_up_ms: 5, measured_ms: 20, runs: 2, shares: vec![10], seed, costs: None };
+    let plan = |seed| Plan {
+        warm_up_ms: 5,
+        measured_ms: 20,
+        runs: 2,
+        shares: vec![10],
+        part_ms: 100,
+        ..Plan::new(true, seed)
+    };
     let run = |seed| simulate(&plan(seed), &Interrupts(Cell::new(usize::MAX)));
     let first = run(3);
     assert_eq!(first, run(3));
@@ -62,7 +69,7 @@ fn a_run_depends_on_its_seed_alone() {
 
 #[test]
 fn what_is_interrupted_keeps_what_it_has() {
-    let plan = Plan { warm_up_ms: 1, measured_ms: 5, runs: 1, shares: vec![0, 50], seed: 1, costs: None };
+    let plan = Plan { warm_up_ms: 1, measured_ms: 5, shares: vec![0, 50], part_ms: 100, ..Plan::new(true, 1) };
     let all = simulate(&plan, &Interrupts(Cell::new(usize::MAX)));
     let some = simulate(&plan, &Interrupts(Cell::new(10)));
     assert!(!some.0.is_empty() && some.0.len() < all.0.len());

@@ -7,6 +7,7 @@ use glassbox_cluster::{Address, Configuration, Outbox, Outcome, Packet, Router};
 use glassbox_workloads::micro::{ReadWrite, Seen};
 
 use super::micro::Micro;
+use super::settings::Load;
 
 /// What a client heard of one of its transactions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +85,10 @@ impl Client {
             }
             self.call(now_ns, out);
         }
+    }
+
+    pub(super) fn shift_to(&mut self, load: Load) {
+        self.micro.shift_to(load);
     }
 
     pub(super) fn is_waiting(&self) -> bool {

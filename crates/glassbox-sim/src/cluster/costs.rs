@@ -62,7 +62,7 @@ impl Costs {
     pub fn of(&self, work: Work) -> u64 {
         let locked = |ns: u64, watched: bool| if watched { ns + ns * self.locking_thousandths / 1_000 } else { ns };
         match work {
-            Work::Single { undo: false, .. } => self.single_ns,
+            Work::Single { undo: false, watched } => locked(self.single_ns, watched),
             Work::Single { undo: true, watched } => locked(self.single_undo_ns, watched),
             Work::Fragment { watched } => locked(self.fragment_ns, watched),
             Work::Stopped => self.stopped_ns,

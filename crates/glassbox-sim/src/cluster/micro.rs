@@ -37,6 +37,11 @@ impl Micro {
         }
     }
 
+    /// Draws of this load from now on.
+    pub(super) fn shift_to(&mut self, load: Load) {
+        self.load = load;
+    }
+
     fn chance(&mut self, of: u64) -> bool {
         self.dice.below(ALL) < of
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use glassbox_cluster::auto::Tally;
 use glassbox_cluster::{Action, Address, Member, Outbox, Packet, Role};
 
 use super::client::Client;
@@ -24,11 +25,13 @@ pub(super) struct Node {
     pub(super) slow: u64,
     /// How long it has been at work, all together.
     pub(super) worked_ns: u64,
+    /// What of it was spent on what.
+    pub(super) tally: Tally,
 }
 
 impl Node {
     pub(super) fn new(machine: Machine, life: u64) -> Self {
-        Self { machine, inbox: VecDeque::new(), busy: false, life, slow: 1, worked_ns: 0 }
+        Self { machine, inbox: VecDeque::new(), busy: false, life, slow: 1, worked_ns: 0, tally: Tally::default() }
     }
 
     /// Takes a message in: behind all others, or behind those of coordinators.
@@ -64,20 +67,32 @@ impl Node {
     }
 
     /// What an action costs this node.
-    pub(super) fn cost(&self, action: &Action, costs: &Costs) -> u64 {
+    pub(super) fn charge(&mut self, action: &Action, costs: &Costs) -> u64 {
         match action {
-            Action::Work(work) => costs.of(*work) * self.slow,
-            Action::Send(..) if self.is_coordinator() => costs.coordinator_message_ns * self.slow,
-            Action::Send(..) => 0,
+            Action::Work(work) => {
+                let ns = costs.of(*work) * self.slow;
+                self.tally.did(*work, ns);
+                ns
+            }
+            Action::Send(..) => self.message_ns(costs),
         }
     }
 
     /// What receiving a message costs this node.
-    pub(super) fn receiving_ns(&self, costs: &Costs) -> u64 {
+    pub(super) fn receiving_ns(&mut self, costs: &Costs) -> u64 {
         match &self.machine {
             Machine::Client(_) => costs.client_ns * self.slow,
-            Machine::Member(_) if self.is_coordinator() => costs.coordinator_message_ns * self.slow,
-            Machine::Member(_) => 0,
+            Machine::Member(_) => self.message_ns(costs),
         }
+    }
+
+    /// What a message costs a coordinator.
+    fn message_ns(&mut self, costs: &Costs) -> u64 {
+        if !self.is_coordinator() {
+            return 0;
+        }
+        let ns = costs.coordinator_message_ns * self.slow;
+        self.tally.message(ns);
+        ns
     }
 }

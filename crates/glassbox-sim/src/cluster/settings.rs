@@ -28,6 +28,8 @@ pub struct Settings {
     pub incidents: u32,
     /// How many times the operator has the partitions use another scheme, in the time that is simulated.
     pub switches: u32,
+    /// How often somebody looks whether another scheme suits the load, and the operator follows; 0: never.
+    pub advice_us: u64,
     /// Something that is done wrong, to see that it is noticed.
     pub bug: Option<Bug>,
     /// Whether messages of coordinators go before those of clients that wait to be handled; otherwise all are handled
@@ -93,6 +95,7 @@ impl Settings {
             patience_us: 5_000,
             incidents: 0,
             switches: 0,
+            advice_us: 0,
             bug: None,
             coordinators_first: false,
             processors: None,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use glassbox::Catalog;
 use glassbox::shard::Shard;
+use glassbox_cluster::auto::Advisor;
 use glassbox_cluster::{Action, Address, Configuration, Member, Outbox, Packet};
 use glassbox_workloads::micro::catalog;
 
@@ -24,10 +25,11 @@ use crate::dice::Dice;
 const TABLE_BYTES: usize = 1 << 20;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+pub(super) enum Event {
     Arrives { to: Address, number: u64 },
     Ready { at: Address, life: u64 },
     LosePatience,
+    Advise,
     Fault(Fault),
 }
 
@@ -49,6 +51,8 @@ pub struct World {
     pub(super) dice: Dice,
     canary: Canary,
     processors: Processors,
+    pub(super) advisor: Option<Advisor>,
+    pub(super) switches_made: u64,
     trace: Option<Vec<String>>,
 }
 
@@ -69,6 +73,8 @@ impl World {
             dice: Dice(settings.seed),
             canary: Canary::default(),
             processors: Processors::new(settings.processors),
+            advisor: (settings.advice_us > 0).then(|| Advisor::new(settings.scheme)),
+            switches_made: 0,
             trace: None,
         };
         for partition in 0..settings.partitions {
@@ -81,6 +87,7 @@ impl World {
             world.add_client(number);
         }
         world.schedule(settings.patience_us * 1_000, Event::LosePatience);
+        world.schedule(settings.advice_us * 1_000, Event::Advise);
         world
     }
 
@@ -90,13 +97,16 @@ impl World {
         let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
         let make = move || Ok(Shard::new(&catalog, usize::from(partition), count, TABLE_BYTES).expect("a small shard"));
         let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
-        let member = if first {
+        let mut member = if first {
             let mut shard = make().expect("a small shard");
             Micro::fill(&mut shard, self.settings.clients, self.settings.partitions);
             Member::replica(address, configuration, shard, Arc::new(make))
         } else {
             Member::returning(address, configuration, Arc::new(make), &mut out)
         };
+        if self.settings.advice_us > 0 {
+            member.sample();
+        }
         self.add(address, Machine::Member(Box::new(member)));
         self.carry_out(address, self.now_ns, out);
     }
@@ -152,18 +162,19 @@ impl World {
         self.schedule(at_us * 1_000, Event::Fault(fault));
     }
 
-    fn schedule(&mut self, at_ns: u64, event: Event) {
+    pub(super) fn schedule(&mut self, at_ns: u64, event: Event) {
         self.made += 1;
         self.events.push(Reverse((at_ns, self.made, event)));
     }
 
     /// Charges what a node did from `now_ns` on, and sends what it sent; when it is done.
-    fn carry_out(&mut self, from: Address, now_ns: u64, out: Outbox) -> u64 {
+    pub(super) fn carry_out(&mut self, from: Address, now_ns: u64, out: Outbox) -> u64 {
         let mut at_ns = now_ns;
         for action in out.actions {
-            at_ns += self.nodes[&from].cost(&action, &self.settings.costs);
+            let node = self.nodes.get_mut(&from).expect("it was there when it did that");
+            at_ns += node.charge(&action, &self.settings.costs);
             let Action::Send(to, message) = action else { continue };
-            let epoch = self.nodes[&from].epoch();
+            let epoch = node.epoch();
             let (message, back) = match self.settings.bug {
                 Some(bug) => self.canary.change(bug, to, message, &mut self.dice),
                 None => (Some(message), None),
@@ -235,6 +246,10 @@ impl World {
                 }
             }
             Event::LosePatience => self.lose_patience(),
+            Event::Advise => {
+                self.advise();
+                self.schedule_while_waiting(self.settings.advice_us, Event::Advise);
+            }
             Event::Fault(fault) => {
                 self.note(|| format!("{at_ns} {fault:?}"));
                 self.happen(fault);
@@ -246,17 +261,6 @@ impl World {
     fn note(&mut self, line: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
             trace.push(line());
-        }
-    }
-
-    fn lose_patience(&mut self) {
-        for number in 0..self.settings.clients {
-            let (mut out, now_ns, patience_us) = (Outbox::default(), self.now_ns, self.settings.patience_us);
-            self.client(number).give_up_waiting(patience_us, now_ns, &mut out);
-            self.carry_out(Address::Client(number), now_ns, out);
-        }
-        if (0..self.settings.clients).any(|number| self.client(number).is_waiting()) {
-            self.schedule(self.now_ns + self.settings.patience_us * 1_000 / 4, Event::LosePatience);
         }
     }
 

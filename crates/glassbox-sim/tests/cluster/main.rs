@@ -82,6 +82,7 @@ fn the_scheme_can_change_while_it_runs() {
         let mut dice = Dice(seed ^ 6);
         settings.switches = 1 + dice.below(4) as u32;
         settings.incidents = dice.below(3) as u32;
+        settings.advice_us = [0, 300][dice.place(2)];
         let mut world = World::new(settings);
         world.plan_incidents(3_000);
         world.run_us(3_000);

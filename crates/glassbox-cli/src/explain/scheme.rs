@@ -1,0 +1,137 @@
+//! `glassbox explain scheme`: what each scheme would come to under a load, term by term, and which is chosen.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use glassbox_cluster::SchemeKind;
+use glassbox_cluster::auto::{Advice, Statistics, Times};
+use glassbox_sim::cluster::{ALL, Costs, Link, Load, Settings, World};
+use serde::Deserialize;
+
+use crate::Verdict;
+
+/// Show what each scheme would come to under a load, and which one the engine would choose
+///
+/// The model of "Low Overhead Concurrency Control" (SIGMOD 2010), section 6, and what it leaves out, term by term. The
+/// load comes from options, from a file, or is found by the engine itself in a short simulated run. The times are the
+/// paper's, unless the file says others.
+#[derive(Args)]
+pub struct Arguments {
+    /// Transactions on several partitions, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = clap::value_parser!(u64).range(..=100))]
+    several: u64,
+    /// How many of these take two rounds, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = clap::value_parser!(u64).range(..=100))]
+    two_rounds: u64,
+    /// Transactions that abort, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = clap::value_parser!(u64).range(..=100))]
+    aborts: u64,
+    /// Transactions that write a row that all want, one in each partition, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = clap::value_parser!(u64).range(..=100))]
+    conflicts: u64,
+    /// A message there and another back, in microseconds
+    #[arg(long, value_name = "MICROSECONDS", default_value = "120")]
+    round_trip: u64,
+    /// Calls under way at a time
+    #[arg(long, value_name = "N", default_value = "40", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    clients: u32,
+    /// The load and the times from a file, JSON: {"load": {"several": 0.1, …}, "times": {"single_us": 64, …}}; what is
+    /// left out is as usual
+    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
+    from: Option<PathBuf>,
+    /// Simulate the load for a virtual second, and say what the engine saw and chose
+    #[arg(long)]
+    simulate: bool,
+    /// Write the sums as JSON, in the form that `--from` takes
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a file says.
+#[derive(Deserialize)]
+struct Given {
+    #[serde(default)]
+    load: Statistics,
+    times: Option<Times>,
+}
+
+/// Does what the arguments say.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+    let advice = match &arguments.from {
+        Some(file) => {
+            let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+            let given: Given = serde_json::from_slice(&text).with_context(|| format!("{}", file.display()))?;
+            Advice::of_model(given.load, given.times.unwrap_or_else(of_the_paper), SchemeKind::Blocking)
+        }
+        None if arguments.simulate => simulated(arguments)?,
+        None => Advice::of_model(arguments.load(), of_the_paper(), SchemeKind::Blocking),
+    };
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&advice)?)?;
+    } else {
+        writeln!(out, "{advice}")?;
+    }
+    Ok(Verdict::Good)
+}
+
+fn share(percent: u64) -> f64 {
+    percent as f64 / 100.0
+}
+
+impl Arguments {
+    /// As the advisor would see it.
+    fn load(&self) -> Statistics {
+        let (several, participants) = (share(self.several), 2.0);
+        Statistics {
+            several,
+            participants,
+            rounds: 1.0 + share(self.two_rounds),
+            single_aborts: share(self.aborts),
+            several_aborts: share(self.aborts),
+            // Of those on two partitions each writes the row of one of them.
+            hottest: share(self.conflicts) / (1.0 + several),
+            round_trip_us: self.round_trip as f64,
+            clients: f64::from(self.clients),
+            ..Statistics::default()
+        }
+    }
+}
+
+/// The paper's times, and what the simulator takes for those that it does not tell.
+fn of_the_paper() -> Times {
+    let costs = Costs::of_the_paper();
+    let us = |ns: u64| ns as f64 / 1e3;
+    Times {
+        single_us: us(costs.single_ns),
+        keeping: costs.single_undo_ns as f64 / costs.single_ns as f64,
+        locking: costs.locking_thousandths as f64 / 1e3,
+        fragment_us: us(costs.fragment_ns),
+        decide_us: us(costs.decide_ns),
+        stopped_us: us(costs.stopped_ns),
+        undo_us: us(costs.undo_ns),
+        message_us: us(costs.coordinator_message_ns),
+    }
+}
+
+fn simulated(arguments: &Arguments) -> anyhow::Result<Advice> {
+    let of_all = |percent: u64| percent * ALL / 100;
+    let load = Load {
+        several: of_all(arguments.several),
+        two_rounds: of_all(arguments.two_rounds),
+        aborts: of_all(arguments.aborts),
+        conflicts: of_all(arguments.conflicts),
+    };
+    let settings = Settings {
+        link: Link::of(arguments.round_trip * 1_000 / 2),
+        clients: arguments.clients,
+        advice_us: 100_000,
+        ..Settings::of_the_paper(SchemeKind::Blocking, load, 1)
+    };
+    let mut world = World::new(settings);
+    world.keep_history(false);
+    world.run_us(1_050_000);
+    world.advice().cloned().context("too little happened in the simulated second to say anything")
+}

@@ -1,0 +1,36 @@
+//! `glassbox explain`.
+
+use serde_json::Value;
+
+use crate::common::{run, run_well, text};
+
+#[test]
+fn the_sums_of_a_scheme_are_shown_and_can_be_given_back() {
+    let ran = run_well(&["explain", "scheme"]);
+    for what in ["load:  10.0 %", "t_sp 64.00 µs", "the coordinator", "the choice: speculation"] {
+        assert!(ran.out.contains(what), "{what} is missing: {}", ran.out);
+    }
+    assert!(run_well(&["explain", "scheme", "--several", "100"]).out.contains("the choice: locking"));
+    let json = run_well(&["explain", "scheme", "--several", "40", "--json"]).out;
+    let sums: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((sums["load"]["several"].as_f64(), sums["choice"].as_str()), (Some(0.4), Some("Speculation")));
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("load.json");
+    std::fs::write(&file, &json).unwrap();
+    assert_eq!(run_well(&["explain", "scheme", "--json", "--from", text(&file)]).out, json);
+}
+
+#[test]
+fn a_simulated_load_is_seen_for_what_it_is() {
+    let ran = run_well(&["explain", "scheme", "--simulate", "--several", "100", "--json"]);
+    let sums: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((sums["load"]["several"].as_f64(), sums["choice"].as_str()), (Some(1.0), Some("Locking")));
+}
+
+#[test]
+fn what_is_no_load_is_refused() {
+    assert_eq!(run(&["explain"]).status, Some(2));
+    assert_eq!(run(&["explain", "scheme", "--several", "101"]).status, Some(2));
+    let ran = run(&["explain", "scheme", "--from", "/nonexistent/load.json"]);
+    assert!(ran.status == Some(1) && ran.err.contains("cannot read"), "{}", ran.err);
+}

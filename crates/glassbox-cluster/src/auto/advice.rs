@@ -1,0 +1,86 @@
+//! The advisor's sums, for people.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::model::Prediction;
+use super::statistics::Statistics;
+use super::times::Times;
+use crate::scheme::SchemeKind;
+
+/// What was seen, what each scheme would come to, and what follows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// The load.
+    pub load: Statistics,
+    /// How long work takes.
+    pub times: Times,
+    /// The scheme that it was seen under.
+    pub now: SchemeKind,
+    /// Each candidate by the model.
+    pub predictions: Vec<Prediction>,
+    /// What was measured under it as a share of what the model said, and 1 if it was not tried under this load.
+    pub corrections: Vec<f64>,
+    /// The scheme that is to be used.
+    pub choice: SchemeKind,
+    /// Why that one.
+    pub why: String,
+}
+
+impl Advice {
+    /// What is expected of each candidate: the prediction, corrected.
+    pub fn expected(&self) -> impl Iterator<Item = (SchemeKind, f64)> {
+        let corrected = self.predictions.iter().zip(&self.corrections);
+        corrected.map(|(prediction, correction)| (prediction.scheme, prediction.per_second * correction))
+    }
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Statistics { several, participants, rounds, single_aborts, several_aborts, hottest, .. } = self.load;
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        writeln!(f, "load:  {} on several partitions, on {participants:.1} in {rounds:.2} rounds", percent(several))?;
+        writeln!(
+            f,
+            "       aborts: {} of those on one partition, {} of those on several; the most wanted row: {} of a \
+             partition's runs",
+            percent(single_aborts),
+            percent(several_aborts),
+            percent(hottest)
+        )?;
+        writeln!(
+            f,
+            "       {} partitions, {:.0} calls under way, {:.0} transactions a second, a round trip of {:.1} µs",
+            self.load.partitions, self.load.clients, self.load.per_second, self.load.round_trip_us
+        )?;
+        let t = &self.times;
+        writeln!(
+            f,
+            "times: t_sp {:.2} µs, t_spS {:.2}, l {}, a fragment {:.2}, a decision {:.2}, stopping {:.2}, taking back \
+             {:.2}, a message at the coordinator {:.2}",
+            t.single_us,
+            t.single_us * t.keeping,
+            percent(t.locking),
+            t.fragment_us,
+            t.decide_us,
+            t.stopped_us,
+            t.undo_us,
+            t.message_us
+        )?;
+        for (prediction, correction) in self.predictions.iter().zip(&self.corrections) {
+            writeln!(f, "\n{}", prediction.scheme)?;
+            for term in prediction.terms.iter().filter(|term| term.us >= 0.005) {
+                writeln!(f, "  {:>10.2} µs  {}", term.us, term.name)?;
+            }
+            let us: f64 = prediction.terms.iter().map(|term| term.us).sum();
+            writeln!(f, "  {us:>10.2} µs  a transaction, of all partitions")?;
+            for limit in &prediction.limits {
+                writeln!(f, "  {:>10.0} /s  {}", limit.per_second, limit.name)?;
+            }
+            let expected = prediction.per_second * correction;
+            writeln!(f, "  {expected:>10.0} /s  expected: the least of these, times {correction:.3}")?;
+        }
+        write!(f, "\nthe choice: {} ({})", self.choice, self.why)
+    }
+}

@@ -1,0 +1,170 @@
+//! Proposes schemes.
+//!
+//! The model says what each scheme would come to. How far it is off is learned for the scheme that is in use, by what
+//! that comes to; the others keep what was learned of them as long as the load is about the same. So one that the model
+//! thinks too much of is tried once, and left; and what the model is off for all loads alike makes no difference.
+
+use super::advice::Advice;
+use super::model::{Prediction, predict};
+use super::seen::Seen;
+use super::statistics::{Counted, Statistics, Surroundings};
+use super::times::Times;
+use crate::scheme::SchemeKind;
+
+/// What the advisor chooses from: one of these is the best for every load.
+pub const CANDIDATES: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::Locking];
+
+/// Another scheme must be better by this share.
+const MARGIN: f64 = 0.03;
+/// How much the newest measurement counts.
+const NEWEST: f64 = 0.3;
+
+/// Watches a load, and proposes the scheme that suits it.
+#[derive(Debug)]
+pub struct Advisor {
+    now: SchemeKind,
+    times: Times,
+    before: Option<Counted>,
+    /// Stretches of time that are passed over because the scheme has just changed.
+    settling: u32,
+    /// By candidate: what was measured as a share of what the model says.
+    corrections: [Option<f64>; CANDIDATES.len()],
+    /// The load of which they were learned.
+    learned_of: Option<Statistics>,
+    advice: Option<Advice>,
+}
+
+impl Advisor {
+    /// An advisor of a cluster that has begun with this scheme.
+    pub fn new(now: SchemeKind) -> Self {
+        let corrections = [None; CANDIDATES.len()];
+        Self { now, times: Times::default(), before: None, settling: 0, corrections, learned_of: None, advice: None }
+    }
+
+    /// What the sums were when they were last made.
+    pub fn advice(&self) -> Option<&Advice> {
+        self.advice.as_ref()
+    }
+
+    /// The cluster uses this scheme from now on.
+    pub fn switched(&mut self, now: SchemeKind) {
+        if self.now != now {
+            (self.now, self.settling) = (now, 1);
+        }
+    }
+
+    /// A stretch of time is over: what was counted until now, and what else was seen in it. The scheme that is to be
+    /// used instead of the one of now, if there is one.
+    pub fn observe(&mut self, counted: &Counted, around: &Surroundings) -> Option<SchemeKind> {
+        let before = self.before.replace(*counted)?;
+        self.times.learn(
+            self.now,
+            &counted.partitions.since(before.partitions),
+            &counted.coordinator.since(before.coordinator),
+        );
+        if self.settling > 0 {
+            self.settling -= 1;
+            return None;
+        }
+        let seen = counted.seen.since(before.seen);
+        if seen == Seen::default() || around.hottest.is_none() {
+            return None;
+        }
+        let advice = self.consider(Statistics::of(&seen, around));
+        let choice = advice.choice;
+        self.advice = Some(advice);
+        (choice != self.now).then_some(choice)
+    }
+
+    fn consider(&mut self, load: Statistics) -> Advice {
+        if !self.learned_of.as_ref().is_some_and(|known| known.resembles(&load)) {
+            self.corrections = [None; CANDIDATES.len()];
+            self.learned_of = Some(load);
+        }
+        let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &self.times));
+        for (prediction, correction) in predictions.iter().zip(&mut self.corrections) {
+            if prediction.scheme == self.now {
+                let measured = load.per_second / prediction.per_second;
+                *correction = Some(correction.map_or(measured, |old| old + NEWEST * (measured - old)));
+            }
+        }
+        let (choice, why) = self.choose(&predictions);
+        let corrections = self.corrections.iter().map(|correction| correction.unwrap_or(1.0)).collect();
+        let (times, now) = (self.times, self.now);
+        Advice { load, times, now, predictions: predictions.to_vec(), corrections, choice, why }
+    }
+
+    fn choose(&self, predictions: &[Prediction]) -> (SchemeKind, String) {
+        let expected = |at: usize| predictions[at].per_second * self.corrections[at].unwrap_or(1.0);
+        let Some(now) = CANDIDATES.iter().position(|scheme| *scheme == self.now) else {
+            let best = (0..CANDIDATES.len()).max_by(|&a, &b| expected(a).total_cmp(&expected(b)));
+            let best = CANDIDATES[best.expect("there are candidates")];
+            return (best, "the highest; the scheme of now is none to be chosen from".to_owned());
+        };
+        let ahead = |at: usize| expected(at) / expected(now) - 1.0;
+        let others = (0..CANDIDATES.len()).filter(|at| *at != now);
+        let best = others.max_by(|&a, &b| ahead(a).total_cmp(&ahead(b))).expect("there are several");
+        if ahead(best) > MARGIN {
+            let more = 100.0 * ahead(best);
+            (CANDIDATES[best], format!("{more:.1} % more is expected of it than of {}", self.now))
+        } else {
+            (self.now, "no other is enough ahead of it".to_owned())
+        }
+    }
+}
+
+/// What follows from a load alone, when nothing has been tried.
+pub(crate) fn of_model_alone(load: Statistics, times: Times, now: SchemeKind) -> Advice {
+    let mut advisor = Advisor::new(now);
+    advisor.times = times;
+    let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &times));
+    let (choice, why) = advisor.choose(&predictions);
+    let corrections = vec![1.0; CANDIDATES.len()];
+    Advice { load, times, now, predictions: predictions.to_vec(), corrections, choice, why }
+}
+
+impl Advice {
+    /// What follows from a load and from how long work takes, when nothing has been tried.
+    pub fn of_model(load: Statistics, times: Times, now: SchemeKind) -> Self {
+        of_model_alone(load, times, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(several: f64, per_second: f64) -> Statistics {
+        Statistics { several, per_second, round_trip_us: 120.0, ..Statistics::default() }
+    }
+
+    #[test]
+    fn what_is_ahead_is_proposed_and_left_when_it_is_not() {
+        let mut advisor = Advisor::new(SchemeKind::Blocking);
+        let predicted = |scheme, several| predict(scheme, &load(several, 0.0), &Times::default()).per_second;
+        let as_predicted = |scheme, several| load(several, predicted(scheme, several));
+        let advice = advisor.consider(as_predicted(SchemeKind::Blocking, 0.3));
+        let first = advice.choice;
+        assert_ne!(first, SchemeKind::Blocking, "{advice}");
+        // It comes to much less than the model said: something else is tried, and in the end the best is kept.
+        advisor.switched(first);
+        let poor = load(0.3, 0.5 * predicted(SchemeKind::Blocking, 0.3));
+        let mut tried = vec![first];
+        while let choice = advisor.consider(poor).choice
+            && choice != advisor.now
+        {
+            assert!(tried.len() < 4, "{tried:?}");
+            tried.push(choice);
+            advisor.switched(choice);
+            if choice == SchemeKind::Blocking {
+                break;
+            }
+        }
+        assert_eq!(advisor.now, SchemeKind::Blocking, "{tried:?}");
+        assert_eq!(advisor.consider(as_predicted(SchemeKind::Blocking, 0.3)).choice, SchemeKind::Blocking);
+        // Another load: what was learned does not hold any more.
+        let advice = advisor.consider(as_predicted(SchemeKind::Blocking, 0.8));
+        assert_eq!(advice.choice, first, "{advice}");
+        assert!(advice.to_string().contains("the choice: "));
+    }
+}

@@ -1,0 +1,121 @@
+//! How long a machine's work took, as whoever drives it found.
+
+use serde::{Deserialize, Serialize};
+
+use crate::outbox::Work;
+
+/// Kinds of work.
+const KINDS: usize = 9;
+
+/// How often a machine did each kind of work since it began, and how long that took. The numbers only grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tally {
+    works: [Spent; KINDS],
+    messages: Spent,
+}
+
+/// Times, and how long all of them took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Spent {
+    times: u64,
+    ns: u64,
+}
+
+impl Spent {
+    fn add(&mut self, ns: u64) {
+        self.times += 1;
+        self.ns += ns;
+    }
+
+    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self { times: of(self.times, other.times), ns: of(self.ns, other.ns) }
+    }
+
+    fn mean_us(self) -> Option<f64> {
+        (self.times >= ENOUGH).then(|| self.ns as f64 / self.times as f64 / 1e3)
+    }
+}
+
+/// So many have a mean.
+const ENOUGH: u64 = 5;
+
+fn index(work: Work) -> usize {
+    match work {
+        Work::Single { undo, watched } => usize::from(undo) * 2 + usize::from(watched),
+        Work::Fragment { watched } => 4 + usize::from(watched),
+        Work::Stopped => 6,
+        Work::Undo => 7,
+        Work::Decide => 8,
+    }
+}
+
+impl Tally {
+    /// Work was done, in so long.
+    pub fn did(&mut self, work: Work, ns: u64) {
+        self.works[index(work)].add(ns);
+    }
+
+    /// A message was received or sent, in so long.
+    pub fn message(&mut self, ns: u64) {
+        self.messages.add(ns);
+    }
+
+    /// What was done since then.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        self.with(before, u64::saturating_sub)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.with(other, |a, b| a + b)
+    }
+
+    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64 + Copy) -> Self {
+        let works = std::array::from_fn(|at| self.works[at].with(other.works[at], of));
+        Self { works, messages: self.messages.with(other.messages, of) }
+    }
+
+    /// How long such work took on average, if it was done a few times.
+    pub fn mean_us(&self, work: Work) -> Option<f64> {
+        self.works[index(work)].mean_us()
+    }
+
+    /// How long a message took on average, if there were a few.
+    pub fn message_us(&self) -> Option<f64> {
+        self.messages.mean_us()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_own_mean() {
+        let single = |undo, watched| Work::Single { undo, watched };
+        let fragment = |watched| Work::Fragment { watched };
+        let kinds = [
+            single(false, false),
+            single(false, true),
+            single(true, false),
+            single(true, true),
+            fragment(false),
+            fragment(true),
+            Work::Stopped,
+            Work::Undo,
+            Work::Decide,
+        ];
+        let mut tally = Tally::default();
+        assert_eq!(tally.mean_us(Work::Undo), None);
+        for (at, &work) in kinds.iter().enumerate() {
+            (0..10).for_each(|_| tally.did(work, 1_000 * at as u64));
+        }
+        let before = tally;
+        (0..10).for_each(|_| tally.did(Work::Undo, 100_000));
+        assert!(kinds.iter().enumerate().all(|(at, &work)| before.mean_us(work) == Some(at as f64)));
+        assert_eq!(tally.since(before).mean_us(Work::Undo), Some(100.0));
+        assert_eq!(before.and(tally.since(before)), tally);
+    }
+}

@@ -1,0 +1,153 @@
+//! The grid: share of transactions on several partitions, rounds, aborts, conflicts, and the round trip.
+
+use glassbox_sim::cluster::{ALL, Link, Load, Settings};
+
+use super::{ADVICE_US, AUTO, FIRST, SCHEMES};
+use crate::figures::{Colour, Curve, Curves, Stroke, curves};
+use crate::low_overhead::checks::{Check, check};
+use crate::low_overhead::lines::{Line, PERCENT, rate};
+use crate::points::Points;
+use crate::report::{Figure, Table};
+
+/// In results.
+pub(super) const FIGURE: &str = "Auto";
+
+/// A row of the grid: everything but the share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Situation {
+    round_trip_us: u64,
+    two_rounds: bool,
+    aborts: u64,
+    conflicts: u64,
+}
+
+/// Round trips of the whole grid, and how they are drawn.
+const ROUND_TRIPS: [(u64, Colour); 3] =
+    [(40, Colour(0x8c, 0xb3, 0x3c)), (120, Colour(0x4e, 0x79, 0xa7)), (400, Colour(0xb0, 0x7a, 0xa1))];
+const SHARES: [u64; 6] = [0, 2, 10, 30, 60, 100];
+
+fn situations(whole: bool) -> Vec<Situation> {
+    let mut situations = Vec::new();
+    for (round_trip_us, _) in ROUND_TRIPS.into_iter().filter(|it| whole || it.0 == 120) {
+        for two_rounds in [false, true] {
+            for aborts in [0, 3, 10].into_iter().filter(|it| whole || *it != 3) {
+                for conflicts in [0, 60] {
+                    situations.push(Situation { round_trip_us, two_rounds, aborts, conflicts });
+                }
+            }
+        }
+    }
+    situations
+}
+
+impl Situation {
+    fn name(&self) -> String {
+        let Self { round_trip_us, aborts, conflicts, .. } = self;
+        let rounds = if self.two_rounds { "two rounds" } else { "one round" };
+        format!("{round_trip_us} µs, {rounds}, {aborts} % aborts, {conflicts} % conflicts")
+    }
+
+    fn row(&self, of: &str) -> String {
+        format!("{of}: {}", self.name())
+    }
+
+    /// What `auto` came to and what the best scheme came to, and which it is.
+    fn cell(&self, points: &Points, percent: u64) -> Option<(f64, f64, &'static str)> {
+        let auto = rate(points, FIGURE, &self.row(AUTO), percent)?;
+        let rates = SCHEMES.map(|(name, _)| rate(points, FIGURE, &self.row(name), percent).map(|rate| (rate, name)));
+        let [Some(a), Some(b), Some(c)] = rates else { return None };
+        let (best, name) = [a, b, c].into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some((auto, best, name))
+    }
+}
+
+/// What is simulated.
+pub(in crate::low_overhead) fn lines(whole: bool) -> Vec<Line> {
+    let of_situation = |it: Situation| {
+        let load = Load {
+            aborts: it.aborts * PERCENT,
+            conflicts: it.conflicts * PERCENT,
+            two_rounds: if it.two_rounds { ALL } else { 0 },
+            ..Load::default()
+        };
+        let change = if it.two_rounds {
+            |settings: &mut Settings| settings.costs = settings.costs.in_two_rounds()
+        } else {
+            |_: &mut Settings| {}
+        };
+        let line = move |name, scheme, advice_us| Line {
+            change,
+            link: Some(Link::of(it.round_trip_us * 1_000 / 2)),
+            advice_us,
+            shares: Some(SHARES.to_vec()),
+            ..Line::new(FIGURE, it.row(name), scheme, load)
+        };
+        let fixed = SCHEMES.map(|(name, scheme)| line(name, scheme, 0));
+        fixed.into_iter().chain([line(AUTO, FIRST, ADVICE_US)])
+    };
+    situations(whole).into_iter().flat_map(of_situation).collect()
+}
+
+/// The situations of which there are numbers.
+fn known(points: &Points) -> Vec<Situation> {
+    let has = |it: &Situation| SHARES.iter().any(|&percent| it.cell(points, percent).is_some());
+    situations(true).into_iter().filter(has).collect()
+}
+
+/// Each cell: how much of the best scheme's it is, and which that is.
+pub(in crate::low_overhead) fn table(points: &Points) -> Option<Table> {
+    let row = |it: Situation| {
+        let cell = |&percent: &u64| {
+            let cell = it.cell(points, percent);
+            cell.map_or_else(String::new, |(auto, best, name)| format!("{:.3} {}", auto / best, &name[..1]))
+        };
+        std::iter::once(it.name()).chain(SHARES.iter().map(cell)).collect()
+    };
+    let rows: Vec<_> = known(points).into_iter().map(row).collect();
+    let shares = SHARES.iter().map(|percent| format!("{percent} %"));
+    let header = std::iter::once("auto over the best scheme, simulated".to_owned()).chain(shares).collect();
+    (!rows.is_empty()).then_some(Table { header, rows })
+}
+
+/// The least of a share's cells, for each round trip.
+fn least(points: &Points, round_trip_us: u64) -> Vec<(f64, f64)> {
+    let known = known(points);
+    let of = |percent: u64| {
+        let cells = known.iter().filter(|it| it.round_trip_us == round_trip_us);
+        let ratios = cells.filter_map(|it| it.cell(points, percent)).map(|(auto, best, _)| auto / best);
+        ratios.reduce(f64::min).map(|least| (percent as f64, least))
+    };
+    SHARES.iter().filter_map(|&percent| of(percent)).collect()
+}
+
+/// Draws it.
+pub(in crate::low_overhead) fn figure(points: &Points) -> Option<Figure> {
+    let table = table(points)?;
+    let curve = |(round_trip_us, colour): (u64, Colour)| Curve {
+        name: format!("a round trip of {round_trip_us} µs"),
+        colour,
+        stroke: Stroke::Dotted,
+        points: least(points, round_trip_us),
+    };
+    let drawn = ROUND_TRIPS.into_iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
+    let svg = curves(&Curves {
+        unit: "of the best scheme, the least of all cells (simulated)".to_owned(),
+        x_unit: "% of transactions on two partitions".to_owned(),
+        curves: drawn,
+    });
+    let caption = "What the engine comes to when it chooses the scheme itself, as a share of what the best of blocking, \
+                   speculation and locking comes to. Letters: which that is.";
+    let title = "Auto. The scheme is chosen by the engine (simulated)".to_owned();
+    Some(Figure { title, svg, caption: caption.to_owned(), table: Some(table) })
+}
+
+/// Its claims.
+pub(in crate::low_overhead) fn checks(points: &Points) -> Vec<Option<Check>> {
+    let known = known(points);
+    let cells = known.iter().flat_map(|it| SHARES.iter().filter_map(|&percent| it.cell(points, percent)));
+    let least = cells.map(|(auto, best, _)| auto / best).reduce(f64::min);
+    vec![check((FIGURE, "of the best scheme, least of all cells"), "not in the paper", least, LEAST, "of 1")]
+}
+
+/// What has to be reached in every cell.
+const LEAST: (f64, f64) = (0.95, 1.2);

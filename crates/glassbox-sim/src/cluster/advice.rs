@@ -1,0 +1,70 @@
+//! Somebody who watches the cluster and proposes schemes, and the operator who follows.
+
+use glassbox_cluster::auto::{Advice, Advisor, Counted, Surroundings};
+use glassbox_cluster::{Address, Configuration, Role};
+
+use super::node::Machine;
+use super::settings::Load;
+use super::world::World;
+
+impl World {
+    /// Counts what happened until now, and has the operator follow what is proposed.
+    pub(super) fn advise(&mut self) {
+        let Some(mut advisor) = self.advisor.take() else { return };
+        advisor.switched(self.configuration.scheme);
+        let (counted, around) = self.counted();
+        if let Some(scheme) = advisor.observe(&counted, &around) {
+            self.switches_made += 1;
+            self.switch_to(scheme);
+        }
+        self.advisor = Some(advisor);
+    }
+
+    fn counted(&self) -> (Counted, Surroundings) {
+        let (mut counted, mut hottest) = (Counted::default(), None);
+        for (address, node) in &self.nodes {
+            let Machine::Member(member) = &node.machine else { continue };
+            match (address, member.role()) {
+                (Address::Coordinator(_), _) => counted.coordinator = counted.coordinator.and(node.tally),
+                (_, Role::Primary(partition)) => {
+                    counted.seen = counted.seen.and(partition.seen());
+                    counted.partitions = counted.partitions.and(node.tally);
+                    let of_it = partition.hottest();
+                    hottest = if hottest > of_it { hottest } else { of_it };
+                }
+                _ => {}
+            }
+        }
+        let link = &self.settings.link;
+        let around = Surroundings {
+            span_us: self.settings.advice_us as f64,
+            partitions: u32::from(self.settings.partitions),
+            clients: f64::from(self.settings.clients),
+            round_trip_us: 2.0 * (link.base_ns + link.tail_ns) as f64 / 1e3,
+            hottest,
+        };
+        (counted, around)
+    }
+
+    /// The sums that were made last, if somebody advises.
+    pub fn advice(&self) -> Option<&Advice> {
+        self.advisor.as_ref().and_then(Advisor::advice)
+    }
+
+    /// The configuration that was decided last.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// How often the scheme was changed because that was proposed.
+    pub fn switches_made(&self) -> u64 {
+        self.switches_made
+    }
+
+    /// The clients do this from now on.
+    pub fn shift_to(&mut self, load: Load) {
+        for number in 0..self.settings.clients {
+            self.client(number).shift_to(load);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! What happens again and again, as long as somebody waits.
+
+use glassbox_cluster::{Address, Outbox};
+
+use super::world::{Event, World};
+
+impl World {
+    /// Clients look whether something takes too long: they may be in a deadlock that no partition sees.
+    pub(super) fn lose_patience(&mut self) {
+        for number in 0..self.settings.clients {
+            let (mut out, now_ns, patience_us) = (Outbox::default(), self.now_ns, self.settings.patience_us);
+            self.client(number).give_up_waiting(patience_us, now_ns, &mut out);
+            self.carry_out(Address::Client(number), now_ns, out);
+        }
+        self.schedule_while_waiting(self.settings.patience_us / 4, Event::LosePatience);
+    }
+
+    /// Nothing is scheduled when everything has ended: the world would never come to rest.
+    pub(super) fn schedule_while_waiting(&mut self, in_us: u64, event: Event) {
+        if in_us > 0 && (0..self.settings.clients).any(|number| self.client(number).is_waiting()) {
+            self.schedule(self.now_ns + in_us * 1_000, event);
+        }
+    }
+}
