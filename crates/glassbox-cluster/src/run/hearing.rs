@@ -14,7 +14,10 @@ impl Sockets {
         let Some(from) = self.connections[at].peer else {
             if let Some(to) = self.connections[at].calls {
                 return match kind {
-                    Kind::Welcome => Ok(self.is_here(at, to)),
+                    Kind::Welcome => {
+                        self.is_here(at, to);
+                        Ok(())
+                    }
                     Kind::Refusal => Err(format!("{}{}", Connection::SAYS, String::from_utf8_lossy(payload))),
                     _ => Err(format!("it answers with a frame of kind {kind:?}")),
                 };

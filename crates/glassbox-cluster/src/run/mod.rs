@@ -4,8 +4,8 @@
 //! keep between two parties the order of sending. The naive way, a thread for each connection and a lock around the
 //! machine, hands every message over twice and lets two threads meet at the data that the whole design gives to one.
 //!
-//! Design: a machine ([`Node`]) is one thread and its [`Link`] ([`drive`]): it takes what has arrived, one message after
-//! the other; when nothing has, it does what waited; when nothing waits, it sends what it has to say and sleeps. So the
+//! Design: a machine ([`Node`]) is one thread and its [`Link`] ([`drive`]): it takes what has arrived, one message
+//! after the other; when nothing has, it does what waited; when nothing waits, it sends what it has to say and sleeps. So the
 //! more there is to do, the more goes in one write. There are two links: queues between threads of one process
 //! ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too. Who is who is decided by an [`Operator`].
 //!
