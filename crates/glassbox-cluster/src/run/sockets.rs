@@ -6,8 +6,8 @@
 //!
 //! A party is told whom to call, and calls until it is welcomed; what it has to say to another member waits for that.
 //! So nobody needs to be started before another. A connection that broke is made again, but what was on it is lost:
-//! then one of both is gone, and who comes in its place has no place among the others until it is given one. There is no
-//! encryption and no password: that is a private network's task.
+//! then one of both is gone, and who comes in its place has no place among the others until it is given one. There is
+//! no encryption and no password: that is a private network's task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, TcpListener};
