@@ -27,8 +27,8 @@ pub struct Surroundings {
     pub clients: f64,
     /// A message there and another back, without the work.
     pub round_trip_us: f64,
-    /// Of a partition's runs, the share that writes its most wanted row; of the partition with the highest. `None`: it is
-    /// not known yet.
+    /// Of a partition's runs, the share that writes its most wanted row; of the partition with the highest. `None`: not
+    /// known yet.
     pub hottest: Option<f64>,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! The state machines are given the messages that they would get, one thread alone, and the time is taken that they
 //! need: of a transaction on one partition, of a fragment, of a decision, of what a coordinator does with a message.
-//! What the queues cost is what a client and a partition, as threads that always have something to do, need beyond that.
-//! What a round trip really takes is measured between threads, too: a client calls and waits, and nobody else does
-//! anything.
+//! What the queues cost is what a client and a partition, as threads that always have something to do, need beyond
+//! that. What a round trip really takes is measured between threads, too: a client calls and waits, and nobody else
+//! does anything.
 //!
 //! What is not in it: waking whoever sleeps, but for the round trip; caches that more than two threads share.
 

@@ -21,7 +21,7 @@ impl Watch for Interrupts {
     }
 }
 
-const CLAIMS: usize = 47;
+const CLAIMS: usize = 48;
 
 fn line(point: crate::points::Point) -> Line {
     let configuration = serde_json::json!({"runs": 1});

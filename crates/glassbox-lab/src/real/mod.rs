@@ -1,7 +1,7 @@
 //! The microbenchmark on this machine: partitions, coordinator and clients as threads of one process, with injected
 //! round trips; and what the simulator predicts of it.
 //!
-//! All 40 clients are one thread ([`Clients`](drive)), each of which calls again when it is answered: forty threads on
+//! All 40 clients are one thread (`Clients`), each of which calls again when it is answered: forty threads on
 //! a few cores would measure the system's scheduler. So on two partitions there are four threads, and a machine with
 //! two cores has them share: a prediction is of as many processors as there are.
 //!

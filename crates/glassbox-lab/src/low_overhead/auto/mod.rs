@@ -1,8 +1,8 @@
 //! Not in the paper: the engine chooses the scheme, over a grid of loads and where the load shifts.
 //!
 //! Paper: *Low Overhead Concurrency Control*, section 6: a model "would be useful in a query planner, for example".
-//! Claim, of Glassbox: with the [advisor](glassbox_cluster::auto) there is nothing to be chosen; in each cell of the
-//! grid what it comes to is at least 0.95 of the best scheme's, and on a load that shifts it is ahead of every scheme.
+//! Claim, of Glassbox: with the [advisor](glassbox_cluster::auto) there is nothing to be chosen; over the grid what it
+//! comes to is at least 0.95 of the best scheme's, and on a load that shifts it is ahead of every scheme.
 
 mod grid;
 mod shifting;

@@ -97,8 +97,8 @@ pub(in crate::low_overhead) fn figure(points: &Points) -> Option<Figure> {
         x_unit: "virtual seconds".to_owned(),
         curves: drawn.collect(),
     });
-    let caption = "The load shifts four times, and each scheme is the best for some of it. In the table: transactions a \
-                   second.";
+    let caption = "The load shifts four times, and each scheme is the best for some of it. In the table: transactions \
+                   a second.";
     Some(Figure {
         title: "Auto, where the load shifts (simulated)".to_owned(),
         svg,
