@@ -5,9 +5,8 @@
 //! - [`predict`]: the model of *Low Overhead Concurrency Control*, section 6, and what it leaves out, term by term;
 //! - [`Advisor`]: compares the predictions, learns how far they are off, and proposes another scheme when it pays.
 //!
-//! Nothing here decides: who owns the configuration makes what is proposed [the next one](Configuration::with_scheme).
-//!
-//! [`Configuration::with_scheme`]: crate::Configuration::with_scheme
+//! Nothing here decides: who owns the configuration makes what is proposed
+//! [the next one](crate::Configuration::with_scheme).
 
 mod advice;
 mod advisor;
