@@ -5,10 +5,15 @@
 //! message of who has it now. A primary counts only on the backups that the configuration names: it cannot leave one
 //! out by itself, so an old primary that nobody hears any more can answer nobody.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
 use crate::scheme::SchemeKind;
+
+/// Epochs are below this: a coordinator's first number is made of the epoch in which it began.
+const LARGEST_EPOCH: u64 = 1 << 20;
 
 /// Who is primary, who is backup, and by which scheme they run transactions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,14 +67,18 @@ impl Configuration {
 
     /// Whether this can be who is who of so many partitions.
     pub fn is_of(&self, partitions: u8) -> bool {
-        let of = |address: Address, at: usize| match address {
-            Address::Replica { partition, .. } => usize::from(partition) == at,
-            _ => false,
+        let has = |since: u64| (1..=self.epoch).contains(&since);
+        let is_right = |at: u8, replicas: &Replicas| {
+            let others = replicas.backups.iter().copied();
+            let all: BTreeMap<_, _> = others.chain([(replicas.primary, replicas.since)]).collect();
+            let is_its = |it: &Address| matches!(it, Address::Replica { partition, .. } if *partition == at);
+            all.len() == replicas.backups.len() + 1 && all.iter().all(|(it, since)| is_its(it) && has(*since))
         };
-        let mut places = self.partitions.iter().enumerate();
-        self.epoch >= 1
+        (1..LARGEST_EPOCH).contains(&self.epoch)
+            && has(self.coordinator_since)
+            && has(self.scheme_since)
             && self.partitions.len() == usize::from(partitions)
-            && places.all(|(at, it)| of(it.primary, at) && it.backups.iter().all(|&(backup, _)| of(backup, at)))
+            && (0..).zip(&self.partitions).all(|(at, replicas)| is_right(at, replicas))
     }
 
     fn replicas_of(&self, address: Address) -> Option<&Replicas> {

@@ -16,6 +16,9 @@ use crate::message::{Fragment, Message};
 use crate::outbox::Outbox;
 use crate::partition::Partition;
 
+/// Messages of later configurations that are kept until these are here.
+pub(crate) const MOST_EARLY: usize = 1 << 16;
+
 /// A message with the epoch in which it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packet {
@@ -53,6 +56,8 @@ pub enum Role {
         since: u64,
         /// The rows that have come so far.
         shard: Box<Shard>,
+        /// In how many messages they came.
+        pieces: u64,
     },
     /// Cannot be a backup, and why: its primary waits for it until the configuration does not name it any more.
     Unfit(String),
@@ -69,7 +74,7 @@ impl Role {
             Some((primary, since)) => match make() {
                 Ok(shard) => {
                     out.send(primary, Message::Join { since });
-                    Self::Joining { since, shard: Box::new(shard) }
+                    Self::Joining { since, shard: Box::new(shard), pieces: 0 }
                 }
                 Err(why) => Self::Unfit(why),
             },
@@ -162,7 +167,11 @@ impl Member {
             return self.configure(configuration, now_us, out);
         }
         if packet.epoch > self.configuration.epoch {
-            return self.early.push((from, packet));
+            // More than this comes from nobody who means well.
+            if self.early.len() < MOST_EARLY {
+                self.early.push((from, packet));
+            }
+            return;
         }
         if !self.configuration.admits(from, packet.epoch) {
             return out.send(from, Message::Configure(self.configuration.clone()));
@@ -185,22 +194,32 @@ impl Member {
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::HeardSoFar(heard)) => it.heard(from, heard),
             (Role::Coordinator(it), Message::Result(result)) => answer(it.hears(result, now_us, out), out),
-            (Role::Joining { since, shard }, Message::Rows { since: sent, table, rows }) if sent == *since => {
+            (Role::Joining { since, shard, pieces }, Message::Rows { since: sent, table, rows }) if sent == *since => {
+                *pieces += 1;
                 if let Err(why) = shard.load_stored(table, &rows) {
                     self.role = Role::Unfit(why);
                 }
             }
-            (Role::Joining { since, .. }, Message::State { since: sent, sequence }) if sent == *since => {
-                let scheme = self.configuration.scheme;
-                if let Role::Joining { shard, .. } = std::mem::replace(&mut self.role, Role::Idle) {
-                    self.role = Role::Backup(Box::new(Backup::following(*shard, from, sequence, scheme)));
-                }
+            (Role::Joining { since, .. }, Message::State { since: sent, sequence, pieces }) if sent == *since => {
+                self.joined(from, sequence, pieces);
             }
             _ => {}
         }
         if let Role::Coordinator(it) = &mut self.role {
             answer(it.take_ended(), out);
         }
+    }
+
+    /// All rows are here, if as many messages came as were sent.
+    fn joined(&mut self, from: Address, sequence: u64, sent: u64) {
+        let scheme = self.configuration.scheme;
+        self.role = match std::mem::replace(&mut self.role, Role::Idle) {
+            Role::Joining { shard, pieces, .. } if pieces == sent => {
+                Role::Backup(Box::new(Backup::following(*shard, from, sequence, scheme)))
+            }
+            Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages with rows came")),
+            other => other,
+        };
     }
 
     /// Runs one thing that waited and can be run now; whether there was one.

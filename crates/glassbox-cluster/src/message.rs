@@ -75,6 +75,8 @@ pub enum Message {
         since: u64,
         /// The entry's number.
         sequence: u64,
+        /// How many messages the rows were in.
+        pieces: u64,
     },
     /// From a coordinator to a primary: which of my decisions have you heard?
     AskHeard,

@@ -154,6 +154,8 @@ impl Partition {
             }
             Message::Held { sequence } => self.store.stream.hears(from, sequence, out),
             Message::Join { since } => {
+                // Whatever it held before, it has nothing now: nobody waits for it until it has the rows.
+                self.store.stream.forget(from, out);
                 self.joining.retain(|(joining, _)| *joining != from);
                 self.joining.push((from, since));
             }
@@ -199,8 +201,12 @@ impl Partition {
         }
         let sequence = self.store.stream.last();
         for (backup, since) in std::mem::take(&mut self.joining) {
-            self.store.shard().copy(ROWS_BYTES, |table, rows| out.send(backup, Message::Rows { since, table, rows }));
-            out.send(backup, Message::State { since, sequence });
+            let mut pieces = 0;
+            self.store.shard().copy(ROWS_BYTES, |table, rows| {
+                pieces += 1;
+                out.send(backup, Message::Rows { since, table, rows });
+            });
+            out.send(backup, Message::State { since, sequence, pieces });
             self.store.stream.add(backup);
         }
         self.store.begin_scheme(self.kind, out);

@@ -14,7 +14,7 @@ use crate::address::Address;
 use crate::by_id::ById;
 use crate::configuration::Configuration;
 use crate::coordinator::{Coordinator, Ended};
-use crate::member::Packet;
+use crate::member::{MOST_EARLY, Packet};
 use crate::message::{FragmentResult, Message, Outcome, Submission};
 use crate::outbox::Outbox;
 
@@ -125,7 +125,9 @@ impl Router {
             return ended;
         }
         if packet.epoch > self.epoch() {
-            self.early.push((from, packet));
+            if self.early.len() < MOST_EARLY {
+                self.early.push((from, packet));
+            }
             return Vec::new();
         }
         let admitted = self.configuration.admits(from, packet.epoch);

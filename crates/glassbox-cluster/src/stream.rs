@@ -40,6 +40,12 @@ impl Stream {
         self.tell_held(out);
     }
 
+    /// Goes to one backup no more.
+    pub(crate) fn forget(&mut self, backup: Address, out: &mut Outbox) {
+        self.backups.retain(|(known, _)| *known != backup);
+        self.tell_held(out);
+    }
+
     /// Whether anybody follows: entries need not be made otherwise.
     pub(crate) fn is_followed(&self) -> bool {
         !self.backups.is_empty()

@@ -80,7 +80,7 @@ impl Raw {
     }
 
     fn hello(&mut self, from: Address) -> &mut Self {
-        let hello = self.frame(Kind::Hello, &Hello { from, to: NODE });
+        let hello = self.frame(Kind::Hello, &Hello { from, to: NODE, life: 0 });
         self.stream.write_all(&hello).unwrap();
         self
     }
@@ -130,24 +130,24 @@ fn refusals(at: SocketAddr) {
     Raw::new(at).refused(b"GET / HTTP/1.1\r\n\r\n", "no frame of Glassbox");
     let mut stranger = Raw::new(at);
     stranger.of.cluster = 1;
-    let bytes = stranger.frame(Kind::Hello, &Hello { from: me, to: NODE });
+    let bytes = stranger.frame(Kind::Hello, &Hello { from: me, to: NODE, life: 0 });
     stranger.refused(&bytes, "belongs to cluster 0x1");
     let mut old = Raw::new(at);
     old.of.catalog = 2;
-    let bytes = old.frame(Kind::Hello, &Hello { from: me, to: NODE });
+    let bytes = old.frame(Kind::Hello, &Hello { from: me, to: NODE, life: 0 });
     old.refused(&bytes, "build both from");
     let bytes = Raw::new(at).frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
     Raw::new(at).refused(&bytes, "does not say who it is");
     let bytes = Raw::new(at).frame(Kind::Hello, &vec![0_u8; 5_000]);
     Raw::new(at).refused(&bytes[..41], "may have 1024");
-    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: CENTRAL });
+    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: CENTRAL, life: 0 });
     Raw::new(at).refused(&bytes, "it wants coordinator 0");
 
     let mut first = Raw::new(at);
     first.hello(me);
     // Welcomed before the second calls.
     first.stream.read_exact(&mut [0; 40]).unwrap();
-    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: NODE });
+    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: NODE, life: 0 });
     Raw::new(at).refused(&bytes, "client 9 is connected already");
     let held = first.frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
     first.refused(&held, "must not say this");

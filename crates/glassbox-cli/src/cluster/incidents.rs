@@ -90,7 +90,7 @@ impl Incidents<'_> {
                 if interrupt::requested() {
                     return Ok(());
                 }
-                incident(self, partition).with_context(|| format!("in round {round} of incidents"))?;
+                incident(self, round, partition).with_context(|| format!("in round {round} of incidents"))?;
             }
         }
         Ok(())
@@ -110,17 +110,20 @@ impl Incidents<'_> {
         })
     }
 
-    fn lose_backup(&mut self, partition: u8) -> anyhow::Result<()> {
+    fn lose_backup(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
         let backups = self.newest()?.partitions[usize::from(partition)].backups();
         let backup = *backups.first().ok_or_else(|| anyhow!("partition {partition} has no backup"))?;
         self.children.kill(backup)?;
-        let began = Instant::now();
-        self.decide(|operator| operator.leave_out(backup))?;
-        self.pauses.left_out.push(self.watch.pause(partition, began)?);
+        // Every other time it comes back at once, while its primary waits for it.
+        if round.is_multiple_of(2) {
+            let began = Instant::now();
+            self.decide(|operator| operator.leave_out(backup))?;
+            self.pauses.left_out.push(self.watch.pause(partition, began)?);
+        }
         self.bring_back(backup)
     }
 
-    fn lose_primary(&mut self, partition: u8) -> anyhow::Result<()> {
+    fn lose_primary(&mut self, _round: u32, partition: u8) -> anyhow::Result<()> {
         let primary = self.newest()?.partitions[usize::from(partition)].primary;
         self.children.kill(primary)?;
         let began = Instant::now();
@@ -147,7 +150,7 @@ impl Incidents<'_> {
         Ok(())
     }
 
-    fn lose_coordinator(&mut self, partition: u8) -> anyhow::Result<()> {
+    fn lose_coordinator(&mut self, _round: u32, partition: u8) -> anyhow::Result<()> {
         let coordinator = Address::Coordinator(0);
         self.children.kill(coordinator)?;
         self.children.restart(coordinator, self.config)?;

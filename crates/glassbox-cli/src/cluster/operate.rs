@@ -82,7 +82,7 @@ struct Decided {
 }
 
 impl Decided {
-    fn open(config: &Path) -> anyhow::Result<(Self, Option<Configuration>)> {
+    fn open(config: &Path, partitions: u8) -> anyhow::Result<(Self, Option<Configuration>)> {
         let path = decided(config);
         let context = || format!("cannot use {}", path.display());
         let mut options = File::options();
@@ -93,8 +93,10 @@ impl Decided {
         // A last line without its end was told nobody.
         let whole = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
         ensure!(whole.len() == text.len() || file.set_len(whole.len() as u64).is_ok(), context());
-        let newest = whole.lines().last().map(serde_json::from_str).transpose();
+        let newest = whole.lines().last().map(serde_json::from_str::<Configuration>).transpose();
         let newest = newest.with_context(|| format!("the last line of {} is no configuration", path.display()))?;
+        let fits = newest.as_ref().is_none_or(|newest| newest.is_of(partitions));
+        ensure!(fits, "the last line of {} is of another cluster than {}", path.display(), config.display());
         Ok((Self { file, path }, newest))
     }
 
@@ -115,7 +117,7 @@ pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator
     let machines = machines.into_iter().map(|it| Ok((it, config.at(it)?))).collect::<anyhow::Result<Vec<_>>>()?;
     Ok(match file {
         Some(file) => {
-            let (mut decided, newest) = Decided::open(file)?;
+            let (mut decided, newest) = Decided::open(file, config.partitions)?;
             Operator::new(sockets, machines, newest, Box::new(move |next| decided.record(next)))
         }
         None => Operator::new(sockets, machines, None, Box::new(|_| Ok(()))),

@@ -6,14 +6,36 @@ use std::time::{Duration, Instant};
 
 use super::connection::Connection;
 use super::link::{Letter, Link};
-use super::sockets::Sockets;
+use super::sockets::{MOST_UNREAD, Sockets};
 use crate::address::Address;
-use crate::wire::{Answer, Kind, Question};
+use crate::wire::{Answer, HEADER_BYTES, Kind, LARGEST_PAYLOAD, Question};
 
 /// Pause before those who are not there are called again.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// What somebody is to be told who is not here.
+#[derive(Debug, Default)]
+pub(super) struct Unsent {
+    pub(super) frames: Vec<(Kind, Vec<u8>)>,
+    bytes: usize,
+}
+
 impl Sockets {
+    /// Keeps what a member is to be told until it is here. A client that is not here waits for nothing.
+    pub(super) fn keep(&mut self, to: Address, kind: Kind, payload: &[u8]) {
+        if matches!(to, Address::Client(_)) || payload.len() > LARGEST_PAYLOAD {
+            return;
+        }
+        let unsent = self.unsent.entry(to).or_default();
+        unsent.bytes += HEADER_BYTES + payload.len();
+        // Who is away for so long has to begin anew; it must not be told some of it.
+        if unsent.bytes > MOST_UNREAD {
+            unsent.frames = Vec::new();
+        } else {
+            unsent.frames.push((kind, payload.to_vec()));
+        }
+    }
+
     /// From now on calls a party whenever it is not here.
     pub fn call(&mut self, to: Address, at: SocketAddr) {
         self.calls.insert(to, at);
@@ -69,7 +91,7 @@ impl Sockets {
         }
         self.call_at = Instant::now() + PAUSE;
         for to in std::mem::take(&mut self.missing) {
-            let called = Connection::call(&self.who, self.next, to, self.calls[&to]);
+            let called = Connection::call(&self.who, self.life, self.next, to, self.calls[&to]);
             match called.and_then(|mut connection| connection.write().map(|()| connection)) {
                 Ok(connection) => {
                     self.next += 1;

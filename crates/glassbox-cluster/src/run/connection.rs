@@ -2,10 +2,10 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketType, connect, socket};
+use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
 
 use super::sockets::Identity;
 use crate::address::Address;
@@ -13,6 +13,8 @@ use crate::wire::{BadFrame, Expected, Hello, Kind, LARGEST_HELLO, decode, encode
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 64 << 10;
+/// After so long without a byte the system asks whether the other side is there, and again.
+const QUIET: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -43,6 +45,10 @@ impl Connection {
     pub(super) const SAYS: &'static str = "it says: ";
 
     fn new(stream: TcpStream, number: u64) -> Self {
+        // A machine that loses its power says nothing. Where the system cannot look after that, nobody does.
+        let _ = sockopt::set_socket_keepalive(&stream, true)
+            .and_then(|()| sockopt::set_tcp_keepidle(&stream, QUIET))
+            .and_then(|()| sockopt::set_tcp_keepintvl(&stream, QUIET));
         let (opened, input, output) = (Instant::now(), Vec::new(), Vec::new());
         let (peer, calls, received, sent, written, rows) = (None, None, 0, 0, 0, 0);
         Self { number, stream, peer, calls, opened, received, sent, rows, input, output, written }
@@ -55,7 +61,7 @@ impl Connection {
     }
 
     /// Calls somebody, and does not wait for anything.
-    pub(super) fn call(who: &Identity, number: u64, to: Address, at: SocketAddr) -> Result<Self, String> {
+    pub(super) fn call(who: &Identity, life: u64, number: u64, to: Address, at: SocketAddr) -> Result<Self, String> {
         let in_words = |error: std::io::Error| format!("cannot connect: {error}");
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = socket(family, SocketType::STREAM, None).map_err(|error| in_words(error.into()))?;
@@ -67,12 +73,17 @@ impl Connection {
             Err(error) => return Err(in_words(error.into())),
         }
         let mut connection = Self { calls: Some(to), ..Self::new(stream, number) };
-        let payload = postcard::to_allocvec(&Hello { from: who.me, to }).expect("it can be written");
+        let payload = postcard::to_allocvec(&Hello { from: who.me, to, life }).expect("it can be written");
         let of = who.frame(0, LARGEST_HELLO);
         encode(&mut connection.output, Kind::Hello, &of, |out| out.extend_from_slice(&payload))
             .map_err(|bad| bad.to_string())?;
         connection.sent = 1;
         Ok(connection)
+    }
+
+    /// Whether somebody called so long ago and has not said who it is. Who is called may be busy for longer.
+    pub(super) fn is_silent_for(&self, patience: Duration) -> bool {
+        self.peer.is_none() && self.calls.is_none() && self.opened.elapsed() > patience
     }
 
     /// Reads what is there; an error: there will be no more.

@@ -14,11 +14,11 @@ impl Sockets {
         let Some(from) = self.connections[at].peer else {
             if let Some(to) = self.connections[at].calls {
                 return match kind {
-                    Kind::Welcome => {
+                    Kind::Welcome if !self.peers.contains_key(&to) => {
                         self.is_here(at, to);
                         Ok(())
                     }
-                    Kind::Refusal => Err(format!("{}{}", Connection::SAYS, String::from_utf8_lossy(payload))),
+                    Kind::Refusal => Err(refusal(payload)),
                     _ => Err(format!("it answers with a frame of kind {kind:?}")),
                 };
             }
@@ -43,7 +43,7 @@ impl Sockets {
                 Letter::Question(from, question)
             }
             Kind::Answer => Letter::Answer(from, postcard::from_bytes(payload).map_err(unreadable)?),
-            Kind::Refusal => return Err(format!("{}{}", Connection::SAYS, String::from_utf8_lossy(payload))),
+            Kind::Refusal => return Err(refusal(payload)),
             Kind::Hello | Kind::Welcome | Kind::Question => return Err(format!("a frame of kind {kind:?} is not due")),
         };
         self.arrived.push(letter);
@@ -54,9 +54,19 @@ impl Sockets {
         if hello.to != self.who.me {
             return Err(format!("it wants {}, and this is {}", hello.to, self.who.me));
         }
+        let number = self.connections[at].number;
+        // The operator before may have lost its power.
+        if let (Address::OPERATOR, Some(before)) = (hello.from, self.peers.get(&hello.from).and_then(|it| self.at(*it)))
+        {
+            self.close(before, Connection::ENDED);
+        }
         if hello.from == self.who.me || self.peers.contains_key(&hello.from) {
             return Err(format!("{} is connected already: give each party an address of its own", hello.from));
         }
+        if !matches!(hello.from, Address::Client(_)) && self.lives.insert(hello.from, hello.life) == Some(hello.life) {
+            return Err(format!("what was on the connection of {} that broke is missing: start it anew", hello.from));
+        }
+        let at = self.at(number).expect("another was closed");
         let connection = &mut self.connections[at];
         let of = self.who.frame(connection.sent, LARGEST_HELLO);
         encode(&mut connection.output, Kind::Welcome, &of, |_| ()).map_err(|bad| bad.to_string())?;
@@ -75,4 +85,10 @@ impl Sockets {
         }
         self.arrived.push(Letter::Here(peer));
     }
+}
+
+/// Why the other side closes it, as far as that can be told in a line.
+fn refusal(payload: &[u8]) -> String {
+    let words: String = String::from_utf8_lossy(payload).chars().take(500).flat_map(char::escape_debug).collect();
+    format!("{}{words}", Connection::SAYS)
 }

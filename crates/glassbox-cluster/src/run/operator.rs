@@ -81,9 +81,17 @@ impl Operator {
             return Err(format!("the cluster has begun already, and got to configuration {}", newest.epoch));
         }
         self.decide(first.clone())?;
-        let left = until.saturating_duration_since(Instant::now());
-        let begun = self.ask_all(&self.everybody(), &Question::Begin(first), left);
-        begun.into_values().try_for_each(|standing| standing.map(drop))
+        // Whoever is spoken to has begun before those who speak to it: who has no place hears nothing.
+        let is_backup = |it: &Address| first.backup_since(*it).is_some();
+        let is_primary = |it: &Address| matches!(it, Address::Replica { .. }) && !is_backup(it);
+        let is_coordinator = |it: &Address| matches!(it, Address::Coordinator(_));
+        for some in [&is_backup as &dyn Fn(&Address) -> bool, &is_primary, &is_coordinator] {
+            let some: Vec<_> = self.everybody().into_iter().filter(some).collect();
+            let left = until.saturating_duration_since(Instant::now());
+            let begun = self.ask_all(&some, &Question::Begin(first.clone()), left);
+            begun.into_values().try_for_each(|standing| standing.map(drop))?;
+        }
+        Ok(())
     }
 
     /// Gives a partition another primary: a backup that has the rows. Which one.
@@ -111,9 +119,9 @@ impl Operator {
     /// # Errors
     /// When it is none.
     pub fn leave_out(&mut self, backup: Address) -> Result<(), String> {
-        self.standings();
+        let standings = self.standings();
         let next = self.newest()?.without(backup)?;
-        let primary = self.primary_beside(backup)?;
+        let primary = self.primary_beside(backup, &standings)?;
         self.next(next, primary)
     }
 
@@ -122,9 +130,13 @@ impl Operator {
     /// # Errors
     /// When it is not there, or is the primary.
     pub fn bring_back(&mut self, replica: Address) -> Result<(), String> {
-        let standing =
-            self.standings().remove(&replica).unwrap_or_else(|| Err("there is no such replica".to_owned()))?;
+        let mut standings = self.standings();
+        let standing = standings.remove(&replica).unwrap_or_else(|| Err("there is no such replica".to_owned()))?;
         let next = self.newest()?.with(replica)?;
+        if matches!(standing, Standing::Backup(_)) {
+            return Err(format!("{replica} is a backup and has the rows"));
+        }
+        self.primary_beside(replica, &standings)?;
         if standing != Standing::None {
             return self.next(next, replica);
         }
@@ -151,10 +163,16 @@ impl Operator {
         }
     }
 
-    fn primary_beside(&self, replica: Address) -> Result<Address, String> {
+    /// The primary of a replica's partition. One that is gone has to be replaced before anything else: its backups may
+    /// be the only ones that have the rows.
+    fn primary_beside(&self, replica: Address, standings: &Standings) -> Result<Address, String> {
         let Address::Replica { partition, .. } = replica else { return Err(format!("{replica} is no replica")) };
         let replicas = self.newest()?.partitions.get(usize::from(partition));
-        Ok(replicas.ok_or_else(|| format!("there is no partition {partition}"))?.primary)
+        let primary = replicas.ok_or_else(|| format!("there is no partition {partition}"))?.primary;
+        match standings.get(&primary) {
+            Some(Ok(Standing::Primary(_))) => Ok(primary),
+            _ => Err(format!("{primary} is the primary and does not answer: promote a backup first")),
+        }
     }
 
     fn begin_anew(&mut self, next: Configuration, who: Address) -> Result<(), String> {

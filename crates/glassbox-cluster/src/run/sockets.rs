@@ -10,11 +10,13 @@
 //! no encryption and no password: that is a private network's task.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::calling::Unsent;
 use super::connection::Connection;
 use super::late::{Late, Next};
 use super::link::{Letter, Link};
@@ -28,7 +30,7 @@ const HELLO_WITHIN: Duration = Duration::from_secs(5);
 /// Connections at one time.
 const MOST_CONNECTIONS: usize = 4_096;
 /// Bytes that wait for somebody who does not read them.
-const MOST_UNREAD: usize = 64 << 20;
+pub(super) const MOST_UNREAD: usize = 64 << 20;
 /// Letters that wait here before clients are read no more, until they are fewer.
 const MOST_LETTERS: usize = 1 << 16;
 /// Different complaints that are told.
@@ -72,13 +74,9 @@ pub struct Sockets {
     pub(super) failed: BTreeSet<Address>,
     /// For members who are not here.
     pub(super) unsent: BTreeMap<Address, Unsent>,
-}
-
-/// What somebody is to be told who is not here.
-#[derive(Debug, Default)]
-pub(super) struct Unsent {
-    pub(super) frames: Vec<(Kind, Vec<u8>)>,
-    bytes: usize,
+    /// Which process this is, and which ones of members were here.
+    pub(super) life: u64,
+    pub(super) lives: BTreeMap<Address, u64>,
 }
 
 impl Sockets {
@@ -111,10 +109,12 @@ impl Sockets {
             unreached: String::new(),
             failed: BTreeSet::new(),
             unsent: BTreeMap::new(),
+            life: RandomState::new().build_hasher().finish(),
+            lives: BTreeMap::new(),
         })
     }
 
-    fn at(&self, number: u64) -> Option<usize> {
+    pub(super) fn at(&self, number: u64) -> Option<usize> {
         self.connections.iter().position(|connection| connection.number == number)
     }
 
@@ -133,22 +133,8 @@ impl Sockets {
         }
     }
 
-    /// Keeps what a member is to be told until it is here. A client that is not here waits for nothing.
-    fn keep(&mut self, to: Address, kind: Kind, payload: &[u8]) {
-        if matches!(to, Address::Client(_)) || payload.len() > LARGEST_PAYLOAD {
-            return;
-        }
-        let unsent = self.unsent.entry(to).or_default();
-        unsent.bytes += payload.len();
-        // Who is away for so long has to begin anew, and misses nothing then.
-        if unsent.bytes > MOST_UNREAD / 2 {
-            *unsent = Unsent::default();
-        }
-        unsent.frames.push((kind, payload.to_vec()));
-    }
-
     /// Ends a connection and tells the other side why, if it listens.
-    fn close(&mut self, at: usize, why: &str) {
+    pub(super) fn close(&mut self, at: usize, why: &str) {
         let mut connection = self.connections.swap_remove(at);
         connection.refuse(&self.who, why);
         if let Some(to) = connection.calls {
@@ -169,7 +155,9 @@ impl Sockets {
             (self.tell)(&line);
         }
         if let Some(peer) = connection.peer {
-            self.peers.remove(&peer);
+            if self.peers.get(&peer) == Some(&connection.number) {
+                self.peers.remove(&peer);
+            }
             self.arrived.push(Letter::Gone(peer, why.to_owned()));
         }
     }
@@ -201,7 +189,7 @@ impl Sockets {
             let flags = ready[at];
             if flags.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
                 self.read(at);
-            } else if self.connections[at].peer.is_none() && self.connections[at].opened.elapsed() > HELLO_WITHIN {
+            } else if self.connections[at].is_silent_for(HELLO_WITHIN) {
                 self.close(at, "it did not say who it is in time");
             }
         }
@@ -222,9 +210,15 @@ impl Sockets {
     }
 
     /// Takes what has come on a connection.
-    fn read(&mut self, at: usize) {
+    fn read(&mut self, mut at: usize) {
+        let number = self.connections[at].number;
         let ended = self.connections[at].read();
         loop {
+            // What was heard may have closed another, or this one.
+            if self.connections.get(at).is_none_or(|it| it.number != number) {
+                let Some(now) = self.at(number) else { return };
+                at = now;
+            }
             let connection = &mut self.connections[at];
             let largest = if connection.peer.is_some() { LARGEST_PAYLOAD } else { LARGEST_HELLO };
             let of = self.who.frame(connection.received, largest);
@@ -233,7 +227,7 @@ impl Sockets {
                 Ok(None) => break,
                 Err(bad) => Err(bad.to_string()),
             };
-            if let Err(why) = taken {
+            if let (Err(why), Some(at)) = (taken, self.at(number)) {
                 return self.close(at, &why);
             }
         }

@@ -12,6 +12,8 @@ pub struct Hello {
     pub from: Address,
     /// Who is called.
     pub to: Address,
+    /// Which process it is that calls: no other has this number.
+    pub life: u64,
 }
 
 /// What somebody who looks after a cluster may ask a machine.

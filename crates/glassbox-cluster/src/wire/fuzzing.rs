@@ -5,6 +5,7 @@
 use super::body::{Answer, Hello, Question};
 use super::frame::{Expected, HEADER_BYTES, Kind, LARGEST_PAYLOAD, decode, encode};
 use crate::address::{Address, TxnId};
+use crate::member::Packet;
 use crate::message::{Entry, Message, Outcome};
 use glassbox::record::Timestamp;
 use glassbox::shard::Call;
@@ -21,7 +22,7 @@ fn payload(kind: Kind, payload: &[u8]) {
     }
     match kind {
         Kind::Hello => again::<Hello>(payload),
-        Kind::Message => again::<Message>(payload),
+        Kind::Message => again::<Packet>(payload),
         Kind::Question => again::<Question>(payload),
         Kind::Answer => again::<Answer>(payload),
         Kind::Welcome | Kind::Refusal => {}
@@ -67,7 +68,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
     ];
     let mut seeds = vec![Vec::new()];
     for (sequence, message) in (0..).zip(&messages) {
-        let bytes = postcard::to_allocvec(message).expect("messages can be written");
+        let packet = Packet { epoch: 300, message: message.clone() };
+        let bytes = postcard::to_allocvec(&packet).expect("packets can be written");
         for (place, sequence) in [(0, sequence), (usize::MAX, 0)] {
             let mut out = Vec::new();
             let of = Expected { sequence, ..OF };
@@ -75,7 +77,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
             if place == 0 { seeds[0].extend(out) } else { seeds.push(out) }
         }
     }
-    let hello = Hello { from: Address::Client(1), to: Address::Replica { partition: 0, replica: 0 } };
+    let hello = Hello { from: Address::Client(1), to: Address::Replica { partition: 0, replica: 0 }, life: 7 };
     let mut out = Vec::new();
     let bytes = postcard::to_allocvec(&hello).expect("it can be written");
     let _ = encode(&mut out, Kind::Hello, &OF, |out| out.extend_from_slice(&bytes));

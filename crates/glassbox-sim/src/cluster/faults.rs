@@ -168,13 +168,14 @@ impl World {
         for replica in 0..self.settings.replicas {
             let address = Address::Replica { partition, replica };
             let replicas = &self.configuration.partitions[usize::from(partition)];
-            if replicas.primary == address || replicas.backups().contains(&address) {
+            let is_there = self.nodes.contains_key(&address);
+            if replicas.primary == address || is_there && replicas.backups().contains(&address) {
                 continue;
             }
-            if !self.nodes.contains_key(&address) {
+            self.configure(|configuration| configuration.with(address));
+            if !is_there {
                 self.add_replica(address, false);
             }
-            self.configure(|configuration| configuration.with(address));
         }
     }
 
