@@ -23,6 +23,7 @@ mod message;
 mod outbox;
 mod partition;
 mod recovery;
+mod role;
 mod router;
 pub mod run;
 mod scheme;
@@ -37,12 +38,13 @@ pub use address::{Address, TxnId};
 pub use backup::Backup;
 pub use configuration::{Configuration, Replicas};
 pub use coordinator::{Coordinator, Ended};
-pub use member::{MakeShard, Member, Packet, Role};
+pub use member::{MakeShard, Member, Packet};
 pub use message::{
     Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Parts, Recovered, Submission,
     Undecided,
 };
 pub use outbox::{Action, Outbox, Work};
 pub use partition::Partition;
+pub use role::Role;
 pub use router::{Answered, Router};
 pub use scheme::SchemeKind;

@@ -15,6 +15,7 @@ use crate::coordinator::{Coordinator, Ended};
 use crate::message::{Fragment, Message};
 use crate::outbox::Outbox;
 use crate::partition::Partition;
+use crate::role::Role;
 
 /// Messages of later configurations that are kept until these are here.
 pub(crate) const MOST_EARLY: usize = 1 << 16;
@@ -41,46 +42,6 @@ pub struct Member {
     early: Vec<(Address, Packet)>,
     /// Whether a primary notes what a few runs touch.
     samples: bool,
-}
-
-/// What a member does.
-#[derive(Debug)]
-pub enum Role {
-    /// Runs transactions.
-    Primary(Box<Partition>),
-    /// Repeats what its primary decided.
-    Backup(Box<Backup>),
-    /// Will be a backup when its primary has sent it the rows.
-    Joining {
-        /// Since which epoch the configuration has it as a backup.
-        since: u64,
-        /// The rows that have come so far.
-        shard: Box<Shard>,
-        /// In how many messages they came.
-        pieces: u64,
-    },
-    /// Cannot be a backup, and why: its primary waits for it until the configuration does not name it any more.
-    Unfit(String),
-    /// Orders and decides transactions of several partitions.
-    Coordinator(Box<Coordinator>),
-    /// The configuration has nothing for it to do.
-    Idle,
-}
-
-impl Role {
-    /// That of a replica without rows.
-    fn joining(me: Address, configuration: &Configuration, make: &MakeShard, out: &mut Outbox) -> Self {
-        match configuration.backup_since(me) {
-            Some((primary, since)) => match make() {
-                Ok(shard) => {
-                    out.send(primary, Message::Join { since });
-                    Self::Joining { since, shard: Box::new(shard), pieces: 0 }
-                }
-                Err(why) => Self::Unfit(why),
-            },
-            None => Self::Idle,
-        }
-    }
 }
 
 impl Member {
@@ -194,7 +155,11 @@ impl Member {
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::HeardSoFar(heard)) => it.heard(from, heard),
             (Role::Coordinator(it), Message::Result(result)) => answer(it.hears(result, now_us, out), out),
-            (Role::Joining { since, shard, pieces }, Message::Rows { since: sent, table, rows }) if sent == *since => {
+            // Rows are believed of the primary only.
+            (Role::Joining { primary, .. }, _) if from != *primary => {}
+            (Role::Joining { since, shard, pieces, .. }, Message::Rows { since: sent, table, rows })
+                if sent == *since =>
+            {
                 *pieces += 1;
                 if let Err(why) = shard.load_stored(table, &rows) {
                     self.role = Role::Unfit(why);

@@ -113,20 +113,13 @@ impl Advisor {
     }
 }
 
-/// What follows from a load alone, when nothing has been tried.
-pub(crate) fn of_model_alone(load: Statistics, times: Times, now: SchemeKind) -> Advice {
-    let mut advisor = Advisor::new(now);
-    advisor.times = times;
-    let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &times));
-    let (choice, why) = advisor.choose(&predictions);
-    let corrections = vec![1.0; CANDIDATES.len()];
-    Advice { load, times, now, predictions: predictions.to_vec(), corrections, choice, why }
-}
-
 impl Advice {
     /// What follows from a load and from how long work takes, when nothing has been tried.
     pub fn of_model(load: Statistics, times: Times, now: SchemeKind) -> Self {
-        of_model_alone(load, times, now)
+        let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &times));
+        let (choice, why) = Advisor::new(now).choose(&predictions);
+        let corrections = vec![1.0; CANDIDATES.len()];
+        Self { load, times, now, predictions: predictions.to_vec(), corrections, choice, why }
     }
 }
 

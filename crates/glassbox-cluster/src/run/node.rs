@@ -10,8 +10,9 @@ use std::sync::Arc;
 use super::threads::Shape;
 use crate::address::Address;
 use crate::configuration::Configuration;
-use crate::member::{MakeShard, Member, Packet, Role};
+use crate::member::{MakeShard, Member, Packet};
 use crate::outbox::Outbox;
+use crate::role::Role;
 use crate::wire::{Answer, Question, Standing};
 
 /// Bytes of rows in one answer.

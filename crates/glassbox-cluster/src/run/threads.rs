@@ -39,16 +39,6 @@ impl Shape {
         Configuration::first(self.partitions, self.replicas, self.scheme)
     }
 
-    /// The address of each partition's primary.
-    pub fn primaries(&self) -> Vec<Address> {
-        (0..self.partitions).map(|partition| Address::Replica { partition, replica: 0 }).collect()
-    }
-
-    /// The addresses of a partition's backups.
-    pub fn backups(&self, partition: u8) -> Vec<Address> {
-        (1..self.replicas).map(|replica| Address::Replica { partition, replica }).collect()
-    }
-
     /// All machines: the coordinator, then partition by partition.
     pub fn machines(&self) -> Vec<Address> {
         let replicas = (0..self.partitions)

@@ -1,0 +1,54 @@
+//! What a member does, and how it begins to be a backup.
+
+use glassbox::shard::Shard;
+
+use crate::address::Address;
+use crate::backup::Backup;
+use crate::configuration::Configuration;
+use crate::coordinator::Coordinator;
+use crate::member::MakeShard;
+use crate::message::Message;
+use crate::outbox::Outbox;
+use crate::partition::Partition;
+
+/// What a member does.
+#[derive(Debug)]
+pub enum Role {
+    /// Runs transactions.
+    Primary(Box<Partition>),
+    /// Repeats what its primary decided.
+    Backup(Box<Backup>),
+    /// Will be a backup when its primary has sent it the rows.
+    Joining {
+        /// Who sends them.
+        primary: Address,
+        /// Since which epoch the configuration has it as a backup.
+        since: u64,
+        /// The rows that have come so far.
+        shard: Box<Shard>,
+        /// In how many messages they came.
+        pieces: u64,
+    },
+    /// Cannot be a backup, and why: its primary waits for it until the configuration does not name it any more.
+    Unfit(String),
+    /// Orders and decides transactions of several partitions.
+    Coordinator(Box<Coordinator>),
+    /// The configuration has nothing for it to do.
+    Idle,
+}
+
+impl Role {
+    /// That of a replica without rows.
+    pub(crate) fn joining(me: Address, configuration: &Configuration, make: &MakeShard, out: &mut Outbox) -> Self {
+        match configuration.backup_since(me) {
+            Some((primary, since)) => match make() {
+                Ok(shard) => {
+                    out.send(primary, Message::Join { since });
+                    Self::Joining { primary, since, shard: Box::new(shard), pieces: 0 }
+                }
+                Err(why) => Self::Unfit(why),
+            },
+            None => Self::Idle,
+        }
+    }
+}
