@@ -23,12 +23,15 @@ pub enum Address {
 impl Address {
     /// Whoever decides who is who.
     pub const OPERATOR: Self = Self::Client(u32::MAX);
+    /// Whoever watches a cluster, to advise the operator.
+    pub const WATCHER: Self = Self::Client(u32::MAX - 1);
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             &Self::OPERATOR => write!(f, "the operator"),
+            &Self::WATCHER => write!(f, "the watcher"),
             Self::Client(number) => write!(f, "client {number}"),
             Self::Coordinator(number) => write!(f, "coordinator {number}"),
             Self::Replica { partition, replica } => write!(f, "partition {partition} replica {replica}"),

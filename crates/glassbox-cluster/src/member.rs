@@ -75,7 +75,8 @@ impl Member {
         Self { me, configuration, make, role, early: Vec::new(), samples: false }
     }
 
-    /// Has a primary note what a few runs touch, for whoever [advises](crate::auto) on the scheme.
+    /// Has a primary note what a few runs touch, for whoever [advises](crate::auto) on the scheme. To be said again in
+    /// each stretch of time: the more runs there are in one, the smaller a share of them is noted.
     pub fn sample(&mut self) {
         self.samples = true;
         if let Role::Primary(partition) = &mut self.role {

@@ -64,6 +64,8 @@ pub enum SchemeOption {
     Locking,
     /// The same, with locks always
     ForcedLocking,
+    /// Whichever of these suits the load, found and changed while it runs
+    Auto,
 }
 
 /// What is run on a cluster.
@@ -110,14 +112,15 @@ pub struct LoadOptions {
 }
 
 impl SchemeOption {
-    /// As a cluster knows it.
-    pub const fn kind(self) -> SchemeKind {
+    /// As a cluster knows it; `None`: it is to be found.
+    pub const fn kind(self) -> Option<SchemeKind> {
         match self {
-            Self::Blocking => SchemeKind::Blocking,
-            Self::Speculation => SchemeKind::Speculation,
-            Self::LocalSpeculation => SchemeKind::LocalSpeculation,
-            Self::Locking => SchemeKind::Locking,
-            Self::ForcedLocking => SchemeKind::ForcedLocking,
+            Self::Blocking => Some(SchemeKind::Blocking),
+            Self::Speculation => Some(SchemeKind::Speculation),
+            Self::LocalSpeculation => Some(SchemeKind::LocalSpeculation),
+            Self::Locking => Some(SchemeKind::Locking),
+            Self::ForcedLocking => Some(SchemeKind::ForcedLocking),
+            Self::Auto => None,
         }
     }
 
@@ -129,6 +132,7 @@ impl SchemeOption {
             Self::LocalSpeculation => "local-speculation",
             Self::Locking => "locking",
             Self::ForcedLocking => "forced-locking",
+            Self::Auto => "auto",
         }
     }
 }
@@ -163,7 +167,7 @@ impl Arguments {
         let number = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos() as u64;
         Ok(Config {
             cluster: number ^ u64::from(std::process::id()) << 32,
-            scheme: self.scheme.kind(),
+            scheme: self.scheme.kind().unwrap_or(SchemeKind::Speculation),
             partitions: self.partitions,
             replicas: self.replicas,
             round_trip_us: self.rtt_us,

@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use glassbox::procedure::{Procedure, Stop, Transaction};
 use glassbox::record::Timestamp;
 use glassbox::shard::{Arguments, Call, Ran, Shard, Task};
-use glassbox_cluster::run::Sockets;
+use glassbox_cluster::run::{Sockets, ask};
 use glassbox_cluster::wire::{Answer, Question};
 use glassbox_cluster::{Address, Configuration};
 use glassbox_workloads::tpcc::conditions::{check_all, orders_entered};
@@ -111,7 +111,7 @@ pub fn check(config: &Config, measured: &Measured, until: Instant) -> anyhow::Re
 fn newest(sockets: &mut Sockets, machines: &[Address], until: Instant) -> anyhow::Result<Configuration> {
     let mut newest: Option<Configuration> = None;
     for machine in machines {
-        let answer = sockets.ask(*machine, Question::Standing, until).map_err(anyhow::Error::msg)?;
+        let answer = ask(sockets, *machine, Question::Standing, until).map_err(anyhow::Error::msg)?;
         let Answer::Standing(standing) = answer else { bail!("{machine} does not answer what it was asked") };
         let known = standing.configuration();
         let newer = known.filter(|known| newest.as_ref().is_none_or(|newest| known.epoch > newest.epoch));
@@ -128,7 +128,7 @@ fn problems(
 ) -> anyhow::Result<Vec<String>> {
     let (mut problems, mut digests) = (Vec::new(), BTreeMap::new());
     for machine in machines {
-        let answer = sockets.ask(*machine, Question::State, until).map_err(anyhow::Error::msg)?;
+        let answer = ask(sockets, *machine, Question::State, until).map_err(anyhow::Error::msg)?;
         let Answer::State { unfinished, digest } = answer else { bail!("{machine} does not answer what it was asked") };
         problems.extend(unfinished.map(|what| format!("{machine}: {what}")));
         match digest {
@@ -156,7 +156,7 @@ fn gather(primaries: &[Address], shard: &mut Shard, sockets: &mut Sockets, until
             let mut exists = true;
             while let Some(place) = from {
                 let question = Question::Rows { table, from: place };
-                match sockets.ask(primary, question, until).map_err(anyhow::Error::msg)? {
+                match ask(sockets, primary, question, until).map_err(anyhow::Error::msg)? {
                     Answer::Rows { replicated, rows, next } => {
                         let known = replicated && primary != primaries[0];
                         if !known {

@@ -1,9 +1,11 @@
 //! Processes that are killed while clients work, and what the operator does about it.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
+use glassbox_cluster::run::{Operator, Sockets};
 use glassbox_cluster::wire::Standing;
 use glassbox_cluster::{Address, Configuration};
 
@@ -77,6 +79,8 @@ pub struct Incidents<'a> {
     pub file: Option<&'a std::path::Path>,
     pub children: &'a mut Children,
     pub watch: &'a Watch,
+    /// Held while something is decided.
+    pub decides: &'a Mutex<()>,
     pub pauses: Pauses,
 }
 
@@ -96,10 +100,8 @@ impl Incidents<'_> {
         Ok(())
     }
 
-    fn decide<T>(
-        &self,
-        decide: impl FnOnce(&mut glassbox_cluster::run::Operator) -> Result<T, String>,
-    ) -> anyhow::Result<T> {
+    fn decide<T>(&self, decide: impl FnOnce(&mut Operator<Sockets>) -> Result<T, String>) -> anyhow::Result<T> {
+        let _alone = self.decides.lock().map_err(|_| anyhow!("whoever decides about the cluster has panicked"))?;
         decide(&mut operator(self.config, self.file)?).map_err(anyhow::Error::msg)
     }
 

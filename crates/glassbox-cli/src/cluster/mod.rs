@@ -1,6 +1,7 @@
 //! `glassbox cluster` and `glassbox node`: partitions that are processes, and messages over TCP.
 
 mod arguments;
+mod auto;
 mod check;
 mod children;
 mod config;
@@ -11,6 +12,8 @@ mod operate;
 mod report;
 
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -58,9 +61,21 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     let mut results = Results::new(workload.json(), "cluster", configuration)?;
     report::headline(&mut *out, arguments, workload.load(), &config)?;
     let watch = Watch::new(config.partitions);
-    let (file, pauses) = (arguments.save.as_deref(), Pauses::default());
-    let mut incidents = Incidents { config: &config, file, children: &mut children, watch: &watch, pauses };
-    let measured = load::run(workload.load(), &config, until, &watch, || incidents.run(arguments.incidents));
+    let (file, pauses, decides) = (arguments.save.as_deref(), Pauses::default(), Mutex::new(()));
+    let (children_of, decided) = (&mut children, &decides);
+    let mut incidents =
+        Incidents { config: &config, file, children: children_of, watch: &watch, decides: decided, pauses };
+    let (mut changes, ended) = (Vec::new(), AtomicBool::new(false));
+    let measured = std::thread::scope(|scope| {
+        let follow = || {
+            let (calls, ends) = (Some(workload.load().clients), || ended.load(Ordering::Relaxed));
+            auto::follow((&config, file), calls, &decides, ends, |change| changes.push(change.clone()))
+        };
+        let auto = arguments.scheme.kind().is_none().then(|| scope.spawn(follow));
+        let measured = load::run(workload.load(), &config, until, &watch, || incidents.run(arguments.incidents));
+        ended.store(true, Ordering::Relaxed);
+        auto.map_or(Ok(()), |auto| auto.join().expect("whoever watches does not panic")).and(measured)
+    });
     let pauses = incidents.pauses;
     let measured = match measured {
         Ok(measured) => measured,
@@ -70,6 +85,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
         }
     };
     report::measured(&mut *out, &mut results, arguments.rtt_us, &measured)?;
+    report::changes(&mut *out, &mut results, &changes)?;
     report::pauses(&mut *out, &mut results, &pauses)?;
     children.check()?;
     let checked = check::check(&config, &measured, Instant::now() + PATIENCE)?;

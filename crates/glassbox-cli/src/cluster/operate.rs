@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
@@ -12,10 +13,10 @@ use glassbox_cluster::run::{Operator, Sockets};
 use glassbox_cluster::wire::Standing;
 use glassbox_cluster::{Address, Configuration};
 
-use super::PATIENCE;
 use super::arguments::SchemeOption;
 use super::config::Config;
-use crate::Verdict;
+use super::{PATIENCE, auto};
+use crate::{Verdict, interrupt};
 
 /// What is decided about a cluster.
 #[derive(Subcommand)]
@@ -49,7 +50,8 @@ pub enum OperateOption {
         /// The replica
         replica: u8,
     },
-    /// Have partitions do something else while they wait for others, from now on
+    /// Have partitions do something else while they wait for others, from now on; `auto` watches the load and changes
+    /// it as that suggests, until interrupted
     Scheme {
         #[command(flatten)]
         cluster: ClusterFile,
@@ -109,12 +111,14 @@ impl Decided {
 
 /// An operator of a cluster, whose decisions are kept beside this file. Without one, only the members know of them: for
 /// a cluster that ends with its one operator.
-pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator> {
+pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator<Sockets>> {
     let told = |line: &str| eprintln!("{line}");
     // Nothing is held up: it is not a part of the cluster.
-    let sockets = Sockets::new(config.identity(Address::OPERATOR), None, Duration::ZERO, told)?;
+    let mut sockets = Sockets::new(config.identity(Address::OPERATOR), None, Duration::ZERO, told)?;
     let machines = config.shape().machines();
-    let machines = machines.into_iter().map(|it| Ok((it, config.at(it)?))).collect::<anyhow::Result<Vec<_>>>()?;
+    for &machine in &machines {
+        sockets.call(machine, config.at(machine)?);
+    }
     Ok(match file {
         Some(file) => {
             let (mut decided, newest) = Decided::open(file, config.partitions)?;
@@ -138,6 +142,9 @@ impl OperateOption {
 pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
     let config = Config::read(option.file())?;
     config.check()?;
+    if let OperateOption::Scheme { scheme: SchemeOption::Auto, ref cluster } = *option {
+        return watch(&config, &cluster.config);
+    }
     let mut operator = operator(&config, Some(option.file()))?;
     match *option {
         OperateOption::Status(_) => {
@@ -154,11 +161,23 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
         OperateOption::BringBack { partition, replica, .. } => {
             operator.bring_back(Address::Replica { partition, replica })
         }
-        OperateOption::Scheme { scheme, .. } => operator.change_scheme(scheme.kind()),
+        OperateOption::Scheme { scheme, .. } => {
+            operator.change_scheme(scheme.kind().context("`auto` is no scheme but whichever suits")?)
+        }
         OperateOption::BeginCoordinator(_) => operator.begin_coordinator(Address::Coordinator(0)),
     }
     .map_err(anyhow::Error::msg)?;
     println!("configuration {}", operator.newest().map_err(anyhow::Error::msg)?.epoch);
+    Ok(Verdict::Good)
+}
+
+/// Watches until interrupted.
+fn watch(config: &Config, file: &Path) -> anyhow::Result<Verdict> {
+    interrupt::listen()?;
+    println!("watching; every change is told with the sums that led to it");
+    auto::follow((config, Some(file)), None, &Mutex::new(()), interrupt::requested, |change| {
+        println!("\nafter {:.1} s: {}\n{}", change.after.as_secs_f64(), change.to, change.advice);
+    })?;
     Ok(Verdict::Good)
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 use super::arguments::{Arguments, LoadOptions};
+use super::auto::Change;
 use super::check::{Checked, Counted};
 use super::config::{Config, Workload};
 use super::incidents::Pauses;
@@ -78,6 +79,17 @@ pub fn measured(out: &mut dyn Write, results: &mut Results, round_trip_us: u64, 
     }
     for why in measured.failed.iter().take(5) {
         writeln!(out, "a client ended: {why}")?;
+    }
+    Ok(())
+}
+
+/// Which schemes were found to suit, one after the other.
+pub fn changes(out: &mut dyn Write, results: &mut Results, changes: &[Change]) -> io::Result<()> {
+    for Change { after, to, advice } in changes {
+        let (x, row) = (after.as_secs_f64(), to.to_string());
+        writeln!(out, "after {x:.1} s: {row} ({})", advice.why)?;
+        let value = advice.expected().find(|(scheme, _)| scheme == to).map_or(0.0, |(_, per_second)| per_second);
+        results.put(Figure { figure: "auto", row: &row, x, metric: "expected", value, spread: None, unit: "1/s" })?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ fn tpcc_is_right_under_every_scheme() {
 
 #[test]
 fn nothing_acknowledged_is_lost_when_processes_are_killed() {
-    for scheme in SCHEMES {
+    for scheme in SCHEMES.into_iter().chain(["auto"]) {
         let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "0.5", "--clients", "4"];
         let ran = run_well(&[&["cluster", "--scheme", scheme, "--incidents", "2"][..], &tpcc].concat());
         for words in ["orders: ", "payments: ", "none is lost", "all 13 conditions hold", "after a backup was promoted"]
@@ -68,6 +68,15 @@ fn a_cluster_that_runs_is_told_who_is_who() {
     says(&["scheme", "locking"], 0, "configuration 6");
     says(&["scheme", "blocking"], 0, "configuration 7");
     says(&["begin-coordinator"], 1, "has its place");
+    let watch = program(&["cluster", "scheme", "auto", "--config", file]).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    // While somebody watches, a person can decide.
+    says(&["promote", "1"], 0, "is primary");
+    // SAFETY: a plain system call; the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(watch.id() as i32, libc::SIGINT) }, 0);
+    let watched = Ran::from(watch.wait_with_output().unwrap());
+    assert!(watched.status == Some(0) && watched.out.starts_with("watching"), "{}{}", watched.out, watched.err);
+    says(&["bring-back", "1", "0"], 0, "configuration");
     // SAFETY: a plain system call; the child is ours and not yet waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
     let ran = Ran::from(child.wait_with_output().unwrap());

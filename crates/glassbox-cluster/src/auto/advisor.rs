@@ -1,8 +1,8 @@
 //! Proposes schemes.
 //!
-//! The model says what each scheme would come to. How far it is off is learned for the scheme that is in use, by what
-//! that comes to; the others keep what was learned of them as long as the load is about the same. So one that the model
-//! thinks too much of is tried once, and left; and what the model is off for all loads alike makes no difference.
+//! The model says what each scheme would come to. What the scheme in use does come to is measured, and believed as long
+//! as the load is about the same; from there the model says only what little the load has changed since. So a scheme
+//! that the model thinks too much of is tried once, and left.
 
 use super::advice::Advice;
 use super::model::{Prediction, predict};
@@ -27,18 +27,18 @@ pub struct Advisor {
     before: Option<Counted>,
     /// Stretches of time that are passed over because the scheme has just changed.
     settling: u32,
-    /// By candidate: what was measured as a share of what the model says.
-    corrections: [Option<f64>; CANDIDATES.len()],
-    /// The load of which they were learned.
-    learned_of: Option<Statistics>,
+    /// By candidate: the load under which it was in use last, with what it came to; all resemble the first of them.
+    tried: [Option<Statistics>; CANDIDATES.len()],
+    /// That one.
+    first: Option<Statistics>,
     advice: Option<Advice>,
 }
 
 impl Advisor {
     /// An advisor of a cluster that has begun with this scheme.
     pub fn new(now: SchemeKind) -> Self {
-        let corrections = [None; CANDIDATES.len()];
-        Self { now, times: Times::default(), before: None, settling: 0, corrections, learned_of: None, advice: None }
+        let tried = [None; CANDIDATES.len()];
+        Self { now, times: Times::default(), before: None, settling: 0, tried, first: None, advice: None }
     }
 
     /// What the sums were when they were last made.
@@ -77,39 +77,41 @@ impl Advisor {
     }
 
     fn consider(&mut self, load: Statistics) -> Advice {
-        if !self.learned_of.as_ref().is_some_and(|known| known.resembles(&load)) {
-            self.corrections = [None; CANDIDATES.len()];
-            self.learned_of = Some(load);
+        if !self.first.as_ref().is_some_and(|first| first.resembles(&load)) {
+            (self.tried, self.first) = (Default::default(), Some(load));
+        }
+        if let Some(now) = CANDIDATES.iter().position(|scheme| *scheme == self.now) {
+            let before = self.tried[now].map_or(load.per_second, |tried| tried.per_second);
+            let per_second = before + NEWEST * (load.per_second - before);
+            self.tried[now] = Some(Statistics { per_second, ..load });
         }
         let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &self.times));
-        for (prediction, correction) in predictions.iter().zip(&mut self.corrections) {
-            if prediction.scheme == self.now {
-                let measured = load.per_second / prediction.per_second;
-                *correction = Some(correction.map_or(measured, |old| old + NEWEST * (measured - old)));
-            }
-        }
-        let (choice, why) = self.choose(&predictions);
-        let corrections = self.corrections.iter().map(|correction| correction.unwrap_or(1.0)).collect();
+        // How long work takes is measured anew each time, and differently under each scheme: it must not matter here.
+        let correct = |(scheme, tried): (SchemeKind, Option<Statistics>)| {
+            tried.map_or(1.0, |tried| tried.per_second / predict(scheme, &tried, &self.times).per_second)
+        };
+        let corrections: Vec<_> = CANDIDATES.into_iter().zip(self.tried).map(correct).collect();
+        let (choice, why) = choose(self.now, &predictions, &corrections);
         let (times, now) = (self.times, self.now);
         Advice { load, times, now, predictions: predictions.to_vec(), corrections, choice, why }
     }
+}
 
-    fn choose(&self, predictions: &[Prediction]) -> (SchemeKind, String) {
-        let expected = |at: usize| predictions[at].per_second * self.corrections[at].unwrap_or(1.0);
-        let Some(now) = CANDIDATES.iter().position(|scheme| *scheme == self.now) else {
-            let best = (0..CANDIDATES.len()).max_by(|&a, &b| expected(a).total_cmp(&expected(b)));
-            let best = CANDIDATES[best.expect("there are candidates")];
-            return (best, "the highest; the scheme of now is none to be chosen from".to_owned());
-        };
-        let ahead = |at: usize| expected(at) / expected(now) - 1.0;
-        let others = (0..CANDIDATES.len()).filter(|at| *at != now);
-        let best = others.max_by(|&a, &b| ahead(a).total_cmp(&ahead(b))).expect("there are several");
-        if ahead(best) > MARGIN {
-            let more = 100.0 * ahead(best);
-            (CANDIDATES[best], format!("{more:.1} % more is expected of it than of {}", self.now))
-        } else {
-            (self.now, "no other is enough ahead of it".to_owned())
-        }
+fn choose(now: SchemeKind, predictions: &[Prediction], corrections: &[f64]) -> (SchemeKind, String) {
+    let expected = |at: usize| predictions[at].per_second * corrections[at];
+    let Some(at) = CANDIDATES.iter().position(|scheme| *scheme == now) else {
+        let best = (0..CANDIDATES.len()).max_by(|&a, &b| expected(a).total_cmp(&expected(b)));
+        let best = CANDIDATES[best.expect("there are candidates")];
+        return (best, "the highest; the scheme of now is none to be chosen from".to_owned());
+    };
+    let ahead = |other: usize| expected(other) / expected(at) - 1.0;
+    let others = (0..CANDIDATES.len()).filter(|other| *other != at);
+    let best = others.max_by(|&a, &b| ahead(a).total_cmp(&ahead(b))).expect("there are several");
+    if ahead(best) > MARGIN {
+        let more = 100.0 * ahead(best);
+        (CANDIDATES[best], format!("{more:.1} % more is expected of it than of {now}"))
+    } else {
+        (now, "no other is enough ahead of it".to_owned())
     }
 }
 
@@ -117,8 +119,8 @@ impl Advice {
     /// What follows from a load and from how long work takes, when nothing has been tried.
     pub fn of_model(load: Statistics, times: Times, now: SchemeKind) -> Self {
         let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &times));
-        let (choice, why) = Advisor::new(now).choose(&predictions);
         let corrections = vec![1.0; CANDIDATES.len()];
+        let (choice, why) = choose(now, &predictions, &corrections);
         Self { load, times, now, predictions: predictions.to_vec(), corrections, choice, why }
     }
 }

@@ -7,8 +7,10 @@ use smallvec::SmallVec;
 
 /// One run in so many is noted; at first, until there are enough.
 const ONE_IN_AT_FIRST: u32 = 4;
-/// One run in so many is noted, later.
+/// One run in so many is noted, later, at least.
 const ONE_IN: u32 = 16;
+/// A stretch of time begins with so many times more notes than the one before ended with.
+const AFRESH: u32 = 8;
 /// Enough runs for a share.
 const ENOUGH: u64 = 64;
 /// Runs after which half of what was noted is forgotten.
@@ -22,14 +24,23 @@ pub(crate) type Key = (u32, u128);
 pub(crate) struct Sampler {
     on: bool,
     runs: u32,
+    /// One run in so many is noted now. To note a run costs more than to run it, and for a share there need not be more
+    /// notes because there are more runs: with each that are enough, half as many.
+    one_in: u32,
+    /// Until fewer are noted.
+    left: u64,
     noted: u64,
     /// How many of the noted runs wrote each.
     written: BTreeMap<Key, u64>,
 }
 
 impl Sampler {
+    /// Notes nothing from now on, or begins a stretch of time.
     pub(crate) fn turn(&mut self, on: bool) {
         self.on = on;
+        self.left = ENOUGH;
+        let first = if self.noted < ENOUGH { ONE_IN_AT_FIRST } else { ONE_IN };
+        self.one_in = (self.one_in / AFRESH).max(first);
     }
 
     /// Whether the next run is to be noted.
@@ -38,7 +49,7 @@ impl Sampler {
             return false;
         }
         self.runs += 1;
-        let due = self.runs >= if self.noted < ENOUGH { ONE_IN_AT_FIRST } else { ONE_IN };
+        let due = self.runs >= self.one_in;
         if due {
             self.runs = 0;
         }
@@ -55,6 +66,11 @@ impl Sampler {
             });
         }
         self.noted += 1;
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = ENOUGH;
+            self.one_in = self.one_in.saturating_mul(2).max(ONE_IN);
+        }
         for key in written {
             *self.written.entry(*key).or_default() += 1;
         }
@@ -120,7 +136,10 @@ mod tests {
             sampler.note(&watch.written);
         }
         assert!((sampler.hottest().unwrap() - 0.25).abs() < 0.01, "{sampler:?}");
-        assert_eq!((0..1600).filter(|_| sampler.is_due()).count(), 100);
+        // Six times there were enough.
+        assert_eq!((0..51_200).filter(|_| sampler.is_due()).count(), 100);
+        sampler.turn(true);
+        assert_eq!((0..6_400).filter(|_| sampler.is_due()).count(), 100);
         for run in 0..4000_u128 {
             sampler.note(&[(2, run)]);
         }

@@ -49,7 +49,23 @@ fn index(work: Work) -> usize {
     }
 }
 
+/// How long work takes beside other work, about: the shares of *Low Overhead Concurrency Control*, Table 2.
+fn share(work: Work) -> u64 {
+    match work {
+        Work::Single { .. } => 20,
+        Work::Fragment { .. } => 14,
+        Work::Stopped => 6,
+        Work::Undo | Work::Decide => 3,
+    }
+}
+
 impl Tally {
+    /// All this work was done, in so long.
+    pub fn did_all(&mut self, works: impl Iterator<Item = Work> + Clone, ns: u64) {
+        let all: u64 = works.clone().map(share).sum();
+        works.for_each(|work| self.did(work, ns * share(work) / all));
+    }
+
     /// Work was done, in so long.
     pub fn did(&mut self, work: Work, ns: u64) {
         self.works[index(work)].add(ns);
@@ -117,5 +133,8 @@ mod tests {
         assert!(kinds.iter().enumerate().all(|(at, &work)| before.mean_us(work) == Some(at as f64)));
         assert_eq!(tally.since(before).mean_us(Work::Undo), Some(100.0));
         assert_eq!(before.and(tally.since(before)), tally);
+        let mut together = Tally::default();
+        (0..5).for_each(|_| together.did_all([Work::Undo, single(false, false)].into_iter(), 23_000));
+        assert_eq!((together.mean_us(Work::Undo), together.mean_us(single(false, false))), (Some(3.0), Some(20.0)));
     }
 }

@@ -1,14 +1,13 @@
-//! Whom a party calls, until it is here; and questions, which wait for their answer.
+//! Whom a party calls, until it is here.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::link::{Letter, Link};
+use super::link::Link;
 use super::sockets::{MOST_UNREAD, Sockets};
 use crate::address::Address;
-use crate::wire::{Answer, HEADER_BYTES, Kind, LARGEST_PAYLOAD, Question};
+use crate::wire::{HEADER_BYTES, Kind, LARGEST_PAYLOAD};
 
 /// Pause before those who are not there are called again.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -74,7 +73,7 @@ impl Sockets {
     }
 
     /// Waits until each party that is called is here, or was called in vain.
-    pub fn look_around(&mut self, until: Instant) {
+    pub(super) fn find_called(&mut self, until: Instant) {
         self.failed.clear();
         // Who has gone a moment ago still seems to be here.
         self.work(Duration::ZERO);
@@ -109,47 +108,5 @@ impl Sockets {
         if !why.starts_with(Connection::SAYS) {
             self.failed.insert(to);
         }
-    }
-
-    /// Asks, and waits for the answer. Messages that come meanwhile are lost: it is for those who only ask.
-    ///
-    /// # Errors
-    /// When there is none before `until`.
-    pub fn ask(&mut self, to: Address, question: Question, until: Instant) -> Result<Answer, String> {
-        self.ask_all([(to, question)], until).remove(&to).expect("everybody asked has an answer")
-    }
-
-    /// Asks several at once, and waits for all answers.
-    pub(super) fn ask_all(
-        &mut self,
-        questions: impl IntoIterator<Item = (Address, Question)>,
-        until: Instant,
-    ) -> BTreeMap<Address, Result<Answer, String>> {
-        // What came before is no answer to what is asked now.
-        while self.receive(Duration::ZERO).is_some() {}
-        let mut answers = BTreeMap::new();
-        for (to, question) in questions {
-            let bytes = postcard::to_allocvec(&question).expect("questions can be written");
-            let answer = if self.reaches(to) { "it does not answer" } else { "it cannot be reached" };
-            answers.insert(to, Err(format!("{to}: {answer}")));
-            if self.reaches(to) {
-                self.put(to, Kind::Question, &bytes);
-            }
-        }
-        let mut open: BTreeSet<_> = answers.keys().copied().filter(|it| self.reaches(*it)).collect();
-        self.flush();
-        while !open.is_empty() {
-            let left = until.saturating_duration_since(Instant::now());
-            let (from, answer) = match self.receive(left) {
-                Some(Letter::Answer(from, answer)) => (from, Ok(answer)),
-                Some(Letter::Gone(from, why)) => (from, Err(format!("{from} is gone: {why}"))),
-                None if left.is_zero() => break,
-                _ => continue,
-            };
-            if open.remove(&from) {
-                answers.insert(from, answer);
-            }
-        }
-        answers
     }
 }

@@ -1,6 +1,8 @@
 //! One node on one thread.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
 
 use super::clock::now_us;
 use super::link::{Letter, Link};
@@ -8,7 +10,8 @@ use super::node::Node;
 use crate::address::Address;
 use crate::member::Packet;
 use crate::message::Message;
-use crate::outbox::{Action, Outbox};
+use crate::outbox::{Action, Outbox, Work};
+use crate::wire::Answer;
 
 /// Things done before what they want sent is sent, when there is always more to do.
 const DONE_AT_ONCE: u32 = 16;
@@ -31,23 +34,31 @@ pub fn drive(node: &mut Node, link: &mut impl Link, mut ends: impl FnMut() -> bo
             return;
         }
         if !busy && let Some(letter) = link.receive(NAP) {
-            hand(node, letter, link, &mut out);
-            send(node, &mut out, link);
+            take_in(node, letter, link, &mut out);
         }
     }
 }
 
 /// Takes in what has arrived next, or else does one thing that waited; whether there was either.
 pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
-    let busy = match link.receive(Duration::ZERO) {
+    match link.receive(Duration::ZERO) {
         Some(letter) => {
-            hand(node, letter, link, out);
+            take_in(node, letter, link, out);
             true
         }
-        None => node.proceed(out),
-    };
-    send(node, out, link);
-    busy
+        None => {
+            let began = node.is_timed().then(Instant::now);
+            let did = node.proceed(out);
+            send(node, out, link, began);
+            did
+        }
+    }
+}
+
+fn take_in(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
+    let began = node.is_timed().then(Instant::now);
+    hand(node, letter, link, out);
+    send(node, out, link, began);
 }
 
 fn hand(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
@@ -59,7 +70,11 @@ fn hand(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox)
         }
         Letter::Message(from, packet) => node.handle(from, packet, now_us(), out),
         Letter::Question(from, question) => {
-            let answer = node.answer(question, now_us(), out);
+            let mut answer = node.answer(question, now_us(), out);
+            if let Answer::Counts(counts) = &mut answer {
+                let clients = link.everybody().into_iter().filter(|it| matches!(it, Address::Client(_)));
+                counts.clients = clients.filter(|it| *it != from && *it != Address::OPERATOR).count() as u32;
+            }
             link.reply(from, answer);
         }
         // Whoever is new may not have heard who is who; with two equal ones nothing happens.
@@ -80,11 +95,21 @@ fn tell(node: &Node, peer: Address, link: &mut impl Link) {
     }
 }
 
-fn send(node: &Node, out: &mut Outbox, link: &mut impl Link) {
+/// Sends what is to be sent. Of what began at `began`, the node hears how long it took.
+fn send(node: &mut Node, out: &mut Outbox, link: &mut impl Link, began: Option<Instant>) {
     let epoch = node.epoch();
+    let (mut works, mut sent) = (SmallVec::<[Work; 8]>::new(), 0);
     for action in out.actions.drain(..) {
-        if let Action::Send(to, message) = action {
-            link.send(to, Packet { epoch, message });
+        match action {
+            Action::Send(to, message) => {
+                sent += 1;
+                link.send(to, Packet { epoch, message });
+            }
+            Action::Work(work) if began.is_some() => works.push(work),
+            Action::Work(_) => {}
         }
+    }
+    if let Some(began) = began {
+        node.took(began.elapsed(), &works, sent);
     }
 }

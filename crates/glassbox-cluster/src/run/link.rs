@@ -1,13 +1,13 @@
 //! How a party reaches the others.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::address::Address;
 use crate::member::Packet;
 use crate::wire::{Answer, Question};
 
 /// What arrived.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub enum Letter {
     /// A message.
     Message(Address, Packet),
@@ -28,9 +28,19 @@ pub trait Link {
     /// Has a message sent, at the latest by the next [`Link::flush`]. To a party that cannot be reached it is lost.
     fn send(&mut self, to: Address, packet: Packet);
 
+    /// Asks a question. To a party that cannot be reached it is lost.
+    fn question(&mut self, to: Address, question: Question) {
+        let _ = (to, question);
+    }
+
     /// Answers a question. Who cannot hear of questions has none to answer.
     fn reply(&mut self, to: Address, answer: Answer) {
         let _ = (to, answer);
+    }
+
+    /// Finds out who can be reached, until `until` at the latest, where that changes.
+    fn look_around(&mut self, until: Instant) {
+        let _ = until;
     }
 
     /// Those that can be reached.

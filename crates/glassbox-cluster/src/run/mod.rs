@@ -7,11 +7,13 @@
 //! Design: a machine ([`Node`]) is one thread and its [`Link`] ([`drive`]): it takes what has arrived, one message
 //! after the other; when nothing has, it does what waited; when nothing waits, it sends what it has to say and sleeps.
 //! So the more there is to do, the more goes in one write. There are two links: queues between threads of one process
-//! ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too. Who is who is decided by an [`Operator`].
+//! ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too. Who is who is decided by an [`Operator`]; which
+//! scheme suits is said by a [`Watcher`].
 //!
 //! A link can be told to be slow: every message then arrives half a round trip later than it would have. That is how
 //! a network is shown on one machine; whoever prints what was measured so prints the round trip beside it.
 
+mod asking;
 mod calling;
 mod client;
 mod clock;
@@ -25,7 +27,9 @@ mod node;
 mod operator;
 mod sockets;
 mod threads;
+mod watcher;
 
+pub use asking::ask;
 pub use client::{Client, Ticket};
 pub use drive::drive;
 pub use inline::Inline;
@@ -34,3 +38,4 @@ pub use node::Node;
 pub use operator::{Operator, Standings};
 pub use sockets::{Identity, Sockets};
 pub use threads::{Cluster, Queues, Shape};
+pub use watcher::Watcher;

@@ -6,14 +6,16 @@
 //! other members say of its address is not for it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::threads::Shape;
 use crate::address::Address;
+use crate::auto::{Seen, Tally};
 use crate::configuration::Configuration;
 use crate::member::{MakeShard, Member, Packet};
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Work};
 use crate::role::Role;
-use crate::wire::{Answer, Question, Standing};
+use crate::wire::{Answer, Counts, Question, Standing};
 
 /// Bytes of rows in one answer.
 const ROWS_BYTES: usize = 1 << 20;
@@ -25,18 +27,26 @@ pub struct Node {
     first: MakeShard,
     empty: MakeShard,
     member: Option<Member>,
+    /// How long its work takes, once somebody has asked.
+    tally: Option<Tally>,
+    /// Things done since one was timed.
+    untimed: u32,
 }
+
+/// One thing in so many is timed: to look at the clock takes as long as some of them.
+const TIMED: u32 = 13;
 
 impl Node {
     /// One without a place. `first` makes a replica's rows as the cluster begins, `empty` a shard without rows.
     pub fn new(me: Address, shape: Shape, first: MakeShard, empty: MakeShard) -> Self {
-        Self { me, shape, first, empty, member: None }
+        Self { me, shape, first, empty, member: None, tally: None, untimed: 0 }
     }
 
     /// One that has its place already and never begins anew.
     pub(super) fn begun(me: Address, shape: Shape, member: Member) -> Self {
         let first: MakeShard = Arc::new(|| Err("it has begun".to_owned()));
-        Self { me, shape, first, empty: Arc::new(|| unreachable!("only who begins needs one")), member: Some(member) }
+        let empty: MakeShard = Arc::new(|| unreachable!("only who begins needs one"));
+        Self { me, shape, first, empty, member: Some(member), tally: None, untimed: 0 }
     }
 
     /// What it has become.
@@ -97,6 +107,38 @@ impl Node {
         self.member.as_mut().is_some_and(|member| member.proceed(out))
     }
 
+    /// Whether the next thing is to be timed.
+    pub(super) fn is_timed(&mut self) -> bool {
+        if self.tally.is_none() {
+            return false;
+        }
+        self.untimed = (self.untimed + 1) % TIMED;
+        self.untimed == 0
+    }
+
+    /// What was timed took so long: this work, and so many messages were sent.
+    pub(super) fn took(&mut self, time: Duration, works: &[Work], sent: u32) {
+        let (Some(tally), ns) = (&mut self.tally, time.as_nanos() as u64) else { return };
+        if let Address::Coordinator(_) = self.me {
+            // And one was received.
+            (0..=sent).for_each(|_| tally.message(ns / u64::from(sent + 1)));
+        }
+        tally.did_all(works.iter().copied(), ns);
+    }
+
+    /// What it has counted; it counts from now on.
+    fn counts(&mut self) -> Counts {
+        let tally = *self.tally.get_or_insert_default();
+        let mut counts = Counts { standing: self.standing(), seen: Seen::default(), tally, hottest: None, clients: 0 };
+        if let Some(member) = &mut self.member {
+            if let Role::Primary(partition) = member.role() {
+                (counts.seen, counts.hottest) = (partition.seen(), partition.hottest());
+            }
+            member.sample();
+        }
+        counts
+    }
+
     /// Answers who looks after the cluster.
     pub(super) fn answer(&mut self, question: Question, now_us: u64, out: &mut Outbox) -> Answer {
         let shard = self.member.as_mut().and_then(Member::shard);
@@ -110,6 +152,7 @@ impl Node {
                 rows.map_or(Answer::Nothing, |(replicated, rows, next)| Answer::Rows { replicated, rows, next })
             }
             Question::Standing => Answer::Standing(self.standing()),
+            Question::Counts => Answer::Counts(Box::new(self.counts())),
             Question::Begin(configuration) => match self.begin(configuration, out) {
                 Ok(()) => Answer::Standing(self.standing()),
                 Err(why) => Answer::Refused(why),

@@ -6,9 +6,10 @@
 //! here, and nowhere else.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use super::asking::ask_all;
+use super::link::Link;
 use super::sockets::Sockets;
 use crate::address::Address;
 use crate::configuration::Configuration;
@@ -27,50 +28,22 @@ pub type Standings = BTreeMap<Address, Result<Standing, String>>;
 pub type Record = Box<dyn FnMut(&Configuration) -> Result<(), String>>;
 
 /// Decides who is who in a cluster.
-pub struct Operator {
-    sockets: Sockets,
-    machines: Vec<(Address, SocketAddr)>,
+pub struct Operator<L: Link> {
+    link: L,
+    machines: Vec<Address>,
     newest: Option<Configuration>,
     record: Record,
 }
 
-impl Operator {
-    /// An operator of these processes. `newest` is what was recorded last.
-    pub fn new(
-        mut sockets: Sockets,
-        machines: Vec<(Address, SocketAddr)>,
-        newest: Option<Configuration>,
-        record: Record,
-    ) -> Self {
-        machines.iter().for_each(|&(machine, at)| sockets.call(machine, at));
-        Self { sockets, machines, newest, record }
-    }
-
-    /// What each process says of itself.
-    pub fn standings(&mut self) -> Standings {
-        self.sockets.look_around(Instant::now() + CALLED_FOR);
-        let standings = self.ask_all(&self.everybody(), &Question::Standing, ANSWERS_WITHIN);
-        let known = standings.values().flatten().filter_map(Standing::configuration).chain(&self.newest);
-        self.newest = known.max_by_key(|known| known.epoch).cloned();
-        standings
-    }
-
-    /// The newest configuration that is known.
-    ///
-    /// # Errors
-    /// When the cluster has not begun.
-    pub fn newest(&self) -> Result<&Configuration, String> {
-        self.newest.as_ref().ok_or_else(|| "the cluster has not begun: tell it to begin first".to_owned())
-    }
-
+impl Operator<Sockets> {
     /// Lets a cluster begin in which nobody has a place yet. `patience`: to start, and then to make the first rows.
     ///
     /// # Errors
     /// When somebody has a place, is not there, or cannot make its rows.
     pub fn begin(&mut self, first: Configuration, patience: Duration) -> Result<(), String> {
         let until = Instant::now() + patience;
-        for (machine, _) in self.machines.clone() {
-            self.sockets.wait_for(machine, until)?;
+        for machine in self.machines.clone() {
+            self.link.wait_for(machine, until)?;
         }
         for (machine, standing) in self.standings() {
             if standing? != Standing::None {
@@ -86,12 +59,36 @@ impl Operator {
         let is_primary = |it: &Address| matches!(it, Address::Replica { .. }) && !is_backup(it);
         let is_coordinator = |it: &Address| matches!(it, Address::Coordinator(_));
         for some in [&is_backup as &dyn Fn(&Address) -> bool, &is_primary, &is_coordinator] {
-            let some: Vec<_> = self.everybody().into_iter().filter(some).collect();
+            let some: Vec<_> = self.machines.clone().into_iter().filter(some).collect();
             let left = until.saturating_duration_since(Instant::now());
             let begun = self.ask_all(&some, &Question::Begin(first.clone()), left);
             begun.into_values().try_for_each(|standing| standing.map(drop))?;
         }
         Ok(())
+    }
+}
+
+impl<L: Link> Operator<L> {
+    /// An operator of these processes, who can be reached or are being called. `newest` is what was recorded last.
+    pub fn new(link: L, machines: Vec<Address>, newest: Option<Configuration>, record: Record) -> Self {
+        Self { link, machines, newest, record }
+    }
+
+    /// What each process says of itself.
+    pub fn standings(&mut self) -> Standings {
+        self.link.look_around(Instant::now() + CALLED_FOR);
+        let standings = self.ask_all(&self.machines.clone(), &Question::Standing, ANSWERS_WITHIN);
+        let known = standings.values().flatten().filter_map(Standing::configuration).chain(&self.newest);
+        self.newest = known.max_by_key(|known| known.epoch).cloned();
+        standings
+    }
+
+    /// The newest configuration that is known.
+    ///
+    /// # Errors
+    /// When the cluster has not begun.
+    pub fn newest(&self) -> Result<&Configuration, String> {
+        self.newest.as_ref().ok_or_else(|| "the cluster has not begun: tell it to begin first".to_owned())
     }
 
     /// Gives a partition another primary: a backup that has the rows. Which one.
@@ -198,13 +195,9 @@ impl Operator {
 
     /// Tells all others that are there; who is not hears it from the others, or has no place.
     fn tell(&mut self, next: &Configuration, but: Address) {
-        let mut others = self.everybody();
+        let mut others = self.machines.clone();
         others.retain(|it| *it != but);
         self.ask_all(&others, &Question::Configure(next.clone()), ANSWERS_WITHIN);
-    }
-
-    fn everybody(&self) -> Vec<Address> {
-        self.machines.iter().map(|&(machine, _)| machine).collect()
     }
 
     fn ask(&mut self, who: Address, question: Question) -> Result<Standing, String> {
@@ -213,7 +206,7 @@ impl Operator {
 
     fn ask_all(&mut self, who: &[Address], question: &Question, patience: Duration) -> Standings {
         let questions = who.iter().map(|&it| (it, question.clone()));
-        let answers = self.sockets.ask_all(questions, Instant::now() + patience);
+        let answers = ask_all(&mut self.link, questions, Instant::now() + patience);
         let standing = |(who, answer): (Address, Result<Answer, String>)| match answer {
             Ok(Answer::Standing(standing)) => (who, Ok(standing)),
             Ok(Answer::Refused(why)) => (who, Err(why)),

@@ -23,7 +23,7 @@ use super::link::{Letter, Link};
 use crate::address::Address;
 use crate::member::Packet;
 use crate::message::Message;
-use crate::wire::{Answer, Expected, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, encode};
+use crate::wire::{Answer, Expected, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, Question, encode};
 
 /// Who called and has not said who it is after so long is sent away.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
@@ -246,9 +246,18 @@ impl Link for Sockets {
         self.put(to, Kind::Message, &bytes);
     }
 
+    fn question(&mut self, to: Address, question: Question) {
+        let bytes = postcard::to_allocvec(&question).expect("questions can be written");
+        self.put(to, Kind::Question, &bytes);
+    }
+
     fn reply(&mut self, to: Address, answer: Answer) {
         let bytes = postcard::to_allocvec(&answer).expect("answers can be written");
         self.put(to, Kind::Answer, &bytes);
+    }
+
+    fn look_around(&mut self, until: Instant) {
+        self.find_called(until);
     }
 
     fn everybody(&self) -> Vec<Address> {

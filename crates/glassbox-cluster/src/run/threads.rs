@@ -14,11 +14,14 @@ use super::drive::drive;
 use super::late::{Late, sleep_precisely};
 use super::link::{Letter, Link};
 use super::node::Node;
+use super::operator::Operator;
+use super::watcher::Watcher;
 use crate::address::Address;
 use crate::configuration::Configuration;
 use crate::member::{MakeShard, Member, Packet};
 use crate::outbox::Outbox;
 use crate::scheme::SchemeKind;
+use crate::wire::{Answer, Question};
 
 /// What a cluster is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +37,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Who is who: this does not change while such a cluster runs.
+    /// Who is who as it begins.
     pub fn configuration(&self) -> Configuration {
         Configuration::first(self.partitions, self.replicas, self.scheme)
     }
@@ -130,18 +133,32 @@ impl Drop for Queues {
     }
 }
 
-impl Link for Queues {
-    fn send(&mut self, to: Address, packet: Packet) {
+impl Queues {
+    fn put(&mut self, to: Address, letter: Letter) {
         if self.known.first().is_none_or(|(last, _)| *last != to) && !self.find(to) {
             return;
         }
         let inbox = &self.known[0].1;
         let mut state = inbox.state();
-        state.letters.push(Letter::Message(self.me, packet));
+        state.letters.push(letter);
         // Whoever sleeps until something arrives that is on its way already does not have to be woken.
         if state.asleep && state.letters.len() == 1 {
             inbox.filled.notify_one();
         }
+    }
+}
+
+impl Link for Queues {
+    fn send(&mut self, to: Address, packet: Packet) {
+        self.put(to, Letter::Message(self.me, packet));
+    }
+
+    fn question(&mut self, to: Address, question: Question) {
+        self.put(to, Letter::Question(self.me, question));
+    }
+
+    fn reply(&mut self, to: Address, answer: Answer) {
+        self.put(to, Letter::Answer(self.me, answer));
     }
 
     fn everybody(&self) -> Vec<Address> {
@@ -243,6 +260,18 @@ impl Cluster {
         let me = Address::Client(self.clients.fetch_add(1, Ordering::Relaxed));
         let link = Queues::join(&self.post, me, self.shape.round_trip);
         Client::new(me, Arc::clone(&self.catalog), &self.shape, link)
+    }
+
+    /// Whoever looks after it: there is one at a time.
+    pub fn operator(&self) -> Operator<Queues> {
+        let link = Queues::join(&self.post, Address::OPERATOR, self.shape.round_trip);
+        Operator::new(link, self.shape.machines(), None, Box::new(|_| Ok(())))
+    }
+
+    /// Somebody who watches it, with so many calls under way at a time.
+    pub fn watcher(&self, calls: u32) -> Watcher<Queues> {
+        let link = Queues::join(&self.post, Address::WATCHER, self.shape.round_trip);
+        Watcher::new(link, self.shape.machines(), Some(calls))
     }
 
     /// Ends the threads. The machines, whose clients are to be gone, as they are then.

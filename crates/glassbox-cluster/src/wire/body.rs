@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::address::Address;
+use crate::auto::{Seen, Tally};
 use crate::configuration::Configuration;
 
 /// The first thing that is said on a connection.
@@ -34,6 +35,8 @@ pub enum Question {
     Begin(Configuration),
     /// This is who is who from now on. Of [`Address::OPERATOR`] only.
     Configure(Configuration),
+    /// What have you counted? From then on it counts.
+    Counts,
 }
 
 /// What a process is in its cluster, and who is who as far as it knows.
@@ -68,8 +71,23 @@ impl Standing {
     }
 }
 
+/// What a process has counted since it was first asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// What it is.
+    pub standing: Standing,
+    /// What it saw, if it is a primary.
+    pub seen: Seen,
+    /// How long its work took.
+    pub tally: Tally,
+    /// The share of its runs that write its most wanted row, if that is known.
+    pub hottest: Option<f64>,
+    /// Clients that are connected to it, besides the one that asks.
+    pub clients: u32,
+}
+
 /// The answer to a [`Question`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// How it is.
     State {
@@ -93,4 +111,6 @@ pub enum Answer {
     Standing(Standing),
     /// It does not do what it was told to, and why.
     Refused(String),
+    /// What it has counted.
+    Counts(Box<Counts>),
 }

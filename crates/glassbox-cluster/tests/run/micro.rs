@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use glassbox::io::Dice;
@@ -70,16 +71,30 @@ fn shard(catalog: &Catalog, partition: u8, partitions: u8) -> Result<Shard, Erro
 }
 
 fn run(scheme: SchemeKind, partitions: u8, round_trip: Duration, calls: u32) {
+    run_beside(scheme, partitions, round_trip, calls, |_, _| ());
+}
+
+/// The same, while somebody does something else until he is told to end.
+fn run_beside(
+    scheme: SchemeKind,
+    partitions: u8,
+    round_trip: Duration,
+    calls: u32,
+    beside: impl FnOnce(&Cluster, &AtomicBool) + Send,
+) {
     let shape = Shape { scheme, partitions, replicas: 2, round_trip };
     let catalog = Arc::new(catalog());
     let cluster = Cluster::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, partitions)).unwrap();
+    let ends = AtomicBool::new(false);
     let results: Vec<_> = std::thread::scope(|scope| {
-        let client = |number| {
-            let cluster = &cluster;
-            move || work(&mut cluster.client(), number, partitions, calls)
-        };
+        let (cluster, ends) = (&cluster, &ends);
+        let beside = scope.spawn(move || beside(cluster, ends));
+        let client = |number| move || work(&mut cluster.client(), number, partitions, calls);
         let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(client(number))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        let results = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        ends.store(true, Ordering::Relaxed);
+        beside.join().unwrap();
+        results
     });
     let mut machines = cluster.stop().unwrap();
     assert_settled(&mut machines);
@@ -105,6 +120,27 @@ fn no_write_is_lost_under_any_scheme() {
         run(scheme, 2, Duration::ZERO, 200);
         run(scheme, 3, Duration::from_micros(100), 100);
     }
+}
+
+#[test]
+fn no_write_is_lost_while_somebody_watches_and_changes_the_scheme() {
+    let watched = |cluster: &Cluster, ends: &AtomicBool| {
+        let (mut watcher, mut operator) = (cluster.watcher(CLIENTS), cluster.operator());
+        // What is proposed, and once in a while another one all the same.
+        let mut changes = SCHEMES.into_iter().flat_map(|scheme| [None, None, Some(scheme)]).cycle();
+        while !ends.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(5));
+            let proposed = watcher.look();
+            if let Some(scheme) = changes.next().flatten().or(proposed) {
+                operator.change_scheme(scheme).unwrap();
+            }
+        }
+        let advice = watcher.advice().expect("enough has happened for some");
+        // A third are on several partitions, and some of those come to need but one.
+        assert!((0.15..0.5).contains(&advice.load.several) && advice.load.clients == 4.0, "{advice}");
+        assert!(advice.load.round_trip_us >= 50.0 && advice.times.single_us < 1_000.0, "{advice}");
+    };
+    run_beside(SchemeKind::Blocking, 2, Duration::from_micros(50), 4_000, watched);
 }
 
 #[test]

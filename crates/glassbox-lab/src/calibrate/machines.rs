@@ -280,5 +280,5 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
 fn between_threads(batches: usize) -> anyhow::Result<f64> {
     let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, round_trip: Duration::ZERO };
     let time = Duration::from_micros(500) * batches as u32;
-    Ok(1e9 / run(shape, Load::default(), time / 4, time, 1)?.per_second)
+    Ok(1e9 / run((shape, false), Load::default(), (time / 4, time), 1)?.per_second)
 }

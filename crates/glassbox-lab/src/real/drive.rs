@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use glassbox::Error;
 use glassbox_cluster::run::{Cluster, Letter, Link, Shape};
-use glassbox_cluster::{Action, Address, Outbox, Packet, Router};
+use glassbox_cluster::{Action, Address, Outbox, Packet, Router, SchemeKind};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{ABORT_CHOSEN, ReadWrite, catalog};
 
@@ -25,6 +26,8 @@ pub struct Run {
     pub per_second: f64,
     /// Transactions that were tried again because of deadlocks.
     pub retries: u64,
+    /// The scheme at the end.
+    pub scheme: SchemeKind,
 }
 
 struct Clients<'a, L> {
@@ -35,7 +38,7 @@ struct Clients<'a, L> {
     /// Whose call it is.
     calls: HashMap<u64, usize>,
     began: Instant,
-    patience: Option<Duration>,
+    patience: Duration,
     looked: Instant,
     finished: u64,
 }
@@ -67,7 +70,7 @@ impl<L: Link> Clients<'_, L> {
         let mut letter = self.link.receive(Duration::from_millis(1));
         while let Some(heard) = letter {
             if let Letter::Message(from, packet) = heard {
-                let now_us = if self.patience.is_some() { self.now_us() } else { 0 };
+                let now_us = if self.router.coordinates() { self.now_us() } else { 0 };
                 for answered in self.router.handle(from, packet, now_us, &mut self.out) {
                     let client = self.calls.remove(&answered.id).context("an answer that nobody waits for")?;
                     match Router::output::<ReadWrite>(answered) {
@@ -84,10 +87,10 @@ impl<L: Link> Clients<'_, L> {
             self.send();
             letter = self.link.receive(Duration::ZERO);
         }
-        if let Some(patience) = self.patience.filter(|patience| self.looked.elapsed() > *patience / 4) {
+        if self.router.coordinates() && self.looked.elapsed() > self.patience / 4 {
             self.looked = Instant::now();
             let now_us = self.now_us();
-            self.router.give_up_waiting(patience.as_micros() as u64, now_us, &mut self.out);
+            self.router.give_up_waiting(self.patience.as_micros() as u64, now_us, &mut self.out);
             self.send();
         }
         Ok(())
@@ -102,11 +105,34 @@ impl<L: Link> Clients<'_, L> {
     }
 }
 
+/// Whoever watches a cluster looks at so long a stretch of time.
+const STRETCH: Duration = Duration::from_millis(30);
+
+/// Watches a cluster and changes its scheme as that suggests, until `ends`; the scheme at the end.
+fn advise(cluster: &Cluster, ends: &AtomicBool) -> anyhow::Result<SchemeKind> {
+    let (mut watcher, mut operator) = (cluster.watcher(CLIENTS), cluster.operator());
+    let mut now = cluster.shape().scheme;
+    while !ends.load(Ordering::Relaxed) {
+        std::thread::sleep(STRETCH);
+        if let Some(scheme) = watcher.look() {
+            operator.change_scheme(scheme).map_err(anyhow::Error::msg)?;
+            now = scheme;
+        }
+    }
+    Ok(now)
+}
+
 /// Runs a cluster and its clients for so long, after it has run for `warm_up`; everything is in order when it ends.
+/// `auto`: it begins with the shape's scheme, and is watched.
 ///
 /// # Errors
 /// When the cluster fails, or is not in order afterwards.
-pub fn run(shape: Shape, load: Load, warm_up: Duration, time: Duration, seed: u64) -> anyhow::Result<Run> {
+pub fn run(
+    (shape, auto): (Shape, bool),
+    load: Load,
+    (warm_up, time): (Duration, Duration),
+    seed: u64,
+) -> anyhow::Result<Run> {
     let catalog = Arc::new(catalog());
     let cluster = Cluster::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, shape.partitions))?;
     let mut client = cluster.client();
@@ -118,7 +144,7 @@ pub fn run(shape: Shape, load: Load, warm_up: Duration, time: Duration, seed: u6
         micros: (0..CLIENTS).map(micro).collect(),
         calls: HashMap::new(),
         began: Instant::now(),
-        patience: shape.scheme.is_locking().then_some(PATIENCE + shape.round_trip * 8),
+        patience: PATIENCE + shape.round_trip * 8,
         looked: Instant::now(),
         finished: 0,
     };
@@ -126,8 +152,14 @@ pub fn run(shape: Shape, load: Load, warm_up: Duration, time: Duration, seed: u6
         clients.call(client)?;
     }
     clients.send();
-    clients.run(warm_up)?;
-    let per_second = clients.run(time)?;
+    let ends = AtomicBool::new(false);
+    let (per_second, scheme) = std::thread::scope(|scope| {
+        let advised = auto.then(|| scope.spawn(|| advise(&cluster, &ends)));
+        let per_second = clients.run(warm_up).and_then(|_| clients.run(time));
+        ends.store(true, Ordering::Relaxed);
+        let scheme = advised.map_or(Ok(shape.scheme), |it| it.join().expect("whoever watches does not panic"));
+        anyhow::Ok((per_second?, scheme?))
+    })?;
     let ending = Instant::now();
     while !clients.calls.is_empty() {
         ensure!(ending.elapsed() < END, "{} calls never end", clients.calls.len());
@@ -143,5 +175,5 @@ pub fn run(shape: Shape, load: Load, warm_up: Duration, time: Duration, seed: u6
             bail!("{address}: {wrong}");
         }
     }
-    Ok(Run { per_second, retries })
+    Ok(Run { per_second, retries, scheme })
 }

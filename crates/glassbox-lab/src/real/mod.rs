@@ -5,13 +5,16 @@
 //! a few cores would measure the system's scheduler. So on two partitions there are four threads, and a machine with
 //! two cores has them share: a prediction is of as many processors as there are.
 //!
-//! Schemes are interleaved, and ratios are of neighbours.
+//! Under `Auto` somebody watches and changes the scheme while it runs. Schemes are interleaved,
+//! and ratios are of neighbours.
 
+mod auto;
 mod drive;
 mod plan;
 mod predict;
 pub mod tables;
 
+pub use auto::{AutoPlan, measure as measure_auto, table as auto_table};
 pub use drive::{Run, run};
 pub use plan::{Plan, SCHEMES, measure};
 pub use predict::predict;

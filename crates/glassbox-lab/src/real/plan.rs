@@ -74,7 +74,8 @@ pub fn measure(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::R
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
                 let shape = Shape { scheme, partitions: 2, replicas: 1, round_trip: Duration::from_micros(us) };
                 let load = Load { several: percent(share), ..Load::default() };
-                rates.push(run(shape, load, plan.warm_up, plan.time, plan.seed + round as u64)?.per_second);
+                let times = (plan.warm_up, plan.time);
+                rates.push(run((shape, false), load, times, plan.seed + round as u64)?.per_second);
             }
         }
     }
@@ -91,7 +92,14 @@ pub fn measure(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::R
     Ok(())
 }
 
-fn put(points: &mut Points, figure: &str, row: &str, share: u64, (metric, unit): (&str, &str), spread: Spread) {
+pub(super) fn put(
+    points: &mut Points,
+    figure: &str,
+    row: &str,
+    share: u64,
+    (metric, unit): (&str, &str),
+    spread: Spread,
+) {
     let [figure, row, metric, unit] = [figure, row, metric, unit].map(str::to_owned);
     let (x, value, spread) = (share as f64, spread.median, spread.middle_half());
     points.0.push(Point { figure, row, x, metric, value, spread, unit });

@@ -1,5 +1,6 @@
 //! Tables and sections: what was measured, what was predicted, and how far they are apart.
 
+use super::auto_table;
 use super::plan::{RATIOS, SCHEMES};
 use super::{THROUGHPUT, figure};
 use crate::calibrate::INJECTED_US;
@@ -97,12 +98,16 @@ fn drawn(points: &Points, what: &str) -> Vec<Figure> {
     INJECTED_US.into_iter().filter_map(figure).collect()
 }
 
+const AUTO_CAPTION: &str = "`Auto` begins with another scheme each time, and is given a while to find the best.";
+
 /// The section of what was measured.
 pub fn real(points: &Points) -> Section {
     let mut figures = drawn(points, "real");
     let (title, caption) =
         ("Speculation beside the others (real)".to_owned(), "Ratios of neighbouring runs.".to_owned());
     figures.push(Figure { title, svg: String::new(), caption, table: Some(goals(points)) });
+    let (title, caption) = ("The scheme that is found (real)".to_owned(), AUTO_CAPTION.to_owned());
+    figures.push(Figure { title, svg: String::new(), caption, table: Some(auto_table(points)) });
     let lead = "Partitions, coordinator and forty clients as threads of one process on this machine, two partitions; \
                 messages are held up for half of the round trip that is named. The clients are one thread.";
     Section {

@@ -20,10 +20,11 @@ impl World {
         self.advisor = Some(advisor);
     }
 
-    fn counted(&self) -> (Counted, Surroundings) {
+    fn counted(&mut self) -> (Counted, Surroundings) {
         let (mut counted, mut hottest) = (Counted::default(), None);
-        for (address, node) in &self.nodes {
-            let Machine::Member(member) = &node.machine else { continue };
+        for (address, node) in &mut self.nodes {
+            let Machine::Member(member) = &mut node.machine else { continue };
+            member.sample();
             match (address, member.role()) {
                 (Address::Coordinator(_), _) => counted.coordinator = counted.coordinator.and(node.tally),
                 (_, Role::Primary(partition)) => {

@@ -8,7 +8,7 @@ use glassbox_lab::calibrate::{self, one_way_ns};
 use glassbox_lab::count::{self, Counting};
 use glassbox_lab::in_process::{self, System, Workload};
 use glassbox_lab::points::Points;
-use glassbox_lab::real::{self, Plan};
+use glassbox_lab::real::{self, AutoPlan, Plan};
 use glassbox_sim::cluster::Costs;
 use glassbox_workloads::tpcc::Scale;
 use serde_json::json;
@@ -60,9 +60,11 @@ pub fn count(out: &mut dyn Write, quick: bool, dir: &Path, seed: u64) -> anyhow:
 pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Vec<Group>> {
     let costs = measure_costs(out, quick)?;
     let (plan, mut real, mut predicted) = (Plan::new(quick, seed), Points::default(), Points::default());
-    writeln!(out, "\nOn this machine: two partitions, 40 clients, about {:.0} s", plan.seconds())?;
+    let auto = AutoPlan::new(quick, seed);
+    writeln!(out, "\nOn this machine: two partitions, 40 clients, about {:.0} s", plan.seconds() + auto.seconds())?;
     let bar = Bar::new();
     real::measure(&plan, &bar, &mut real)?;
+    real::measure_auto(&auto, &bar, &mut real)?;
     bar.0.finish_and_clear();
     let table = calibrate::costs(&costs.points).context("not everything was measured")?;
     real::predict(&plan, table, &|us| one_way_ns(&costs.points, us), &mut predicted);
@@ -74,6 +76,7 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
         }
     }
     writeln!(out, "\n{}", of_report(&real::tables::goals(&real)))?;
+    writeln!(out, "\n{}", of_report(&real::auto_table(&real)))?;
     writeln!(out, "\n{}", of_report(&real::tables::apart(&real, &predicted)))?;
     let configuration = json!({
         "partitions": 2,

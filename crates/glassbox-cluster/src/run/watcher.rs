@@ -1,0 +1,112 @@
+//! Whoever watches a cluster, and says which scheme suits its load.
+//!
+//! It only asks: what it proposes is made the next configuration by the [`Operator`](super::Operator), if by anybody.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use super::asking::{ask, ask_all};
+use super::link::Link;
+use crate::address::Address;
+use crate::auto::{Advice, Advisor, Counted, Seen, Surroundings, Tally};
+use crate::configuration::Configuration;
+use crate::scheme::SchemeKind;
+use crate::wire::{Answer, Counts, Question, Standing};
+
+/// How long everybody together may take to answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+/// Times that a round trip is measured at first, and in each stretch of time.
+const ROUND_TRIPS: (usize, usize) = (64, 4);
+/// Stretches of which the shortest round trip counts: the others are of processes that had something else to do.
+const REMEMBERED: usize = 64;
+
+/// Watches a cluster.
+pub struct Watcher<L> {
+    link: L,
+    machines: Vec<Address>,
+    calls: Option<u32>,
+    advisor: Advisor,
+    /// What each process had counted.
+    known: BTreeMap<Address, (Seen, Tally)>,
+    counted: Counted,
+    looked: Instant,
+    round_trips_us: VecDeque<f64>,
+}
+
+impl<L: Link> Watcher<L> {
+    /// Somebody who watches these processes, [`Address::WATCHER`] on its link. `calls`: how many are under way at a
+    /// time; where that is not known, it is taken for one of each client that is connected.
+    pub fn new(link: L, machines: Vec<Address>, calls: Option<u32>) -> Self {
+        let (known, counted) = (BTreeMap::new(), Counted::default());
+        let advisor = Advisor::new(SchemeKind::Speculation);
+        Self { link, machines, calls, advisor, known, counted, looked: Instant::now(), round_trips_us: VecDeque::new() }
+    }
+
+    /// The sums that were made last.
+    pub fn advice(&self) -> Option<&Advice> {
+        self.advisor.advice()
+    }
+
+    /// A stretch of time is over: the scheme that is to be used instead of the one of now, if there is one. While
+    /// somebody is missing, there is none.
+    pub fn look(&mut self) -> Option<SchemeKind> {
+        self.link.look_around(Instant::now() + ANSWERS_WITHIN);
+        let round_trip_us = self.round_trip_us()?;
+        let questions: Vec<_> = self.machines.iter().map(|&machine| (machine, Question::Counts)).collect();
+        let answers = ask_all(&mut self.link, questions, Instant::now() + ANSWERS_WITHIN);
+        let counts = answers.into_iter().filter_map(|(machine, answer)| match answer {
+            Ok(Answer::Counts(counts)) => Some((machine, *counts)),
+            _ => None,
+        });
+        let counts: BTreeMap<_, _> = counts.collect();
+        let configurations = counts.values().filter_map(|it| it.standing.configuration());
+        let now = configurations.max_by_key(|it| it.epoch)?.clone();
+        let working = working(&now, &counts)?;
+        self.advisor.switched(now.scheme);
+        let around = Surroundings {
+            span_us: self.looked.elapsed().as_nanos() as f64 / 1e3,
+            partitions: now.partitions.len() as u32,
+            clients: f64::from(self.calls.unwrap_or_else(|| counts.values().map(|it| it.clients).max().unwrap_or(0))),
+            round_trip_us,
+            hottest: working.iter().map(|(_, it)| it.hottest).fold(None, |a, b| if a > b { a } else { b }),
+        };
+        self.looked = Instant::now();
+        for (machine, Counts { seen, tally, .. }) in working {
+            let (old_seen, old_tally) = self.known.insert(*machine, (*seen, *tally)).unwrap_or_default();
+            self.counted.seen = self.counted.seen.and(seen.since(old_seen));
+            let sum = match machine {
+                Address::Coordinator(_) => &mut self.counted.coordinator,
+                _ => &mut self.counted.partitions,
+            };
+            *sum = sum.and(tally.since(old_tally));
+        }
+        self.advisor.observe(&self.counted, &around)
+    }
+
+    /// The shortest that was found lately.
+    fn round_trip_us(&mut self) -> Option<f64> {
+        let coordinator = *self.machines.iter().find(|it| matches!(it, Address::Coordinator(_)))?;
+        let mut shortest = f64::MAX;
+        let (first, later) = ROUND_TRIPS;
+        for _ in 0..if self.round_trips_us.is_empty() { first } else { later } {
+            let began = Instant::now();
+            ask(&mut self.link, coordinator, Question::Standing, began + ANSWERS_WITHIN).ok()?;
+            shortest = shortest.min(began.elapsed().as_nanos() as f64 / 1e3);
+        }
+        self.round_trips_us.push_front(shortest);
+        self.round_trips_us.truncate(REMEMBERED);
+        self.round_trips_us.iter().copied().reduce(f64::min)
+    }
+}
+
+/// The primaries and coordinators of a configuration, if all are there.
+fn working<'a>(now: &Configuration, counts: &'a BTreeMap<Address, Counts>) -> Option<Vec<(&'a Address, &'a Counts)>> {
+    let is_working = |(_, it): &(&Address, &Counts)| match &it.standing {
+        Standing::Primary(known) | Standing::Coordinator(known) => known.epoch == now.epoch,
+        _ => false,
+    };
+    let working: Vec<_> = counts.iter().filter(is_working).collect();
+    let is_there = |it: &Address| working.iter().any(|(working, _)| *working == it);
+    let coordinates = working.iter().any(|(it, _)| matches!(it, Address::Coordinator(_)));
+    (coordinates && now.primaries().iter().all(is_there)).then_some(working)
+}
