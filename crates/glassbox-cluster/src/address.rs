@@ -25,6 +25,8 @@ impl Address {
     pub const OPERATOR: Self = Self::Client(u32::MAX);
     /// Whoever watches a cluster, to advise the operator.
     pub const WATCHER: Self = Self::Client(u32::MAX - 1);
+    /// Whoever checks what a cluster has, when its clients are gone.
+    pub const CHECKER: Self = Self::Client(u32::MAX - 2);
 }
 
 impl fmt::Display for Address {
@@ -32,6 +34,7 @@ impl fmt::Display for Address {
         match self {
             &Self::OPERATOR => write!(f, "the operator"),
             &Self::WATCHER => write!(f, "the watcher"),
+            &Self::CHECKER => write!(f, "the checker"),
             Self::Client(number) => write!(f, "client {number}"),
             Self::Coordinator(number) => write!(f, "coordinator {number}"),
             Self::Replica { partition, replica } => write!(f, "partition {partition} replica {replica}"),

@@ -86,7 +86,7 @@ impl Procedure for Conditions {
 pub fn check(config: &Config, measured: &Measured, until: Instant) -> anyhow::Result<Checked> {
     let told = |line: &str| eprintln!("{line}");
     // Nothing is held up: it is not a part of the cluster.
-    let identity = config.identity(Address::Client(u32::MAX - 1));
+    let identity = config.identity(Address::CHECKER);
     let mut sockets = Sockets::new(identity, None, Duration::ZERO, told)?;
     let machines = config.shape().machines();
     for machine in &machines {

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketType, connect, socket, sockopt};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 
 use super::sockets::Identity;
 use crate::address::Address;
@@ -64,7 +64,9 @@ impl Connection {
     pub(super) fn call(who: &Identity, life: u64, number: u64, to: Address, at: SocketAddr) -> Result<Self, String> {
         let in_words = |error: std::io::Error| format!("cannot connect: {error}");
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let socket = socket(family, SocketType::STREAM, None).map_err(|error| in_words(error.into()))?;
+        // A process that is started meanwhile must not keep the connection open.
+        let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        let socket = socket.map_err(|error| in_words(error.into()))?;
         let stream = TcpStream::from(socket);
         stream.set_nonblocking(true).map_err(in_words)?;
         stream.set_nodelay(true).map_err(in_words)?;
