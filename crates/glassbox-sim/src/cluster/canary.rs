@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use glassbox::shard::Found;
-use glassbox_cluster::{Address, Entry, FragmentWork, Message};
+use glassbox_cluster::{Address, Entry, Fragment, FragmentWork, Message};
 
 use super::settings::Bug;
 use crate::dice::Dice;
@@ -40,6 +40,9 @@ impl Canary {
             }
             (Bug::UnheardScheme, Message::Replicate { sequence, entry: Entry::Under(_) }) => {
                 (Some(Message::Replicate { sequence, entry: Entry::Mark }), None)
+            }
+            (Bug::Unordered, Message::Fragment(fragment)) => {
+                (Some(Message::Fragment(Fragment { place: 0, ..fragment })), None)
             }
             (Bug::FalseHeld, Message::Replicate { sequence, .. }) => (None, Some(Message::Held { sequence })),
             (Bug::StaleRows, Message::Fragment(mut fragment)) => {

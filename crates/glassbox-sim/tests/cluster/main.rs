@@ -73,6 +73,33 @@ when_parts_of_it_fail! {
     nothing_is_lost_under_forced_locking: ForcedLocking
 }
 
+/// What has one order although several coordinators make it.
+const ORDERED: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::LocalSpeculation];
+
+/// Several coordinators, any of which may fail; schemes may change.
+fn several_coordinators(seed: u64) -> Settings {
+    let mut dice = Dice(seed ^ 7);
+    Settings {
+        coordinators: 2 + dice.below(2) as u16,
+        incidents: dice.below(4) as u32,
+        switches: [0, 0, 0, 2][dice.place(4)],
+        ..any(ORDERED[seed as usize % ORDERED.len()], seed)
+    }
+}
+
+#[test]
+fn several_coordinators_make_one_order() {
+    let first = seed(1);
+    for seed in first..first + if long() { 500_000 } else { 9_000 } {
+        let settings = several_coordinators(seed);
+        let mut world = World::new(settings);
+        world.plan_incidents(3_000);
+        world.run_us(3_000);
+        let right = world.finish().and_then(|()| checks::all(&mut world));
+        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+    }
+}
+
 #[test]
 fn the_scheme_can_change_while_it_runs() {
     let first = seed(1);
