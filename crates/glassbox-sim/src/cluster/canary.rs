@@ -34,6 +34,7 @@ impl Canary {
             (Bug::HalfAbort, Message::Decide { txn, commit: false }) if dice.one_in(ONE_IN) => {
                 (Some(Message::Decide { txn, commit: true }), None)
             }
+            (Bug::UnheardWithdrawal, Message::Withdrawn(_)) => (None, None),
             (Bug::LostDecision, Message::Decide { .. }) if dice.one_in(ONE_IN) => (None, None),
             (Bug::ForgottenEntry, Message::Replicate { sequence, entry: Entry::Run(_) }) if dice.one_in(ONE_IN) => {
                 (Some(Message::Replicate { sequence, entry: Entry::Mark }), None)

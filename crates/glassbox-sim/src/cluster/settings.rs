@@ -62,6 +62,8 @@ pub enum Bug {
     LostDecision,
     /// A partition begins transactions of several coordinators as they arrive.
     Unordered,
+    /// A coordinator is not told that results do not count any more.
+    UnheardWithdrawal,
 }
 
 /// The microbenchmark's load; shares are of one million.
