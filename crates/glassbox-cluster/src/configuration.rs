@@ -14,14 +14,16 @@ use crate::scheme::SchemeKind;
 
 /// Epochs are below this: a coordinator's first number is made of the epoch in which it began.
 const LARGEST_EPOCH: u64 = 1 << 20;
+/// Each knows all others, and asks all of them for its turn.
+const MOST_COORDINATORS: usize = 64;
 
 /// Who is primary, who is backup, and by which scheme they run transactions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configuration {
     /// Counts the configurations from 1. Whoever decides them sees to it that no number is used twice.
     pub epoch: u64,
-    /// The epoch in which the coordinator began.
-    pub coordinator_since: u64,
+    /// The epoch in which each coordinator began.
+    pub coordinators: Vec<u64>,
     /// What partitions do while they wait for others.
     pub scheme: SchemeKind,
     /// The epoch since which they do it: what began before ends under the scheme before, or begins anew.
@@ -57,7 +59,33 @@ impl Configuration {
             backups: (1..replicas).map(|replica| (Address::Replica { partition, replica }, 1)).collect(),
         };
         let partitions = (0..partitions).map(replicas_of).collect();
-        Self { epoch: 1, coordinator_since: 1, scheme, scheme_since: 1, partitions }
+        Self { epoch: 1, coordinators: vec![1], scheme, scheme_since: 1, partitions }
+    }
+
+    /// The first, with so many coordinators.
+    #[must_use]
+    pub fn with_coordinators(self, count: u16) -> Self {
+        Self { coordinators: vec![1; usize::from(count)], ..self }
+    }
+
+    /// The coordinator that a client's transactions go to.
+    pub fn coordinator_of(&self, client: Address) -> Address {
+        let Address::Client(number) = client else { return Address::Coordinator(0) };
+        Address::Coordinator((number as usize % self.coordinators.len()) as u16)
+    }
+
+    /// Since which epoch a coordinator is there; `None`: it is not.
+    pub fn coordinator_since(&self, coordinator: Address) -> Option<u64> {
+        let Address::Coordinator(number) = coordinator else { return None };
+        self.coordinators.get(usize::from(number)).copied()
+    }
+
+    /// The epoch since which several coordinators have the order that they keep now: it begins anew for all when
+    /// somebody is replaced who knew a part of it. `None`: there is one, whose order is that of its messages.
+    pub fn order_since(&self) -> Option<u64> {
+        let begun = self.coordinators.iter().copied().chain(self.partitions.iter().map(|replicas| replicas.since));
+        let since = begun.chain([self.scheme_since]).max();
+        since.filter(|_| self.coordinators.len() > 1)
     }
 
     /// Where each partition's primary is.
@@ -75,10 +103,18 @@ impl Configuration {
             all.len() == replicas.backups.len() + 1 && all.iter().all(|(it, since)| is_its(it) && has(*since))
         };
         (1..LARGEST_EPOCH).contains(&self.epoch)
-            && has(self.coordinator_since)
+            && (1..=MOST_COORDINATORS).contains(&self.coordinators.len())
+            && self.coordinators.iter().all(|&since| has(since))
             && has(self.scheme_since)
             && self.partitions.len() == usize::from(partitions)
             && (0..).zip(&self.partitions).all(|(at, replicas)| is_right(at, replicas))
+    }
+
+    /// Whether this can come after another one of the same cluster.
+    pub fn follows(&self, before: &Self) -> bool {
+        self.epoch > before.epoch
+            && self.coordinators.len() == before.coordinators.len()
+            && self.is_of(before.partitions.len() as u8)
     }
 
     fn replicas_of(&self, address: Address) -> Option<&Replicas> {
@@ -99,7 +135,7 @@ impl Configuration {
     pub fn admits(&self, from: Address, epoch: u64) -> bool {
         match from {
             Address::Client(_) => true,
-            Address::Coordinator(_) => epoch >= self.coordinator_since,
+            Address::Coordinator(_) => self.coordinator_since(from).is_some_and(|since| epoch >= since),
             Address::Replica { .. } => {
                 let Some(replicas) = self.replicas_of(from) else { return false };
                 if replicas.primary == from {
@@ -158,10 +194,19 @@ impl Configuration {
         Ok(next)
     }
 
-    /// The next configuration: the coordinator begins anew.
-    #[must_use]
-    pub fn with_new_coordinator(&self) -> Self {
-        Self { epoch: self.epoch + 1, coordinator_since: self.epoch + 1, ..self.clone() }
+    /// The next configuration: a coordinator begins anew.
+    ///
+    /// # Errors
+    /// When there is no such coordinator.
+    pub fn with_new_coordinator(&self, coordinator: Address) -> Result<Self, String> {
+        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
+        match coordinator {
+            Address::Coordinator(number) if usize::from(number) < next.coordinators.len() => {
+                next.coordinators[usize::from(number)] = next.epoch;
+                Ok(next)
+            }
+            _ => Err(format!("{coordinator} is no coordinator in configuration {}", self.epoch)),
+        }
     }
 
     /// The next configuration: another scheme.

@@ -4,7 +4,8 @@
 //! A partition's answer to the last fragment is its vote (*Low Overhead Concurrency Control*, section 3.3), so a
 //! transaction whose partitions run once takes one round trip, and a message more that nobody waits for. Invariants:
 //!
-//! - all fragments of one coordinator reach each partition in the order of the transactions' numbers: the global order;
+//! - all fragments of one coordinator reach each partition in the order of the transactions' numbers: the global order
+//!   (of several, the [turn](crate::turn) makes one);
 //! - a transaction is decided when every partition has answered its latest round, and everything that these answers
 //!   depend on is decided;
 //! - so those that a partition ran one upon the other are decided in that order.
@@ -14,25 +15,14 @@
 
 use std::collections::BTreeMap;
 
-use glassbox::shard::{Call, Found, Wanted};
-
 use crate::address::{Address, TxnId};
 use crate::message::{Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Submission};
+use crate::ordering::Ordering;
 use crate::outbox::Outbox;
+use crate::pending::{Ended, Pending};
 use crate::recovery::Recovery;
 use crate::told::Told;
 use crate::verdict::{Verdict, wanted_of};
-
-/// The end of a submission, for whoever submitted it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
-    /// Who.
-    pub client: Address,
-    /// The client's number for it.
-    pub id: u64,
-    /// What came of it.
-    pub outcome: Outcome,
-}
 
 /// Orders and decides transactions of several partitions.
 #[derive(Debug)]
@@ -52,34 +42,8 @@ pub struct Coordinator {
     pub(crate) begins: bool,
     /// What ended otherwise than by an answer.
     pub(crate) ended: Vec<Ended>,
-}
-
-/// A transaction on its way.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    client: Address,
-    id: u64,
-    call: Call,
-    participants: u64,
-    /// Rows that have to be brought before any run.
-    shared: Vec<Wanted>,
-    round: u32,
-    /// The latest answer of each partition to this round.
-    pub(crate) answers: Vec<Option<FragmentResult>>,
-    /// Rows that were found so far.
-    given: Vec<Found>,
-    /// When it was last begun, for those who wait no longer than so long.
-    begun_us: u64,
-    /// How often it was begun before.
-    attempts: u32,
-}
-
-impl Pending {
-    /// The partitions that take part.
-    pub(crate) fn partitions(&self) -> impl Iterator<Item = usize> + use<> {
-        let participants = self.participants;
-        (0..64).filter(move |partition| participants >> partition & 1 == 1)
-    }
+    /// Where there are several coordinators.
+    pub(crate) ordering: Option<Box<Ordering>>,
 }
 
 impl Coordinator {
@@ -88,13 +52,13 @@ impl Coordinator {
     pub fn new(me: Address, primaries: Vec<Address>, since: u64) -> Self {
         let told = primaries.iter().map(|_| Told::default()).collect();
         let next = since.saturating_sub(1) << EPOCH_SHIFT;
-        let (pending, ended) = (BTreeMap::new(), Vec::new());
-        Self { me, next, primaries, pending, told, recovery: None, retries: 0, begins: true, ended }
+        let (pending, ended, ordering) = (BTreeMap::new(), Vec::new(), None);
+        Self { me, next, primaries, pending, told, recovery: None, retries: 0, begins: true, ended, ordering }
     }
 
     /// Transactions that are not decided yet.
     pub fn pending(&self) -> usize {
-        self.pending.len()
+        self.pending.len() + self.ordering.as_ref().map_or(0, |ordering| ordering.collected.len())
     }
 
     /// How often a transaction was tried again because of a deadlock.
@@ -121,9 +85,13 @@ impl Coordinator {
 
     fn begin(&mut self, pending: Pending, out: &mut Outbox) {
         if !self.begins {
-            let Pending { client, id, participants, .. } = pending;
-            return self.ended.push(Ended { client, id, outcome: Outcome::Elsewhere(participants) });
+            return self.ended.push(pending.elsewhere());
         }
+        if self.may_dispatch() { self.dispatch(pending, out) } else { self.collect(pending, out) }
+    }
+
+    /// Sends a transaction to its partitions.
+    pub(crate) fn dispatch(&mut self, pending: Pending, out: &mut Outbox) {
         let sequence = self.next;
         self.next += 1;
         self.ask_heard(out);
@@ -136,9 +104,13 @@ impl Coordinator {
         self.pending.insert(sequence, pending);
     }
 
-    fn send_round(&self, sequence: u64, pending: &Pending, work: impl Fn(usize) -> FragmentWork, out: &mut Outbox) {
+    fn send_round(&mut self, sequence: u64, pending: &Pending, work: impl Fn(usize) -> FragmentWork, out: &mut Outbox) {
         let settled = self.settled(sequence);
         for partition in pending.partitions() {
+            let place = match &mut self.ordering {
+                Some(ordering) if pending.round == 0 => ordering.turns.place(partition),
+                _ => 0,
+            };
             let fragment = Fragment {
                 txn: TxnId { coordinator: self.me, sequence },
                 round: pending.round,
@@ -146,6 +118,7 @@ impl Coordinator {
                 participants: pending.participants,
                 work: work(partition),
                 settled,
+                place,
             };
             out.send(self.primaries[partition], Message::Fragment(fragment));
         }
@@ -167,6 +140,7 @@ impl Coordinator {
         pending.answers[partition] = Some(result);
         let mut ends = Vec::new();
         self.advance_from(sequence, now_us, &mut ends, out);
+        self.go_on(out);
         ends.append(&mut self.ended);
         ends
     }
@@ -178,7 +152,7 @@ impl Coordinator {
         }
         let waits = |pending: &Pending| {
             let mut after = pending.answers.iter().flatten().filter_map(|answer| answer.after);
-            after.any(|txn| txn.sequence == sequence)
+            after.any(|txn| txn.sequence == sequence && txn.coordinator == self.me)
         };
         let waiting: Vec<_> =
             self.pending.range(sequence + 1..).filter(|(_, pending)| waits(pending)).map(|(&next, _)| next).collect();
@@ -191,7 +165,8 @@ impl Coordinator {
     fn advance(&mut self, sequence: u64, now_us: u64, ends: &mut Vec<Ended>, out: &mut Outbox) -> bool {
         let Some(pending) = self.pending.get(&sequence) else { return false };
         let answered = pending.partitions().all(|partition| pending.answers[partition].is_some());
-        let undecided = |after: TxnId| self.pending.contains_key(&after.sequence);
+        // How another one's transaction ended is the partition's to say.
+        let undecided = |after: TxnId| after.coordinator != self.me || self.pending.contains_key(&after.sequence);
         if !answered || pending.answers.iter().flatten().any(|answer| answer.after.is_some_and(undecided)) {
             return false;
         }

@@ -20,8 +20,11 @@ mod configuration;
 mod coordinator;
 mod member;
 mod message;
+mod order;
+mod ordering;
 mod outbox;
 mod partition;
+mod pending;
 mod recovery;
 mod role;
 mod router;
@@ -31,13 +34,14 @@ mod store;
 mod stream;
 mod succession;
 mod told;
+mod turn;
 mod verdict;
 pub mod wire;
 
 pub use address::{Address, TxnId};
 pub use backup::Backup;
 pub use configuration::{Configuration, Replicas};
-pub use coordinator::{Coordinator, Ended};
+pub use coordinator::Coordinator;
 pub use member::{MakeShard, Member, Packet};
 pub use message::{
     Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Parts, Recovered, Submission,
@@ -45,6 +49,8 @@ pub use message::{
 };
 pub use outbox::{Action, Outbox, Work};
 pub use partition::Partition;
+pub use pending::Ended;
 pub use role::Role;
 pub use router::{Answered, Router};
 pub use scheme::SchemeKind;
+pub use turn::Turn;

@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::address::Address;
 use crate::backup::Backup;
 use crate::configuration::Configuration;
-use crate::coordinator::{Coordinator, Ended};
+use crate::coordinator::Coordinator;
 use crate::message::{Fragment, Message};
 use crate::outbox::Outbox;
 use crate::partition::Partition;
+use crate::pending::Ended;
 use crate::role::Role;
 
 /// Messages of later configurations that are kept until these are here.
@@ -40,6 +41,8 @@ pub struct Member {
     role: Role,
     /// Messages from configurations that are not here yet.
     early: Vec<(Address, Packet)>,
+    /// Of the configuration, which many messages need.
+    order_since: Option<u64>,
     /// Whether a primary notes what a few runs touch.
     samples: bool,
 }
@@ -54,25 +57,32 @@ impl Member {
         } else {
             Role::Backup(Box::new(Backup::new(shard, replicas.primary, scheme)))
         };
-        Self { me, configuration, make, role, early: Vec::new(), samples: false }
+        Self::new(me, configuration, make, role)
+    }
+
+    fn new(me: Address, configuration: Configuration, make: MakeShard, role: Role) -> Self {
+        let order_since = configuration.order_since();
+        Self { me, configuration, make, role, early: Vec::new(), order_since, samples: false }
     }
 
     /// A replica that comes back with nothing: a backup if the configuration names it, otherwise as soon as one does.
     pub fn returning(me: Address, configuration: Configuration, make: MakeShard, out: &mut Outbox) -> Self {
         let role = Role::joining(me, &configuration, &make, out);
-        Self { me, configuration, make, role, early: Vec::new(), samples: false }
+        Self::new(me, configuration, make, role)
     }
 
     /// A coordinator; one that is not the cluster's first finds out what the one before left undecided.
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
-        let mut coordinator = Coordinator::new(me, configuration.primaries(), configuration.coordinator_since);
+        let since = configuration.coordinator_since(me).unwrap_or_default();
+        let mut coordinator = Coordinator::new(me, configuration.primaries(), since);
         coordinator.let_begin(!configuration.scheme.is_locking());
-        if configuration.coordinator_since > 1 {
+        coordinator.begin_order(configuration.coordinators.len());
+        if since > 1 {
             coordinator.recover(out);
         }
         let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
         let role = Role::Coordinator(Box::new(coordinator));
-        Self { me, configuration, make, role, early: Vec::new(), samples: false }
+        Self::new(me, configuration, make, role)
     }
 
     /// Has a primary note what a few runs touch, for whoever [advises](crate::auto) on the scheme. To be said again in
@@ -143,6 +153,7 @@ impl Member {
 
     fn dispatch(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
         let Configuration { scheme, scheme_since, .. } = self.configuration;
+        let is_old = self.order_since.is_some_and(|since| packet.epoch < since);
         // Clients coordinate under locking only.
         let is_other = packet.epoch < scheme_since || matches!(from, Address::Client(_)) && !scheme.is_locking();
         match (&mut self.role, packet.message) {
@@ -150,11 +161,17 @@ impl Member {
             (Role::Primary(partition), Message::Fragment(fragment @ Fragment { round: 0, .. })) if is_other => {
                 partition.refuse(from, fragment, out);
             }
+            // Its coordinator begins it anew when it hears of the new order.
+            (Role::Primary(_), Message::Fragment(Fragment { place: 1.., .. })) if is_old => {}
+            (Role::Coordinator(_), Message::AskTurn { .. } | Message::Turn(_)) if is_old => {}
             (Role::Primary(partition), message) => partition.handle(from, message, out),
             (Role::Backup(backup), message) => backup.handle(from, message, out),
             (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::HeardSoFar(heard)) => it.heard(from, heard),
+            (Role::Coordinator(it), Message::Withdrawn(txn)) => it.withdrawn(from, txn),
+            (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
+            (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(turn, out),
             (Role::Coordinator(it), Message::Result(result)) => answer(it.hears(result, now_us, out), out),
             // Rows are believed of the primary only.
             (Role::Joining { primary, .. }, _) if from != *primary => {}
@@ -198,20 +215,25 @@ impl Member {
 
     /// A configuration arrives.
     pub(crate) fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) {
-        if next.epoch <= self.configuration.epoch || !next.is_of(self.configuration.partitions.len() as u8) {
+        if !next.follows(&self.configuration) {
             return;
         }
         let before = std::mem::replace(&mut self.configuration, next);
+        self.order_since = self.configuration.order_since();
         match self.me {
             Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, out),
             Address::Coordinator(_) => {
-                let since = self.configuration.coordinator_since;
+                let since = |configuration: &Configuration| configuration.coordinator_since(self.me);
                 match &mut self.role {
                     // Another has its place.
-                    role if since != before.coordinator_since => *role = Role::Idle,
+                    role if since(&self.configuration) != since(&before) => *role = Role::Idle,
                     Role::Coordinator(it) => {
                         it.let_begin(!self.configuration.scheme.is_locking());
-                        it.configure(&self.configuration.primaries(), now_us, out);
+                        let anew = self.order_since != before.order_since();
+                        if anew {
+                            it.begin_order(self.configuration.coordinators.len());
+                        }
+                        it.configure(&self.configuration.primaries(), anew, now_us, out);
                         answer(it.take_ended(), out);
                     }
                     _ => {}
@@ -235,6 +257,9 @@ impl Member {
         let role = std::mem::replace(&mut self.role, Role::Idle);
         self.role = match role {
             Role::Primary(mut partition) if now.primary == me && now.since == was.since => {
+                if self.order_since != before.order_since() {
+                    partition.begin_order();
+                }
                 if another_scheme {
                     partition.switch(scheme, out);
                 }

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::address::{Address, TxnId};
 use crate::configuration::Configuration;
 use crate::scheme::SchemeKind;
+use crate::turn::Turn;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +87,16 @@ pub enum Message {
     Recover,
     /// From a primary to such a coordinator.
     Recovered(Recovered),
+    /// From a primary to a coordinator: my results of this transaction and of yours after it do not count any more. I
+    /// run them again.
+    Withdrawn(TxnId),
+    /// From a coordinator to another: I have something to dispatch.
+    AskTurn {
+        /// Counts the requests of who asks.
+        number: u64,
+    },
+    /// From a coordinator to another: dispatch what you have.
+    Turn(Turn),
 }
 
 /// What a partition knows of a coordinator's transactions.
@@ -136,6 +147,9 @@ pub struct Fragment {
     pub work: FragmentWork,
     /// All partitions have heard how this coordinator's transactions before this one ended.
     pub settled: u64,
+    /// Of a first fragment where there are several coordinators: its place in the order of all that begin at this
+    /// partition, from 1. Otherwise 0: it comes as it arrives.
+    pub place: u64,
 }
 
 /// What a partition is to do in a round.
@@ -159,7 +173,8 @@ pub struct FragmentResult {
     pub partition: u8,
     /// What came of it.
     pub end: FragmentEnd,
-    /// It was run on what this transaction left, whose end the partition did not know yet.
+    /// It was run on what this transaction left, whose end the partition did not know yet. If another coordinator
+    /// decides about that one, the partition says this again when it knows.
     pub after: Option<TxnId>,
     /// How many of this coordinator's decisions the partition had heard when it sent this.
     pub heard: u64,

@@ -8,7 +8,8 @@ use crate::address::Address;
 use crate::arrived::{Arrived, Multi, Single};
 use crate::auto::Seen;
 use crate::backup::{Backup, Waits};
-use crate::message::{Fragment, FragmentEnd, FragmentWork, Message, Recovered};
+use crate::message::{Fragment, FragmentEnd, FragmentWork, Message, Recovered, Undecided};
+use crate::order::Order;
 use crate::outbox::Outbox;
 use crate::scheme::{Scheme, SchemeKind};
 use crate::store::Store;
@@ -29,6 +30,8 @@ pub struct Partition {
     joining: Vec<(Address, u64)>,
     /// What arrived while something is under way that has to end first: it begins after that.
     held_back: VecDeque<(Address, Message)>,
+    /// Of several coordinators.
+    order: Order,
 }
 
 impl Partition {
@@ -39,7 +42,8 @@ impl Partition {
 
     fn following(shard: Shard, kind: SchemeKind, stream: Stream) -> Self {
         let (store, scheme) = (Store::new(shard, stream, kind), Scheme::new(kind));
-        Self { store, scheme, kind, next: None, joining: Vec::new(), held_back: VecDeque::new() }
+        let (joining, held_back, order) = (Vec::new(), VecDeque::new(), Order::default());
+        Self { store, scheme, kind, next: None, joining, held_back, order }
     }
 
     /// The primary that a backup becomes. What it holds undecided is run again in the same order and under the same
@@ -53,7 +57,7 @@ impl Partition {
             let arrived = match waits {
                 Waits::Prepared(txn, round, part) => {
                     let (call, participants, work) = (part.call, part.participants, FragmentWork::Run(part.given));
-                    Arrived::Multi(Multi::new(Fragment { txn, round, call, participants, work, settled: 0 }))
+                    Arrived::Multi(Multi::new(Fragment { txn, round, call, participants, work, settled: 0, place: 0 }))
                 }
                 Waits::Speculative(part) => {
                     let Some((client, id)) = part.origin else { continue };
@@ -119,8 +123,27 @@ impl Partition {
         }
     }
 
+    /// Several coordinators order their transactions anew: each begins anew what has not begun here.
+    pub(crate) fn begin_order(&mut self) {
+        self.order = Order::default();
+        self.held_back.retain(|(_, message)| !matches!(message, Message::Fragment(Fragment { place: 1.., .. })));
+    }
+
     /// A message arrives. What is none for a primary is passed over.
     pub fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
+        match message {
+            Message::Fragment(fragment @ Fragment { place: 1.., .. }) if fragment.coordinator() == from => {
+                self.order.put(fragment);
+                while let Some(fragment) = self.order.due() {
+                    self.admit(fragment.coordinator(), Message::Fragment(fragment), out);
+                }
+            }
+            message => self.admit(from, message, out),
+        }
+    }
+
+    /// Takes a message in its turn, or holds it back.
+    fn admit(&mut self, from: Address, message: Message, out: &mut Outbox) {
         let begins = match &message {
             Message::Call { .. } => true,
             Message::Fragment(fragment) => self.scheme.multis().iter().all(|multi| multi.txn() != fragment.txn),
@@ -149,6 +172,7 @@ impl Partition {
             }
             Message::Decide { txn, commit } if txn.coordinator == from => {
                 self.store.hear(txn);
+                self.order.give_up(txn);
                 self.held_back.retain(|(_, it)| !matches!(it, Message::Fragment(fragment) if fragment.txn == txn));
                 self.scheme.decided(&mut self.store, txn, commit, out);
             }
@@ -166,14 +190,27 @@ impl Partition {
             Message::Recover => {
                 // The coordinator before asked for it, and nobody waits for it any more.
                 self.held_back.retain(|(asked, it)| *asked != from || !matches!(it, Message::Fragment(_)));
-                let multis = self.scheme.multis();
-                let own = multis.iter().filter(|multi| multi.txn().coordinator == from);
-                let undecided = own.map(|multi| multi.undecided()).collect();
+                let undecided = self.undecided(from);
                 let committed = self.store.recover(from);
                 self.store.stream.send_when_held(from, Message::Recovered(Recovered { undecided, committed }), out);
             }
             _ => {}
         }
+    }
+
+    /// A coordinator's transactions that it has not decided. A vote upon what another one has not decided is none yet:
+    /// the run is taken back with that.
+    fn undecided(&self, coordinator: Address) -> Vec<Undecided> {
+        let (mut undecided, mut certain) = (Vec::new(), true);
+        for multi in self.scheme.multis() {
+            if multi.txn().coordinator == coordinator {
+                let it = multi.undecided();
+                undecided.push(Undecided { prepared: it.prepared && certain, ..it });
+            } else {
+                certain &= !self.kind.cascades();
+            }
+        }
+        undecided
     }
 
     /// When nothing is under way: begins the next scheme, sends the rows to those who wait for them, and goes on.
@@ -222,6 +259,6 @@ impl Partition {
 
     /// Whether nothing is under way or waiting.
     pub fn is_idle(&self) -> bool {
-        self.scheme.is_idle() && self.held_back.is_empty()
+        self.scheme.is_idle() && self.held_back.is_empty() && self.order.is_empty()
     }
 }

@@ -13,10 +13,11 @@ use glassbox::{Catalog, Error, Procedure};
 use crate::address::Address;
 use crate::by_id::ById;
 use crate::configuration::Configuration;
-use crate::coordinator::{Coordinator, Ended};
+use crate::coordinator::Coordinator;
 use crate::member::{MOST_EARLY, Packet};
 use crate::message::{FragmentResult, Message, Outcome, Submission};
 use crate::outbox::Outbox;
+use crate::pending::Ended;
 
 /// A call that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +61,7 @@ const UNKNOWN: &str =
 impl Router {
     /// A client of a cluster with this configuration.
     pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration) -> Self {
-        let (primaries, central) = (configuration.primaries(), Address::Coordinator(0));
+        let (primaries, central) = (configuration.primaries(), configuration.coordinator_of(me));
         let mut own = Coordinator::new(me, primaries.clone(), 1);
         own.let_begin(configuration.scheme.is_locking());
         Self {
@@ -146,10 +147,11 @@ impl Router {
 
     /// Another configuration: of what waits at those who have lost their role, nobody knows the end.
     fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
-        if next.epoch <= self.configuration.epoch || !next.is_of(self.primaries.len() as u8) {
+        if !next.follows(&self.configuration) {
             return Vec::new();
         }
-        let new_coordinator = next.coordinator_since != self.configuration.coordinator_since;
+        let since = |configuration: &Configuration| configuration.coordinator_since(self.central);
+        let new_coordinator = since(&next) != since(&self.configuration);
         let lost = self.waiting.iter().filter(|(_, waiting)| match waiting.at {
             Some(Address::Coordinator(_)) => new_coordinator,
             Some(primary) => next.partitions.iter().all(|replicas| replicas.primary != primary),
@@ -161,11 +163,8 @@ impl Router {
         let another_scheme = next.scheme_since != self.configuration.scheme_since;
         self.configuration = next;
         self.own.let_begin(self.configuration.scheme.is_locking());
-        self.own.configure(&self.primaries, now_us, out);
-        if another_scheme {
-            // What waits for locks would keep the partitions from the next scheme.
-            self.own.begin_all_anew(now_us, out);
-        }
+        // What waits for locks would keep the partitions from another scheme.
+        self.own.configure(&self.primaries, another_scheme, now_us, out);
         let ended = self.own.take_ended();
         let mut end = |(id, home)| {
             self.waiting.remove(&id);

@@ -220,6 +220,11 @@ impl Store {
         self.stream.send_when_held(txn.coordinator, Message::Result(result), out);
     }
 
+    /// Tells a coordinator that results do not count any more, of this transaction and of its others after it.
+    pub(crate) fn withdraw(&mut self, txn: TxnId, out: &mut Outbox) {
+        self.stream.send_when_held(txn.coordinator, Message::Withdrawn(txn), out);
+    }
+
     /// Carries out the end of a transaction here; what came after it, if it goes too, was taken back already.
     pub(crate) fn end(&mut self, mut multi: Multi, commit: bool, out: &mut Outbox) {
         out.did(Work::Decide);

@@ -2,9 +2,10 @@
 //! coordinator than the one that began; or when by another scheme others coordinate from now on.
 
 use crate::address::{Address, TxnId};
-use crate::coordinator::{Coordinator, Ended, Pending};
+use crate::coordinator::Coordinator;
 use crate::message::{FragmentEnd, Message, Outcome, Recovered, Submission};
 use crate::outbox::Outbox;
+use crate::pending::{Ended, Pending};
 use crate::recovery::Recovery;
 
 impl Coordinator {
@@ -17,12 +18,8 @@ impl Coordinator {
                 self.ended.push(Ended { client, id, outcome: Outcome::Elsewhere(participants) });
             }
         }
-    }
-
-    /// Takes everything back and begins it anew.
-    pub(crate) fn begin_all_anew(&mut self, now_us: u64, out: &mut Outbox) {
-        for sequence in self.pending.keys().copied().collect::<Vec<_>>() {
-            self.try_again(sequence, 0, now_us, out);
+        if let (false, Some(ordering)) = (begins, &mut self.ordering) {
+            self.ended.extend(ordering.collected.drain(..).map(Pending::elsewhere));
         }
     }
 
@@ -39,8 +36,8 @@ impl Coordinator {
     }
 
     /// Other primaries: they are told again what the ones before may not have heard; and what these had begun and not
-    /// voted for begins anew, since what it had read there is not protected any more.
-    pub fn configure(&mut self, primaries: &[Address], now_us: u64, out: &mut Outbox) {
+    /// voted for begins anew, since what it had read there is not protected any more; or all does.
+    pub(crate) fn configure(&mut self, primaries: &[Address], all_anew: bool, now_us: u64, out: &mut Outbox) {
         let mut changed = 0_u64;
         for (partition, &primary) in primaries.iter().enumerate().take(self.primaries.len()) {
             if std::mem::replace(&mut self.primaries[partition], primary) != primary {
@@ -59,11 +56,13 @@ impl Coordinator {
             answer.is_some_and(|answer| matches!(answer.end, FragmentEnd::Done(_)))
         };
         let lost = self.pending.iter().filter(|(_, pending)| {
-            pending.partitions().any(|partition| changed >> partition & 1 == 1 && !has_voted(pending, partition))
+            all_anew
+                || pending.partitions().any(|partition| changed >> partition & 1 == 1 && !has_voted(pending, partition))
         });
         for sequence in lost.map(|(&sequence, _)| sequence).collect::<Vec<_>>() {
             self.try_again(sequence, 0, now_us, out);
         }
+        self.go_on(out);
     }
 
     /// Asks all partitions what the coordinator before left undecided.

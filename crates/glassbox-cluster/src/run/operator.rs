@@ -155,7 +155,7 @@ impl<L: Link> Operator<L> {
     /// When it is not there, or has its place.
     pub fn begin_coordinator(&mut self, coordinator: Address) -> Result<(), String> {
         match self.standings().remove(&coordinator).unwrap_or_else(|| Err(format!("{coordinator} is not known")))? {
-            Standing::None => self.begin_anew(self.newest()?.with_new_coordinator(), coordinator),
+            Standing::None => self.begin_anew(self.newest()?.with_new_coordinator(coordinator)?, coordinator),
             _ => Err(format!("{coordinator} has its place: only a process that has been started anew is given one")),
         }
     }

@@ -9,8 +9,9 @@
 //! - all but the last have nothing more to do here.
 //!
 //! The result of a speculative transaction of several partitions goes to the coordinator at once, with the name of the
-//! one that it came after, if the same coordinator decides about all that it depends on: it can then wait for that
-//! decision. Otherwise, and of transactions on this partition alone always, the result waits here.
+//! one that it came after. If that is its own, too, it knows when the result is certain; if another coordinator decides
+//! about it, the result is sent again when it is certain, and withdrawn when it is not to be: so one message more is
+//! needed where the coordinators' batches meet. The result of a transaction on this partition alone waits here.
 
 use std::collections::VecDeque;
 
@@ -25,8 +26,15 @@ use crate::store::Store;
 enum Uncommitted {
     /// Its run; what it overwrote, if it did.
     Single(Single, Ran, Option<Kept>),
-    /// Whether its result was told already.
-    Multi(Multi, bool),
+    Multi(Multi, Told),
+}
+
+/// What a coordinator was told of a transaction's result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// That it is certain as far as this partition is concerned, or will be when this transaction is committed.
+    Result(Option<TxnId>),
 }
 
 #[derive(Debug)]
@@ -68,7 +76,7 @@ impl Speculation {
 
     /// A further fragment of a transaction that has begun. If it had ended here, what came after goes back.
     fn continues(&mut self, store: &mut Store, at: usize, arrived: Arrived, out: &mut Outbox) {
-        self.undo_after(store, at, out);
+        self.undo_after(store, at, None, out);
         let Some(Uncommitted::Multi(mut multi, _)) = self.uncommitted.pop_back() else { unreachable!("found there") };
         let Arrived::Multi(next) = arrived else { unreachable!("only these continue") };
         multi.fragment = next.fragment;
@@ -87,33 +95,22 @@ impl Speculation {
             }
             Arrived::Multi(mut multi) => {
                 store.run_fragment(&mut multi, None, out);
-                let told = match self.last_of(multi.txn().coordinator) {
-                    Dependency::None => Some(None),
-                    Dependency::Told(after) if self.tells => Some(Some(after)),
-                    _ => None,
-                };
-                if let Some(after) = told {
+                let after = self.last();
+                let told = if after.is_none() || self.tells { Told::Result(after) } else { Told::Nothing };
+                if told != Told::Nothing {
                     store.report(&multi, after, out);
                 }
-                self.uncommitted.push_back(Uncommitted::Multi(multi, told.is_some()));
+                self.uncommitted.push_back(Uncommitted::Multi(multi, told));
             }
         }
     }
 
-    /// What a transaction of this coordinator depends on if it runs now.
-    fn last_of(&self, coordinator: Address) -> Dependency {
-        let multis = self.uncommitted.iter().filter_map(|it| match it {
-            Uncommitted::Multi(multi, told) => Some((multi.txn(), *told)),
+    /// The last transaction of several partitions on which what runs now depends.
+    fn last(&self) -> Option<TxnId> {
+        self.uncommitted.iter().rev().find_map(|it| match it {
+            Uncommitted::Multi(multi, _) => Some(multi.txn()),
             Uncommitted::Single(..) => None,
-        });
-        let mut last = Dependency::None;
-        for (txn, told) in multis {
-            if txn.coordinator != coordinator || !told {
-                return Dependency::Unknown;
-            }
-            last = Dependency::Told(txn);
-        }
-        last
+        })
     }
 
     pub(crate) fn decided(&mut self, store: &mut Store, txn: TxnId, commit: bool, out: &mut Outbox) {
@@ -122,7 +119,7 @@ impl Speculation {
             return self.report_again(store, txn, out);
         };
         if !commit {
-            self.undo_after(store, at, out);
+            self.undo_after(store, at, Some(txn.coordinator), out);
         }
         let Some(Uncommitted::Multi(multi, _)) = self.uncommitted.remove(at) else { unreachable!("found there") };
         store.end(multi, commit, out);
@@ -138,7 +135,7 @@ impl Speculation {
         for it in &self.uncommitted {
             let Uncommitted::Multi(multi, told) = it else { continue };
             let txn = multi.txn();
-            if *told && txn.coordinator == aborted.coordinator && txn.sequence > aborted.sequence {
+            if *told != Told::Nothing && txn.coordinator == aborted.coordinator && txn.sequence > aborted.sequence {
                 store.report(multi, after, out);
             }
             after = Some(txn);
@@ -154,14 +151,22 @@ impl Speculation {
             }
             store.answer(&single, ran, out);
         }
-        if let Some(Uncommitted::Multi(multi, told @ false)) = self.uncommitted.front_mut() {
-            store.report(multi, None, out);
-            *told = true;
+        if let Some(Uncommitted::Multi(multi, told)) = self.uncommitted.front_mut() {
+            // Its own coordinator knows how the one before ended.
+            let knows = matches!(told, Told::Result(after)
+                if after.is_none_or(|after| after.coordinator == multi.txn().coordinator));
+            if !knows {
+                store.report(multi, None, out);
+            }
+            *told = Told::Result(None);
         }
     }
 
-    /// Takes back everything after the one at `at`, last first, to be run again in the same order.
-    fn undo_after(&mut self, store: &mut Store, at: usize, out: &mut Outbox) {
+    /// Takes back everything after the one at `at`, last first, to be run again in the same order. Coordinators are
+    /// told that results do not count, but for one who knows.
+    fn undo_after(&mut self, store: &mut Store, at: usize, knows: Option<Address>, out: &mut Outbox) {
+        // Of each coordinator, the first.
+        let mut withdrawn: Vec<TxnId> = Vec::new();
         while self.uncommitted.len() > at + 1 {
             let arrived = match self.uncommitted.pop_back().expect("there are some") {
                 Uncommitted::Single(single, _, kept) => {
@@ -170,13 +175,19 @@ impl Speculation {
                     }
                     Arrived::Single(single)
                 }
-                Uncommitted::Multi(mut multi, _) => {
+                Uncommitted::Multi(mut multi, told) => {
+                    let txn = multi.txn();
+                    if told != Told::Nothing && knows != Some(txn.coordinator) {
+                        withdrawn.retain(|later| later.coordinator != txn.coordinator);
+                        withdrawn.push(txn);
+                    }
                     store.undo_fragment(&mut multi, out);
                     Arrived::Multi(Multi::new(multi.fragment))
                 }
             };
             self.unexecuted.push_front(arrived);
         }
+        withdrawn.into_iter().for_each(|txn| store.withdraw(txn, out));
     }
 
     pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
@@ -199,14 +210,4 @@ impl Speculation {
     pub(crate) fn is_idle(&self) -> bool {
         self.uncommitted.is_empty() && self.unexecuted.is_empty()
     }
-}
-
-/// What a transaction would depend on.
-enum Dependency {
-    /// Nothing undecided.
-    None,
-    /// Transactions of the same coordinator, which knows their results; the last of them.
-    Told(TxnId),
-    /// Something that its coordinator does not know of.
-    Unknown,
 }

@@ -35,6 +35,10 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Configure(_) => !matches!(from, Address::Client(_)),
         Message::Join { .. } | Message::Rows { .. } | Message::State { .. } => peers(from, to),
         Message::Recover => is_replica && matches!(from, Address::Coordinator(_)),
+        Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && txn.coordinator == to,
+        Message::AskTurn { .. } | Message::Turn(_) => {
+            matches!((from, to), (Address::Coordinator(_), Address::Coordinator(_)))
+        }
         Message::Recovered(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
     };
     if may { Ok(()) } else { Err(format!("{from} must not say this to {to}: {}", name(message))) }
@@ -58,6 +62,9 @@ fn name(message: &Message) -> &'static str {
         Message::State { .. } => "that these were its rows",
         Message::Recover => "that it recovers",
         Message::Recovered(_) => "what it knows of transactions",
+        Message::Withdrawn(_) => "that results do not count, of transactions that are not coordinated here",
+        Message::AskTurn { .. } => "that it wants the turn",
+        Message::Turn(_) => "whose turn it is",
     }
 }
 

@@ -123,7 +123,15 @@ impl Bench {
         let txn = TxnId { coordinator: COORDINATOR, sequence: self.next };
         self.next += 1;
         let work = FragmentWork::Run(Vec::new());
-        Message::Fragment(Fragment { txn, round: 0, call: draw.call(), participants: 3, work, settled: txn.sequence })
+        Message::Fragment(Fragment {
+            txn,
+            round: 0,
+            call: draw.call(),
+            participants: 3,
+            work,
+            settled: txn.sequence,
+            place: 0,
+        })
     }
 
     fn decide(&mut self, commit: bool) -> Duration {

@@ -6,7 +6,7 @@
 use crate::points::Points;
 use crate::report::Table;
 
-use super::{auto, figure4, figure5, figure6, figure7, figure10, table1, table2};
+use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure10, table1, table2};
 
 /// In results, the figure of the claims.
 pub const CHECKS: &str = "checks";
@@ -62,6 +62,7 @@ pub fn checks(points: &Points) -> Vec<Check> {
         figure6::checks(points),
         figure7::checks(points),
         figure10::checks(points),
+        coordinators::checks(points),
         table1::checks(points),
         table2::checks(points),
         auto::grid_checks(points),

@@ -4,7 +4,7 @@
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Link, Load, Settings};
 
-use super::{auto, figure4, figure5, figure6, figure7, figure10, table1};
+use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure10, table1};
 use crate::figures::Colour;
 use crate::points::Points;
 
@@ -17,7 +17,7 @@ pub(super) const FORCED: &str = "forced locking";
 
 /// Transactions that ended in a second of virtual time.
 pub(super) const THROUGHPUT: &str = "throughput";
-/// How much of its time the coordinator was at work.
+/// How much of its time a coordinator was at work, on average.
 pub(super) const COORDINATOR_BUSY: &str = "coordinator_busy";
 /// The same of a partition, on average.
 pub(super) const PARTITION_BUSY: &str = "partition_busy";
@@ -72,8 +72,9 @@ impl Line {
 /// Every line of every figure; with the whole grid of loads, or some of it.
 pub(super) fn all(whole_grid: bool) -> Vec<Line> {
     let grid = auto::lines(whole_grid);
-    [figure4::lines(), figure5::lines(), figure6::lines(), figure7::lines(), figure10::lines(), table1::lines(), grid]
-        .concat()
+    let several = coordinators::lines();
+    let of_paper = [figure4::lines(), figure5::lines(), figure6::lines(), figure7::lines(), figure10::lines()].concat();
+    [of_paper, table1::lines(), several, grid].concat()
 }
 
 /// A scheme's colour in all figures.

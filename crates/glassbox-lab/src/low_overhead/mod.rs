@@ -8,6 +8,8 @@
 //! Here: its microbenchmark (Figures 4 to 7), its model against the simulation (Figure 10), and its tables, on the
 //! state machines of [`glassbox_cluster`] in the virtual time of [`glassbox_sim::cluster`], with the paper's constants.
 //!
+//! What the paper leaves to others, several coordinators, has a figure of its own.
+//!
 //! What differs: nothing is measured on a machine. What the paper leaves open had to be chosen, so that its stated
 //! facts hold: [`Settings::of_the_paper`](glassbox_sim::cluster::Settings::of_the_paper) and
 //! [`Costs::of_the_paper`](glassbox_sim::cluster::Costs::of_the_paper) say what and why. Where a fact does not hold
@@ -15,6 +17,7 @@
 
 mod auto;
 mod checks;
+mod coordinators;
 mod draw;
 mod figure10;
 mod figure4;

@@ -1,6 +1,6 @@
 //! The experiment's section of a report.
 
-use super::{auto, checks, figure4, figure5, figure6, figure7, figure10, table1, table2};
+use super::{auto, checks, coordinators, figure4, figure5, figure6, figure7, figure10, table1, table2};
 use crate::points::Points;
 use crate::report::{Figure, Section, Table};
 
@@ -20,6 +20,7 @@ pub fn section(points: &Points) -> Section {
     figures.extend(figure6::figure(points));
     figures.extend(figure7::figure(points));
     figures.extend(figure10::figures(points).into_iter().flatten());
+    figures.extend(coordinators::figure(points));
     let table = |title: &str, caption: &str, table: Option<Table>| {
         let (title, caption) = (format!("{title} (simulated)"), caption.to_owned());
         table.map(|table| Figure { title, svg: String::new(), caption, table: Some(table) })

@@ -84,7 +84,8 @@ impl Job {
         let warm_up_ms = if settings.advice_us > 0 { plan.warm_up_ms * TO_CHOOSE } else { plan.warm_up_ms };
         world.run_us(warm_up_ms * 1_000);
         let partitions = (0..settings.partitions).map(|partition| Address::Replica { partition, replica: 0 });
-        let parties: Vec<_> = std::iter::once(Address::Coordinator(0)).chain(partitions).collect();
+        let coordinators = usize::from(settings.coordinators);
+        let parties: Vec<_> = (0..settings.coordinators).map(Address::Coordinator).chain(partitions).collect();
         let before: Vec<_> = parties.iter().map(|&party| world.worked_ns(party)).collect();
         let measured = world.run_us(plan.measured_ms * 1_000);
         let span_ns = (plan.measured_ms * 1_000_000) as f64;
@@ -92,8 +93,8 @@ impl Job {
         let busy: Vec<_> = worked.map(|worked_ns| worked_ns / span_ns).collect();
         Outcome {
             throughput: measured.per_second,
-            coordinator_busy: busy[0],
-            partition_busy: busy[1..].iter().sum::<f64>() / f64::from(settings.partitions),
+            coordinator_busy: busy[..coordinators].iter().sum::<f64>() / f64::from(settings.coordinators),
+            partition_busy: busy[coordinators..].iter().sum::<f64>() / f64::from(settings.partitions),
             retries: measured.retries as f64 * 1e9 / span_ns,
         }
     }

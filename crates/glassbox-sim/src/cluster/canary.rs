@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use glassbox::shard::Found;
-use glassbox_cluster::{Address, Entry, FragmentWork, Message};
+use glassbox_cluster::{Address, Entry, Fragment, FragmentWork, Message};
 
 use super::settings::Bug;
 use crate::dice::Dice;
@@ -34,12 +34,16 @@ impl Canary {
             (Bug::HalfAbort, Message::Decide { txn, commit: false }) if dice.one_in(ONE_IN) => {
                 (Some(Message::Decide { txn, commit: true }), None)
             }
+            (Bug::UnheardWithdrawal, Message::Withdrawn(_)) => (None, None),
             (Bug::LostDecision, Message::Decide { .. }) if dice.one_in(ONE_IN) => (None, None),
             (Bug::ForgottenEntry, Message::Replicate { sequence, entry: Entry::Run(_) }) if dice.one_in(ONE_IN) => {
                 (Some(Message::Replicate { sequence, entry: Entry::Mark }), None)
             }
             (Bug::UnheardScheme, Message::Replicate { sequence, entry: Entry::Under(_) }) => {
                 (Some(Message::Replicate { sequence, entry: Entry::Mark }), None)
+            }
+            (Bug::Unordered, Message::Fragment(fragment)) => {
+                (Some(Message::Fragment(Fragment { place: 0, ..fragment })), None)
             }
             (Bug::FalseHeld, Message::Replicate { sequence, .. }) => (None, Some(Message::Held { sequence })),
             (Bug::StaleRows, Message::Fragment(mut fragment)) => {

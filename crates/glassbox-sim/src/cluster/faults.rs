@@ -12,8 +12,8 @@ pub(super) enum Fault {
     KillBackup(u8),
     /// A primary stops.
     KillPrimary(u8),
-    /// The coordinator stops.
-    KillCoordinator,
+    /// A coordinator stops.
+    KillCoordinator(u16),
     /// The operator takes those that have stopped out of the partition's set, and gives it another primary if it has
     /// none.
     Repair(u8),
@@ -21,8 +21,8 @@ pub(super) enum Fault {
     Replace(u8),
     /// The operator starts what has stopped or lost its role, as backups.
     Return(u8),
-    /// The operator starts another coordinator.
-    RestartCoordinator,
+    /// The operator starts another coordinator in the place of one that has stopped.
+    RestartCoordinator(u16),
     /// Nothing gets through from one member to another for so many microseconds.
     Cut(Address, Address, u64),
     /// The operator has the partitions do otherwise while they wait.
@@ -48,7 +48,10 @@ impl World {
                     let slow = self.any_member();
                     (Fault::Slow(slow, 2 + self.dice.below(20)), Fault::Slow(slow, 1))
                 }
-                2 => (Fault::KillCoordinator, Fault::RestartCoordinator),
+                2 => {
+                    let number = self.any_coordinator();
+                    (Fault::KillCoordinator(number), Fault::RestartCoordinator(number))
+                }
                 3 => (Fault::KillBackup(partition), Fault::Repair(partition)),
                 4 => (Fault::KillPrimary(partition), Fault::Repair(partition)),
                 _ => (Fault::Replace(partition), Fault::Repair(partition)),
@@ -68,7 +71,16 @@ impl World {
             self.schedule_fault(2 * until_us + 1, Fault::Repair(partition));
             self.schedule_fault(2 * until_us + 2, Fault::Return(partition));
         }
-        self.schedule_fault(2 * until_us + 1, Fault::RestartCoordinator);
+        for number in 0..self.settings.coordinators {
+            self.schedule_fault(2 * until_us + 1, Fault::RestartCoordinator(number));
+        }
+    }
+
+    fn any_coordinator(&mut self) -> u16 {
+        match self.settings.coordinators {
+            1 => 0,
+            count => self.dice.below(u64::from(count)) as u16,
+        }
     }
 
     fn any_member(&mut self) -> Address {
@@ -91,8 +103,8 @@ impl World {
                 self.nodes.remove(&self.configuration.partitions[usize::from(partition)].primary);
             }
             Fault::KillPrimary(_) => {}
-            Fault::KillCoordinator => {
-                self.nodes.remove(&Address::Coordinator(0));
+            Fault::KillCoordinator(number) => {
+                self.nodes.remove(&Address::Coordinator(number));
             }
             Fault::Repair(partition) => self.repair(partition),
             Fault::Replace(partition) => {
@@ -108,10 +120,11 @@ impl World {
                 }
             }
             Fault::Switch(scheme) => self.switch_to(scheme),
-            Fault::RestartCoordinator => {
-                if !self.nodes.contains_key(&Address::Coordinator(0)) {
-                    self.configure(|configuration| Ok(configuration.with_new_coordinator()));
-                    self.add_coordinator();
+            Fault::RestartCoordinator(number) => {
+                let coordinator = Address::Coordinator(number);
+                if !self.nodes.contains_key(&coordinator) {
+                    self.configure(|configuration| configuration.with_new_coordinator(coordinator));
+                    self.add_coordinator(coordinator);
                 }
             }
         }

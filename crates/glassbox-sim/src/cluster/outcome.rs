@@ -40,6 +40,13 @@ impl World {
         own + central.sum::<u64>()
     }
 
+    /// Keeps what clients hear, or only counts it.
+    pub fn keep_history(&mut self, keep: bool) {
+        for number in 0..self.settings.clients {
+            self.client(number).history = keep.then(Vec::new);
+        }
+    }
+
     /// What all clients heard, as far as it was kept.
     pub fn history(&mut self) -> Vec<Finished> {
         (0..self.settings.clients).flat_map(|number| self.client(number).history.clone().unwrap_or_default()).collect()

@@ -1,6 +1,6 @@
 //! What a simulated run is like.
 
-use glassbox_cluster::SchemeKind;
+use glassbox_cluster::{Configuration, SchemeKind};
 
 use super::costs::Costs;
 use super::link::Link;
@@ -14,6 +14,8 @@ pub struct Settings {
     pub partitions: u8,
     /// Replicas of each, the primary included.
     pub replicas: u8,
+    /// Coordinators; each client has one of them.
+    pub coordinators: u16,
     /// Clients, each of which waits for its answer before it calls again.
     pub clients: u32,
     /// What the clients do.
@@ -58,6 +60,10 @@ pub enum Bug {
     StaleRows,
     /// A partition never hears a decision.
     LostDecision,
+    /// A partition begins transactions of several coordinators as they arrive.
+    Unordered,
+    /// A coordinator is not told that results do not count any more.
+    UnheardWithdrawal,
 }
 
 /// The microbenchmark's load; shares are of one million.
@@ -77,6 +83,11 @@ pub struct Load {
 pub const ALL: u64 = 1_000_000;
 
 impl Settings {
+    /// Who is who at first.
+    pub(super) fn configuration(&self) -> Configuration {
+        Configuration::first(self.partitions, self.replicas, self.scheme).with_coordinators(self.coordinators)
+    }
+
     /// The paper's: two partitions without replicas, 40 clients, its costs.
     ///
     /// A message takes 60 µs, which makes a transaction of two partitions under blocking take 211 µs, the paper's
@@ -88,6 +99,7 @@ impl Settings {
             scheme,
             partitions: 2,
             replicas: 1,
+            coordinators: 1,
             clients: 40,
             load,
             costs: Costs::of_the_paper(),

@@ -62,7 +62,7 @@ impl World {
         let mut world = Self {
             settings,
             catalog: Arc::new(catalog()),
-            configuration: Configuration::first(settings.partitions, settings.replicas, settings.scheme),
+            configuration: settings.configuration(),
             now_ns: 0,
             events: BinaryHeap::new(),
             made: 0,
@@ -82,7 +82,9 @@ impl World {
                 world.add_replica(Address::Replica { partition, replica }, true);
             }
         }
-        world.add_coordinator();
+        for number in 0..settings.coordinators {
+            world.add_coordinator(Address::Coordinator(number));
+        }
         for number in 0..settings.clients {
             world.add_client(number);
         }
@@ -111,9 +113,9 @@ impl World {
         self.carry_out(address, self.now_ns, out);
     }
 
-    /// Adds the configuration's coordinator.
-    pub(super) fn add_coordinator(&mut self) {
-        let (me, mut out) = (Address::Coordinator(0), Outbox::default());
+    /// Adds one of the configuration's coordinators.
+    pub(super) fn add_coordinator(&mut self, me: Address) {
+        let mut out = Outbox::default();
         let member = Member::coordinator(me, self.configuration.clone(), &mut out);
         self.add(me, Machine::Member(Box::new(member)));
         self.carry_out(me, self.now_ns, out);
@@ -142,13 +144,6 @@ impl World {
     /// The events that were noted, a line for each.
     pub fn traced(&self) -> String {
         self.trace.as_ref().map_or_else(String::new, |lines| lines.join("\n"))
-    }
-
-    /// Keeps what clients hear, or only counts it.
-    pub fn keep_history(&mut self, keep: bool) {
-        for number in 0..self.settings.clients {
-            self.client(number).history = keep.then(Vec::new);
-        }
     }
 
     pub(super) fn client(&mut self, number: u32) -> &mut Client {

@@ -73,6 +73,34 @@ when_parts_of_it_fail! {
     nothing_is_lost_under_forced_locking: ForcedLocking
 }
 
+/// What has one order although several coordinators make it.
+const ORDERED: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::LocalSpeculation];
+
+/// Several coordinators, any of which may fail; schemes may change.
+fn several_coordinators(seed: u64) -> Settings {
+    let mut dice = Dice(seed ^ 7);
+    Settings {
+        coordinators: 2 + dice.below(2) as u16,
+        clients: 2 + dice.below(30) as u32,
+        incidents: dice.below(4) as u32,
+        switches: [0, 0, 0, 2][dice.place(4)],
+        ..any(ORDERED[seed as usize % ORDERED.len()], seed)
+    }
+}
+
+#[test]
+fn several_coordinators_make_one_order() {
+    let first = seed(1);
+    for seed in first..first + if long() { 500_000 } else { 8_000 } {
+        let settings = several_coordinators(seed);
+        let mut world = World::new(settings);
+        world.plan_incidents(3_000);
+        world.run_us(3_000);
+        let right = world.finish().and_then(|()| checks::all(&mut world));
+        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+    }
+}
+
 #[test]
 fn the_scheme_can_change_while_it_runs() {
     let first = seed(1);
@@ -117,6 +145,10 @@ fn every_checker_notices_its_bug() {
     let switched = Settings { incidents: 6, switches: 6, ..of(Bug::UnheardScheme, load) };
     let aborts = Load { aborts: all / 4, ..load };
     let two_rounds = Load { several: all, two_rounds: all, ..load };
+    let link = Link { tail_ns: 50_000, ..Link::of(20_000) };
+    let two = |bug, load| Settings { coordinators: 2, link, ..of(bug, load) };
+    let dense = Load { several: all, conflicts: all / 2, ..aborts };
+    let speculating = Settings { scheme: SchemeKind::Speculation, clients: 24, ..two(Bug::UnheardWithdrawal, dense) };
     let serializability: Checker = |world| checks::serializability(&world.history());
     let durability: Checker = |world| {
         let history = world.history();
@@ -138,6 +170,8 @@ fn every_checker_notices_its_bug() {
         (killed, durability),
         (switched, checks::all),
         (of(Bug::LostDecision, load), progress),
+        (two(Bug::Unordered, load), checks::all),
+        (speculating, checks::all),
     ] {
         let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());
         assert!(notices, "{:?} goes unnoticed", settings.bug);

@@ -1,0 +1,50 @@
+//! A transaction on its way, as its coordinator sees it.
+
+use glassbox::shard::{Call, Found, Wanted};
+
+use crate::address::Address;
+use crate::message::{FragmentResult, Outcome};
+
+/// The end of a submission, for whoever submitted it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Who.
+    pub client: Address,
+    /// The client's number for it.
+    pub id: u64,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// A transaction on its way.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) client: Address,
+    pub(crate) id: u64,
+    pub(crate) call: Call,
+    pub(crate) participants: u64,
+    /// Rows that have to be brought before any run.
+    pub(crate) shared: Vec<Wanted>,
+    pub(crate) round: u32,
+    /// The latest answer of each partition to this round.
+    pub(crate) answers: Vec<Option<FragmentResult>>,
+    /// Rows that were found so far.
+    pub(crate) given: Vec<Found>,
+    /// When it was last begun, for those who wait no longer than so long.
+    pub(crate) begun_us: u64,
+    /// How often it was begun before.
+    pub(crate) attempts: u32,
+}
+
+impl Pending {
+    /// The partitions that take part.
+    pub(crate) fn partitions(&self) -> impl Iterator<Item = usize> + use<> {
+        let participants = self.participants;
+        (0..64).filter(move |partition| participants >> partition & 1 == 1)
+    }
+
+    /// Its end, when it is to be sent elsewhere.
+    pub(crate) fn elsewhere(self) -> Ended {
+        Ended { client: self.client, id: self.id, outcome: Outcome::Elsewhere(self.participants) }
+    }
+}
