@@ -62,10 +62,10 @@ impl Configuration {
         Self { epoch: 1, coordinators: vec![1], scheme, scheme_since: 1, partitions }
     }
 
-    /// The first, with so many coordinators.
+    /// The same with so many coordinators, at least one, from the beginning.
     #[must_use]
     pub fn with_coordinators(self, count: u16) -> Self {
-        Self { coordinators: vec![1; usize::from(count)], ..self }
+        Self { coordinators: vec![1; usize::from(count.max(1))], ..self }
     }
 
     /// The coordinator that a client's transactions go to.

@@ -1,9 +1,10 @@
 //! Several coordinators: one order of all their transactions, in batches.
 //!
-//! A coordinator dispatches when it is its [turn](crate::turn): everything that was submitted since it had it last, each
-//! with its place at each partition. It asks for the turn again when all of that is decided. Speculation makes batches
-//! worth while: upon what its own coordinator decides, a partition's result needs no more messages; upon what another
-//! one decides it needs one more, to say that it has become certain (*Low Overhead Concurrency Control*, section 4.2.2).
+//! A coordinator dispatches when it is its [turn](crate::turn): everything that was submitted since it had it last,
+//! each with its place at each partition. It asks for the turn again when all of that is decided. Speculation makes
+//! batches worth while: upon what its own coordinator decides, a partition's result needs no more messages; upon what
+//! another one decides it needs one more, to say that it has become certain (*Low Overhead Concurrency Control*,
+//! section 4.2.2).
 
 use std::collections::VecDeque;
 

@@ -50,7 +50,7 @@ impl Turns {
     /// The next place at a partition. Only for who has the turn.
     pub(crate) fn place(&mut self, partition: usize) -> u64 {
         let place = &mut self.turn.as_mut().expect("it is our turn").places[partition];
-        *place += 1;
+        *place = place.saturating_add(1);
         *place
     }
 

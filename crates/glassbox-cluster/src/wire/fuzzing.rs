@@ -7,6 +7,7 @@ use super::frame::{Expected, HEADER_BYTES, Kind, LARGEST_PAYLOAD, decode, encode
 use crate::address::{Address, TxnId};
 use crate::member::Packet;
 use crate::message::{Entry, Message, Outcome};
+use crate::turn::Turn;
 use glassbox::record::Timestamp;
 use glassbox::shard::Call;
 
@@ -65,6 +66,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
         },
         Message::Replicate { sequence: 9, entry: Entry::Prepare { txn, round: 0, part } },
         Message::Held { sequence: u64::MAX },
+        Message::Withdrawn(txn),
+        Message::AskTurn { number: 300 },
+        Message::Turn(Turn { served: vec![1, 300], queue: vec![1], places: vec![7, u64::MAX] }),
     ];
     let mut seeds = vec![Vec::new()];
     for (sequence, message) in (0..).zip(&messages) {
