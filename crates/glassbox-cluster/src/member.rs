@@ -75,7 +75,7 @@ impl Member {
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let since = configuration.coordinator_since(me).unwrap_or_default();
         let mut coordinator = Coordinator::new(me, configuration.primaries(), since);
-        coordinator.let_begin(!configuration.scheme.is_locking());
+        coordinator.let_begin(!configuration.scheme.clients_coordinate());
         coordinator.begin_order(configuration.coordinators.len());
         if since > 1 {
             coordinator.recover(out);
@@ -155,7 +155,8 @@ impl Member {
         let Configuration { scheme, scheme_since, .. } = self.configuration;
         let is_old = self.order_since.is_some_and(|since| packet.epoch < since);
         // Clients coordinate under locking only.
-        let is_other = packet.epoch < scheme_since || matches!(from, Address::Client(_)) && !scheme.is_locking();
+        let is_other =
+            packet.epoch < scheme_since || matches!(from, Address::Client(_)) && !scheme.clients_coordinate();
         match (&mut self.role, packet.message) {
             // It began under another scheme, and has not begun here.
             (Role::Primary(partition), Message::Fragment(fragment @ Fragment { round: 0, .. })) if is_other => {
@@ -228,7 +229,7 @@ impl Member {
                     // Another has its place.
                     role if since(&self.configuration) != since(&before) => *role = Role::Idle,
                     Role::Coordinator(it) => {
-                        it.let_begin(!self.configuration.scheme.is_locking());
+                        it.let_begin(!self.configuration.scheme.clients_coordinate());
                         let anew = self.order_since != before.order_since();
                         if anew {
                             it.begin_order(self.configuration.coordinators.len());

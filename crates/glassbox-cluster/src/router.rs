@@ -63,7 +63,7 @@ impl Router {
     pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration) -> Self {
         let (primaries, central) = (configuration.primaries(), configuration.coordinator_of(me));
         let mut own = Coordinator::new(me, primaries.clone(), 1);
-        own.let_begin(configuration.scheme.is_locking());
+        own.let_begin(configuration.scheme.clients_coordinate());
         Self {
             catalog,
             configuration,
@@ -106,7 +106,7 @@ impl Router {
             waiting.at = Some(primary);
             return out.send(primary, Message::Call { id, call });
         }
-        let alone = self.configuration.scheme.is_locking();
+        let alone = self.configuration.scheme.clients_coordinate();
         waiting.at = (!alone).then_some(self.central);
         let submission = Submission { id, call, participants: route.partitions, shared: route.shared };
         if alone {
@@ -162,7 +162,7 @@ impl Router {
         self.primaries = next.primaries();
         let another_scheme = next.scheme_since != self.configuration.scheme_since;
         self.configuration = next;
-        self.own.let_begin(self.configuration.scheme.is_locking());
+        self.own.let_begin(self.configuration.scheme.clients_coordinate());
         // What waits for locks would keep the partitions from another scheme.
         self.own.configure(&self.primaries, another_scheme, now_us, out);
         let ended = self.own.take_ended();
@@ -188,7 +188,7 @@ impl Router {
 
     /// Whether this client coordinates its transactions of several partitions itself.
     pub fn coordinates(&self) -> bool {
-        self.configuration.scheme.is_locking()
+        self.configuration.scheme.clients_coordinate()
     }
 
     /// Whether calls may go to this party.

@@ -127,12 +127,14 @@ impl Store {
 
     /// Does the latest fragment of a transaction, after taking back what the one before did; `false`: the watch
     /// refused, and it is to be repeated.
-    pub(crate) fn run_fragment(
-        &mut self,
-        multi: &mut Multi,
-        mut watch: Option<&mut dyn Watch>,
-        out: &mut Outbox,
-    ) -> bool {
+    pub(crate) fn run_fragment(&mut self, multi: &mut Multi, watch: Option<&mut dyn Watch>, out: &mut Outbox) -> bool {
+        let ran = self.perform(multi, watch, out);
+        self.prepare(multi, out);
+        ran
+    }
+
+    /// The same, without the backups' hearing of it.
+    pub(crate) fn perform(&mut self, multi: &mut Multi, mut watch: Option<&mut dyn Watch>, out: &mut Outbox) -> bool {
         self.undo_fragment(multi, out);
         let sampled = matches!(multi.fragment.work, FragmentWork::Run(_)) && self.sampler.is_due();
         let watched = watch.is_some() || sampled;
@@ -168,7 +170,6 @@ impl Store {
         let stopped = matches!(end, None | Some(FragmentEnd::Aborted(_)));
         out.did(if stopped { Work::Stopped } else { Work::Fragment { watched } });
         multi.end = end;
-        self.prepare(multi, out);
         multi.end.is_some()
     }
 
@@ -195,7 +196,7 @@ impl Store {
 
     /// Has the backups hold a run in its place among the others: one that is done, for its vote; where others are run
     /// upon it, one that will not commit too, since they are taken back with it.
-    fn prepare(&mut self, multi: &mut Multi, out: &mut Outbox) {
+    pub(crate) fn prepare(&mut self, multi: &mut Multi, out: &mut Outbox) {
         let Fragment { txn, round, ref call, participants, ref work, .. } = multi.fragment;
         let held = match multi.end {
             Some(FragmentEnd::Done(_)) => true,

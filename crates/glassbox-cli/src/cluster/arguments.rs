@@ -64,6 +64,8 @@ pub enum SchemeOption {
     Locking,
     /// The same, with locks always
     ForcedLocking,
+    /// What does not touch the same rows, as is found afterwards
+    Occ,
     /// Whichever of these suits the load, found and changed while it runs
     Auto,
 }
@@ -120,6 +122,7 @@ impl SchemeOption {
             Self::LocalSpeculation => Some(SchemeKind::LocalSpeculation),
             Self::Locking => Some(SchemeKind::Locking),
             Self::ForcedLocking => Some(SchemeKind::ForcedLocking),
+            Self::Occ => Some(SchemeKind::Occ),
             Self::Auto => None,
         }
     }
@@ -132,6 +135,7 @@ impl SchemeOption {
             Self::LocalSpeculation => "local-speculation",
             Self::Locking => "locking",
             Self::ForcedLocking => "forced-locking",
+            Self::Occ => "occ",
             Self::Auto => "auto",
         }
     }

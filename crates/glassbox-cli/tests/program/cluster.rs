@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Ran, program, run, run_well};
 
-const SCHEMES: [&str; 3] = ["blocking", "speculation", "locking"];
+const SCHEMES: [&str; 4] = ["blocking", "speculation", "locking", "occ"];
 
 #[test]
 fn tpcc_is_right_under_every_scheme() {

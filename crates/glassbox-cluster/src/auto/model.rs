@@ -139,11 +139,12 @@ impl Load {
         let terms = match scheme {
             SchemeKind::Blocking => self.blocking(),
             SchemeKind::Speculation | SchemeKind::LocalSpeculation => self.speculation(scheme, per_second),
-            SchemeKind::Locking | SchemeKind::ForcedLocking => self.locking(scheme, per_second),
+            // What is noted costs what locks cost; that it is compared later is left out.
+            SchemeKind::Locking | SchemeKind::ForcedLocking | SchemeKind::Occ => self.locking(scheme, per_second),
         };
         let us: f64 = terms.iter().map(|term| term.us).sum();
         let mut limits = vec![limit("the partitions", self.partitions() * 1e6 / us.max(1e-3))];
-        if self.f > 0.0 && !scheme.is_locking() {
+        if self.f > 0.0 && !scheme.clients_coordinate() {
             limits.push(limit("the coordinator", 1e6 / (self.f * self.coordinator()).max(1e-3)));
         }
         let at_least = self.away() + (1.0 - self.f) * self.single() + self.f * self.several(0.0) / self.s.participants;

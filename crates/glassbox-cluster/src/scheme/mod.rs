@@ -3,6 +3,7 @@
 mod blocking;
 mod lock_table;
 mod locking;
+mod occ;
 mod speculation;
 
 use std::fmt;
@@ -25,16 +26,23 @@ pub enum SchemeKind {
     Locking,
     /// As before, with locks always.
     ForcedLocking,
+    /// What does not touch the same keys, as is found afterwards. Section 5.7.
+    Occ,
 }
 
 impl SchemeKind {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Blocking, Self::Speculation, Self::LocalSpeculation, Self::Locking, Self::ForcedLocking];
+    pub const ALL: [Self; 6] =
+        [Self::Blocking, Self::Speculation, Self::LocalSpeculation, Self::Locking, Self::ForcedLocking, Self::Occ];
 
-    /// Whether clients coordinate their own transactions, because no global order is needed.
+    /// Whether locks are taken.
     pub fn is_locking(self) -> bool {
         matches!(self, Self::Locking | Self::ForcedLocking)
+    }
+
+    /// Whether clients coordinate their own transactions, because no global order is needed.
+    pub fn clients_coordinate(self) -> bool {
+        self.is_locking() || self == Self::Occ
     }
 
     /// Whether what comes after a transaction is taken back with it.
@@ -51,6 +59,7 @@ impl fmt::Display for SchemeKind {
             Self::LocalSpeculation => "local speculation",
             Self::Locking => "locking",
             Self::ForcedLocking => "forced locking",
+            Self::Occ => "occ",
         })
     }
 }
@@ -61,6 +70,7 @@ pub(crate) enum Scheme {
     Blocking(blocking::Blocking),
     Speculation(speculation::Speculation),
     Locking(locking::Locking),
+    Occ(occ::Occ),
 }
 
 impl Scheme {
@@ -71,6 +81,7 @@ impl Scheme {
             SchemeKind::LocalSpeculation => Self::Speculation(speculation::Speculation::new(false)),
             SchemeKind::Locking => Self::Locking(locking::Locking::new(false)),
             SchemeKind::ForcedLocking => Self::Locking(locking::Locking::new(true)),
+            SchemeKind::Occ => Self::Occ(occ::Occ::default()),
         }
     }
 
@@ -80,6 +91,7 @@ impl Scheme {
             Self::Blocking(scheme) => scheme.arrives(store, arrived, out),
             Self::Speculation(scheme) => scheme.arrives(store, arrived, out),
             Self::Locking(scheme) => scheme.arrives(store, arrived, out),
+            Self::Occ(scheme) => scheme.arrives(store, arrived, out),
         }
     }
 
@@ -89,6 +101,7 @@ impl Scheme {
             Self::Blocking(scheme) => scheme.decided(store, txn, commit, out),
             Self::Speculation(scheme) => scheme.decided(store, txn, commit, out),
             Self::Locking(scheme) => scheme.decided(store, txn, commit, out),
+            Self::Occ(scheme) => scheme.decided(store, txn, commit, out),
         }
     }
 
@@ -98,6 +111,7 @@ impl Scheme {
             Self::Blocking(scheme) => scheme.proceed(store, out),
             Self::Speculation(scheme) => scheme.proceed(store, out),
             Self::Locking(scheme) => scheme.proceed(store, out),
+            Self::Occ(scheme) => scheme.proceed(store, out),
         }
     }
 
@@ -107,6 +121,7 @@ impl Scheme {
             Self::Blocking(scheme) => scheme.multis().collect(),
             Self::Speculation(scheme) => scheme.multis().collect(),
             Self::Locking(scheme) => scheme.multis().collect(),
+            Self::Occ(scheme) => scheme.multis().collect(),
         }
     }
 
@@ -116,6 +131,7 @@ impl Scheme {
             Self::Blocking(scheme) => scheme.is_idle(),
             Self::Speculation(scheme) => scheme.is_idle(),
             Self::Locking(scheme) => scheme.is_idle(),
+            Self::Occ(scheme) => scheme.is_idle(),
         }
     }
 }

@@ -4,13 +4,7 @@ use std::collections::BTreeMap;
 
 use glassbox_cluster::{Address, Member, SchemeKind};
 
-pub const SCHEMES: [SchemeKind; 5] = [
-    SchemeKind::Blocking,
-    SchemeKind::Speculation,
-    SchemeKind::LocalSpeculation,
-    SchemeKind::Locking,
-    SchemeKind::ForcedLocking,
-];
+pub const SCHEMES: [SchemeKind; 6] = SchemeKind::ALL;
 
 /// Nothing is under way, replicas agree, indexes agree with their tables.
 pub fn assert_settled(machines: &mut [(Address, Member)]) {

@@ -9,7 +9,7 @@ use glassbox::record::{Record, Timestamp};
 use glassbox::shard::{Arguments, Call, Ran, Shard, Task};
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::{Client, Cluster, Link, Shape};
-use glassbox_cluster::{Address, Member, SchemeKind};
+use glassbox_cluster::{Address, Member};
 use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Scale, Settings, Sink, conditions, population};
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +101,7 @@ fn the_conditions_hold_under_any_scheme() {
     for (at, scheme) in SCHEMES.into_iter().enumerate() {
         let partitions = 2 + at as u8 % 2;
         // Locks of warehouses and districts meet all the time there: fewer calls.
-        let calls = if matches!(scheme, SchemeKind::Locking | SchemeKind::ForcedLocking) { 60 } else { 300 };
+        let calls = if scheme.clients_coordinate() { 60 } else { 300 };
         let shape = Shape { scheme, partitions, replicas: 2, round_trip: Duration::from_micros(at as u64 % 2 * 60) };
         let filled = |partition| shard(&catalog, partition, partitions);
         let cluster = Cluster::start(shape, Arc::clone(&catalog), filled).unwrap();

@@ -4,7 +4,7 @@ use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{Bug, Link, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-const SCHEMES: [SchemeKind; 5] = SchemeKind::ALL;
+const SCHEMES: [SchemeKind; 6] = SchemeKind::ALL;
 
 /// A load and a cluster, any of them, by the seed.
 fn any(scheme: SchemeKind, seed: u64) -> Settings {
@@ -71,6 +71,7 @@ when_parts_of_it_fail! {
     nothing_is_lost_under_local_speculation: LocalSpeculation
     nothing_is_lost_under_locking: Locking
     nothing_is_lost_under_forced_locking: ForcedLocking
+    nothing_is_lost_under_occ: Occ
 }
 
 /// What has one order although several coordinators make it.
