@@ -2,19 +2,20 @@
 //! touches, and is compared with the undecided ones when it is done.
 //!
 //! *Low Overhead Concurrency Control*, section 5.7, names it and leaves it as future work; after Kung and Robinson, *On
-//! Optimistic Methods for Concurrency Control*, ACM TODS 6(2), 1981. Runs follow each other and change rows in place, so
-//! only transactions that are done and not decided can be met, and validation is against these alone. As under locking,
-//! clients coordinate, and while there is no transaction of several partitions nothing is noted.
+//! Optimistic Methods for Concurrency Control*, ACM TODS 6(2), 1981. Runs follow each other and change rows in place,
+//! so only transactions that are done and not decided can be met, and validation is against these alone. As under
+//! locking, clients coordinate, and while there is no transaction of several partitions nothing is noted.
 //!
 //! A run that has met another may have read what will be taken back, so whatever came of it does not count: it is taken
-//! back and run again when the other has ended. A transaction of several partitions waits so only for younger ones and
-//! is otherwise tried again everywhere: no two wait for each other, and the oldest always ends.
+//! back and run again when the other has ended. Of several that wait for the same, the first is let go first, and those
+//! that would meet it wait for it. Who waits for each other across partitions is tried again by whoever coordinates,
+//! because it takes too long.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::shard::{Kept, Ran, Touch, Watch};
 
-use crate::address::{Address, TxnId};
+use crate::address::TxnId;
 use crate::arrived::{Arrived, Multi, Single};
 use crate::message::FragmentEnd;
 use crate::outbox::Outbox;
@@ -64,15 +65,18 @@ type Number = u64;
 #[derive(Debug)]
 struct Active {
     arrived: Arrived,
-    /// Of its runs that count here.
+    /// By its runs that count here.
     touched: Footprint,
+    /// By the run that was taken back, while it waits.
+    wanted: Footprint,
     /// Those that wait for its end.
     waiting: Vec<Number>,
 }
 
-/// By age: lower is older.
-fn age(txn: TxnId) -> (u64, Address) {
-    (txn.sequence, txn.coordinator)
+impl Active {
+    fn new(arrived: Arrived) -> Self {
+        Self { arrived, touched: Footprint::default(), wanted: Footprint::default(), waiting: Vec::new() }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -98,8 +102,7 @@ impl Occ {
             arrived => {
                 let number = self.next;
                 self.next += 1;
-                let (touched, waiting) = (Footprint::default(), Vec::new());
-                self.active.insert(number, Active { arrived, touched, waiting });
+                self.active.insert(number, Active::new(arrived));
                 self.run(store, number, out);
             }
         }
@@ -111,70 +114,87 @@ impl Occ {
 
     /// Runs one that is active.
     fn run(&mut self, store: &mut Store, number: Number, out: &mut Outbox) {
-        let Some(active) = self.active.remove(&number) else { return };
-        match active.arrived {
-            Arrived::Single(single) => self.run_single(store, number, single, out),
-            Arrived::Multi(multi) => {
-                self.run_multi(store, number, Active { arrived: Arrived::Multi(multi), ..active }, out)
+        match self.active.remove(&number) {
+            Some(Active { arrived: Arrived::Single(single), waiting, .. }) => {
+                self.run_single(store, (number, single, waiting), out);
             }
+            Some(Active { arrived: Arrived::Multi(multi), touched, waiting, .. }) => {
+                self.run_multi(store, (number, multi, waiting), touched, out);
+            }
+            None => {}
         }
     }
 
-    /// Those whose undecided runs this one has met.
-    fn met(&self, touched: &Footprint) -> Vec<Number> {
-        let met = self.active.iter().filter(|(_, other)| other.touched.meets(touched));
-        met.map(|(&number, _)| number).collect()
+    /// One whose undecided runs this one has met.
+    fn met(&self, touched: &Footprint) -> Option<Number> {
+        self.active.iter().find(|(_, other)| other.touched.meets(touched)).map(|(&number, _)| number)
     }
 
-    fn run_single(&mut self, store: &mut Store, number: Number, single: Single, out: &mut Outbox) {
-        let (mut kept, mut touched) = (Kept::default(), Footprint::default());
-        let ran = store.run_single(&single, Some(&mut kept), Some(&mut touched), out);
-        if let Some(other) = self.met(&touched).first() {
+    fn wait(&mut self, number: Number, active: Active, other: Number) {
+        self.active.get_mut(&other).expect("it was met").waiting.push(number);
+        self.active.insert(number, active);
+    }
+
+    /// What they waited for has ended.
+    fn wake(&mut self, waiting: Vec<Number>) {
+        let mut woken: Vec<Number> = Vec::new();
+        for number in waiting {
+            let Some(wanted) = self.active.get(&number).map(|it| &it.wanted) else { continue };
+            match woken.iter().copied().find(|first| self.active[first].wanted.meets(wanted)) {
+                Some(first) => self.active.get_mut(&first).expect("it was woken").waiting.push(number),
+                None => woken.push(number),
+            }
+        }
+        self.ready.extend(woken);
+    }
+
+    fn run_single(
+        &mut self,
+        store: &mut Store,
+        (number, single, waiting): (Number, Single, Vec<Number>),
+        out: &mut Outbox,
+    ) {
+        let (mut kept, mut wanted) = (Kept::default(), Footprint::default());
+        let ran = store.run_single(&single, Some(&mut kept), Some(&mut wanted), out);
+        if let Some(other) = self.met(&wanted) {
             if matches!(ran, Ran::Done(_)) {
                 store.undo(kept, out);
             }
-            return self.wait(number, Arrived::Single(single), *other);
+            return self.wait(number, Active { wanted, waiting, ..Active::new(Arrived::Single(single)) }, other);
         }
         if matches!(ran, Ran::Done(_)) {
             store.commit(kept);
         }
         store.replicate(&single, &ran, false, out);
         store.answer(&single, ran, out);
+        self.wake(waiting);
     }
 
-    fn wait(&mut self, number: Number, arrived: Arrived, other: Number) {
-        self.active.get_mut(&other).expect("it was met").waiting.push(number);
-        self.active.insert(number, Active { arrived, touched: Footprint::default(), waiting: Vec::new() });
-    }
-
-    fn run_multi(&mut self, store: &mut Store, number: Number, active: Active, out: &mut Outbox) {
-        let Active { arrived: Arrived::Multi(mut multi), touched: mut before, mut waiting } = active else { return };
-        let mut touched = Footprint::default();
-        store.perform(&mut multi, Some(&mut touched), out);
-        let met = self.met(&touched);
-        if met.is_empty() {
-            store.prepare(&mut multi, out);
-            store.report(&multi, None, out);
-            before.add(touched);
-        } else {
+    /// `touched` is what its rounds before this one touched.
+    fn run_multi(
+        &mut self,
+        store: &mut Store,
+        (number, mut multi, waiting): (Number, Multi, Vec<Number>),
+        mut touched: Footprint,
+        out: &mut Outbox,
+    ) {
+        let mut wanted = Footprint::default();
+        store.perform(&mut multi, Some(&mut wanted), out);
+        if let Some(other) = self.met(&wanted) {
             store.undo_fragment(&mut multi, out);
-            let is_younger = |other: &Number| match &self.active[other].arrived {
-                Arrived::Multi(other) => age(other.txn()) > age(multi.txn()),
-                Arrived::Single(_) => true,
-            };
-            if met.iter().all(is_younger) {
-                self.active.get_mut(&met[0]).expect("it was met").waiting.push(number);
-            } else {
-                multi.end = Some(FragmentEnd::Again);
-                store.report(&multi, None, out);
-            }
+            return self.wait(number, Active { arrived: Arrived::Multi(multi), touched, wanted, waiting }, other);
         }
+        store.prepare(&mut multi, out);
+        store.report(&multi, None, out);
         // What will not be committed keeps nobody waiting.
-        if matches!(multi.end, Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_) | FragmentEnd::Again)) {
-            before = Footprint::default();
-            self.ready.extend(waiting.drain(..));
+        let lost = matches!(multi.end, Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_)));
+        let active = Active::new(Arrived::Multi(multi));
+        if lost {
+            self.active.insert(number, active);
+            return self.wake(waiting);
         }
-        self.active.insert(number, Active { arrived: Arrived::Multi(multi), touched: before, waiting });
+        touched.add(wanted);
+        self.active.insert(number, Active { touched, waiting, ..active });
     }
 
     pub(crate) fn decided(&mut self, store: &mut Store, txn: TxnId, commit: bool, out: &mut Outbox) {
@@ -183,7 +203,7 @@ impl Occ {
         let Arrived::Multi(multi) = active.arrived else { unreachable!("only these are decided") };
         self.active.values_mut().for_each(|other| other.waiting.retain(|waits| *waits != number));
         self.ready.retain(|ready| *ready != number);
-        self.ready.extend(active.waiting);
+        self.wake(active.waiting);
         store.end(multi, commit, out);
     }
 
