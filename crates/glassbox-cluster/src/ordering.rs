@@ -78,11 +78,13 @@ impl Coordinator {
         }
     }
 
-    /// A partition takes back its results of a transaction and of those after it: it runs them again.
+    /// A partition takes back its results of a transaction and of those after it: it runs them again. What does not
+    /// depend on others was no run that can be taken back, and is not said again.
     pub(crate) fn withdrawn(&mut self, from: Address, txn: TxnId) {
         let partition = self.primaries.iter().position(|primary| *primary == from);
         if let (Some(partition), true) = (partition, txn.coordinator == self.me) {
-            self.pending.range_mut(txn.sequence..).for_each(|(_, pending)| pending.answers[partition] = None);
+            let later = self.pending.range_mut(txn.sequence..);
+            later.for_each(|(_, pending)| drop(pending.answers[partition].take_if(|answer| answer.after.is_some())));
         }
     }
 }

@@ -132,6 +132,8 @@ impl Partition {
     /// A message arrives. What is none for a primary is passed over.
     pub fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
         match message {
+            // A client's transactions have no place among these.
+            Message::Fragment(Fragment { place: 1.., .. }) if !matches!(from, Address::Coordinator(_)) => {}
             Message::Fragment(fragment @ Fragment { place: 1.., .. }) if fragment.coordinator() == from => {
                 self.order.put(fragment);
                 while let Some(fragment) = self.order.due() {

@@ -55,12 +55,13 @@ impl Coordinator {
             let answer = pending.answers[partition].as_ref();
             answer.is_some_and(|answer| matches!(answer.end, FragmentEnd::Done(_)))
         };
-        let lost = self.pending.iter().filter(|(_, pending)| {
-            all_anew
-                || pending.partitions().any(|partition| changed >> partition & 1 == 1 && !has_voted(pending, partition))
-        });
-        for sequence in lost.map(|(&sequence, _)| sequence).collect::<Vec<_>>() {
-            self.try_again(sequence, 0, now_us, out);
+        for sequence in self.pending.keys().copied().collect::<Vec<_>>() {
+            // Asked one by one: a vote upon one that begins anew counts no more.
+            let pending = &self.pending[&sequence];
+            let mut gone = pending.partitions().filter(|partition| changed >> partition & 1 == 1);
+            if all_anew || gone.any(|partition| !has_voted(pending, partition)) {
+                self.try_again(sequence, 0, now_us, out);
+            }
         }
         self.go_on(out);
     }
@@ -87,5 +88,64 @@ impl Coordinator {
         for (client, submission) in waiting {
             self.submit(client, submission, now_us, out);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glassbox::record::Timestamp;
+    use glassbox::shard::{Arguments, Call, Output};
+    use glassbox_workloads::micro::{ReadWrite, Seen};
+
+    use super::*;
+    use crate::message::FragmentResult;
+
+    const ME: Address = Address::Coordinator(0);
+
+    fn primary(partition: u8, replica: u8) -> Address {
+        Address::Replica { partition, replica }
+    }
+
+    /// A coordinator with so many transactions on both of two partitions.
+    fn coordinator(transactions: u64) -> Coordinator {
+        let mut it = Coordinator::new(ME, vec![primary(0, 0), primary(1, 0)], 1);
+        let keys = std::iter::empty().collect();
+        let arguments = Arguments::of(ReadWrite { keys, stamp: 1, aborts_at: None, two_rounds: false });
+        for id in 0..transactions {
+            let call = Call { procedure: 0, arguments: arguments.clone(), now: Timestamp::default(), seed: 0 };
+            let submission = Submission { id, call, participants: 3, shared: Vec::new() };
+            it.submit(Address::Client(1), submission, 0, &mut Outbox::default());
+        }
+        it
+    }
+
+    fn answers(it: &mut Coordinator, partition: u8, sequence: u64, after: Option<u64>, end: FragmentEnd) -> usize {
+        let txn = |sequence| TxnId { coordinator: ME, sequence };
+        let (txn, after) = (txn(sequence), after.map(txn));
+        let result = FragmentResult { txn, round: 0, partition, end, after, heard: 0 };
+        it.hears(result, 0, &mut Outbox::default()).len()
+    }
+
+    fn done() -> FragmentEnd {
+        FragmentEnd::Done(Output::of(Seen::new()))
+    }
+
+    #[test]
+    fn a_vote_upon_one_that_begins_anew_with_its_partition_is_lost_with_it() {
+        let mut it = coordinator(2);
+        assert_eq!(answers(&mut it, 1, 1, Some(0), done()), 0);
+        it.configure(&[primary(0, 0), primary(1, 1)], false, 0, &mut Outbox::default());
+        assert_eq!(it.retries(), 2, "nobody would vote for the second again");
+    }
+
+    #[test]
+    fn a_refusal_is_not_withdrawn_with_results() {
+        let mut it = coordinator(3);
+        assert_eq!(answers(&mut it, 0, 1, Some(0), done()), 0);
+        assert_eq!(answers(&mut it, 0, 2, None, FragmentEnd::Again), 0);
+        it.withdrawn(primary(0, 0), TxnId { coordinator: ME, sequence: 1 });
+        assert!(it.pending[&1].answers[0].is_none(), "it is run again");
+        assert_eq!(answers(&mut it, 1, 2, None, done()), 0);
+        assert_eq!(it.retries(), 1, "the refusal counts");
     }
 }

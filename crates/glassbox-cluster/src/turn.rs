@@ -65,7 +65,7 @@ impl Turns {
 
     /// Another one asks: it gets the turn if nobody needs it here.
     pub(crate) fn asked(&mut self, from: u16, number: u64, out: &mut Outbox) {
-        if let Some(asked) = self.asked.get_mut(usize::from(from)) {
+        if let Some(asked) = self.asked.get_mut(usize::from(from)).filter(|_| from != self.me) {
             *asked = number.max(*asked);
             self.pass_on(out);
         }
@@ -76,7 +76,7 @@ impl Turns {
         let count = self.asked.len();
         let fits = turn.served.len() == count
             && turn.places.len() == self.partitions
-            && turn.queue.iter().all(|&waits| usize::from(waits) < count);
+            && turn.queue.iter().all(|&waits| usize::from(waits) < count && waits != self.me);
         if self.turn.is_none() && fits {
             self.turn = Some(turn);
         }

@@ -66,7 +66,7 @@ pub enum SchemeOption {
     ForcedLocking,
     /// What does not touch the same rows, as is found afterwards
     Occ,
-    /// Whichever of these suits the load, found and changed while it runs
+    /// Blocking, speculation or locking, whichever suits the load, found and changed while it runs
     Auto,
 }
 

@@ -46,22 +46,33 @@ pub fn follow(
     }
     let (mut watcher, began) = (Watcher::new(sockets, machines, calls), Instant::now());
     let mut refused = None;
+    let mut tell = |why: Option<String>| {
+        if let Some(why) = why.as_ref().filter(|_| refused != why) {
+            eprintln!("{why}");
+        }
+        refused = why;
+    };
     while !ends() {
         std::thread::sleep(STRETCH);
-        let Some(to) = watcher.look() else { continue };
+        let to = match watcher.look() {
+            Ok(Some(to)) => to,
+            Ok(None) => {
+                tell(None);
+                continue;
+            }
+            Err(why) => {
+                tell(Some(format!("nothing can be said of the load now: {why}; `glassbox cluster status` tells more")));
+                continue;
+            }
+        };
         let _alone = decides.lock().map_err(|_| anyhow!("whoever decides about the cluster has panicked"))?;
         match operator(config, file).and_then(|mut it| it.change_scheme(to).map_err(anyhow::Error::msg)) {
             Ok(()) => {
                 let advice = watcher.advice().expect("something was proposed").clone();
                 told(&Change { after: began.elapsed(), to, advice });
+                tell(None);
             }
-            Err(why) => {
-                let why = format!("the scheme cannot be changed to {to} now: {why:#}");
-                if refused.as_ref() != Some(&why) {
-                    eprintln!("{why}");
-                    refused = Some(why);
-                }
-            }
+            Err(why) => tell(Some(format!("the scheme cannot be changed to {to} now: {why:#}; it is tried again"))),
         }
     }
     Ok(())

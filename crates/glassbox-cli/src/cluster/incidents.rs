@@ -105,6 +105,12 @@ impl Incidents<'_> {
         decide(&mut operator(self.config, self.file)?).map_err(anyhow::Error::msg)
     }
 
+    /// Not while somebody decides: what is told to some only would have to be decided again.
+    fn kill(&mut self, who: Address) -> anyhow::Result<()> {
+        let _alone = self.decides.lock().map_err(|_| anyhow!("whoever decides about the cluster has panicked"))?;
+        self.children.kill(who)
+    }
+
     fn newest(&self) -> anyhow::Result<Configuration> {
         self.decide(|operator| {
             operator.standings();
@@ -115,7 +121,7 @@ impl Incidents<'_> {
     fn lose_backup(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
         let backups = self.newest()?.partitions[usize::from(partition)].backups();
         let backup = *backups.first().ok_or_else(|| anyhow!("partition {partition} has no backup"))?;
-        self.children.kill(backup)?;
+        self.kill(backup)?;
         // Every other time it comes back at once, while its primary waits for it.
         if round.is_multiple_of(2) {
             let began = Instant::now();
@@ -127,7 +133,7 @@ impl Incidents<'_> {
 
     fn lose_primary(&mut self, _round: u32, partition: u8) -> anyhow::Result<()> {
         let primary = self.newest()?.partitions[usize::from(partition)].primary;
-        self.children.kill(primary)?;
+        self.kill(primary)?;
         let began = Instant::now();
         self.decide(|operator| operator.promote(partition))?;
         self.pauses.promoted.push(self.watch.pause(partition, began)?);
@@ -154,7 +160,7 @@ impl Incidents<'_> {
 
     fn lose_coordinator(&mut self, _round: u32, partition: u8) -> anyhow::Result<()> {
         let coordinator = Address::Coordinator(0);
-        self.children.kill(coordinator)?;
+        self.kill(coordinator)?;
         self.children.restart(coordinator, self.config)?;
         let began = Instant::now();
         self.decide(|operator| operator.begin_coordinator(coordinator))?;

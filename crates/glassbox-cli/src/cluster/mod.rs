@@ -68,7 +68,8 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     let (mut changes, ended) = (Vec::new(), AtomicBool::new(false));
     let measured = std::thread::scope(|scope| {
         let follow = || {
-            let (calls, ends) = (Some(workload.load().clients), || ended.load(Ordering::Relaxed));
+            let (calls, ends) =
+                (Some(workload.load().clients), || ended.load(Ordering::Relaxed) || interrupt::requested());
             auto::follow((&config, file), calls, &decides, ends, |change| changes.push(change.clone()))
         };
         let auto = arguments.scheme.kind().is_none().then(|| scope.spawn(follow));

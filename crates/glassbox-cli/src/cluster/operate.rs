@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
 use comfy_table::{LineStyle, Table, TableStyle};
 use glassbox_cluster::run::{Operator, Sockets};
@@ -17,6 +17,9 @@ use super::arguments::SchemeOption;
 use super::config::Config;
 use super::{PATIENCE, auto};
 use crate::{Verdict, interrupt};
+
+/// How long another command may take to decide something.
+const DECIDES_WITHIN: Duration = Duration::from_secs(15);
 
 /// What is decided about a cluster.
 #[derive(Subcommand)]
@@ -89,7 +92,11 @@ impl Decided {
         let context = || format!("cannot use {}", path.display());
         let mut options = File::options();
         let mut file = options.read(true).append(true).create(true).open(&path).with_context(context)?;
-        file.try_lock().map_err(|_| anyhow!("{} is in use: another command decides just now", path.display()))?;
+        let until = Instant::now() + DECIDES_WITHIN;
+        while file.try_lock().is_err() {
+            ensure!(Instant::now() < until, "{} is in use: another command decides; try again", path.display());
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let mut text = String::new();
         file.read_to_string(&mut text).with_context(context)?;
         // A last line without its end was told nobody.

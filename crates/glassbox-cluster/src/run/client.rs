@@ -10,7 +10,7 @@ use glassbox::{Catalog, Error, Procedure};
 use super::clock::now_us;
 use super::late::sleep_precisely;
 use super::link::{Letter, Link};
-use super::threads::Shape;
+use super::shape::Shape;
 use crate::address::Address;
 use crate::by_id::ById;
 use crate::member::Packet;

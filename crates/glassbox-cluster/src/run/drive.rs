@@ -49,7 +49,7 @@ pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> b
         None => {
             let began = node.is_timed().then(Instant::now);
             let did = node.proceed(out);
-            send(node, out, link, began);
+            send(node, out, link, began.filter(|_| did));
             did
         }
     }

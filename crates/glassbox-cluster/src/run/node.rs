@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::threads::Shape;
+use super::shape::Shape;
 use crate::address::Address;
 use crate::auto::{Seen, Tally};
 use crate::configuration::Configuration;

@@ -15,54 +15,11 @@ use super::late::{Late, sleep_precisely};
 use super::link::{Letter, Link};
 use super::node::Node;
 use super::operator::Operator;
+use super::shape::Shape;
 use super::watcher::Watcher;
 use crate::address::Address;
-use crate::configuration::Configuration;
-use crate::member::{MakeShard, Member, Packet};
-use crate::outbox::Outbox;
-use crate::scheme::SchemeKind;
+use crate::member::{Member, Packet};
 use crate::wire::{Answer, Question};
-
-/// What a cluster is like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
-    /// What partitions do while they wait for others.
-    pub scheme: SchemeKind,
-    /// Partitions, 1 to 64.
-    pub partitions: u8,
-    /// Replicas of each, the primary included, at least 1.
-    pub replicas: u8,
-    /// How long a message and its answer are held up, together.
-    pub round_trip: Duration,
-}
-
-impl Shape {
-    /// Who is who as it begins.
-    pub fn configuration(&self) -> Configuration {
-        Configuration::first(self.partitions, self.replicas, self.scheme)
-    }
-
-    /// All machines: the coordinator, then partition by partition.
-    pub fn machines(&self) -> Vec<Address> {
-        let replicas = (0..self.partitions)
-            .flat_map(|partition| (0..self.replicas).map(move |replica| Address::Replica { partition, replica }));
-        std::iter::once(Address::Coordinator(0)).chain(replicas).collect()
-    }
-
-    /// The member at an address as the cluster begins, of one in which nobody comes back; `shard` gives the rows that a
-    /// replica begins with.
-    ///
-    /// # Errors
-    /// Those of `shard`.
-    pub fn member<E>(&self, me: Address, shard: impl FnOnce(u8) -> Result<Shard, E>) -> Result<Member, E> {
-        let configuration = self.configuration();
-        let empty: MakeShard = Arc::new(|| unreachable!("nobody comes back"));
-        Ok(match me {
-            Address::Replica { partition, .. } => Member::replica(me, configuration, shard(partition)?, empty),
-            _ => Member::coordinator(me, configuration, &mut Outbox::default()),
-        })
-    }
-}
 
 /// What has arrived for one party.
 #[derive(Debug)]
@@ -74,14 +31,30 @@ struct Inbox {
 #[derive(Debug)]
 struct State {
     letters: Late<Letter>,
+    /// Whoever it belonged to is gone; another may have its address.
+    closed: bool,
     /// Whoever it belongs to sleeps: to wake somebody costs a call of the system, even if nobody sleeps.
     asleep: bool,
 }
 
 impl Inbox {
     fn new(round_trip: Duration) -> Self {
-        let state = State { letters: Late::new(round_trip), asleep: false };
+        let state = State { letters: Late::new(round_trip), closed: false, asleep: false };
         Self { state: Mutex::new(state), filled: Condvar::new() }
+    }
+
+    /// Puts a letter in; gives it back if whoever it is for is gone.
+    fn put(&self, letter: Letter) -> Option<Letter> {
+        let mut state = self.state();
+        if state.closed {
+            return Some(letter);
+        }
+        state.letters.push(letter);
+        // Whoever sleeps until something arrives that is on its way already does not have to be woken.
+        if state.asleep && state.letters.len() == 1 {
+            self.filled.notify_one();
+        }
+        None
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -129,7 +102,11 @@ impl Queues {
 
 impl Drop for Queues {
     fn drop(&mut self) {
-        self.post.inboxes.write().unwrap_or_else(PoisonError::into_inner).remove(&self.me);
+        self.inbox.state().closed = true;
+        let mut inboxes = self.post.inboxes.write().unwrap_or_else(PoisonError::into_inner);
+        if inboxes.get(&self.me).is_some_and(|inbox| Arc::ptr_eq(inbox, &self.inbox)) {
+            inboxes.remove(&self.me);
+        }
     }
 }
 
@@ -138,12 +115,12 @@ impl Queues {
         if self.known.first().is_none_or(|(last, _)| *last != to) && !self.find(to) {
             return;
         }
-        let inbox = &self.known[0].1;
-        let mut state = inbox.state();
-        state.letters.push(letter);
-        // Whoever sleeps until something arrives that is on its way already does not have to be woken.
-        if state.asleep && state.letters.len() == 1 {
-            inbox.filled.notify_one();
+        if let Some(letter) = self.known[0].1.put(letter) {
+            self.known.swap_remove(0);
+            // If the other is gone, too, nobody is left to be told.
+            if self.find(to) {
+                let _ = self.known[0].1.put(letter);
+            }
         }
     }
 }

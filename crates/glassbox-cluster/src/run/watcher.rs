@@ -47,9 +47,11 @@ impl<L: Link> Watcher<L> {
         self.advisor.advice()
     }
 
-    /// A stretch of time is over: the scheme that is to be used instead of the one of now, if there is one. While
-    /// somebody is missing, there is none.
-    pub fn look(&mut self) -> Option<SchemeKind> {
+    /// A stretch of time is over: the scheme that is to be used instead of the one of now, if there is one.
+    ///
+    /// # Errors
+    /// While a primary or the coordinator is missing, or has not heard of the newest configuration.
+    pub fn look(&mut self) -> Result<Option<SchemeKind>, String> {
         self.link.look_around(Instant::now() + ANSWERS_WITHIN);
         let round_trip_us = self.round_trip_us()?;
         let questions: Vec<_> = self.machines.iter().map(|&machine| (machine, Question::Counts)).collect();
@@ -60,19 +62,23 @@ impl<L: Link> Watcher<L> {
         });
         let counts: BTreeMap<_, _> = counts.collect();
         let configurations = counts.values().filter_map(|it| it.standing.configuration());
-        let now = configurations.max_by_key(|it| it.epoch)?.clone();
-        let working = working(&now, &counts)?;
+        let now = configurations.max_by_key(|it| it.epoch).ok_or("nobody who answers has a place")?.clone();
+        let working = working(&now, &counts).ok_or("a primary or the coordinator is missing")?;
         self.advisor.switched(now.scheme);
         let around = Surroundings {
             span_us: self.looked.elapsed().as_nanos() as f64 / 1e3,
             partitions: now.partitions.len() as u32,
-            clients: f64::from(self.calls.unwrap_or_else(|| counts.values().map(|it| it.clients).max().unwrap_or(0))),
+            clients: f64::from(self.calls.unwrap_or_else(|| connected(&counts))),
             round_trip_us,
             hottest: working.iter().map(|(_, it)| it.hottest).fold(None, |a, b| if a > b { a } else { b }),
         };
         self.looked = Instant::now();
-        for (machine, Counts { seen, tally, .. }) in working {
+        for (machine, Counts { seen, tally, .. }) in &counts {
             let (old_seen, old_tally) = self.known.insert(*machine, (*seen, *tally)).unwrap_or_default();
+            // What a backup did does not count when it is promoted.
+            if !working.iter().any(|(it, _)| *it == machine) {
+                continue;
+            }
             self.counted.seen = self.counted.seen.and(seen.since(old_seen));
             let sum = match machine {
                 Address::Coordinator(_) => &mut self.counted.coordinator,
@@ -80,23 +86,29 @@ impl<L: Link> Watcher<L> {
             };
             *sum = sum.and(tally.since(old_tally));
         }
-        self.advisor.observe(&self.counted, &around)
+        Ok(self.advisor.observe(&self.counted, &around))
     }
 
     /// The shortest that was found lately.
-    fn round_trip_us(&mut self) -> Option<f64> {
-        let coordinator = *self.machines.iter().find(|it| matches!(it, Address::Coordinator(_)))?;
+    fn round_trip_us(&mut self) -> Result<f64, String> {
+        let coordinator = self.machines.iter().find(|it| matches!(it, Address::Coordinator(_)));
+        let coordinator = *coordinator.ok_or("there is no coordinator")?;
         let mut shortest = f64::MAX;
         let (first, later) = ROUND_TRIPS;
         for _ in 0..if self.round_trips_us.is_empty() { first } else { later } {
             let began = Instant::now();
-            ask(&mut self.link, coordinator, Question::Standing, began + ANSWERS_WITHIN).ok()?;
+            ask(&mut self.link, coordinator, Question::Standing, began + ANSWERS_WITHIN)?;
             shortest = shortest.min(began.elapsed().as_nanos() as f64 / 1e3);
         }
         self.round_trips_us.push_front(shortest);
         self.round_trips_us.truncate(REMEMBERED);
-        self.round_trips_us.iter().copied().reduce(f64::min)
+        Ok(self.round_trips_us.iter().copied().fold(f64::MAX, f64::min))
     }
+}
+
+/// Clients, as the one says who has most; there is one if anything is to be said.
+fn connected(counts: &BTreeMap<Address, Counts>) -> u32 {
+    counts.values().map(|it| it.clients).max().unwrap_or(0).max(1)
 }
 
 /// The primaries and coordinators of a configuration, if all are there.

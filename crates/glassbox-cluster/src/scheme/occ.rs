@@ -8,8 +8,8 @@
 //!
 //! A run that has met another may have read what will be taken back, so whatever came of it does not count: it is taken
 //! back and run again when the other has ended. Of several that wait for the same, the first is let go first, and those
-//! that would meet it wait for it. Who waits for each other across partitions is tried again by whoever coordinates,
-//! because it takes too long.
+//! that would meet it wait for it. Who waits for each other, across partitions or because of rounds before, is tried
+//! again by whoever coordinates, because it takes too long.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -54,7 +54,10 @@ impl Watch for Footprint {
     }
 
     fn range(&mut self, space: u32, low: u128, high: u128) -> bool {
-        self.ranges.push((space, low, high));
+        // What comes from outside may be nonsense, and then nothing is read.
+        if low <= high {
+            self.ranges.push((space, low, high));
+        }
         true
     }
 }
@@ -139,8 +142,13 @@ impl Occ {
     fn wake(&mut self, waiting: Vec<Number>) {
         let mut woken: Vec<Number> = Vec::new();
         for number in waiting {
-            let Some(wanted) = self.active.get(&number).map(|it| &it.wanted) else { continue };
-            match woken.iter().copied().find(|first| self.active[first].wanted.meets(wanted)) {
+            let Some(it) = self.active.get(&number) else { continue };
+            // Who would wait for this one must not be waited for.
+            let keeps_off = |first: &Number| {
+                let first = &self.active[first].wanted;
+                first.meets(&it.wanted) && !first.meets(&it.touched)
+            };
+            match woken.iter().copied().find(keeps_off) {
                 Some(first) => self.active.get_mut(&first).expect("it was woken").waiting.push(number),
                 None => woken.push(number),
             }
@@ -231,6 +239,12 @@ mod tests {
         assert!(points.iter().all(|&(key, touch)| it.point(1, key, touch)));
         assert!(ranges.iter().all(|&(low, high)| it.range(1, low, high)));
         it
+    }
+
+    #[test]
+    fn what_is_no_range_meets_nothing() {
+        let (nonsense, writes) = (footprint(&[], &[(9, 3)]), footprint(&[(5, Touch::Write)], &[]));
+        assert!(!nonsense.meets(&writes) && !writes.meets(&nonsense));
     }
 
     #[test]

@@ -114,7 +114,8 @@ fn advise(cluster: &Cluster, ends: &AtomicBool) -> anyhow::Result<SchemeKind> {
     let mut now = cluster.shape().scheme;
     while !ends.load(Ordering::Relaxed) {
         std::thread::sleep(STRETCH);
-        if let Some(scheme) = watcher.look() {
+        // Who was busy for long is asked again.
+        if let Ok(Some(scheme)) = watcher.look() {
             operator.change_scheme(scheme).map_err(anyhow::Error::msg)?;
             now = scheme;
         }

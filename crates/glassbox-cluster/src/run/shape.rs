@@ -1,0 +1,53 @@
+//! What a cluster is like as it begins.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use glassbox::shard::Shard;
+
+use crate::address::Address;
+use crate::configuration::Configuration;
+use crate::member::{MakeShard, Member};
+use crate::outbox::Outbox;
+use crate::scheme::SchemeKind;
+
+/// What a cluster is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// What partitions do while they wait for others.
+    pub scheme: SchemeKind,
+    /// Partitions, 1 to 64.
+    pub partitions: u8,
+    /// Replicas of each, the primary included, at least 1.
+    pub replicas: u8,
+    /// How long a message and its answer are held up, together.
+    pub round_trip: Duration,
+}
+
+impl Shape {
+    /// Who is who as it begins.
+    pub fn configuration(&self) -> Configuration {
+        Configuration::first(self.partitions, self.replicas, self.scheme)
+    }
+
+    /// All machines: the coordinator, then partition by partition.
+    pub fn machines(&self) -> Vec<Address> {
+        let replicas = (0..self.partitions)
+            .flat_map(|partition| (0..self.replicas).map(move |replica| Address::Replica { partition, replica }));
+        std::iter::once(Address::Coordinator(0)).chain(replicas).collect()
+    }
+
+    /// The member at an address as the cluster begins, of one in which nobody comes back; `shard` gives the rows that a
+    /// replica begins with.
+    ///
+    /// # Errors
+    /// Those of `shard`.
+    pub fn member<E>(&self, me: Address, shard: impl FnOnce(u8) -> Result<Shard, E>) -> Result<Member, E> {
+        let configuration = self.configuration();
+        let empty: MakeShard = Arc::new(|| unreachable!("nobody comes back"));
+        Ok(match me {
+            Address::Replica { partition, .. } => Member::replica(me, configuration, shard(partition)?, empty),
+            _ => Member::coordinator(me, configuration, &mut Outbox::default()),
+        })
+    }
+}
