@@ -42,7 +42,8 @@ impl fmt::Display for Address {
     }
 }
 
-/// A transaction of several partitions. Assigned by whoever coordinates it: a coordinator, or under locking a client.
+/// A transaction of several partitions. Assigned by whoever coordinates it: a coordinator, or under locking and occ a
+/// client.
 /// Within one coordinator the order is the global order. A transaction that is tried again gets another number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TxnId {

@@ -38,7 +38,7 @@ pub struct Coordinator {
     pub(crate) recovery: Option<Recovery>,
     /// Victims of deadlocks that were tried again.
     retries: u64,
-    /// Whether it begins transactions: under locking only clients do, their own.
+    /// Whether it begins transactions: under locking and occ only clients do, their own.
     pub(crate) begins: bool,
     /// What ended otherwise than by an answer.
     pub(crate) ended: Vec<Ended>,

@@ -154,7 +154,7 @@ impl Member {
     fn dispatch(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
         let Configuration { scheme, scheme_since, .. } = self.configuration;
         let is_old = self.order_since.is_some_and(|since| packet.epoch < since);
-        // Clients coordinate under locking only.
+        // Clients coordinate under locking and occ only.
         let is_other =
             packet.epoch < scheme_since || matches!(from, Address::Client(_)) && !scheme.clients_coordinate();
         match (&mut self.role, packet.message) {

@@ -1,8 +1,8 @@
 //! A client's part: knows the catalog, sends each call where it has to go, and puts together what comes back.
 //!
-//! A call on one partition goes straight to its primary. One on several goes to the coordinator; under locking the
-//! client coordinates it itself. A procedure may turn out to need partitions that it had not declared: its call then
-//! goes out again.
+//! A call on one partition goes straight to its primary. One on several goes to the coordinator; under locking and occ
+//! the client coordinates it itself. A procedure may turn out to need partitions that it had not declared: its call
+//! then goes out again.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub struct Router {
     configuration: Configuration,
     primaries: Vec<Address>,
     central: Address,
-    /// This client's own: under locking it begins transactions, otherwise it ends those that it has begun.
+    /// This client's own: under locking and occ it begins transactions, otherwise it ends those that it has begun.
     own: Coordinator,
     me: Address,
     next: u64,
@@ -221,7 +221,7 @@ impl Router {
         Some(Answered { id, outcome, home })
     }
 
-    /// Tries again what takes longer than so long: under locking, it may be in a deadlock across partitions.
+    /// Tries again what takes longer than so long: under locking and occ, it may be in a deadlock across partitions.
     pub fn give_up_waiting(&mut self, patience_us: u64, now_us: u64, out: &mut Outbox) {
         self.own.give_up_waiting(patience_us, now_us, out);
         let ended = self.own.take_ended();

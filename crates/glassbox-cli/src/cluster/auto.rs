@@ -40,11 +40,8 @@ pub fn follow(
 ) -> anyhow::Result<()> {
     let print = |line: &str| eprintln!("{line}");
     let mut sockets = Sockets::new(config.identity(Address::WATCHER), None, config.shape().round_trip, print)?;
-    let machines = config.shape().machines();
-    for &machine in &machines {
-        sockets.call(machine, config.at(machine)?);
-    }
-    let (mut watcher, began) = (Watcher::new(sockets, machines, calls), Instant::now());
+    config.calls(Address::WATCHER)?.into_iter().for_each(|(machine, at)| sockets.call(machine, at));
+    let (mut watcher, began) = (Watcher::new(sockets, config.shape().machines(), calls), Instant::now());
     let mut refused = None;
     let mut tell = |why: Option<String>| {
         if let Some(why) = why.as_ref().filter(|_| refused != why) {

@@ -89,8 +89,8 @@ pub fn check(config: &Config, measured: &Measured, until: Instant) -> anyhow::Re
     let identity = config.identity(Address::CHECKER);
     let mut sockets = Sockets::new(identity, None, Duration::ZERO, told)?;
     let machines = config.shape().machines();
-    for machine in &machines {
-        sockets.dial(*machine, config.at(*machine)?, until).map_err(anyhow::Error::msg)?;
+    for (machine, at) in config.calls(Address::CHECKER)? {
+        sockets.dial(machine, at, until).map_err(anyhow::Error::msg)?;
     }
     let settled = Instant::now() + SETTLE;
     let configuration = newest(&mut sockets, &machines, until)?;

@@ -123,9 +123,7 @@ pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator
     // Nothing is held up: it is not a part of the cluster.
     let mut sockets = Sockets::new(config.identity(Address::OPERATOR), None, Duration::ZERO, told)?;
     let machines = config.shape().machines();
-    for &machine in &machines {
-        sockets.call(machine, config.at(machine)?);
-    }
+    config.calls(Address::OPERATOR)?.into_iter().for_each(|(machine, at)| sockets.call(machine, at));
     Ok(match file {
         Some(file) => {
             let (mut decided, newest) = Decided::open(file, config.partitions)?;

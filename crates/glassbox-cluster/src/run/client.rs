@@ -17,8 +17,8 @@ use crate::member::Packet;
 use crate::outbox::{Action, Outbox};
 use crate::router::{Answered, Router};
 
-/// Under locking, how long a transaction may take before it is thought to be in a deadlock that no partition sees, at
-/// least. To this come some round trips.
+/// Under locking and occ, how long a transaction may take before it is thought to be in a deadlock that no partition
+/// sees, at least. To this come some round trips.
 const PATIENCE: Duration = Duration::from_millis(3);
 
 /// How long a client waits for somebody to be given the place of who is gone.
@@ -29,8 +29,8 @@ const PATIENCE_AT_THE_END: Duration = Duration::from_secs(2);
 
 /// A connection to a cluster, for one thread.
 ///
-/// It makes progress within its methods only. Under locking a client coordinates its transactions itself; one that has
-/// some in flight and goes away for long keeps their locks for as long.
+/// It makes progress within its methods only. Under locking and occ a client coordinates its transactions itself; one
+/// that has some in flight and goes away for long keeps their locks for as long.
 #[derive(Debug)]
 pub struct Client<L: Link> {
     link: L,
@@ -200,7 +200,7 @@ impl<L: Link> Client<L> {
 }
 
 impl<L: Link> Drop for Client<L> {
-    /// Waits for what is in flight: under locking nobody else would end it.
+    /// Waits for what is in flight: under locking and occ nobody else would end it.
     fn drop(&mut self) {
         let until = Instant::now() + PATIENCE_AT_THE_END;
         while self.in_flight > 0 && self.check().is_ok() && Instant::now() < until && !std::thread::panicking() {

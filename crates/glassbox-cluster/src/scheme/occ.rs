@@ -209,8 +209,6 @@ impl Occ {
         let Some(number) = self.number(txn) else { return };
         let active = self.active.remove(&number).expect("found a moment ago");
         let Arrived::Multi(multi) = active.arrived else { unreachable!("only these are decided") };
-        self.active.values_mut().for_each(|other| other.waiting.retain(|waits| *waits != number));
-        self.ready.retain(|ready| *ready != number);
         self.wake(active.waiting);
         store.end(multi, commit, out);
     }

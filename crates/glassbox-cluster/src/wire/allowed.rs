@@ -16,7 +16,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         _ => false,
     };
     let is_replica = matches!(to, Address::Replica { .. });
-    // Clients do so under locking only; whoever hears it knows whether that is so.
+    // Clients do so under locking and occ only; whoever hears it knows whether that is so.
     let coordinates = !matches!(from, Address::Replica { .. });
     let may = match message {
         Message::Call { .. } => is_replica && matches!(from, Address::Client(_)),
