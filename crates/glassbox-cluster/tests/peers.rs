@@ -18,7 +18,7 @@ const CENTRAL: Address = Address::Coordinator(0);
 const CLUSTER: u64 = 0xc1;
 
 fn shape() -> Shape {
-    Shape { scheme: SchemeKind::Locking, partitions: 1, replicas: 1, round_trip: Duration::ZERO }
+    Shape { scheme: SchemeKind::Locking, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO }
 }
 
 fn identity(me: Address) -> Identity {
@@ -33,7 +33,7 @@ fn serve(me: Address, listener: TcpListener, ends: &AtomicBool) -> Result<(), St
     };
     let first = Arc::new(move || shard().map_err(|error| error.to_string()));
     let mut node = Node::new(me, shape(), first, Arc::new(|| unreachable!("nobody comes back")));
-    node.begin(shape().configuration(), &mut Outbox::default())?;
+    node.begin(shape().configuration(), 0, &mut Outbox::default())?;
     let mut sockets = Sockets::new(identity(me), Some(listener), Duration::ZERO, |_| ()).unwrap();
     drive(&mut node, &mut sockets, || ends.load(Ordering::Relaxed));
     Ok(())

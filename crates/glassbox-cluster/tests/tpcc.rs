@@ -58,7 +58,7 @@ struct Carried {
 impl Carried {
     fn new(partitions: u8, scheme: SchemeKind, scale: &Scale) -> Self {
         let catalog = Arc::new(tpcc::catalog());
-        let shape = Shape { scheme, partitions, replicas: 2, round_trip: Duration::ZERO };
+        let shape = Shape { scheme, partitions, replicas: 2, coordinators: 1, round_trip: Duration::ZERO };
         let machine = |address| {
             let filled =
                 |partition| Ok::<_, Error>(shard(&catalog, scale, usize::from(partition), usize::from(partitions)));

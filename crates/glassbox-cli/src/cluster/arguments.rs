@@ -12,7 +12,7 @@ use crate::options::Common;
 
 /// Run a cluster of processes on this machine, under load, and check it; or decide who is who in one that runs
 ///
-/// Each replica of each partition and the coordinator is a process of its own (`glassbox node`); the clients are here.
+/// Each replica of each partition and each coordinator is a process of its own (`glassbox node`); the clients are here.
 /// Rows are in memory only: what keeps them is replicas.
 #[derive(Args)]
 pub struct Arguments {
@@ -22,6 +22,9 @@ pub struct Arguments {
     /// Replicas of each partition, the primary included
     #[arg(long, short, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub replicas: u8,
+    /// Coordinators of transactions on several partitions; they take turns
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub coordinators: u8,
     /// What a partition does while it waits for others
     #[arg(long, value_enum, default_value = "speculation")]
     pub scheme: SchemeOption,
@@ -29,7 +32,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
     pub rtt_us: u64,
     /// While clients work, so many times one after the other: kill a backup, leave it out and bring it back; kill a
-    /// primary, promote a backup and bring it back; kill the coordinator and start another
+    /// primary, promote a backup and bring it back; kill a coordinator and start another
     #[arg(long, value_name = "N", default_value = "0")]
     pub incidents: u32,
     /// Write the cluster to this file, for `promote` and the like in another terminal
@@ -174,6 +177,7 @@ impl Arguments {
             scheme: self.scheme.kind().unwrap_or(SchemeKind::Speculation),
             partitions: self.partitions,
             replicas: self.replicas,
+            coordinators: self.coordinators,
             round_trip_us: self.rtt_us,
             workload: workload.workload(),
             nodes: Vec::new(),

@@ -27,11 +27,14 @@ pub struct Config {
     pub partitions: u8,
     /// Of each partition, the primary included.
     pub replicas: u8,
+    /// They take turns.
+    #[serde(default = "one")]
+    pub coordinators: u8,
     /// How long messages and their answers are held up, together.
     pub round_trip_us: u64,
     /// What the rows and procedures are.
     pub workload: Workload,
-    /// Where each process listens: the coordinator, then partition by partition the primary and its backups.
+    /// Where each process listens: the coordinators, then partition by partition the primary and its backups.
     pub nodes: Vec<SocketAddr>,
 }
 
@@ -69,6 +72,10 @@ impl From<MicroLoad> for Load {
     }
 }
 
+const fn one() -> u8 {
+    1
+}
+
 struct Loading<'a>(&'a mut Shard, Option<glassbox::Error>);
 
 impl Sink for Loading<'_> {
@@ -87,11 +94,13 @@ impl Config {
     pub fn check(&self) -> anyhow::Result<()> {
         ensure!((1..=64).contains(&self.partitions), "`partitions` is {}: give 1 to 64", self.partitions);
         ensure!(self.replicas >= 1, "`replicas` is 0: a partition has at least its primary");
+        ensure!((1..=64).contains(&self.coordinators), "`coordinators` is {}: give 1 to 64", self.coordinators);
         let wanted = self.shape().machines().len();
         let given = self.nodes.len();
         ensure!(
             given == wanted,
-            "`nodes` has {given} addresses, but a coordinator and {} x {} replicas need {wanted}",
+            "`nodes` has {given} addresses, but {} coordinators and {} x {} replicas need {wanted}",
+            self.coordinators,
             self.partitions,
             self.replicas
         );
@@ -102,8 +111,8 @@ impl Config {
     }
 
     pub fn shape(&self) -> Shape {
-        let Self { scheme, partitions, replicas, round_trip_us, .. } = *self;
-        Shape { scheme, partitions, replicas, round_trip: Duration::from_micros(round_trip_us) }
+        let Self { scheme, partitions, replicas, coordinators, round_trip_us, .. } = *self;
+        Shape { scheme, partitions, replicas, coordinators, round_trip: Duration::from_micros(round_trip_us) }
     }
 
     pub fn catalog(&self) -> Catalog {
@@ -127,6 +136,7 @@ impl Config {
     pub fn calls(&self, me: Address) -> anyhow::Result<Vec<(Address, SocketAddr)>> {
         let calls = |other: &Address| match (me, *other) {
             (Address::Client(_), _) | (Address::Coordinator(_), Address::Replica { .. }) => true,
+            (Address::Coordinator(me), Address::Coordinator(other)) => other < me,
             (Address::Replica { partition: p, replica: r }, Address::Replica { partition, replica }) => {
                 p == partition && replica < r
             }

@@ -85,7 +85,7 @@ pub struct Incidents<'a> {
 }
 
 impl Incidents<'_> {
-    /// So many rounds: each kills a backup, a primary and the coordinator, one after the other.
+    /// So many rounds: each kills a backup, a primary and a coordinator, one after the other.
     pub fn run(&mut self, rounds: u32) -> anyhow::Result<()> {
         for round in 0..rounds {
             let partition = (round % u32::from(self.config.partitions)) as u8;
@@ -158,8 +158,8 @@ impl Incidents<'_> {
         Ok(())
     }
 
-    fn lose_coordinator(&mut self, _round: u32, partition: u8) -> anyhow::Result<()> {
-        let coordinator = Address::Coordinator(0);
+    fn lose_coordinator(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
+        let coordinator = Address::Coordinator((round % u32::from(self.config.coordinators)) as u16);
         self.kill(coordinator)?;
         self.children.restart(coordinator, self.config)?;
         let began = Instant::now();

@@ -15,7 +15,7 @@ use super::config::Config;
 use crate::results::is_standard_output as is_dash;
 use crate::{Verdict, interrupt};
 
-/// Run one replica, or the coordinator, of a cluster
+/// Run one replica, or a coordinator, of a cluster
 ///
 /// Says `listening ADDRESS` when it can be called. Which of the machines it is follows from where it listens. It has no
 /// place in the cluster until it is given one (`glassbox cluster begin`, `bring-back`, `begin-coordinator`). Nothing is

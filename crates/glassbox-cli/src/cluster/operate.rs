@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
 use comfy_table::{LineStyle, Table, TableStyle};
-use glassbox_cluster::run::{Operator, Sockets};
+use glassbox_cluster::run::{Operator, Shape, Sockets};
 use glassbox_cluster::wire::Standing;
 use glassbox_cluster::{Address, Configuration};
 
@@ -62,7 +62,13 @@ pub enum OperateOption {
         scheme: SchemeOption,
     },
     /// Give a coordinator that was started anew its place
-    BeginCoordinator(ClusterFile),
+    BeginCoordinator {
+        #[command(flatten)]
+        cluster: ClusterFile,
+        /// Which, where there are several
+        #[arg(default_value = "0")]
+        coordinator: u16,
+    },
 }
 
 /// Which cluster.
@@ -87,7 +93,7 @@ struct Decided {
 }
 
 impl Decided {
-    fn open(config: &Path, partitions: u8) -> anyhow::Result<(Self, Option<Configuration>)> {
+    fn open(config: &Path, shape: &Shape) -> anyhow::Result<(Self, Option<Configuration>)> {
         let path = decided(config);
         let context = || format!("cannot use {}", path.display());
         let mut options = File::options();
@@ -104,7 +110,7 @@ impl Decided {
         ensure!(whole.len() == text.len() || file.set_len(whole.len() as u64).is_ok(), context());
         let newest = whole.lines().last().map(serde_json::from_str::<Configuration>).transpose();
         let newest = newest.with_context(|| format!("the last line of {} is no configuration", path.display()))?;
-        let fits = newest.as_ref().is_none_or(|newest| newest.is_of(partitions));
+        let fits = newest.as_ref().is_none_or(|newest| shape.admits(newest));
         ensure!(fits, "the last line of {} is of another cluster than {}", path.display(), config.display());
         Ok((Self { file, path }, newest))
     }
@@ -126,7 +132,7 @@ pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator
     config.calls(Address::OPERATOR)?.into_iter().for_each(|(machine, at)| sockets.call(machine, at));
     Ok(match file {
         Some(file) => {
-            let (mut decided, newest) = Decided::open(file, config.partitions)?;
+            let (mut decided, newest) = Decided::open(file, &config.shape())?;
             Operator::new(sockets, machines, newest, Box::new(move |next| decided.record(next)))
         }
         None => Operator::new(sockets, machines, None, Box::new(|_| Ok(()))),
@@ -136,7 +142,7 @@ pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator
 impl OperateOption {
     const fn file(&self) -> &PathBuf {
         match self {
-            Self::Status(cluster) | Self::Begin(cluster) | Self::BeginCoordinator(cluster) => &cluster.config,
+            Self::Status(cluster) | Self::Begin(cluster) | Self::BeginCoordinator { cluster, .. } => &cluster.config,
             Self::Promote { cluster, .. } | Self::LeaveOut { cluster, .. } => &cluster.config,
             Self::BringBack { cluster, .. } | Self::Scheme { cluster, .. } => &cluster.config,
         }
@@ -169,7 +175,9 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
         OperateOption::Scheme { scheme, .. } => {
             operator.change_scheme(scheme.kind().context("`auto` is no scheme but whichever suits")?)
         }
-        OperateOption::BeginCoordinator(_) => operator.begin_coordinator(Address::Coordinator(0)),
+        OperateOption::BeginCoordinator { coordinator, .. } => {
+            operator.begin_coordinator(Address::Coordinator(coordinator))
+        }
     }
     .map_err(anyhow::Error::msg)?;
     println!("configuration {}", operator.newest().map_err(anyhow::Error::msg)?.epoch);

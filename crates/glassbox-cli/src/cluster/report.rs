@@ -27,9 +27,10 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, 
     };
     writeln!(
         out,
-        "{what}; {} with {} each, processes of their own; {}; {}",
+        "{what}; {} with {} each and {}, processes of their own; {}; {}",
         many(config.partitions.into(), "partition"),
         many(config.replicas.into(), "replica"),
+        many(config.coordinators.into(), "coordinator"),
         arguments.scheme.name(),
         many(load.clients.into(), "client"),
     )?;

@@ -8,9 +8,9 @@ const SCHEMES: [&str; 4] = ["blocking", "speculation", "locking", "occ"];
 
 #[test]
 fn tpcc_is_right_under_every_scheme() {
-    for scheme in SCHEMES {
+    for (scheme, coordinators) in SCHEMES.into_iter().zip(["1", "2", "1", "2"]) {
         let tpcc = ["tpcc", "--small", "--warehouses", "3", "--seconds", "1", "--clients", "4"];
-        let cluster = ["cluster", "--partitions", "2", "--replicas", "2", "--scheme", scheme, "--rtt-us", "40"];
+        let cluster = ["cluster", "--coordinators", coordinators, "--scheme", scheme, "--rtt-us", "40"];
         let ran = run_well(&[&cluster[..], &tpcc].concat());
         for words in
             ["New-Order", "Payment", scheme, "40 us injected", "all 13 conditions hold", "2 backups have the rows"]
@@ -23,9 +23,10 @@ fn tpcc_is_right_under_every_scheme() {
 
 #[test]
 fn nothing_acknowledged_is_lost_when_processes_are_killed() {
-    for scheme in SCHEMES.into_iter().chain(["auto"]) {
+    for (scheme, coordinators) in SCHEMES.into_iter().chain(["auto"]).zip(["2", "1", "2", "1", "2"]) {
         let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "0.5", "--clients", "4"];
-        let ran = run_well(&[&["cluster", "--scheme", scheme, "--incidents", "2"][..], &tpcc].concat());
+        let cluster = ["cluster", "--scheme", scheme, "--coordinators", coordinators, "--incidents", "2"];
+        let ran = run_well(&[&cluster[..], &tpcc].concat());
         for words in ["orders: ", "payments: ", "none is lost", "all 13 conditions hold", "after a backup was promoted"]
         {
             assert!(ran.out.contains(words), "no `{words}` under {scheme} in {}", ran.out);
@@ -40,7 +41,8 @@ fn a_cluster_that_runs_is_told_who_is_who() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cluster.json");
     let file = crate::common::text(&file);
-    let child = program(&["cluster", "--save", file, "micro", "--seconds", "60", "--clients", "2"]).spawn().unwrap();
+    let cluster = ["cluster", "--coordinators", "2", "--save", file, "micro", "--seconds", "60", "--clients", "2"];
+    let child = program(&cluster).spawn().unwrap();
     let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
     let started = Instant::now();
     let status = loop {
@@ -68,6 +70,8 @@ fn a_cluster_that_runs_is_told_who_is_who() {
     says(&["scheme", "locking"], 0, "configuration 6");
     says(&["scheme", "blocking"], 0, "configuration 7");
     says(&["begin-coordinator"], 1, "has its place");
+    says(&["begin-coordinator", "1"], 1, "has its place");
+    says(&["begin-coordinator", "2"], 1, "coordinator 2 is not known");
     let watch = program(&["cluster", "scheme", "auto", "--config", file]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
     // While somebody watches, a person can decide.

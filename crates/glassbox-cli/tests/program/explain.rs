@@ -7,7 +7,7 @@ use crate::common::{run, run_well, text};
 #[test]
 fn the_sums_of_a_scheme_are_shown_and_can_be_given_back() {
     let ran = run_well(&["explain", "scheme"]);
-    for what in ["load:  10.0 %", "t_sp 64.00 µs", "the coordinator", "the choice: speculation"] {
+    for what in ["load:  10.0 %", "t_sp 64.00 µs", "the coordinators", "the choice: speculation"] {
         assert!(ran.out.contains(what), "{what} is missing: {}", ran.out);
     }
     assert!(run_well(&["explain", "scheme", "--several", "100"]).out.contains("the choice: locking"));

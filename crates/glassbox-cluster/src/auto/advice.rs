@@ -51,8 +51,13 @@ impl fmt::Display for Advice {
         )?;
         writeln!(
             f,
-            "       {} partitions, {:.0} calls under way, {:.0} transactions a second, a round trip of {:.1} µs",
-            self.load.partitions, self.load.clients, self.load.per_second, self.load.round_trip_us
+            "       {} partitions, {} coordinators, {:.0} calls under way, {:.0} transactions a second, a round trip of {:.1} \
+             µs",
+            self.load.partitions,
+            self.load.coordinators,
+            self.load.clients,
+            self.load.per_second,
+            self.load.round_trip_us
         )?;
         let t = &self.times;
         writeln!(

@@ -9,7 +9,7 @@
 //!   its way behind the calls that have arrived before it;
 //! - what is run again when a transaction aborts on which others were run;
 //! - rows that are fought for: while one is held, who wants it waits, and was run in vain;
-//! - what one coordinator can do, and what a number of clients that wait can ask for.
+//! - what coordinators can do, and what a number of clients that wait can ask for.
 
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,8 @@ impl Load {
         let us: f64 = terms.iter().map(|term| term.us).sum();
         let mut limits = vec![limit("the partitions", self.partitions() * 1e6 / us.max(1e-3))];
         if self.f > 0.0 && !scheme.clients_coordinate() {
-            limits.push(limit("the coordinator", 1e6 / (self.f * self.coordinator()).max(1e-3)));
+            let all = f64::from(self.s.coordinators.max(1));
+            limits.push(limit("the coordinators", all * 1e6 / (self.f * self.coordinator()).max(1e-3)));
         }
         let at_least = self.away() + (1.0 - self.f) * self.single() + self.f * self.several(0.0) / self.s.participants;
         limits.push(limit("the clients, who wait", self.s.clients * 1e6 / at_least));

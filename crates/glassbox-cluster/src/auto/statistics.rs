@@ -12,7 +12,7 @@ pub struct Counted {
     pub seen: Seen,
     /// At all primaries.
     pub partitions: Tally,
-    /// At the coordinator.
+    /// At the coordinators.
     pub coordinator: Tally,
 }
 
@@ -23,6 +23,8 @@ pub struct Surroundings {
     pub span_us: f64,
     /// Partitions.
     pub partitions: u32,
+    /// Coordinators.
+    pub coordinators: u32,
     /// Calls under way at a time.
     pub clients: f64,
     /// A message there and another back, without the work.
@@ -40,6 +42,8 @@ pub struct Statistics {
     pub per_second: f64,
     /// Partitions.
     pub partitions: u32,
+    /// Coordinators.
+    pub coordinators: u32,
     /// Calls under way at a time.
     pub clients: f64,
     /// *f*: transactions on several partitions, as a share of all.
@@ -63,6 +67,7 @@ impl Default for Statistics {
         Self {
             per_second: 0.0,
             partitions: 2,
+            coordinators: 1,
             clients: 40.0,
             several: 0.0,
             participants: 2.0,
@@ -89,6 +94,7 @@ impl Statistics {
         Self {
             per_second: (singles + severals) * 1e6 / around.span_us,
             partitions: around.partitions,
+            coordinators: around.coordinators,
             clients: around.clients,
             several: share(severals, singles + severals),
             participants,

@@ -13,6 +13,7 @@ use crate::address::Address;
 use crate::auto::{Seen, Tally};
 use crate::configuration::Configuration;
 use crate::member::{MakeShard, Member, Packet};
+use crate::message::Message;
 use crate::outbox::{Outbox, Work};
 use crate::role::Role;
 use crate::wire::{Answer, Counts, Question, Standing};
@@ -27,6 +28,8 @@ pub struct Node {
     first: MakeShard,
     empty: MakeShard,
     member: Option<Member>,
+    /// What other coordinators have asked one that has no place yet: they ask once.
+    asked: Vec<(Address, Packet)>,
     /// How long its work takes, once somebody has asked.
     tally: Option<Tally>,
     /// Things done since one was timed.
@@ -39,14 +42,14 @@ const TIMED: u32 = 13;
 impl Node {
     /// One without a place. `first` makes a replica's rows as the cluster begins, `empty` a shard without rows.
     pub fn new(me: Address, shape: Shape, first: MakeShard, empty: MakeShard) -> Self {
-        Self { me, shape, first, empty, member: None, tally: None, untimed: 0 }
+        Self { me, shape, first, empty, member: None, asked: Vec::new(), tally: None, untimed: 0 }
     }
 
     /// One that has its place already and never begins anew.
     pub(super) fn begun(me: Address, shape: Shape, member: Member) -> Self {
         let first: MakeShard = Arc::new(|| Err("it has begun".to_owned()));
         let empty: MakeShard = Arc::new(|| unreachable!("only who begins needs one"));
-        Self { me, shape, first, empty, member: Some(member), tally: None, untimed: 0 }
+        Self { me, shape, first, empty, member: Some(member), asked: Vec::new(), tally: None, untimed: 0 }
     }
 
     /// What it has become.
@@ -58,26 +61,29 @@ impl Node {
     ///
     /// # Errors
     /// When it has one, the configuration is of another cluster, or the rows cannot be made.
-    pub fn begin(&mut self, configuration: Configuration, out: &mut Outbox) -> Result<(), String> {
+    pub fn begin(&mut self, configuration: Configuration, now_us: u64, out: &mut Outbox) -> Result<(), String> {
         if let Some(member) = &self.member {
             return Err(format!("{} has begun already, and is in configuration {}", self.me, member.epoch()));
         }
         self.check(&configuration)?;
-        self.member = Some(match self.me {
+        let member = self.member.insert(match self.me {
             Address::Replica { .. } if configuration.epoch == 1 => {
                 Member::replica(self.me, configuration, (self.first)()?, Arc::clone(&self.empty))
             }
             Address::Replica { .. } => Member::returning(self.me, configuration, Arc::clone(&self.empty), out),
             _ => Member::coordinator(self.me, configuration, out),
         });
+        self.asked.drain(..).for_each(|(from, packet)| member.handle(from, packet, now_us, out));
         Ok(())
     }
 
     fn check(&self, configuration: &Configuration) -> Result<(), String> {
-        if configuration.is_of(self.shape.partitions) {
+        if self.shape.admits(configuration) {
             return Ok(());
         }
-        Err(format!("this is no configuration of {} partitions: {configuration:?}", self.shape.partitions))
+        let Shape { partitions, coordinators, .. } = self.shape;
+        let of = format!("{partitions} partitions and {coordinators} coordinators");
+        Err(format!("this is no configuration of {of}: {configuration:?}"))
     }
 
     /// The member, if it has a place.
@@ -97,8 +103,15 @@ impl Node {
 
     /// A message arrives.
     pub(super) fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
-        if let Some(member) = &mut self.member {
-            member.handle(from, packet, now_us, out);
+        match &mut self.member {
+            Some(member) => member.handle(from, packet, now_us, out),
+            None if matches!(packet.message, Message::AskTurn { .. }) => {
+                // The newest of each says all.
+                self.asked.retain(|(other, _)| *other != from);
+                let is_one = matches!(from, Address::Coordinator(it) if it < u16::from(self.shape.coordinators));
+                self.asked.extend(is_one.then_some((from, packet)));
+            }
+            None => {}
         }
     }
 
@@ -153,7 +166,7 @@ impl Node {
             }
             Question::Standing => Answer::Standing(self.standing()),
             Question::Counts => Answer::Counts(Box::new(self.counts())),
-            Question::Begin(configuration) => match self.begin(configuration, out) {
+            Question::Begin(configuration) => match self.begin(configuration, now_us, out) {
                 Ok(()) => Answer::Standing(self.standing()),
                 Err(why) => Answer::Refused(why),
             },
@@ -182,5 +195,30 @@ impl Node {
             Role::Coordinator(_) => Standing::Coordinator(configuration),
             Role::Idle => Standing::Idle(configuration),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbox::Action;
+    use crate::scheme::SchemeKind;
+
+    /// A request is made once: who hears it before it has a place must not forget it.
+    #[test]
+    fn a_coordinator_that_begins_later_knows_who_asked_for_the_turn() {
+        let round_trip = Duration::ZERO;
+        let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 2, round_trip };
+        let make: MakeShard = Arc::new(|| unreachable!("it has no rows"));
+        let (mut out, epoch) = (Outbox::default(), 1);
+        let mut node = Node::new(Address::Coordinator(0), shape, Arc::clone(&make), make);
+        for (from, number) in [(1, 1), (1, 2), (2, 1)] {
+            node.handle(Address::Coordinator(from), Packet { epoch, message: Message::AskTurn { number } }, 0, &mut out);
+        }
+        assert!(out.actions.is_empty() && node.asked.len() == 1);
+        node.begin(shape.configuration(), 0, &mut out).unwrap();
+        let sent: Vec<_> = out.actions.drain(..).collect();
+        assert!(matches!(&sent[..], [Action::Send(Address::Coordinator(1), Message::Turn(_))]), "{sent:?}");
+        assert!(node.asked.is_empty());
     }
 }

@@ -20,6 +20,8 @@ pub struct Shape {
     pub partitions: u8,
     /// Replicas of each, the primary included, at least 1.
     pub replicas: u8,
+    /// Coordinators, 1 to 64; each client's transactions go to one of them.
+    pub coordinators: u8,
     /// How long a message and its answer are held up, together.
     pub round_trip: Duration,
 }
@@ -27,14 +29,19 @@ pub struct Shape {
 impl Shape {
     /// Who is who as it begins.
     pub fn configuration(&self) -> Configuration {
-        Configuration::first(self.partitions, self.replicas, self.scheme)
+        Configuration::first(self.partitions, self.replicas, self.scheme).with_coordinators(self.coordinators.into())
     }
 
-    /// All machines: the coordinator, then partition by partition.
+    /// Whether this can be who is who of such a cluster.
+    pub fn admits(&self, configuration: &Configuration) -> bool {
+        configuration.is_of(self.partitions) && configuration.coordinators.len() == usize::from(self.coordinators)
+    }
+
+    /// All machines: the coordinators, then partition by partition.
     pub fn machines(&self) -> Vec<Address> {
         let replicas = (0..self.partitions)
             .flat_map(|partition| (0..self.replicas).map(move |replica| Address::Replica { partition, replica }));
-        std::iter::once(Address::Coordinator(0)).chain(replicas).collect()
+        (0..self.coordinators.into()).map(Address::Coordinator).chain(replicas).collect()
     }
 
     /// The member at an address as the cluster begins, of one in which nobody comes back; `shard` gives the rows that a

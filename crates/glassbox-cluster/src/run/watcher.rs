@@ -50,7 +50,7 @@ impl<L: Link> Watcher<L> {
     /// A stretch of time is over: the scheme that is to be used instead of the one of now, if there is one.
     ///
     /// # Errors
-    /// While a primary or the coordinator is missing, or has not heard of the newest configuration.
+    /// While a primary or a coordinator is missing, or has not heard of the newest configuration.
     pub fn look(&mut self) -> Result<Option<SchemeKind>, String> {
         self.link.look_around(Instant::now() + ANSWERS_WITHIN);
         let round_trip_us = self.round_trip_us()?;
@@ -63,11 +63,12 @@ impl<L: Link> Watcher<L> {
         let counts: BTreeMap<_, _> = counts.collect();
         let configurations = counts.values().filter_map(|it| it.standing.configuration());
         let now = configurations.max_by_key(|it| it.epoch).ok_or("nobody who answers has a place")?.clone();
-        let working = working(&now, &counts).ok_or("a primary or the coordinator is missing")?;
+        let working = working(&now, &counts).ok_or("a primary or a coordinator is missing")?;
         self.advisor.switched(now.scheme);
         let around = Surroundings {
             span_us: self.looked.elapsed().as_nanos() as f64 / 1e3,
             partitions: now.partitions.len() as u32,
+            coordinators: now.coordinators.len() as u32,
             clients: f64::from(self.calls.unwrap_or_else(|| connected(&counts))),
             round_trip_us,
             hottest: working.iter().map(|(_, it)| it.hottest).fold(None, |a, b| if a > b { a } else { b }),
@@ -119,6 +120,6 @@ fn working<'a>(now: &Configuration, counts: &'a BTreeMap<Address, Counts>) -> Op
     };
     let working: Vec<_> = counts.iter().filter(is_working).collect();
     let is_there = |it: &Address| working.iter().any(|(working, _)| *working == it);
-    let coordinates = working.iter().any(|(it, _)| matches!(it, Address::Coordinator(_)));
-    (coordinates && now.primaries().iter().all(is_there)).then_some(working)
+    let coordinators = (0..now.coordinators.len() as u16).map(Address::Coordinator);
+    now.primaries().into_iter().chain(coordinators).all(|it| is_there(&it)).then_some(working)
 }

@@ -70,19 +70,17 @@ fn shard(catalog: &Catalog, partition: u8, partitions: u8) -> Result<Shard, Erro
     Ok(shard)
 }
 
-fn run(scheme: SchemeKind, partitions: u8, round_trip: Duration, calls: u32) {
-    run_beside(scheme, partitions, round_trip, calls, |_, _| ());
+fn shape(scheme: SchemeKind, partitions: u8, coordinators: u8, round_trip: Duration) -> Shape {
+    Shape { scheme, partitions, replicas: 2, coordinators, round_trip }
+}
+
+fn run(shape: Shape, calls: u32) {
+    run_beside(shape, calls, |_, _| ());
 }
 
 /// The same, while somebody does something else until he is told to end.
-fn run_beside(
-    scheme: SchemeKind,
-    partitions: u8,
-    round_trip: Duration,
-    calls: u32,
-    beside: impl FnOnce(&Cluster, &AtomicBool) + Send,
-) {
-    let shape = Shape { scheme, partitions, replicas: 2, round_trip };
+fn run_beside(shape: Shape, calls: u32, beside: impl FnOnce(&Cluster, &AtomicBool) + Send) {
+    let Shape { scheme, partitions, .. } = shape;
     let catalog = Arc::new(catalog());
     let cluster = Cluster::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, partitions)).unwrap();
     let ends = AtomicBool::new(false);
@@ -117,8 +115,9 @@ fn run_beside(
 #[test]
 fn no_write_is_lost_under_any_scheme() {
     for scheme in SCHEMES {
-        run(scheme, 2, Duration::ZERO, 200);
-        run(scheme, 3, Duration::from_micros(100), 100);
+        run(shape(scheme, 2, 1, Duration::ZERO), 200);
+        run(shape(scheme, 2, 2, Duration::ZERO), 200);
+        run(shape(scheme, 3, 3, Duration::from_micros(100)), 100);
     }
 }
 
@@ -143,14 +142,16 @@ fn no_write_is_lost_while_somebody_watches_and_changes_the_scheme() {
         assert!((0.15..0.5).contains(&advice.load.several) && advice.load.clients == 4.0, "{advice}");
         assert!(advice.load.round_trip_us >= 50.0 && advice.times.single_us < 1_000.0, "{advice}");
     };
-    run_beside(SchemeKind::Blocking, 2, Duration::from_micros(50), 4_000, watched);
+    for coordinators in [1, 2] {
+        run_beside(shape(SchemeKind::Blocking, 2, coordinators, Duration::from_micros(50)), 4_000, watched);
+    }
 }
 
 #[test]
 fn a_cluster_on_its_clients_thread_does_the_same() {
     for scheme in SCHEMES {
         for round_trip in [Duration::ZERO, Duration::from_micros(50)] {
-            let shape = Shape { scheme, partitions: 3, replicas: 2, round_trip };
+            let shape = shape(scheme, 3, 2, round_trip);
             let catalog = Arc::new(catalog());
             let mut client = Inline::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, 3)).unwrap();
             let (writes, aborted) = work(&mut client, 0, 3, 100);

@@ -102,7 +102,8 @@ fn the_conditions_hold_under_any_scheme() {
         let partitions = 2 + at as u8 % 2;
         // Locks of warehouses and districts meet all the time there: fewer calls.
         let calls = if scheme.clients_coordinate() { 60 } else { 300 };
-        let shape = Shape { scheme, partitions, replicas: 2, round_trip: Duration::from_micros(at as u64 % 2 * 60) };
+        let round_trip = Duration::from_micros(at as u64 % 2 * 60);
+        let shape = Shape { scheme, partitions, replicas: 2, coordinators: partitions - 1, round_trip };
         let filled = |partition| shard(&catalog, partition, partitions);
         let cluster = Cluster::start(shape, Arc::clone(&catalog), filled).unwrap();
         std::thread::scope(|scope| {

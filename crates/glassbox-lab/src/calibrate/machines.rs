@@ -286,7 +286,8 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
 /// A transaction on one partition, where client and partition are threads that both have always something to do: the
 /// slower of them, with what the queues between two cores cost it.
 fn between_threads(batches: usize) -> anyhow::Result<f64> {
-    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, round_trip: Duration::ZERO };
+    let shape =
+        Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
     let time = Duration::from_micros(500) * batches as u32;
     Ok(1e9 / run((shape, false), Load::default(), (time / 4, time), 1)?.per_second)
 }

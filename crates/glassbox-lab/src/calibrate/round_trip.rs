@@ -16,7 +16,7 @@ pub const INJECTED_US: [u64; 4] = [0, 10, 40, 200];
 /// The median of so many calls, in microseconds.
 pub(super) fn measure(injected_us: u64, calls: usize) -> anyhow::Result<f64> {
     let round_trip = Duration::from_micros(injected_us);
-    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, round_trip };
+    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip };
     let catalog = Arc::new(catalog());
     let cluster = Cluster::start(shape, Arc::clone(&catalog), |partition| shard(&catalog, partition, 1))?;
     let (mut client, mut micro) = (cluster.client(), Micro::new(0, 1, Load::default(), 1));

@@ -105,7 +105,7 @@ impl Subject {
             }
             System::Machines(together) => {
                 let scheme = SchemeKind::Speculation;
-                let shape = Shape { scheme, partitions: 1, replicas: 1, round_trip: Duration::ZERO };
+                let shape = Shape { scheme, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
                 let catalog = Arc::new(catalog);
                 let shard = |_| shard(&catalog, workload, scale);
                 Ok(Self::Machines(Box::new(Inline::start(shape, Arc::clone(&catalog), shard)?), together))

@@ -104,8 +104,13 @@ pub fn measure(plan: &AutoPlan, watch: &dyn Watch, points: &mut Points) -> anyho
             }
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &cell.words());
             let (load, seed) = (cell.load(), plan.seed + round as u64);
-            let shape =
-                |scheme| Shape { scheme, partitions: 2, replicas: 1, round_trip: Duration::from_micros(cell.0) };
+            let shape = |scheme| Shape {
+                scheme,
+                partitions: 2,
+                replicas: 1,
+                coordinators: 1,
+                round_trip: Duration::from_micros(cell.0),
+            };
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
                 rates.push(run((shape(scheme), false), load, (plan.warm_up.0, plan.time), seed)?.per_second);
             }

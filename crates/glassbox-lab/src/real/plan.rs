@@ -72,7 +72,13 @@ pub fn measure(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::R
             }
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &format!("real, {us} µs, {share} %"));
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
-                let shape = Shape { scheme, partitions: 2, replicas: 1, round_trip: Duration::from_micros(us) };
+                let shape = Shape {
+                    scheme,
+                    partitions: 2,
+                    replicas: 1,
+                    coordinators: 1,
+                    round_trip: Duration::from_micros(us),
+                };
                 let load = Load { several: percent(share), ..Load::default() };
                 let times = (plan.warm_up, plan.time);
                 rates.push(run((shape, false), load, times, plan.seed + round as u64)?.per_second);

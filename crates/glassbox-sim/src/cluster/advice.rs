@@ -40,6 +40,7 @@ impl World {
         let around = Surroundings {
             span_us: self.settings.advice_us as f64,
             partitions: u32::from(self.settings.partitions),
+            coordinators: u32::from(self.settings.coordinators),
             clients: f64::from(self.settings.clients),
             round_trip_us: 2.0 * (link.base_ns + link.tail_ns) as f64 / 1e3,
             hottest,
