@@ -5,6 +5,8 @@
 //! the ladder only, and of procedures the two that the paper runs. They are a crate of their own behind one trait
 //! object, so that they are compiled once, and not again with every test and program that measures them.
 
+mod in_flight;
+
 use std::hint::black_box;
 use std::path::Path;
 
@@ -13,6 +15,7 @@ use glassbox::stacks::{self, DatabaseOf, StackConfig, StackName};
 use glassbox::{Catalog, Error};
 use glassbox_workloads::tpcc::population::{self, Sink};
 use glassbox_workloads::tpcc::{Input, Scale};
+pub use in_flight::open_in_flight;
 
 /// A database on a stack of the ladder.
 pub trait LadderDatabase {
@@ -39,6 +42,11 @@ pub trait LadderDatabase {
 
     /// See [`DatabaseOf::verify`].
     fn verify(&self) -> Vec<String>;
+}
+
+fn load(mut sink: impl Sink<Error = Error>, scale: &Scale, seed: u64) -> Result<(), Error> {
+    population::items(scale, seed, &mut sink)?;
+    scale.warehouse_ids().try_for_each(|w_id| population::warehouse(scale, seed, w_id, &mut sink))
 }
 
 macro_rules! ladder {
@@ -79,8 +87,7 @@ macro_rules! ladder {
 
         impl LadderDatabase for Any {
             fn load(&self, scale: &Scale, seed: u64) -> Result<(), Error> {
-                population::items(scale, seed, &mut &*self)?;
-                scale.warehouse_ids().try_for_each(|w_id| population::warehouse(scale, seed, w_id, &mut &*self))
+                load(self, scale, seed)
             }
 
             fn call_each(&self, inputs: &[Input]) -> Result<(), Error> {

@@ -213,7 +213,12 @@ mod tests {
         let (mut out, epoch) = (Outbox::default(), 1);
         let mut node = Node::new(Address::Coordinator(0), shape, Arc::clone(&make), make);
         for (from, number) in [(1, 1), (1, 2), (2, 1)] {
-            node.handle(Address::Coordinator(from), Packet { epoch, message: Message::AskTurn { number } }, 0, &mut out);
+            node.handle(
+                Address::Coordinator(from),
+                Packet { epoch, message: Message::AskTurn { number } },
+                0,
+                &mut out,
+            );
         }
         assert!(out.actions.is_empty() && node.asked.len() == 1);
         node.begin(shape.configuration(), 0, &mut out).unwrap();

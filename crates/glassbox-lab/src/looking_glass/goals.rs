@@ -1,6 +1,6 @@
 //! How near the stacks should come to the kernel: the steps that were set, and whether they are met.
 
-use super::ladder::{BARE, FULL, KERNEL, Measure, THROUGHPUT};
+use super::ladder::{BARE, FULL, GROUPED, KERNEL, Measure, THROUGHPUT};
 use super::work::Workload;
 use crate::points::Points;
 
@@ -34,6 +34,7 @@ pub fn goals(points: &Points) -> Vec<Goal> {
         instructions(FULL, 8.0, 60.0),
         instructions(BARE, 1.3, 5.0),
         throughput(FULL, 0.20, 0.04),
+        throughput(GROUPED, 0.15, 0.014),
         throughput(BARE, 0.75, 0.27),
     ]
     .into_iter()

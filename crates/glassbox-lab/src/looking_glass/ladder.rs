@@ -74,6 +74,8 @@ pub struct Rung {
 pub const FULL: &str = "full";
 /// The full stack whose answers wait for the disk.
 pub const FORCED: &str = "full-forced";
+/// The same with 64 transactions under way.
+pub const GROUPED: &str = "full-forced-64";
 /// The last that is an engine.
 pub const BARE: &str = "bare";
 /// The hand-written kernel: the paper's "optimal".

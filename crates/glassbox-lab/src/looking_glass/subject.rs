@@ -10,7 +10,7 @@ use glassbox_ladder::LadderDatabase;
 use glassbox_workloads::tpcc::{self, Input, Scale};
 use tempfile::TempDir;
 
-use super::systems::System;
+use super::systems::{IN_FLIGHT, System};
 use crate::limits::kernels::{self, AnyKernel};
 use crate::limits::measure::{LOAD_SEED, for_kernel};
 
@@ -60,16 +60,20 @@ impl Subject {
     pub fn load(system: System, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
         match system {
             System::Kernel => Ok(Self::Kernel(kernels::load(false, false, scale, LOAD_SEED, transactions)?)),
-            System::Forced => Self::stack(StackName::Full, true, scale, transactions, dir),
-            System::Stack(name) => Self::stack(name, false, scale, transactions, dir),
+            _ => Self::stack(system, scale, transactions, dir),
         }
     }
 
-    fn stack(name: StackName, forced: bool, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
+    fn stack(system: System, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
         let dir = tempfile::Builder::new().prefix("glassbox-stack-").tempdir_in(dir);
         let dir = dir.context("cannot make a directory for a database")?;
+        let (forced, catalog) = (matches!(system, System::Forced | System::Grouped), tpcc::catalog());
         let config = StackConfig { memory_bytes: pool_bytes(scale, transactions), forced, ..StackConfig::default() };
-        let database = glassbox_ladder::open(name, dir.path(), &config, &tpcc::catalog())?;
+        let name = if let System::Stack(name) = system { name } else { StackName::Full };
+        let database = match system {
+            System::Grouped => glassbox_ladder::open_in_flight(IN_FLIGHT, dir.path(), &config, &catalog)?,
+            _ => glassbox_ladder::open(name, dir.path(), &config, &catalog)?,
+        };
         database.load(scale, LOAD_SEED)?;
         Ok(Self::Stack { database, _dir: dir })
     }

@@ -5,11 +5,18 @@ use std::str::FromStr;
 
 use glassbox::stacks::StackName;
 
+use super::ladder::{FORCED, GROUPED};
+
+/// Transactions of one client that wait for the disk at a time, where they are forced in groups.
+pub const IN_FLIGHT: usize = 64;
+
 /// One of the things compared. Its text names it in tables, JSON and arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
     /// The full stack, each answer waiting until the log is forced: Shore "out of the box".
     Forced,
+    /// The same with [`IN_FLIGHT`] transactions under way: they are forced in groups.
+    Grouped,
     /// A stack of the ladder; if it writes a log, behind.
     Stack(StackName),
     /// The hand-written kernel with B+-trees, without prefetching: the paper's "optimal".
@@ -17,22 +24,23 @@ pub enum System {
 }
 
 impl System {
-    /// Those of the paper, in its order: the full stack forced and not, ten components less, the kernel.
+    /// Those of the paper, in its order: the full stack forced, in groups too, and not, ten components less, the kernel.
     pub fn ladder() -> Vec<Self> {
         let stacks = StackName::ladder().iter().copied().map(Self::Stack);
-        std::iter::once(Self::Forced).chain(stacks).chain([Self::Kernel]).collect()
+        [Self::Forced, Self::Grouped].into_iter().chain(stacks).chain([Self::Kernel]).collect()
     }
 
     /// Whether its instructions are counted. What waits for the disk differs only by that.
     pub fn is_counted(self) -> bool {
-        self != Self::Forced
+        !matches!(self, Self::Forced | Self::Grouped)
     }
 }
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Forced => f.pad("full-forced"),
+            Self::Forced => f.pad(FORCED),
+            Self::Grouped => f.pad(GROUPED),
             Self::Stack(stack) => f.pad(stack.name()),
             Self::Kernel => f.pad("kernel"),
         }

@@ -5,7 +5,7 @@ use super::counting::{by_call, by_component};
 use super::figure5::call_names;
 use super::figure7::one_digit;
 use super::goals::goals;
-use super::ladder::{Component, FORCED, FULL, KERNEL, Measure, RUNGS, THROUGHPUT};
+use super::ladder::{Component, FORCED, FULL, GROUPED, KERNEL, Measure, RUNGS, THROUGHPUT};
 use super::paper;
 use super::work::Workload;
 use crate::format;
@@ -47,6 +47,7 @@ pub fn ladder(points: &Points) -> Table {
     let mut rows = Vec::new();
     if points.has(THROUGHPUT) {
         rows.push(row(FORCED, "log forced"));
+        rows.push(row(GROUPED, "log forced, 64 in flight"));
     }
     rows.extend(RUNGS.iter().map(|rung| {
         let switch = if rung.name == FULL { "log written behind".to_owned() } else { format!("− {}", rung.switch) };
@@ -55,7 +56,8 @@ pub fn ladder(points: &Points) -> Table {
     rows.push(row(KERNEL, "optimal"));
     let mut others: Vec<&str> = Vec::new();
     for point in &points.0 {
-        let known = |name: &str| name == FORCED || name == KERNEL || RUNGS.iter().any(|rung| rung.name == name);
+        let known =
+            |name: &str| [FORCED, GROUPED, KERNEL].contains(&name) || RUNGS.iter().any(|rung| rung.name == name);
         let is_stack = point.figure == super::ladder::INSTRUCTIONS || point.figure == THROUGHPUT;
         if is_stack && !known(&point.row) && !others.contains(&point.row.as_str()) {
             others.push(&point.row);

@@ -5,10 +5,11 @@
 //! factor of 20 for what was stripped.
 //!
 //! What differs here: the machine is sixteen years younger and its disk is no disk, so only factors can be compared;
-//! and the client waits for each force alone, where group commit would let many share one.
+//! and in `full-forced` the client waits for each force alone. In `full-forced-64` it has many transactions under way,
+//! which share forces.
 
 use super::figure7::one_digit;
-use super::ladder::{BARE, FORCED, FULL, KERNEL, RUNGS, THROUGHPUT, USEFUL};
+use super::ladder::{BARE, FORCED, FULL, GROUPED, KERNEL, RUNGS, THROUGHPUT, USEFUL};
 use super::paper;
 use super::work::Workload;
 use crate::figures::{Bars, Colour, Line, bars};
@@ -54,7 +55,7 @@ pub(super) fn four_steps(points: &Points) -> Option<Figure> {
 /// Every stack's throughput with its spread.
 pub(super) fn all_stacks(points: &Points) -> Option<Figure> {
     let mix = Workload::Mix.name();
-    let names = std::iter::once(FORCED).chain(RUNGS.iter().map(|rung| rung.name)).chain([KERNEL]);
+    let names = [FORCED, GROUPED].into_iter().chain(RUNGS.iter().map(|rung| rung.name)).chain([KERNEL]);
     let line = |name: &str| {
         let rate = rate(points, name)?;
         let end = |which: &str| points.value(THROUGHPUT, name, &format!("{mix} {which}"));

@@ -31,4 +31,4 @@ mod typed;
 pub use crate::classic::stacks::*;
 pub use any::StackDatabase;
 pub use name::StackName;
-pub use typed::{DatabaseOf, StackConfig};
+pub use typed::{DatabaseOf, StackConfig, Submitted};

@@ -40,6 +40,14 @@ pub struct DatabaseOf<S: Stack> {
     engine: Engine<S>,
 }
 
+/// A transaction that was run, and may not be durable yet.
+#[derive(Debug)]
+#[must_use = "whether it is durable is known only to who waits"]
+pub struct Submitted<O> {
+    answer: Result<O, Error>,
+    lsn: Lsn,
+}
+
 /// 2020-09-13, as a beginning: microseconds.
 const BEGINNING_US: u64 = 1_600_000_000_000_000;
 
@@ -120,10 +128,29 @@ impl<S: Stack> DatabaseOf<S> {
     /// [`Error::Aborted`] when the procedure aborts; others when the engine fails.
     #[inline]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
+        self.wait(self.submit(procedure)?)
+    }
+
+    /// Runs a procedure as a transaction, whose answer [`wait`](Self::wait) gives: so one caller has many under way
+    /// that wait for one force together.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    #[inline(always)]
+    pub fn submit<P: Procedure>(&self, procedure: &P) -> Result<Submitted<P::Output>, Error> {
         let mut answer = Err(NOT_ANSWERED);
         let lsn = self.engine.execute(procedure, &mut answer)?;
-        self.engine.wait(lsn)?;
-        answer
+        Ok(Submitted { answer, lsn })
+    }
+
+    /// The answer to what was submitted, when it is as durable as the stack makes it.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] when the procedure aborted; others when the engine fails.
+    #[inline(always)]
+    pub fn wait<O>(&self, submitted: Submitted<O>) -> Result<O, Error> {
+        self.engine.wait(submitted.lsn)?;
+        submitted.answer
     }
 
     /// A number that all rows of all tables give, wherever they are: equal for equal contents.

@@ -1,0 +1,93 @@
+//! The full stack, of which one caller has many transactions under way: group commit.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::path::Path;
+
+use glassbox::record::Record;
+use glassbox::stacks::{DatabaseOf, Full, StackConfig, Submitted};
+use glassbox::{Catalog, Error, Procedure};
+use glassbox_workloads::tpcc::population::Sink;
+use glassbox_workloads::tpcc::{Input, NewOrder, Payment, Scale};
+
+use crate::{LadderDatabase, load};
+
+/// The oldest first.
+type Waiting = VecDeque<Answer>;
+
+enum Answer {
+    NewOrder(Submitted<<NewOrder as Procedure>::Output>),
+    Payment(Submitted<<Payment as Procedure>::Output>),
+}
+
+struct InFlight {
+    database: DatabaseOf<Full>,
+    waiting: RefCell<Waiting>,
+    most: usize,
+}
+
+/// A new, empty database on the full stack, which runs a transaction before the `most` before it are durable, and
+/// answers them in their order; see [`DatabaseOf::open`].
+///
+/// # Errors
+/// As there.
+pub fn open_in_flight(
+    most: usize,
+    directory: &Path,
+    config: &StackConfig,
+    catalog: &Catalog,
+) -> Result<Box<dyn LadderDatabase>, Error> {
+    let database = DatabaseOf::open(Some(directory), config, catalog)?;
+    Ok(Box::new(InFlight { database, waiting: RefCell::new(VecDeque::with_capacity(most)), most }))
+}
+
+impl InFlight {
+    /// Waits until no more than so many are under way.
+    fn wait(&self, waiting: &mut Waiting, left: usize) -> Result<(), Error> {
+        while waiting.len() > left {
+            match waiting.pop_front() {
+                Some(Answer::NewOrder(submitted)) => drop(black_box(self.database.wait(submitted)?)),
+                Some(Answer::Payment(submitted)) => drop(black_box(self.database.wait(submitted)?)),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sink for &InFlight {
+    type Error = Error;
+
+    fn row<R: Record>(&mut self, row: &R) -> Result<(), Error> {
+        self.database.insert_unlogged(row)
+    }
+}
+
+impl LadderDatabase for InFlight {
+    fn load(&self, scale: &Scale, seed: u64) -> Result<(), Error> {
+        load(self, scale, seed)
+    }
+
+    fn call_each(&self, inputs: &[Input]) -> Result<(), Error> {
+        let mut waiting = self.waiting.borrow_mut();
+        for input in inputs {
+            self.wait(&mut waiting, self.most - 1)?;
+            waiting.push_back(match input {
+                Input::NewOrder(procedure) => Answer::NewOrder(self.database.submit(procedure)?),
+                Input::Payment(procedure) => Answer::Payment(self.database.submit(procedure)?),
+                other => unreachable!("the paper has no {}", other.kind().name()),
+            });
+        }
+        Ok(())
+    }
+
+    fn digest(&self) -> Result<u64, Error> {
+        self.wait(&mut self.waiting.borrow_mut(), 0)?;
+        self.database.digest()
+    }
+
+    fn verify(&self) -> Vec<String> {
+        self.database.verify()
+    }
+}
