@@ -2,7 +2,8 @@
 //!
 //! The model says what each scheme would come to. What the scheme in use does come to is measured, and believed as long
 //! as the load is about the same; from there the model says only what little the load has changed since. So a scheme
-//! that the model thinks too much of is tried once, and left.
+//! that the model thinks too much of is tried once, and left. The more what is measured varies by itself, the more
+//! another scheme must be ahead.
 
 use super::advice::Advice;
 use super::model::{Prediction, predict};
@@ -14,10 +15,21 @@ use crate::scheme::SchemeKind;
 /// What the advisor chooses from: one of these is the best for every load.
 pub const CANDIDATES: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::Locking];
 
-/// Another scheme must be better by this share.
+/// Another scheme must be better by this share at least.
 const MARGIN: f64 = 0.03;
 /// How much the newest measurement counts.
 const NEWEST: f64 = 0.3;
+/// Another scheme must be better by so many times what a measurement is apart from those before it.
+const APART: f64 = 1.5;
+
+/// What a scheme came to when it was in use.
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    /// The load of the last time, with the throughput of all times.
+    load: Statistics,
+    /// How far a measurement was from those before it, as a share.
+    apart: f64,
+}
 
 /// Watches a load, and proposes the scheme that suits it.
 #[derive(Debug)]
@@ -27,8 +39,8 @@ pub struct Advisor {
     before: Option<Counted>,
     /// Stretches of time that are passed over because the scheme has just changed.
     settling: u32,
-    /// By candidate: the load under which it was in use last, with what it came to; all resemble the first of them.
-    tried: [Option<Statistics>; CANDIDATES.len()],
+    /// By candidate: all under loads that resemble the first of them.
+    tried: [Option<Tried>; CANDIDATES.len()],
     /// That one.
     first: Option<Statistics>,
     advice: Option<Advice>,
@@ -81,23 +93,29 @@ impl Advisor {
             (self.tried, self.first) = (Default::default(), Some(load));
         }
         if let Some(now) = CANDIDATES.iter().position(|scheme| *scheme == self.now) {
-            let before = self.tried[now].map_or(load.per_second, |tried| tried.per_second);
-            let per_second = before + NEWEST * (load.per_second - before);
-            self.tried[now] = Some(Statistics { per_second, ..load });
+            self.tried[now] = Some(match self.tried[now] {
+                None => Tried { load, apart: 0.0 },
+                Some(Tried { load: Statistics { per_second: before, .. }, apart }) => {
+                    let newest = (load.per_second / before - 1.0).abs().min(1.0);
+                    let per_second = before + NEWEST * (load.per_second - before);
+                    Tried { load: Statistics { per_second, ..load }, apart: apart + NEWEST * (newest - apart) }
+                }
+            });
         }
         let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &self.times));
         // How long work takes is measured anew each time, and differently under each scheme: it must not matter here.
-        let correct = |(scheme, tried): (SchemeKind, Option<Statistics>)| {
-            tried.map_or(1.0, |tried| tried.per_second / predict(scheme, &tried, &self.times).per_second)
+        let correct = |(scheme, tried): (SchemeKind, Option<Tried>)| {
+            tried.map_or(1.0, |Tried { load, .. }| load.per_second / predict(scheme, &load, &self.times).per_second)
         };
         let corrections: Vec<_> = CANDIDATES.into_iter().zip(self.tried).map(correct).collect();
-        let (choice, why) = choose(self.now, &predictions, &corrections);
+        let apart = self.tried.iter().flatten().map(|tried| tried.apart).fold(0.0, f64::max);
+        let (choice, why) = choose(self.now, &predictions, &corrections, MARGIN.max(APART * apart));
         let (times, now) = (self.times, self.now);
         Advice { load, times, now, predictions: predictions.to_vec(), corrections, choice, why }
     }
 }
 
-fn choose(now: SchemeKind, predictions: &[Prediction], corrections: &[f64]) -> (SchemeKind, String) {
+fn choose(now: SchemeKind, predictions: &[Prediction], corrections: &[f64], margin: f64) -> (SchemeKind, String) {
     let expected = |at: usize| predictions[at].per_second * corrections[at];
     let Some(at) = CANDIDATES.iter().position(|scheme| *scheme == now) else {
         let best = (0..CANDIDATES.len()).max_by(|&a, &b| expected(a).total_cmp(&expected(b)));
@@ -107,7 +125,7 @@ fn choose(now: SchemeKind, predictions: &[Prediction], corrections: &[f64]) -> (
     let ahead = |other: usize| expected(other) / expected(at) - 1.0;
     let others = (0..CANDIDATES.len()).filter(|other| *other != at);
     let best = others.max_by(|&a, &b| ahead(a).total_cmp(&ahead(b))).expect("there are several");
-    if ahead(best) > MARGIN {
+    if ahead(best) > margin {
         let more = 100.0 * ahead(best);
         (CANDIDATES[best], format!("{more:.1} % more is expected of it than of {now}"))
     } else {
@@ -120,7 +138,7 @@ impl Advice {
     pub fn of_model(load: Statistics, times: Times, now: SchemeKind) -> Self {
         let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &times));
         let corrections = vec![1.0; CANDIDATES.len()];
-        let (choice, why) = choose(now, &predictions, &corrections);
+        let (choice, why) = choose(now, &predictions, &corrections, MARGIN);
         Self { load, times, now, predictions: predictions.to_vec(), corrections, choice, why }
     }
 }
@@ -161,5 +179,21 @@ mod tests {
         let advice = advisor.consider(as_predicted(SchemeKind::Blocking, 0.8));
         assert_eq!(advice.choice, first, "{advice}");
         assert!(advice.to_string().contains("the choice: "));
+    }
+
+    #[test]
+    fn the_more_it_varies_the_more_another_must_be_ahead() {
+        let choice = |varies: f64| {
+            let mut advisor = Advisor::new(SchemeKind::Blocking);
+            for (scheme, per_second) in [(SchemeKind::Blocking, 100.0), (SchemeKind::Locking, 1_060.0)] {
+                advisor.switched(scheme);
+                advisor.consider(load(0.3, per_second));
+            }
+            advisor.switched(SchemeKind::Speculation);
+            let measured = [1.0, 1.0 + varies, 1.0 - varies].into_iter().cycle().take(9);
+            measured.map(|share| advisor.consider(load(0.3, 1_000.0 * share)).choice).last()
+        };
+        assert_eq!(choice(0.005), Some(SchemeKind::Locking));
+        assert_eq!(choice(0.15), Some(SchemeKind::Speculation));
     }
 }

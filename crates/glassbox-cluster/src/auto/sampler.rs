@@ -10,11 +10,11 @@ const ONE_IN_AT_FIRST: u32 = 4;
 /// One run in so many is noted, later, at least.
 const ONE_IN: u32 = 16;
 /// A stretch of time begins with so many times more notes than the one before ended with.
-const AFRESH: u32 = 8;
+const AFRESH: u32 = 2;
 /// Enough runs for a share.
-const ENOUGH: u64 = 64;
+const ENOUGH: u64 = 32;
 /// Runs after which half of what was noted is forgotten.
-const FULL: u64 = 4 * ENOUGH;
+const FULL: u64 = 8 * ENOUGH;
 
 /// A space and a key in it.
 pub(crate) type Key = (u32, u128);
@@ -79,7 +79,7 @@ impl Sampler {
     /// The share of runs that write the most wanted row; `None`: too few were noted.
     pub(crate) fn hottest(&self) -> Option<f64> {
         let most = self.written.values().max().copied().unwrap_or_default();
-        (self.noted >= ENOUGH / 2).then(|| (most as f64 / self.noted as f64).min(1.0))
+        (self.noted >= ENOUGH).then(|| (most as f64 / self.noted as f64).min(1.0))
     }
 }
 
@@ -136,10 +136,10 @@ mod tests {
             sampler.note(&watch.written);
         }
         assert!((sampler.hottest().unwrap() - 0.25).abs() < 0.01, "{sampler:?}");
-        // Six times there were enough.
-        assert_eq!((0..51_200).filter(|_| sampler.is_due()).count(), 100);
+        // Twelve times there were enough: one in 32,768 is noted, and then one in half as many.
+        assert_eq!((0..3_276_800).filter(|_| sampler.is_due()).count(), 100);
         sampler.turn(true);
-        assert_eq!((0..6_400).filter(|_| sampler.is_due()).count(), 100);
+        assert_eq!((0..1_638_400).filter(|_| sampler.is_due()).count(), 100);
         for run in 0..4000_u128 {
             sampler.note(&[(2, run)]);
         }
