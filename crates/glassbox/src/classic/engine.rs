@@ -104,6 +104,12 @@ impl<S: Stack> Engine<S> {
         self.logs.wait(lsn).inspect_err(|error| self.health.stop(error.to_string()))
     }
 
+    /// Lets whoever forces the log know that somebody will wait for it, but does not yet.
+    #[inline(always)]
+    pub(crate) fn nudge(&self) {
+        self.logs.nudge();
+    }
+
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.health.check()

@@ -128,7 +128,7 @@ impl<S: Stack> DatabaseOf<S> {
     /// [`Error::Aborted`] when the procedure aborts; others when the engine fails.
     #[inline]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
-        self.wait(self.submit(procedure)?)
+        self.wait(self.run(procedure)?)
     }
 
     /// Runs a procedure as a transaction, whose answer [`wait`](Self::wait) gives: so one caller has many under way
@@ -138,6 +138,13 @@ impl<S: Stack> DatabaseOf<S> {
     /// When the engine fails.
     #[inline(always)]
     pub fn submit<P: Procedure>(&self, procedure: &P) -> Result<Submitted<P::Output>, Error> {
+        let submitted = self.run(procedure)?;
+        self.engine.nudge();
+        Ok(submitted)
+    }
+
+    #[inline(always)]
+    fn run<P: Procedure>(&self, procedure: &P) -> Result<Submitted<P::Output>, Error> {
         let mut answer = Err(NOT_ANSWERED);
         let lsn = self.engine.execute(procedure, &mut answer)?;
         Ok(Submitted { answer, lsn })

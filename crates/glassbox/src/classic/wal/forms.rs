@@ -28,6 +28,10 @@ pub(crate) trait Logs: Send + Sync {
     /// When the log has failed.
     fn wait(&self, lsn: Lsn) -> Result<(), Error>;
 
+    /// Somebody will wait, but does not yet.
+    #[inline(always)]
+    fn nudge(&self) {}
+
     /// Returns when what was appended up to `lsn` survives a crash, whatever is configured: for whoever writes a page
     /// or a checkpoint.
     ///
@@ -73,6 +77,10 @@ impl Logs for Wal {
 
     fn wait(&self, lsn: Lsn) -> Result<(), Error> {
         Ok(self.0.wait(lsn)?)
+    }
+
+    fn nudge(&self) {
+        self.0.nudge();
     }
 
     fn force(&self, lsn: Lsn) -> Result<(), Error> {
