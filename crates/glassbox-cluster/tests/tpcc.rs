@@ -2,7 +2,6 @@
 //! same rows, and never more than one round.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,30 +14,13 @@ use glassbox_cluster::{Action, Address, FragmentWork, Member, Message, Outbox, O
 use glassbox_workloads::tpcc::schema::{
     Customer, District, History, Item, Order, OrderLine, PlaceName, Stock, StockInfo, Undelivered, Warehouse,
 };
-use glassbox_workloads::tpcc::{
-    self, ABORT_NO_CUSTOMER, Customers, Inputs, Kind, Payment, Remote, Scale, Settings, Sink, population,
-};
+use glassbox_workloads::tpcc::{self, ABORT_NO_CUSTOMER, Customers, Inputs, Kind, Payment, Remote, Scale, Settings};
 
 const ME: Address = Address::Client(0);
 
-struct Loading<'a>(&'a mut Shard);
-
-impl Sink for Loading<'_> {
-    type Error = Infallible;
-
-    fn row<R: Record>(&mut self, row: &R) -> Result<(), Infallible> {
-        self.0.load(row).expect("the shard is empty");
-        Ok(())
-    }
-}
-
 fn shard(catalog: &Catalog, scale: &Scale, index: usize, count: usize) -> Shard {
     let mut shard = Shard::new(catalog, index, count, 64 << 20).unwrap();
-    let mut sink = Loading(&mut shard);
-    let Ok(()) = population::items(scale, 0, &mut sink);
-    for w_id in scale.warehouse_ids() {
-        let Ok(()) = population::warehouse(scale, 0, w_id, &mut sink);
-    }
+    tpcc::fill(scale, 0, &mut shard).unwrap();
     shard
 }
 

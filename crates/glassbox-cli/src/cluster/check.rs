@@ -7,16 +7,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use glassbox::procedure::{Procedure, Stop, Transaction};
-use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, Ran, Shard, Task};
+use glassbox::shard::Shard;
 use glassbox_cluster::run::{Sockets, ask};
 use glassbox_cluster::wire::{Answer, Question};
 use glassbox_cluster::{Address, Configuration};
-use glassbox_workloads::tpcc::conditions::{check_all, orders_entered};
-use glassbox_workloads::tpcc::schema::History;
-use glassbox_workloads::tpcc::{self, Kind, Scale};
-use serde::{Deserialize, Serialize};
+use glassbox_workloads::tpcc::{Kind, Scale, Together};
 
 use super::config::{Config, Workload};
 use super::load::Measured;
@@ -61,24 +56,6 @@ impl Counted {
     pub fn lost(&self) -> u64 {
         let most = self.acknowledged + self.uncertain;
         self.acknowledged.saturating_sub(self.found) + self.found.saturating_sub(most)
-    }
-}
-
-/// All conditions, as a procedure.
-#[derive(Serialize, Deserialize)]
-struct Conditions {
-    scale: Scale,
-}
-
-impl Procedure for Conditions {
-    const NAME: &'static str = "conditions";
-    /// The conditions, and orders that were entered.
-    type Output = (Vec<(u8, u64, u64, String)>, u64);
-
-    fn run<T: Transaction>(&self, tx: &mut T) -> Result<Self::Output, Stop> {
-        let reports = check_all(tx, &self.scale)?;
-        let reports = reports.into_iter().map(|it| (it.condition, it.checked, it.wrong, it.to_string())).collect();
-        Ok((reports, orders_entered(tx, &self.scale)?))
     }
 }
 
@@ -182,26 +159,17 @@ fn conditions(
     sockets: &mut Sockets,
     until: Instant,
 ) -> anyhow::Result<(Vec<Condition>, Vec<Counted>)> {
-    let catalog = tpcc::catalog().procedure::<Conditions>();
-    let mut shard = Shard::new(&catalog, 0, 1, glassbox::Config::default().table_bytes)?;
+    let mut all = Together::new(glassbox::Config::default().table_bytes)?;
     let primaries = newest(sockets, &config.shape().machines(), until)?.primaries();
-    gather(&primaries, &mut shard, sockets, until)?;
-    let arguments = Arguments::of(Conditions { scale: *scale });
-    let call = Call { procedure: catalog.number_of::<Conditions>()?, arguments, now: Timestamp::default(), seed: 0 };
-    let (conditions, orders) = match shard.run(&call, Task { participants: 1, given: &[] }, None, None) {
-        Ran::Done(output) => output.read::<(_, u64)>().context("the conditions' answer cannot be read")?,
-        other => bail!("the conditions cannot be checked: {other:?}"),
-    };
-    let mut payments = 0;
-    shard.rows::<History>(|_| payments += 1);
-    // Every customer begins with one.
-    let loaded = u64::from(scale.warehouses) * u64::from(tpcc::DISTRICTS) * u64::from(scale.customers);
+    gather(&primaries, &mut all.shard, sockets, until)?;
+    let found = all.check(scale).map_err(anyhow::Error::msg)?;
+    let conditions = found.reports.into_iter().map(|it| (it.condition, it.checked, it.wrong, it.to_string())).collect();
     let counted = |what, kind: Kind, found| {
         let tally = measured.tallies.get(&(kind as usize, kind.name()));
         let acknowledged = tally.map_or(0, |it| it.latency.len() - it.aborted);
         Counted { what, acknowledged, uncertain: tally.map_or(0, |it| it.uncertain), found }
     };
-    let orders = counted("orders", Kind::NewOrder, orders);
-    let payments = counted("payments", Kind::Payment, payments - loaded);
+    let orders = counted("orders", Kind::NewOrder, found.orders);
+    let payments = counted("payments", Kind::Payment, found.payments);
     Ok((conditions, vec![orders, payments]))
 }

@@ -1,19 +1,17 @@
 //! What every process of a cluster has to know, as JSON.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use glassbox::Catalog;
-use glassbox::record::Record;
 use glassbox::shard::Shard;
 use glassbox_cluster::run::{Identity, Shape};
 use glassbox_cluster::{Address, SchemeKind};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro;
-use glassbox_workloads::tpcc::{self, Scale, Sink, population};
+use glassbox_workloads::tpcc::{self, Scale};
 use serde::{Deserialize, Serialize};
 
 /// A cluster.
@@ -74,19 +72,6 @@ impl From<MicroLoad> for Load {
 
 const fn one() -> u8 {
     1
-}
-
-struct Loading<'a>(&'a mut Shard, Option<glassbox::Error>);
-
-impl Sink for Loading<'_> {
-    type Error = Infallible;
-
-    fn row<R: Record>(&mut self, row: &R) -> Result<(), Infallible> {
-        if self.1.is_none() {
-            self.1 = self.0.load(row).err();
-        }
-        Ok(())
-    }
 }
 
 impl Config {
@@ -166,16 +151,7 @@ impl Config {
         let mut shard = self.empty_shard(partition)?;
         match &self.workload {
             Workload::Micro { clients, .. } => Micro::fill(&mut shard, *clients, self.partitions),
-            Workload::Tpcc { scale, seed } => {
-                let mut sink = Loading(&mut shard, None);
-                let Ok(()) = population::items(scale, *seed, &mut sink);
-                for w_id in scale.warehouse_ids() {
-                    let Ok(()) = population::warehouse(scale, *seed, w_id, &mut sink);
-                }
-                if let Some(error) = sink.1 {
-                    return Err(error.into());
-                }
-            }
+            Workload::Tpcc { scale, seed } => tpcc::fill(scale, *seed, &mut shard)?,
         }
         Ok(shard)
     }

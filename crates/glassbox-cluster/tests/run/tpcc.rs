@@ -1,84 +1,35 @@
 //! TPC-C's full mix on a cluster of threads, under every scheme; then its conditions, of all rows together.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use glassbox::procedure::{Procedure, Stop, Transaction};
-use glassbox::record::{Record, Timestamp};
-use glassbox::shard::{Arguments, Call, Ran, Shard, Task};
+use glassbox::procedure::Procedure;
+use glassbox::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::{Client, Cluster, Link, Shape};
 use glassbox_cluster::{Address, Member};
-use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Scale, Settings, Sink, conditions, population};
-use serde::{Deserialize, Serialize};
+use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Scale, Settings, Together};
 
 use crate::support::{SCHEMES, assert_settled};
 
 const SCALE: Scale = Scale { warehouses: 4, items: 200, customers: 20, orders: 20 };
 const TABLE_BYTES: usize = 64 << 20;
 
-struct Loading<'a>(&'a mut Shard);
-
-impl Sink for Loading<'_> {
-    type Error = Infallible;
-
-    fn row<R: Record>(&mut self, row: &R) -> Result<(), Infallible> {
-        self.0.load(row).expect("the shard is empty");
-        Ok(())
-    }
-}
-
 fn shard(catalog: &Catalog, partition: u8, count: u8) -> Result<Shard, Error> {
     let mut shard = Shard::new(catalog, usize::from(partition), usize::from(count), TABLE_BYTES)?;
-    let mut sink = Loading(&mut shard);
-    let Ok(()) = population::items(&SCALE, 0, &mut sink);
-    for w_id in SCALE.warehouse_ids() {
-        let Ok(()) = population::warehouse(&SCALE, 0, w_id, &mut sink);
-    }
+    tpcc::fill(&SCALE, 0, &mut shard)?;
     Ok(shard)
 }
 
-/// What is violated, as a procedure.
-#[derive(Serialize, Deserialize)]
-struct Violated;
-
-impl Procedure for Violated {
-    const NAME: &'static str = "violated";
-    type Output = Vec<String>;
-
-    fn run<T: Transaction>(&self, tx: &mut T) -> Result<Vec<String>, Stop> {
-        Ok(conditions::violated(tx, &SCALE)?.iter().map(ToString::to_string).collect())
-    }
-}
-
+/// What is violated.
 fn violated(machines: &mut [(Address, Member)]) -> Vec<String> {
-    let catalog = tpcc::catalog().procedure::<Violated>();
-    let mut all = Shard::new(&catalog, 0, 1, TABLE_BYTES).unwrap();
+    let mut all = Together::new(TABLE_BYTES).unwrap();
     for (address, machine) in machines {
         let (Address::Replica { partition, replica: 0 }, Some(shard)) = (*address, machine.shard()) else { continue };
-        for table in 0.. {
-            let mut from = Some(0);
-            let mut exists = false;
-            while let Some((replicated, rows, next)) = from.and_then(|from| shard.stored(table, from, 10_000)) {
-                exists = true;
-                from = next;
-                if partition == 0 || !replicated {
-                    all.load_stored(table, &rows).unwrap();
-                }
-            }
-            if !exists {
-                break;
-            }
-        }
+        all.add(shard, partition == 0).unwrap();
     }
-    let arguments = Arguments::of(Violated);
-    let procedure = catalog.number_of::<Violated>().unwrap();
-    let call = Call { procedure, arguments, now: Timestamp::default(), seed: 0 };
-    match all.run(&call, Task { participants: 1, given: &[] }, None, None) {
-        Ran::Done(output) => output.read().unwrap(),
-        other => panic!("{other:?}"),
-    }
+    let reports = all.check(&SCALE).unwrap().reports;
+    reports.iter().filter(|it| !it.holds()).map(ToString::to_string).collect()
 }
 
 struct Calling<L: Link>(Client<L>);

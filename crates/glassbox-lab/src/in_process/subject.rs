@@ -1,19 +1,17 @@
 //! One way, loaded, and given calls.
 
-use std::convert::Infallible;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
 use glassbox::procedure::Procedure;
-use glassbox::record::Record;
 use glassbox::shard::Shard;
 use glassbox::{Catalog, Config, Database, Error};
 use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::{Client, Inline, Shape};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{self, KEYS, Pair, ReadWrite};
-use glassbox_workloads::tpcc::{self, Input, Inputs, Scale, Sink, population};
+use glassbox_workloads::tpcc::{self, Input, Inputs, Scale};
 
 use super::systems::{System, Workload};
 use crate::limits::measure::{LOAD_SEED, settings};
@@ -146,27 +144,10 @@ fn pairs() -> impl Iterator<Item = Pair> {
     (0..CLIENTS as u16 * KEYS as u16).map(|id| Pair { home: 0, id, value: 0 })
 }
 
-struct Loading<'a>(&'a mut Shard);
-
-impl Sink for Loading<'_> {
-    type Error = Infallible;
-
-    fn row<R: Record>(&mut self, row: &R) -> Result<(), Infallible> {
-        self.0.load(row).expect("the shard is empty, and has room");
-        Ok(())
-    }
-}
-
 fn shard(catalog: &Catalog, workload: Workload, scale: &Scale) -> Result<Shard, Error> {
     let mut shard = Shard::new(catalog, 0, 1, TABLE_BYTES)?;
     match workload {
-        Workload::Tpcc => {
-            let mut sink = Loading(&mut shard);
-            let Ok(()) = population::items(scale, LOAD_SEED, &mut sink);
-            for w_id in scale.warehouse_ids() {
-                let Ok(()) = population::warehouse(scale, LOAD_SEED, w_id, &mut sink);
-            }
-        }
+        Workload::Tpcc => tpcc::fill(scale, LOAD_SEED, &mut shard)?,
         Workload::Micro => pairs().try_for_each(|pair| shard.load(&pair))?,
     }
     Ok(shard)

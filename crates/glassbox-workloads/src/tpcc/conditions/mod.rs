@@ -18,6 +18,7 @@ mod stock;
 use std::fmt;
 
 use glassbox::procedure::{Stop, Transaction};
+use serde::{Deserialize, Serialize};
 
 use super::scale::Scale;
 use super::schema::District;
@@ -32,7 +33,7 @@ pub use stock::condition_13;
 const TOLD: usize = 5;
 
 /// What a condition found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// Number of the condition, 1 to 13.
     pub condition: u8,
