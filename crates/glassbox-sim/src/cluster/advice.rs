@@ -5,9 +5,10 @@ use glassbox_cluster::{Address, Configuration, Role};
 
 use super::node::Machine;
 use super::settings::Load;
+use super::workload::Workload;
 use super::world::World;
 
-impl World {
+impl<W: Workload> World<W> {
     /// Counts what happened until now, and has the operator follow what is proposed.
     pub(super) fn advise(&mut self) {
         let Some(mut advisor) = self.advisor.take() else { return };
@@ -62,7 +63,9 @@ impl World {
     pub fn switches_made(&self) -> u64 {
         self.switches_made
     }
+}
 
+impl World<Load> {
     /// The clients do this from now on.
     pub fn shift_to(&mut self, load: Load) {
         for number in 0..self.settings.clients {

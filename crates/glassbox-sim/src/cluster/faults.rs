@@ -3,6 +3,7 @@
 use glassbox_cluster::{Address, Configuration, Message, Packet, Role, SchemeKind};
 
 use super::node::Machine;
+use super::workload::Workload;
 use super::world::World;
 
 /// Something that happens at its time, if it can.
@@ -31,7 +32,7 @@ pub(super) enum Fault {
     Slow(Address, u64),
 }
 
-impl World {
+impl<W: Workload> World<W> {
     /// Lets so many things fail before `until_us`, and be repaired.
     pub fn plan_incidents(&mut self, until_us: u64) {
         for _ in 0..self.settings.incidents {

@@ -5,10 +5,13 @@
 //! written nearly all the time; the others touch one of these rows with a certain probability.
 
 use glassbox::shard::Shard;
+use glassbox::{Catalog, Error};
+use glassbox_cluster::{Answered, Outbox, Router};
 use glassbox_workloads::UpTo;
-use glassbox_workloads::micro::{KEYS, Pair, ReadWrite};
+use glassbox_workloads::micro::{self, KEYS, Pair, ReadWrite, Seen};
 
-use super::settings::{ALL, Load};
+use super::settings::{ALL, Load, Settings};
+use super::workload::{Caller, Workload};
 use crate::dice::Dice;
 
 /// One client's choice of transactions.
@@ -72,5 +75,39 @@ impl Micro {
         let two_rounds = several && self.chance(self.load.two_rounds);
         self.made += 1;
         ReadWrite { keys, stamp: self.client << 20 | self.made, aborts_at, two_rounds }
+    }
+}
+
+impl Workload for Load {
+    type Caller = Micro;
+    const TABLE_BYTES: usize = 1 << 20;
+
+    fn catalog() -> Catalog {
+        micro::catalog()
+    }
+
+    fn fill(settings: &Settings, shard: &mut Shard) {
+        Micro::fill(shard, settings.clients, settings.partitions);
+    }
+
+    fn caller(settings: &Settings, number: u32) -> Micro {
+        Micro::new(number, settings.partitions, settings.load, settings.seed)
+    }
+}
+
+impl Caller for Micro {
+    type Call = ReadWrite;
+    type Output = Seen;
+
+    fn draw(&mut self) -> ReadWrite {
+        Self::draw(self)
+    }
+
+    fn send(call: &ReadWrite, router: &mut Router, now_us: u64, out: &mut Outbox) -> u64 {
+        router.call(*call, now_us, u64::from(call.stamp), out).expect("the catalog has it")
+    }
+
+    fn output(_: &ReadWrite, answered: Answered) -> Result<Seen, Error> {
+        Router::output::<ReadWrite>(answered)
     }
 }

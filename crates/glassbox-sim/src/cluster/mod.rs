@@ -17,6 +17,8 @@ mod outcome;
 mod patience;
 mod processors;
 mod settings;
+mod tpcc;
+mod workload;
 mod world;
 
 pub use client::{Done, Finished};
@@ -25,4 +27,6 @@ pub use link::Link;
 pub use micro::Micro;
 pub use outcome::Measured;
 pub use settings::{ALL, Bug, Load, Settings};
+pub use tpcc::Tpcc;
+pub use workload::{CallOf, Caller, OutputOf, Workload};
 pub use world::World;

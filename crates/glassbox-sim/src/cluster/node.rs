@@ -7,15 +7,16 @@ use glassbox_cluster::{Action, Address, Member, Outbox, Packet, Role};
 
 use super::client::Client;
 use super::costs::Costs;
+use super::workload::Workload;
 
 /// What a node is.
-pub(super) enum Machine {
+pub(super) enum Machine<W: Workload> {
     Member(Box<Member>),
-    Client(Box<Client>),
+    Client(Box<Client<W>>),
 }
 
-pub(super) struct Node {
-    pub(super) machine: Machine,
+pub(super) struct Node<W: Workload> {
+    pub(super) machine: Machine<W>,
     pub(super) inbox: VecDeque<(Address, Packet)>,
     /// It is at work, and looks at its inbox when it is done.
     pub(super) busy: bool,
@@ -25,13 +26,16 @@ pub(super) struct Node {
     pub(super) slow: u64,
     /// How long it has been at work, all together.
     pub(super) worked_ns: u64,
+    /// What of it locks cost.
+    pub(super) locked_ns: u64,
     /// What of it was spent on what.
     pub(super) tally: Tally,
 }
 
-impl Node {
-    pub(super) fn new(machine: Machine, life: u64) -> Self {
-        Self { machine, inbox: VecDeque::new(), busy: false, life, slow: 1, worked_ns: 0, tally: Tally::default() }
+impl<W: Workload> Node<W> {
+    pub(super) fn new(machine: Machine<W>, life: u64) -> Self {
+        let (inbox, tally) = (VecDeque::new(), Tally::default());
+        Self { machine, inbox, busy: false, life, slow: 1, worked_ns: 0, locked_ns: 0, tally }
     }
 
     /// Takes a message in: behind all others, or behind those of coordinators.
@@ -71,6 +75,7 @@ impl Node {
         match action {
             Action::Work(work) => {
                 let ns = costs.of(*work) * self.slow;
+                self.locked_ns += costs.locks(*work) * self.slow;
                 self.tally.did(*work, ns);
                 ns
             }

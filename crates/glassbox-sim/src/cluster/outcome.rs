@@ -5,6 +5,7 @@ use glassbox_cluster::{Address, Role};
 
 use super::client::Finished;
 use super::node::{Machine, Node};
+use super::workload::{CallOf, OutputOf, Workload};
 use super::world::World;
 
 /// What a part of a run came to.
@@ -16,16 +17,27 @@ pub struct Measured {
     pub per_second: f64,
     /// Transactions that were tried again because of deadlocks.
     pub retries: u64,
+    /// Of those that ended, how many went to several partitions.
+    pub several: u64,
 }
 
-impl World {
+impl<W: Workload> World<W> {
     /// How long a party has been at work since the beginning; something that it is at counts in full.
     pub fn worked_ns(&self, address: Address) -> u64 {
         self.nodes.get(&address).map_or(0, |node| node.worked_ns)
     }
 
+    /// How much of that locks cost it.
+    pub fn locked_ns(&self, address: Address) -> u64 {
+        self.nodes.get(&address).map_or(0, |node| node.locked_ns)
+    }
+
     pub(super) fn finished(&mut self) -> u64 {
         (0..self.settings.clients).map(|number| self.client(number).finished).sum()
+    }
+
+    pub(super) fn several(&mut self) -> u64 {
+        (0..self.settings.clients).map(|number| self.client(number).several).sum()
     }
 
     pub(super) fn retries(&mut self) -> u64 {
@@ -48,7 +60,7 @@ impl World {
     }
 
     /// What all clients heard, as far as it was kept.
-    pub fn history(&mut self) -> Vec<Finished> {
+    pub fn history(&mut self) -> Vec<Finished<CallOf<W>, OutputOf<W>>> {
         (0..self.settings.clients).flat_map(|number| self.client(number).history.clone().unwrap_or_default()).collect()
     }
 
@@ -66,7 +78,7 @@ impl World {
 
     /// What is under way at primaries and lost at backups, after everything has ended: nothing, if all is well.
     pub fn leftovers(&self) -> Vec<String> {
-        let left = |(address, node): (&Address, &Node)| {
+        let left = |(address, node): (&Address, &Node<W>)| {
             let Machine::Member(member) = &node.machine else { return None };
             match member.role() {
                 Role::Primary(it) if !it.is_idle() => Some(format!("{address}: something is under way: {it:?}")),

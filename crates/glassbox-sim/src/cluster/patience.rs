@@ -2,9 +2,10 @@
 
 use glassbox_cluster::{Address, Outbox};
 
+use super::workload::Workload;
 use super::world::{Event, World};
 
-impl World {
+impl<W: Workload> World<W> {
     /// Clients look whether something takes too long: they may be in a deadlock that no partition sees.
     pub(super) fn lose_patience(&mut self) {
         for number in 0..self.settings.clients {

@@ -7,7 +7,7 @@ use super::link::Link;
 
 /// A cluster, its load and its costs.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct Settings<W = Load> {
     /// What partitions do while they wait for others, at first.
     pub scheme: SchemeKind,
     /// Partitions, at least 2 for transactions on several.
@@ -19,7 +19,7 @@ pub struct Settings {
     /// Clients, each of which waits for its answer before it calls again.
     pub clients: u32,
     /// What the clients do.
-    pub load: Load,
+    pub load: W,
     /// What work costs.
     pub costs: Costs,
     /// What links are like.
@@ -82,7 +82,7 @@ pub struct Load {
 /// All, in the unit of [`Load`].
 pub const ALL: u64 = 1_000_000;
 
-impl Settings {
+impl<W> Settings<W> {
     /// Who is who at first.
     pub(super) fn configuration(&self) -> Configuration {
         Configuration::first(self.partitions, self.replicas, self.scheme).with_coordinators(self.coordinators)
@@ -94,7 +94,7 @@ impl Settings {
     /// *t_mp*: a fragment, 45; its result, 60; a message in and two out at the coordinator, 34, and 2 for what they
     /// wait for others; the decision, 60, and carrying it out, 10. The 40 µs that the paper measured are a `ping` there
     /// and back, which no process has to be woken for.
-    pub fn of_the_paper(scheme: SchemeKind, load: Load, seed: u64) -> Self {
+    pub fn of_the_paper(scheme: SchemeKind, load: W, seed: u64) -> Self {
         Self {
             scheme,
             partitions: 2,

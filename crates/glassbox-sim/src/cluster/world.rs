@@ -8,21 +8,17 @@ use glassbox::Catalog;
 use glassbox::shard::Shard;
 use glassbox_cluster::auto::Advisor;
 use glassbox_cluster::{Action, Address, Configuration, Member, Outbox, Packet};
-use glassbox_workloads::micro::catalog;
 
 use super::canary::Canary;
 use super::client::Client;
 use super::faults::Fault;
 use super::link::Links;
-use super::micro::Micro;
 use super::node::{Machine, Node};
 use super::outcome::Measured;
 use super::processors::Processors;
-use super::settings::Settings;
+use super::settings::{Load, Settings};
+use super::workload::Workload;
 use crate::dice::Dice;
-
-/// Memory for each table of a simulated partition.
-const TABLE_BYTES: usize = 1 << 20;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
@@ -34,8 +30,8 @@ pub(super) enum Event {
 }
 
 /// A simulated cluster and its clients.
-pub struct World {
-    pub(super) settings: Settings,
+pub struct World<W: Workload = Load> {
+    pub(super) settings: Settings<W>,
     catalog: Arc<Catalog>,
     /// The one that was decided last.
     pub(super) configuration: Configuration,
@@ -45,7 +41,7 @@ pub struct World {
     made: u64,
     /// Messages on their way, by number: from whom, to which life of whom.
     flying: BTreeMap<u64, (Address, u64, Packet)>,
-    pub(super) nodes: BTreeMap<Address, Node>,
+    pub(super) nodes: BTreeMap<Address, Node<W>>,
     lives: u64,
     pub(super) links: Links,
     pub(super) dice: Dice,
@@ -56,12 +52,12 @@ pub struct World {
     trace: Option<Vec<String>>,
 }
 
-impl World {
+impl<W: Workload> World<W> {
     /// A cluster that has not begun.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings<W>) -> Self {
         let mut world = Self {
             settings,
-            catalog: Arc::new(catalog()),
+            catalog: Arc::new(W::catalog()),
             configuration: settings.configuration(),
             now_ns: 0,
             events: BinaryHeap::new(),
@@ -97,11 +93,12 @@ impl World {
     pub(super) fn add_replica(&mut self, address: Address, first: bool) {
         let Address::Replica { partition, .. } = address else { unreachable!("{address} is no replica") };
         let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
-        let make = move || Ok(Shard::new(&catalog, usize::from(partition), count, TABLE_BYTES).expect("a small shard"));
+        let make =
+            move || Ok(Shard::new(&catalog, usize::from(partition), count, W::TABLE_BYTES).expect("a small shard"));
         let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
         let mut member = if first {
             let mut shard = make().expect("a small shard");
-            Micro::fill(&mut shard, self.settings.clients, self.settings.partitions);
+            W::fill(&self.settings, &mut shard);
             Member::replica(address, configuration, shard, Arc::new(make))
         } else {
             Member::returning(address, configuration, Arc::new(make), &mut out)
@@ -122,16 +119,15 @@ impl World {
     }
 
     fn add_client(&mut self, number: u32) {
-        let Settings { partitions, load, seed, .. } = self.settings;
-        let micro = Micro::new(number, partitions, load, seed);
-        let mut client = Client::new(number, &self.catalog, self.configuration.clone(), micro);
+        let caller = W::caller(&self.settings, number);
+        let mut client = Client::new(number, &self.catalog, self.configuration.clone(), caller);
         let mut out = Outbox::default();
         client.call(0, &mut out);
         self.add(Address::Client(number), Machine::Client(Box::new(client)));
         self.carry_out(Address::Client(number), 0, out);
     }
 
-    fn add(&mut self, address: Address, machine: Machine) {
+    fn add(&mut self, address: Address, machine: Machine<W>) {
         self.lives += 1;
         self.nodes.insert(address, Node::new(machine, self.lives));
     }
@@ -146,7 +142,7 @@ impl World {
         self.trace.as_ref().map_or_else(String::new, |lines| lines.join("\n"))
     }
 
-    pub(super) fn client(&mut self, number: u32) -> &mut Client {
+    pub(super) fn client(&mut self, number: u32) -> &mut Client<W> {
         match self.nodes.get_mut(&Address::Client(number)).map(|node| &mut node.machine) {
             Some(Machine::Client(client)) => client.as_mut(),
             _ => unreachable!("clients are numbered from 0"),
@@ -261,14 +257,15 @@ impl World {
 
     /// Goes on for so long.
     pub fn run_us(&mut self, us: u64) -> Measured {
-        let (finished, retries) = (self.finished(), self.retries());
+        let (finished, several, retries) = (self.finished(), self.several(), self.retries());
         let end_ns = self.now_ns + us * 1_000;
         while self.events.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= end_ns) {
             self.step();
         }
         self.now_ns = end_ns;
-        let finished = self.finished() - finished;
-        Measured { finished, per_second: finished as f64 * 1e6 / us as f64, retries: self.retries() - retries }
+        let (finished, several) = (self.finished() - finished, self.several() - several);
+        let per_second = finished as f64 * 1e6 / us as f64;
+        Measured { finished, per_second, retries: self.retries() - retries, several }
     }
 
     /// Lets the clients call no more, and everything that is under way come to its end.

@@ -1,5 +1,7 @@
 //! Simulated clusters: every scheme, random loads, links that vary; what is right is always the same.
 
+mod tpcc;
+
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{Bug, Link, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};

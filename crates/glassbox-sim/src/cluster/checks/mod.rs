@@ -5,6 +5,7 @@ mod durability;
 mod progress;
 mod replicas;
 mod serializability;
+mod tpcc;
 mod written;
 
 pub use atomicity::atomicity;
@@ -12,10 +13,11 @@ pub use durability::durability;
 pub use progress::progress;
 pub use replicas::replicas;
 pub use serializability::serializability;
+pub use tpcc::tpcc;
 
 use super::world::World;
 
-/// Everything, of a world that has [finished](World::finish).
+/// Everything, of a world of the microbenchmark that has [finished](World::finish).
 ///
 /// # Errors
 /// The first thing that is wrong.
