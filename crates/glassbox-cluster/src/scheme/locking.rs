@@ -9,14 +9,15 @@
 //! Deadlocks among the transactions here are found as circles when one begins to wait. The victim is one on this
 //! partition alone if the circle has any, the youngest of those: it is simply run again, after one of the others in the
 //! circle has ended (sooner, it could take back the very locks that it gave up, and so on for ever). Deadlocks across
-//! partitions are noticed by whoever coordinates, because they take too long.
+//! partitions are noticed by whoever coordinates, because they take too long; whoever is tried again then has to let those
+//! go first who waited for its locks, for the same reason.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::shard::{Kept, Ran};
 
 use super::lock_table::{LockTable, Owner};
-use crate::address::TxnId;
+use crate::address::{Address, TxnId};
 use crate::arrived::{Arrived, Multi, Single};
 use crate::message::FragmentEnd;
 use crate::outbox::Outbox;
@@ -30,13 +31,16 @@ pub(crate) struct Locking {
     /// To be run (again): their locks may be free now.
     ready: VecDeque<Owner>,
     next: Owner,
+    /// Whose transactions were taken back since nobody was ready: what they begin next stands behind those who are.
+    gave_up: Vec<Address>,
     /// Whether locks are taken even when there is nobody to be kept off.
     forced: bool,
 }
 
 impl Locking {
     pub(crate) fn new(forced: bool) -> Self {
-        Self { locks: LockTable::default(), active: BTreeMap::new(), ready: VecDeque::new(), next: 0, forced }
+        let (locks, active, ready) = (LockTable::default(), BTreeMap::new(), VecDeque::new());
+        Self { locks, active, ready, next: 0, gave_up: Vec::new(), forced }
     }
 
     pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
@@ -52,8 +56,14 @@ impl Locking {
             arrived => {
                 let owner = self.next;
                 self.next += 1;
+                let again = arrived.multi().is_some_and(|it| self.gave_up.contains(&it.txn().coordinator));
                 self.active.insert(owner, arrived);
-                self.run(store, owner, out);
+                if again {
+                    // It comes right behind its own end.
+                    self.ready.push_back(owner);
+                } else {
+                    self.run(store, owner, out);
+                }
             }
         }
     }
@@ -128,10 +138,16 @@ impl Locking {
         let Some(Arrived::Multi(multi)) = self.active.remove(&owner) else { unreachable!("found there") };
         store.end(multi, commit, out);
         self.release(owner);
+        if !commit && !self.ready.is_empty() && !self.gave_up.contains(&txn.coordinator) {
+            self.gave_up.push(txn.coordinator);
+        }
     }
 
     pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
-        let Some(owner) = self.ready.pop_front() else { return false };
+        let Some(owner) = self.ready.pop_front() else {
+            self.gave_up.clear();
+            return false;
+        };
         self.run(store, owner, out);
         true
     }

@@ -79,3 +79,15 @@ fn as_many_are_on_two_partitions_as_in_the_paper() {
         assert!((here - percent).abs() < 0.6, "{warehouses} warehouses: {here:.1} %, {} in all", measured.finished);
     }
 }
+
+/// Two warehouses, which everybody locks, and deadlocks across partitions. Whoever is tried again once took the locks
+/// back before those who had waited for them, and so on for ever.
+#[test]
+fn locking_does_not_come_to_a_stop() {
+    let scale = Scale { warehouses: 2, items: 1_000, customers: 30, orders: 30 };
+    let load = Tpcc { scale, remote: Remote::SPECIFICATION, ..LOAD };
+    let mut world = World::new(Settings::of_the_paper_s_tpcc(SchemeKind::Locking, load, 1));
+    let parts: Vec<_> = (0..8).map(|_| world.run_us(50_000)).collect();
+    assert!(parts.iter().all(|part| part.finished > 100), "{parts:?}");
+    assert!(parts.iter().map(|part| part.retries).sum::<u64>() > 10, "there are no deadlocks: {parts:?}");
+}
