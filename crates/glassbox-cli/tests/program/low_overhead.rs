@@ -34,7 +34,7 @@ fn the_shapes_are_the_papers_and_the_page_says_simulated() {
     run_well(&["lab", "report", "--results", text(dir.path())]);
     for page in ["low-overhead.html", "report.html"] {
         let page = std::fs::read_to_string(dir.path().join(page)).unwrap();
-        assert_eq!(page.matches("<svg").count(), 9, "Figures 4 to 7, coordinators, 10 twice, two of what is chosen");
+        assert_eq!(page.matches("<svg").count(), 11, "Figures 4 to 9, coordinators, 10 twice, two of what is chosen");
         assert!(page.contains("Figure 4. Without conflicts (simulated)") && !page.contains("src="), "{page}");
     }
 }

@@ -5,17 +5,17 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, Output};
+use glassbox::shard::Output;
 use glassbox_cluster::run::Shape;
 use glassbox_cluster::{
     Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outbox,
     Packet, Partition, Router, SchemeKind, Submission, TxnId,
 };
-use glassbox_sim::cluster::{ALL, Load, Micro};
+use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
 
-use crate::real::{run, shard};
+use super::draw::{Draw, Which, Workload};
+use crate::real::run;
 
 const CLIENT: Address = Address::Client(0);
 const COORDINATOR: Address = Address::Coordinator(0);
@@ -55,40 +55,6 @@ pub(super) const METRICS: [Metric; 10] = [
     ("a message through a queue", "ns", |round| round.message),
 ];
 
-/// Calls that are alike, drawn beforehand.
-struct Draw {
-    micro: Micro,
-    number: u16,
-    made: u64,
-}
-
-impl Draw {
-    fn new(load: Load) -> Self {
-        let number = catalog().number_of::<ReadWrite>().expect("the catalog has it");
-        Self { micro: Micro::new(5, 2, load, 1), number, made: 0 }
-    }
-
-    /// Of the first partition, or on both.
-    fn input(&mut self) -> ReadWrite {
-        loop {
-            let drawn = self.micro.draw();
-            if drawn.keys[0].0 == 0 && drawn.aborts_at != Some(1) {
-                return drawn;
-            }
-        }
-    }
-
-    fn call(&mut self) -> Call {
-        self.made += 1;
-        let arguments = Arguments::of(self.input());
-        Call { procedure: self.number, arguments, now: Timestamp::from_micros(1), seed: self.made }
-    }
-
-    fn message(&mut self) -> Message {
-        Message::Call { id: self.made, call: self.call() }
-    }
-}
-
 /// A partition without a thread, and the time it took.
 struct Bench {
     partition: Partition,
@@ -97,8 +63,8 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(scheme: SchemeKind) -> anyhow::Result<Self> {
-        let partition = Partition::new(shard(&catalog(), 0, 2)?, scheme, &[]);
+    fn new(workload: Workload, scheme: SchemeKind) -> anyhow::Result<Self> {
+        let partition = Partition::new(workload.shard()?, scheme, &[]);
         Ok(Self { partition, out: Outbox::default(), next: 0 })
     }
 
@@ -155,12 +121,24 @@ impl Batches {
     }
 }
 
-/// Measures everything once, so many batches of each.
-pub(super) fn measure(batches: usize) -> anyhow::Result<Round> {
-    let (mut one, mut both) = (Draw::new(Load::default()), Draw::new(Load { several: ALL, ..Load::default() }));
-    let mut aborting = Draw::new(Load { aborts: ALL, ..Load::default() });
-    let (mut blocking, mut forced) = (Bench::new(SchemeKind::Blocking)?, Bench::new(SchemeKind::ForcedLocking)?);
-    let mut speculating = Bench::new(SchemeKind::Speculation)?;
+/// Measures everything once, so many batches of each: of the microbenchmark, and of TPC-C, whose messages are taken to
+/// cost what those of the microbenchmark do.
+pub(super) fn measure(batches: usize) -> anyhow::Result<[Round; 2]> {
+    let (client, coordinator_message) = (client(batches)?, coordinator(batches)?);
+    let threads = between_threads(batches)?;
+    let mut micro = partition(Workload::Micro, batches)?;
+    micro.message = (threads - client.max(micro.single)).max(0.0);
+    (micro.client, micro.coordinator_message) = (client, coordinator_message);
+    let Round { message, .. } = micro;
+    Ok([micro, Round { client, coordinator_message, message, ..partition(Workload::Tpcc, batches)? }])
+}
+
+/// What a partition's work takes; nothing of messages, coordinator and client.
+fn partition(workload: Workload, batches: usize) -> anyhow::Result<Round> {
+    let [mut one, mut both, mut aborting] = [Which::One, Which::Both, Which::Aborting].map(|it| workload.draw(it));
+    let bench = |scheme| Bench::new(workload, scheme);
+    let (mut blocking, mut forced) = (bench(SchemeKind::Blocking)?, bench(SchemeKind::ForcedLocking)?);
+    let mut speculating = bench(SchemeKind::Speculation)?;
     let [mut single, mut locked, mut stopped, mut fragment, mut decision, mut speculative, mut taking_back] =
         [const { Batches(Vec::new()) }; 7];
     for _ in 0..batches {
@@ -190,8 +168,6 @@ pub(super) fn measure(batches: usize) -> anyhow::Result<Round> {
     let clock = clock_ns();
     let (single, decision) = (single.each_ns(), (decision.each_ns() - clock).max(0.0));
     let speculative = speculative.each_ns() - decision / BATCH as f64;
-    let (client, coordinator_message) = (client(batches)?, coordinator(batches)?);
-    let threads = between_threads(batches)?;
     Ok(Round {
         single,
         speculative,
@@ -201,9 +177,9 @@ pub(super) fn measure(batches: usize) -> anyhow::Result<Round> {
         stopped: stopped.each_ns(),
         // All are taken back, and then run with nothing kept.
         undo: (taking_back.each_ns() - single - decision / BATCH as f64).max(0.0),
-        coordinator_message,
-        client,
-        message: (threads - client.max(single)).max(0.0),
+        coordinator_message: 0.0,
+        client: 0.0,
+        message: 0.0,
     })
 }
 
@@ -217,7 +193,7 @@ fn clock_ns() -> f64 {
 
 /// A client's part of a transaction on one partition: to draw it, to call, and to take the answer.
 fn client(batches: usize) -> anyhow::Result<f64> {
-    let (mut draw, mut out) = (Draw::new(Load::default()), Outbox::default());
+    let (mut micro, mut out) = (Micro::new(5, 2, Load::default(), 1), Outbox::default());
     let mut router = Router::new(CLIENT, Arc::new(catalog()), Configuration::first(2, 1, SchemeKind::Blocking));
     let mut all = Batches(Vec::new());
     let partition = Address::Replica { partition: 0, replica: 0 };
@@ -225,8 +201,7 @@ fn client(batches: usize) -> anyhow::Result<f64> {
         let mut calls = VecDeque::new();
         let began = Instant::now();
         for _ in 0..BATCH {
-            let input = draw.micro.draw();
-            calls.push_back(router.call(input, 1, 1, &mut out)?);
+            calls.push_back(router.call(micro.draw(), 1, 1, &mut out)?);
         }
         let mut took = began.elapsed();
         out.actions.clear();
@@ -251,7 +226,7 @@ fn client(batches: usize) -> anyhow::Result<f64> {
 fn coordinator(batches: usize) -> anyhow::Result<f64> {
     let primaries: Vec<_> = (0..2).map(|partition| Address::Replica { partition, replica: 0 }).collect();
     let mut coordinator = Coordinator::new(COORDINATOR, primaries, 1);
-    let (mut draw, mut out) = (Draw::new(Load { several: ALL, ..Load::default() }), Outbox::default());
+    let (mut draw, mut out) = (Workload::Micro.draw(Which::Both), Outbox::default());
     let (mut all, mut heard) = (Batches(Vec::new()), 0);
     for _ in 0..batches {
         let submissions: Vec<_> = (0..BATCH as u64)

@@ -8,11 +8,13 @@
 //!
 //! What is not in it: waking whoever sleeps, but for the round trip; caches that more than two threads share.
 
+mod draw;
 mod machines;
 mod round_trip;
 pub mod tables;
 
 use glassbox_sim::cluster::Costs;
+use serde::{Deserialize, Serialize};
 
 use crate::points::{Point, Points};
 use crate::spread::Spread;
@@ -24,8 +26,20 @@ pub use round_trip::INJECTED_US;
 pub const EXPERIMENT: &str = "calibrate";
 /// In results, the table of costs.
 pub const COSTS: &str = "costs";
+/// In results, the same of TPC-C.
+pub const COSTS_OF_TPCC: &str = "costs, TPC-C";
 /// In results, what round trips take.
 pub const ROUND_TRIP: &str = "round trip";
+
+/// The tables of costs that are measured together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostTables {
+    /// Of the microbenchmark.
+    #[serde(flatten)]
+    pub micro: Costs,
+    /// Of TPC-C.
+    pub tpcc: Costs,
+}
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,21 +68,25 @@ impl Plan {
 /// # Errors
 /// When the engine fails.
 pub fn calibrate(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::Result<()> {
-    let mut rounds: Vec<machines::Round> = Vec::new();
+    let mut rounds: [Vec<machines::Round>; 2] = Default::default();
     let mut round_trips: Vec<Vec<f64>> = vec![Vec::new(); INJECTED_US.len()];
     for round in 0..plan.rounds {
         if watch.interrupted() {
             break;
         }
         watch.step(round, plan.rounds, "calibrating");
-        rounds.push(machines::measure(plan.batches)?);
+        for (all, one) in rounds.iter_mut().zip(machines::measure(plan.batches)?) {
+            all.push(one);
+        }
         for (all, injected_us) in round_trips.iter_mut().zip(INJECTED_US) {
             all.push(round_trip::measure(injected_us, plan.calls)?);
         }
     }
-    anyhow::ensure!(!rounds.is_empty(), "interrupted before anything was measured");
-    for (metric, unit, of) in machines::METRICS {
-        put(points, COSTS, metric, 0.0, metric, unit, Spread::of(rounds.iter().map(of)));
+    anyhow::ensure!(!rounds[0].is_empty(), "interrupted before anything was measured");
+    for (figure, rounds) in [COSTS, COSTS_OF_TPCC].into_iter().zip(&rounds) {
+        for (metric, unit, of) in machines::METRICS {
+            put(points, figure, metric, 0.0, metric, unit, Spread::of(rounds.iter().map(of)));
+        }
     }
     for (all, injected_us) in round_trips.into_iter().zip(INJECTED_US) {
         put(points, ROUND_TRIP, "between threads", injected_us as f64, "reached", "µs", Spread::of(all));
@@ -82,9 +100,13 @@ fn put(points: &mut Points, figure: &str, row: &str, x: f64, metric: &str, unit:
     points.0.push(Point { figure, row, x, metric, value, spread, unit });
 }
 
-/// The table of costs that was measured; `None`: something is missing.
-pub fn costs(points: &Points) -> Option<Costs> {
-    let of = |metric: &str| points.value(COSTS, metric, metric);
+/// The tables of costs that were measured; `None`: something is missing.
+pub fn costs(points: &Points) -> Option<CostTables> {
+    Some(CostTables { micro: table(points, COSTS)?, tpcc: table(points, COSTS_OF_TPCC)? })
+}
+
+fn table(points: &Points, figure: &str) -> Option<Costs> {
+    let of = |metric: &str| points.value(figure, metric, metric);
     let ns = |metric: &str| of(metric).map(|ns| ns.round().max(0.0) as u64);
     Some(Costs {
         single_ns: ns("t_sp")?,
@@ -102,7 +124,7 @@ pub fn costs(points: &Points) -> Option<Costs> {
 /// How long a message takes one way when this round trip is injected, in nanoseconds: half of what a round trip takes
 /// without the work that is in it.
 pub fn one_way_ns(points: &Points, injected_us: u64) -> Option<u64> {
-    let costs = costs(points)?;
+    let costs = costs(points)?.micro;
     let reached = points.at(ROUND_TRIP, "between threads", injected_us as f64, "reached")?.value * 1e3;
     let travelling = reached - (costs.single_ns + costs.client_ns) as f64;
     Some((travelling.max(injected_us as f64 * 1e3) / 2.0) as u64)
@@ -128,7 +150,11 @@ mod tests {
         let mut points = Points::default();
         calibrate(&Plan { rounds: 1, batches: 3, calls: 3 }, &Always, &mut points).unwrap();
         let costs = costs(&points).expect("no number is missing");
-        assert!(costs.single_ns > 0 && costs.fragment_ns > 0 && costs.coordinator_message_ns > 0, "{costs:?}");
+        for costs in [costs.micro, costs.tpcc] {
+            assert!(costs.single_ns > 0 && costs.fragment_ns > 0 && costs.coordinator_message_ns > 0, "{costs:?}");
+        }
+        let text = serde_json::to_string(&costs).unwrap();
+        assert_eq!(serde_json::from_str::<CostTables>(&text).unwrap(), costs);
         for injected_us in INJECTED_US {
             assert!(one_way_ns(&points, injected_us).unwrap() >= injected_us * 500);
         }

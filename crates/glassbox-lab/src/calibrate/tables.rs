@@ -3,7 +3,7 @@
 use glassbox_sim::cluster::Costs;
 
 use super::machines::METRICS;
-use super::{COSTS, INJECTED_US, ROUND_TRIP};
+use super::{COSTS, COSTS_OF_TPCC, INJECTED_US, ROUND_TRIP};
 use crate::points::{Point, Points};
 use crate::report::{Figure, Section, Table};
 
@@ -15,27 +15,32 @@ fn cells(point: &Point) -> [String; 2] {
 
 /// The constants, beside the paper's.
 pub fn costs(points: &Points) -> Table {
-    let paper = Costs::of_the_paper();
-    let paper = [
-        paper.single_ns,
-        paper.single_undo_ns,
-        paper.fragment_ns,
-        paper.decide_ns,
-        paper.locking_thousandths,
-        paper.stopped_ns,
-        paper.undo_ns,
-        paper.coordinator_message_ns,
-        paper.client_ns,
-    ];
+    let papers = [Costs::of_the_paper(), Costs::of_the_paper_s_tpcc()].map(|costs| {
+        [
+            costs.single_ns,
+            costs.single_undo_ns,
+            costs.fragment_ns,
+            costs.decide_ns,
+            costs.locking_thousandths,
+            costs.stopped_ns,
+            costs.undo_ns,
+            costs.coordinator_message_ns,
+            costs.client_ns,
+        ]
+    });
     let row = |(at, (metric, unit, _)): (usize, &(&str, &str, _))| {
-        let [value, spread] = cells(points.get(COSTS, metric, metric)?);
-        let theirs = paper.get(at).map_or_else(String::new, |&ns| {
-            if *unit == "ns" { format!("{:.2} µs", ns as f64 / 1e3) } else { format!("{ns}") }
-        });
-        let name = if *unit == "ns" { (*metric).to_owned() } else { format!("{metric}, {unit}") };
-        Some(vec![name, value, spread, theirs])
+        let mut row = vec![if *unit == "ns" { (*metric).to_owned() } else { format!("{metric}, {unit}") }];
+        for (figure, paper) in [COSTS, COSTS_OF_TPCC].into_iter().zip(&papers) {
+            let theirs = paper.get(at).map_or_else(String::new, |&ns| {
+                if *unit == "ns" { format!("{:.2} µs", ns as f64 / 1e3) } else { format!("{ns}") }
+            });
+            row.extend(cells(points.get(figure, metric, metric)?));
+            row.push(theirs);
+        }
+        Some(row)
     };
-    let header = ["measured on this machine", "", "middle half", "the paper's"].map(str::to_owned).to_vec();
+    let micro = ["measured on this machine", "", "middle half", "the paper's"];
+    let header = micro.into_iter().chain(["TPC-C", "middle half", "the paper's"]).map(str::to_owned).collect();
     Table { header, rows: METRICS.iter().enumerate().filter_map(row).collect() }
 }
 

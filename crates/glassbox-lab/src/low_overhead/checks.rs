@@ -6,7 +6,7 @@
 use crate::points::Points;
 use crate::report::Table;
 
-use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure10, table1, table2};
+use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2};
 
 /// In results, the figure of the claims.
 pub const CHECKS: &str = "checks";
@@ -61,6 +61,8 @@ pub fn checks(points: &Points) -> Vec<Check> {
         figure5::checks(points),
         figure6::checks(points),
         figure7::checks(points),
+        figure8::checks(points),
+        figure9::checks(points),
         figure10::checks(points),
         coordinators::checks(points),
         table1::checks(points),

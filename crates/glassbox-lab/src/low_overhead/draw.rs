@@ -29,6 +29,29 @@ pub(super) fn formula(name: &str, colour: Colour, stroke: Stroke, range: (u32, u
     Curve { name: name.to_owned(), colour, stroke, points: points.collect() }
 }
 
+/// The horizontal axis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Axis {
+    /// What it is of.
+    pub unit: &'static str,
+    /// The same at the head of a column.
+    pub column: &'static str,
+    /// What stands behind a number there.
+    pub mark: &'static str,
+}
+
+/// The share of transactions on two partitions.
+pub(super) const SHARES: Axis =
+    Axis { unit: "% of transactions on two partitions", column: "on two partitions", mark: " %" };
+
+/// What stands around curves: the title and, in brackets, where the numbers are from; the caption; the axis.
+pub(super) struct Frame<'a> {
+    pub title: &'a str,
+    pub what: &'a str,
+    pub caption: &'a str,
+    pub axis: Axis,
+}
+
 /// A figure of simulated throughputs and formulas; `None`: nothing was simulated for it.
 pub(super) fn figure(
     points: &Points,
@@ -37,27 +60,33 @@ pub(super) fn figure(
     shown: &[Shown<'_>],
     formulas: Vec<Curve>,
 ) -> Option<Figure> {
-    let simulated = |shown: &Shown<'_>| Curve {
+    framed(points, &Frame { title, what: "simulated", caption: &caption, axis: SHARES }, shown, formulas)
+}
+
+/// The same, with anything around it.
+pub(super) fn framed(points: &Points, frame: &Frame<'_>, shown: &[Shown<'_>], formulas: Vec<Curve>) -> Option<Figure> {
+    let &Frame { title, what, caption, axis } = frame;
+    let measured = |shown: &Shown<'_>| Curve {
         name: shown.name.to_owned(),
         colour: shown.colour,
         stroke: shown.stroke,
         points: curve(points, shown.figure, shown.row),
     };
-    let simulated: Vec<_> = shown.iter().map(simulated).filter(|curve| !curve.points.is_empty()).collect();
-    if simulated.is_empty() {
+    let measured: Vec<_> = shown.iter().map(measured).filter(|curve| !curve.points.is_empty()).collect();
+    if measured.is_empty() {
         return None;
     }
-    let table = table(&simulated);
+    let table = table(&measured, axis);
     let svg = curves(&Curves {
-        unit: "transactions a second (simulated)".to_owned(),
-        x_unit: "% of transactions on two partitions".to_owned(),
-        curves: formulas.into_iter().chain(simulated).collect(),
+        unit: format!("transactions a second ({what})"),
+        x_unit: axis.unit.to_owned(),
+        curves: formulas.into_iter().chain(measured).collect(),
     });
-    Some(Figure { title: format!("{title} (simulated)"), svg, caption, table: Some(table) })
+    Some(Figure { title: format!("{title} ({what})"), svg, caption: caption.to_owned(), table: Some(table) })
 }
 
-/// Throughput by share.
-fn table(curves: &[Curve]) -> Table {
+/// Throughput by what is varied.
+fn table(curves: &[Curve], axis: Axis) -> Table {
     let mut shares: Vec<f64> = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
     shares.sort_by(f64::total_cmp);
     shares.dedup();
@@ -67,8 +96,8 @@ fn table(curves: &[Curve]) -> Table {
     };
     let row = |share: &f64| {
         let cells = curves.iter().map(|curve| cell(curve, *share));
-        std::iter::once(format!("{share} %")).chain(cells).collect()
+        std::iter::once(format!("{share}{}", axis.mark)).chain(cells).collect()
     };
-    let header = std::iter::once("on two partitions".to_owned()).chain(curves.iter().map(|curve| curve.name.clone()));
+    let header = std::iter::once(axis.column.to_owned()).chain(curves.iter().map(|curve| curve.name.clone()));
     Table { header: header.collect(), rows: shares.iter().map(row).collect() }
 }

@@ -1,6 +1,8 @@
 //! The experiment's section of a report.
 
-use super::{auto, checks, coordinators, figure4, figure5, figure6, figure7, figure10, table1, table2};
+use super::{
+    auto, checks, coordinators, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2,
+};
 use crate::points::Points;
 use crate::report::{Figure, Section, Table};
 
@@ -19,6 +21,8 @@ pub fn section(points: &Points) -> Section {
     figures.extend(figure5::figure(points));
     figures.extend(figure6::figure(points));
     figures.extend(figure7::figure(points));
+    figures.extend(figure8::figure(points, "simulated"));
+    figures.extend(figure9::figure(points, "simulated"));
     figures.extend(figure10::figures(points).into_iter().flatten());
     figures.extend(coordinators::figure(points));
     let table = |title: &str, caption: &str, table: Option<Table>| {

@@ -9,10 +9,12 @@ use std::sync::mpsc;
 use std::thread;
 
 use glassbox_cluster::Address;
-use glassbox_sim::cluster::{Costs, World};
+use glassbox_sim::cluster::{Settings, Workload, World};
 
 use super::auto;
 use super::lines::{COORDINATOR_BUSY, Line, PARTITION_BUSY, RETRIES, THROUGHPUT, all};
+use super::tpcc::{Cell, LOCKS, SEVERAL, TpccPlan};
+use crate::calibrate::CostTables;
 use crate::points::{Point, Points};
 use crate::spread::Spread;
 use crate::watch::Watch;
@@ -28,6 +30,8 @@ pub struct Plan {
     pub runs: u64,
     /// Shares of transactions on two partitions, in percent.
     pub shares: Vec<u64>,
+    /// Of TPC-C.
+    pub tpcc: TpccPlan,
     /// Whether all loads are simulated under which the scheme is chosen, or some.
     pub whole_grid: bool,
     /// How long each part of a load that shifts is, in virtual time.
@@ -35,20 +39,21 @@ pub struct Plan {
     /// Of the first run.
     pub seed: u64,
     /// What work costs, if it is not as in the paper.
-    pub costs: Option<Costs>,
+    pub costs: Option<CostTables>,
 }
 
 impl Plan {
     /// Everything, or a first look.
     pub fn new(quick: bool, seed: u64) -> Self {
+        let tpcc = TpccPlan::new(quick);
         if quick {
             let shares = vec![0, 2, 4, 6, 10, 20, 30, 40, 50, 70, 100];
             let (whole_grid, part_ms, costs) = (false, 2_000, None);
-            Self { warm_up_ms: 50, measured_ms: 150, runs: 1, shares, whole_grid, part_ms, seed, costs }
+            Self { warm_up_ms: 50, measured_ms: 150, runs: 1, shares, tpcc, whole_grid, part_ms, seed, costs }
         } else {
             let shares = vec![0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 30, 40, 50, 60, 70, 80, 90, 100];
             let (whole_grid, part_ms, costs) = (true, 4_000, None);
-            Self { warm_up_ms: 150, measured_ms: 500, runs: 3, shares, whole_grid, part_ms, seed, costs }
+            Self { warm_up_ms: 150, measured_ms: 500, runs: 3, shares, tpcc, whole_grid, part_ms, seed, costs }
         }
     }
 }
@@ -63,49 +68,82 @@ struct Outcome {
     coordinator_busy: f64,
     partition_busy: f64,
     retries: f64,
+    several: f64,
+    locks: f64,
 }
 
-/// A line at a share.
+/// One point of one row.
 struct Job {
-    line: Line,
-    percent: u64,
+    figure: &'static str,
+    row: String,
+    x: u64,
+    what: What,
+}
+
+/// What it is a point of.
+enum What {
+    /// The microbenchmark.
+    Line(Line),
+    Tpcc(Cell),
 }
 
 impl Job {
     fn run(&self, plan: &Plan, seed: u64) -> Outcome {
-        let mut settings = self.line.settings(self.percent, seed);
-        if let Some(costs) = plan.costs {
-            settings.costs = costs;
-            // What is different on this line may be made of the costs.
-            (self.line.change)(&mut settings);
+        match &self.what {
+            What::Line(line) => {
+                let mut settings = line.settings(self.x, seed);
+                if let Some(costs) = plan.costs {
+                    settings.costs = costs.micro;
+                    // What is different on this line may be made of the costs.
+                    (line.change)(&mut settings);
+                }
+                outcome(plan, settings)
+            }
+            What::Tpcc(cell) => {
+                let costs = plan.costs.map_or(cell.settings.costs, |costs| costs.tpcc);
+                outcome(plan, Settings { costs, seed, ..cell.settings })
+            }
         }
-        let mut world = World::new(settings);
-        world.keep_history(false);
-        let warm_up_ms = if settings.advice_us > 0 { plan.warm_up_ms * TO_CHOOSE } else { plan.warm_up_ms };
-        world.run_us(warm_up_ms * 1_000);
-        let partitions = (0..settings.partitions).map(|partition| Address::Replica { partition, replica: 0 });
-        let coordinators = usize::from(settings.coordinators);
-        let parties: Vec<_> = (0..settings.coordinators).map(Address::Coordinator).chain(partitions).collect();
-        let before: Vec<_> = parties.iter().map(|&party| world.worked_ns(party)).collect();
-        let measured = world.run_us(plan.measured_ms * 1_000);
-        let span_ns = (plan.measured_ms * 1_000_000) as f64;
-        let worked = parties.iter().zip(before).map(|(&party, before)| (world.worked_ns(party) - before) as f64);
-        let busy: Vec<_> = worked.map(|worked_ns| worked_ns / span_ns).collect();
-        Outcome {
-            throughput: measured.per_second,
-            coordinator_busy: busy[..coordinators].iter().sum::<f64>() / f64::from(settings.coordinators),
-            partition_busy: busy[coordinators..].iter().sum::<f64>() / f64::from(settings.partitions),
-            retries: measured.retries as f64 * 1e9 / span_ns,
-        }
+    }
+}
+
+fn outcome<W: Workload>(plan: &Plan, settings: Settings<W>) -> Outcome {
+    let mut world = World::new(settings);
+    world.keep_history(false);
+    let warm_up_ms = if settings.advice_us > 0 { plan.warm_up_ms * TO_CHOOSE } else { plan.warm_up_ms };
+    world.run_us(warm_up_ms * 1_000);
+    let partitions = (0..settings.partitions).map(|partition| Address::Replica { partition, replica: 0 });
+    let coordinators = usize::from(settings.coordinators);
+    let parties: Vec<_> = (0..settings.coordinators).map(Address::Coordinator).chain(partitions).collect();
+    let spent = |world: &World<W>| -> Vec<_> {
+        parties.iter().map(|&party| (world.worked_ns(party), world.locked_ns(party))).collect()
+    };
+    let before = spent(&world);
+    let measured = world.run_us(plan.measured_ms * 1_000);
+    let spent: Vec<_> = spent(&world).iter().zip(before).map(|(now, then)| (now.0 - then.0, now.1 - then.1)).collect();
+    let span_ns = (plan.measured_ms * 1_000_000) as f64;
+    let (of_coordinators, of_partitions) = spent.split_at(coordinators);
+    let worked = |of: &[(u64, u64)]| of.iter().map(|it| it.0).sum::<u64>() as f64;
+    let locked = of_partitions.iter().map(|it| it.1).sum::<u64>() as f64;
+    Outcome {
+        throughput: measured.per_second,
+        coordinator_busy: worked(of_coordinators) / span_ns / f64::from(settings.coordinators),
+        partition_busy: worked(of_partitions) / span_ns / f64::from(settings.partitions),
+        retries: measured.retries as f64 * 1e9 / span_ns,
+        several: 100.0 * measured.several as f64 / measured.finished.max(1) as f64,
+        locks: 100.0 * locked / worked(of_partitions).max(1.0),
     }
 }
 
 fn jobs(plan: &Plan) -> Vec<Job> {
     let of_line = |line: Line| {
         let shares = line.shares.clone().unwrap_or_else(|| plan.shares.clone());
-        shares.into_iter().map(move |percent| Job { line: line.clone(), percent })
+        let job = move |x| Job { figure: line.figure, row: line.row.clone(), x, what: What::Line(line.clone()) };
+        shares.into_iter().map(job)
     };
-    all(plan.whole_grid).into_iter().flat_map(of_line).collect()
+    let of_cell = |cell: Cell| Job { figure: cell.figure, row: cell.row.to_owned(), x: cell.x, what: What::Tpcc(cell) };
+    let lines = all(plan.whole_grid).into_iter().flat_map(of_line);
+    lines.chain(plan.tpcc.cells().into_iter().map(of_cell)).collect()
 }
 
 /// Runs everything; with an interruption, as far as it came.
@@ -131,8 +169,8 @@ pub fn simulate(plan: &Plan, watch: &dyn Watch) -> Points {
         }
         drop(sender);
         for (done, (at, runs)) in receiver.into_iter().enumerate() {
-            let Job { line, percent } = &jobs[at];
-            watch.step(done + 1, jobs.len(), &format!("{}, {} at {percent} %", line.figure, line.row));
+            let Job { figure, row, x, .. } = &jobs[at];
+            watch.step(done + 1, jobs.len(), &format!("{figure}, {row} at {x}"));
             outcomes[at] = Some(runs);
             if watch.interrupted() {
                 stop.store(true, Ordering::Relaxed);
@@ -152,17 +190,19 @@ pub fn simulate(plan: &Plan, watch: &dyn Watch) -> Points {
 }
 
 fn put(points: &mut Points, job: &Job, runs: &[Outcome]) {
-    let metrics: [Metric; 4] = [
+    let metrics: [Metric; 6] = [
         (THROUGHPUT, "1/s", |run| run.throughput),
         (COORDINATOR_BUSY, "share", |run| run.coordinator_busy),
         (PARTITION_BUSY, "share", |run| run.partition_busy),
         (RETRIES, "1/s", |run| run.retries),
+        (SEVERAL, "%", |run| run.several),
+        (LOCKS, "%", |run| run.locks),
     ];
-    for (metric, unit, of) in metrics {
+    let told = if matches!(job.what, What::Tpcc(_)) { metrics.len() } else { 4 };
+    for &(metric, unit, of) in &metrics[..told] {
         let spread = Spread::of(runs.iter().map(of));
-        let (figure, row, metric, unit) =
-            (job.line.figure.to_owned(), job.line.row.clone(), metric.to_owned(), unit.to_owned());
-        let (x, value) = (job.percent as f64, spread.median);
+        let (figure, row, metric, unit) = (job.figure.to_owned(), job.row.clone(), metric.to_owned(), unit.to_owned());
+        let (x, value) = (job.x as f64, spread.median);
         points.0.push(Point { figure, row, x, metric, value, spread: spread.middle_half(), unit });
     }
 }

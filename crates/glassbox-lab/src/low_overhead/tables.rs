@@ -1,20 +1,26 @@
 //! The tables, for the terminal.
 
+use super::draw::{Axis, SHARES};
 use super::lines::{LOCAL, curve};
-use super::{auto, checks, figure4, figure5, figure6, figure7, figure10, table1, table2};
+use super::{auto, checks, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2};
 use crate::format;
 use crate::points::Points;
 use crate::report::Table;
 
 /// Every figure's throughput, a table for each.
 pub fn throughput(points: &Points) -> Vec<Table> {
-    [figure4::FIGURE, figure5::FIGURE, figure6::FIGURE, figure7::FIGURE, figure10::FIGURE]
-        .into_iter()
-        .filter_map(|figure| of_figure(points, figure))
-        .collect()
+    let of_shares = [figure4::FIGURE, figure5::FIGURE, figure6::FIGURE, figure7::FIGURE, figure10::FIGURE];
+    let of_shares = of_shares.into_iter().filter_map(|figure| of_figure(points, figure, SHARES, "simulated"));
+    of_shares.chain(tpcc(points, "simulated")).collect()
 }
 
-fn of_figure(points: &Points, figure: &str) -> Option<Table> {
+/// The same of TPC-C; `what` says where the numbers are from.
+pub fn tpcc(points: &Points, what: &str) -> Vec<Table> {
+    let figures = [(figure8::FIGURE, figure8::AXIS), (figure9::FIGURE, SHARES)];
+    figures.into_iter().filter_map(|(figure, axis)| of_figure(points, figure, axis, what)).collect()
+}
+
+fn of_figure(points: &Points, figure: &str, axis: Axis, what: &str) -> Option<Table> {
     let mut rows: Vec<&str> = Vec::new();
     for point in points.0.iter().filter(|point| point.figure == figure) {
         if !rows.contains(&&*point.row) {
@@ -29,11 +35,11 @@ fn of_figure(points: &Points, figure: &str) -> Option<Table> {
     };
     let row = |&(share, _): &(f64, f64)| {
         let cells = curves.iter().map(|curve| cell(curve, share));
-        std::iter::once(format!("{share} %")).chain(cells).collect()
+        std::iter::once(format!("{share}{}", axis.mark)).chain(cells).collect()
     };
     let names = rows.iter().map(|row| row.replace(LOCAL, "local").replace(", ", "\n"));
     Some(Table {
-        header: std::iter::once(format!("{figure}, simulated")).chain(names).collect(),
+        header: std::iter::once(format!("{figure}, {what}\n{}", axis.column)).chain(names).collect(),
         rows: longest.iter().map(row).collect(),
     })
 }

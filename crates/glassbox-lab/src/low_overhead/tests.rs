@@ -21,7 +21,7 @@ impl Watch for Interrupts {
     }
 }
 
-const CLAIMS: usize = 53;
+const CLAIMS: usize = 68;
 
 fn line(point: crate::points::Point) -> Line {
     let configuration = serde_json::json!({"runs": 1});
@@ -44,6 +44,8 @@ fn the_shapes_hold_and_the_page_shows_them() {
         "Figure 5.",
         "Figure 6.",
         "Figure 7.",
+        "Figure 8.",
+        "Figure 9.",
         "Figure 10.",
         "Several coordinators",
         "Table 1.",
@@ -54,7 +56,7 @@ fn the_shapes_hold_and_the_page_shows_them() {
         let title = page.split("<h3>").find(|part| part.starts_with(figure)).unwrap_or_else(|| panic!("no {figure}"));
         assert!(title.split("</h3>").next().unwrap().ends_with("(simulated)"), "{figure} does not say what it is");
     }
-    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 9);
+    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 11);
     assert!(!page.contains("DOES NOT HOLD") && page.contains("211 µs"));
 }
 
@@ -65,6 +67,7 @@ fn a_run_depends_on_its_seed_alone() {
         measured_ms: 20,
         runs: 2,
         shares: vec![10],
+        tpcc: TpccPlan { warehouses: vec![2], shares: vec![10], ..TpccPlan::new(true) },
         part_ms: 100,
         ..Plan::new(true, seed)
     };
@@ -78,7 +81,8 @@ fn a_run_depends_on_its_seed_alone() {
 
 #[test]
 fn what_is_interrupted_keeps_what_it_has() {
-    let plan = Plan { warm_up_ms: 1, measured_ms: 5, shares: vec![0, 50], part_ms: 100, ..Plan::new(true, 1) };
+    let tpcc = TpccPlan { warehouses: vec![2], shares: Vec::new(), ..TpccPlan::new(true) };
+    let plan = Plan { warm_up_ms: 1, measured_ms: 5, shares: vec![0, 50], tpcc, part_ms: 100, ..Plan::new(true, 1) };
     let all = simulate(&plan, &Interrupts(Cell::new(usize::MAX)));
     let some = simulate(&plan, &Interrupts(Cell::new(10)));
     assert!(!some.0.is_empty() && some.0.len() < all.0.len());

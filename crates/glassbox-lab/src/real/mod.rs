@@ -17,7 +17,7 @@ pub mod tables;
 pub use auto::{AutoPlan, measure as measure_auto, table as auto_table};
 pub use drive::{Run, run};
 pub use plan::{Plan, SCHEMES, measure};
-pub use predict::predict;
+pub use predict::{predict, predict_tpcc};
 
 use glassbox::shard::Shard;
 use glassbox::{Catalog, Error};

@@ -2,20 +2,25 @@
 
 use std::thread;
 
-use glassbox_sim::cluster::{Costs, Link, Load, Settings, World};
+use glassbox_sim::cluster::{Link, Load, Settings, World};
+use glassbox_workloads::tpcc::Scale;
 
 use super::plan::{Plan, SCHEMES};
 use super::{CLIENTS, THROUGHPUT, figure};
-use crate::low_overhead::percent;
+use crate::calibrate::CostTables;
+use crate::low_overhead::tpcc::Cell;
+use crate::low_overhead::{TpccPlan, percent};
 use crate::points::Points;
 
 /// Virtual time before anything counts, and that counts: in a millisecond more happens than with the paper's costs.
 const WARM_UP_US: u64 = 10_000;
 const MEASURED_US: u64 = 60_000;
+/// Of TPC-C.
+const TPCC_ROUND_TRIP_US: u64 = 40;
 
 /// Simulates what a plan measures, on as many processors as there are, and adds to `points`. `one_way_ns` says how long
 /// a message takes when a round trip is injected.
-pub fn predict(plan: &Plan, costs: Costs, one_way_ns: &dyn Fn(u64) -> Option<u64>, points: &mut Points) {
+pub fn predict(plan: &Plan, costs: CostTables, one_way_ns: &dyn Fn(u64) -> Option<u64>, points: &mut Points) {
     let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
     for &us in &plan.round_trips_us {
         let Some(base_ns) = one_way_ns(us) else { continue };
@@ -24,7 +29,7 @@ pub fn predict(plan: &Plan, costs: Costs, one_way_ns: &dyn Fn(u64) -> Option<u64
                 let load = Load { several: percent(share), ..Load::default() };
                 let mut world = World::new(Settings {
                     clients: CLIENTS,
-                    costs,
+                    costs: costs.micro,
                     link: Link::of(base_ns),
                     patience_us: 3_000 + us * 8,
                     processors: Some(processors),
@@ -36,5 +41,32 @@ pub fn predict(plan: &Plan, costs: Costs, one_way_ns: &dyn Fn(u64) -> Option<u64
                 points.put(&figure(us), row, share as f64, THROUGHPUT, measured.per_second, "1/s");
             }
         }
+    }
+}
+
+/// Simulates TPC-C with what was measured here, and adds to `points`: its small rows, by which the costs were measured,
+/// and messages that take as long as with a round trip of 40 µs.
+pub fn predict_tpcc(
+    plan: &TpccPlan,
+    costs: CostTables,
+    one_way_ns: &dyn Fn(u64) -> Option<u64>,
+    seed: u64,
+    points: &mut Points,
+) {
+    let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
+    let Some(base_ns) = one_way_ns(TPCC_ROUND_TRIP_US) else { return };
+    let plan = TpccPlan { scale: Scale::small(1), ..plan.clone() };
+    for Cell { figure, row, x, settings } in plan.cells() {
+        let mut world = World::new(Settings {
+            costs: costs.tpcc,
+            link: Link::of(base_ns),
+            processors: Some(processors),
+            seed,
+            ..settings
+        });
+        world.keep_history(false);
+        world.run_us(WARM_UP_US);
+        let measured = world.run_us(MEASURED_US);
+        points.put(figure, row, x as f64, THROUGHPUT, measured.per_second, "1/s");
     }
 }

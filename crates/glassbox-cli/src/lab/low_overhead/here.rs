@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use glassbox_lab::calibrate::{self, one_way_ns};
+use glassbox_lab::calibrate::{self, CostTables, one_way_ns};
 use glassbox_lab::count::{self, Counting};
 use glassbox_lab::in_process::{self, System, Workload};
+use glassbox_lab::low_overhead::{self, TpccPlan};
 use glassbox_lab::points::Points;
 use glassbox_lab::real::{self, AutoPlan, Plan};
-use glassbox_sim::cluster::Costs;
 use glassbox_workloads::tpcc::Scale;
 use serde_json::json;
 
@@ -18,8 +18,8 @@ use super::super::child::command;
 use super::super::shared::{Bar, Group, of_report};
 use crate::format;
 
-/// Reads a table of costs.
-pub fn read_costs(file: &Path) -> anyhow::Result<Costs> {
+/// Reads tables of costs.
+pub fn read_costs(file: &Path) -> anyhow::Result<CostTables> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let why = || format!("{} is no table of costs: `glassbox lab calibrate` makes one", file.display());
     serde_json::from_str(&text).with_context(why)
@@ -68,12 +68,17 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
     bar.0.finish_and_clear();
     let table = calibrate::costs(&costs.points).context("not everything was measured")?;
     real::predict(&plan, table, &|us| one_way_ns(&costs.points, us), &mut predicted);
+    let tpcc = TpccPlan::new(quick);
+    real::predict_tpcc(&tpcc, table, &|us| one_way_ns(&costs.points, us), seed, &mut predicted);
     for &us in &plan.round_trips_us {
         for (points, what) in [(&real, "real"), (&predicted, "simulated, calibrated")] {
             if let Some(table) = real::tables::throughput(points, us, what) {
                 writeln!(out, "\n{}", of_report(&table))?;
             }
         }
+    }
+    for table in low_overhead::tables::tpcc(&predicted, "simulated, calibrated") {
+        writeln!(out, "\n{}", of_report(&table))?;
     }
     writeln!(out, "\n{}", of_report(&real::tables::goals(&real)))?;
     writeln!(out, "\n{}", of_report(&real::auto_table(&real)))?;

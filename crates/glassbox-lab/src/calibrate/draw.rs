@@ -1,0 +1,126 @@
+//! The calls that a partition is given, and the rows that it begins with.
+
+use glassbox::procedure::Procedure;
+use glassbox::record::Timestamp;
+use glassbox::shard::{Arguments, Call, Shard};
+use glassbox::{Catalog, Error};
+use glassbox_cluster::Message;
+use glassbox_sim::cluster::{ALL, Load, Micro};
+use glassbox_workloads::micro::{self, ReadWrite};
+use glassbox_workloads::tpcc::{self, Input, Inputs, Kind, Remote, Scale, Settings};
+
+use crate::real::shard;
+
+/// TPC-C's rows: as many as stay in caches, as the microbenchmark's do.
+const SCALE: Scale = Scale::small(4);
+const TABLE_BYTES: usize = 256 << 20;
+
+/// What is measured, on the first of two partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Workload {
+    Micro,
+    Tpcc,
+}
+
+impl Workload {
+    /// The partition's rows.
+    pub fn shard(self) -> Result<Shard, Error> {
+        match self {
+            Self::Micro => shard(&micro::catalog(), 0, 2),
+            Self::Tpcc => {
+                let mut shard = Shard::new(&tpcc::catalog(), 0, 2, TABLE_BYTES)?;
+                tpcc::fill(&SCALE, 0, &mut shard)?;
+                Ok(shard)
+            }
+        }
+    }
+
+    /// Calls of a kind.
+    pub fn draw(self, which: Which) -> Draw {
+        match self {
+            Self::Micro => {
+                let several = if which == Which::Both { ALL } else { 0 };
+                let aborts = if which == Which::Aborting { ALL } else { 0 };
+                let mut drawn = Micro::new(5, 2, Load { several, aborts, ..Load::default() }, 1);
+                Draw::of(micro::catalog(), which, move |catalog| {
+                    let input = drawn.draw();
+                    // On one partition it aborts there; on both nothing is to abort.
+                    (number::<ReadWrite>(catalog), Arguments::of(input), input.aborts_at.is_some())
+                })
+            }
+            Self::Tpcc => {
+                // So that one finds those on both soon; what they do is the same.
+                let remote = Remote { order_lines: 5.0, ..Remote::SPECIFICATION };
+                let mut inputs = Inputs::new(&Settings { remote, ..Settings::new(SCALE) }, 5);
+                Draw::of(tpcc::catalog(), which, move |catalog| {
+                    let input = inputs.next();
+                    let aborts = match &input {
+                        Input::NewOrder(order) => order.lines.iter().any(|line| line.i_id > SCALE.items),
+                        _ => false,
+                    };
+                    let (number, arguments) = input.give(&mut Numbered(catalog));
+                    (number, arguments, aborts)
+                })
+            }
+        }
+    }
+}
+
+fn number<P: Procedure>(catalog: &Catalog) -> u16 {
+    catalog.number_of::<P>().expect("the catalog has it")
+}
+
+struct Numbered<'a>(&'a Catalog);
+
+impl tpcc::Call for Numbered<'_> {
+    type Answer = (u16, Arguments);
+
+    fn call<P: Procedure>(&mut self, _: Kind, procedure: P) -> (u16, Arguments) {
+        (number::<P>(self.0), Arguments::of(procedure))
+    }
+}
+
+/// Which calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// On the first partition alone.
+    One,
+    /// On both.
+    Both,
+    /// On the first alone, where they abort.
+    Aborting,
+}
+
+/// A procedure's number, its arguments, and whether it is going to abort.
+type Next = dyn FnMut(&Catalog) -> (u16, Arguments, bool);
+
+/// Calls that are alike.
+pub(super) struct Draw {
+    catalog: Catalog,
+    next: Box<Next>,
+    which: Which,
+    pub made: u64,
+}
+
+impl Draw {
+    fn of(catalog: Catalog, which: Which, next: impl FnMut(&Catalog) -> (u16, Arguments, bool) + 'static) -> Self {
+        Self { catalog, next: Box::new(next), which, made: 0 }
+    }
+
+    pub fn call(&mut self) -> Call {
+        let partitions = if self.which == Which::Both { 0b11 } else { 0b01 };
+        loop {
+            let (procedure, arguments, aborts) = (self.next)(&self.catalog);
+            self.made += 1;
+            let call = Call { procedure, arguments, now: Timestamp::from_micros(1), seed: self.made };
+            let route = self.catalog.route(&call, 2).expect("its own arguments");
+            if route.partitions == partitions && aborts == (self.which == Which::Aborting) {
+                return call;
+            }
+        }
+    }
+
+    pub fn message(&mut self) -> Message {
+        Message::Call { id: self.made, call: self.call() }
+    }
+}
