@@ -9,8 +9,8 @@
 //! Deadlocks among the transactions here are found as circles when one begins to wait. The victim is one on this
 //! partition alone if the circle has any, the youngest of those: it is simply run again, after one of the others in the
 //! circle has ended (sooner, it could take back the very locks that it gave up, and so on for ever). Deadlocks across
-//! partitions are noticed by whoever coordinates, because they take too long; whoever is tried again then has to let those
-//! go first who waited for its locks, for the same reason.
+//! partitions are noticed by whoever coordinates, because they take too long; whoever is tried again then has to let
+//! those go first who waited for its locks, for the same reason.
 
 use std::collections::{BTreeMap, VecDeque};
 

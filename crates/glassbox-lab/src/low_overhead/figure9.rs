@@ -45,7 +45,7 @@ pub(super) fn remote(share: f64) -> Remote {
             high = middle;
         }
     }
-    Remote { order_lines: 100.0 * high, payments: 0.0 }
+    Remote { order_lines: 100.0 * low, payments: 0.0 }
 }
 
 /// Draws it; `what` says where the numbers are from.

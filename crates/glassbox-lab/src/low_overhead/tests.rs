@@ -21,7 +21,7 @@ impl Watch for Interrupts {
     }
 }
 
-const CLAIMS: usize = 68;
+const CLAIMS: usize = 69;
 
 fn line(point: crate::points::Point) -> Line {
     let configuration = serde_json::json!({"runs": 1});

@@ -1,8 +1,8 @@
-//! TPC-C's clients, as in *Low Overhead Concurrency Control*, section 5.5: so many clients however many warehouses there
-//! are, each with a warehouse of its own to enter transactions at, in any district, one after the other without a pause.
+//! TPC-C's clients, as in *Low Overhead Concurrency Control*, section 5.5: as many however many warehouses there are,
+//! each entering its transactions at one warehouse and in any district, one after the other without a pause.
 //!
-//! The procedures are the workload's own: New-Order already reads all that can make it abort before it writes; items and
-//! what is only read of stock are replicated. Warehouses go to the partitions in turn.
+//! The procedures are the workload's own: New-Order already reads all that can make it abort before it writes; items
+//! and what is only read of stock are replicated. Warehouses go to the partitions in turn.
 
 use glassbox::procedure::Procedure;
 use glassbox::shard::Shard;

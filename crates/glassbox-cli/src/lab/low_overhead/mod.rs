@@ -22,8 +22,8 @@ const EXPERIMENT: &str = "low-overhead";
 ///
 /// The microbenchmark and the TPC-C of "Low Overhead Concurrency Control for Partitioned Main Memory Databases" (SIGMOD
 /// 2010). First in virtual time, with the paper's costs: Figures 4 to 10, Tables 1 and 2; the same seed gives the same
-/// numbers everywhere. Then on this machine: instructions of a call through the machines (takes valgrind); throughput of
-/// partitions, coordinator and clients as threads, with injected round trips; and the same simulated with constants
+/// numbers everywhere. Then on this machine: instructions of a call through the machines (takes valgrind); throughput
+/// of partitions, coordinator and clients as threads, with injected round trips; and the same simulated with constants
 /// that were measured here. Leaves a page to look at and its numbers in the directory of results. Fails if what the
 /// paper claims does not come out; never because of what was measured.
 #[derive(Args)]
