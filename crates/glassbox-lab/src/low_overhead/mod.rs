@@ -6,8 +6,8 @@
 //! hardly any transaction is on several partitions.
 //!
 //! Here: its microbenchmark (Figures 4 to 7), its TPC-C (8 and 9), its model against the simulation (10), and its
-//! tables, on the state machines of [`glassbox_cluster`] in the virtual time of [`glassbox_sim::cluster`], with the paper's
-//! constants.
+//! tables, on the state machines of [`glassbox_cluster`] in the virtual time of [`glassbox_sim::cluster`], with the
+//! paper's constants.
 //!
 //! What the paper leaves to others, several coordinators, has a figure of its own.
 //!

@@ -51,8 +51,9 @@ impl Costs {
     ///
     /// The microbenchmark's 64 µs are seen from outside, its messages among them. The 26 are taken for what runs: they
     /// are near the 22 that New-Order takes without any engine in *Looking Glass*. So a message comes on top, 17 µs
-    /// ([`Costs::in_two_rounds`] says where from). Keeping what is overwritten, and taking it back, is as much of a run as there: 9 of 47 µs.
-    /// Two fragments are a run of that kind and two messages. Locks: 34 µs to 66 of everything else.
+    /// ([`Costs::in_two_rounds`] says where from). Keeping what is overwritten, and taking it back, is as much of a run
+    /// as there: 9 of 47 µs. Two fragments are a run of that kind and two messages. Locks: 34 µs to 66 of everything
+    /// else.
     pub fn of_the_paper_s_tpcc() -> Self {
         let micro = Self::of_the_paper();
         let (run_ns, message_ns) = (26_000, micro.message_ns());
