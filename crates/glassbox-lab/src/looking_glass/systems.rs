@@ -15,7 +15,7 @@ pub const IN_FLIGHT: usize = 64;
 pub enum System {
     /// The full stack, each answer waiting until the log is forced: Shore "out of the box".
     Forced,
-    /// The same with [`IN_FLIGHT`] transactions under way: they are forced in groups.
+    /// The same with 64 transactions under way: they are forced in groups.
     Grouped,
     /// A stack of the ladder; if it writes a log, behind.
     Stack(StackName),
