@@ -9,13 +9,14 @@
 //! A run that has met another may have read what will be taken back, so whatever came of it does not count: it is taken
 //! back and run again when the other has ended. Of several that wait for the same, the first is let go first, and those
 //! that would meet it wait for it. Who waits for each other, across partitions or because of rounds before, is tried
-//! again by whoever coordinates, because it takes too long.
+//! again by whoever coordinates, because it takes too long; and then stands behind all who waited for it. Otherwise it
+//! would be met by them again, and so on for ever.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::shard::{Kept, Ran, Touch, Watch};
 
-use crate::address::TxnId;
+use crate::address::{Address, TxnId};
 use crate::arrived::{Arrived, Multi, Single};
 use crate::message::FragmentEnd;
 use crate::outbox::Outbox;
@@ -89,6 +90,10 @@ pub(crate) struct Occ {
     /// To be run again: what they met has ended.
     ready: VecDeque<Number>,
     next: Number,
+    /// Whose transactions were taken back since nobody was ready.
+    gave_up: Vec<Address>,
+    /// What those have begun since: to be run when nobody is ready.
+    again: VecDeque<Number>,
 }
 
 impl Occ {
@@ -105,8 +110,13 @@ impl Occ {
             arrived => {
                 let number = self.next;
                 self.next += 1;
+                let again = arrived.multi().is_some_and(|it| self.gave_up.contains(&it.txn().coordinator));
                 self.active.insert(number, Active::new(arrived));
-                self.run(store, number, out);
+                if again {
+                    self.again.push_back(number);
+                } else {
+                    self.run(store, number, out);
+                }
             }
         }
     }
@@ -211,10 +221,16 @@ impl Occ {
         let Arrived::Multi(multi) = active.arrived else { unreachable!("only these are decided") };
         self.wake(active.waiting);
         store.end(multi, commit, out);
+        if !commit && !self.ready.is_empty() && !self.gave_up.contains(&txn.coordinator) {
+            self.gave_up.push(txn.coordinator);
+        }
     }
 
     pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
-        let Some(number) = self.ready.pop_front() else { return false };
+        let Some(number) = self.ready.pop_front().or_else(|| self.again.pop_front()) else {
+            self.gave_up.clear();
+            return false;
+        };
         self.run(store, number, out);
         true
     }

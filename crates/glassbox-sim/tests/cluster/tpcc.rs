@@ -83,11 +83,15 @@ fn as_many_are_on_two_partitions_as_in_the_paper() {
 /// Two warehouses, which everybody locks, and deadlocks across partitions. Whoever is tried again once took the locks
 /// back before those who had waited for them, and so on for ever.
 #[test]
-fn locking_does_not_come_to_a_stop() {
+fn locking_and_occ_do_not_come_to_a_stop() {
     let scale = Scale { warehouses: 2, items: 1_000, customers: 30, orders: 30 };
     let load = Tpcc { scale, remote: Remote::SPECIFICATION, ..LOAD };
-    let mut world = World::new(Settings::of_the_paper_s_tpcc(SchemeKind::Locking, load, 1));
-    let parts: Vec<_> = (0..8).map(|_| world.run_us(50_000)).collect();
-    assert!(parts.iter().all(|part| part.finished > 100), "{parts:?}");
-    assert!(parts.iter().map(|part| part.retries).sum::<u64>() > 10, "there are no deadlocks: {parts:?}");
+    for (scheme, seed) in
+        [(SchemeKind::Locking, 1), (SchemeKind::Occ, 1), (SchemeKind::Locking, 2), (SchemeKind::Occ, 2)]
+    {
+        let mut world = World::new(Settings::of_the_paper_s_tpcc(scheme, load, seed));
+        let parts: Vec<_> = (0..16).map(|_| world.run_us(50_000)).collect();
+        assert!(parts.iter().all(|part| part.finished > 100), "{scheme}: {parts:?}");
+        assert!(parts.iter().map(|part| part.retries).sum::<u64>() > 10, "{scheme}: no deadlocks: {parts:?}");
+    }
 }
