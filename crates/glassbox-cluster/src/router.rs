@@ -191,9 +191,9 @@ impl Router {
         self.configuration.scheme.clients_coordinate()
     }
 
-    /// Whether calls may go to this party.
+    /// Whether calls cannot end without this party. Any coordinator can have the turn.
     pub fn needs(&self, party: Address) -> bool {
-        party == self.central || self.primaries.contains(&party)
+        self.configuration.coordinator_since(party).is_some() || self.primaries.contains(&party)
     }
 
     fn hears(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> Vec<Answered> {

@@ -3,7 +3,8 @@
 //! Suzuki, Kasami, *A Distributed Mutual Exclusion Algorithm*, ACM TOCS 3(4), 1985: who wants the turn tells all others
 //! with a number that counts its requests; the turn says which requests were served and who waits. Whoever has it keeps
 //! it until somebody asks, so where only one has something to do nothing is said. It is lost with a coordinator that is
-//! gone: the configuration that names another begins the order anew, with a new turn at the first coordinator.
+//! gone: the configuration that names another begins the order anew, with a new turn at the first coordinator. So
+//! whatever makes the order begin anew, it does so when the first is there.
 //!
 //! The turn also says which place the next transaction has at each partition. Partitions begin them in the order of
 //! their places, so all agree, although messages of two coordinators may overtake each other.

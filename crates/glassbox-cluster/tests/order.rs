@@ -1,8 +1,11 @@
 //! What one partition does with transactions of several coordinators, message by message.
 
+use std::sync::Arc;
+
 use glassbox::record::Timestamp;
 use glassbox::shard::{Arguments, Call, Shard};
-use glassbox_cluster::{Action, Address, Fragment, FragmentWork, Message, Outbox, Partition, SchemeKind, TxnId};
+use glassbox_cluster::{Action, Address, Configuration, Fragment, FragmentWork, Message, Outbox, Partition};
+use glassbox_cluster::{Router, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
 const ONE: Address = Address::Coordinator(0);
@@ -97,4 +100,13 @@ fn what_is_run_again_is_withdrawn_where_nobody_could_know() {
         told,
         ["1.2 withdrawn", "2.0 withdrawn", "1.1 after -", "2.0 after 1.1", "2.1 after 2.0", "1.2 after 2.1"]
     );
+}
+
+/// The one that is gone may have had the turn: then calls through another one do not end either.
+#[test]
+fn a_client_needs_all_coordinators() {
+    let configuration = Configuration::first(2, 1, SchemeKind::Speculation).with_coordinators(2);
+    let router = Router::new(Address::Client(1), Arc::new(catalog()), configuration);
+    assert!(router.needs(ONE) && router.needs(TWO) && router.needs(Address::Replica { partition: 1, replica: 0 }));
+    assert!(!router.needs(Address::Coordinator(2)) && !router.needs(Address::Replica { partition: 1, replica: 1 }));
 }

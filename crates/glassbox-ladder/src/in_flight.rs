@@ -83,8 +83,11 @@ impl LadderDatabase for InFlight {
         Ok(())
     }
 
+    fn finish(&self) -> Result<(), Error> {
+        self.wait(&mut self.waiting.borrow_mut(), 0)
+    }
+
     fn digest(&self) -> Result<u64, Error> {
-        self.wait(&mut self.waiting.borrow_mut(), 0)?;
         self.database.digest()
     }
 

@@ -34,6 +34,14 @@ pub trait LadderDatabase {
     /// When an input is neither.
     fn call_each(&self, inputs: &[Input]) -> Result<(), Error>;
 
+    /// Returns when everything that was called is answered.
+    ///
+    /// # Errors
+    /// When the engine fails.
+    fn finish(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// See [`DatabaseOf::digest`].
     ///
     /// # Errors

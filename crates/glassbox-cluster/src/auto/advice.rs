@@ -51,7 +51,7 @@ impl fmt::Display for Advice {
         )?;
         writeln!(
             f,
-            "       {} partitions, {} coordinators, {:.0} calls under way, {:.0} transactions a second, a round trip \
+            "       {} partitions, coordinators: {}, {:.0} calls under way, {:.0} transactions a second, a round trip \
              of {:.1} µs",
             self.load.partitions,
             self.load.coordinators,

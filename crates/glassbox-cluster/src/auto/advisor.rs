@@ -19,7 +19,7 @@ pub const CANDIDATES: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Specu
 const MARGIN: f64 = 0.03;
 /// How much the newest measurement counts.
 const NEWEST: f64 = 0.3;
-/// Another scheme must be better by so many times what a measurement is apart from those before it.
+/// Another scheme must be better by so many times what a measurement is apart from the one before.
 const APART: f64 = 1.5;
 
 /// What a scheme came to when it was in use.
@@ -27,7 +27,9 @@ const APART: f64 = 1.5;
 struct Tried {
     /// The load of the last time, with the throughput of all times.
     load: Statistics,
-    /// How far a measurement was from those before it, as a share.
+    /// The throughput of the last time.
+    last: f64,
+    /// How far a measurement was from the one before, as a share.
     apart: f64,
 }
 
@@ -94,13 +96,17 @@ impl Advisor {
         }
         if let Some(now) = CANDIDATES.iter().position(|scheme| *scheme == self.now) {
             self.tried[now] = Some(match self.tried[now] {
-                None => Tried { load, apart: 0.0 },
-                Some(Tried { load: Statistics { per_second: before, .. }, apart }) => {
-                    let newest = (load.per_second / before - 1.0).abs().min(1.0);
+                None => Tried { load, last: load.per_second, apart: 0.0 },
+                Some(Tried { load: Statistics { per_second: before, .. }, last, apart }) => {
+                    let newest = (load.per_second / last - 1.0).abs().min(1.0);
                     let per_second = before + NEWEST * (load.per_second - before);
-                    Tried { load: Statistics { per_second, ..load }, apart: apart + NEWEST * (newest - apart) }
+                    let apart = apart + NEWEST * (newest - apart);
+                    Tried { load: Statistics { per_second, ..load }, last: load.per_second, apart }
                 }
             });
+            // Of what is long ago nobody knows how much it would vary now.
+            let others = self.tried.iter_mut().enumerate().filter(|(at, _)| *at != now);
+            others.filter_map(|(_, tried)| tried.as_mut()).for_each(|tried| tried.apart *= 1.0 - NEWEST / 2.0);
         }
         let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &self.times));
         // How long work takes is measured anew each time, and differently under each scheme: it must not matter here.
@@ -129,7 +135,7 @@ fn choose(now: SchemeKind, predictions: &[Prediction], corrections: &[f64], marg
         let more = 100.0 * ahead(best);
         (CANDIDATES[best], format!("{more:.1} % more is expected of it than of {now}"))
     } else {
-        (now, "no other is enough ahead of it".to_owned())
+        (now, format!("no other is more than {:.1} % ahead of it", 100.0 * margin))
     }
 }
 

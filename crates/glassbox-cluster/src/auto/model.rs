@@ -9,7 +9,7 @@
 //!   its way behind the calls that have arrived before it;
 //! - what is run again when a transaction aborts on which others were run;
 //! - rows that are fought for: while one is held, who wants it waits, and was run in vain;
-//! - what coordinators can do, and what a number of clients that wait can ask for.
+//! - what coordinators can do, each as much as if it were alone, and what a number of clients that wait can ask for.
 
 use serde::{Deserialize, Serialize};
 

@@ -116,7 +116,7 @@ impl Statistics {
             && near(self.several_aborts, other.several_aborts, 0.04, 0.4)
             && near(self.hottest, other.hottest, 0.15, 0.3)
             // The shortest that is found on a busy machine is a shorter one now and then.
-            && near(self.round_trip_us, other.round_trip_us, 15.0, 0.35)
+            && near(self.round_trip_us, other.round_trip_us, 10.0, 0.3)
             && near(self.clients, other.clients, 2.0, 0.2)
     }
 }

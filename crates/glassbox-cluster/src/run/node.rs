@@ -220,7 +220,9 @@ mod tests {
                 &mut out,
             );
         }
-        assert!(out.actions.is_empty() && node.asked.len() == 1);
+        assert!(out.actions.is_empty());
+        let newest = Packet { epoch, message: Message::AskTurn { number: 2 } };
+        assert_eq!(node.asked, [(Address::Coordinator(1), newest)]);
         node.begin(shape.configuration(), 0, &mut out).unwrap();
         let sent: Vec<_> = out.actions.drain(..).collect();
         assert!(matches!(&sent[..], [Action::Send(Address::Coordinator(1), Message::Turn(_))]), "{sent:?}");

@@ -54,7 +54,7 @@ impl Operator<Sockets> {
             return Err(format!("the cluster has begun already, and got to configuration {}", newest.epoch));
         }
         self.decide(first.clone())?;
-        // Whoever is spoken to has begun before those who speak to it: who has no place hears nothing.
+        // Whoever is spoken to has begun before those who speak to it: who has no place hears hardly anything.
         let is_backup = |it: &Address| first.backup_since(*it).is_some();
         let is_primary = |it: &Address| matches!(it, Address::Replica { .. }) && !is_backup(it);
         let is_coordinator = |it: &Address| matches!(it, Address::Coordinator(_));
@@ -143,10 +143,13 @@ impl<L: Link> Operator<L> {
     /// Has partitions use another scheme, once what is under way has ended.
     ///
     /// # Errors
-    /// When the coordinator is not there.
+    /// When no coordinator is there.
     pub fn change_scheme(&mut self, scheme: SchemeKind) -> Result<(), String> {
-        self.standings();
-        self.next(self.newest()?.with_scheme(scheme), Address::Coordinator(0))
+        let standings = self.standings();
+        let next = self.newest()?.with_scheme(scheme);
+        let coordinates = |(who, it): (&Address, _)| matches!(it, &Ok(Standing::Coordinator(_))).then_some(*who);
+        let first = standings.iter().find_map(coordinates).ok_or("no coordinator is there: begin another first")?;
+        self.next(next, first)
     }
 
     /// Gives a coordinator that has been started anew its place: it finds out what the one before left undecided.

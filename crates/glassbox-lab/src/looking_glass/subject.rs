@@ -95,6 +95,7 @@ impl Subject {
                         break;
                     }
                 }
+                database.finish()?;
             }
         }
         Ok((done, started.elapsed().as_secs_f64()))

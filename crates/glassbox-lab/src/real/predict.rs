@@ -60,6 +60,7 @@ pub fn predict_tpcc(
         let mut world = World::new(Settings {
             costs: costs.tpcc,
             link: Link::of(base_ns),
+            patience_us: 3_000 + TPCC_ROUND_TRIP_US * 8,
             processors: Some(processors),
             seed,
             ..settings

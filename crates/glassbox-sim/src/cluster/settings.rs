@@ -24,7 +24,7 @@ pub struct Settings<W = Load> {
     pub costs: Costs,
     /// What links are like.
     pub link: Link,
-    /// Under locking, how long a transaction waits for its partitions before it is tried again.
+    /// Under locking and occ, how long a transaction waits for its partitions before it is tried again.
     pub patience_us: u64,
     /// How many times something fails, in the time that is simulated.
     pub incidents: u32,

@@ -18,9 +18,11 @@ fn any(scheme: SchemeKind, seed: u64) -> Settings<Tpcc> {
         partitions: 2 + dice.below(2) as u8,
         replicas: 1 + dice.below(2) as u8,
         clients: 2 + dice.below(12) as u32,
+        coordinators: 1 + dice.below(3) as u16,
         link: Link { tail_ns: dice.below(50_000), ..Link::of(1_000 + dice.below(100_000)) },
         patience_us: 3_000,
         incidents: [0, 2][dice.place(2)],
+        switches: [0, 0, 0, 2][dice.place(4)],
         ..Settings::of_the_paper_s_tpcc(scheme, LOAD, seed)
     }
 }
