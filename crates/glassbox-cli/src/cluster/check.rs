@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use glassbox::shard::Shard;
 use glassbox_cluster::run::{Sockets, ask};
 use glassbox_cluster::wire::{Answer, Question};
 use glassbox_cluster::{Address, Configuration};
@@ -126,28 +125,13 @@ fn problems(
 }
 
 /// All rows in one place.
-fn gather(primaries: &[Address], shard: &mut Shard, sockets: &mut Sockets, until: Instant) -> anyhow::Result<()> {
+fn gather(primaries: &[Address], all: &mut Together, sockets: &mut Sockets, until: Instant) -> anyhow::Result<()> {
     for &primary in primaries {
-        for table in 0.. {
-            let mut from = Some(0);
-            let mut exists = true;
-            while let Some(place) = from {
-                let question = Question::Rows { table, from: place };
-                match ask(sockets, primary, question, until).map_err(anyhow::Error::msg)? {
-                    Answer::Rows { replicated, rows, next } => {
-                        let known = replicated && primary != primaries[0];
-                        if !known {
-                            shard.load_stored(table, &rows).map_err(|why| anyhow!("rows of {primary}: {why}"))?;
-                        }
-                        from = if known { None } else { next };
-                    }
-                    _ => (from, exists) = (None, false),
-                }
-            }
-            if !exists {
-                break;
-            }
-        }
+        let stored = |table, from| match ask(sockets, primary, Question::Rows { table, from }, until)? {
+            Answer::Rows { replicated, rows, next } => Ok(Some((replicated, rows, next))),
+            _ => Ok(None),
+        };
+        all.add_stored(primary == primaries[0], stored).map_err(|why| anyhow!("rows of {primary}: {why}"))?;
     }
     Ok(())
 }
@@ -161,7 +145,7 @@ fn conditions(
 ) -> anyhow::Result<(Vec<Condition>, Vec<Counted>)> {
     let mut all = Together::new(glassbox::Config::default().table_bytes)?;
     let primaries = newest(sockets, &config.shape().machines(), until)?.primaries();
-    gather(&primaries, &mut all.shard, sockets, until)?;
+    gather(&primaries, &mut all, sockets, until)?;
     let found = all.check(scale).map_err(anyhow::Error::msg)?;
     let conditions = found.reports.into_iter().map(|it| (it.condition, it.checked, it.wrong, it.to_string())).collect();
     let counted = |what, kind: Kind, found| {

@@ -16,8 +16,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::shard::{Kept, Ran};
 
+use super::gave_up::GaveUp;
 use super::lock_table::{LockTable, Owner};
-use crate::address::{Address, TxnId};
+use crate::address::TxnId;
 use crate::arrived::{Arrived, Multi, Single};
 use crate::message::FragmentEnd;
 use crate::outbox::Outbox;
@@ -31,8 +32,8 @@ pub(crate) struct Locking {
     /// To be run (again): their locks may be free now.
     ready: VecDeque<Owner>,
     next: Owner,
-    /// Whose transactions were taken back since nobody was ready: what they begin next stands behind those who are.
-    gave_up: Vec<Address>,
+    /// What they begin next stands behind those who are ready.
+    gave_up: GaveUp,
     /// Whether locks are taken even when there is nobody to be kept off.
     forced: bool,
 }
@@ -40,7 +41,7 @@ pub(crate) struct Locking {
 impl Locking {
     pub(crate) fn new(forced: bool) -> Self {
         let (locks, active, ready) = (LockTable::default(), BTreeMap::new(), VecDeque::new());
-        Self { locks, active, ready, next: 0, gave_up: Vec::new(), forced }
+        Self { locks, active, ready, next: 0, gave_up: GaveUp::default(), forced }
     }
 
     pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
@@ -56,10 +57,9 @@ impl Locking {
             arrived => {
                 let owner = self.next;
                 self.next += 1;
-                let again = arrived.multi().is_some_and(|it| self.gave_up.contains(&it.txn().coordinator));
+                let again = self.gave_up.has_begun(&arrived);
                 self.active.insert(owner, arrived);
                 if again {
-                    // It comes right behind its own end.
                     self.ready.push_back(owner);
                 } else {
                     self.run(store, owner, out);
@@ -138,14 +138,14 @@ impl Locking {
         let Some(Arrived::Multi(multi)) = self.active.remove(&owner) else { unreachable!("found there") };
         store.end(multi, commit, out);
         self.release(owner);
-        if !commit && !self.ready.is_empty() && !self.gave_up.contains(&txn.coordinator) {
-            self.gave_up.push(txn.coordinator);
+        if !commit && !self.ready.is_empty() {
+            self.gave_up.note(txn);
         }
     }
 
     pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
         let Some(owner) = self.ready.pop_front() else {
-            self.gave_up.clear();
+            self.gave_up.forget();
             return false;
         };
         self.run(store, owner, out);

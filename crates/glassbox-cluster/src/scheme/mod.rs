@@ -1,6 +1,7 @@
 //! What a partition does while a transaction of several partitions is under way: one file for each scheme.
 
 mod blocking;
+mod gave_up;
 mod lock_table;
 mod locking;
 mod occ;

@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::shard::{Kept, Ran, Touch, Watch};
 
-use crate::address::{Address, TxnId};
+use super::gave_up::GaveUp;
+use crate::address::TxnId;
 use crate::arrived::{Arrived, Multi, Single};
 use crate::message::FragmentEnd;
 use crate::outbox::Outbox;
@@ -90,9 +91,9 @@ pub(crate) struct Occ {
     /// To be run again: what they met has ended.
     ready: VecDeque<Number>,
     next: Number,
-    /// Whose transactions were taken back since nobody was ready.
-    gave_up: Vec<Address>,
-    /// What those have begun since: to be run when nobody is ready.
+    gave_up: GaveUp,
+    /// What they have begun since: to be run when nobody is ready, because behind the first of those that are stand
+    /// others.
     again: VecDeque<Number>,
 }
 
@@ -110,7 +111,7 @@ impl Occ {
             arrived => {
                 let number = self.next;
                 self.next += 1;
-                let again = arrived.multi().is_some_and(|it| self.gave_up.contains(&it.txn().coordinator));
+                let again = self.gave_up.has_begun(&arrived);
                 self.active.insert(number, Active::new(arrived));
                 if again {
                     self.again.push_back(number);
@@ -221,14 +222,14 @@ impl Occ {
         let Arrived::Multi(multi) = active.arrived else { unreachable!("only these are decided") };
         self.wake(active.waiting);
         store.end(multi, commit, out);
-        if !commit && !self.ready.is_empty() && !self.gave_up.contains(&txn.coordinator) {
-            self.gave_up.push(txn.coordinator);
+        if !commit && !self.ready.is_empty() {
+            self.gave_up.note(txn);
         }
     }
 
     pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
         let Some(number) = self.ready.pop_front().or_else(|| self.again.pop_front()) else {
-            self.gave_up.clear();
+            self.gave_up.forget();
             return false;
         };
         self.run(store, number, out);

@@ -7,7 +7,7 @@ use glassbox::{Catalog, Error};
 use glassbox_cluster::Message;
 use glassbox_sim::cluster::{ALL, Load, Micro};
 use glassbox_workloads::micro::{self, ReadWrite};
-use glassbox_workloads::tpcc::{self, Input, Inputs, Kind, Remote, Scale, Settings};
+use glassbox_workloads::tpcc::{self, Inputs, Kind, Remote, Scale, Settings};
 
 use crate::real::shard;
 
@@ -54,10 +54,7 @@ impl Workload {
                 let mut inputs = Inputs::new(&Settings { remote, ..Settings::new(SCALE) }, 5);
                 Draw::of(tpcc::catalog(), which, move |catalog| {
                     let input = inputs.next();
-                    let aborts = match &input {
-                        Input::NewOrder(order) => order.lines.iter().any(|line| line.i_id > SCALE.items),
-                        _ => false,
-                    };
+                    let aborts = input.is_for_unused_item(&SCALE);
                     let (number, arguments) = input.give(&mut Numbered(catalog));
                     (number, arguments, aborts)
                 })

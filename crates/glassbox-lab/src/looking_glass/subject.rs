@@ -69,10 +69,10 @@ impl Subject {
         let dir = dir.context("cannot make a directory for a database")?;
         let (forced, catalog) = (matches!(system, System::Forced | System::Grouped), tpcc::catalog());
         let config = StackConfig { memory_bytes: pool_bytes(scale, transactions), forced, ..StackConfig::default() };
-        let name = if let System::Stack(name) = system { name } else { StackName::Full };
         let database = match system {
             System::Grouped => glassbox_ladder::open_in_flight(IN_FLIGHT, dir.path(), &config, &catalog)?,
-            _ => glassbox_ladder::open(name, dir.path(), &config, &catalog)?,
+            System::Stack(name) => glassbox_ladder::open(name, dir.path(), &config, &catalog)?,
+            _ => glassbox_ladder::open(StackName::Full, dir.path(), &config, &catalog)?,
         };
         database.load(scale, LOAD_SEED)?;
         Ok(Self::Stack { database, _dir: dir })

@@ -8,7 +8,7 @@ use glassbox::record::Decimal;
 
 use super::mix::{Home, Kind, Mix, Settings};
 use super::random::{Constants, Random, last_name};
-use super::scale::DISTRICTS;
+use super::scale::{DISTRICTS, Scale};
 use super::{Customers, Delivery, Line, NewOrder, OrderStatus, Payment, StockLevel};
 
 /// The next input.
@@ -42,6 +42,11 @@ impl Input {
             Self::Delivery(_) => Kind::Delivery,
             Self::StockLevel(_) => Kind::StockLevel,
         }
+    }
+
+    /// Whether it is an order for an unused item, in a database of this scale: it aborts.
+    pub fn is_for_unused_item(&self, scale: &Scale) -> bool {
+        matches!(self, Self::NewOrder(order) if order.lines.iter().any(|line| line.i_id > scale.items))
     }
 
     /// Gives `call` the procedure.

@@ -35,6 +35,6 @@ pub use order_status::{OrderStatus, OrderStatusAnswer, OrderStatusLine};
 pub use payment::{ABORT_NO_CUSTOMER, CreditData, Payment, PaymentReceipt};
 pub use population::Sink;
 pub use scale::{BadScale, DISTRICTS, Scale};
-pub use shards::{Found, Together, fill};
+pub use shards::{Found, Stored, Together, fill};
 pub use stock_level::StockLevel;
 pub use stored_scale::stored_scale;

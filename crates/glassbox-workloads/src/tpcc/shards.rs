@@ -59,12 +59,15 @@ pub struct Found {
 /// The rows of all partitions in one place, where the conditions can be checked.
 #[derive(Debug)]
 pub struct Together {
-    /// The rows; a shard that has everything.
-    pub shard: Shard,
+    /// It has everything.
+    shard: Shard,
 }
 
 /// Rows that are copied at once, in bytes.
 const COPIED: usize = 1 << 20;
+
+/// What [`Shard::stored`] gives.
+pub type Stored = Option<(bool, Vec<u8>, Option<u64>)>;
 
 impl Together {
     /// No rows yet.
@@ -81,10 +84,22 @@ impl Together {
     /// # Errors
     /// When they are there already.
     pub fn add(&mut self, other: &mut Shard, first: bool) -> Result<(), String> {
+        self.add_stored(first, |table, from| Ok(other.stored(table, from, COPIED)))
+    }
+
+    /// The same of a partition that is elsewhere: `stored` brings rows of a table, from a place on.
+    ///
+    /// # Errors
+    /// When they are there already; those of `stored`.
+    pub fn add_stored(
+        &mut self,
+        first: bool,
+        mut stored: impl FnMut(u16, u64) -> Result<Stored, String>,
+    ) -> Result<(), String> {
         for table in 0.. {
             let mut from = 0;
             loop {
-                let Some((replicated, rows, next)) = other.stored(table, from, COPIED) else { return Ok(()) };
+                let Some((replicated, rows, next)) = stored(table, from)? else { return Ok(()) };
                 if replicated && !first {
                     break;
                 }

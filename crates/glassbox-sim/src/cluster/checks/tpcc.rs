@@ -20,14 +20,10 @@ pub fn tpcc(world: &mut World<Tpcc>) -> Result<(), String> {
         return Err(format!("progress: {left}"));
     }
     let scale = world.settings.load.scale;
-    let is_unused = |call: &Input| match call {
-        Input::NewOrder(order) => order.lines.iter().any(|line| line.i_id > scale.items),
-        _ => false,
-    };
     for it in &history {
         let fits = match &it.end {
-            Done::Committed(()) => !is_unused(&it.call),
-            Done::Aborted(code) => is_unused(&it.call) && *code == ABORT_UNUSED_ITEM,
+            Done::Committed(()) => !it.call.is_for_unused_item(&scale),
+            Done::Aborted(code) => it.call.is_for_unused_item(&scale) && *code == ABORT_UNUSED_ITEM,
             Done::Unknown => true,
             Done::Failed(_) => false,
         };
