@@ -83,7 +83,7 @@ impl Backup {
         }
         self.held = sequence;
         out.send(self.primary, Message::Held { sequence });
-        if let Err(why) = self.apply(entry, out) {
+        if let Err(why) = self.apply(*entry, out) {
             self.lost = Some(why);
         }
     }

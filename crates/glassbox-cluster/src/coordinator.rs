@@ -120,7 +120,7 @@ impl Coordinator {
                 settled,
                 place,
             };
-            out.send(self.primaries[partition], Message::Fragment(fragment));
+            out.send(self.primaries[partition], Message::Fragment(Box::new(fragment)));
         }
     }
 

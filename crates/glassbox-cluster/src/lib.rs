@@ -12,10 +12,10 @@
 //! - [`wire`]: what goes over a socket.
 
 mod address;
+mod answered;
 mod arrived;
 pub mod auto;
 mod backup;
-mod by_id;
 mod configuration;
 mod coordinator;
 mod member;
@@ -39,6 +39,7 @@ mod verdict;
 pub mod wire;
 
 pub use address::{Address, TxnId};
+pub use answered::Answered;
 pub use backup::Backup;
 pub use configuration::{Configuration, Replicas};
 pub use coordinator::Coordinator;
@@ -51,6 +52,6 @@ pub use outbox::{Action, Outbox, Work};
 pub use partition::Partition;
 pub use pending::Ended;
 pub use role::Role;
-pub use router::{Answered, Router};
+pub use router::{EndedNow, Router};
 pub use scheme::SchemeKind;
 pub use turn::Turn;

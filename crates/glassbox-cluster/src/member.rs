@@ -12,7 +12,7 @@ use crate::address::Address;
 use crate::backup::Backup;
 use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
-use crate::message::{Fragment, Message};
+use crate::message::Message;
 use crate::outbox::Outbox;
 use crate::partition::Partition;
 use crate::pending::Ended;
@@ -136,7 +136,7 @@ impl Member {
     /// A message arrives.
     pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
         if let Message::Configure(configuration) = packet.message {
-            return self.configure(configuration, now_us, out);
+            return self.configure(*configuration, now_us, out);
         }
         if packet.epoch > self.configuration.epoch {
             // More than this comes from nobody who means well.
@@ -146,7 +146,7 @@ impl Member {
             return;
         }
         if !self.configuration.admits(from, packet.epoch) {
-            return out.send(from, Message::Configure(self.configuration.clone()));
+            return out.send(from, Message::Configure(Box::new(self.configuration.clone())));
         }
         self.dispatch(from, packet, now_us, out);
     }
@@ -159,21 +159,21 @@ impl Member {
             packet.epoch < scheme_since || matches!(from, Address::Client(_)) && !scheme.clients_coordinate();
         match (&mut self.role, packet.message) {
             // It began under another scheme, and has not begun here.
-            (Role::Primary(partition), Message::Fragment(fragment @ Fragment { round: 0, .. })) if is_other => {
-                partition.refuse(from, fragment, out);
+            (Role::Primary(partition), Message::Fragment(fragment)) if is_other && fragment.round == 0 => {
+                partition.refuse(from, *fragment, out);
             }
             // Its coordinator begins it anew when it hears of the new order.
-            (Role::Primary(_), Message::Fragment(Fragment { place: 1.., .. })) if is_old => {}
+            (Role::Primary(_), Message::Fragment(fragment)) if is_old && fragment.place > 0 => {}
             (Role::Coordinator(_), Message::AskTurn { .. } | Message::Turn(_)) if is_old => {}
             (Role::Primary(partition), message) => partition.handle(from, message, out),
             (Role::Backup(backup), message) => backup.handle(from, message, out),
-            (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, submission, now_us, out),
+            (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, *submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::HeardSoFar(heard)) => it.heard(from, heard),
             (Role::Coordinator(it), Message::Withdrawn(txn)) => it.withdrawn(from, txn),
             (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
-            (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(turn, out),
-            (Role::Coordinator(it), Message::Result(result)) => answer(it.hears(result, now_us, out), out),
+            (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(*turn, out),
+            (Role::Coordinator(it), Message::Result(result)) => answer(it.hears(*result, now_us, out), out),
             // Rows are believed of the primary only.
             (Role::Joining { primary, .. }, _) if from != *primary => {}
             (Role::Joining { since, shard, pieces, .. }, Message::Rows { since: sent, table, rows })

@@ -1,6 +1,9 @@
 //! What the parties of a cluster say to each other.
 //!
 //! Between two parties messages arrive in the order in which they were sent, or not at all from some point on.
+//!
+//! A message is moved from hand to hand, so what is large and seldom is behind a pointer: a call on one partition and
+//! its answer, which most are, fit into a cache line.
 
 use glassbox::Abort;
 use glassbox::shard::{Call, Found, Output, Wanted};
@@ -23,11 +26,11 @@ pub enum Message {
         call: Call,
     },
     /// From a client to a coordinator: have this run on several partitions.
-    Submit(Submission),
+    Submit(Box<Submission>),
     /// From a coordinator to a primary: do your part of one round.
-    Fragment(Fragment),
+    Fragment(Box<Fragment>),
     /// From a primary to a coordinator: what came of a fragment.
-    Result(FragmentResult),
+    Result(Box<FragmentResult>),
     /// From a coordinator to a primary: the end of a transaction.
     Decide {
         /// Which.
@@ -47,7 +50,7 @@ pub enum Message {
         /// Its number in the stream, from 1.
         sequence: u64,
         /// What to do.
-        entry: Entry,
+        entry: Box<Entry>,
     },
     /// From a backup to its primary: everything up to here is held.
     Held {
@@ -55,7 +58,7 @@ pub enum Message {
         sequence: u64,
     },
     /// To everybody: who is who from now on.
-    Configure(Configuration),
+    Configure(Box<Configuration>),
     /// From a backup with nothing to its primary: send me the rows, and then the stream.
     Join {
         /// Since which epoch it is a backup.
@@ -96,7 +99,7 @@ pub enum Message {
         number: u64,
     },
     /// From a coordinator to another: dispatch what you have.
-    Turn(Turn),
+    Turn(Box<Turn>),
 }
 
 /// What a partition knows of a coordinator's transactions.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use glassbox::shard::Shard;
+use glassbox::shard::{Call, Shard};
 
 use crate::address::Address;
 use crate::arrived::{Arrived, Multi, Single};
@@ -108,7 +108,7 @@ impl Partition {
         self.next = Some(kind);
         for (from, message) in std::mem::take(&mut self.held_back) {
             match message {
-                Message::Fragment(fragment) => self.refuse(from, fragment, out),
+                Message::Fragment(fragment) => self.refuse(from, *fragment, out),
                 message => self.held_back.push_back((from, message)),
             }
         }
@@ -126,22 +126,29 @@ impl Partition {
     /// Several coordinators order their transactions anew: each begins anew what has not begun here.
     pub(crate) fn begin_order(&mut self) {
         self.order = Order::default();
-        self.held_back.retain(|(_, message)| !matches!(message, Message::Fragment(Fragment { place: 1.., .. })));
+        self.held_back.retain(|(_, message)| !matches!(message, Message::Fragment(fragment) if fragment.place > 0));
     }
 
     /// A message arrives. What is none for a primary is passed over.
     pub fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
         match message {
+            // Most messages are these.
+            Message::Call { id, call } if !self.waits_for_rest() => self.run(from, id, call, out),
             // A client's transactions have no place among these.
-            Message::Fragment(Fragment { place: 1.., .. }) if !matches!(from, Address::Coordinator(_)) => {}
-            Message::Fragment(fragment @ Fragment { place: 1.., .. }) if fragment.coordinator() == from => {
-                self.order.put(fragment);
+            Message::Fragment(fragment) if fragment.place > 0 && !matches!(from, Address::Coordinator(_)) => {}
+            Message::Fragment(fragment) if fragment.place > 0 && fragment.coordinator() == from => {
+                self.order.put(*fragment);
                 while let Some(fragment) = self.order.due() {
-                    self.admit(fragment.coordinator(), Message::Fragment(fragment), out);
+                    self.admit(fragment.coordinator(), Message::Fragment(Box::new(fragment)), out);
                 }
             }
             message => self.admit(from, message, out),
         }
+    }
+
+    #[inline]
+    fn run(&mut self, client: Address, id: u64, call: Call, out: &mut Outbox) {
+        self.scheme.arrives(&mut self.store, Arrived::Single(Single { client, id, call }), out);
     }
 
     /// Takes a message in its turn, or holds it back.
@@ -165,12 +172,10 @@ impl Partition {
 
     fn take(&mut self, from: Address, message: Message, out: &mut Outbox) {
         match message {
-            Message::Call { id, call } => {
-                self.scheme.arrives(&mut self.store, Arrived::Single(Single { client: from, id, call }), out);
-            }
+            Message::Call { id, call } => self.run(from, id, call, out),
             Message::Fragment(fragment) if fragment.coordinator() == from => {
                 self.store.settle(from, fragment.settled);
-                self.scheme.arrives(&mut self.store, Arrived::Multi(Multi::new(fragment)), out);
+                self.scheme.arrives(&mut self.store, Arrived::Multi(Multi::new(*fragment)), out);
             }
             Message::Decide { txn, commit } if txn.coordinator == from => {
                 self.store.hear(txn);
@@ -216,7 +221,14 @@ impl Partition {
     }
 
     /// When nothing is under way: begins the next scheme, sends the rows to those who wait for them, and goes on.
+    #[inline]
     fn go_on(&mut self, out: &mut Outbox) {
+        if self.waits_for_rest() || !self.held_back.is_empty() {
+            self.go_on_after_rest(out);
+        }
+    }
+
+    fn go_on_after_rest(&mut self, out: &mut Outbox) {
         if self.waits_for_rest() {
             if !self.scheme.is_idle() {
                 return;
@@ -227,10 +239,8 @@ impl Partition {
             }
             self.send_rows(out);
         }
-        if !self.held_back.is_empty() {
-            for (from, message) in std::mem::take(&mut self.held_back) {
-                self.take(from, message, out);
-            }
+        for (from, message) in std::mem::take(&mut self.held_back) {
+            self.take(from, message, out);
         }
     }
 

@@ -7,28 +7,19 @@
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, Output, Route};
+use glassbox::shard::{Arguments, Call, Route};
 use glassbox::{Catalog, Error, Procedure};
+use slotmap::{DefaultKey, Key, KeyData, SlotMap};
+use smallvec::SmallVec;
 
 use crate::address::Address;
-use crate::by_id::ById;
+use crate::answered::Answered;
 use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
 use crate::member::{MOST_EARLY, Packet};
 use crate::message::{FragmentResult, Message, Outcome, Submission};
 use crate::outbox::Outbox;
 use crate::pending::Ended;
-
-/// A call that has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
-    /// The number that [`Router::call`] gave it.
-    pub id: u64,
-    /// What came of it; see [`Router::output`].
-    pub outcome: Outcome,
-    /// The partition whose output counts.
-    pub home: u8,
-}
 
 /// A client's connection to a cluster, without the connecting.
 #[derive(Debug)]
@@ -40,23 +31,37 @@ pub struct Router {
     /// This client's own: under locking and occ it begins transactions, otherwise it ends those that it has begun.
     own: Coordinator,
     me: Address,
-    next: u64,
-    waiting: ById<Waiting>,
+    /// By number.
+    calls: SlotMap<DefaultKey, Called>,
+    /// Of these, how many have not ended.
+    waiting: usize,
     /// Messages from configurations that are not here yet.
     early: Vec<(Address, Packet)>,
 }
 
+/// The numbers of calls that have ended now. Most messages end one or none.
+pub type EndedNow = SmallVec<[u64; 2]>;
+
 #[derive(Debug)]
-struct Waiting {
-    call: Call,
+struct Called {
     home: u8,
-    /// Who will answer; `None`: this client's own coordinator.
-    at: Option<Address>,
+    state: State,
 }
 
-/// What a caller is told whose transaction may have happened or not.
-const UNKNOWN: &str =
-    "whoever ran it is gone, so nobody can tell whether it counts: look for what it would have changed";
+#[derive(Debug)]
+enum State {
+    /// For whoever `at` is; `None`: this client's own coordinator.
+    Waiting {
+        call: Call,
+        at: Option<Address>,
+    },
+    Ended(Outcome),
+}
+
+/// The place of a call with this number.
+fn key(id: u64) -> DefaultKey {
+    KeyData::from_ffi(id).into()
+}
 
 impl Router {
     /// A client of a cluster with this configuration.
@@ -71,8 +76,8 @@ impl Router {
             central,
             own,
             me,
-            next: 0,
-            waiting: ById::default(),
+            calls: SlotMap::new(),
+            waiting: 0,
             early: Vec::new(),
         }
     }
@@ -82,7 +87,7 @@ impl Router {
         self.configuration.epoch
     }
 
-    /// Sends a call; its number.
+    /// Sends a call; its number, for [`Router::take`].
     ///
     /// # Errors
     /// When the catalog does not name the procedure.
@@ -91,35 +96,36 @@ impl Router {
         let now = Timestamp::from_micros(now_us as i64);
         let call = Call { procedure: self.catalog.number_of::<P>()?, arguments, now, seed };
         let route = self.catalog.route(&call, self.primaries.len()).map_err(Error::Config)?;
-        let id = self.next;
-        self.next += 1;
-        self.waiting.insert(id, Waiting { call, home: route.home, at: None });
-        self.send(id, route, now_us, out);
+        let state = State::Waiting { call: call.clone(), at: None };
+        let id = self.calls.insert(Called { home: route.home, state }).data().as_ffi();
+        self.waiting += 1;
+        self.send(id, call, route, now_us, out);
         Ok(id)
     }
 
-    fn send(&mut self, id: u64, route: Route, now_us: u64, out: &mut Outbox) {
-        let waiting = self.waiting.get_mut(&id).expect("it waits from when it is called");
-        let call = waiting.call.clone();
+    fn send(&mut self, id: u64, call: Call, route: Route, now_us: u64, out: &mut Outbox) {
+        let Some(Called { state: State::Waiting { at, .. }, .. }) = self.calls.get_mut(key(id)) else {
+            unreachable!("it waits from when it is called")
+        };
         if route.partitions.is_power_of_two() {
             let primary = self.primaries[route.partitions.trailing_zeros() as usize];
-            waiting.at = Some(primary);
+            *at = Some(primary);
             return out.send(primary, Message::Call { id, call });
         }
         let alone = self.configuration.scheme.clients_coordinate();
-        waiting.at = (!alone).then_some(self.central);
+        *at = (!alone).then_some(self.central);
         let submission = Submission { id, call, participants: route.partitions, shared: route.shared };
         if alone {
             self.own.submit(self.me, submission, now_us, out);
         } else {
-            out.send(self.central, Message::Submit(submission));
+            out.send(self.central, Message::Submit(Box::new(submission)));
         }
     }
 
     /// A message arrives; the calls that have ended.
-    pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
+    pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) -> EndedNow {
         if let Message::Configure(configuration) = packet.message {
-            let mut ended = self.configure(configuration, now_us, out);
+            let mut ended = self.configure(*configuration, now_us, out);
             let epoch = self.epoch();
             let due: Vec<_> = self.early.extract_if(.., |(_, packet)| packet.epoch <= epoch).collect();
             ended.extend(due.into_iter().flat_map(|(from, packet)| self.handle(from, packet, now_us, out)));
@@ -129,36 +135,32 @@ impl Router {
             if self.early.len() < MOST_EARLY {
                 self.early.push((from, packet));
             }
-            return Vec::new();
+            return EndedNow::new();
         }
-        let admitted = self.configuration.admits(from, packet.epoch);
         match packet.message {
-            // Who has lost its role can answer only what was certain before.
-            Message::Result(_) if !admitted => Vec::new(),
             Message::Answer { id, outcome } => self.answered(id, outcome, now_us, out).into_iter().collect(),
-            Message::Result(result) => self.hears(result, now_us, out),
-            Message::HeardSoFar(heard) if admitted => {
+            // Who has lost its role can answer only what was certain before.
+            _ if !self.configuration.admits(from, packet.epoch) => EndedNow::new(),
+            Message::Result(result) => self.hears(*result, now_us, out),
+            Message::HeardSoFar(heard) => {
                 self.own.heard(from, heard);
-                Vec::new()
+                EndedNow::new()
             }
-            _ => Vec::new(),
+            _ => EndedNow::new(),
         }
     }
 
     /// Another configuration: of what waits at those who have lost their role, nobody knows the end.
-    fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
+    fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) -> EndedNow {
         if !next.follows(&self.configuration) {
-            return Vec::new();
+            return EndedNow::new();
         }
         let since = |configuration: &Configuration| configuration.coordinator_since(self.central);
         let new_coordinator = since(&next) != since(&self.configuration);
-        let lost = self.waiting.iter().filter(|(_, waiting)| match waiting.at {
-            Some(Address::Coordinator(_)) => new_coordinator,
-            Some(primary) => next.partitions.iter().all(|replicas| replicas.primary != primary),
-            None => false,
+        let mut answered = self.lose(|at| match at {
+            Address::Coordinator(_) => new_coordinator,
+            primary => next.partitions.iter().all(|replicas| replicas.primary != primary),
         });
-        let mut lost: Vec<_> = lost.map(|(&id, waiting)| (id, waiting.home)).collect();
-        lost.sort_unstable();
         self.primaries = next.primaries();
         let another_scheme = next.scheme_since != self.configuration.scheme_since;
         self.configuration = next;
@@ -166,24 +168,46 @@ impl Router {
         // What waits for locks would keep the partitions from another scheme.
         self.own.configure(&self.primaries, another_scheme, now_us, out);
         let ended = self.own.take_ended();
-        let mut end = |(id, home)| {
-            self.waiting.remove(&id);
-            Answered { id, outcome: Outcome::Unknown, home }
-        };
-        let mut answered: Vec<_> = lost.into_iter().map(&mut end).collect();
         answered.extend(self.ended(ended, now_us, out));
         answered
     }
 
     /// A party cannot be reached any more: nobody knows the end of what waits there.
-    pub fn lost(&mut self, party: Address) -> Vec<Answered> {
-        let lost = self.waiting.extract_if(|_, waiting| waiting.at == Some(party));
-        lost.map(|(id, waiting)| Answered { id, outcome: Outcome::Unknown, home: waiting.home }).collect()
+    pub fn lost(&mut self, party: Address) -> EndedNow {
+        self.lose(|at| at == party)
     }
 
-    /// The partition whose output of a call counts, while nobody has answered it.
+    /// Ends what waits for those.
+    fn lose(&mut self, is_lost: impl Fn(Address) -> bool) -> EndedNow {
+        let lost = self.calls.iter_mut().filter_map(|(key, called)| {
+            let State::Waiting { at: Some(at), .. } = called.state else { return None };
+            is_lost(at).then(|| {
+                called.state = State::Ended(Outcome::Unknown);
+                key.data().as_ffi()
+            })
+        });
+        let lost: EndedNow = lost.collect();
+        self.waiting -= lost.len();
+        lost
+    }
+
+    /// The end of a call, once; `None`: it has none yet.
+    pub fn take(&mut self, id: u64) -> Option<Answered> {
+        if let State::Waiting { .. } = self.calls.get(key(id))?.state {
+            return None;
+        }
+        let Called { home, state: State::Ended(outcome) } = self.calls.remove(key(id))? else { return None };
+        Some(Answered { id, outcome, home })
+    }
+
+    /// Calls that have not ended.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// The partition whose output of a call counts, until it is taken.
     pub fn home(&self, id: u64) -> Option<u8> {
-        self.waiting.get(&id).map(|waiting| waiting.home)
+        self.calls.get(key(id)).map(|called| called.home)
     }
 
     /// Whether this client coordinates its transactions of several partitions itself.
@@ -196,29 +220,32 @@ impl Router {
         self.configuration.coordinator_since(party).is_some() || self.primaries.contains(&party)
     }
 
-    fn hears(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
+    fn hears(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> EndedNow {
         let ended = self.own.hears(result, now_us, out);
         self.ended(ended, now_us, out)
     }
 
     /// What this client's own coordinator ended.
-    fn ended(&mut self, ended: Vec<Ended>, now_us: u64, out: &mut Outbox) -> Vec<Answered> {
+    fn ended(&mut self, ended: Vec<Ended>, now_us: u64, out: &mut Outbox) -> EndedNow {
         ended.into_iter().filter_map(|end| self.answered(end.id, end.outcome, now_us, out)).collect()
     }
 
-    fn answered(&mut self, id: u64, outcome: Outcome, now_us: u64, out: &mut Outbox) -> Option<Answered> {
-        let home = self.waiting.get(&id)?.home;
+    /// The end of a call, if it is one; its number then.
+    fn answered(&mut self, id: u64, outcome: Outcome, now_us: u64, out: &mut Outbox) -> Option<u64> {
+        let called = self.calls.get_mut(key(id))?;
+        let State::Waiting { call, .. } = &called.state else { return None };
         if let Outcome::Elsewhere(partitions) = outcome {
-            let (all, call) = (u64::MAX >> (64 - self.primaries.len()), &self.waiting[&id].call);
+            let (all, call, home) = (u64::MAX >> (64 - self.primaries.len()), call.clone(), called.home);
             // What it had declared need not be found out again.
-            let route = self.catalog.route(call, self.primaries.len()).ok();
+            let route = self.catalog.route(&call, self.primaries.len()).ok();
             let (declared, shared) = route.map_or((0, Vec::new()), |route| (route.partitions, route.shared));
             let partitions = (partitions | declared | 1 << home) & all;
-            self.send(id, Route { partitions, home, shared }, now_us, out);
+            self.send(id, call, Route { partitions, home, shared }, now_us, out);
             return None;
         }
-        self.waiting.remove(&id);
-        Some(Answered { id, outcome, home })
+        called.state = State::Ended(outcome);
+        self.waiting -= 1;
+        Some(id)
     }
 
     /// Tries again what takes longer than so long: under locking and occ, it may be in a deadlock across partitions.
@@ -232,36 +259,5 @@ impl Router {
     /// How often a transaction of this client's own coordination was tried again because of a deadlock.
     pub fn retries(&self) -> u64 {
         self.own.retries()
-    }
-
-    /// The output of a call of this procedure, of all partitions' parts.
-    ///
-    /// # Errors
-    /// The procedure's abort; an outcome that cannot be read.
-    pub fn output<P: Procedure>(answered: Answered) -> Result<P::Output, Error> {
-        let read = |output: Output| {
-            let bad = |error| Error::Config(format!("the answer of procedure `{}` cannot be read: {error}", P::NAME));
-            output.read::<P::Output>().map_err(bad)
-        };
-        match answered.outcome {
-            Outcome::Done(mut parts) => {
-                if parts.len() == 1 {
-                    return read(parts.remove(0).1);
-                }
-                let home = parts.iter().position(|(partition, _)| *partition == answered.home).unwrap_or(0);
-                if parts.is_empty() {
-                    return Err(Error::Config("an answer without parts".to_owned()));
-                }
-                let mut output = read(parts.remove(home).1)?;
-                for (_, part) in parts {
-                    P::merge(&mut output, read(part)?);
-                }
-                Ok(output)
-            }
-            Outcome::Aborted(abort) => Err(Error::Aborted(abort)),
-            Outcome::Elsewhere(_) => Err(Error::Config("a call ended on too few partitions".to_owned())),
-            Outcome::Failed(why) => Err(Error::Config(why)),
-            Outcome::Unknown => Err(Error::Uncertain(UNKNOWN.to_owned())),
-        }
     }
 }

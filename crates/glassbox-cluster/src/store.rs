@@ -218,7 +218,7 @@ impl Store {
         let partition = self.shard.index() as u8;
         let heard = *self.heard_of(txn.coordinator);
         let result = FragmentResult { txn, round, partition, end, after, heard };
-        self.stream.send_when_held(txn.coordinator, Message::Result(result), out);
+        self.stream.send_when_held(txn.coordinator, Message::Result(Box::new(result)), out);
     }
 
     /// Tells a coordinator that results do not count any more, of this transaction and of its others after it.

@@ -57,7 +57,7 @@ impl Stream {
             return;
         }
         self.last += 1;
-        let entry = entry();
+        let entry = Box::new(entry());
         for &(backup, _) in &self.backups {
             out.send(backup, Message::Replicate { sequence: self.last, entry: entry.clone() });
         }

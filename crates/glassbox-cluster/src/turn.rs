@@ -100,7 +100,7 @@ impl Turns {
             self.turn = Some(turn);
         } else {
             let next = turn.queue.remove(0);
-            out.send(Address::Coordinator(next), Message::Turn(turn));
+            out.send(Address::Coordinator(next), Message::Turn(Box::new(turn)));
         }
     }
 }
@@ -138,7 +138,7 @@ mod tests {
                 Message::Turn(turn) => {
                     assert!(all.iter().all(|it| !it.is_mine()), "two turns");
                     let it = &mut all[usize::from(to)];
-                    assert!(it.take(turn));
+                    assert!(it.take(*turn));
                     places += 1;
                     assert_eq!(it.place(0), places);
                     (had[usize::from(to)], waits[usize::from(to)]) = (had[usize::from(to)] + 1, false);

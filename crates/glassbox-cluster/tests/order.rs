@@ -52,7 +52,7 @@ fn number(txn: TxnId) -> u16 {
 }
 
 fn fragment(fragment: Fragment) -> (Address, Message) {
-    (fragment.txn.coordinator, Message::Fragment(fragment))
+    (fragment.txn.coordinator, Message::Fragment(Box::new(fragment)))
 }
 
 fn decide(coordinator: Address, sequence: u64, commit: bool) -> (Address, Message) {

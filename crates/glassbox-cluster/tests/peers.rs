@@ -162,7 +162,7 @@ fn refusals(at: SocketAddr) {
     };
     // It commits what this partition has not voted for: that counts for nothing here, and harms nobody.
     let mut raw = fresh();
-    let fragment = raw.frame(Kind::Message, &packet(Message::Fragment(finds(txn))));
+    let fragment = raw.frame(Kind::Message, &packet(Message::Fragment(Box::new(finds(txn)))));
     let bytes = raw.frame(Kind::Message, &commit);
     let nonsense = raw.frame(Kind::Message, &[0xff_u8; 30]);
     raw.refused(&[fragment, bytes, nonsense].concat(), "cannot be read");

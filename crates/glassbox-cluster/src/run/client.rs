@@ -12,10 +12,9 @@ use super::late::sleep_precisely;
 use super::link::{Letter, Link};
 use super::shape::Shape;
 use crate::address::Address;
-use crate::by_id::ById;
 use crate::member::Packet;
 use crate::outbox::{Action, Outbox};
-use crate::router::{Answered, Router};
+use crate::router::Router;
 
 /// Under locking and occ, how long a transaction may take before it is thought to be in a deadlock that no partition
 /// sees, at least. To this come some round trips.
@@ -36,9 +35,6 @@ pub struct Client<L: Link> {
     link: L,
     router: Router,
     out: Outbox,
-    /// Ended, and not yet waited for.
-    ended: ById<Answered>,
-    in_flight: usize,
     patience: Duration,
     looked: Instant,
     seed: u64,
@@ -73,8 +69,6 @@ impl<L: Link> Client<L> {
             link,
             router,
             out: Outbox::default(),
-            ended: ById::default(),
-            in_flight: 0,
             // Not all the same: two that block each other would meet again.
             patience: patience + patience * (number % 16) / 16,
             looked: Instant::now(),
@@ -102,7 +96,6 @@ impl<L: Link> Client<L> {
         // Each gets a number of its own, and from that its random numbers.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let id = self.router.call(procedure, now_us(), self.seed, &mut self.out)?;
-        self.in_flight += 1;
         self.send();
         self.link.flush();
         let home = self.router.home(id).expect("it was called a moment ago");
@@ -115,18 +108,18 @@ impl<L: Link> Client<L> {
     /// As those of [`Client::call`].
     pub fn wait<P: Procedure>(&mut self, ticket: Ticket<P>) -> Result<P::Output, Error> {
         let answered = loop {
-            if let Some(answered) = self.ended.remove(&ticket.id) {
+            if let Some(answered) = self.router.take(ticket.id) {
                 break answered;
             }
             self.check()?;
             self.turn(self.patience / 4);
         };
-        Router::output::<P>(answered)
+        answered.output::<P>()
     }
 
     /// Calls whose end is not known yet.
     pub fn in_flight(&self) -> usize {
-        self.in_flight
+        self.router.waiting()
     }
 
     /// How often a transaction of this client's own coordination was tried again because of a deadlock.
@@ -139,7 +132,13 @@ impl<L: Link> Client<L> {
         &mut self.link
     }
 
+    #[inline]
     fn check(&self) -> Result<(), Error> {
+        if self.gone.is_empty() { Ok(()) } else { self.check_gone() }
+    }
+
+    #[cold]
+    fn check_gone(&self) -> Result<(), Error> {
         let late = |(who, (since, _)): &(&Address, &(Instant, String))| {
             self.router.needs(**who) && since.elapsed() > PATIENCE_WITH_GONE
         };
@@ -162,14 +161,12 @@ impl<L: Link> Client<L> {
                 Letter::Message(from, packet) => {
                     // Only who coordinates asks for the time.
                     let now_us = if self.router.coordinates() { now_us() } else { 0 };
-                    let ended = self.router.handle(from, packet, now_us, &mut self.out);
-                    self.end(ended);
+                    self.router.handle(from, packet, now_us, &mut self.out);
                 }
                 Letter::Here(who) => drop(self.gone.remove(&who)),
                 Letter::Gone(who, why) => {
                     self.gone.insert(who, (Instant::now(), why));
-                    let ended = self.router.lost(who);
-                    self.end(ended);
+                    self.router.lost(who);
                 }
                 Letter::Question(..) | Letter::Answer(..) => {}
             }
@@ -184,12 +181,10 @@ impl<L: Link> Client<L> {
         self.link.flush();
     }
 
-    fn end(&mut self, ended: Vec<Answered>) {
-        self.in_flight -= ended.len();
-        self.ended.extend(ended.into_iter().map(|answered| (answered.id, answered)));
-    }
-
     fn send(&mut self) {
+        if self.out.actions.is_empty() {
+            return;
+        }
         let epoch = self.router.epoch();
         for action in self.out.actions.drain(..) {
             if let Action::Send(to, message) = action {
@@ -203,7 +198,7 @@ impl<L: Link> Drop for Client<L> {
     /// Waits for what is in flight: under locking and occ nobody else would end it.
     fn drop(&mut self) {
         let until = Instant::now() + PATIENCE_AT_THE_END;
-        while self.in_flight > 0 && self.check().is_ok() && Instant::now() < until && !std::thread::panicking() {
+        while self.in_flight() > 0 && self.check().is_ok() && Instant::now() < until && !std::thread::panicking() {
             self.turn(Duration::from_millis(10));
         }
     }

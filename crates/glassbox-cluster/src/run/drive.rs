@@ -90,13 +90,16 @@ fn hand(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox)
 
 fn tell(node: &Node, peer: Address, link: &mut impl Link) {
     if let Some(configuration) = node.configuration() {
-        let message = Message::Configure(configuration.clone());
+        let message = Message::Configure(Box::new(configuration.clone()));
         link.send(peer, Packet { epoch: configuration.epoch, message });
     }
 }
 
 /// Sends what is to be sent. Of what began at `began`, the node hears how long it took.
 fn send(node: &mut Node, out: &mut Outbox, link: &mut impl Link, began: Option<Instant>) {
+    if out.actions.is_empty() && began.is_none() {
+        return;
+    }
     let epoch = node.epoch();
     let (mut works, mut sent) = (SmallVec::<[Work; 8]>::new(), 0);
     for action in out.actions.drain(..) {

@@ -79,8 +79,11 @@ impl Link for Inline {
             if let Some(letter) = self.own.receive(Duration::ZERO) {
                 return Some(letter);
             }
+            if wait.is_zero() {
+                return None;
+            }
             // Nobody else sends anything: where the machines have nothing to do, something is on its way or nothing is.
-            if wait.is_zero() || !self.work() {
+            if !self.work() {
                 return self.own.receive(wait);
             }
         }

@@ -26,6 +26,8 @@ use crate::wire::{Answer, Question};
 struct Inbox {
     state: Mutex<State>,
     filled: Condvar,
+    /// There are no letters. Whoever does not wait need not lock anything to know it.
+    is_empty: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -40,7 +42,7 @@ struct State {
 impl Inbox {
     fn new(round_trip: Duration) -> Self {
         let state = State { letters: Late::new(round_trip), closed: false, asleep: false };
-        Self { state: Mutex::new(state), filled: Condvar::new() }
+        Self { state: Mutex::new(state), filled: Condvar::new(), is_empty: AtomicBool::new(true) }
     }
 
     /// Puts a letter in; gives it back if whoever it is for is gone.
@@ -50,11 +52,19 @@ impl Inbox {
             return Some(letter);
         }
         state.letters.push(letter);
+        self.is_empty.store(false, Ordering::Release);
         // Whoever sleeps until something arrives that is on its way already does not have to be woken.
         if state.asleep && state.letters.len() == 1 {
             self.filled.notify_one();
         }
         None
+    }
+
+    /// Takes all letters that are there into `taken`, which is empty; the first of them.
+    fn take(&self, state: &mut State, taken: &mut VecDeque<(Instant, Letter)>) -> Option<Letter> {
+        state.letters.take(taken);
+        self.is_empty.store(state.letters.len() == 0, Ordering::Relaxed);
+        taken.pop_front().map(|(_, letter)| letter)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -145,13 +155,23 @@ impl Link for Queues {
 
     fn flush(&mut self) {}
 
+    #[inline]
     fn receive(&mut self, wait: Duration) -> Option<Letter> {
         if let Some((_, letter)) = self.taken.pop_front() {
             return Some(letter);
         }
+        if wait.is_zero() && self.inbox.is_empty.load(Ordering::Acquire) {
+            return None;
+        }
+        self.look(wait)
+    }
+}
+
+impl Queues {
+    /// What has arrived, or arrives within so long.
+    fn look(&mut self, wait: Duration) -> Option<Letter> {
         let mut state = self.inbox.state();
-        state.letters.take(&mut self.taken);
-        if let Some((_, letter)) = self.taken.pop_front() {
+        if let Some(letter) = self.inbox.take(&mut state, &mut self.taken) {
             return Some(letter);
         }
         if wait.is_zero() {
@@ -177,8 +197,7 @@ impl Link for Queues {
                     self.inbox.state()
                 }
             };
-            state.letters.take(&mut self.taken);
-            if let Some((_, letter)) = self.taken.pop_front() {
+            if let Some(letter) = self.inbox.take(&mut state, &mut self.taken) {
                 return Some(letter);
             }
         }

@@ -64,11 +64,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
             id: 7,
             outcome: Outcome::Done(smallvec::smallvec![(0, vec![1, 2].into()), (1, Vec::new().into())]),
         },
-        Message::Replicate { sequence: 9, entry: Entry::Prepare { txn, round: 0, part } },
+        Message::Replicate { sequence: 9, entry: Box::new(Entry::Prepare { txn, round: 0, part }) },
         Message::Held { sequence: u64::MAX },
         Message::Withdrawn(txn),
         Message::AskTurn { number: 300 },
-        Message::Turn(Turn { served: vec![1, 300], queue: vec![1], places: vec![7, u64::MAX] }),
+        Message::Turn(Box::new(Turn { served: vec![1, 300], queue: vec![1], places: vec![7, u64::MAX] })),
     ];
     let mut seeds = vec![Vec::new()];
     for (sequence, message) in (0..).zip(&messages) {

@@ -127,9 +127,11 @@ fn no_write_is_lost_while_somebody_watches_and_changes_the_scheme() {
         let (mut watcher, mut operator) = (cluster.watcher(CLIENTS), cluster.operator());
         // What is proposed, and once in a while another one all the same.
         let mut changes = SCHEMES.into_iter().flat_map(|scheme| [None, None, Some(scheme)]).cycle();
+        let mut several = Vec::new();
         while !ends.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(5));
             let proposed = watcher.look().unwrap_or_default();
+            several.extend(watcher.advice().map(|advice| advice.load.several));
             if let Some(scheme) = changes.next().flatten().or(proposed) {
                 operator.change_scheme(scheme).unwrap();
             }
@@ -138,8 +140,11 @@ fn no_write_is_lost_while_somebody_watches_and_changes_the_scheme() {
         // Who comes in the place of who was gone is answered.
         drop(operator);
         cluster.operator().change_scheme(SchemeKind::Blocking).unwrap();
-        // A third are on several partitions, and some of those come to need but one.
-        assert!((0.15..0.5).contains(&advice.load.several) && advice.load.clients == 4.0, "{advice}");
+        // A third are on several partitions, and some of those come to need but one. In a single stretch of time there
+        // may be a few transactions only.
+        several.sort_by(f64::total_cmp);
+        let usual = several[several.len() / 2];
+        assert!((0.15..0.5).contains(&usual) && advice.load.clients == 4.0, "{usual}: {advice}");
         assert!(advice.load.round_trip_us >= 50.0 && advice.times.single_us < 1_000.0, "{advice}");
     };
     for coordinators in [1, 2] {

@@ -89,15 +89,8 @@ impl Bench {
         let txn = TxnId { coordinator: COORDINATOR, sequence: self.next };
         self.next += 1;
         let work = FragmentWork::Run(Vec::new());
-        Message::Fragment(Fragment {
-            txn,
-            round: 0,
-            call: draw.call(),
-            participants: 3,
-            work,
-            settled: txn.sequence,
-            place: 0,
-        })
+        let (call, settled) = (draw.call(), txn.sequence);
+        Message::Fragment(Box::new(Fragment { txn, round: 0, call, participants: 3, work, settled, place: 0 }))
     }
 
     fn decide(&mut self, commit: bool) -> Duration {
@@ -212,8 +205,9 @@ fn client(batches: usize) -> anyhow::Result<f64> {
         let answers: Vec<_> = calls.into_iter().map(|id| Packet { epoch: 1, message: answer(id) }).collect();
         let began = Instant::now();
         for packet in answers {
-            for answered in router.handle(partition, packet, 1, &mut out) {
-                _ = black_box(Router::output::<ReadWrite>(answered)?);
+            for id in router.handle(partition, packet, 1, &mut out) {
+                let answered = router.take(id).expect("it has ended now");
+                _ = black_box(answered.output::<ReadWrite>()?);
             }
         }
         took += began.elapsed();

@@ -71,9 +71,10 @@ impl<L: Link> Clients<'_, L> {
         while let Some(heard) = letter {
             if let Letter::Message(from, packet) = heard {
                 let now_us = if self.router.coordinates() { self.now_us() } else { 0 };
-                for answered in self.router.handle(from, packet, now_us, &mut self.out) {
-                    let client = self.calls.remove(&answered.id).context("an answer that nobody waits for")?;
-                    match Router::output::<ReadWrite>(answered) {
+                for id in self.router.handle(from, packet, now_us, &mut self.out) {
+                    let client = self.calls.remove(&id).context("an answer that nobody waits for")?;
+                    let answered = self.router.take(id).context("an end that is none")?;
+                    match answered.output::<ReadWrite>() {
                         Ok(_) => {}
                         Err(Error::Aborted(abort)) if abort.code == ABORT_CHOSEN => {}
                         Err(error) => return Err(error.into()),

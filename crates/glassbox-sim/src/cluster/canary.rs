@@ -36,14 +36,16 @@ impl Canary {
             }
             (Bug::UnheardWithdrawal, Message::Withdrawn(_)) => (None, None),
             (Bug::LostDecision, Message::Decide { .. }) if dice.one_in(ONE_IN) => (None, None),
-            (Bug::ForgottenEntry, Message::Replicate { sequence, entry: Entry::Run(_) }) if dice.one_in(ONE_IN) => {
-                (Some(Message::Replicate { sequence, entry: Entry::Mark }), None)
+            (Bug::ForgottenEntry, Message::Replicate { sequence, entry })
+                if matches!(*entry, Entry::Run(_)) && dice.one_in(ONE_IN) =>
+            {
+                (Some(Message::Replicate { sequence, entry: Box::new(Entry::Mark) }), None)
             }
-            (Bug::UnheardScheme, Message::Replicate { sequence, entry: Entry::Under(_) }) => {
-                (Some(Message::Replicate { sequence, entry: Entry::Mark }), None)
+            (Bug::UnheardScheme, Message::Replicate { sequence, entry }) if matches!(*entry, Entry::Under(_)) => {
+                (Some(Message::Replicate { sequence, entry: Box::new(Entry::Mark) }), None)
             }
             (Bug::Unordered, Message::Fragment(fragment)) => {
-                (Some(Message::Fragment(Fragment { place: 0, ..fragment })), None)
+                (Some(Message::Fragment(Box::new(Fragment { place: 0, ..*fragment }))), None)
             }
             (Bug::FalseHeld, Message::Replicate { sequence, .. }) => (None, Some(Message::Held { sequence })),
             (Bug::StaleRows, Message::Fragment(mut fragment)) => {

@@ -81,8 +81,9 @@ impl<W: Workload> Client<W> {
     }
 
     pub(super) fn handle(&mut self, from: Address, packet: Packet, now_ns: u64, out: &mut Outbox) {
-        for answered in self.router.handle(from, packet, now_ns / 1_000, out) {
-            let Some(it) = self.under_way.take_if(|it| it.id == answered.id) else { continue };
+        for id in self.router.handle(from, packet, now_ns / 1_000, out) {
+            let answered = self.router.take(id).expect("it has ended now");
+            let Some(it) = self.under_way.take_if(|it| it.id == id) else { continue };
             let is_unknown = answered.outcome == Outcome::Unknown;
             let end = match W::Caller::output(&it.call, answered) {
                 Ok(output) => Done::Committed(output),

@@ -202,7 +202,7 @@ impl<W: Workload> World<W> {
     fn configure(&mut self, next: impl FnOnce(&Configuration) -> Result<Configuration, String>) {
         self.configuration = next(&self.configuration).expect("only what can be asked for is");
         for to in self.nodes.keys().copied().collect::<Vec<_>>() {
-            let message = Message::Configure(self.configuration.clone());
+            let message = Message::Configure(Box::new(self.configuration.clone()));
             self.send(Address::OPERATOR, to, self.now_ns, Packet { epoch: self.configuration.epoch, message });
         }
     }

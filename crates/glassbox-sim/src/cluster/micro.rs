@@ -108,6 +108,6 @@ impl Caller for Micro {
     }
 
     fn output(_: &ReadWrite, answered: Answered) -> Result<Seen, Error> {
-        Router::output::<ReadWrite>(answered)
+        answered.output::<ReadWrite>()
     }
 }

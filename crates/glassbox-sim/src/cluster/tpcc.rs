@@ -101,6 +101,6 @@ impl Call for Read {
 
     fn call<P: Procedure>(&mut self, _: Kind, _: P) -> Result<(), Error> {
         let answered = self.0.take().expect("an answer is read once");
-        Router::output::<P>(answered).map(drop)
+        answered.output::<P>().map(drop)
     }
 }
