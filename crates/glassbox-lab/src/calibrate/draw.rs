@@ -9,7 +9,7 @@ use glassbox_sim::cluster::{ALL, Load, Micro};
 use glassbox_workloads::micro::{self, ReadWrite};
 use glassbox_workloads::tpcc::{self, Inputs, Kind, Remote, Scale, Settings};
 
-use crate::real::shard;
+use crate::real::{CLIENTS, shard};
 
 /// TPC-C's rows: as many as stay in caches, as the microbenchmark's do.
 const SCALE: Scale = Scale::small(4);
@@ -26,7 +26,7 @@ impl Workload {
     /// The partition's rows.
     pub fn shard(self) -> Result<Shard, Error> {
         match self {
-            Self::Micro => shard(&micro::catalog(), 0, 2),
+            Self::Micro => shard(&micro::catalog(), 0, 2, CLIENTS),
             Self::Tpcc => {
                 let mut shard = Shard::new(&tpcc::catalog(), 0, 2, TABLE_BYTES)?;
                 tpcc::fill(&SCALE, 0, &mut shard)?;

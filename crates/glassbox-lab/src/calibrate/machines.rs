@@ -15,7 +15,7 @@ use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
 
 use super::draw::{Draw, Which, Workload};
-use crate::real::run;
+use crate::real::{CLIENTS, Trial, run};
 
 const CLIENT: Address = Address::Client(0);
 const COORDINATOR: Address = Address::Coordinator(0);
@@ -258,5 +258,6 @@ fn between_threads(batches: usize) -> anyhow::Result<f64> {
     let shape =
         Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
     let time = Duration::from_micros(500) * batches as u32;
-    Ok(1e9 / run((shape, false), Load::default(), (time / 4, time), 1)?.per_second)
+    let (load, warm_up) = (Load::default(), time / 4);
+    Ok(1e9 / run(&Trial { shape, auto: false, load, clients: CLIENTS, warm_up, time, seed: 1 })?.per_second)
 }

@@ -8,7 +8,7 @@ use glassbox_cluster::run::{Cluster, Shape};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::catalog;
 
-use crate::real::shard;
+use crate::real::{CLIENTS, shard};
 
 /// The round trips that are injected, in microseconds.
 pub const INJECTED_US: [u64; 4] = [0, 10, 40, 200];
@@ -18,7 +18,7 @@ pub(super) fn measure(injected_us: u64, calls: usize) -> anyhow::Result<f64> {
     let round_trip = Duration::from_micros(injected_us);
     let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip };
     let catalog = Arc::new(catalog());
-    let cluster = Cluster::start(shape, Arc::clone(&catalog), |partition| shard(&catalog, partition, 1))?;
+    let cluster = Cluster::start(shape, Arc::clone(&catalog), |partition| shard(&catalog, partition, 1, CLIENTS))?;
     let (mut client, mut micro) = (cluster.client(), Micro::new(0, 1, Load::default(), 1));
     let mut took = Vec::with_capacity(calls);
     for call in 0..calls + calls / 4 {

@@ -6,9 +6,9 @@ use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::Shape;
 use glassbox_sim::cluster::Load;
 
-use super::drive::run;
+use super::drive::{Trial, run};
 use super::plan::{SCHEMES, put};
-use super::{THROUGHPUT, figure};
+use super::{CLIENTS, THROUGHPUT, figure};
 use crate::format;
 use crate::low_overhead::percent;
 use crate::points::Points;
@@ -103,20 +103,22 @@ pub fn measure(plan: &AutoPlan, watch: &dyn Watch, points: &mut Points) -> anyho
                 break;
             }
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &cell.words());
-            let (load, seed) = (cell.load(), plan.seed + round as u64);
-            let shape = |scheme| Shape {
-                scheme,
-                partitions: 2,
-                replicas: 1,
-                coordinators: 1,
-                round_trip: Duration::from_micros(cell.0),
+            let round_trip = Duration::from_micros(cell.0);
+            let trial = |scheme| Trial {
+                shape: Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip },
+                auto: false,
+                load: cell.load(),
+                clients: CLIENTS,
+                warm_up: plan.warm_up.0,
+                time: plan.time,
+                seed: plan.seed + round as u64,
             };
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
-                rates.push(run((shape(scheme), false), load, (plan.warm_up.0, plan.time), seed)?.per_second);
+                rates.push(run(&trial(scheme))?.per_second);
             }
             // It begins with another one each time.
-            let first = SCHEMES[round % SCHEMES.len()].1;
-            let auto = run((shape(first), true), load, (plan.warm_up.1, plan.time), seed)?;
+            let first = trial(SCHEMES[round % SCHEMES.len()].1);
+            let auto = run(&Trial { auto: true, warm_up: plan.warm_up.1, ..first })?;
             rates[at][SCHEMES.len()].push(auto.per_second);
             found[at].push(auto.scheme);
         }

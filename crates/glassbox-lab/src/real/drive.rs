@@ -1,4 +1,4 @@
-//! Forty clients on one thread, each of which waits for its answer before it calls again.
+//! Clients on one thread, each of which waits for its answer before it calls again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +12,31 @@ use glassbox_cluster::{Action, Address, Outbox, Packet, Router, SchemeKind};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{ABORT_CHOSEN, ReadWrite, catalog};
 
-use super::{CLIENTS, shard};
+use super::shard;
 
 /// Under locking, how long a transaction may take before it is tried again, besides some round trips.
 const PATIENCE: Duration = Duration::from_millis(3);
 /// How long everything that is under way may take to end.
 const END: Duration = Duration::from_secs(5);
+
+/// What is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial {
+    /// The cluster.
+    pub shape: Shape,
+    /// The shape's scheme is only what it begins with: it is watched.
+    pub auto: bool,
+    /// What clients ask for.
+    pub load: Load,
+    /// How many there are.
+    pub clients: u32,
+    /// Before anything counts.
+    pub warm_up: Duration,
+    /// That counts.
+    pub time: Duration,
+    /// Of the inputs.
+    pub seed: u64,
+}
 
 /// What one run came to.
 #[derive(Debug, Clone, Copy)]
@@ -110,8 +129,8 @@ impl<L: Link> Clients<'_, L> {
 const STRETCH: Duration = Duration::from_millis(30);
 
 /// Watches a cluster and changes its scheme as that suggests, until `ends`; the scheme at the end.
-fn advise(cluster: &Cluster, ends: &AtomicBool) -> anyhow::Result<SchemeKind> {
-    let (mut watcher, mut operator) = (cluster.watcher(CLIENTS), cluster.operator());
+fn advise(cluster: &Cluster, clients: u32, ends: &AtomicBool) -> anyhow::Result<SchemeKind> {
+    let (mut watcher, mut operator) = (cluster.watcher(clients), cluster.operator());
     let mut now = cluster.shape().scheme;
     while !ends.load(Ordering::Relaxed) {
         std::thread::sleep(STRETCH);
@@ -124,40 +143,36 @@ fn advise(cluster: &Cluster, ends: &AtomicBool) -> anyhow::Result<SchemeKind> {
     Ok(now)
 }
 
-/// Runs a cluster and its clients for so long, after it has run for `warm_up`; everything is in order when it ends.
-/// `auto`: it begins with the shape's scheme, and is watched.
+/// Runs a cluster and its clients; everything is in order when it ends.
 ///
 /// # Errors
 /// When the cluster fails, or is not in order afterwards.
-pub fn run(
-    (shape, auto): (Shape, bool),
-    load: Load,
-    (warm_up, time): (Duration, Duration),
-    seed: u64,
-) -> anyhow::Result<Run> {
+pub fn run(trial: &Trial) -> anyhow::Result<Run> {
+    let Trial { shape, load, .. } = *trial;
     let catalog = Arc::new(catalog());
-    let cluster = Cluster::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, shape.partitions))?;
+    let shard = |it| shard(&catalog, it, shape.partitions, trial.clients);
+    let cluster = Cluster::start(shape, Arc::clone(&catalog), shard)?;
     let mut client = cluster.client();
-    let micro = |client| Micro::new(client, shape.partitions, load, seed);
+    let micro = |client| Micro::new(client, shape.partitions, load, trial.seed);
     let mut clients = Clients {
         link: client.link(),
         router: Router::new(Address::Client(0), catalog.clone(), shape.configuration()),
         out: Outbox::default(),
-        micros: (0..CLIENTS).map(micro).collect(),
+        micros: (0..trial.clients).map(micro).collect(),
         calls: HashMap::new(),
         began: Instant::now(),
         patience: PATIENCE + shape.round_trip * 8,
         looked: Instant::now(),
         finished: 0,
     };
-    for client in 0..CLIENTS as usize {
+    for client in 0..trial.clients as usize {
         clients.call(client)?;
     }
     clients.send();
     let ends = AtomicBool::new(false);
     let (per_second, scheme) = std::thread::scope(|scope| {
-        let advised = auto.then(|| scope.spawn(|| advise(&cluster, &ends)));
-        let per_second = clients.run(warm_up).and_then(|_| clients.run(time));
+        let advised = trial.auto.then(|| scope.spawn(|| advise(&cluster, trial.clients, &ends)));
+        let per_second = clients.run(trial.warm_up).and_then(|_| clients.run(trial.time));
         ends.store(true, Ordering::Relaxed);
         let scheme = advised.map_or(Ok(shape.scheme), |it| it.join().expect("whoever watches does not panic"));
         anyhow::Ok((per_second?, scheme?))

@@ -1,7 +1,7 @@
 //! The microbenchmark on this machine: partitions, coordinator and clients as threads of one process, with injected
 //! round trips; and what the simulator predicts of it.
 //!
-//! All 40 clients are one thread (`Clients`), each of which calls again when it is answered: forty threads on
+//! All clients, usually 40, are one thread (`Clients`), each of which calls again when it is answered: forty threads on
 //! a few cores would measure the system's scheduler. So on two partitions there are four threads, and a machine with
 //! two cores has them share: a prediction is of as many processors as there are.
 //!
@@ -15,7 +15,7 @@ mod predict;
 pub mod tables;
 
 pub use auto::{AutoPlan, measure as measure_auto, table as auto_table};
-pub use drive::{Run, run};
+pub use drive::{Run, Trial, run};
 pub use plan::{Plan, SCHEMES, measure};
 pub use predict::{predict, predict_tpcc};
 
@@ -27,7 +27,7 @@ use glassbox_sim::cluster::Micro;
 pub const EXPERIMENT: &str = "low-overhead-real";
 /// In results, the experiment: simulated with what was measured here.
 pub const PREDICTED: &str = "low-overhead-calibrated";
-/// Each calls again when it is answered.
+/// Each calls again when it is answered. As in the paper.
 pub const CLIENTS: u32 = 40;
 /// Transactions a second.
 pub(crate) const THROUGHPUT: &str = "throughput";
@@ -38,8 +38,8 @@ pub fn figure(round_trip_us: u64) -> String {
 }
 
 /// A partition with the microbenchmark's rows.
-pub(crate) fn shard(catalog: &Catalog, partition: u8, partitions: u8) -> Result<Shard, Error> {
+pub(crate) fn shard(catalog: &Catalog, partition: u8, partitions: u8, clients: u32) -> Result<Shard, Error> {
     let mut shard = Shard::new(catalog, usize::from(partition), usize::from(partitions), 1 << 20)?;
-    Micro::fill(&mut shard, CLIENTS, partitions);
+    Micro::fill(&mut shard, clients, partitions);
     Ok(shard)
 }

@@ -6,8 +6,8 @@ use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::Shape;
 use glassbox_sim::cluster::Load;
 
-use super::drive::run;
-use super::{THROUGHPUT, figure};
+use super::drive::{Trial, run};
+use super::{CLIENTS, THROUGHPUT, figure};
 use crate::calibrate::INJECTED_US;
 use crate::low_overhead::percent;
 use crate::points::{Point, Points};
@@ -25,6 +25,8 @@ pub struct Plan {
     pub round_trips_us: Vec<u64>,
     /// Shares of transactions on two partitions, in percent.
     pub shares: Vec<u64>,
+    /// Clients, beside the usual ones, where these cannot ask for enough: with the longest round trip.
+    pub clients: Vec<u32>,
     /// Times that each is measured.
     pub rounds: usize,
     /// Before anything counts, each time.
@@ -40,73 +42,87 @@ impl Plan {
     pub fn new(quick: bool, seed: u64) -> Self {
         let ms = Duration::from_millis;
         if quick {
-            let (round_trips_us, shares) = (vec![40, 200], vec![0, 10, 50]);
-            return Self { round_trips_us, shares, rounds: 2, warm_up: ms(20), time: ms(80), seed };
+            let (round_trips_us, shares, clients) = (vec![40, 200], vec![0, 10, 50], vec![CLIENTS, 320]);
+            return Self { round_trips_us, shares, clients, rounds: 2, warm_up: ms(20), time: ms(80), seed };
         }
         let (round_trips_us, shares) = (INJECTED_US.to_vec(), vec![0, 2, 5, 10, 20, 30, 50, 75, 100]);
-        Self { round_trips_us, shares, rounds: 5, warm_up: ms(100), time: ms(300), seed }
+        let clients = vec![CLIENTS, 80, 160, 320];
+        Self { round_trips_us, shares, clients, rounds: 5, warm_up: ms(100), time: ms(300), seed }
     }
 
     /// How long it takes, about, in seconds.
     pub fn seconds(&self) -> f64 {
-        let runs = self.round_trips_us.len() * self.shares.len() * self.rounds * SCHEMES.len();
+        let runs = self.cells().len() * self.rounds * SCHEMES.len();
         runs as f64 * (self.warm_up + self.time + Duration::from_millis(25)).as_secs_f64()
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let each = |&us: &u64| {
+            let of_share = move |&share: &u64| Cell { figure: figure(us), x: share, us, share, clients: CLIENTS };
+            self.shares.iter().map(of_share)
+        };
+        let by_clients = self.clients.iter().map(|&clients| {
+            let (us, share) = BY_CLIENTS_AT;
+            Cell { figure: BY_CLIENTS.to_owned(), x: u64::from(clients), us, share, clients }
+        });
+        self.round_trips_us.iter().flat_map(each).chain(by_clients).collect()
     }
 }
 
+/// In results, by clients instead of shares: with this round trip in microseconds, and this share in percent.
+pub(super) const BY_CLIENTS: &str = "200 µs, 10 % on two partitions, by clients";
+const BY_CLIENTS_AT: (u64, u64) = (200, 10);
 /// In results, ratios within a round.
 pub(super) const RATIOS: &str = "ratios";
+
+/// A point of a figure.
+struct Cell {
+    figure: String,
+    x: u64,
+    us: u64,
+    share: u64,
+    clients: u32,
+}
 
 /// Measures, and adds to `points`.
 ///
 /// # Errors
 /// When a cluster fails, or is not in order afterwards.
 pub fn measure(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::Result<()> {
-    let cells: Vec<_> =
-        plan.round_trips_us.iter().flat_map(|&us| plan.shares.iter().map(move |&share| (us, share))).collect();
+    let cells = plan.cells();
     let mut rates = vec![[const { Vec::new() }; SCHEMES.len()]; cells.len()];
     for round in 0..plan.rounds {
-        for (at, &(us, share)) in cells.iter().enumerate() {
+        for (at, cell) in cells.iter().enumerate() {
             if watch.interrupted() {
                 break;
             }
-            watch.step(round * cells.len() + at, plan.rounds * cells.len(), &format!("real, {us} µs, {share} %"));
+            let &Cell { us, share, clients, .. } = cell;
+            let words = format!("real, {us} µs, {share} %, {clients} clients");
+            watch.step(round * cells.len() + at, plan.rounds * cells.len(), &words);
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
-                let shape = Shape {
-                    scheme,
-                    partitions: 2,
-                    replicas: 1,
-                    coordinators: 1,
-                    round_trip: Duration::from_micros(us),
-                };
+                let round_trip = Duration::from_micros(us);
+                let shape = Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip };
                 let load = Load { several: percent(share), ..Load::default() };
-                let times = (plan.warm_up, plan.time);
-                rates.push(run((shape, false), load, times, plan.seed + round as u64)?.per_second);
+                let (auto, seed, &Plan { warm_up, time, .. }) = (false, plan.seed + round as u64, plan);
+                rates.push(run(&Trial { shape, auto, load, clients, warm_up, time, seed })?.per_second);
             }
         }
     }
-    for (&(us, share), rates) in cells.iter().zip(&rates).filter(|(_, rates)| !rates[0].is_empty()) {
+    for (Cell { figure, x, .. }, rates) in cells.iter().zip(&rates).filter(|(_, rates)| !rates[0].is_empty()) {
         for ((row, _), rates) in SCHEMES.iter().zip(rates) {
-            put(points, &figure(us), row, share, (THROUGHPUT, "1/s"), Spread::of(rates.iter().copied()));
+            put(points, figure, row, *x, (THROUGHPUT, "1/s"), Spread::of(rates.iter().copied()));
         }
         let [blocking, speculation, locking] = rates;
         for (metric, base) in [("over blocking", blocking), ("over locking", locking)] {
             let ratios = Spread::of_ratios(speculation, base);
-            put(points, &format!("{RATIOS}, {}", figure(us)), "speculation", share, (metric, "times"), ratios);
+            put(points, &format!("{RATIOS}, {figure}"), "speculation", *x, (metric, "times"), ratios);
         }
     }
     Ok(())
 }
 
-pub(super) fn put(
-    points: &mut Points,
-    figure: &str,
-    row: &str,
-    share: u64,
-    (metric, unit): (&str, &str),
-    spread: Spread,
-) {
+pub(super) fn put(points: &mut Points, figure: &str, row: &str, x: u64, (metric, unit): (&str, &str), spread: Spread) {
     let [figure, row, metric, unit] = [figure, row, metric, unit].map(str::to_owned);
-    let (x, value, spread) = (share as f64, spread.median, spread.middle_half());
+    let (x, value, spread) = (x as f64, spread.median, spread.middle_half());
     points.0.push(Point { figure, row, x, metric, value, spread, unit });
 }

@@ -1,7 +1,7 @@
 //! Tables and sections: what was measured, what was predicted, and how far they are apart.
 
 use super::auto_table;
-use super::plan::{RATIOS, SCHEMES};
+use super::plan::{BY_CLIENTS, RATIOS, SCHEMES};
 use super::{THROUGHPUT, figure};
 use crate::calibrate::INJECTED_US;
 use crate::figures::{Curve, Curves, Stroke, curves};
@@ -13,31 +13,35 @@ use crate::report::{Figure, Section, Table};
 /// How far a prediction may be from what is measured, in percent.
 const NEAR: f64 = 15.0;
 
-fn of<'a>(points: &'a Points, us: u64, row: &str) -> Vec<&'a Point> {
-    let is = |it: &&Point| it.figure == figure(us) && it.row == row && it.metric == THROUGHPUT;
+fn of<'a>(points: &'a Points, figure: &str, row: &str) -> Vec<&'a Point> {
+    let is = |it: &&Point| it.figure == figure && it.row == row && it.metric == THROUGHPUT;
     points.0.iter().filter(is).collect()
-}
-
-fn shares(points: &Points, us: u64) -> Vec<f64> {
-    of(points, us, SCHEMES[0].0).iter().map(|point| point.x).collect()
 }
 
 /// Throughput by share at a round trip; `what` says whether it is real or simulated.
 pub fn throughput(points: &Points, us: u64, what: &str) -> Option<Table> {
-    let header = std::iter::once(format!("round trip {us} µs, {what}"));
-    let header = header.chain(SCHEMES.map(|(row, _)| row.to_owned())).collect();
-    let row = |share: f64| {
+    by_x(points, &figure(us), format!("round trip {us} µs, {what}"), &|share| format!("{share} %"))
+}
+
+/// Throughput by clients.
+pub fn by_clients(points: &Points) -> Option<Table> {
+    by_x(points, BY_CLIENTS, format!("{BY_CLIENTS} (real)"), &|clients| format!("{clients}"))
+}
+
+fn by_x(points: &Points, figure: &str, first: String, name: &dyn Fn(f64) -> String) -> Option<Table> {
+    let header = std::iter::once(first).chain(SCHEMES.map(|(row, _)| row.to_owned())).collect();
+    let row = |x: f64| {
         let cell = |row: &str| {
-            let point = points.at(&figure(us), row, share, THROUGHPUT);
+            let point = points.at(figure, row, x, THROUGHPUT);
             point.map_or_else(String::new, |it| {
                 let spread =
                     it.spread.map_or_else(String::new, |spread| format!(" ± {}", format::number(spread / 2.0)));
                 format::number(it.value) + &spread
             })
         };
-        std::iter::once(format!("{share} %")).chain(SCHEMES.map(|(row, _)| cell(row))).collect()
+        std::iter::once(name(x)).chain(SCHEMES.map(|(row, _)| cell(row))).collect()
     };
-    let rows: Vec<_> = shares(points, us).into_iter().map(row).collect();
+    let rows: Vec<_> = of(points, figure, SCHEMES[0].0).into_iter().map(|point| row(point.x)).collect();
     (!rows.is_empty()).then_some(Table { header, rows })
 }
 
@@ -46,7 +50,7 @@ pub fn apart(real: &Points, predicted: &Points) -> Table {
     let mut rows = Vec::new();
     for us in INJECTED_US {
         for (scheme, _) in SCHEMES {
-            let apart = of(real, us, scheme).into_iter().filter_map(|point| {
+            let apart = of(real, &figure(us), scheme).into_iter().filter_map(|point| {
                 let predicted = predicted.at(&figure(us), scheme, point.x, THROUGHPUT)?;
                 Some((point.x, 100.0 * (predicted.value / point.value - 1.0)))
             });
@@ -65,15 +69,24 @@ pub fn apart(real: &Points, predicted: &Points) -> Table {
     Table { header: header.map(str::to_owned).to_vec(), rows }
 }
 
-/// How many times speculation is as fast as the others, with a tenth of all transactions on two partitions.
+/// How many times speculation is as fast as the others, with a tenth of all transactions on two partitions. Where forty
+/// clients cannot ask for more than one scheme does, what counts is with more.
 pub fn goals(real: &Points) -> Table {
-    let goals = [(40, "over blocking", 1.8), (40, "over locking", 1.15), (200, "over blocking", 4.0)];
-    let row = |&(us, metric, goal): &(u64, &str, f64)| {
-        let point = real.at(&format!("{RATIOS}, {}", figure(us)), "speculation", 10.0, metric)?;
+    let most = of(real, BY_CLIENTS, SCHEMES[0].0).last().map_or(0.0, |point| point.x);
+    let of_clients = format!("200 µs, {most} clients");
+    let goals = [
+        ("40 µs", figure(40), 10.0, "over blocking", Some(1.8)),
+        ("40 µs", figure(40), 10.0, "over locking", Some(1.15)),
+        ("200 µs", figure(200), 10.0, "over blocking", None),
+        (&of_clients, BY_CLIENTS.to_owned(), most, "over blocking", Some(4.0)),
+    ];
+    let row = |(name, figure, x, metric, goal): &(&str, String, f64, &str, Option<f64>)| {
+        let point = real.at(&format!("{RATIOS}, {figure}"), "speculation", *x, metric)?;
         let spread = point.spread.map_or_else(String::new, |spread| format!("{spread:.2}"));
-        let met = if point.value >= goal { "met" } else { "MISSED" };
-        let name = format!("{us} µs, speculation {metric}");
-        Some(vec![name, format!("{:.2}", point.value), spread, format!("at least {goal}"), met.to_owned()])
+        let met = goal.map(|goal| if point.value >= goal { "met" } else { "MISSED" });
+        let goal = goal.map(|goal| format!("at least {goal}")).unwrap_or_default();
+        let name = format!("{name}, speculation {metric}");
+        Some(vec![name, format!("{:.2}", point.value), spread, goal, met.unwrap_or_default().to_owned()])
     };
     let header = ["real, 10 % on two partitions", "times", "middle half", "goal", ""].map(str::to_owned).to_vec();
     Table { header, rows: goals.iter().filter_map(row).collect() }
@@ -81,21 +94,25 @@ pub fn goals(real: &Points) -> Table {
 
 /// The figures of a section: one for each round trip.
 fn drawn(points: &Points, what: &str) -> Vec<Figure> {
-    let figure = |us: u64| {
-        let curve = |row: &str| {
-            let points = of(points, us, row).into_iter().map(|point| (point.x, point.value)).collect();
-            Curve { name: row.to_owned(), colour: colour(row), stroke: Stroke::Dotted, points }
-        };
-        let table = throughput(points, us, what)?;
-        let svg = curves(&Curves {
-            unit: format!("transactions a second ({what})"),
-            x_unit: "% of transactions on two partitions".to_owned(),
-            curves: SCHEMES.iter().map(|(row, _)| curve(row)).collect(),
-        });
+    let each = |us: u64| {
         let title = format!("Without conflicts, round trip {us} µs ({what})");
-        Some(Figure { title, svg, caption: String::new(), table: Some(table) })
+        let x_unit = "% of transactions on two partitions";
+        Some(one(points, &figure(us), title, (what, x_unit), throughput(points, us, what)?))
     };
-    INJECTED_US.into_iter().filter_map(figure).collect()
+    INJECTED_US.into_iter().filter_map(each).collect()
+}
+
+fn one(points: &Points, figure: &str, title: String, (what, x_unit): (&str, &str), table: Table) -> Figure {
+    let curve = |row: &str| {
+        let points = of(points, figure, row).into_iter().map(|point| (point.x, point.value)).collect();
+        Curve { name: row.to_owned(), colour: colour(row), stroke: Stroke::Dotted, points }
+    };
+    let svg = curves(&Curves {
+        unit: format!("transactions a second ({what})"),
+        x_unit: x_unit.to_owned(),
+        curves: SCHEMES.iter().map(|(row, _)| curve(row)).collect(),
+    });
+    Figure { title, svg, caption: String::new(), table: Some(table) }
 }
 
 const AUTO_CAPTION: &str = "`Auto` begins with another scheme each time, and is given a while to find the best.";
@@ -103,13 +120,16 @@ const AUTO_CAPTION: &str = "`Auto` begins with another scheme each time, and is 
 /// The section of what was measured.
 pub fn real(points: &Points) -> Section {
     let mut figures = drawn(points, "real");
+    let title = format!("{BY_CLIENTS} (real)");
+    figures.extend(by_clients(points).map(|table| one(points, BY_CLIENTS, title, ("real", "clients"), table)));
     let (title, caption) =
         ("Speculation beside the others (real)".to_owned(), "Ratios of neighbouring runs.".to_owned());
     figures.push(Figure { title, svg: String::new(), caption, table: Some(goals(points)) });
     let (title, caption) = ("The scheme that is found (real)".to_owned(), AUTO_CAPTION.to_owned());
     figures.push(Figure { title, svg: String::new(), caption, table: Some(auto_table(points)) });
-    let lead = "Partitions, coordinator and forty clients as threads of one process on this machine, two partitions; \
-                messages are held up for half of the round trip that is named. The clients are one thread.";
+    let lead = "Partitions, coordinator and clients, forty where nothing else is said, as threads of one process on \
+                this machine, two partitions; messages are held up for half of the round trip that is named. The \
+                clients are one thread.";
     Section {
         id: "low-overhead-real".to_owned(),
         title: "Low overhead concurrency control, on this machine".to_owned(),

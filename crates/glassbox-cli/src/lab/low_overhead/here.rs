@@ -61,7 +61,7 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
     let costs = measure_costs(out, quick)?;
     let (plan, mut real, mut predicted) = (Plan::new(quick, seed), Points::default(), Points::default());
     let auto = AutoPlan::new(quick, seed);
-    writeln!(out, "\nOn this machine: two partitions, 40 clients, about {:.0} s", plan.seconds() + auto.seconds())?;
+    writeln!(out, "\nOn this machine: two partitions, about {:.0} s", plan.seconds() + auto.seconds())?;
     let bar = Bar::new();
     real::measure(&plan, &bar, &mut real)?;
     real::measure_auto(&auto, &bar, &mut real)?;
@@ -77,6 +77,9 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
             }
         }
     }
+    if let Some(table) = real::tables::by_clients(&real) {
+        writeln!(out, "\n{}", of_report(&table))?;
+    }
     for table in low_overhead::tables::tpcc(&predicted, "simulated, calibrated") {
         writeln!(out, "\n{}", of_report(&table))?;
     }
@@ -86,6 +89,7 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
     let configuration = json!({
         "partitions": 2,
         "clients": real::CLIENTS,
+        "more_clients": plan.clients,
         "round_trips_us": plan.round_trips_us,
         "rounds": plan.rounds,
         "measured_ms": plan.time.as_millis() as u64,
