@@ -28,6 +28,10 @@ pub fn drive(node: &mut Node, link: &mut impl Link, mut ends: impl FnMut() -> bo
         if busy && done < DONE_AT_ONCE {
             continue;
         }
+        if busy {
+            // Messages may never end, and what waits would wait for ever.
+            proceed(node, link, &mut out);
+        }
         done = 0;
         link.flush();
         if ends() {
@@ -46,13 +50,16 @@ pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> b
             take_in(node, letter, link, out);
             true
         }
-        None => {
-            let began = node.is_timed().then(Instant::now);
-            let did = node.proceed(out);
-            send(node, out, link, began.filter(|_| did));
-            did
-        }
+        None => proceed(node, link, out),
     }
+}
+
+/// Does one thing that waited; whether there was one.
+fn proceed(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
+    let began = node.is_timed().then(Instant::now);
+    let did = node.proceed(out);
+    send(node, out, link, began.filter(|_| did));
+    did
 }
 
 fn take_in(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
@@ -114,5 +121,83 @@ fn send(node: &mut Node, out: &mut Outbox, link: &mut impl Link, began: Option<I
     }
     if let Some(began) = began {
         node.took(began.elapsed(), &works, sent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use glassbox::record::Timestamp;
+    use glassbox::shard::{Arguments, Call, Shard};
+    use glassbox_workloads::micro::{Pair, ReadWrite, catalog};
+
+    use super::*;
+    use crate::address::TxnId;
+    use crate::message::{Fragment, FragmentWork};
+    use crate::run::Shape;
+    use crate::scheme::SchemeKind;
+
+    /// Somebody always says something.
+    struct Chatter {
+        first: VecDeque<(Address, Message)>,
+        answers: std::rc::Rc<std::cell::Cell<u32>>,
+    }
+
+    impl Link for Chatter {
+        fn send(&mut self, _: Address, packet: Packet) {
+            let answer = u32::from(matches!(packet.message, Message::Answer { .. }));
+            self.answers.set(self.answers.get() + answer);
+        }
+
+        fn everybody(&self) -> Vec<Address> {
+            Vec::new()
+        }
+
+        fn flush(&mut self) {}
+
+        fn receive(&mut self, _: Duration) -> Option<Letter> {
+            let (from, message) = self.first.pop_front().unwrap_or((Address::Client(9), Message::AskHeard));
+            Some(Letter::Message(from, Packet { epoch: 1, message }))
+        }
+    }
+
+    #[test]
+    fn what_waits_is_done_although_messages_keep_coming() {
+        let (client, coordinator) = (Address::Client(0), Address::Coordinator(0));
+        let (partitions, round_trip) = (2, Duration::ZERO);
+        for scheme in SchemeKind::ALL {
+            let shape = Shape { scheme, partitions, replicas: 1, coordinators: 1, round_trip };
+            let catalog = catalog();
+            let me = Address::Replica { partition: 0, replica: 0 };
+            let shard = |_| {
+                let mut shard = Shard::new(&catalog, 0, 2, 1 << 20)?;
+                shard.load(&Pair { home: 0, id: 0, value: 0 })?;
+                Ok::<_, glassbox::Error>(shard)
+            };
+            let mut node = Node::begun(me, shape, shape.member(me, shard).unwrap());
+            let by = if scheme.clients_coordinate() { client } else { coordinator };
+            let call = |keys: &[(u8, u16)], stamp| {
+                let keys = keys.iter().copied().collect();
+                let arguments = Arguments::of(ReadWrite { keys, stamp, aborts_at: None, two_rounds: false });
+                Call { procedure: 0, arguments, now: Timestamp::from_micros(0), seed: 0 }
+            };
+            let txn = TxnId { coordinator: by, sequence: 0 };
+            let (work, call_of_two) = (FragmentWork::Run(Vec::new()), call(&[(0, 0), (1, 0)], 1));
+            let fragment = Fragment { txn, round: 0, call: call_of_two, participants: 3, work, settled: 0, place: 0 };
+            let first = [
+                (by, Message::Fragment(Box::new(fragment))),
+                (client, Message::Call { id: 1, call: call(&[(0, 0)], 2) }),
+                (by, Message::Decide { txn, commit: true }),
+            ];
+            let answers = std::rc::Rc::default();
+            let mut link = Chatter { first: first.into(), answers: std::rc::Rc::clone(&answers) };
+            let mut asked = 0;
+            drive(&mut node, &mut link, || {
+                asked += 1;
+                answers.get() > 0 || asked > 100
+            });
+            assert_eq!(answers.get(), 1, "{scheme}");
+        }
     }
 }

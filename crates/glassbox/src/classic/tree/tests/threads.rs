@@ -118,10 +118,10 @@ fn stress(entries: usize, seed: u64, steps: usize) {
                 })
             })
             .collect();
-        for done in changes {
-            model.extend(done.join().unwrap());
-        }
+        let changes: Vec<_> = changes.into_iter().map(|change| change.join()).collect();
+        // Whatever came of them: those who scan would wait for ever.
         stop.store(true, Ordering::Relaxed);
+        changes.into_iter().for_each(|done| model.extend(done.unwrap()));
         for scan in scans {
             assert!(scan.join().unwrap() > 0);
         }
