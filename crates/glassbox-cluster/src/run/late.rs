@@ -4,9 +4,6 @@ use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-/// So close to the time that going to sleep is not worth it.
-const CLOSE: Duration = Duration::from_micros(8);
-
 /// Entries on their way.
 #[derive(Debug)]
 pub(super) struct Late<T> {
@@ -72,13 +69,14 @@ impl<T> Late<T> {
 }
 
 impl Next {
-    /// How long to sleep when nobody wants to be woken before `most`; `None`: so short that one looks again at once.
-    pub(super) fn sleep(&self, most: Duration) -> Option<Duration> {
+    /// How long to sleep when nobody wants to be woken before `most`; `None`: it is so `close` that going to sleep is
+    /// not worth it, and one looks again at once.
+    pub(super) fn sleep(&self, most: Duration, close: Duration) -> Option<Duration> {
         match self {
             Self::Now => None,
             Self::Never => Some(most),
             // A sleep ends a little late.
-            Self::In(left) => Some((*left).min(most)).filter(|time| *time > CLOSE).map(|time| time - CLOSE / 2),
+            Self::In(left) => Some((*left).min(most)).filter(|time| *time > close).map(|time| time - close / 2),
         }
     }
 }

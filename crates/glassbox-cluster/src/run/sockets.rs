@@ -25,6 +25,8 @@ use crate::member::Packet;
 use crate::message::Message;
 use crate::wire::{Answer, Expected, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, Question, encode};
 
+/// So soon a message is not waited for asleep.
+const CLOSE: Duration = Duration::from_micros(8);
 /// Who called and has not said who it is after so long is sent away.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
 /// Connections at one time.
@@ -280,7 +282,7 @@ impl Link for Sockets {
         loop {
             let left = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
             let sleep = match self.arrived.next() {
-                next @ (Next::Now | Next::In(_)) => next.sleep(left).unwrap_or(Duration::ZERO),
+                next @ (Next::Now | Next::In(_)) => next.sleep(left, CLOSE).unwrap_or(Duration::ZERO),
                 Next::Never => left,
             };
             self.work(sleep);

@@ -1,0 +1,202 @@
+//! Queues between parties that are threads of one process.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use super::late::Late;
+use super::link::{Letter, Link};
+use crate::address::Address;
+use crate::member::Packet;
+use crate::wire::{Answer, Question};
+
+/// A message that comes so soon is not waited for asleep. To sleep and be woken takes up to 25 µs of a core on a
+/// virtual machine, many times what is done with the message; whoever else wants the core meanwhile gets it.
+const CLOSE: Duration = Duration::from_micros(110);
+/// For so long a message is waited for awake of which nobody knows when it comes: about as long as a sleep costs.
+const AWAKE: Duration = Duration::from_micros(20);
+
+/// What has arrived for one party.
+#[derive(Debug)]
+struct Inbox {
+    state: Mutex<State>,
+    filled: Condvar,
+    /// There are no letters. Whoever does not wait need not lock anything to know it.
+    is_empty: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    letters: Late<Letter>,
+    /// Whoever it belonged to is gone; another may have its address.
+    closed: bool,
+    /// Whoever it belongs to sleeps: to wake somebody costs a call of the system, even if nobody sleeps.
+    asleep: bool,
+}
+
+impl Inbox {
+    fn new(round_trip: Duration) -> Self {
+        let state = State { letters: Late::new(round_trip), closed: false, asleep: false };
+        Self { state: Mutex::new(state), filled: Condvar::new(), is_empty: AtomicBool::new(true) }
+    }
+
+    /// Puts a letter in; gives it back if whoever it is for is gone.
+    fn put(&self, letter: Letter) -> Option<Letter> {
+        let mut state = self.state();
+        if state.closed {
+            return Some(letter);
+        }
+        state.letters.push(letter);
+        self.is_empty.store(false, Ordering::Release);
+        // Whoever sleeps until something arrives that is on its way already does not have to be woken.
+        if state.asleep && state.letters.len() == 1 {
+            self.filled.notify_one();
+        }
+        None
+    }
+
+    /// Takes all letters that are there into `taken`, which is empty; the first of them.
+    fn take(&self, state: &mut State, taken: &mut VecDeque<(Instant, Letter)>) -> Option<Letter> {
+        state.letters.take(taken);
+        self.is_empty.store(state.letters.len() == 0, Ordering::Relaxed);
+        taken.pop_front().map(|(_, letter)| letter)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where everybody is.
+#[derive(Debug, Default)]
+pub(super) struct Post {
+    inboxes: RwLock<BTreeMap<Address, Arc<Inbox>>>,
+}
+
+/// One party's queues.
+#[derive(Debug)]
+pub struct Queues {
+    me: Address,
+    inbox: Arc<Inbox>,
+    post: Arc<Post>,
+    /// Those that were looked up already, the one that was written to last first.
+    known: Vec<(Address, Arc<Inbox>)>,
+    /// What was taken out of the inbox, all that was there at a time.
+    taken: VecDeque<(Instant, Letter)>,
+}
+
+impl Queues {
+    pub(super) fn join(post: &Arc<Post>, me: Address, round_trip: Duration) -> Self {
+        let inbox = Arc::new(Inbox::new(round_trip));
+        post.inboxes.write().unwrap_or_else(PoisonError::into_inner).insert(me, Arc::clone(&inbox));
+        Self { me, inbox, post: Arc::clone(post), known: Vec::new(), taken: VecDeque::new() }
+    }
+
+    /// Looks up where somebody is; whether there is such a party.
+    fn find(&mut self, to: Address) -> bool {
+        if let Some(at) = self.known.iter().position(|(known, _)| *known == to) {
+            self.known.swap(0, at);
+            return true;
+        }
+        let inboxes = self.post.inboxes.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(inbox) = inboxes.get(&to) else { return false };
+        self.known.insert(0, (to, Arc::clone(inbox)));
+        true
+    }
+}
+
+impl Drop for Queues {
+    fn drop(&mut self) {
+        self.inbox.state().closed = true;
+        let mut inboxes = self.post.inboxes.write().unwrap_or_else(PoisonError::into_inner);
+        if inboxes.get(&self.me).is_some_and(|inbox| Arc::ptr_eq(inbox, &self.inbox)) {
+            inboxes.remove(&self.me);
+        }
+    }
+}
+
+impl Queues {
+    fn put(&mut self, to: Address, letter: Letter) {
+        if self.known.first().is_none_or(|(last, _)| *last != to) && !self.find(to) {
+            return;
+        }
+        if let Some(letter) = self.known[0].1.put(letter) {
+            self.known.swap_remove(0);
+            // If the other is gone, too, nobody is left to be told.
+            if self.find(to) {
+                let _ = self.known[0].1.put(letter);
+            }
+        }
+    }
+}
+
+impl Link for Queues {
+    fn send(&mut self, to: Address, packet: Packet) {
+        self.put(to, Letter::Message(self.me, packet));
+    }
+
+    fn question(&mut self, to: Address, question: Question) {
+        self.put(to, Letter::Question(self.me, question));
+    }
+
+    fn reply(&mut self, to: Address, answer: Answer) {
+        self.put(to, Letter::Answer(self.me, answer));
+    }
+
+    fn everybody(&self) -> Vec<Address> {
+        let inboxes = self.post.inboxes.read().unwrap_or_else(PoisonError::into_inner);
+        inboxes.keys().copied().filter(|it| *it != self.me).collect()
+    }
+
+    fn flush(&mut self) {}
+
+    #[inline]
+    fn receive(&mut self, wait: Duration) -> Option<Letter> {
+        if let Some((_, letter)) = self.taken.pop_front() {
+            return Some(letter);
+        }
+        if wait.is_zero() && self.inbox.is_empty.load(Ordering::Acquire) {
+            return None;
+        }
+        self.look(wait)
+    }
+}
+
+impl Queues {
+    /// What has arrived, or arrives within so long.
+    fn look(&mut self, wait: Duration) -> Option<Letter> {
+        let mut state = self.inbox.state();
+        if let Some(letter) = self.inbox.take(&mut state, &mut self.taken) {
+            return Some(letter);
+        }
+        if wait.is_zero() {
+            return None;
+        }
+        let began = Instant::now();
+        loop {
+            let waited = began.elapsed();
+            let left = wait.saturating_sub(waited);
+            if left.is_zero() {
+                return None;
+            }
+            state = match state.letters.next().sleep(left, CLOSE) {
+                Some(time) if waited >= AWAKE => {
+                    state.asleep = true;
+                    let woken = self.inbox.filled.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner);
+                    let mut state = woken.0;
+                    state.asleep = false;
+                    state
+                }
+                _ => {
+                    drop(state);
+                    std::thread::yield_now();
+                    self.inbox.state()
+                }
+            };
+            if let Some(letter) = self.inbox.take(&mut state, &mut self.taken) {
+                return Some(letter);
+            }
+        }
+    }
+}
