@@ -4,6 +4,10 @@ use std::collections::VecDeque;
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
+/// For so long a message is waited for awake of which nobody knows when it comes: about as long as it costs to go to
+/// sleep and be woken. Whoever else wants the core meanwhile gets it.
+const AWAKE: Duration = Duration::from_micros(20);
+
 /// Entries on their way.
 #[derive(Debug)]
 pub(super) struct Late<T> {
@@ -69,12 +73,12 @@ impl<T> Late<T> {
 }
 
 impl Next {
-    /// How long to sleep when nobody wants to be woken before `most`; `None`: it is so `close` that going to sleep is
-    /// not worth it, and one looks again at once.
-    pub(super) fn sleep(&self, most: Duration, close: Duration) -> Option<Duration> {
+    /// How long to sleep, after so long awake, when nobody wants to be woken before `most`; `None`: what comes is so
+    /// `close`, or may be, that going to sleep is not worth it, and one looks again at once.
+    pub(super) fn sleep(&self, waited: Duration, most: Duration, close: Duration) -> Option<Duration> {
         match self {
             Self::Now => None,
-            Self::Never => Some(most),
+            Self::Never => (waited >= AWAKE).then_some(most),
             // A sleep ends a little late.
             Self::In(left) => Some((*left).min(most)).filter(|time| *time > close).map(|time| time - close / 2),
         }

@@ -14,8 +14,6 @@ use crate::wire::{Answer, Question};
 /// A message that comes so soon is not waited for asleep. To sleep and be woken takes up to 25 µs of a core on a
 /// virtual machine, many times what is done with the message; whoever else wants the core meanwhile gets it.
 const CLOSE: Duration = Duration::from_micros(110);
-/// For so long a message is waited for awake of which nobody knows when it comes: about as long as a sleep costs.
-const AWAKE: Duration = Duration::from_micros(20);
 
 /// What has arrived for one party.
 #[derive(Debug)]
@@ -180,15 +178,15 @@ impl Queues {
             if left.is_zero() {
                 return None;
             }
-            state = match state.letters.next().sleep(left, CLOSE) {
-                Some(time) if waited >= AWAKE => {
+            state = match state.letters.next().sleep(waited, left, CLOSE) {
+                Some(time) => {
                     state.asleep = true;
                     let woken = self.inbox.filled.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner);
                     let mut state = woken.0;
                     state.asleep = false;
                     state
                 }
-                _ => {
+                None => {
                     drop(state);
                     std::thread::yield_now();
                     self.inbox.state()

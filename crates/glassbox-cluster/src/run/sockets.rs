@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::calling::Unsent;
 use super::connection::Connection;
-use super::late::{Late, Next};
+use super::late::Late;
 use super::link::{Letter, Link};
 use crate::address::Address;
 use crate::member::Packet;
@@ -278,19 +278,20 @@ impl Link for Sockets {
         if let Some(letter) = self.arrived.pop() {
             return Some(letter);
         }
-        let until = (!wait.is_zero()).then(|| Instant::now() + wait);
+        let began = (!wait.is_zero()).then(Instant::now);
         loop {
-            let left = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
-            let sleep = match self.arrived.next() {
-                next @ (Next::Now | Next::In(_)) => next.sleep(left, CLOSE).unwrap_or(Duration::ZERO),
-                Next::Never => left,
-            };
+            let waited = began.map_or(Duration::MAX, |began| began.elapsed());
+            let left = wait.saturating_sub(waited);
+            let sleep = self.arrived.next().sleep(waited, left, CLOSE).unwrap_or(Duration::ZERO);
             self.work(sleep);
             let letter = self.arrived.pop();
             if letter.is_some() || left.is_zero() {
                 return letter;
             }
             self.flush();
+            if sleep.is_zero() {
+                std::thread::yield_now();
+            }
         }
     }
 }
