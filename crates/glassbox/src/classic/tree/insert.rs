@@ -12,7 +12,6 @@ use crate::classic::page;
 use crate::classic::pages::{ExclusivePage, Pages};
 use crate::classic::space::Space;
 use crate::error::Error;
-use crate::log::Lsn;
 
 /// What an insertion came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +36,8 @@ pub(crate) struct Near<'a> {
 /// Where a key belongs in a leaf.
 struct Spot {
     at: usize,
-    /// The key as a number, if it is to be remembered.
-    number: Option<u64>,
+    /// The key as a number, and the finger for it, if it is to be remembered.
+    finger: Option<(u64, usize)>,
     /// The greatest key that belongs to the leaf, as a number.
     last: u64,
 }
@@ -77,7 +76,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     ) -> Result<Inserted, Error> {
         let probe = self.keys().probe(near.key);
         let number = self.keys().number(probe).filter(|_| near.fingers.is_some());
-        if let Some((page, header, spot)) = number.and_then(|number| self.at_finger(&mut near, number)) {
+        let finger = number.map(|number| (number, Fingers::place(self.definition.store(), number)));
+        if let Some((page, header, spot)) = finger.and_then(|finger| self.at_finger(&mut near, finger)) {
             let page = Leaf { id: page.id(), header, page };
             if let Some(inserted) = self.insert_at(journal, &mut near, page, spot, asks.then_some(&mut admit))? {
                 return Ok(inserted);
@@ -92,7 +92,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
                 let (other, here) = (node.rid(at), Neighbour::Here(node.rid(at)));
                 return Ok(if admit(here) { Inserted::Exists(other) } else { Inserted::Refused(here) });
             }
-            let spot = Spot { at, number, last };
+            let spot = Spot { at, finger, last };
             if let Some(inserted) = self.insert_at(journal, &mut near, leaf, spot, asks.then_some(&mut admit))? {
                 return Ok(inserted);
             }
@@ -102,9 +102,13 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
 
     /// The leaf of the finger for a key, exclusively latched, if the key belongs there for certain.
     #[inline(always)]
-    fn at_finger(&self, near: &mut Near<'_>, number: u64) -> Option<(P::Exclusive<'a>, Header, Spot)> {
+    fn at_finger(
+        &self,
+        near: &mut Near<'_>,
+        (number, place): (u64, usize),
+    ) -> Option<(P::Exclusive<'a>, Header, Spot)> {
         let store = self.definition.store();
-        let finger = near.fingers.as_mut()?.at(store, number);
+        let finger = near.fingers.as_mut()?.at(place);
         if !finger.fits(store, number) {
             return None;
         }
@@ -114,8 +118,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             finger.store = StoreId::VOLUME;
             return None;
         }
-        let header = self.node(finger.leaf, &page).ok()?.header();
-        let spot = Spot { at: finger.at, number: Some(number), last: finger.last };
+        let header = Header::of_leaf(&page, store, self.keys().width())?;
+        let spot = Spot { at: finger.at, finger: Some((number, place)), last: finger.last };
         Some((page, header, spot))
     }
 
@@ -126,7 +130,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         journal: &mut J,
         near: &mut Near<'_>,
         leaf: Leaf<P::Exclusive<'_>>,
-        Spot { at, number, last }: Spot,
+        Spot { at, finger, last }: Spot,
         admit: Option<&mut impl FnMut(Neighbour) -> bool>,
     ) -> Result<Option<Inserted>, Error> {
         let Leaf { id, header, mut page } = leaf;
@@ -143,15 +147,18 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             return Ok(None);
         }
         let store = self.definition.store();
-        let finger = near.fingers.as_deref_mut().zip(number).map(|(fingers, number)| {
-            let last = if at < node.count { self.number_at(&node, at).saturating_sub(1) } else { last };
-            (fingers.at(store, number), Finger { leaf: id, store, lsn: Lsn::NONE, key: number, last, at: at + 1 })
-        });
-        let entry = EntryBuffer::leaf(near.key, near.rid);
-        let insert = NodeChange::Insert { store, at: at as u16, entry: entry.bytes() };
-        journal.change_by(&mut page, Change::Node(insert), near.undo, |page| insert.apply(page))?;
-        if let Some((place, finger)) = finger {
-            *place = Finger { lsn: page::lsn(&page), ..finger };
+        let last = if at < node.count { self.number_at(&node, at).saturating_sub(1) } else { last };
+        let mut entry = EntryBuffer::empty();
+        entry.set_leaf(near.key, near.rid);
+        let insert = Change::Node(NodeChange::Insert { store, at: at as u16, entry: entry.bytes() });
+        journal.change_by(&mut page, insert, near.undo, |page| {
+            header.insert(page, at, entry.bytes());
+            Ok(())
+        })?;
+        if let Some((key, place)) = finger
+            && let Some(fingers) = near.fingers.as_deref_mut()
+        {
+            *fingers.at(place) = Finger { leaf: id, store, lsn: page::lsn(&page), key, last, at: at + 1 };
         }
         Ok(Some(Inserted::Done))
     }

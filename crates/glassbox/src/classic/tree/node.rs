@@ -91,6 +91,31 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// The leaf of this tree that is on this page, if it is one.
+    #[inline(always)]
+    pub(super) fn of_leaf(page: &[u8], store: StoreId, key_width: usize) -> Option<Self> {
+        Node::leaf_of(page, store, key_width).map(Node::header)
+    }
+
+    /// Puts an entry, as wide as the others, for which there is room, into the node that was read from this page, as
+    /// the change for it does.
+    #[inline(always)]
+    pub(super) fn insert(self, page: &mut [u8], at: usize, entry: &[u8]) {
+        let sequence = self.on(page).sequence();
+        let (place, end) = (FIRST + at * self.stride, FIRST + self.count * self.stride);
+        assert!(at <= self.count && entry.len() == self.stride && end + self.stride + SLACK <= page.len());
+        if place < end {
+            page.copy_within(place..end, place + self.stride);
+        }
+        match entry.first_chunk::<16>() {
+            // Without a call.
+            Some(both) if entry.len() == 16 => page[place..place + 16].copy_from_slice(both),
+            _ => page[place..place + entry.len()].copy_from_slice(entry),
+        }
+        set_count(page, self.count + 1);
+        set_sequence(page, sequence.inserted(at as u16));
+    }
+
     /// The node that was read from this page.
     #[inline(always)]
     pub(super) fn on(self, page: &[u8]) -> Node<'_> {
@@ -133,6 +158,15 @@ impl<'p> Node<'p> {
             return Err("is no node of this tree");
         }
         Ok(node)
+    }
+
+    /// Reads the header of a leaf of this tree; `None` if the page is none.
+    #[inline(always)]
+    pub(super) fn leaf_of(page: &'p [u8], store: StoreId, key_width: usize) -> Option<Self> {
+        let (stride, count) = (entry_bytes(0, key_width), usize::from(u16_at(page, COUNT)));
+        let is_leaf = page::is(page, PageKind::Node, store) && u16_at(page, LEVEL) == (key_width as u16) << 8;
+        let fits = FIRST + count * stride + SLACK <= page.len();
+        (is_leaf && fits).then_some(Self { page, level: 0, count, key_width, stride })
     }
 
     /// What was read.
@@ -231,10 +265,16 @@ impl EntryBuffer {
         Self { bytes, len }
     }
 
-    /// An entry of a leaf.
+    /// Room for an entry.
     #[inline(always)]
-    pub(super) fn leaf(key: &[u8], rid: Rid) -> Self {
-        let mut bytes = [0; MOST_ENTRY_BYTES];
+    pub(super) fn empty() -> Self {
+        Self { bytes: [0; MOST_ENTRY_BYTES], len: 0 }
+    }
+
+    /// Makes it an entry of a leaf, where it is: copying it takes longer than making it.
+    #[inline(always)]
+    pub(super) fn set_leaf(&mut self, key: &[u8], rid: Rid) {
+        let Self { bytes, len } = self;
         // 8 bytes at a time where that is enough: what is too much is overwritten.
         match key.first_chunk::<8>() {
             Some(first) if key.len() == 8 => bytes[..8].copy_from_slice(first),
@@ -242,7 +282,7 @@ impl EntryBuffer {
             _ => bytes[..key.len()].copy_from_slice(key),
         }
         bytes[key.len()..][..Rid::WIDTH].copy_from_slice(&rid.to_u64().to_be_bytes());
-        Self { bytes, len: key.len() + Rid::WIDTH }
+        *len = key.len() + Rid::WIDTH;
     }
 
     /// An entry of an inner node.
