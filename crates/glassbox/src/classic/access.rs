@@ -24,21 +24,31 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
         let Some(rid) = self.find::<R>(key, Mode::X)? else { return Ok(None) };
         let table = self.table::<R>()?;
-        let change = |row: &mut R| {
-            let out = change(row);
-            let same = row.key() == *key;
-            assert!(same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
-            out
-        };
-        if R::INDEXES == 0 {
-            return self.change_row(table, rid, change).map(Some);
-        }
-        let before = *self.read::<R>(table, rid)?;
-        let mut after = before;
-        let out = change(&mut after);
-        self.reindex(table, rid, &before, &after)?;
-        self.write(table, rid, &after)?;
-        Ok(Some(out))
+        self.update_at(table, rid, key, change).map(Some)
+    }
+
+    #[inline(always)]
+    fn get_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.each::<R, C>(keys, Mode::S, |tx, table, _, beside, rid| match rid {
+            Some(rid) => read(beside, Some(tx.read::<R>(table, rid)?)),
+            None => read(beside, None),
+        })
+    }
+
+    #[inline(always)]
+    fn update_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        mut change: impl FnMut(C, &mut R),
+    ) -> Result<(), Stop> {
+        self.each::<R, C>(keys, Mode::X, |tx, table, key, beside, rid| match rid {
+            Some(rid) => tx.update_at(table, rid, key, |row| change(beside, row)),
+            None => Ok(()),
+        })
     }
 
     #[inline(always)]
@@ -91,6 +101,32 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
 }
 
 impl<S: Stack> StackTransaction<'_, S> {
+    /// Changes the row of this key, which is there, locked in X.
+    #[inline(always)]
+    fn update_at<R: Record, O>(
+        &mut self,
+        table: &TableStores<S>,
+        rid: Rid,
+        key: &R::Key,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<O, Stop> {
+        let change = |row: &mut R| {
+            let out = change(row);
+            let same = row.key() == *key;
+            assert!(same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
+            out
+        };
+        if R::INDEXES == 0 {
+            return self.change_row(table, rid, change);
+        }
+        let before = *self.read::<R>(table, rid)?;
+        let mut after = before;
+        let out = change(&mut after);
+        self.reindex(table, rid, &before, &after)?;
+        self.write(table, rid, &after)?;
+        Ok(out)
+    }
+
     /// Visits the rows of a range of an index; each is locked before it is read, and so is what ends the range.
     #[inline(always)]
     fn walk<R: Record, E: EncodedKey>(

@@ -33,6 +33,7 @@ pub(crate) mod buffer;
 pub(crate) mod change;
 mod contradictions;
 pub(crate) mod directory;
+mod each;
 mod engine;
 mod entries;
 pub(crate) mod heap;
