@@ -57,6 +57,11 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
     }
 
     #[inline(always)]
+    fn insert_each<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
+        self.insert_rows(rows)
+    }
+
+    #[inline(always)]
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {
         let Some(rid) = self.find::<R>(key, Mode::X)? else { return Ok(false) };
         let table = self.table::<R>()?;

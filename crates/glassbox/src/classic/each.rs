@@ -23,8 +23,6 @@ use crate::record::{EncodedKey, Key, Record};
 
 /// Keys that are looked for together: as many as a processor has misses under way.
 const MOST: usize = 16;
-/// As much of a row is asked for: the processor keeps few misses in flight.
-const ROW_BYTES: usize = 320;
 
 /// A key, what stands beside it, and where it should be; then where its row is.
 struct Sought<R: Record, C> {
@@ -46,7 +44,9 @@ impl<S: Stack> StackTransaction<'_, S> {
         mut with: impl FnMut(&mut Self, &TableStores<S>, &R::Key, C, Option<Rid>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let table = self.table::<R>()?;
-        let (engine, tree) = (self.engine, self.engine.tree(&table.primary));
+        let engine = self.engine;
+        // One access, however many the keys.
+        let tree = self.or_fail(engine.look_up(&table.primary))?;
         let mut keys = keys.into_iter();
         loop {
             let mut batch: SmallVec<[Sought<R, C>; MOST]> = SmallVec::new();
@@ -58,9 +58,9 @@ impl<S: Stack> StackTransaction<'_, S> {
             }
             let is_last = batch.len() < MOST;
             for sought in &mut batch {
-                sought.rid = self.find_at::<R>(table, &sought.encoded, sought.guess, mode)?;
+                sought.rid = self.find_at::<R>(table, tree, &sought.encoded, sought.guess, mode)?;
                 if let Some(rid) = sought.rid {
-                    table.heap.prefetch(&engine.pages, rid, ROW_BYTES);
+                    table.heap.prefetch(&engine.pages, rid);
                 }
             }
             for Sought { key, beside, rid, .. } in batch {

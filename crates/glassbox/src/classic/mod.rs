@@ -38,6 +38,7 @@ mod engine;
 mod entries;
 pub(crate) mod heap;
 pub(crate) mod ids;
+mod insert_each;
 pub(crate) mod latch;
 mod load;
 pub(crate) mod lock;

@@ -18,7 +18,7 @@
 //! is latched, so that what was found is still so when the lock is granted; but without waiting. If somebody is in the
 //! way, the latches are let go, the transaction waits, and the access begins again from the root.
 
-use super::engine::Engine;
+use super::engine::{Engine, TreeOf};
 use super::ids::{Rid, StoreId};
 use super::lock::{Duration, LockName, Locks, Mode, Outcome};
 use super::session::Session;
@@ -104,20 +104,25 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         let table = self.table::<R>()?;
         let encoded: R::Encoded = key.encode();
         let guess = encoded.as_u64().map_or(Guess::NONE, |number| self.engine.tree(&table.primary).guess(number));
-        self.find_at::<R>(table, &encoded, guess, mode)
+        let tree = self.or_fail(self.engine.look_up(&table.primary))?;
+        let found = self.find_at::<R>(table, tree, &encoded, guess, mode);
+        if let Ok(Some(rid)) = found {
+            table.heap.prefetch(&self.engine.pages, rid);
+        }
+        found
     }
 
-    /// As [`StackTransaction::find`], with a guess where the key is.
+    /// As [`StackTransaction::find`], in the tree that was looked up, with a guess where the key is.
     #[inline(always)]
     pub(super) fn find_at<R: Record>(
         &mut self,
         table: &TableStores<S>,
+        tree: TreeOf<'_, S>,
         key: &R::Encoded,
         guess: Guess,
         mode: Mode,
     ) -> Result<Option<Rid>, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
-        let tree = self.or_fail(engine.look_up(&table.primary))?;
         key.for_bytes(R::Key::WIDTH, |bytes| {
             let owner = &mut self.session.owner;
             let lock = |rid| Self::try_lock(&engine.locks, owner, Wanted::record(heap, rid, mode));

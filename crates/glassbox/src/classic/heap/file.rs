@@ -20,6 +20,9 @@ use crate::prefetch::{prefetch_read, prefetch_span};
 /// A page with fewer ghosts than one in so many slots is not worth a visit to insert there.
 const SLOTS_PER_GHOST: u16 = 8;
 
+/// As much of a record is asked for: the processor keeps few misses in flight.
+const AHEAD_BYTES: usize = 320;
+
 /// A copy of a record; one of a usual width needs no allocation.
 type Copied = SmallVec<[u8; 1024]>;
 
@@ -97,15 +100,14 @@ impl HeapFile {
         Ok(RecordGuard { page, at, length })
     }
 
-    /// Asks for what reading a record will look at: the page's header, its slot, and where it should be, at most so many
-    /// bytes of it.
+    /// Asks for what reading a record will look at: the page's header, its slot, and where it should be.
     #[inline(always)]
-    pub(crate) fn prefetch<P: Pages>(&self, pages: &P, rid: Rid, most_bytes: usize) {
+    pub(crate) fn prefetch<P: Pages>(&self, pages: &P, rid: Rid) {
         let Some(page) = pages.address(rid.page) else { return };
         prefetch_read(page);
         prefetch_read(page.wrapping_add(slotted::place_of_slot(rid.slot)));
         if let Some(record) = slotted::likely_place(pages.page_bytes(), rid.slot, self.width) {
-            prefetch_span(page.wrapping_add(record), self.width.min(most_bytes));
+            prefetch_span(page.wrapping_add(record), self.width.min(AHEAD_BYTES));
         }
     }
 

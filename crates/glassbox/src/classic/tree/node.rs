@@ -116,6 +116,12 @@ impl Header {
         set_sequence(page, sequence.inserted(at as u16));
     }
 
+    /// The same with one entry more.
+    #[inline(always)]
+    pub(super) fn grown(self) -> Self {
+        Self { count: self.count + 1, ..self }
+    }
+
     /// The node that was read from this page.
     #[inline(always)]
     pub(super) fn on(self, page: &[u8]) -> Node<'_> {
