@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::directory::Directory;
+use super::entries::has_same_entries;
 use super::ids::Rid;
 use super::lock::Mode;
 use super::stack::Stack;
@@ -115,20 +116,23 @@ impl<S: Stack> StackTransaction<'_, S> {
         key: &R::Key,
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<O, Stop> {
-        let change = |row: &mut R| {
+        let mut moved = None;
+        let out = self.change_row(table, rid, |row: &mut R| {
+            let before = *row;
             let out = change(row);
             let same = row.key() == *key;
             assert!(same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
-            out
-        };
-        if R::INDEXES == 0 {
-            return self.change_row(table, rid, change);
+            // Trees are latched before pages of records: who moves in an index is written after that.
+            let stays = has_same_entries(&before, row);
+            if !stays {
+                moved = Some((before, *row));
+            }
+            (stays, out)
+        })?;
+        if let Some((before, after)) = moved {
+            self.reindex(table, rid, &before, &after)?;
+            self.write(table, rid, &after)?;
         }
-        let before = *self.read::<R>(table, rid)?;
-        let mut after = before;
-        let out = change(&mut after);
-        self.reindex(table, rid, &before, &after)?;
-        self.write(table, rid, &after)?;
         Ok(out)
     }
 

@@ -260,3 +260,25 @@ impl<S: Stack, R: Record> IndexVisitor<R> for StrikeAll<'_, '_, S, R> {
         }
     }
 }
+
+/// Whether all secondary indexes have both states of a row under the same key.
+#[inline(always)]
+pub(super) fn has_same_entries<R: Record>(before: &R, after: &R) -> bool {
+    let mut same = SameEntries { before, after, same: true };
+    R::each_index(&mut same);
+    same.same
+}
+
+/// Compares the keys of two states of a row.
+struct SameEntries<'a, R> {
+    before: &'a R,
+    after: &'a R,
+    same: bool,
+}
+
+impl<R: Record> IndexVisitor<R> for SameEntries<'_, R> {
+    #[inline(always)]
+    fn visit<I: Index<Record = R>>(&mut self) {
+        self.same &= I::key(self.before) == I::key(self.after);
+    }
+}

@@ -180,13 +180,14 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         }
     }
 
-    /// Changes a record that is locked in X and in no index but that of its key: its page is fixed only once.
+    /// Changes a record that is locked in X, unless `change` says that its page is to stay as it was. What is stored is
+    /// in no index under another key than before; so the page is fixed only once.
     #[inline(always)]
     pub(super) fn change_row<R: Record, O>(
         &mut self,
         table: &TableStores<S>,
         rid: Rid,
-        change: impl FnOnce(&mut R) -> O,
+        change: impl FnOnce(&mut R) -> (bool, O),
     ) -> Result<O, Stop> {
         let Session { journal, stored, .. } = &mut *self.session;
         match table.heap.update_row(&self.engine.pages, (journal, stored), rid, change) {

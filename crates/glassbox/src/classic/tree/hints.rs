@@ -10,8 +10,8 @@
 //! some more bits of the form, so that a place that two groups share rarely leads to a wrong leaf. Nothing is ever
 //! struck: a leaf that was split or left the tree does not have the key, or says that it is none of the tree's.
 //!
-//! The place in the leaf is that of the group's first key if no key of the group is missing. It is right as long as keys
-//! are dense and nothing before them comes or goes; and it can be asked for before the leaf is looked at.
+//! The place in the leaf is that of the group's first key if no key of the group is missing. It is right as long as
+//! keys are dense and nothing before them comes or goes; and it can be asked for before the leaf is looked at.
 //!
 //! Rejected: guesses for keys that are not there, for insertions. What may go into a leaf is bounded by separators
 //! above it, which the leaf does not have.

@@ -1,9 +1,10 @@
 //! Inserting a key, and taking back a removal.
 
 use super::change::NodeChange;
+use super::entry_buffer::EntryBuffer;
 use super::fingers::{Finger, Fingers};
 use super::keys::Keys;
-use super::node::{EntryBuffer, Header};
+use super::node::Header;
 use super::split;
 use super::tree::{Leaf, Neighbour, Tree, anywhere};
 use crate::classic::change::{Change, Journal, Undo};

@@ -62,6 +62,7 @@ mod check;
 mod cursor;
 mod definition;
 mod entries;
+mod entry_buffer;
 mod find;
 mod fingers;
 mod hints;
