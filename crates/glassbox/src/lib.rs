@@ -80,6 +80,7 @@ mod merge_catalog;
 mod open;
 mod open_classic;
 mod partitioned;
+mod prefetch;
 pub mod procedure;
 pub mod record;
 pub mod shard;

@@ -43,13 +43,13 @@ impl<const ONE: bool> Work<ONE> {
     fn things(&self) -> impl Iterator<Item = (u16, u32)> {
         let (seed, mut dice) = (self.0, Dice(self.0));
         // Mostly of one place, as an order's are.
-        (0..seed % 14).map(move |_| (if dice.roll() % 8 == 0 { 2 } else { seed as u16 % 3 }, dice.roll() as u32 % 40))
+        (0..seed % 21).map(move |_| (if dice.roll() % 8 == 0 { 2 } else { seed as u16 % 3 }, dice.roll() as u32 % 40))
     }
 
     fn lines(&self) -> impl Iterator<Item = Line> {
         let (seed, mut dice) = (self.0, Dice(self.0 + 1));
         let order = seed as u32 / 3 % 400;
-        (0..seed % 11).map(move |at| Line {
+        (0..seed % 20).map(move |at| Line {
             place: if dice.roll() % 24 == 0 { 1 } else { seed as u16 % 3 },
             order,
             number: if dice.roll() % 40 == 0 { 1 } else { at as u8 },

@@ -41,6 +41,16 @@ fn change<T: Transaction>(tx: &mut T, seed: u64, aborts: bool) -> Result<i64, St
                 None => tx.insert(&Thing { shelf, id, count: sum, name })?,
                 Some(thing) => sum += thing.count,
             },
+            2 if dice & 64 == 0 => {
+                let keys = [(shelf, id), (shelf, id + 1), (shelf, id)];
+                tx.update_each::<Thing, _>(keys.into_iter().zip(1..), |at, thing| {
+                    (thing.count, thing.name) = (thing.count + at, name);
+                })?;
+                tx.get_each::<Thing, _>(keys.into_iter().zip(1..), |at, thing| {
+                    sum += thing.map_or(at, |thing| at * thing.count);
+                    Ok(())
+                })?;
+            }
             2 => {
                 let counted = tx.update::<Thing, _>(&(shelf, id), |thing| {
                     (thing.count, thing.name) = (thing.count + 1, name);
@@ -60,7 +70,7 @@ fn change<T: Transaction>(tx: &mut T, seed: u64, aborts: bool) -> Result<i64, St
         }
         sum %= 1 << 40;
     }
-    tx.insert(&Seen { id: seed, sum })?;
+    tx.insert_each([seed, seed | 1 << 20, seed | 1 << 20 | 1 << 30].map(|id| Seen { id, sum }))?;
     if aborts { Err(Stop::abort(7, "as drawn")) } else { Ok(sum) }
 }
 
@@ -93,7 +103,7 @@ impl Procedure for Certain {
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<i64, Stop> {
         if self.again {
-            tx.insert(&Seen { id: self.seed, sum: 0 })?;
+            tx.insert_each([self.seed, self.seed | 1 << 40].map(|id| Seen { id, sum: 0 }))?;
         }
         change(tx, self.seed + 1, self.late)
     }

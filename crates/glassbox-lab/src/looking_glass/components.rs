@@ -54,11 +54,17 @@ pub(super) const CALLS: Calls = Calls {
             "B-tree lookup",
             &[
                 ("glassbox/src/classic/transaction", "find"),
+                ("glassbox/src/classic/transaction", "find_at"),
                 ("glassbox/src/classic/transaction", "find_key"),
+                ("glassbox/src/classic/tree/find", "guess"),
+                ("glassbox/src/classic/tree/find", "prefetch"),
                 ("glassbox/src/classic/access", "step"),
             ],
         ),
-        ("pin / unpin", &[("glassbox/src/classic/transaction", "read")]),
+        (
+            "pin / unpin",
+            &[("glassbox/src/classic/transaction", "read"), ("glassbox/src/classic/heap/file", "prefetch")],
+        ),
         (
             "update record",
             &[
@@ -71,7 +77,14 @@ pub(super) const CALLS: Calls = Calls {
             "create record",
             &[("glassbox/src/classic/transaction", "put"), ("glassbox/src/classic/transaction", "put_stored")],
         ),
-        ("insert index", &[("glassbox/src/classic/entries", "enter"), ("glassbox/src/classic/entries", "enter_key")]),
+        (
+            "insert index",
+            &[
+                ("glassbox/src/classic/entries", "enter"),
+                ("glassbox/src/classic/entries", "enter_key"),
+                ("glassbox/src/classic/insert_each", "enter_each"),
+            ],
+        ),
         (
             "commit",
             &[

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::directory::Directory;
+use super::entries::has_same_entries;
 use super::ids::Rid;
 use super::lock::Mode;
 use super::stack::Stack;
@@ -24,26 +25,41 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
         let Some(rid) = self.find::<R>(key, Mode::X)? else { return Ok(None) };
         let table = self.table::<R>()?;
-        let change = |row: &mut R| {
-            let out = change(row);
-            let same = row.key() == *key;
-            assert!(same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
-            out
-        };
-        if R::INDEXES == 0 {
-            return self.change_row(table, rid, change).map(Some);
-        }
-        let before = *self.read::<R>(table, rid)?;
-        let mut after = before;
-        let out = change(&mut after);
-        self.reindex(table, rid, &before, &after)?;
-        self.write(table, rid, &after)?;
-        Ok(Some(out))
+        self.update_at(table, rid, key, change).map(Some)
+    }
+
+    #[inline(always)]
+    fn get_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.each::<R, C>(keys, Mode::S, |tx, table, _, beside, rid| match rid {
+            Some(rid) => read(beside, Some(tx.read::<R>(table, rid)?)),
+            None => read(beside, None),
+        })
+    }
+
+    #[inline(always)]
+    fn update_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        mut change: impl FnMut(C, &mut R),
+    ) -> Result<(), Stop> {
+        self.each::<R, C>(keys, Mode::X, |tx, table, key, beside, rid| match rid {
+            Some(rid) => tx.update_at(table, rid, key, |row| change(beside, row)),
+            None => Ok(()),
+        })
     }
 
     #[inline(always)]
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         self.insert_row(row)
+    }
+
+    #[inline(always)]
+    fn insert_each<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
+        self.insert_rows(rows)
     }
 
     #[inline(always)]
@@ -91,6 +107,35 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
 }
 
 impl<S: Stack> StackTransaction<'_, S> {
+    /// Changes the row of this key, which is there, locked in X.
+    #[inline(always)]
+    fn update_at<R: Record, O>(
+        &mut self,
+        table: &TableStores<S>,
+        rid: Rid,
+        key: &R::Key,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<O, Stop> {
+        let mut moved = None;
+        let out = self.change_row(table, rid, |row: &mut R| {
+            let before = *row;
+            let out = change(row);
+            let same = row.key() == *key;
+            assert!(same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
+            // Trees are latched before pages of records: who moves in an index is written after that.
+            let stays = has_same_entries(&before, row);
+            if !stays {
+                moved = Some((before, *row));
+            }
+            (stays, out)
+        })?;
+        if let Some((before, after)) = moved {
+            self.reindex(table, rid, &before, &after)?;
+            self.write(table, rid, &after)?;
+        }
+        Ok(out)
+    }
+
     /// Visits the rows of a range of an index; each is locked before it is read, and so is what ends the range.
     #[inline(always)]
     fn walk<R: Record, E: EncodedKey>(

@@ -201,12 +201,10 @@ impl<'a> Change<'a> {
     pub(crate) fn apply(&self, id: super::ids::PageId, page: &mut [u8]) -> Result<(), BadChange> {
         match self {
             Change::Format { kind, store, body } => {
-                let Some(room) = page.get(page::HEADER_BYTES..page::HEADER_BYTES + body.len()) else {
+                if page::HEADER_BYTES + body.len() > page.len() {
                     return Err(BadChange("is longer than a page"));
-                };
-                let _ = room;
-                page::format(page, id, *kind, *store);
-                page[page::HEADER_BYTES..page::HEADER_BYTES + body.len()].copy_from_slice(body);
+                }
+                page::format(page, id, *kind, *store, body);
                 Ok(())
             }
             Change::Directory(change) => change.apply(page),

@@ -1,6 +1,7 @@
 //! Rows and their entries: what inserting, updating and deleting a row does to the trees of its table.
 
 use super::change::{Journal, Undo};
+use super::engine::TreeOf;
 use super::ids::Rid;
 use super::lock::{Duration, Locks, Mode};
 use super::session::Session;
@@ -40,13 +41,29 @@ impl<S: Stack> StackTransaction<'_, S> {
         key: &[u8],
         rid: Rid,
     ) -> Result<Changed, Stop> {
+        let tree = self.or_fail(self.engine.look_up(index))?;
+        let entered = self.enter_with(table, index, tree, (key, rid), &[])?;
+        Ok(if entered.is_some() { Changed::Done } else { Changed::Duplicate })
+    }
+
+    /// Adds an entry to a tree that was looked up, and those that follow as far as they come right behind it. How many
+    /// did; `None` when the key is there already.
+    #[inline(always)]
+    pub(super) fn enter_with(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        tree: TreeOf<'_, S>,
+        (key, rid): (&[u8], Rid),
+        following: &[(u64, Rid)],
+    ) -> Result<Option<usize>, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
-        let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, fingers, .. } = &mut *self.session;
             let mut wanted = None;
-            let near = Near { key, rid, undo: Undo::Logical, fingers: Some(fingers) };
-            let inserted = tree.insert_near(journal, near, S::Locks::ASKS, |neighbour| {
+            let undo = Undo::Logical;
+            let mut near = Near { key, rid, undo, fingers: Some(fingers), following, followed: 0 };
+            let inserted = tree.insert_near(journal, &mut near, S::Locks::ASKS, |neighbour| {
                 let want = match neighbour {
                     // Perhaps only until the one who inserted it is taken back: known once its record can be read.
                     Neighbour::Here(other) => Wanted::record(heap, other, Mode::S),
@@ -57,9 +74,10 @@ impl<S: Stack> StackTransaction<'_, S> {
                 wanted = Some(want);
                 Self::try_lock(&engine.locks, owner, want)
             });
+            let followed = near.followed;
             match self.or_fail(inserted)? {
-                Inserted::Done => return Ok(Changed::Done),
-                Inserted::Exists(_) => return Ok(Changed::Duplicate),
+                Inserted::Done => return Ok(Some(followed)),
+                Inserted::Exists(_) => return Ok(None),
                 Inserted::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
             }
         }
@@ -118,20 +136,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         let rid = self.put(table, row)?;
         match self.enter(table, &table.primary, row.key().encode::<R::Encoded>(), rid)? {
             Changed::Done => Ok(()),
-            Changed::Duplicate => Err(self.take_put_back::<R>(table, rid, was_final)),
-        }
-    }
-
-    #[cold]
-    fn take_put_back<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, was_final: bool) -> Stop {
-        let journal = &mut self.session.journal;
-        match table.heap.delete(&self.engine.pages, journal, rid) {
-            Ok(_) => {
-                // It has changed nothing that a procedure could find.
-                journal.set_final(was_final);
-                Stop::duplicate_key(R::TABLE)
-            }
-            Err(error) => self.fail(error),
+            Changed::Duplicate => Err(self.take_puts_back::<R>(table, &[(0, rid)], Some(was_final))),
         }
     }
 
@@ -253,5 +258,27 @@ impl<S: Stack, R: Record> IndexVisitor<R> for StrikeAll<'_, '_, S, R> {
             let key: I::Encoded = I::key(self.row).encode();
             self.struck = self.transaction.strike(self.table, index, key);
         }
+    }
+}
+
+/// Whether all secondary indexes have both states of a row under the same key.
+#[inline(always)]
+pub(super) fn has_same_entries<R: Record>(before: &R, after: &R) -> bool {
+    let mut same = SameEntries { before, after, same: true };
+    R::each_index(&mut same);
+    same.same
+}
+
+/// Compares the keys of two states of a row.
+struct SameEntries<'a, R> {
+    before: &'a R,
+    after: &'a R,
+    same: bool,
+}
+
+impl<R: Record> IndexVisitor<R> for SameEntries<'_, R> {
+    #[inline(always)]
+    fn visit<I: Index<Record = R>>(&mut self) {
+        self.same &= I::key(self.before) == I::key(self.after);
     }
 }

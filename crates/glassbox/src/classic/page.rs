@@ -85,10 +85,18 @@ pub(crate) fn store(page: &[u8]) -> StoreId {
     StoreId(u32_at(page, STORE))
 }
 
-/// Makes the page an empty one of `kind`: all zeros behind the header. The LSN stays.
-pub(crate) fn format(page: &mut [u8], id: PageId, kind: PageKind, store: StoreId) {
+/// Whether a page of this store holds this.
+#[inline(always)]
+pub(crate) fn is(page: &[u8], kind: PageKind, of: StoreId) -> bool {
+    page[KIND] == kind as u8 && store(page) == of
+}
+
+/// Makes the page one of `kind` with this behind the header, and then zeros. The LSN stays.
+pub(crate) fn format(page: &mut [u8], id: PageId, kind: PageKind, store: StoreId, body: &[u8]) {
     let lsn = lsn(page);
-    page.fill(0);
+    page[..HEADER_BYTES].fill(0);
+    page[HEADER_BYTES..HEADER_BYTES + body.len()].copy_from_slice(body);
+    page[HEADER_BYTES + body.len()..].fill(0);
     page[KIND] = kind as u8;
     page[ID..ID + 4].copy_from_slice(&id.0.to_le_bytes());
     page[STORE..STORE + 4].copy_from_slice(&store.0.to_le_bytes());

@@ -24,6 +24,13 @@ pub(crate) trait Pages {
     /// Bytes of a page.
     fn page_bytes(&self) -> usize;
 
+    /// Where a page is in memory, or was a moment ago: only to be asked for ahead of its use. `None` when it is not
+    /// known.
+    #[inline(always)]
+    fn address(&self, _page: PageId) -> Option<*const u8> {
+        None
+    }
+
     /// Fixes a page to read it; waits for those who change it.
     ///
     /// # Errors
@@ -70,6 +77,11 @@ impl<T: Pages> Pages for Arc<T> {
     #[inline(always)]
     fn page_bytes(&self) -> usize {
         T::page_bytes(self)
+    }
+
+    #[inline(always)]
+    fn address(&self, page: PageId) -> Option<*const u8> {
+        T::address(self, page)
     }
 
     #[inline(always)]

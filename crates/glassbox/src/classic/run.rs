@@ -55,7 +55,10 @@ impl<S: Stack> Engine<S> {
             return Err(Error::UnknownProcedure { name: P::NAME });
         }
         let executed = self.execute_keeping(Self::keeps(P::ABORTS), |transaction| {
-            *answer = Ok(procedure.run(transaction)?);
+            match procedure.run(transaction) {
+                Ok(output) => *answer = Ok(output),
+                Err(stop) => return Err(stop),
+            }
             Ok(())
         })?;
         if let Err(abort) = executed.outcome {

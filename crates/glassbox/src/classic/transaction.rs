@@ -18,13 +18,13 @@
 //! is latched, so that what was found is still so when the lock is granted; but without waiting. If somebody is in the
 //! way, the latches are let go, the transaction waits, and the access begins again from the root.
 
-use super::engine::Engine;
+use super::engine::{Engine, TreeOf};
 use super::ids::{Rid, StoreId};
 use super::lock::{Duration, LockName, Locks, Mode, Outcome};
 use super::session::Session;
 use super::stack::Stack;
 use super::table::{IndexStore, TableStores};
-use super::tree::{Find, Neighbour, Next};
+use super::tree::{Find, Guess, Neighbour, Next};
 use crate::error::Error;
 use crate::procedure::{Retry, Stop};
 use crate::record::{EncodedKey, Key, Record, Timestamp};
@@ -103,28 +103,65 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: Mode) -> Result<Option<Rid>, Stop> {
         let table = self.table::<R>()?;
         let encoded: R::Encoded = key.encode();
-        encoded.for_bytes(R::Key::WIDTH, |key| self.find_key(table, key, mode))
+        let guess = encoded.as_u64().map_or(Guess::NONE, |number| self.engine.tree(&table.primary).guess(number));
+        let tree = self.or_fail(self.engine.look_up(&table.primary))?;
+        let found = self.find_at::<R>(table, tree, &encoded, guess, mode);
+        if let Ok(Some(rid)) = found {
+            table.heap.prefetch(&self.engine.pages, rid);
+        }
+        found
+    }
+
+    /// As [`StackTransaction::find`], in the tree that was looked up, with a guess where the key is.
+    #[inline(always)]
+    pub(super) fn find_at<R: Record>(
+        &mut self,
+        table: &TableStores<S>,
+        tree: TreeOf<'_, S>,
+        key: &R::Encoded,
+        guess: Guess,
+        mode: Mode,
+    ) -> Result<Option<Rid>, Stop> {
+        let (engine, heap) = (self.engine, table.heap.store());
+        key.for_bytes(R::Key::WIDTH, |bytes| {
+            let owner = &mut self.session.owner;
+            let lock = |rid| Self::try_lock(&engine.locks, owner, Wanted::record(heap, rid, mode));
+            match tree.find_at(guess, tree.probe(bytes, key.as_u64()), lock) {
+                Some(Find::Found(rid)) => Ok(Some(rid)),
+                other => self.find_key(table, bytes, mode, other),
+            }
+        })
     }
 
     // What does not depend on the record's type is compiled once for all of them.
 
-    #[inline]
-    fn find_key(&mut self, table: &TableStores<S>, key: &[u8], mode: Mode) -> Result<Option<Rid>, Stop> {
+    /// Looks for a key that a guess did not find: in the whole tree, or, if the guess was `refused`, once nobody is in
+    /// the way.
+    #[inline(never)]
+    fn find_key(
+        &mut self,
+        table: &TableStores<S>,
+        key: &[u8],
+        mode: Mode,
+        refused: Option<Find>,
+    ) -> Result<Option<Rid>, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
-        let tree = self.or_fail(engine.look_up(&table.primary))?;
+        let tree = engine.tree(&table.primary);
+        let mut found = refused;
         loop {
-            let owner = &mut self.session.owner;
-            let mut wanted = None;
-            let found = tree.find(key, |neighbour| {
-                let want = Wanted::of(neighbour, heap, &table.primary, mode);
-                wanted = Some(want);
-                Self::try_lock(&engine.locks, owner, want)
-            });
-            match self.or_fail(found)? {
-                Find::Found(rid) => return Ok(Some(rid)),
-                Find::Missing => return Ok(None),
-                Find::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
+            match found {
+                Some(Find::Found(rid)) => return Ok(Some(rid)),
+                Some(Find::Missing) => return Ok(None),
+                Some(Find::Refused(by)) => self.wait_for(Wanted::of(by, heap, &table.primary, mode))?,
+                None => {}
             }
+            let owner = &mut self.session.owner;
+            let lock = |by| Self::try_lock(&engine.locks, owner, Wanted::of(by, heap, &table.primary, mode));
+            let search = match found {
+                None => tree.find_from_root(tree.probe(key, None), lock),
+                Some(_) => tree.find(key, lock),
+            };
+            found = Some(self.or_fail(search)?);
         }
     }
 
@@ -143,13 +180,14 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         }
     }
 
-    /// Changes a record that is locked in X and in no index but that of its key: its page is fixed only once.
+    /// Changes a record that is locked in X, unless `change` says that its page is to stay as it was. What is stored is
+    /// in no index under another key than before; so the page is fixed only once.
     #[inline(always)]
     pub(super) fn change_row<R: Record, O>(
         &mut self,
         table: &TableStores<S>,
         rid: Rid,
-        change: impl FnOnce(&mut R) -> O,
+        change: impl FnOnce(&mut R) -> (bool, O),
     ) -> Result<O, Stop> {
         let Session { journal, stored, .. } = &mut *self.session;
         match table.heap.update_row(&self.engine.pages, (journal, stored), rid, change) {

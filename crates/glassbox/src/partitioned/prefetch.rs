@@ -14,10 +14,11 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::lookups::{FOUND, Group, Lookups, MOST, NOTHING, number};
-use super::memory::{CACHE_LINE_BYTES, Next, Node, Probe, prefetch_read, prefetch_span};
+use super::memory::{Next, Node, Probe};
 use super::origin::Origin;
 use super::partition::Cell;
 use super::table::Table;
+use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read, prefetch_span};
 use crate::procedure::{KeySet, Mode, partition_of};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 

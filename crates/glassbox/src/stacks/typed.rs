@@ -128,7 +128,11 @@ impl<S: Stack> DatabaseOf<S> {
     /// [`Error::Aborted`] when the procedure aborts; others when the engine fails.
     #[inline]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
-        self.wait(self.run(procedure)?)
+        // Not by way of what was submitted: an answer is large, and would be copied each time.
+        let mut answer = Err(NOT_ANSWERED);
+        let lsn = self.engine.execute(procedure, &mut answer)?;
+        self.engine.wait(lsn)?;
+        answer
     }
 
     /// Runs a procedure as a transaction, whose answer [`wait`](Self::wait) gives: so one caller has many under way

@@ -7,8 +7,20 @@ const ENGINE: &str = "crates/glassbox/src/";
 
 /// The engine's rooms, lowest first: a room may name those before it. What is not listed is the top room, the database
 /// as its users see it, which may name all of them and is named by none.
-const ROOMS: [&str; 11] =
-    ["record", "procedure", "io", "log", "config", "error", "manifest", "executed", "health", "classic", "partitioned"];
+const ROOMS: [&str; 12] = [
+    "prefetch",
+    "record",
+    "procedure",
+    "io",
+    "log",
+    "config",
+    "error",
+    "manifest",
+    "executed",
+    "health",
+    "classic",
+    "partitioned",
+];
 
 /// Each crate with the crates of the workspace that it may depend on. Tests may use more.
 const CRATES: [(&str, &[&str]); 8] = [

@@ -54,6 +54,12 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
         self.frames.page_bytes()
     }
 
+    /// The frame's header is asked for at once: it is needed before the page is.
+    #[inline(always)]
+    fn address(&self, page: PageId) -> Option<*const u8> {
+        self.table.get(page).and_then(|frame| self.frames.address(frame))
+    }
+
     #[inline]
     fn fix_shared(&self, page: PageId) -> Result<SharedFrame<'_, L>, Error> {
         self.fix(page, Bring::Read)

@@ -7,6 +7,7 @@ use super::table::PageTable;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::error::Error;
+use crate::prefetch::prefetch_read;
 
 /// See the file.
 pub(super) struct Frames<L> {
@@ -84,6 +85,13 @@ impl<L: Latch> Frames<L> {
     #[inline(always)]
     pub fn page_bytes(&self) -> usize {
         self.memory.page_bytes()
+    }
+
+    /// Where the bytes of a frame are, to be asked for. Its header is asked for here.
+    #[inline(always)]
+    pub fn address(&self, number: usize) -> Option<*const u8> {
+        prefetch_read(self.headers.get(number)?);
+        self.memory.address(number)
     }
 
     /// The headers, by the numbers of the frames.

@@ -66,6 +66,12 @@ impl Memory {
         NonNull::slice_from_raw_parts(unsafe { self.base.add(page * self.page_bytes) }, self.page_bytes)
     }
 
+    /// Where page number `page` begins, if there is one, for whoever does not look there yet.
+    #[inline(always)]
+    pub fn address(&self, page: usize) -> Option<*const u8> {
+        (page < self.pages).then(|| self.base.as_ptr().cast_const().wrapping_add(page * self.page_bytes))
+    }
+
     /// All pages, of one who has the memory for himself.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let bytes = self.pages * self.page_bytes;

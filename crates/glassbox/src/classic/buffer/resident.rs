@@ -111,6 +111,11 @@ impl<L: Latch> Pages for Resident<L> {
         self.memory.page_bytes()
     }
 
+    #[inline(always)]
+    fn address(&self, page: PageId) -> Option<*const u8> {
+        self.memory.address(page.0 as usize)
+    }
+
     #[inline]
     fn fix_shared(&self, page: PageId) -> Result<SharedResident<'_, L>, Error> {
         let used = self.find(page)?;

@@ -44,28 +44,30 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
 }
 
+#[inline(always)]
 fn push(ranges: &mut Vec<u8>, before: &[u8], after: &[u8], begin: usize, end: usize) {
     if begin == end {
         return;
     }
     let number = |number| u16::try_from(number).expect("a record is shorter than a page").to_le_bytes();
     let ([o0, o1], [l0, l1]) = (number(begin), number(end - begin));
-    ranges.extend_from_slice(&[o0, o1, l0, l1]);
-    append(ranges, before, begin, end);
-    append(ranges, after, begin, end);
-}
-
-/// Appends a part of a record; a short one without a call.
-#[inline(always)]
-fn append(ranges: &mut Vec<u8>, record: &[u8], begin: usize, end: usize) {
-    match record[begin..].first_chunk::<WORD>() {
-        Some(word) if end - begin <= WORD => {
-            let length = ranges.len() + (end - begin);
-            ranges.extend_from_slice(word);
-            ranges.truncate(length);
-        }
-        _ => ranges.extend_from_slice(&record[begin..end]),
+    let length = end - begin;
+    if let (Some(old), Some(new)) = (before[begin..].first_chunk::<WORD>(), after[begin..].first_chunk::<WORD>())
+        && length <= WORD
+    {
+        // Short ones, which are most, all at once: what is too much is overwritten, or cut off.
+        let mut range = [0; 4 + 2 * WORD];
+        range[..4].copy_from_slice(&[o0, o1, l0, l1]);
+        range[4..4 + WORD].copy_from_slice(old);
+        range[4 + length..][..WORD].copy_from_slice(new);
+        let full = ranges.len() + 4 + 2 * length;
+        ranges.extend_from_slice(&range);
+        ranges.truncate(full);
+        return;
     }
+    ranges.extend_from_slice(&[o0, o1, l0, l1]);
+    ranges.extend_from_slice(&before[begin..end]);
+    ranges.extend_from_slice(&after[begin..end]);
 }
 
 /// One range.

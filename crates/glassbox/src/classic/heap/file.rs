@@ -15,9 +15,13 @@ use crate::classic::page::{self, PageKind};
 use crate::classic::pages::{ExclusivePage, Pages};
 use crate::classic::space::Space;
 use crate::error::Error;
+use crate::prefetch::{prefetch_read, prefetch_span};
 
 /// A page with fewer ghosts than one in so many slots is not worth a visit to insert there.
 const SLOTS_PER_GHOST: u16 = 8;
+
+/// As much of a record is asked for: the processor keeps few misses in flight.
+const AHEAD_BYTES: usize = 320;
 
 /// A copy of a record; one of a usual width needs no allocation.
 type Copied = SmallVec<[u8; 1024]>;
@@ -96,6 +100,17 @@ impl HeapFile {
         Ok(RecordGuard { page, at, length })
     }
 
+    /// Asks for what reading a record will look at: the page's header, its slot, and where it should be.
+    #[inline(always)]
+    pub(crate) fn prefetch<P: Pages>(&self, pages: &P, rid: Rid) {
+        let Some(page) = pages.address(rid.page) else { return };
+        prefetch_read(page);
+        prefetch_read(page.wrapping_add(slotted::place_of_slot(rid.slot)));
+        if let Some(record) = slotted::likely_place(pages.page_bytes(), rid.slot, self.width) {
+            prefetch_span(page.wrapping_add(record), self.width.min(AHEAD_BYTES));
+        }
+    }
+
     /// Gives a record to `read` while its page is fixed. `None` when there is no such record.
     ///
     /// # Errors
@@ -149,7 +164,7 @@ impl HeapFile {
     /// Whether this is a page of records of this file.
     #[inline(always)]
     pub(super) fn check(&self, id: PageId, page: &[u8]) -> Result<(), Error> {
-        if page::kind(page) == Some(PageKind::Heap) && page::store(page) == self.store {
+        if page::is(page, PageKind::Heap, self.store) {
             return Ok(());
         }
         Err(page::damaged(id, page.len(), format!("a page with records of store {} should be here", self.store)))
@@ -231,7 +246,7 @@ impl<G: Deref<Target = [u8]>> RecordGuard<G> {
 }
 
 pub(super) fn check_list(store: StoreId, at: PageId, page: &[u8]) -> Result<(), Error> {
-    if page::kind(page) == Some(PageKind::HeapPages) && page::store(page) == store {
+    if page::is(page, PageKind::HeapPages, store) {
         return Ok(());
     }
     Err(page::damaged(at, page.len(), format!("a page with the list of pages of store {store} should be here")))

@@ -126,6 +126,7 @@ impl HeapFile {
     }
 
     /// Tries a page that is fixed; lets go of it. Notes it when it is full.
+    #[inline(always)]
     fn try_page<P: Pages, J: Journal>(
         &self,
         pages: &P,
@@ -136,6 +137,31 @@ impl HeapFile {
     ) -> Result<Tried, Error> {
         let id = page.id();
         self.check(id, &page)?;
+        if let Some(fresh) = slotted::fresh(&page, record.len())
+            && fresh.leaves_room(record.len())
+            && reusable(Rid { page: id, slot: fresh.slot })
+        {
+            let change = Change::Heap(HeapChange::Insert { slot: fresh.slot, record });
+            journal.change_by(&mut page, change, Undo::Page, |page| {
+                slotted::append(page, fresh, record);
+                Ok(())
+            })?;
+            return Ok(Tried::Inserted { rid: Rid { page: id, slot: fresh.slot }, has_room: true });
+        }
+        self.try_last_places(pages, journal, page, record, reusable)
+    }
+
+    /// The same for a page with ghosts, or hardly any room.
+    #[inline(never)]
+    fn try_last_places<P: Pages, J: Journal>(
+        &self,
+        pages: &P,
+        journal: &mut J,
+        mut page: P::Exclusive<'_>,
+        record: &[u8],
+        reusable: &mut impl FnMut(Rid) -> bool,
+    ) -> Result<Tried, Error> {
+        let id = page.id();
         let mut tried = Tried::Full;
         match choose(id, &page, record.len(), reusable) {
             Ok(slot) => {

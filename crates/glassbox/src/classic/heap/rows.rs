@@ -30,8 +30,9 @@ impl HeapFile {
         Ok(Some(load(&page, bytes, give)))
     }
 
-    /// Lets `change` change a row while its page is fixed, and logs where it differs then; nothing if it does not.
-    /// `room` is for its stored form. `None` when there is no such record.
+    /// Lets `change` change a row while its page is fixed, and logs where it differs then; nothing if it does not, or
+    /// if `change` says that the row on the page is to stay as it was. `room` is for its stored form. `None` when there
+    /// is no such record.
     ///
     /// # Errors
     /// As for [`HeapFile::update`].
@@ -41,7 +42,7 @@ impl HeapFile {
         pages: &P,
         (journal, room): (&mut J, &mut Vec<u8>),
         rid: Rid,
-        change: impl FnOnce(&mut R) -> T,
+        change: impl FnOnce(&mut R) -> (bool, T),
     ) -> Result<Option<Result<T, BadRow>>, Error> {
         let mut page = self.fix_exclusive(pages, rid.page)?;
         let Some(slot) = slotted::slot(&page, rid.slot).filter(|slot| !slot.is_ghost) else { return Ok(None) };
@@ -51,13 +52,16 @@ impl HeapFile {
             room.resize(R::ROW_WIDTH, 0);
         }
         let (page_bytes, row) = (&page[place.clone()], |mut row: R| {
-            let out = change(&mut row);
-            (row, out)
+            let changed = change(&mut row);
+            (row, changed)
         });
-        let (row, out) = match load(&page, page_bytes, row) {
+        let (row, (stores, out)) = match load(&page, page_bytes, row) {
             Ok(changed) => changed,
             Err(bad) => return Ok(Some(Err(bad))),
         };
+        if !stores {
+            return Ok(Some(Ok(out)));
+        }
         if silent {
             row.store(&mut page[place]);
             journal.changed_silently(&mut page)?;

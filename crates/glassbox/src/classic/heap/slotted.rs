@@ -82,11 +82,57 @@ pub(crate) fn slot(page: &[u8], number: u16) -> Option<Slot> {
     (found.at >= SLOT_ARRAY && found.at + found.length <= page.len()).then_some(found)
 }
 
+/// Where a slot stands.
+#[inline(always)]
+pub(crate) fn place_of_slot(number: u16) -> usize {
+    SLOT_ARRAY + SLOT_BYTES * usize::from(number)
+}
+
+/// Where the record of a slot begins if all before it are as long as it is, and none has ever moved.
+#[inline(always)]
+pub(crate) fn likely_place(page_bytes: usize, number: u16, length: usize) -> Option<usize> {
+    page_bytes.checked_sub((usize::from(number) + 1) * length)
+}
+
 /// The record in this slot; `None` for a ghost, and if there is none.
 #[inline(always)]
 pub(crate) fn record(page: &[u8], number: u16) -> Option<&[u8]> {
     let slot = slot(page, number).filter(|slot| !slot.is_ghost)?;
     Some(&page[slot.at..slot.at + slot.length])
+}
+
+/// A slot that comes next, and the room for its record before the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Fresh {
+    pub(crate) slot: u16,
+    at: usize,
+}
+
+impl Fresh {
+    /// Whether one more record of this length has room between the slots and the records then.
+    #[inline(always)]
+    pub(crate) fn leaves_room(self, length: usize) -> bool {
+        self.at >= place_of_slot(self.slot) + 2 * SLOT_BYTES + length
+    }
+}
+
+/// Where a record of this length goes in a page without ghosts that has room between the slots and the records.
+#[inline(always)]
+pub(crate) fn fresh(page: &[u8], length: usize) -> Option<Fresh> {
+    let (slot, begin) = (slots(page), usize::from(u16_at(page, BEGIN)));
+    let end = place_of_slot(slot) + SLOT_BYTES;
+    let fits = begin <= page.len() && begin >= end + length && slot < u16::MAX && length < usize::from(GHOST);
+    (fits && ghosts(page) == 0).then(|| Fresh { slot, at: begin - length })
+}
+
+/// Puts a record there, as [`insert`] does.
+#[inline(always)]
+pub(crate) fn append(page: &mut [u8], Fresh { slot, at }: Fresh, record: &[u8]) {
+    page[at..at + record.len()].copy_from_slice(record);
+    let ([a0, a1], [l0, l1]) = ((at as u16).to_le_bytes(), (record.len() as u16).to_le_bytes());
+    page[place_of_slot(slot)..][..SLOT_BYTES].copy_from_slice(&[a0, a1, l0, l1]);
+    let [s0, s1] = (slot + 1).to_le_bytes();
+    page[SLOTS..SLOTS + 4].copy_from_slice(&[s0, s1, a0, a1]);
 }
 
 /// Bytes between the slots and the records; `None` if they overlap.

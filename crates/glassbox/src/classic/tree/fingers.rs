@@ -31,20 +31,26 @@ pub(super) struct Finger {
 }
 
 /// What a session remembers of its insertions.
-pub(crate) struct Fingers(Box<[Finger]>);
+pub(crate) struct Fingers(Box<[Finger; 1 << FINGERS_LOG]>);
 
 impl Default for Fingers {
     fn default() -> Self {
         let none = Finger { leaf: PageId::NONE, store: StoreId::VOLUME, lsn: Lsn::NONE, key: 0, last: 0, at: 0 };
-        Self(vec![none; 1 << FINGERS_LOG].into())
+        Self(Box::new([none; 1 << FINGERS_LOG]))
     }
 }
 
 impl Fingers {
-    /// The place of the finger for a key, which may be another's.
+    /// The place of the finger for a key.
     #[inline(always)]
-    pub(super) fn at(&mut self, store: StoreId, number: u64) -> &mut Finger {
-        &mut self.0[Hints::place(number, store, FINGERS_LOG)]
+    pub(super) fn place(store: StoreId, number: u64) -> usize {
+        Hints::place(number, store, FINGERS_LOG)
+    }
+
+    /// The finger at a place, which may be another key's.
+    #[inline(always)]
+    pub(super) fn at(&mut self, place: usize) -> &mut Finger {
+        &mut self.0[place]
     }
 }
 

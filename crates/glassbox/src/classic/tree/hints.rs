@@ -1,4 +1,4 @@
-//! In which leaf a key was found last: a guess that saves the way down.
+//! In which leaf a key was found last, and where there: a guess that saves the way down.
 //!
 //! Problem: a lookup fixes, latches and searches a node of each level, and nearly always the same ones above the
 //! leaves. Naive: keep the upper levels apart, or pointers to them; then every split must see to these as well. But a
@@ -9,6 +9,9 @@
 //! Keys whose encoded forms differ only in their last bits share a place in a table of fixed size, which also keeps
 //! some more bits of the form, so that a place that two groups share rarely leads to a wrong leaf. Nothing is ever
 //! struck: a leaf that was split or left the tree does not have the key, or says that it is none of the tree's.
+//!
+//! The place in the leaf is that of the group's first key if no key of the group is missing. It is right as long as
+//! keys are dense and nothing before them comes or goes; and it can be asked for before the leaf is looked at.
 //!
 //! Rejected: guesses for keys that are not there, for insertions. What may go into a leaf is bounded by separators
 //! above it, which the leaf does not have.
@@ -22,34 +25,50 @@ use crate::classic::ids::{PageId, StoreId};
 const PLACES_LOG: u32 = 14;
 /// The last bits of a key that do not count.
 const GROUP_BITS: u32 = 6;
+/// The number of a key in its group.
+const IN_GROUP: u64 = (1 << GROUP_BITS) - 1;
 
 /// Of more groups that a leaf may have nothing is said: its keys are far apart.
 const MOST_GROUPS: u64 = 64;
+
+type Places = Box<[AtomicU64; 1 << PLACES_LOG]>;
 
 /// See the file.
 #[derive(Default)]
 pub(super) struct Hints {
     /// Made for the first lookup: many trees are only looked through.
 
-    /// A leaf in the low half, what tells its group from others in the high half. No leaf is page 0.
-    places: OnceLock<Box<[AtomicU64]>>,
+    /// From the lowest bits: the leaf, 32 bits; the place in it of the group's first key, 16; what tells the group from
+    /// others, 16. No leaf is page 0.
+    places: OnceLock<Places>,
 }
 
-/// Where the hint for a key is.
-#[derive(Clone, Copy)]
-pub(super) struct Hint {
-    at: usize,
-    group: u32,
+/// Where a key may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guess {
+    pub(super) leaf: PageId,
+    /// Among the leaf's entries.
+    pub(super) at: u16,
+}
+
+impl Guess {
+    /// None: there is no page of this number in any tree.
+    pub(crate) const NONE: Guess = Guess { leaf: PageId::NONE, at: 0 };
+}
+
+/// Spreads the group of a key.
+#[inline(always)]
+fn mixed(number: u64) -> u64 {
+    (number >> GROUP_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// What tells a group from others at its place.
+#[inline(always)]
+fn tag(mixed: u64) -> u64 {
+    mixed >> (64 - PLACES_LOG - 16) & 0xffff
 }
 
 impl Hints {
-    /// Where to look for a key, given as a number in the order of keys.
-    #[inline(always)]
-    pub(super) fn of(number: u64) -> Hint {
-        let mixed = (number >> GROUP_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Hint { at: (mixed >> (64 - PLACES_LOG)) as usize, group: mixed as u32 }
-    }
-
     /// A place among 2 to `log` for keys of this group in a tree.
     #[inline(always)]
     pub(super) fn place(number: u64, store: StoreId, log: u32) -> usize {
@@ -57,27 +76,39 @@ impl Hints {
         (group.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - log)) as usize
     }
 
-    /// The leaf that a key of this group was found in last.
+    /// Where a key should be, given as a number in the order of keys, by what was found of its group last;
+    /// [`Guess::NONE`] if nothing is known.
     #[inline(always)]
-    pub(super) fn leaf(&self, hint: Hint) -> Option<PageId> {
-        let found = self.places.get()?[hint.at].load(Ordering::Relaxed);
-        ((found >> 32) as u32 == hint.group && found as u32 != 0).then_some(PageId(found as u32))
+    pub(super) fn guess(&self, number: u64) -> Guess {
+        let Some(places) = self.places.get() else { return Guess::NONE };
+        let mixed = mixed(number);
+        let found = places[(mixed >> (64 - PLACES_LOG)) as usize].load(Ordering::Relaxed);
+        let leaf = if found >> 48 == tag(mixed) { found as u32 } else { 0 };
+        Guess { leaf: PageId(leaf), at: ((found >> 32) as u16).wrapping_add((number & IN_GROUP) as u16) }
     }
 
     /// Says where a key was found, among keys from `first` to `last` that are there too: so what is said of one key
     /// is said of its neighbours.
-    pub(super) fn found(&self, number: u64, (first, last): (u64, u64), leaf: PageId) {
-        self.set(Self::of(number), leaf);
+    pub(super) fn found(&self, number: u64, (first, last): (u64, u64), guess: Guess) {
+        self.set(number, guess);
         // Groups that are in this leaf only.
         let (from, to) = ((first >> GROUP_BITS) + 1, last >> GROUP_BITS);
         if to.wrapping_sub(from) <= MOST_GROUPS {
-            (from..to).for_each(|group| self.set(Self::of(group << GROUP_BITS), leaf));
+            for group in (from..to).map(|group| group << GROUP_BITS).filter(|group| *group != number & !IN_GROUP) {
+                self.set(group, Guess { at: group.wrapping_sub(first) as u16, ..guess });
+            }
         }
     }
 
-    fn set(&self, hint: Hint, leaf: PageId) {
-        let places = self.places.get_or_init(|| (0..1 << PLACES_LOG).map(|_| AtomicU64::new(0)).collect());
-        places[hint.at].store(u64::from(hint.group) << 32 | u64::from(leaf.0), Ordering::Relaxed);
+    fn set(&self, number: u64, Guess { leaf, at }: Guess) {
+        let new = || {
+            let places: Box<[AtomicU64]> = (0..1 << PLACES_LOG).map(|_| AtomicU64::new(0)).collect();
+            places.try_into().expect("as many")
+        };
+        let (places, mixed) = (self.places.get_or_init(new), mixed(number));
+        let first = u64::from(at.wrapping_sub((number & IN_GROUP) as u16));
+        let hint = tag(mixed) << 48 | first << 32 | u64::from(leaf.0);
+        places[(mixed >> (64 - PLACES_LOG)) as usize].store(hint, Ordering::Relaxed);
     }
 }
 

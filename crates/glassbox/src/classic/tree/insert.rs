@@ -1,9 +1,10 @@
 //! Inserting a key, and taking back a removal.
 
 use super::change::NodeChange;
+use super::entry_buffer::EntryBuffer;
 use super::fingers::{Finger, Fingers};
 use super::keys::Keys;
-use super::node::{EntryBuffer, Header};
+use super::node::Header;
 use super::split;
 use super::tree::{Leaf, Neighbour, Tree, anywhere};
 use crate::classic::change::{Change, Journal, Undo};
@@ -12,7 +13,6 @@ use crate::classic::page;
 use crate::classic::pages::{ExclusivePage, Pages};
 use crate::classic::space::Space;
 use crate::error::Error;
-use crate::log::Lsn;
 
 /// What an insertion came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +32,18 @@ pub(crate) struct Near<'a> {
     /// How the change is taken back.
     pub(crate) undo: Undo,
     pub(crate) fingers: Option<&'a mut Fingers>,
+    /// What may be inserted with it, while its leaf is latched, as long as each key comes right behind the one before:
+    /// keys as numbers. Nothing where there are no fingers.
+    pub(crate) following: &'a [(u64, Rid)],
+    /// How many of these were inserted.
+    pub(crate) followed: usize,
 }
 
 /// Where a key belongs in a leaf.
 struct Spot {
     at: usize,
-    /// The key as a number, if it is to be remembered.
-    number: Option<u64>,
+    /// The key as a number, and the finger for it, if it is to be remembered.
+    finger: Option<(u64, usize)>,
     /// The greatest key that belongs to the leaf, as a number.
     last: u64,
 }
@@ -60,7 +65,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         undo: Undo,
         admit: impl FnMut(Neighbour) -> bool,
     ) -> Result<Inserted, Error> {
-        self.insert_near(journal, Near { key, rid, undo, fingers: None }, true, admit)
+        let mut near = Near { key, rid, undo, fingers: None, following: &[], followed: 0 };
+        self.insert_near(journal, &mut near, true, admit)
     }
 
     /// As [`Tree::insert`], with guesses where the key belongs. Not `asks`: everything is admitted, nobody is asked.
@@ -71,15 +77,16 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     pub(crate) fn insert_near<J: Journal>(
         &self,
         journal: &mut J,
-        mut near: Near<'_>,
+        near: &mut Near<'_>,
         asks: bool,
         mut admit: impl FnMut(Neighbour) -> bool,
     ) -> Result<Inserted, Error> {
         let probe = self.keys().probe(near.key);
         let number = self.keys().number(probe).filter(|_| near.fingers.is_some());
-        if let Some((page, header, spot)) = number.and_then(|number| self.at_finger(&mut near, number)) {
+        let finger = number.map(|number| (number, Fingers::place(self.definition.store(), number)));
+        if let Some((page, header, spot)) = finger.and_then(|finger| self.at_finger(near, finger)) {
             let page = Leaf { id: page.id(), header, page };
-            if let Some(inserted) = self.insert_at(journal, &mut near, page, spot, asks.then_some(&mut admit))? {
+            if let Some(inserted) = self.insert_at(journal, near, page, spot, asks.then_some(&mut admit))? {
                 return Ok(inserted);
             }
             self.make_room(journal, near.key)?;
@@ -92,8 +99,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
                 let (other, here) = (node.rid(at), Neighbour::Here(node.rid(at)));
                 return Ok(if admit(here) { Inserted::Exists(other) } else { Inserted::Refused(here) });
             }
-            let spot = Spot { at, number, last };
-            if let Some(inserted) = self.insert_at(journal, &mut near, leaf, spot, asks.then_some(&mut admit))? {
+            let spot = Spot { at, finger, last };
+            if let Some(inserted) = self.insert_at(journal, near, leaf, spot, asks.then_some(&mut admit))? {
                 return Ok(inserted);
             }
             self.make_room(journal, near.key)?;
@@ -102,9 +109,13 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
 
     /// The leaf of the finger for a key, exclusively latched, if the key belongs there for certain.
     #[inline(always)]
-    fn at_finger(&self, near: &mut Near<'_>, number: u64) -> Option<(P::Exclusive<'a>, Header, Spot)> {
+    fn at_finger(
+        &self,
+        near: &mut Near<'_>,
+        (number, place): (u64, usize),
+    ) -> Option<(P::Exclusive<'a>, Header, Spot)> {
         let store = self.definition.store();
-        let finger = near.fingers.as_mut()?.at(store, number);
+        let finger = near.fingers.as_mut()?.at(place);
         if !finger.fits(store, number) {
             return None;
         }
@@ -114,8 +125,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             finger.store = StoreId::VOLUME;
             return None;
         }
-        let header = self.node(finger.leaf, &page).ok()?.header();
-        let spot = Spot { at: finger.at, number: Some(number), last: finger.last };
+        let header = Header::of_leaf(&page, store, self.keys().width())?;
+        let spot = Spot { at: finger.at, finger: Some((number, place)), last: finger.last };
         Some((page, header, spot))
     }
 
@@ -126,10 +137,10 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         journal: &mut J,
         near: &mut Near<'_>,
         leaf: Leaf<P::Exclusive<'_>>,
-        Spot { at, number, last }: Spot,
+        Spot { at, finger, last }: Spot,
         admit: Option<&mut impl FnMut(Neighbour) -> bool>,
     ) -> Result<Option<Inserted>, Error> {
-        let Leaf { id, header, mut page } = leaf;
+        let Leaf { id, mut header, mut page } = leaf;
         let node = header.on(&page);
         if let Some(admit) = admit {
             let (next, admitted) = self.ask_next(&node, at, &mut |next| admit(Neighbour::Beyond(next)))?;
@@ -143,17 +154,48 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             return Ok(None);
         }
         let store = self.definition.store();
-        let finger = near.fingers.as_deref_mut().zip(number).map(|(fingers, number)| {
-            let last = if at < node.count { self.number_at(&node, at).saturating_sub(1) } else { last };
-            (fingers.at(store, number), Finger { leaf: id, store, lsn: Lsn::NONE, key: number, last, at: at + 1 })
-        });
-        let entry = EntryBuffer::leaf(near.key, near.rid);
-        let insert = NodeChange::Insert { store, at: at as u16, entry: entry.bytes() };
-        journal.change_by(&mut page, Change::Node(insert), near.undo, |page| insert.apply(page))?;
-        if let Some((place, finger)) = finger {
-            *place = Finger { lsn: page::lsn(&page), ..finger };
+        let last = if at < node.count { self.number_at(&node, at).saturating_sub(1) } else { last };
+        self.put_entry(journal, (&mut page, header), at, (near.key, near.rid), near.undo)?;
+        if let Some((mut key, place)) = finger {
+            let mut at = at + 1;
+            // What was asked about the next key is so for these too, because the leaf is still latched.
+            for &(number, rid) in near.following {
+                header = header.grown();
+                let (node, belongs) = (header.on(&page), key < number && number <= last);
+                if !belongs || node.count >= self.capacity(0) || split::is_in_the_way(&node, at) {
+                    break;
+                }
+                let bytes = number.to_be_bytes();
+                let bytes = &bytes[bytes.len() - self.keys().width()..];
+                self.put_entry(journal, (&mut page, header), at, (bytes, rid), near.undo)?;
+                (key, at) = (number, at + 1);
+                near.followed += 1;
+            }
+            if let Some(fingers) = near.fingers.as_deref_mut() {
+                *fingers.at(place) = Finger { leaf: id, store, lsn: page::lsn(&page), key, last, at };
+            }
         }
         Ok(Some(Inserted::Done))
+    }
+
+    /// Puts an entry into a leaf that has room for it, and has been read.
+    #[inline(always)]
+    fn put_entry<J: Journal>(
+        &self,
+        journal: &mut J,
+        (page, header): (&mut P::Exclusive<'_>, Header),
+        at: usize,
+        (key, rid): (&[u8], Rid),
+        undo: Undo,
+    ) -> Result<(), Error> {
+        let mut entry = EntryBuffer::empty();
+        entry.set_leaf(key, rid);
+        let (store, entry) = (self.definition.store(), entry.bytes());
+        let insert = Change::Node(NodeChange::Insert { store, at: at as u16, entry });
+        journal.change_by(page, insert, undo, |page| {
+            header.insert(page, at, entry);
+            Ok(())
+        })
     }
 
     /// Takes the removal of a key back.

@@ -19,6 +19,12 @@ pub(crate) trait Keys {
     /// Makes `key`, of [`Keys::width`] bytes, ready.
     fn probe<'k>(&self, key: &'k [u8]) -> Self::Probe<'k>;
 
+    /// The same for a key of which it is known already which number it is, if it has at most 8 bytes.
+    #[inline(always)]
+    fn probe_number<'k>(&self, key: &'k [u8], _number: Option<u64>) -> Self::Probe<'k> {
+        self.probe(key)
+    }
+
     /// How many entries have a smaller key.
     fn smaller(&self, entries: Entries<'_>, probe: Self::Probe<'_>) -> usize;
 
@@ -35,7 +41,7 @@ pub(crate) trait Keys {
     fn distance(&self, entries: Entries<'_>, probe: Self::Probe<'_>) -> usize;
 
     /// Where the entry with this key is.
-    #[inline(always)]
+    #[inline(never)]
     fn find(&self, entries: Entries<'_>, probe: Self::Probe<'_>) -> Option<usize> {
         let guess = self.distance(entries, probe);
         if guess < entries.count() && self.is_at(entries, guess, probe) {
@@ -174,6 +180,14 @@ impl Keys for IntegerKeys {
         let least = padded_8(key);
         let most = least | u64::MAX.checked_shr(8 * key.len() as u32).unwrap_or(0);
         IntegerProbe { least, most, key }
+    }
+
+    #[inline(always)]
+    fn probe_number<'k>(&self, key: &'k [u8], number: Option<u64>) -> IntegerProbe<'k> {
+        assert_eq!(key.len(), self.width, "the width of a tree's keys");
+        let Some(number) = number else { return self.probe(key) };
+        let behind = 64 - 8 * key.len() as u32;
+        IntegerProbe { least: number << behind, most: number << behind | ((1 << behind) - 1), key }
     }
 
     #[inline(always)]

@@ -17,7 +17,6 @@
 //! The separator of an inner node's first entry means nothing: its child has all that is smaller than the second's.
 
 use super::entries::Entries;
-use super::keys::padded_8;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::{self, PageKind, u16_at, u32_at};
 
@@ -91,6 +90,37 @@ pub(super) struct Header {
 }
 
 impl Header {
+    /// The leaf of this tree that is on this page, if it is one.
+    #[inline(always)]
+    pub(super) fn of_leaf(page: &[u8], store: StoreId, key_width: usize) -> Option<Self> {
+        Node::leaf_of(page, store, key_width).map(Node::header)
+    }
+
+    /// Puts an entry, as wide as the others, for which there is room, into the node that was read from this page, as
+    /// the change for it does.
+    #[inline(always)]
+    pub(super) fn insert(self, page: &mut [u8], at: usize, entry: &[u8]) {
+        let sequence = self.on(page).sequence();
+        let (place, end) = (FIRST + at * self.stride, FIRST + self.count * self.stride);
+        assert!(at <= self.count && entry.len() == self.stride && end + self.stride + SLACK <= page.len());
+        if place < end {
+            page.copy_within(place..end, place + self.stride);
+        }
+        match entry.first_chunk::<16>() {
+            // Without a call.
+            Some(both) if entry.len() == 16 => page[place..place + 16].copy_from_slice(both),
+            _ => page[place..place + entry.len()].copy_from_slice(entry),
+        }
+        set_count(page, self.count + 1);
+        set_sequence(page, sequence.inserted(at as u16));
+    }
+
+    /// The same with one entry more.
+    #[inline(always)]
+    pub(super) fn grown(self) -> Self {
+        Self { count: self.count + 1, ..self }
+    }
+
     /// The node that was read from this page.
     #[inline(always)]
     pub(super) fn on(self, page: &[u8]) -> Node<'_> {
@@ -133,6 +163,15 @@ impl<'p> Node<'p> {
             return Err("is no node of this tree");
         }
         Ok(node)
+    }
+
+    /// Reads the header of a leaf of this tree; `None` if the page is none.
+    #[inline(always)]
+    pub(super) fn leaf_of(page: &'p [u8], store: StoreId, key_width: usize) -> Option<Self> {
+        let (stride, count) = (entry_bytes(0, key_width), usize::from(u16_at(page, COUNT)));
+        let is_leaf = page::is(page, PageKind::Node, store) && u16_at(page, LEVEL) == (key_width as u16) << 8;
+        let fits = FIRST + count * stride + SLACK <= page.len();
+        (is_leaf && fits).then_some(Self { page, level: 0, count, key_width, stride })
     }
 
     /// What was read.
@@ -213,53 +252,6 @@ pub(super) fn capacity(page_bytes: usize, level: u8, key_width: usize) -> usize 
 pub(super) fn rid_of(entry: &[u8]) -> Rid {
     let at = entry.len() - Rid::WIDTH;
     Rid::from_u64(u64::from_be_bytes(entry[at..].try_into().expect("8 bytes")))
-}
-
-/// An entry on the stack.
-pub(super) struct EntryBuffer {
-    bytes: [u8; MOST_ENTRY_BYTES],
-    len: usize,
-}
-
-impl EntryBuffer {
-    #[inline(always)]
-    fn new(key: &[u8], value: &[u8]) -> Self {
-        let mut bytes = [0; MOST_ENTRY_BYTES];
-        let len = key.len() + value.len();
-        bytes[..key.len()].copy_from_slice(key);
-        bytes[key.len()..len].copy_from_slice(value);
-        Self { bytes, len }
-    }
-
-    /// An entry of a leaf.
-    #[inline(always)]
-    pub(super) fn leaf(key: &[u8], rid: Rid) -> Self {
-        let mut bytes = [0; MOST_ENTRY_BYTES];
-        // 8 bytes at a time where that is enough: what is too much is overwritten.
-        match key.first_chunk::<8>() {
-            Some(first) if key.len() == 8 => bytes[..8].copy_from_slice(first),
-            None => bytes[..8].copy_from_slice(&padded_8(key).to_be_bytes()),
-            _ => bytes[..key.len()].copy_from_slice(key),
-        }
-        bytes[key.len()..][..Rid::WIDTH].copy_from_slice(&rid.to_u64().to_be_bytes());
-        Self { bytes, len: key.len() + Rid::WIDTH }
-    }
-
-    /// An entry of an inner node.
-    pub(super) fn inner(separator: &[u8], child: PageId) -> Self {
-        Self::new(separator, &child.0.to_le_bytes())
-    }
-
-    /// A copy.
-    #[inline(always)]
-    pub(super) fn copy(entry: &[u8]) -> Self {
-        Self::new(entry, &[])
-    }
-
-    #[inline(always)]
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
 }
 
 /// The body of a node, to be given to a new page.

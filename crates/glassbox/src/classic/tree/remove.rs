@@ -5,8 +5,9 @@
 //! sibling is latched by others again and again; lookups and scans pass over it.
 
 use super::change::NodeChange;
+use super::entry_buffer::EntryBuffer;
 use super::keys::Keys;
-use super::node::{self, EntryBuffer, Links, Sequence};
+use super::node::{self, Links, Sequence};
 use super::split::Held;
 use super::tree::{Leaf, Next, Tree, anywhere};
 use crate::classic::change::{Change, Journal, Undo};

@@ -9,8 +9,9 @@
 //! and only as many nodes are more as there are sequences.
 
 use super::change::NodeChange;
+use super::entry_buffer::EntryBuffer;
 use super::keys::Keys;
-use super::node::{self, EntryBuffer, Links, MOST_KEY_BYTES, Node, Sequence};
+use super::node::{self, Links, MOST_KEY_BYTES, Node, Sequence};
 use super::tree::Tree;
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::PageId;

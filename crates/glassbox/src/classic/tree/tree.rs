@@ -1,10 +1,9 @@
-//! A tree, how it is descended, and lookups.
+//! A tree, and how it is descended.
 //!
 //! Readers couple shared latches from the root down: a child is latched before its parent is let go, so nothing can
 //! move between the two. Writers do the same and latch only the leaf exclusively.
 
 use super::definition::Definition;
-use super::hints::Hints;
 use super::keys::Keys;
 use super::node::{Header, Node};
 use crate::classic::ids::{PageId, Rid};
@@ -31,17 +30,6 @@ pub(crate) enum Neighbour {
     Here(Rid),
     /// Not the key; what comes behind it.
     Beyond(Next),
-}
-
-/// What a lookup came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Find {
-    /// The key's record.
-    Found(Rid),
-    /// The key is not there.
-    Missing,
-    /// The caller did not admit this; nothing is known.
-    Refused(Neighbour),
 }
 
 /// A latched leaf.
@@ -76,61 +64,6 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     #[inline(always)]
     pub(crate) fn new(pages: &'a P, space: &'a S, definition: &'a Definition<K>) -> Self {
         Self { pages, space, definition }
-    }
-
-    /// Looks for a key. `ask` is told, under the latch of its leaf, its record, or that of the next key when it is not
-    /// there, and says whether the search may end so: whether it got the lock without waiting.
-    ///
-    /// # Errors
-    /// When a page cannot be read, or is no node of the tree.
-    ///
-    /// # Panics
-    /// When the key does not have the tree's width; so do all that take a key.
-    #[inline]
-    pub(crate) fn find(&self, key: &[u8], mut ask: impl FnMut(Neighbour) -> bool) -> Result<Find, Error> {
-        let probe = self.keys().probe(key);
-        let number = self.keys().number(probe);
-        if let Some(leaf) = number.and_then(|number| self.definition.hints.leaf(Hints::of(number)))
-            && let Some(found) = self.find_in(leaf, probe, &mut ask)
-        {
-            return Ok(found);
-        }
-        self.find_from_root(probe, number, ask)
-    }
-
-    /// Looks for the key in what was a leaf of this tree; `None` if it is none, or the key is not there.
-    #[inline(always)]
-    fn find_in(&self, id: PageId, probe: K::Probe<'_>, ask: &mut impl FnMut(Neighbour) -> bool) -> Option<Find> {
-        // Whatever is wrong with it by now is not what was asked for.
-        let page = self.pages.fix_shared(id).ok()?;
-        let leaf =
-            Node::read_of(&page, self.definition.store, self.keys().width()).ok().filter(|node| node.level == 0)?;
-        let rid = leaf.rid(self.keys().find(leaf.entries(), probe)?);
-        let here = Neighbour::Here(rid);
-        Some(if ask(here) { Find::Found(rid) } else { Find::Refused(here) })
-    }
-
-    #[inline(never)]
-    fn find_from_root(
-        &self,
-        probe: K::Probe<'_>,
-        number: Option<u64>,
-        mut ask: impl FnMut(Neighbour) -> bool,
-    ) -> Result<Find, Error> {
-        let Leaf { id, header, page } = self.leaf(|node| self.child_at(node, probe))?;
-        let leaf = header.on(&page);
-        let at = self.keys().smaller(leaf.entries(), probe);
-        if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
-            if let Some(number) = number {
-                let ends = (self.number_at(&leaf, 0), self.number_at(&leaf, leaf.count - 1));
-                self.definition.hints.found(number, ends, id);
-            }
-            let rid = leaf.rid(at);
-            let here = Neighbour::Here(rid);
-            return Ok(if ask(here) { Find::Found(rid) } else { Find::Refused(here) });
-        }
-        let (next, admitted) = self.ask_next(&leaf, at, &mut |next| ask(Neighbour::Beyond(next)))?;
-        Ok(if admitted { Find::Missing } else { Find::Refused(Neighbour::Beyond(next)) })
     }
 
     /// What it is.

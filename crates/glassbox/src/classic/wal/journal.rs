@@ -7,6 +7,28 @@ use crate::classic::page;
 use crate::classic::pages::ExclusivePage;
 use crate::error::Error;
 
+impl<D: Device> TransactionLog<D> {
+    /// Makes a change that is to be taken back, or is logged.
+    #[inline]
+    fn change_and_tell(
+        &mut self,
+        page: &mut impl ExclusivePage,
+        change: Change<'_>,
+        undo: Undo,
+        apply: impl FnOnce(&mut [u8]) -> Result<(), BadChange>,
+    ) -> Result<(), Error> {
+        self.ensure_begun();
+        match self.taking_back {
+            Some(count) if self.nested == 0 && self.active.own.len() > count => self.compensate(page, change, count),
+            Some(_) if self.nested == 0 => {
+                assert!(undo == Undo::Nothing, "one change outside of nested actions takes a record back, no second");
+                self.update(page, change, undo, apply)
+            }
+            _ => self.update(page, change, undo, apply),
+        }
+    }
+}
+
 impl<D: Device> Journal for TransactionLog<D> {
     type Nested = Nested;
 
@@ -16,7 +38,7 @@ impl<D: Device> Journal for TransactionLog<D> {
         self.change_by(page, change, undo, |page| change.apply(id, page))
     }
 
-    #[inline]
+    #[inline(always)]
     fn change_by(
         &mut self,
         page: &mut impl ExclusivePage,
@@ -31,15 +53,7 @@ impl<D: Device> Journal for TransactionLog<D> {
             self.is_final = is_final;
             return Ok(());
         }
-        self.ensure_begun();
-        match self.taking_back {
-            Some(count) if self.nested == 0 && self.active.own.len() > count => self.compensate(page, change, count),
-            Some(_) if self.nested == 0 => {
-                assert!(undo == Undo::Nothing, "one change outside of nested actions takes a record back, no second");
-                self.update(page, change, undo, apply)
-            }
-            _ => self.update(page, change, undo, apply),
-        }
+        self.change_and_tell(page, change, undo, apply)
     }
 
     #[inline(always)]

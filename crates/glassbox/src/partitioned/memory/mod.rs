@@ -6,12 +6,10 @@
 mod ahead;
 mod btree;
 mod hash;
-mod prefetch;
 mod region;
 mod rows;
 
 pub(crate) use btree::{BTree, Next, Node, NotInserted};
 pub(crate) use hash::{HashIndex, Probe};
-pub(crate) use prefetch::{CACHE_LINE_BYTES, prefetch_read, prefetch_span};
 pub(crate) use region::CannotReserve;
 pub(crate) use rows::{RowId, Rows};

@@ -27,7 +27,7 @@ fn work(pool: &Pool, versions: &mut Versions, steps: u32) {
         let Ok(mut bytes) = fixed else { return };
         let (from, lsn) = pool.wal().append();
         if is_new {
-            page::format(&mut bytes, PageId(id), PageKind::Heap, StoreId(1));
+            page::format(&mut bytes, PageId(id), PageKind::Heap, StoreId(1), &[]);
         }
         fill(&mut bytes, version);
         bytes.changed(from, lsn);

@@ -87,7 +87,7 @@ fn version(bytes: &[u8]) -> u64 {
 fn make<P: Pages>(pages: &P, log: &FakeLog, id: u32, version: u64) {
     let mut bytes = pages.fix_new(PageId(id)).unwrap();
     let (from, lsn) = log.append();
-    page::format(&mut bytes, PageId(id), PageKind::Heap, StoreId(1));
+    page::format(&mut bytes, PageId(id), PageKind::Heap, StoreId(1), &[]);
     fill(&mut bytes, version);
     bytes.changed(from, lsn);
 }

@@ -30,7 +30,7 @@ fn the_log_is_forced_before_a_page_is_written_even_if_nobody_waits_for_it() {
     let pool = BufferPool::<ReadWriteLatch, _>::create(&files, &config(16), wal).unwrap();
     // As in recovery: all that pages are changed by is durable already.
     let mut bytes = pool.fix_new(PageId(0)).unwrap();
-    page::format(&mut bytes, PageId(0), PageKind::Heap, StoreId(1));
+    page::format(&mut bytes, PageId(0), PageKind::Heap, StoreId(1), &[]);
     bytes.changed(Lsn(0), Lsn(0));
     drop(bytes);
     assert_eq!(pool.flush_all().unwrap(), 1);

@@ -15,17 +15,25 @@ fn history(entries: usize, rounds: u32, seed: u64) {
         let sequence = dice.below(4);
         match dice.below(8) {
             0..=3 => {
-                // Some in a row, as the lines of an order.
-                for _ in 0..=dice.below(6) {
+                // Some in a row, as the lines of an order; perhaps with those that follow.
+                let mut step = || {
                     let number = sequence << 20 | next[sequence as usize];
                     next[sequence as usize] += 1 + dice.below(3) / 2;
-                    let (key, rid) = (key(number, 8), rid(u64::from(round)));
+                    number
+                };
+                let numbers: Vec<_> = (0..=round % 6).map(|_| (step(), rid(u64::from(round)))).collect();
+                let mut left = &numbers[..];
+                while let Some(((number, rid), following)) = left.split_first() {
+                    let key = key(*number, 8);
                     let fingers = Some(&mut sessions[dice.below(2) as usize]);
-                    let near = Near { key: &key, rid, undo: Undo::Logical, fingers };
+                    let following = if dice.below(2) == 0 { following } else { &[] };
+                    let mut near = Near { key: &key, rid: *rid, undo: Undo::Logical, fingers, following, followed: 0 };
                     let asks = dice.below(2) == 0;
-                    let done = fixture.tree().insert_near(&mut journal, near, asks, |_| true).unwrap();
+                    let done = fixture.tree().insert_near(&mut journal, &mut near, asks, |_| true).unwrap();
                     assert_eq!(done, Inserted::Done);
-                    model.insert(key, rid);
+                    let (done, others) = left.split_at(1 + near.followed);
+                    model.extend(done.iter().map(|(number, rid)| (super::key(*number, 8), *rid)));
+                    left = others;
                 }
             }
             4 => {
@@ -33,8 +41,9 @@ fn history(entries: usize, rounds: u32, seed: u64) {
                 next[sequence as usize] = next[sequence as usize].max(number + 1);
                 let key = key(sequence << 20 | number, 8);
                 let fingers = Some(&mut sessions[0]);
-                let near = Near { key: &key, rid: rid(1), undo: Undo::Logical, fingers };
-                match fixture.tree().insert_near(&mut journal, near, true, |_| true).unwrap() {
+                let mut near =
+                    Near { key: &key, rid: rid(1), undo: Undo::Logical, fingers, following: &[], followed: 0 };
+                match fixture.tree().insert_near(&mut journal, &mut near, true, |_| true).unwrap() {
                     Inserted::Done => assert_eq!(model.insert(key, rid(1)), None),
                     Inserted::Exists(other) => assert_eq!(model.get(&key), Some(&other)),
                     Inserted::Refused(_) => unreachable!("everything is admitted"),

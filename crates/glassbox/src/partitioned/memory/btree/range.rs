@@ -2,8 +2,8 @@
 
 use super::node::Leaf;
 use super::tree::BTree;
-use crate::partitioned::memory::prefetch::prefetch_span;
 use crate::partitioned::memory::rows::RowId;
+use crate::prefetch::prefetch_span;
 use crate::record::{Direction, EncodedKey};
 
 /// A scan in progress.

@@ -27,9 +27,9 @@
 use super::fingers::{Finger, Fingers};
 use super::node::{Leaf, largest};
 use super::nodes::Nodes;
-use crate::partitioned::memory::prefetch::{prefetch_read, prefetch_span};
 use crate::partitioned::memory::region::CannotReserve;
 use crate::partitioned::memory::rows::RowId;
+use crate::prefetch::{prefetch_read, prefetch_span};
 use crate::record::EncodedKey;
 
 /// Maps unique keys to row numbers, in key order.

@@ -4,8 +4,8 @@ use std::hint::select_unpredictable;
 
 use super::bucket::{Probe, tag_of};
 use super::index::HashIndex;
-use crate::partitioned::memory::prefetch::prefetch_read;
 use crate::partitioned::memory::rows::RowId;
+use crate::prefetch::prefetch_read;
 
 /// The number of the bucket that a hash belongs to, among so many.
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! Asking the processor for memory before it is needed.
 //!
-//! A lookup in main memory is a chain of cache misses, each waiting for the one before; but the misses of *different*
+//! A lookup in memory is a chain of cache misses, each waiting for the one before; but the misses of *different*
 //! lookups do not depend on each other, and sixteen of them together cost what one does. So a transaction that knows
 //! its keys asks for all of them first, one level at a time, and runs afterwards. A prefetch is only a hint: a wrong
 //! address costs a little bandwidth and never faults.

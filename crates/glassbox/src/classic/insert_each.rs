@@ -1,0 +1,85 @@
+//! Many rows of one table, one after the other.
+//!
+//! As inserting each alone, but what their entries have in common is done once: where keys follow each other, as the
+//! lines of an order, they go into one leaf, which is found and latched once, and the gap that they go into is asked
+//! about once. So all rows of a batch are put into the heap file before the first of their entries is made; nobody else
+//! can find them meanwhile. If one turns out to have a duplicate key, it and those behind it are deleted again.
+
+use smallvec::SmallVec;
+
+use super::change::Journal;
+use super::ids::Rid;
+use super::stack::Stack;
+use super::table::TableStores;
+use super::transaction::StackTransaction;
+use crate::procedure::{Stop, Transaction};
+use crate::record::{EncodedKey, Key, Record};
+
+/// Rows that are inserted together.
+const MOST: usize = 16;
+
+impl<S: Stack> StackTransaction<'_, S> {
+    /// Inserts rows in their order.
+    #[inline(always)]
+    pub(super) fn insert_rows<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
+        let mut rows = rows.into_iter();
+        if R::INDEXES > 0 || R::Encoded::ZERO.as_u64().is_none() {
+            return rows.try_for_each(|row| self.insert(&row));
+        }
+        let table = self.table::<R>()?;
+        loop {
+            let was_final = self.session.journal.is_final();
+            let mut batch: SmallVec<[(u64, Rid); MOST]> = SmallVec::new();
+            for row in rows.by_ref().take(MOST) {
+                let key: R::Encoded = row.key().encode();
+                batch.extend(key.as_u64().zip(Some(self.put(table, &row)?)));
+            }
+            let entered = self.enter_each(table, &batch)?;
+            if entered < batch.len() {
+                // As long as no row has stayed, nothing has changed that a procedure could find.
+                let final_again = (entered == 0).then_some(was_final);
+                return Err(self.take_puts_back::<R>(table, &batch[entered..], final_again));
+            }
+            if batch.len() < MOST {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds entries to the tree of the primary key; how many, up to the first whose key is there already.
+    #[inline]
+    fn enter_each(&mut self, table: &TableStores<S>, batch: &[(u64, Rid)]) -> Result<usize, Stop> {
+        let tree = self.or_fail(self.engine.look_up(&table.primary))?;
+        let mut entered = 0;
+        while let Some(((number, rid), following)) = batch[entered..].split_first() {
+            let key = number.to_be_bytes();
+            let key = &key[key.len() - table.primary.key_width()..];
+            match self.enter_with(table, &table.primary, tree, (key, *rid), following)? {
+                Some(followed) => entered += 1 + followed,
+                None => break,
+            }
+        }
+        Ok(entered)
+    }
+
+    /// Deletes rows that have no entries. Where nothing is kept for taking changes back, whether the transaction can
+    /// still be taken back is set to what it was before them, if that is given.
+    #[cold]
+    pub(super) fn take_puts_back<R: Record>(
+        &mut self,
+        table: &TableStores<S>,
+        puts: &[(u64, Rid)],
+        was_final: Option<bool>,
+    ) -> Stop {
+        let journal = &mut self.session.journal;
+        for (_, rid) in puts {
+            if let Err(error) = table.heap.delete(&self.engine.pages, journal, *rid) {
+                return self.fail(error);
+            }
+        }
+        if let Some(was_final) = was_final.filter(|_| journal.is_silent()) {
+            journal.set_final(was_final);
+        }
+        Stop::duplicate_key(R::TABLE)
+    }
+}
