@@ -177,3 +177,29 @@ fn each_is_as_one_by_one() {
     let aborted = |code| answers.iter().filter(|answer| **answer == Err(code)).count();
     assert!(aborted(1) > 50 && aborted(glassbox::procedure::Abort::DUPLICATE_KEY) > 50, "{answers:?}");
 }
+
+/// Should rows that are drawn panic, and the procedure go on, no row is half there.
+#[test]
+fn rows_that_panic_leave_nothing_half_done() {
+    for architecture in [Architecture::Partitioned, Architecture::Classic] {
+        let config = Config { architecture, durability: Durability::Async, ..Config::default() };
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path(), config, catalog()).unwrap();
+        let lines = |panics_at: u8| {
+            (0..20).map(move |number| {
+                assert!(number != panics_at, "on purpose");
+                Line { place: 0, order: 1, number, count: 1 }
+            })
+        };
+        let insert = db.transaction(|tx| {
+            let insert = std::panic::AssertUnwindSafe(|| tx.insert_each(lines(18)).unwrap());
+            assert!(std::panic::catch_unwind(insert).is_err());
+            Ok(())
+        });
+        insert.unwrap();
+        assert_eq!(db.verify(), [""; 0], "{architecture:?}");
+        let rows = stored(&db).len();
+        // How many were drawn before any of them was inserted is the engine's affair.
+        assert!(rows <= 18, "{architecture:?}: {rows}");
+    }
+}

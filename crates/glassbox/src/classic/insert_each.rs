@@ -30,7 +30,9 @@ impl<S: Stack> StackTransaction<'_, S> {
         loop {
             let was_final = self.session.journal.is_final();
             let mut batch: SmallVec<[(u64, Rid); MOST]> = SmallVec::new();
-            for row in rows.by_ref().take(MOST) {
+            // All of them first: should `rows` panic, and the procedure go on, no row is there without an entry.
+            let drawn: SmallVec<[R; MOST]> = rows.by_ref().take(MOST).collect();
+            for row in drawn {
                 let key: R::Encoded = row.key().encode();
                 batch.extend(key.as_u64().zip(Some(self.put(table, &row)?)));
             }

@@ -29,7 +29,7 @@ pub trait Transaction {
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop>;
 
     /// Reads the rows with these primary keys, one after the other: as [`Transaction::get`] of each, and cheaper. What
-    /// stands beside a key is given to `read` with its row.
+    /// stands beside a key is given to `read` with its row. Keys may be drawn before the rows of those before are read.
     ///
     /// # Errors
     /// [`Stop`], to be passed on; or what `read` answers, which ends it.
@@ -42,7 +42,8 @@ pub trait Transaction {
     }
 
     /// Changes the rows with these primary keys, one after the other: as [`Transaction::update`] of each, and cheaper.
-    /// What stands beside a key is given to `change` with its row; a key without a row is passed over.
+    /// What stands beside a key is given to `change` with its row; a key without a row is passed over. Keys may be drawn
+    /// before the rows of those before are changed.
     ///
     /// # Errors
     /// [`Stop`], as for `update`.
@@ -68,7 +69,7 @@ pub trait Transaction {
     /// other in the order of the primary key.
     ///
     /// # Errors
-    /// [`Stop`], as for `insert`; the rows before stay added then.
+    /// [`Stop`], as for `insert`; the rows before stay added then, and some of those behind may have been drawn.
     fn insert_each<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
         rows.into_iter().try_for_each(|row| self.insert(&row))
     }
