@@ -42,8 +42,8 @@ pub trait Transaction {
     }
 
     /// Changes the rows with these primary keys, one after the other: as [`Transaction::update`] of each, and cheaper.
-    /// What stands beside a key is given to `change` with its row; a key without a row is passed over. Keys may be drawn
-    /// before the rows of those before are changed.
+    /// What stands beside a key is given to `change` with its row; a key without a row is passed over. Keys may be
+    /// drawn before the rows of those before are changed.
     ///
     /// # Errors
     /// [`Stop`], as for `update`.
