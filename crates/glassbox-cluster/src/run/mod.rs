@@ -7,8 +7,8 @@
 //! Design: a machine ([`Node`]) is one thread and its [`Link`] ([`drive`]): it takes what has arrived, one message
 //! after the other; when nothing has, it does what waited; when nothing waits, it sends what it has to say, looks for
 //! more for as long as a sleep would cost, and sleeps. So the more there is to do, the more goes in one write. There
-//! are two links: queues between threads of one process ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too. Who is
-//! who is decided by an [`Operator`]; which scheme suits is said by a [`Watcher`].
+//! are two links: queues between threads of one process ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too. Who
+//! is who is decided by an [`Operator`]; which scheme suits is said by a [`Watcher`].
 //!
 //! A link can be told to be slow: every message then arrives half a round trip later than it would have. That is how
 //! a network is shown on one machine; whoever prints what was measured so prints the round trip beside it.
