@@ -102,19 +102,7 @@ impl Queues {
         self.known.insert(0, (to, Arc::clone(inbox)));
         true
     }
-}
 
-impl Drop for Queues {
-    fn drop(&mut self) {
-        self.inbox.state().closed = true;
-        let mut inboxes = self.post.inboxes.write().unwrap_or_else(PoisonError::into_inner);
-        if inboxes.get(&self.me).is_some_and(|inbox| Arc::ptr_eq(inbox, &self.inbox)) {
-            inboxes.remove(&self.me);
-        }
-    }
-}
-
-impl Queues {
     fn put(&mut self, to: Address, letter: Letter) {
         if self.known.first().is_none_or(|(last, _)| *last != to) && !self.find(to) {
             return;
@@ -127,41 +115,7 @@ impl Queues {
             }
         }
     }
-}
 
-impl Link for Queues {
-    fn send(&mut self, to: Address, packet: Packet) {
-        self.put(to, Letter::Message(self.me, packet));
-    }
-
-    fn question(&mut self, to: Address, question: Question) {
-        self.put(to, Letter::Question(self.me, question));
-    }
-
-    fn reply(&mut self, to: Address, answer: Answer) {
-        self.put(to, Letter::Answer(self.me, answer));
-    }
-
-    fn everybody(&self) -> Vec<Address> {
-        let inboxes = self.post.inboxes.read().unwrap_or_else(PoisonError::into_inner);
-        inboxes.keys().copied().filter(|it| *it != self.me).collect()
-    }
-
-    fn flush(&mut self) {}
-
-    #[inline]
-    fn receive(&mut self, wait: Duration) -> Option<Letter> {
-        if let Some((_, letter)) = self.taken.pop_front() {
-            return Some(letter);
-        }
-        if wait.is_zero() && self.inbox.is_empty.load(Ordering::Acquire) {
-            return None;
-        }
-        self.look(wait)
-    }
-}
-
-impl Queues {
     /// What has arrived, or arrives within so long.
     fn look(&mut self, wait: Duration) -> Option<Letter> {
         let mut state = self.inbox.state();
@@ -196,5 +150,47 @@ impl Queues {
                 return Some(letter);
             }
         }
+    }
+}
+
+impl Drop for Queues {
+    fn drop(&mut self) {
+        self.inbox.state().closed = true;
+        let mut inboxes = self.post.inboxes.write().unwrap_or_else(PoisonError::into_inner);
+        if inboxes.get(&self.me).is_some_and(|inbox| Arc::ptr_eq(inbox, &self.inbox)) {
+            inboxes.remove(&self.me);
+        }
+    }
+}
+
+impl Link for Queues {
+    fn send(&mut self, to: Address, packet: Packet) {
+        self.put(to, Letter::Message(self.me, packet));
+    }
+
+    fn question(&mut self, to: Address, question: Question) {
+        self.put(to, Letter::Question(self.me, question));
+    }
+
+    fn reply(&mut self, to: Address, answer: Answer) {
+        self.put(to, Letter::Answer(self.me, answer));
+    }
+
+    fn everybody(&self) -> Vec<Address> {
+        let inboxes = self.post.inboxes.read().unwrap_or_else(PoisonError::into_inner);
+        inboxes.keys().copied().filter(|it| *it != self.me).collect()
+    }
+
+    fn flush(&mut self) {}
+
+    #[inline]
+    fn receive(&mut self, wait: Duration) -> Option<Letter> {
+        if let Some((_, letter)) = self.taken.pop_front() {
+            return Some(letter);
+        }
+        if wait.is_zero() && self.inbox.is_empty.load(Ordering::Acquire) {
+            return None;
+        }
+        self.look(wait)
     }
 }

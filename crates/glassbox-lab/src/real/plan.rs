@@ -25,7 +25,7 @@ pub struct Plan {
     pub round_trips_us: Vec<u64>,
     /// Shares of transactions on two partitions, in percent.
     pub shares: Vec<u64>,
-    /// Clients, beside the usual ones, where these cannot ask for enough: with the longest round trip.
+    /// Clients, the usual ones first, where these cannot ask for enough: with the longest round trip.
     pub clients: Vec<u32>,
     /// Times that each is measured.
     pub rounds: usize,
