@@ -42,6 +42,38 @@ impl fmt::Display for Address {
     }
 }
 
+/// So many bits of a transaction's number count; those above say in which life of its coordinator it began.
+const COUNT_BITS: u32 = 40;
+/// Lives that numbers can tell apart.
+const LIVES: u64 = 1 << (64 - COUNT_BITS);
+
+/// A stretch of time in which somebody coordinates, and knows how each of its transactions ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Life {
+    /// Whose.
+    pub of: Address,
+    /// A coordinator's counts the epochs. A client takes any number at first, so that a program that is started anew
+    /// is told apart from the one before, and then the next.
+    pub number: u64,
+}
+
+impl Life {
+    /// A life with any of the numbers that there can be.
+    pub(crate) fn new(of: Address, number: u64) -> Self {
+        Self { of, number: number % LIVES }
+    }
+
+    /// The one after it.
+    pub(crate) fn next(self) -> Self {
+        Self::new(self.of, self.number + 1)
+    }
+
+    /// The number of its first transaction.
+    pub(crate) fn first(self) -> u64 {
+        self.number << COUNT_BITS
+    }
+}
+
 /// A transaction of several partitions. Assigned by whoever coordinates it: a coordinator, or under locking and occ a
 /// client.
 /// Within one coordinator the order is the global order. A transaction that is tried again gets another number.
@@ -49,8 +81,15 @@ impl fmt::Display for Address {
 pub struct TxnId {
     /// Who coordinates it.
     pub coordinator: Address,
-    /// Counts from 0.
+    /// Counts from the first of a [`Life`] on.
     pub sequence: u64,
+}
+
+impl TxnId {
+    /// In which life of its coordinator it began.
+    pub(crate) fn life(self) -> Life {
+        Life { of: self.coordinator, number: self.sequence >> COUNT_BITS }
+    }
 }
 
 impl fmt::Debug for TxnId {

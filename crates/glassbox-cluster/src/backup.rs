@@ -7,10 +7,12 @@ use std::collections::{BTreeSet, VecDeque};
 
 use glassbox::shard::{Ran, Shard, Task};
 
-use crate::address::{Address, TxnId};
+use crate::address::{Address, Life, TxnId};
 use crate::message::{Entry, Message, Part};
 use crate::outbox::{Outbox, Work};
 use crate::scheme::SchemeKind;
+use crate::store::Store;
+use crate::stream::Stream;
 
 /// Committed transactions that a backup remembers: more than can be on their way.
 const REMEMBERED: usize = 4096;
@@ -27,6 +29,8 @@ pub struct Backup {
     undecided: VecDeque<Waits>,
     /// Transactions that it saw committed.
     committed: VecDeque<TxnId>,
+    /// What clients coordinated in these lives is a coordinator's to decide.
+    over: BTreeSet<Life>,
     /// Why it does not follow any more.
     lost: Option<String>,
 }
@@ -47,13 +51,15 @@ impl Backup {
 
     /// A backup with the rows as they are after this entry of the stream.
     pub fn following(shard: Shard, primary: Address, held: u64, scheme: SchemeKind) -> Self {
-        let (undecided, committed) = (VecDeque::new(), VecDeque::new());
-        Self { shard, primary, scheme, held, undecided, committed, lost: None }
+        let (undecided, committed, over) = (VecDeque::new(), VecDeque::new(), BTreeSet::new());
+        Self { shard, primary, scheme, held, undecided, committed, over, lost: None }
     }
 
-    /// The rows, the last entry's number, what is undecided, and what was committed.
-    pub(crate) fn into_parts(self) -> (Shard, u64, VecDeque<Waits>, BTreeSet<TxnId>) {
-        (self.shard, self.held, self.undecided, self.committed.into_iter().collect())
+    /// Makes a primary's store of it; and what is undecided.
+    pub(crate) fn into_store(self) -> (Store, VecDeque<Waits>) {
+        let mut store = Store::new(self.shard, Stream::new(&[], self.held), self.scheme);
+        (store.committed, store.over) = (self.committed.into_iter().collect(), self.over);
+        (store, self.undecided)
     }
 
     /// Under which the primary ran what is undecided here.
@@ -105,6 +111,10 @@ impl Backup {
                 Ok(())
             }
             Entry::Mark => Ok(()),
+            Entry::Over(life) => {
+                self.over.insert(life);
+                Ok(())
+            }
         }
     }
 

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::address::{Address, TxnId};
+use crate::address::{Address, Life, TxnId};
 use crate::message::{Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Submission};
 use crate::ordering::Ordering;
 use crate::outbox::Outbox;
@@ -28,7 +28,8 @@ use crate::verdict::{Verdict, wanted_of};
 #[derive(Debug)]
 pub struct Coordinator {
     pub(crate) me: Address,
-    next: u64,
+    /// The number of its next transaction.
+    pub(crate) next: u64,
     /// Where each partition's primary is.
     pub(crate) primaries: Vec<Address>,
     pub(crate) pending: BTreeMap<u64, Pending>,
@@ -36,8 +37,10 @@ pub struct Coordinator {
     pub(crate) told: Vec<Told>,
     /// While it finds out what the one before left: submissions wait.
     pub(crate) recovery: Option<Recovery>,
+    /// The same, of clients whose lives are over.
+    pub(crate) heirs: BTreeMap<Life, Recovery>,
     /// Victims of deadlocks that were tried again.
-    retries: u64,
+    pub(crate) retries: u64,
     /// Whether it begins transactions: under locking and occ only clients do, their own.
     pub(crate) begins: bool,
     /// What ended otherwise than by an answer.
@@ -47,13 +50,12 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// A coordinator that has not begun, of so many partitions.
-    /// `since` is the epoch in which it begins: its numbers follow on those of the one before.
-    pub fn new(me: Address, primaries: Vec<Address>, since: u64) -> Self {
+    /// A coordinator that has not begun, of these partitions.
+    pub fn new(life: Life, primaries: Vec<Address>) -> Self {
         let told = primaries.iter().map(|_| Told::default()).collect();
-        let next = since.saturating_sub(1) << EPOCH_SHIFT;
-        let (pending, ended, ordering) = (BTreeMap::new(), Vec::new(), None);
-        Self { me, next, primaries, pending, told, recovery: None, retries: 0, begins: true, ended, ordering }
+        let (me, next) = (life.of, life.first());
+        let (pending, heirs, ended, ordering) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), None);
+        Self { me, next, primaries, pending, told, recovery: None, heirs, retries: 0, begins: true, ended, ordering }
     }
 
     /// Transactions that are not decided yet.
@@ -271,5 +273,3 @@ impl Coordinator {
 
 /// Transactions after which a partition is asked what it has heard.
 const LONG: u64 = 1024;
-/// Numbers of one coordinator's life: more than it can assign.
-const EPOCH_SHIFT: u32 = 40;

@@ -18,6 +18,8 @@ pub mod auto;
 mod backup;
 mod configuration;
 mod coordinator;
+mod heard;
+mod life;
 mod member;
 mod message;
 mod order;
@@ -38,7 +40,7 @@ mod turn;
 mod verdict;
 pub mod wire;
 
-pub use address::{Address, TxnId};
+pub use address::{Address, Life, TxnId};
 pub use answered::Answered;
 pub use backup::Backup;
 pub use configuration::{Configuration, Replicas};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use glassbox::shard::Shard;
 use serde::{Deserialize, Serialize};
 
-use crate::address::Address;
+use crate::address::{Address, Life};
 use crate::backup::Backup;
 use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
@@ -74,7 +74,9 @@ impl Member {
     /// A coordinator; one that is not the cluster's first finds out what the one before left undecided.
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let since = configuration.coordinator_since(me).unwrap_or_default();
-        let mut coordinator = Coordinator::new(me, configuration.primaries(), since);
+        // Its numbers follow on those of the one before.
+        let life = Life::new(me, since.saturating_sub(1));
+        let mut coordinator = Coordinator::new(life, configuration.primaries());
         coordinator.let_begin(!configuration.scheme.clients_coordinate());
         coordinator.begin_order(configuration.coordinators.len());
         if since > 1 {
@@ -170,6 +172,7 @@ impl Member {
             (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, *submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::HeardSoFar(heard)) => it.heard(from, heard),
+            (Role::Coordinator(it), Message::Left(life)) => it.inherit(life, out),
             (Role::Coordinator(it), Message::Withdrawn(txn)) => it.withdrawn(from, txn),
             (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
             (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(*turn, out),
@@ -204,6 +207,14 @@ impl Member {
             Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages with rows came")),
             other => other,
         };
+    }
+
+    /// A client cannot be reached any more, or not in the way that it could before: nothing that it has sent so far is
+    /// still to come.
+    pub fn gone(&mut self, client: Address, out: &mut Outbox) {
+        if let Role::Primary(partition) = &mut self.role {
+            partition.gone(client, out);
+        }
     }
 
     /// Runs one thing that waited and can be run now; whether there was one.

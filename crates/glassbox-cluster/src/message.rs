@@ -10,7 +10,7 @@ use glassbox::shard::{Call, Found, Output, Wanted};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::address::{Address, TxnId};
+use crate::address::{Address, Life, TxnId};
 use crate::configuration::Configuration;
 use crate::scheme::SchemeKind;
 use crate::turn::Turn;
@@ -86,10 +86,11 @@ pub enum Message {
     AskHeard,
     /// From a primary to a coordinator.
     HeardSoFar(u64),
-    /// From a coordinator that begins to a primary: what do you know of the transactions of the one before?
-    Recover,
+    /// From a coordinator to a primary: what do you know of the transactions of the one before, or of those of this
+    /// life of a client's? It decides them now.
+    Recover(Option<Life>),
     /// From a primary to such a coordinator.
-    Recovered(Recovered),
+    Recovered(Box<Recovered>),
     /// From a primary to a coordinator: my results of this transaction and of yours after it do not count any more. I
     /// run them again.
     Withdrawn(TxnId),
@@ -100,11 +101,17 @@ pub enum Message {
     },
     /// From a coordinator to another: dispatch what you have.
     Turn(Box<Turn>),
+    /// Between a client and a primary, either way: the client's life of this number, in which it coordinated, is over.
+    Over(u64),
+    /// From a primary to a coordinator: this client's life is over, and it has left something undecided here.
+    Left(Life),
 }
 
-/// What a partition knows of a coordinator's transactions.
+/// What a partition knows of transactions that somebody else decides from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Recovered {
+    /// The client's life in which they began; `None`: they are those of the coordinator before.
+    pub life: Option<Life>,
     /// Those that have begun here and are not decided, in the order in which they came.
     pub undecided: Vec<Undecided>,
     /// Those that are committed, as far as a partition may not have heard of it.
@@ -249,6 +256,8 @@ pub enum Entry {
     Under(SchemeKind),
     /// Nothing: only who is still the primary can have it held.
     Mark,
+    /// What a client says in this life of its, as a coordinator, counts no more.
+    Over(Life),
 }
 
 /// A run as a backup repeats it.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use glassbox::shard::{Call, Shard};
 
-use crate::address::Address;
+use crate::address::{Address, Life, TxnId};
 use crate::arrived::{Arrived, Multi, Single};
 use crate::auto::Seen;
 use crate::backup::{Backup, Waits};
@@ -21,15 +21,15 @@ const ROWS_BYTES: usize = 1 << 20;
 /// The primary of a partition.
 #[derive(Debug)]
 pub struct Partition {
-    store: Store,
-    scheme: Scheme,
+    pub(crate) store: Store,
+    pub(crate) scheme: Scheme,
     kind: SchemeKind,
     /// The scheme that comes when what is under way has ended.
     next: Option<SchemeKind>,
     /// Backups that wait for the rows.
     joining: Vec<(Address, u64)>,
     /// What arrived while something is under way that has to end first: it begins after that.
-    held_back: VecDeque<(Address, Message)>,
+    pub(crate) held_back: VecDeque<(Address, Message)>,
     /// Of several coordinators.
     order: Order,
 }
@@ -37,11 +37,11 @@ pub struct Partition {
 impl Partition {
     /// A primary with these rows, which these backups have too.
     pub fn new(shard: Shard, kind: SchemeKind, backups: &[Address]) -> Self {
-        Self::following(shard, kind, Stream::new(backups, 0))
+        Self::of(Store::new(shard, Stream::new(backups, 0), kind), kind)
     }
 
-    fn following(shard: Shard, kind: SchemeKind, stream: Stream) -> Self {
-        let (store, scheme) = (Store::new(shard, stream, kind), Scheme::new(kind));
+    fn of(store: Store, kind: SchemeKind) -> Self {
+        let scheme = Scheme::new(kind);
         let (joining, held_back, order) = (Vec::new(), VecDeque::new(), Order::default());
         Self { store, scheme, kind, next: None, joining, held_back, order }
     }
@@ -50,9 +50,8 @@ impl Partition {
     /// scheme, and comes to the same: so its votes hold.
     pub(crate) fn promoted(backup: Backup, out: &mut Outbox) -> Self {
         let kind = backup.scheme();
-        let (shard, held, waiting, committed) = backup.into_parts();
-        let mut partition = Self::following(shard, kind, Stream::new(&[], held));
-        partition.store.committed = committed;
+        let (store, waiting) = backup.into_store();
+        let mut partition = Self::of(store, kind);
         for waits in waiting {
             let arrived = match waits {
                 Waits::Prepared(txn, round, part) => {
@@ -67,6 +66,7 @@ impl Partition {
             partition.scheme.arrives(&mut partition.store, arrived, out);
         }
         while partition.proceed(out) {}
+        partition.tell_left(out);
         partition
     }
 
@@ -155,6 +155,9 @@ impl Partition {
     fn admit(&mut self, from: Address, message: Message, out: &mut Outbox) {
         let begins = match &message {
             Message::Call { .. } => true,
+            Message::Fragment(fragment) if self.store.is_over(fragment.txn) => {
+                return out.send(from, Message::Over(fragment.txn.life().number));
+            }
             Message::Fragment(fragment) => self.scheme.multis().iter().all(|multi| multi.txn() != fragment.txn),
             _ => false,
         };
@@ -177,8 +180,10 @@ impl Partition {
                 self.store.settle(from, fragment.settled);
                 self.scheme.arrives(&mut self.store, Arrived::Multi(Multi::new(*fragment)), out);
             }
-            Message::Decide { txn, commit } if txn.coordinator == from => {
-                self.store.hear(txn);
+            Message::Decide { txn, commit } if self.decides(from, txn) => {
+                if txn.coordinator == from {
+                    self.store.heard.add(txn);
+                }
                 self.order.give_up(txn);
                 self.held_back.retain(|(_, it)| !matches!(it, Message::Fragment(fragment) if fragment.txn == txn));
                 self.scheme.decided(&mut self.store, txn, commit, out);
@@ -191,26 +196,38 @@ impl Partition {
                 self.joining.push((from, since));
             }
             Message::AskHeard => {
-                let heard = self.store.heard(from);
+                let heard = self.store.heard.from(from);
                 self.store.stream.send_when_held(from, Message::HeardSoFar(heard), out);
             }
-            Message::Recover => {
+            Message::Recover(None) => {
                 // The coordinator before asked for it, and nobody waits for it any more.
                 self.held_back.retain(|(asked, it)| *asked != from || !matches!(it, Message::Fragment(_)));
-                let undecided = self.undecided(from);
+                let undecided = self.undecided(|txn| txn.coordinator == from);
                 let committed = self.store.recover(from);
-                self.store.stream.send_when_held(from, Message::Recovered(Recovered { undecided, committed }), out);
+                self.tell(from, Recovered { life: None, undecided, committed }, out);
+                self.tell_left(out);
             }
+            Message::Recover(Some(life)) if matches!(life.of, Address::Client(_)) => {
+                self.end(life, out);
+                let undecided = self.undecided(|txn| txn.life() == life);
+                let committed = self.store.committed_in(life);
+                self.tell(from, Recovered { life: Some(life), undecided, committed }, out);
+            }
+            Message::Over(number) if matches!(from, Address::Client(_)) => self.over(Life::new(from, number), out),
             _ => {}
         }
     }
 
-    /// A coordinator's transactions that it has not decided. A vote upon what another one has not decided is none yet:
-    /// the run is taken back with that.
-    fn undecided(&self, coordinator: Address) -> Vec<Undecided> {
+    fn tell(&mut self, coordinator: Address, found: Recovered, out: &mut Outbox) {
+        self.store.stream.send_when_held(coordinator, Message::Recovered(Box::new(found)), out);
+    }
+
+    /// Those transactions of one coordinator that it has not decided. A vote upon what another one has not decided is
+    /// none yet: the run is taken back with that.
+    fn undecided(&self, is_its: impl Fn(TxnId) -> bool) -> Vec<Undecided> {
         let (mut undecided, mut certain) = (Vec::new(), true);
         for multi in self.scheme.multis() {
-            if multi.txn().coordinator == coordinator {
+            if is_its(multi.txn()) {
                 let it = multi.undecided();
                 undecided.push(Undecided { prepared: it.prepared && certain, ..it });
             } else {
@@ -259,6 +276,7 @@ impl Partition {
             self.store.stream.add(backup);
         }
         self.store.begin_scheme(self.kind, out);
+        self.store.tell_over(out);
     }
 
     /// Runs one thing that waited and can be run now; whether there was one. To be called, when no message is there to

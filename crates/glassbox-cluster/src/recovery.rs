@@ -6,13 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::address::Address;
+use crate::address::{Address, Life};
 use crate::message::{Message, Recovered, Submission};
 use crate::outbox::Outbox;
 
-/// A coordinator's beginning.
+/// A coordinator's beginning; or a client's end, which is decided in the same way.
 #[derive(Debug)]
 pub(crate) struct Recovery {
+    /// Of whom; `None`: of the coordinator before.
+    life: Option<Life>,
     /// What each partition said.
     answers: Vec<Option<Recovered>>,
     /// What was submitted meanwhile.
@@ -20,16 +22,16 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
-    pub(crate) fn begin(primaries: &[Address], out: &mut Outbox) -> Self {
-        primaries.iter().for_each(|&primary| out.send(primary, Message::Recover));
-        Self { answers: vec![None; primaries.len()], waiting: Vec::new() }
+    pub(crate) fn begin(life: Option<Life>, primaries: &[Address], out: &mut Outbox) -> Self {
+        primaries.iter().for_each(|&primary| out.send(primary, Message::Recover(life)));
+        Self { life, answers: vec![None; primaries.len()], waiting: Vec::new() }
     }
 
     /// Asks those partitions that have another primary now.
     pub(crate) fn ask_again(&mut self, changed: u64, primaries: &[Address], out: &mut Outbox) {
         for partition in (0..primaries.len()).filter(|partition| changed >> partition & 1 == 1) {
             self.answers[partition] = None;
-            out.send(primaries[partition], Message::Recover);
+            out.send(primaries[partition], Message::Recover(self.life));
         }
     }
 

@@ -12,7 +12,7 @@ use glassbox::{Catalog, Error, Procedure};
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 use smallvec::SmallVec;
 
-use crate::address::Address;
+use crate::address::{Address, Life};
 use crate::answered::Answered;
 use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
@@ -26,13 +26,14 @@ use crate::pending::Ended;
 pub struct Router {
     catalog: Arc<Catalog>,
     configuration: Configuration,
-    primaries: Vec<Address>,
+    pub(crate) primaries: Vec<Address>,
     central: Address,
     /// This client's own: under locking and occ it begins transactions, otherwise it ends those that it has begun.
-    own: Coordinator,
+    pub(crate) own: Coordinator,
     me: Address,
-    /// By number.
     calls: SlotMap<DefaultKey, Called>,
+    /// Added to the place of a call, it is the call's number: a program that had this one's address before had others.
+    first: u64,
     /// Of these, how many have not ended.
     waiting: usize,
     /// Messages from configurations that are not here yet.
@@ -58,16 +59,12 @@ enum State {
     Ended(Outcome),
 }
 
-/// The place of a call with this number.
-fn key(id: u64) -> DefaultKey {
-    KeyData::from_ffi(id).into()
-}
-
 impl Router {
-    /// A client of a cluster with this configuration.
-    pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration) -> Self {
+    /// A client of a cluster with this configuration. `life` is any number that no program has had before that had
+    /// this address.
+    pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration, life: u64) -> Self {
         let (primaries, central) = (configuration.primaries(), configuration.coordinator_of(me));
-        let mut own = Coordinator::new(me, primaries.clone(), 1);
+        let mut own = Coordinator::new(Life::new(me, life), primaries.clone());
         own.let_begin(configuration.scheme.clients_coordinate());
         Self {
             catalog,
@@ -77,9 +74,15 @@ impl Router {
             own,
             me,
             calls: SlotMap::new(),
+            first: life,
             waiting: 0,
             early: Vec::new(),
         }
+    }
+
+    /// The place of a call with this number.
+    fn key(&self, id: u64) -> DefaultKey {
+        KeyData::from_ffi(id.wrapping_sub(self.first)).into()
     }
 
     /// The epoch of what it sends.
@@ -97,14 +100,15 @@ impl Router {
         let call = Call { procedure: self.catalog.number_of::<P>()?, arguments, now, seed };
         let route = self.catalog.route(&call, self.primaries.len()).map_err(Error::Config)?;
         let state = State::Waiting { call: call.clone(), at: None };
-        let id = self.calls.insert(Called { home: route.home, state }).data().as_ffi();
+        let place = self.calls.insert(Called { home: route.home, state });
+        let id = place.data().as_ffi().wrapping_add(self.first);
         self.waiting += 1;
         self.send(id, call, route, now_us, out);
         Ok(id)
     }
 
     fn send(&mut self, id: u64, call: Call, route: Route, now_us: u64, out: &mut Outbox) {
-        let Some(Called { state: State::Waiting { at, .. }, .. }) = self.calls.get_mut(key(id)) else {
+        let Some(Called { state: State::Waiting { at, .. }, .. }) = self.calls.get_mut(self.key(id)) else {
             unreachable!("it waits from when it is called")
         };
         if route.partitions.is_power_of_two() {
@@ -146,6 +150,7 @@ impl Router {
                 self.own.heard(from, heard);
                 EndedNow::new()
             }
+            Message::Over(life) => self.is_over(life, out),
             _ => EndedNow::new(),
         }
     }
@@ -158,8 +163,9 @@ impl Router {
         let since = |configuration: &Configuration| configuration.coordinator_since(self.central);
         let new_coordinator = since(&next) != since(&self.configuration);
         let mut answered = self.lose(|at| match at {
-            Address::Coordinator(_) => new_coordinator,
-            primary => next.partitions.iter().all(|replicas| replicas.primary != primary),
+            None => false,
+            Some(Address::Coordinator(_)) => new_coordinator,
+            Some(primary) => next.partitions.iter().all(|replicas| replicas.primary != primary),
         });
         self.primaries = next.primaries();
         let another_scheme = next.scheme_since != self.configuration.scheme_since;
@@ -174,16 +180,17 @@ impl Router {
 
     /// A party cannot be reached any more: nobody knows the end of what waits there.
     pub fn lost(&mut self, party: Address) -> EndedNow {
-        self.lose(|at| at == party)
+        self.lose(|at| at == Some(party))
     }
 
     /// Ends what waits for those.
-    fn lose(&mut self, is_lost: impl Fn(Address) -> bool) -> EndedNow {
+    pub(crate) fn lose(&mut self, is_lost: impl Fn(Option<Address>) -> bool) -> EndedNow {
+        let first = self.first;
         let lost = self.calls.iter_mut().filter_map(|(key, called)| {
-            let State::Waiting { at: Some(at), .. } = called.state else { return None };
+            let State::Waiting { at, .. } = called.state else { return None };
             is_lost(at).then(|| {
                 called.state = State::Ended(Outcome::Unknown);
-                key.data().as_ffi()
+                key.data().as_ffi().wrapping_add(first)
             })
         });
         let lost: EndedNow = lost.collect();
@@ -193,10 +200,10 @@ impl Router {
 
     /// The end of a call, once; `None`: it has none yet.
     pub fn take(&mut self, id: u64) -> Option<Answered> {
-        if let State::Waiting { .. } = self.calls.get(key(id))?.state {
+        if let State::Waiting { .. } = self.calls.get(self.key(id))?.state {
             return None;
         }
-        let Called { home, state: State::Ended(outcome) } = self.calls.remove(key(id))? else { return None };
+        let Called { home, state: State::Ended(outcome) } = self.calls.remove(self.key(id))? else { return None };
         Some(Answered { id, outcome, home })
     }
 
@@ -207,7 +214,7 @@ impl Router {
 
     /// The partition whose output of a call counts, until it is taken.
     pub fn home(&self, id: u64) -> Option<u8> {
-        self.calls.get(key(id)).map(|called| called.home)
+        self.calls.get(self.key(id)).map(|called| called.home)
     }
 
     /// Whether this client coordinates its transactions of several partitions itself.
@@ -221,6 +228,12 @@ impl Router {
     }
 
     fn hears(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> EndedNow {
+        if result.txn.coordinator == self.me && result.txn.life() != self.own.life() {
+            // Nobody who has this address now will decide it.
+            let primary = self.primaries.get(usize::from(result.partition));
+            primary.into_iter().for_each(|&to| out.send(to, Message::Over(result.txn.life().number)));
+            return EndedNow::new();
+        }
         let ended = self.own.hears(result, now_us, out);
         self.ended(ended, now_us, out)
     }
@@ -232,7 +245,7 @@ impl Router {
 
     /// The end of a call, if it is one; its number then.
     fn answered(&mut self, id: u64, outcome: Outcome, now_us: u64, out: &mut Outbox) -> Option<u64> {
-        let called = self.calls.get_mut(key(id))?;
+        let called = self.calls.get_mut(self.key(id))?;
         let State::Waiting { call, .. } = &called.state else { return None };
         if let Outcome::Elsewhere(partitions) = outcome {
             let (all, call, home) = (u64::MAX >> (64 - self.primaries.len()), call.clone(), called.home);

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use glassbox::shard::{Kept, Ran, Shard, Task, Watch};
 use smallvec::smallvec;
 
-use crate::address::{Address, TxnId};
+use crate::address::{Address, Life, TxnId};
 use crate::arrived::{Multi, Single};
 use crate::auto::{Sampler, Sampling, Seen};
+use crate::heard::Heard;
 use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part};
 use crate::outbox::{Outbox, Work};
 use crate::scheme::SchemeKind;
@@ -19,9 +20,11 @@ pub(crate) struct Store {
     shard: Shard,
     pub(crate) stream: Stream,
     /// Decisions heard from each coordinator.
-    heard: Vec<(Address, u64)>,
+    pub(crate) heard: Heard,
     /// Transactions that are committed, as far as another partition may not have heard of it.
     pub(crate) committed: BTreeSet<TxnId>,
+    /// Lives of clients that are over: what they left is a coordinator's to decide.
+    pub(crate) over: BTreeSet<Life>,
     /// Whether what comes after a transaction is taken back with it.
     cascades: bool,
     /// Why nothing is run any more.
@@ -33,8 +36,9 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(shard: Shard, stream: Stream, kind: SchemeKind) -> Self {
-        let (heard, committed, seen, sampler) = (Vec::new(), BTreeSet::new(), Seen::default(), Sampler::default());
-        Self { shard, stream, heard, committed, cascades: kind.cascades(), broken: None, seen, sampler }
+        let (heard, committed, over) = (Heard::default(), BTreeSet::new(), BTreeSet::new());
+        let (seen, sampler) = (Seen::default(), Sampler::default());
+        Self { shard, stream, heard, committed, over, cascades: kind.cascades(), broken: None, seen, sampler }
     }
 
     pub(crate) fn shard(&mut self) -> &mut Shard {
@@ -214,9 +218,13 @@ impl Store {
     /// it first.
     pub(crate) fn report(&mut self, multi: &Multi, after: Option<TxnId>, out: &mut Outbox) {
         let Fragment { txn, round, .. } = multi.fragment;
+        // A client that lives on must not count on a vote of which whoever decides now may not have heard.
+        if self.is_over(txn) {
+            return;
+        }
         let end = multi.end.clone().expect("a fragment that was done has an end");
         let partition = self.shard.index() as u8;
-        let heard = *self.heard_of(txn.coordinator);
+        let heard = self.heard.of(txn);
         let result = FragmentResult { txn, round, partition, end, after, heard };
         self.stream.send_when_held(txn.coordinator, Message::Result(Box::new(result)), out);
     }
@@ -258,28 +266,12 @@ impl Store {
         }
     }
 
-    /// Counts a decision.
-    pub(crate) fn hear(&mut self, txn: TxnId) {
-        *self.heard_of(txn.coordinator) += 1;
-    }
-
-    /// Decisions heard from a coordinator.
-    pub(crate) fn heard(&mut self, coordinator: Address) -> u64 {
-        *self.heard_of(coordinator)
-    }
-
-    fn heard_of(&mut self, coordinator: Address) -> &mut u64 {
-        let at = self.heard.iter().position(|(known, _)| *known == coordinator).unwrap_or_else(|| {
-            self.heard.push((coordinator, 0));
-            self.heard.len() - 1
-        });
-        &mut self.heard[at].1
-    }
-
-    /// Forgets how a coordinator's transactions before this one ended.
+    /// Forgets how a coordinator's transactions before this one ended; of a client, those of the same life.
     pub(crate) fn settle(&mut self, coordinator: Address, settled: u64) {
         let first = |sequence| TxnId { coordinator, sequence };
-        let forget: Vec<_> = self.committed.range(first(0)..first(settled)).copied().collect();
+        let is_client = matches!(coordinator, Address::Client(_));
+        let from = if is_client { first(settled).life().first() } else { 0 };
+        let forget: Vec<_> = self.committed.range(first(from)..first(settled)).copied().collect();
         forget.iter().for_each(|txn| {
             self.committed.remove(txn);
         });
@@ -287,7 +279,7 @@ impl Store {
 
     /// A coordinator begins anew, and counts anew; what it would have to know of its committed transactions.
     pub(crate) fn recover(&mut self, coordinator: Address) -> Vec<u64> {
-        *self.heard_of(coordinator) = 0;
+        self.heard.forget(coordinator);
         self.committed.iter().filter(|txn| txn.coordinator == coordinator).map(|txn| txn.sequence).collect()
     }
 }

@@ -48,6 +48,7 @@ impl Coordinator {
                 }
             }
         }
+        self.heirs.values_mut().for_each(|recovery| recovery.ask_again(changed, primaries, out));
         if let Some(recovery) = &mut self.recovery {
             return recovery.ask_again(changed, primaries, out);
         }
@@ -68,13 +69,16 @@ impl Coordinator {
 
     /// Asks all partitions what the coordinator before left undecided.
     pub(crate) fn recover(&mut self, out: &mut Outbox) {
-        self.recovery = Some(Recovery::begin(&self.primaries, out));
+        self.recovery = Some(Recovery::begin(None, &self.primaries, out));
     }
 
     /// A partition says what it knows; when all have, what is undecided is decided.
     pub(crate) fn recovered(&mut self, from: Address, found: &Recovered, now_us: u64, out: &mut Outbox) {
-        let partition = self.primaries.iter().position(|primary| *primary == from);
-        let (Some(recovery), Some(partition)) = (&mut self.recovery, partition) else { return };
+        let Some(partition) = self.primaries.iter().position(|primary| *primary == from) else { return };
+        if let Some(life) = found.life {
+            return self.recovered_of(life, partition, found, out);
+        }
+        let Some(recovery) = &mut self.recovery else { return };
         recovery.hear(partition, found.clone());
         let Some(decisions) = recovery.decisions() else { return };
         for (sequence, commit, partitions) in decisions {
@@ -98,6 +102,7 @@ mod tests {
     use glassbox_workloads::micro::{ReadWrite, Seen};
 
     use super::*;
+    use crate::address::Life;
     use crate::message::FragmentResult;
 
     const ME: Address = Address::Coordinator(0);
@@ -108,7 +113,7 @@ mod tests {
 
     /// A coordinator with so many transactions on both of two partitions.
     fn coordinator(transactions: u64) -> Coordinator {
-        let mut it = Coordinator::new(ME, vec![primary(0, 0), primary(1, 0)], 1);
+        let mut it = Coordinator::new(Life::new(ME, 0), vec![primary(0, 0), primary(1, 0)]);
         let keys = std::iter::empty().collect();
         let arguments = Arguments::of(ReadWrite { keys, stamp: 1, aborts_at: None, two_rounds: false });
         for id in 0..transactions {

@@ -106,7 +106,7 @@ fn what_is_run_again_is_withdrawn_where_nobody_could_know() {
 #[test]
 fn a_client_needs_all_coordinators() {
     let configuration = Configuration::first(2, 1, SchemeKind::Speculation).with_coordinators(2);
-    let router = Router::new(Address::Client(1), Arc::new(catalog()), configuration);
+    let router = Router::new(Address::Client(1), Arc::new(catalog()), configuration, 0);
     assert!(router.needs(ONE) && router.needs(TWO) && router.needs(Address::Replica { partition: 1, replica: 0 }));
     assert!(!router.needs(Address::Coordinator(2)) && !router.needs(Address::Replica { partition: 1, replica: 1 }));
 }

@@ -47,7 +47,7 @@ impl Carried {
             (address, shape.member(address, filled).unwrap())
         };
         let machines = shape.machines().into_iter().map(machine).collect();
-        let router = Router::new(ME, Arc::clone(&catalog), shape.configuration());
+        let router = Router::new(ME, Arc::clone(&catalog), shape.configuration(), 0);
         let alone = shard(&catalog, scale, 0, 1);
         Self { catalog, machines, router, post: VecDeque::new(), several: 0, alone, calls: 0 }
     }

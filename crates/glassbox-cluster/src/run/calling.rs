@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::link::Link;
+use super::link::{Letter, Link, NOT_HERE};
 use super::sockets::{MOST_UNREAD, Sockets};
 use crate::address::Address;
 use crate::wire::{HEADER_BYTES, Kind, LARGEST_PAYLOAD};
@@ -22,7 +22,10 @@ pub(super) struct Unsent {
 impl Sockets {
     /// Keeps what a member is to be told until it is here. A client that is not here waits for nothing.
     pub(super) fn keep(&mut self, to: Address, kind: Kind, payload: &[u8]) {
-        if matches!(to, Address::Client(_)) || payload.len() > LARGEST_PAYLOAD {
+        if matches!(to, Address::Client(_)) {
+            return self.arrived.push(Letter::Gone(to, NOT_HERE.to_owned()));
+        }
+        if payload.len() > LARGEST_PAYLOAD {
             return;
         }
         let unsent = self.unsent.entry(to).or_default();

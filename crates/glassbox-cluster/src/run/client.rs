@@ -1,6 +1,7 @@
 //! A user's program: calls procedures of a cluster, and waits.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +30,8 @@ const PATIENCE_AT_THE_END: Duration = Duration::from_secs(2);
 /// A connection to a cluster, for one thread.
 ///
 /// It makes progress within its methods only. Under locking and occ a client coordinates its transactions itself; one
-/// that has some in flight and goes away for long keeps their locks for as long.
+/// that has some in flight and goes away for long keeps their locks for as long. When it is dropped, or its process
+/// ends, a coordinator ends them.
 #[derive(Debug)]
 pub struct Client<L: Link> {
     link: L,
@@ -62,7 +64,8 @@ impl<L: Link> Client<L> {
     /// A client of a cluster that it is linked to.
     pub fn new(me: Address, catalog: Arc<Catalog>, shape: &Shape, link: L) -> Self {
         sleep_precisely();
-        let router = Router::new(me, catalog, shape.configuration());
+        // Another program may have had this address before.
+        let router = Router::new(me, catalog, shape.configuration(), RandomState::new().build_hasher().finish());
         let number = if let Address::Client(number) = me { number } else { 0 };
         let patience = PATIENCE + shape.round_trip * 8;
         Self {
@@ -163,7 +166,11 @@ impl<L: Link> Client<L> {
                     let now_us = if self.router.coordinates() { now_us() } else { 0 };
                     self.router.handle(from, packet, now_us, &mut self.out);
                 }
-                Letter::Here(who) => drop(self.gone.remove(&who)),
+                Letter::Here(who) => {
+                    if self.gone.remove(&who).is_some() {
+                        self.router.found_again(who, &mut self.out);
+                    }
+                }
                 Letter::Gone(who, why) => {
                     self.gone.insert(who, (Instant::now(), why));
                     self.router.lost(who);
@@ -195,11 +202,16 @@ impl<L: Link> Client<L> {
 }
 
 impl<L: Link> Drop for Client<L> {
-    /// Waits for what is in flight: under locking and occ nobody else would end it.
+    /// Waits for what is in flight; what has not ended then is left to a coordinator.
     fn drop(&mut self) {
         let until = Instant::now() + PATIENCE_AT_THE_END;
         while self.in_flight() > 0 && self.check().is_ok() && Instant::now() < until && !std::thread::panicking() {
             self.turn(Duration::from_millis(10));
+        }
+        if self.in_flight() > 0 {
+            self.router.give_up(&mut self.out);
+            self.send();
+            self.link.flush();
         }
     }
 }

@@ -86,8 +86,8 @@ fn hand(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox)
         }
         // Whoever is new may not have heard who is who; with two equal ones nothing happens.
         Letter::Here(peer) => tell(node, peer, link),
-        // Whoever is gone says no more. What follows from that is for others to decide.
-        Letter::Gone(..) | Letter::Answer(..) => {}
+        Letter::Gone(peer, _) => node.gone(peer, out),
+        Letter::Answer(..) => {}
     }
     // Whoever decided may have told nobody else.
     if node.epoch() != epoch {

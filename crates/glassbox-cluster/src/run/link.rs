@@ -17,9 +17,13 @@ pub enum Letter {
     Answer(Address, Answer),
     /// This party can be reached now.
     Here(Address),
-    /// This party cannot be reached any more, and why. Nothing comes from it after this.
+    /// This party cannot be reached any more, and why. Nothing comes from it after this. Of a client this is also said
+    /// when something is sent to it and it is not here.
     Gone(Address, String),
 }
+
+/// Why somebody is gone to whom something was sent.
+pub(super) const NOT_HERE: &str = "it is not connected";
 
 /// A party's connections to all others, used by one thread.
 ///

@@ -115,6 +115,13 @@ impl Node {
         }
     }
 
+    /// Somebody says no more. What follows from a member's end is for others to decide.
+    pub(super) fn gone(&mut self, peer: Address, out: &mut Outbox) {
+        if let (Address::Client(_), Some(member)) = (peer, &mut self.member) {
+            member.gone(peer, out);
+        }
+    }
+
     /// Does one thing that waited and can be done now; whether there was one.
     pub(super) fn proceed(&mut self, out: &mut Outbox) -> bool {
         self.member.as_mut().is_some_and(|member| member.proceed(out))

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use super::late::Late;
-use super::link::{Letter, Link};
+use super::link::{Letter, Link, NOT_HERE};
 use crate::address::Address;
 use crate::member::Packet;
 use crate::wire::{Answer, Question};
@@ -105,14 +105,22 @@ impl Queues {
 
     fn put(&mut self, to: Address, letter: Letter) {
         if self.known.first().is_none_or(|(last, _)| *last != to) && !self.find(to) {
-            return;
+            return self.is_gone(to);
         }
         if let Some(letter) = self.known[0].1.put(letter) {
             self.known.swap_remove(0);
-            // If the other is gone, too, nobody is left to be told.
-            if self.find(to) {
-                let _ = self.known[0].1.put(letter);
+            // Another may have its address.
+            if !self.find(to) || self.known[0].1.put(letter).is_some() {
+                self.is_gone(to);
             }
+        }
+    }
+
+    /// Somebody is not there, or not any more. It comes behind what it has sent.
+    #[cold]
+    fn is_gone(&self, to: Address) {
+        if let Address::Client(_) = to {
+            self.inbox.put(Letter::Gone(to, NOT_HERE.to_owned()));
         }
     }
 

@@ -22,7 +22,11 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Call { .. } => is_replica && matches!(from, Address::Client(_)),
         Message::Submit(_) => matches!((from, to), (Address::Client(_), Address::Coordinator(_))),
         Message::Fragment(fragment) => is_replica && coordinates && fragment.txn.coordinator == from,
-        Message::Decide { txn, .. } => is_replica && coordinates && txn.coordinator == from,
+        // A coordinator decides about what a client has left.
+        Message::Decide { txn, .. } => {
+            let inherits = matches!((from, txn.coordinator), (Address::Coordinator(_), Address::Client(_)));
+            is_replica && coordinates && (txn.coordinator == from || inherits)
+        }
         Message::Result(result) => {
             let own = matches!(from, Address::Replica { partition, .. } if partition == result.partition);
             own && result.txn.coordinator == to
@@ -34,12 +38,17 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         // Members tell each other and clients what whoever decides it has told one of them.
         Message::Configure(_) => !matches!(from, Address::Client(_)),
         Message::Join { .. } | Message::Rows { .. } | Message::State { .. } => peers(from, to),
-        Message::Recover => is_replica && matches!(from, Address::Coordinator(_)),
+        Message::Recover(_) => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && txn.coordinator == to,
         Message::AskTurn { .. } | Message::Turn(_) => {
             matches!((from, to), (Address::Coordinator(_), Address::Coordinator(_)))
         }
         Message::Recovered(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
+        Message::Left(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
+        Message::Over(_) => matches!(
+            (from, to),
+            (Address::Client(_), Address::Replica { .. }) | (Address::Replica { .. }, Address::Client(_))
+        ),
     };
     if may { Ok(()) } else { Err(format!("{from} must not say this to {to}: {}", name(message))) }
 }
@@ -60,8 +69,10 @@ fn name(message: &Message) -> &'static str {
         Message::Join { .. } => "that it joins",
         Message::Rows { .. } => "rows",
         Message::State { .. } => "that these were its rows",
-        Message::Recover => "that it recovers",
+        Message::Recover(_) => "that it recovers",
         Message::Recovered(_) => "what it knows of transactions",
+        Message::Left(_) => "that a client has left something",
+        Message::Over(_) => "that a client coordinates no more",
         Message::Withdrawn(_) => "that results do not count, of transactions that are not coordinated here",
         Message::AskTurn { .. } => "that it wants the turn",
         Message::Turn(_) => "whose turn it is",

@@ -4,9 +4,9 @@
 
 use super::body::{Answer, Hello, Question};
 use super::frame::{Expected, HEADER_BYTES, Kind, LARGEST_PAYLOAD, decode, encode};
-use crate::address::{Address, TxnId};
+use crate::address::{Address, Life, TxnId};
 use crate::member::Packet;
-use crate::message::{Entry, Message, Outcome};
+use crate::message::{Entry, Message, Outcome, Recovered};
 use crate::turn::Turn;
 use glassbox::record::Timestamp;
 use glassbox::shard::Call;
@@ -67,6 +67,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
         Message::Replicate { sequence: 9, entry: Box::new(Entry::Prepare { txn, round: 0, part }) },
         Message::Held { sequence: u64::MAX },
         Message::Withdrawn(txn),
+        Message::Over(300),
+        Message::Left(Life::new(Address::Client(300), 300)),
+        Message::Recover(Some(Life::new(Address::Client(1), 2))),
+        Message::Recovered(Box::new(Recovered { life: None, undecided: Vec::new(), committed: vec![300] })),
+        Message::Replicate { sequence: 300, entry: Box::new(Entry::Over(Life::new(Address::Client(1), 2))) },
         Message::AskTurn { number: 300 },
         Message::Turn(Box::new(Turn { served: vec![1, 300], queue: vec![1], places: vec![7, u64::MAX] })),
     ];

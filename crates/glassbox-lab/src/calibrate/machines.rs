@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use glassbox::shard::Output;
 use glassbox_cluster::run::Shape;
 use glassbox_cluster::{
-    Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outbox,
-    Packet, Partition, Router, SchemeKind, Submission, TxnId,
+    Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Life, Message,
+    Outbox, Packet, Partition, Router, SchemeKind, Submission, TxnId,
 };
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
@@ -187,7 +187,7 @@ fn clock_ns() -> f64 {
 /// A client's part of a transaction on one partition: to draw it, to call, and to take the answer.
 fn client(batches: usize) -> anyhow::Result<f64> {
     let (mut micro, mut out) = (Micro::new(5, 2, Load::default(), 1), Outbox::default());
-    let mut router = Router::new(CLIENT, Arc::new(catalog()), Configuration::first(2, 1, SchemeKind::Blocking));
+    let mut router = Router::new(CLIENT, Arc::new(catalog()), Configuration::first(2, 1, SchemeKind::Blocking), 0);
     let mut all = Batches(Vec::new());
     let partition = Address::Replica { partition: 0, replica: 0 };
     for _ in 0..batches {
@@ -219,7 +219,7 @@ fn client(batches: usize) -> anyhow::Result<f64> {
 /// Of the eight messages that a coordinator handles for a transaction on two partitions, each.
 fn coordinator(batches: usize) -> anyhow::Result<f64> {
     let primaries: Vec<_> = (0..2).map(|partition| Address::Replica { partition, replica: 0 }).collect();
-    let mut coordinator = Coordinator::new(COORDINATOR, primaries, 1);
+    let mut coordinator = Coordinator::new(Life { of: COORDINATOR, number: 0 }, primaries);
     let (mut draw, mut out) = (Workload::Micro.draw(Which::Both), Outbox::default());
     let (mut all, mut heard) = (Batches(Vec::new()), 0);
     for _ in 0..batches {

@@ -156,7 +156,7 @@ pub fn run(trial: &Trial) -> anyhow::Result<Run> {
     let micro = |client| Micro::new(client, shape.partitions, load, trial.seed);
     let mut clients = Clients {
         link: client.link(),
-        router: Router::new(Address::Client(0), catalog.clone(), shape.configuration()),
+        router: Router::new(Address::Client(0), catalog.clone(), shape.configuration(), 0),
         out: Outbox::default(),
         micros: (0..trial.clients).map(micro).collect(),
         calls: HashMap::new(),

@@ -34,7 +34,7 @@ impl Canary {
             (Bug::HalfAbort, Message::Decide { txn, commit: false }) if dice.one_in(ONE_IN) => {
                 (Some(Message::Decide { txn, commit: true }), None)
             }
-            (Bug::UnheardWithdrawal, Message::Withdrawn(_)) => (None, None),
+            (Bug::UnheardWithdrawal, Message::Withdrawn(_)) | (Bug::UnheardEnd, Message::Left(_)) => (None, None),
             (Bug::LostDecision, Message::Decide { .. }) if dice.one_in(ONE_IN) => (None, None),
             (Bug::ForgottenEntry, Message::Replicate { sequence, entry })
                 if matches!(*entry, Entry::Run(_)) && dice.one_in(ONE_IN) =>

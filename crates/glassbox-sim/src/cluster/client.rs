@@ -1,9 +1,7 @@
 //! A client in a closed loop: calls, waits for the answer, calls again.
 
-use std::sync::Arc;
-
-use glassbox::{Catalog, Error};
-use glassbox_cluster::{Action, Address, Configuration, Message, Outbox, Outcome, Packet, Router};
+use glassbox::Error;
+use glassbox_cluster::{Action, Address, Message, Outbox, Outcome, Packet, Router};
 use glassbox_workloads::micro::{ReadWrite, Seen};
 
 use super::settings::Load;
@@ -52,6 +50,8 @@ pub(super) struct Client<W: Workload> {
     under_way: Option<UnderWay<CallOf<W>>>,
     /// It calls no more.
     pub(super) ends: bool,
+    /// It was stopped, and none is started yet in its place.
+    pub(super) away: bool,
     pub(super) finished: u64,
     /// Of those that have finished, how many went to several partitions.
     pub(super) several: u64,
@@ -59,15 +59,37 @@ pub(super) struct Client<W: Workload> {
 }
 
 impl<W: Workload> Client<W> {
-    pub(super) fn new(number: u32, catalog: &Arc<Catalog>, configuration: Configuration, caller: W::Caller) -> Self {
-        let router = Router::new(Address::Client(number), Arc::clone(catalog), configuration);
-        let history = Some(Vec::new());
-        Self { number, router, caller, under_way: None, ends: false, finished: 0, several: 0, history }
+    pub(super) fn new(number: u32, router: Router, caller: W::Caller) -> Self {
+        let (under_way, ends, away, history) = (None, false, false, Some(Vec::new()));
+        Self { number, router, caller, under_way, ends, away, finished: 0, several: 0, history }
+    }
+
+    /// Another one goes on with what this one, which has stopped, would have called.
+    pub(super) fn start(&mut self, router: Router, now_ns: u64, out: &mut Outbox) {
+        (self.router, self.away) = (router, false);
+        self.call(now_ns, out);
+    }
+
+    /// It stops.
+    pub(super) fn stop(&mut self, now_ns: u64) {
+        self.away = true;
+        if let Some(it) = self.under_way.take() {
+            self.finish(it, now_ns, Done::Unknown);
+        }
+    }
+
+    fn finish(&mut self, it: UnderWay<CallOf<W>>, ended_ns: u64, end: Done<OutputOf<W>>) {
+        self.finished += 1;
+        self.several += u64::from(it.several);
+        if let Some(history) = &mut self.history {
+            let UnderWay { call, began_ns, .. } = it;
+            history.push(Finished { client: self.number, call, began_ns, ended_ns, end });
+        }
     }
 
     /// Calls, unless it waits.
     pub(super) fn call(&mut self, now_ns: u64, out: &mut Outbox) {
-        if self.under_way.is_some() || self.ends {
+        if self.under_way.is_some() || self.ends || self.away {
             return;
         }
         let (call, before) = (self.caller.draw(), out.actions.len());
@@ -80,8 +102,17 @@ impl<W: Workload> Client<W> {
         self.router.epoch()
     }
 
-    pub(super) fn handle(&mut self, from: Address, packet: Packet, now_ns: u64, out: &mut Outbox) {
-        for id in self.router.handle(from, packet, now_ns / 1_000, out) {
+    /// Something arrives; `None`: a connection broke, and is made again at once.
+    pub(super) fn handle(&mut self, from: Address, packet: Option<Packet>, now_ns: u64, out: &mut Outbox) {
+        let ended = match packet {
+            Some(packet) => self.router.handle(from, packet, now_ns / 1_000, out),
+            None => {
+                let mut ended = self.router.lost(from);
+                ended.extend(self.router.found_again(from, out));
+                ended
+            }
+        };
+        for id in ended {
             let answered = self.router.take(id).expect("it has ended now");
             let Some(it) = self.under_way.take_if(|it| it.id == id) else { continue };
             let is_unknown = answered.outcome == Outcome::Unknown;
@@ -91,12 +122,7 @@ impl<W: Workload> Client<W> {
                 Err(_) if is_unknown => Done::Unknown,
                 Err(error) => Done::Failed(error.to_string()),
             };
-            self.finished += 1;
-            self.several += u64::from(it.several);
-            if let Some(history) = &mut self.history {
-                let UnderWay { call, began_ns, .. } = it;
-                history.push(Finished { client: self.number, call, began_ns, ended_ns: now_ns, end });
-            }
+            self.finish(it, now_ns, end);
             self.call(now_ns, out);
         }
     }
@@ -106,6 +132,9 @@ impl<W: Workload> Client<W> {
     }
 
     pub(super) fn give_up_waiting(&mut self, patience_us: u64, now_ns: u64, out: &mut Outbox) {
+        if self.away {
+            return;
+        }
         // Not all at the same time: two that block each other would meet again.
         let mine = patience_us + patience_us * u64::from(self.number % 16) / 16;
         self.router.give_up_waiting(mine, now_ns / 1_000, out);

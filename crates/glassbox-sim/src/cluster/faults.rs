@@ -30,6 +30,12 @@ pub(super) enum Fault {
     Switch(SchemeKind),
     /// A member's work takes so many times as long.
     Slow(Address, u64),
+    /// A client stops, and forgets everything.
+    KillClient(u32),
+    /// Another client is started with the address of one that has stopped.
+    StartClient(u32),
+    /// The connection of a client and a member breaks; both live.
+    Break(u32, Address),
 }
 
 impl<W: Workload> World<W> {
@@ -67,6 +73,7 @@ impl<W: Workload> World<W> {
             let scheme = *self.dice.pick(&SchemeKind::ALL).expect("there are some");
             self.schedule_fault(at, Fault::Switch(scheme));
         }
+        self.plan_partings(until_us);
         // Whatever is still broken is repaired in the end.
         for partition in 0..self.settings.partitions {
             self.schedule_fault(2 * until_us + 1, Fault::Repair(partition));
@@ -121,6 +128,9 @@ impl<W: Workload> World<W> {
                 }
             }
             Fault::Switch(scheme) => self.switch_to(scheme),
+            Fault::KillClient(number) => self.kill_client(number),
+            Fault::StartClient(number) => self.start_client(number),
+            Fault::Break(number, member) => self.break_between(number, member),
             Fault::RestartCoordinator(number) => {
                 let coordinator = Address::Coordinator(number);
                 if !self.nodes.contains_key(&coordinator) {
@@ -203,7 +213,7 @@ impl<W: Workload> World<W> {
         self.configuration = next(&self.configuration).expect("only what can be asked for is");
         for to in self.nodes.keys().copied().collect::<Vec<_>>() {
             let message = Message::Configure(Box::new(self.configuration.clone()));
-            self.send(Address::OPERATOR, to, self.now_ns, Packet { epoch: self.configuration.epoch, message });
+            self.send(Address::OPERATOR, to, self.now_ns, Some(Packet { epoch: self.configuration.epoch, message }));
         }
     }
 }

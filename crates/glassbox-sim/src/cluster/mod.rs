@@ -14,6 +14,8 @@ mod link;
 mod micro;
 mod node;
 mod outcome;
+mod parties;
+mod partings;
 mod patience;
 mod processors;
 mod settings;

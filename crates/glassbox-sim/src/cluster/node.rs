@@ -17,7 +17,8 @@ pub(super) enum Machine<W: Workload> {
 
 pub(super) struct Node<W: Workload> {
     pub(super) machine: Machine<W>,
-    pub(super) inbox: VecDeque<(Address, Packet)>,
+    /// From whom, and what; `None`: their connection broke.
+    pub(super) inbox: VecDeque<(Address, Option<Packet>)>,
     /// It is at work, and looks at its inbox when it is done.
     pub(super) busy: bool,
     /// Tells it from those that had its address before.
@@ -39,7 +40,7 @@ impl<W: Workload> Node<W> {
     }
 
     /// Takes a message in: behind all others, or behind those of coordinators.
-    pub(super) fn receive(&mut self, from: Address, packet: Packet, coordinators_first: bool) {
+    pub(super) fn receive(&mut self, from: Address, packet: Option<Packet>, coordinators_first: bool) {
         let is_coordinator = |from: &Address| matches!(from, Address::Coordinator(_));
         let first = coordinators_first && is_coordinator(&from);
         let at = if first { self.inbox.iter().position(|(from, _)| !is_coordinator(from)) } else { None };
@@ -58,7 +59,8 @@ impl<W: Workload> Node<W> {
     pub(super) fn work(&mut self, now_ns: u64, out: &mut Outbox) -> bool {
         let arrived = self.inbox.pop_front();
         match (&mut self.machine, arrived) {
-            (Machine::Member(member), Some((from, packet))) => member.handle(from, packet, now_ns / 1_000, out),
+            (Machine::Member(member), Some((from, Some(packet)))) => member.handle(from, packet, now_ns / 1_000, out),
+            (Machine::Member(member), Some((from, None))) => member.gone(from, out),
             (Machine::Client(client), Some((from, packet))) => client.handle(from, packet, now_ns, out),
             (Machine::Member(member), None) => return member.proceed(out),
             (Machine::Client(_), None) => return false,

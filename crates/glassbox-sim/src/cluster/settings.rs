@@ -28,6 +28,9 @@ pub struct Settings<W = Load> {
     pub patience_us: u64,
     /// How many times something fails, in the time that is simulated.
     pub incidents: u32,
+    /// How many times a client stops and another is started, or one of its connections breaks, in the time that is
+    /// simulated.
+    pub partings: u32,
     /// How many times the operator has the partitions use another scheme, in the time that is simulated.
     pub switches: u32,
     /// How often somebody looks whether another scheme suits the load, and the operator follows; 0: never.
@@ -62,6 +65,8 @@ pub enum Bug {
     LostDecision,
     /// A partition begins transactions of several coordinators as they arrive.
     Unordered,
+    /// A coordinator is not told that a client has left something.
+    UnheardEnd,
     /// A coordinator is not told that results do not count any more.
     UnheardWithdrawal,
 }
@@ -106,6 +111,7 @@ impl<W> Settings<W> {
             link: Link::of(60_000),
             patience_us: 5_000,
             incidents: 0,
+            partings: 0,
             switches: 0,
             advice_us: 0,
             bug: None,

@@ -1,13 +1,12 @@
 //! Virtual time: events in order, nodes that work one thing after another.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use glassbox::Catalog;
-use glassbox::shard::Shard;
 use glassbox_cluster::auto::Advisor;
-use glassbox_cluster::{Action, Address, Configuration, Member, Outbox, Packet};
+use glassbox_cluster::{Action, Address, Configuration, Outbox, Packet};
 
 use super::canary::Canary;
 use super::client::Client;
@@ -22,27 +21,39 @@ use crate::dice::Dice;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    Arrives { to: Address, number: u64 },
+    Arrives { number: u64 },
     Ready { at: Address, life: u64 },
     LosePatience,
     Advise,
     Fault(Fault),
 }
 
+/// A message on its way.
+pub(super) struct Flying {
+    pub(super) from: Address,
+    pub(super) to: Address,
+    /// A connection is to one life of whoever has the address: what is on it ends with that life.
+    life: u64,
+    /// `None`: the connection broke, and this is its end.
+    packet: Option<Packet>,
+}
+
 /// A simulated cluster and its clients.
 pub struct World<W: Workload = Load> {
     pub(super) settings: Settings<W>,
-    catalog: Arc<Catalog>,
+    pub(super) catalog: Arc<Catalog>,
     /// The one that was decided last.
     pub(super) configuration: Configuration,
     pub(super) now_ns: u64,
     /// By time, then in the order in which they were made.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     made: u64,
-    /// Messages on their way, by number: from whom, to which life of whom.
-    flying: BTreeMap<u64, (Address, u64, Packet)>,
+    /// Messages on their way, by number.
+    pub(super) flying: BTreeMap<u64, Flying>,
+    /// From whom to whom nothing gets through before the first of them notices that their connection broke.
+    pub(super) broken: BTreeSet<(Address, Address)>,
     pub(super) nodes: BTreeMap<Address, Node<W>>,
-    lives: u64,
+    pub(super) lives: u64,
     pub(super) links: Links,
     pub(super) dice: Dice,
     canary: Canary,
@@ -63,6 +74,7 @@ impl<W: Workload> World<W> {
             events: BinaryHeap::new(),
             made: 0,
             flying: BTreeMap::new(),
+            broken: BTreeSet::new(),
             nodes: BTreeMap::new(),
             lives: 0,
             links: Links::new(settings.link),
@@ -87,49 +99,6 @@ impl<W: Workload> World<W> {
         world.schedule(settings.patience_us * 1_000, Event::LosePatience);
         world.schedule(settings.advice_us * 1_000, Event::Advise);
         world
-    }
-
-    /// Adds a replica: with the first rows, or one that comes back with nothing.
-    pub(super) fn add_replica(&mut self, address: Address, first: bool) {
-        let Address::Replica { partition, .. } = address else { unreachable!("{address} is no replica") };
-        let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
-        let make =
-            move || Ok(Shard::new(&catalog, usize::from(partition), count, W::TABLE_BYTES).expect("a small shard"));
-        let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
-        let mut member = if first {
-            let mut shard = make().expect("a small shard");
-            W::fill(&self.settings, &mut shard);
-            Member::replica(address, configuration, shard, Arc::new(make))
-        } else {
-            Member::returning(address, configuration, Arc::new(make), &mut out)
-        };
-        if self.settings.advice_us > 0 {
-            member.sample();
-        }
-        self.add(address, Machine::Member(Box::new(member)));
-        self.carry_out(address, self.now_ns, out);
-    }
-
-    /// Adds one of the configuration's coordinators.
-    pub(super) fn add_coordinator(&mut self, me: Address) {
-        let mut out = Outbox::default();
-        let member = Member::coordinator(me, self.configuration.clone(), &mut out);
-        self.add(me, Machine::Member(Box::new(member)));
-        self.carry_out(me, self.now_ns, out);
-    }
-
-    fn add_client(&mut self, number: u32) {
-        let caller = W::caller(&self.settings, number);
-        let mut client = Client::new(number, &self.catalog, self.configuration.clone(), caller);
-        let mut out = Outbox::default();
-        client.call(0, &mut out);
-        self.add(Address::Client(number), Machine::Client(Box::new(client)));
-        self.carry_out(Address::Client(number), 0, out);
-    }
-
-    fn add(&mut self, address: Address, machine: Machine<W>) {
-        self.lives += 1;
-        self.nodes.insert(address, Node::new(machine, self.lives));
     }
 
     /// Notes every event from here on.
@@ -171,21 +140,30 @@ impl<W: Workload> World<W> {
                 None => (Some(message), None),
             };
             if let Some(message) = message {
-                self.send(from, to, at_ns, Packet { epoch, message });
+                self.send(from, to, at_ns, Some(Packet { epoch, message }));
             }
             if let Some(message) = back {
-                self.send(to, from, at_ns, Packet { epoch, message });
+                self.send(to, from, at_ns, Some(Packet { epoch, message }));
             }
         }
         at_ns
     }
 
-    pub(super) fn send(&mut self, from: Address, to: Address, at_ns: u64, packet: Packet) {
-        // A connection is to one life of whoever has the address: what is on it ends with that life.
-        let Some(life) = self.nodes.get(&to).map(|node| node.life) else { return };
+    pub(super) fn send(&mut self, from: Address, to: Address, at_ns: u64, packet: Option<Packet>) {
+        if self.broken.contains(&(from, to)) {
+            return;
+        }
+        if self.is_away(to) || matches!(to, Address::Client(_)) && self.broken.contains(&(to, from)) {
+            return self.fly(to, from, None, at_ns);
+        }
         let arrival = self.links.arrival(from, to, at_ns, &mut self.dice);
-        self.flying.insert(self.made, (from, life, packet));
-        self.schedule(arrival, Event::Arrives { to, number: self.made });
+        self.fly(from, to, packet, arrival);
+    }
+
+    pub(super) fn fly(&mut self, from: Address, to: Address, packet: Option<Packet>, arrival: u64) {
+        let Some(life) = self.nodes.get(&to).map(|node| node.life) else { return };
+        self.flying.insert(self.made, Flying { from, to, life, packet });
+        self.schedule(arrival, Event::Arrives { number: self.made });
     }
 
     /// Lets a node do its next thing, if it is not at work.
@@ -220,9 +198,13 @@ impl<W: Workload> World<W> {
         let Some(Reverse((at_ns, _, event))) = self.events.pop() else { return false };
         self.now_ns = at_ns;
         match event {
-            Event::Arrives { to, number } => {
-                let (from, life, packet) = self.flying.remove(&number).expect("it was sent");
+            Event::Arrives { number } => {
+                // What was on a connection that broke is lost.
+                let Some(Flying { from, to, life, packet }) = self.flying.remove(&number) else { return true };
                 self.note(|| format!("{at_ns} {from} -> {to}: {packet:?}"));
+                if packet.is_none() {
+                    self.broken.remove(&(to, from));
+                }
                 let coordinators_first = self.settings.coordinators_first;
                 if let Some(node) = self.nodes.get_mut(&to).filter(|node| node.life == life) {
                     node.receive(from, packet, coordinators_first);
@@ -282,11 +264,11 @@ impl<W: Workload> World<W> {
                 break;
             }
         }
-        let waiting =
-            |world: &mut Self| (0..world.settings.clients).filter(|&it| world.client(it).is_waiting()).count();
-        match waiting(self) {
-            0 => Ok(()),
-            some => Err(format!("progress: {some} clients wait for ever: {}", self.leftovers().join("; "))),
+        let clients = 0..self.settings.clients;
+        let waiting: Vec<_> = clients.filter(|&number| self.client(number).is_waiting()).collect();
+        if waiting.is_empty() {
+            return Ok(());
         }
+        Err(format!("progress: clients {waiting:?} wait for ever: {}", self.leftovers().join("; ")))
     }
 }

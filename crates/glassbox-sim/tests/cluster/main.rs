@@ -122,6 +122,28 @@ fn the_scheme_can_change_while_it_runs() {
     }
 }
 
+/// A live client counted on a vote of which whoever inherited from it had not heard.
+const FOUND_WHEN_CLIENTS_GO: [u64; 1] = [20_145];
+
+#[test]
+fn what_a_client_leaves_is_ended_by_others() {
+    let first = seed(1);
+    for seed in (first..first + if long() { 500_000 } else { 12_000 }).chain(FOUND_WHEN_CLIENTS_GO) {
+        let scheme = SCHEMES[seed as usize % SCHEMES.len()];
+        let mut settings = any(scheme, seed);
+        let mut dice = Dice(seed ^ 8);
+        settings.partings = 1 + dice.below(6) as u32;
+        settings.incidents = [0, 0, 1, 3][dice.place(4)];
+        settings.switches = [0, 0, 0, 2][dice.place(4)];
+        settings.coordinators = 1 + [0, 0, 1][dice.place(3)];
+        let mut world = World::new(settings);
+        world.plan_incidents(3_000);
+        world.run_us(3_000);
+        let right = world.finish().and_then(|()| checks::all(&mut world));
+        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+    }
+}
+
 /// What one checker says of a run.
 fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
     let mut world = World::new(settings);
@@ -152,6 +174,7 @@ fn every_checker_notices_its_bug() {
     let two = |bug, load| Settings { coordinators: 2, link, ..of(bug, load) };
     let dense = Load { several: all, conflicts: all / 2, ..aborts };
     let speculating = Settings { scheme: SchemeKind::Speculation, clients: 24, ..two(Bug::UnheardWithdrawal, dense) };
+    let parted = Settings { scheme: SchemeKind::Locking, partings: 8, ..of(Bug::UnheardEnd, load) };
     let serializability: Checker = |world| checks::serializability(&world.history());
     let durability: Checker = |world| {
         let history = world.history();
@@ -175,6 +198,7 @@ fn every_checker_notices_its_bug() {
         (of(Bug::LostDecision, load), progress),
         (two(Bug::Unordered, load), checks::all),
         (speculating, checks::all),
+        (parted, progress),
     ] {
         let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());
         assert!(notices, "{:?} goes unnoticed", settings.bug);

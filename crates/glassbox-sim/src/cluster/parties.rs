@@ -1,0 +1,63 @@
+//! Parties that are added to a world: at its beginning, or in the place of others.
+
+use std::sync::Arc;
+
+use glassbox::shard::Shard;
+use glassbox_cluster::{Address, Member, Outbox, Router};
+
+use super::client::Client;
+use super::node::{Machine, Node};
+use super::workload::Workload;
+use super::world::World;
+
+impl<W: Workload> World<W> {
+    /// Adds a replica: with the first rows, or one that comes back with nothing.
+    pub(super) fn add_replica(&mut self, address: Address, first: bool) {
+        let Address::Replica { partition, .. } = address else { unreachable!("{address} is no replica") };
+        let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
+        let make =
+            move || Ok(Shard::new(&catalog, usize::from(partition), count, W::TABLE_BYTES).expect("a small shard"));
+        let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
+        let mut member = if first {
+            let mut shard = make().expect("a small shard");
+            W::fill(&self.settings, &mut shard);
+            Member::replica(address, configuration, shard, Arc::new(make))
+        } else {
+            Member::returning(address, configuration, Arc::new(make), &mut out)
+        };
+        if self.settings.advice_us > 0 {
+            member.sample();
+        }
+        self.add(address, Machine::Member(Box::new(member)));
+        self.carry_out(address, self.now_ns, out);
+    }
+
+    /// Adds one of the configuration's coordinators.
+    pub(super) fn add_coordinator(&mut self, me: Address) {
+        let mut out = Outbox::default();
+        let member = Member::coordinator(me, self.configuration.clone(), &mut out);
+        self.add(me, Machine::Member(Box::new(member)));
+        self.carry_out(me, self.now_ns, out);
+    }
+
+    pub(super) fn add_client(&mut self, number: u32) {
+        let caller = W::caller(&self.settings, number);
+        let router = self.router(number);
+        let mut client = Client::new(number, router, caller);
+        let mut out = Outbox::default();
+        client.call(0, &mut out);
+        self.add(Address::Client(number), Machine::Client(Box::new(client)));
+        self.carry_out(Address::Client(number), 0, out);
+    }
+
+    /// What a client begins with.
+    pub(super) fn router(&mut self, number: u32) -> Router {
+        let life = self.lives;
+        Router::new(Address::Client(number), Arc::clone(&self.catalog), self.configuration.clone(), life)
+    }
+
+    pub(super) fn add(&mut self, address: Address, machine: Machine<W>) {
+        self.lives += 1;
+        self.nodes.insert(address, Node::new(machine, self.lives));
+    }
+}
