@@ -39,7 +39,7 @@ pub struct Advisor {
     now: SchemeKind,
     times: Times,
     before: Option<Counted>,
-    /// Stretches of time that are passed over because the scheme has just changed.
+    /// Stretches of time that are passed over because something has just changed.
     settling: u32,
     /// By candidate: all under loads that resemble the first of them.
     tried: [Option<Tried>; CANDIDATES.len()],
@@ -65,6 +65,11 @@ impl Advisor {
         if self.now != now {
             (self.now, self.settling) = (now, 1);
         }
+    }
+
+    /// Something else than the scheme was the matter: the stretch of time that ends now says nothing of it.
+    pub fn disturbed(&mut self) {
+        self.settling = self.settling.max(1);
     }
 
     /// A stretch of time is over: what was counted until now, and what else was seen in it. The scheme that is to be

@@ -30,6 +30,8 @@ pub struct Watcher<L> {
     known: BTreeMap<Address, (Seen, Tally)>,
     counted: Counted,
     looked: Instant,
+    /// Who was who when everybody was last seen in place.
+    in_place: Option<u64>,
     round_trips_us: VecDeque<f64>,
 }
 
@@ -38,8 +40,9 @@ impl<L: Link> Watcher<L> {
     /// time; where that is not known, it is taken for one of each client that is connected.
     pub fn new(link: L, machines: Vec<Address>, calls: Option<u32>) -> Self {
         let (known, counted) = (BTreeMap::new(), Counted::default());
-        let advisor = Advisor::new(SchemeKind::Speculation);
-        Self { link, machines, calls, advisor, known, counted, looked: Instant::now(), round_trips_us: VecDeque::new() }
+        let (advisor, round_trips_us) = (Advisor::new(SchemeKind::Speculation), VecDeque::new());
+        let (looked, in_place) = (Instant::now(), None);
+        Self { link, machines, calls, advisor, known, counted, looked, in_place, round_trips_us }
     }
 
     /// The sums that were made last.
@@ -47,11 +50,14 @@ impl<L: Link> Watcher<L> {
         self.advisor.advice()
     }
 
-    /// A stretch of time is over: the scheme that is to be used instead of the one of now, if there is one.
+    /// A stretch of time is over: the scheme that is to be used instead of the one of now, if there is one. Nothing
+    /// follows from a stretch in which somebody was missing or got another role: what came to a stop is not the scheme's
+    /// fault.
     ///
     /// # Errors
     /// While a primary or a coordinator is missing, or has not heard of the newest configuration.
     pub fn look(&mut self) -> Result<Option<SchemeKind>, String> {
+        let in_place = self.in_place.take();
         self.link.look_around(Instant::now() + ANSWERS_WITHIN);
         let round_trip_us = self.round_trip_us()?;
         let questions: Vec<_> = self.machines.iter().map(|&machine| (machine, Question::Counts)).collect();
@@ -65,6 +71,10 @@ impl<L: Link> Watcher<L> {
         let now = configurations.max_by_key(|it| it.epoch).ok_or("nobody who answers has a place")?.clone();
         let working = working(&now, &counts).ok_or("a primary or a coordinator is missing")?;
         self.advisor.switched(now.scheme);
+        self.in_place = are_in_place(&now, &counts).then_some(now.epoch);
+        if self.in_place.is_none() || self.in_place != in_place {
+            self.advisor.disturbed();
+        }
         let around = Surroundings {
             span_us: self.looked.elapsed().as_nanos() as f64 / 1e3,
             partitions: now.partitions.len() as u32,
@@ -112,6 +122,15 @@ fn connected(counts: &BTreeMap<Address, Counts>) -> u32 {
     counts.values().map(|it| it.clients).max().unwrap_or(0).max(1)
 }
 
+/// Whether all backups of a configuration are there and have the rows.
+fn are_in_place(now: &Configuration, counts: &BTreeMap<Address, Counts>) -> bool {
+    let follows = |backup: &Address| match counts.get(backup).map(|it| &it.standing) {
+        Some(Standing::Backup(known)) => known.epoch == now.epoch,
+        _ => false,
+    };
+    now.partitions.iter().flat_map(|replicas| replicas.backups()).all(|backup| follows(&backup))
+}
+
 /// The primaries and coordinators of a configuration, if all are there.
 fn working<'a>(now: &Configuration, counts: &'a BTreeMap<Address, Counts>) -> Option<Vec<(&'a Address, &'a Counts)>> {
     let is_working = |(_, it): &(&Address, &Counts)| match &it.standing {
@@ -122,4 +141,84 @@ fn working<'a>(now: &Configuration, counts: &'a BTreeMap<Address, Counts>) -> Op
     let is_there = |it: &Address| working.iter().any(|(working, _)| *working == it);
     let coordinators = (0..now.coordinators.len() as u16).map(Address::Coordinator);
     now.primaries().into_iter().chain(coordinators).all(|it| is_there(&it)).then_some(working)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::member::Packet;
+    use crate::run::Letter;
+
+    /// Two partitions with a backup each, and a coordinator, who answer at once.
+    struct Script {
+        configuration: Configuration,
+        /// Transactions on one partition so far, at each primary.
+        singles: u64,
+        /// Whether a backup waits for rows.
+        joins: bool,
+        answers: VecDeque<Letter>,
+    }
+
+    impl Link for Script {
+        fn send(&mut self, _: Address, _: Packet) {}
+
+        fn question(&mut self, to: Address, question: Question) {
+            let configuration = self.configuration.clone();
+            let standing = match to {
+                Address::Replica { replica: 0, .. } => Standing::Primary(configuration),
+                Address::Replica { partition: 1, .. } if self.joins => Standing::Joining(configuration),
+                Address::Replica { .. } => Standing::Backup(configuration),
+                _ => Standing::Coordinator(configuration),
+            };
+            let (several, hottest) = (self.singles / 4, Some(0.01));
+            let (rounds, participants) = (several, 2 * several);
+            let seen = Seen { singles: self.singles, committed: several, rounds, participants, ..Seen::default() };
+            let counts = Counts { standing: standing.clone(), seen, tally: Tally::default(), hottest, clients: 1 };
+            let answer = match question {
+                Question::Counts => Answer::Counts(Box::new(counts)),
+                _ => Answer::Standing(standing),
+            };
+            self.answers.push_back(Letter::Answer(to, answer));
+        }
+
+        fn everybody(&self) -> Vec<Address> {
+            machines()
+        }
+
+        fn flush(&mut self) {}
+
+        fn receive(&mut self, _: Duration) -> Option<Letter> {
+            self.answers.pop_front()
+        }
+    }
+
+    fn machines() -> Vec<Address> {
+        let replica = |at| Address::Replica { partition: at / 2, replica: at % 2 };
+        (0..4_u8).map(replica).chain([Address::Coordinator(0)]).collect()
+    }
+
+    /// What is proposed after a while of good throughput when there is next to none.
+    fn proposed(joins: bool) -> Option<SchemeKind> {
+        let configuration = Configuration::first(2, 2, SchemeKind::Speculation);
+        let script = Script { configuration, singles: 0, joins: false, answers: VecDeque::new() };
+        let mut watcher = Watcher::new(script, machines(), Some(40));
+        for _ in 0..6 {
+            watcher.link.singles += 1_000;
+            std::thread::sleep(Duration::from_millis(5));
+            watcher.look().unwrap();
+        }
+        watcher.link.joins = joins;
+        let mut looks = (0..6).map(|_| {
+            watcher.link.singles += 4;
+            std::thread::sleep(Duration::from_millis(5));
+            watcher.look().unwrap()
+        });
+        looks.find_map(|proposed| proposed)
+    }
+
+    #[test]
+    fn nobody_takes_what_a_failure_costs_for_what_a_scheme_comes_to() {
+        assert!(proposed(false).is_some(), "it comes to nothing, and others are thought to come to more");
+        assert_eq!(proposed(true), None);
+    }
 }
