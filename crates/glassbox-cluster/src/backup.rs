@@ -8,14 +8,12 @@ use std::collections::{BTreeSet, VecDeque};
 use glassbox::shard::{Ran, Shard, Task};
 
 use crate::address::{Address, Life, TxnId};
+use crate::committed::Committed;
 use crate::message::{Entry, Message, Part};
 use crate::outbox::{Outbox, Work};
 use crate::scheme::SchemeKind;
 use crate::store::Store;
 use crate::stream::Stream;
-
-/// Committed transactions that a backup remembers: more than can be on their way.
-const REMEMBERED: usize = 4096;
 
 /// A backup of a partition.
 #[derive(Debug)]
@@ -27,8 +25,7 @@ pub struct Backup {
     /// The last entry's number.
     held: u64,
     undecided: VecDeque<Waits>,
-    /// Transactions that it saw committed.
-    committed: VecDeque<TxnId>,
+    committed: Committed,
     /// What clients coordinated in these lives is a coordinator's to decide.
     over: BTreeSet<Life>,
     /// Why it does not follow any more.
@@ -51,14 +48,14 @@ impl Backup {
 
     /// A backup with the rows as they are after this entry of the stream.
     pub fn following(shard: Shard, primary: Address, held: u64, scheme: SchemeKind) -> Self {
-        let (undecided, committed, over) = (VecDeque::new(), VecDeque::new(), BTreeSet::new());
+        let (undecided, committed, over) = (VecDeque::new(), Committed::default(), BTreeSet::new());
         Self { shard, primary, scheme, held, undecided, committed, over, lost: None }
     }
 
     /// Makes a primary's store of it; and what is undecided.
     pub(crate) fn into_store(self) -> (Store, VecDeque<Waits>) {
         let mut store = Store::new(self.shard, Stream::new(&[], self.held), self.scheme);
-        (store.committed, store.over) = (self.committed.into_iter().collect(), self.over);
+        (store.committed, store.over) = (self.committed, self.over);
         (store, self.undecided)
     }
 
@@ -101,7 +98,8 @@ impl Backup {
                 self.undecided.push_back(Waits::Speculative(part));
                 self.run_certain(out)
             }
-            Entry::Prepare { txn, round, part } => {
+            Entry::Prepare { txn, round, part, settled } => {
+                self.committed.settle(TxnId { sequence: settled, ..txn });
                 self.undecided.push_back(Waits::Prepared(txn, round, part));
                 Ok(())
             }
@@ -113,6 +111,14 @@ impl Backup {
             Entry::Mark => Ok(()),
             Entry::Over(life) => {
                 self.over.insert(life);
+                Ok(())
+            }
+            Entry::Ended(life) => {
+                self.committed.end(life);
+                Ok(())
+            }
+            Entry::Committed(txn) => {
+                self.committed.add(txn);
                 Ok(())
             }
         }
@@ -128,17 +134,9 @@ impl Backup {
         let Some(Waits::Prepared(.., part)) = self.undecided.remove(at) else { unreachable!("found there") };
         if commit {
             self.run(&part, out)?;
-            self.remember(txn);
+            self.committed.add(txn);
         }
         if at == 0 { self.run_certain(out) } else { Ok(()) }
-    }
-
-    /// Of the newest only: the primary is told which ones everybody knows, but it need not be that exact.
-    fn remember(&mut self, txn: TxnId) {
-        self.committed.push_back(txn);
-        if self.committed.len() > REMEMBERED {
-            self.committed.pop_front();
-        }
     }
 
     /// Runs what does not depend on anything undecided.

@@ -73,7 +73,7 @@ impl Coordinator {
         if let (true, Some(recovery)) = (self.begins, &mut self.recovery) {
             return recovery.waiting.push((client, submission));
         }
-        let Submission { id, call, participants, shared } = submission;
+        let Submission { id, call, participants, shared, before } = submission;
         let all = u64::MAX >> (64 - self.primaries.len());
         if participants & !all != 0 || participants == 0 {
             let outcome = Outcome::Failed(format!("there are no such partitions: {participants:#b} of {all:#b}"));
@@ -81,7 +81,8 @@ impl Coordinator {
         }
         let answers = vec![None; self.primaries.len()];
         let (round, given, begun_us, attempts) = (0, Vec::new(), now_us, 0);
-        let pending = Pending { client, id, call, participants, shared, round, answers, given, begun_us, attempts };
+        let pending =
+            Pending { client, id, call, participants, shared, before, round, answers, given, begun_us, attempts };
         self.begin(pending, out);
     }
 
@@ -121,6 +122,7 @@ impl Coordinator {
                 work: work(partition),
                 settled,
                 place,
+                before: pending.before,
             };
             out.send(self.primaries[partition], Message::Fragment(Box::new(fragment)));
         }

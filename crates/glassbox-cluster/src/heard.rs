@@ -23,9 +23,10 @@ impl Heard {
         self.0.iter().find(|(known, _)| *known == life).map_or(0, |&(_, heard)| heard)
     }
 
-    /// Those from somebody, in the life that it is in.
-    pub(crate) fn from(&self, coordinator: Address) -> u64 {
-        self.0.iter().find(|(known, _)| known.of == coordinator).map_or(0, |&(_, heard)| heard)
+    /// Those from somebody, and in which life of its.
+    pub(crate) fn from(&self, coordinator: Address) -> (u64, u64) {
+        let known = self.0.iter().find(|(known, _)| known.of == coordinator);
+        known.map_or((0, 0), |&(life, heard)| (life.number, heard))
     }
 
     /// Somebody counts anew.
@@ -50,11 +51,11 @@ mod tests {
             let of = |life: Life| TxnId { coordinator, sequence: life.first() + 5 };
             heard.add(of(first));
             heard.add(of(first));
-            assert_eq!((heard.of(of(first)), heard.from(coordinator)), (2, 2));
+            assert_eq!((heard.of(of(first)), heard.from(coordinator).1), (2, 2));
             heard.add(of(first.next()));
-            assert_eq!((heard.of(of(first.next())), heard.from(coordinator)), (later, later));
+            assert_eq!((heard.of(of(first.next())), heard.from(coordinator).1), (later, later));
             heard.forget(coordinator);
-            assert_eq!(heard.from(coordinator), 0);
+            assert_eq!(heard.from(coordinator), (0, 0));
         }
     }
 }

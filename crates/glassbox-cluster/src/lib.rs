@@ -16,6 +16,7 @@ mod answered;
 mod arrived;
 pub mod auto;
 mod backup;
+mod committed;
 mod configuration;
 mod coordinator;
 mod heard;

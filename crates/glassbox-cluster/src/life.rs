@@ -8,10 +8,14 @@
 //! - a primary that hears of the end of a life, and has something undecided of it, says so to the coordinator;
 //! - the coordinator asks all primaries what they have of it. Whoever answers takes no more from the client's hand, and
 //!   gives it no more votes; the backups know that, too, before the answer goes;
-//! - when all have answered, the coordinator decides. Whoever voted for a transaction that the client had committed
-//!   still holds its vote, or heard the decision: so the coordinator commits it as well.
+//! - a transaction is decided when all of its partitions have answered. Whoever voted for one that the client had
+//!   committed still holds its vote, or heard the decision and remembers it: so the coordinator commits it as well.
+//!   Then it asks again, until nothing is undecided.
 //!
 //! A client that lives on after a connection broke begins another life. Of what was under way it knows the end no more.
+//! Not of what it took back either, since somebody else may have committed it: within the life it may try that again,
+//! because whoever knows the life's end refuses it; and so do they when a coordinator tries it for the client (under
+//! another scheme), who is told in which life it was tried before.
 //!
 //! Who becomes primary, and has something undecided of a life that is over, says so again; and to a coordinator that
 //! begins everybody does. Of a life whose end it has not heard of it learns because it sends the client its votes: a
@@ -39,14 +43,14 @@ impl Partition {
             Message::Fragment(fragment) => Some(fragment.txn),
             _ => None,
         });
-        let begun = self.scheme.multis().into_iter().map(Multi::txn);
-        let lives: BTreeSet<Life> = begun.chain(held_back).map(TxnId::life).filter(|life| life.of == client).collect();
+        let known = self.scheme.multis().into_iter().map(Multi::txn).chain(self.store.committed.of(client));
+        let lives: BTreeSet<Life> = known.chain(held_back).map(TxnId::life).filter(|life| life.of == client).collect();
         lives.into_iter().for_each(|life| self.over(life, out));
     }
 
     /// A client's life is over, and nothing of it is still to come.
     pub(crate) fn over(&mut self, life: Life, out: &mut Outbox) {
-        if self.has_left(life) {
+        if self.has_left(life) || self.store.committed.of(life.of).any(|txn| txn.life() == life) {
             self.end(life, out);
             out.send(HEIR, Message::Left(life));
         } else {
@@ -96,16 +100,20 @@ impl Store {
         !self.over.is_empty() && self.over.contains(&txn.life())
     }
 
-    /// A backup is new: it hears of all such lives.
-    pub(crate) fn tell_over(&mut self, out: &mut Outbox) {
+    /// A backup is new: it hears of all such lives, and of what was committed.
+    pub(crate) fn tell_ends(&mut self, out: &mut Outbox) {
         for &life in &self.over {
             self.stream.append(|| Entry::Over(life), out);
         }
+        for txn in self.committed.all() {
+            self.stream.append(|| Entry::Committed(txn), out);
+        }
     }
 
-    /// The committed transactions of a client's life.
-    pub(crate) fn committed_in(&self, life: Life) -> Vec<u64> {
-        self.committed.iter().filter(|txn| txn.life() == life).map(|txn| txn.sequence).collect()
+    /// All partitions know how everything ended that began in this life.
+    pub(crate) fn forget_life(&mut self, life: Life, out: &mut Outbox) {
+        self.committed.end(life);
+        self.stream.append(|| Entry::Ended(life), out);
     }
 }
 
@@ -117,19 +125,24 @@ impl Coordinator {
         }
     }
 
-    /// A partition says what it has of a client; when all have, what is undecided is decided. A primary that comes
-    /// after that asks again.
+    /// A partition says what it has of a client. Each transaction is decided when all of its partitions have; when
+    /// nothing is undecided any more, nobody has to remember what was committed.
     pub(crate) fn recovered_of(&mut self, life: Life, partition: usize, found: &Recovered, out: &mut Outbox) {
         let Some(recovery) = self.heirs.get_mut(&life) else { return };
         recovery.hear(partition, found.clone());
-        let Some(decisions) = recovery.decisions() else { return };
-        for (sequence, commit, partitions) in decisions {
+        for (sequence, commit, partitions) in recovery.ripe() {
             let txn = TxnId { coordinator: life.of, sequence };
             for partition in partitions {
                 out.send(self.primaries[partition], Message::Decide { txn, commit });
             }
         }
-        self.heirs.remove(&life);
+        if recovery.is_complete() && recovery.has_decided() {
+            // Behind the decisions: whoever becomes primary before it hears one has something undecided again.
+            *recovery = Recovery::begin(Some(life), &self.primaries, out);
+        } else if recovery.is_complete() {
+            self.heirs.remove(&life);
+            self.primaries.iter().for_each(|&primary| out.send(primary, Message::Ended(life)));
+        }
     }
 
     /// In which life it begins transactions now.
@@ -155,7 +168,7 @@ impl Router {
         (own.begins, own.retries) = (self.own.begins, self.own.retries);
         self.own = own;
         self.primaries.iter().for_each(|&primary| out.send(primary, Message::Over(life.number)));
-        self.lose(|at| at.is_none())
+        self.lose(|_, tried| tried)
     }
 
     /// A primary says that a life of this client's is over.
@@ -194,7 +207,8 @@ mod tests {
         let call = Call { procedure: 0, arguments, now: Timestamp::default(), seed: 0 };
         let (txn, work) = (TxnId { coordinator: life.of, sequence: life.first() }, FragmentWork::Run(Vec::new()));
         let settled = txn.sequence;
-        Message::Fragment(Box::new(Fragment { txn, round: 0, call, participants: 3, work, settled, place: 0 }))
+        let (place, before) = (0, None);
+        Message::Fragment(Box::new(Fragment { txn, round: 0, call, participants: 3, work, settled, place, before }))
     }
 
     fn sent(out: &mut Outbox) -> Vec<(Address, Message)> {
@@ -226,5 +240,34 @@ mod tests {
         assert_eq!(sent(&mut out), [(CLIENT, Message::Over(life.number))]);
         partition.handle(CLIENT, fragment(life.next()), &mut out);
         assert!(!sent(&mut out).iter().any(|(_, message)| matches!(message, Message::Over(_))), "this one is not over");
+    }
+
+    /// Who decides later what a client left has to hear that another partition has committed it.
+    #[test]
+    fn who_joins_and_becomes_primary_knows_what_was_committed() {
+        let (life, kind, mut out) = (Life::new(CLIENT, 7), SchemeKind::Locking, Outbox::default());
+        let mut partition = Partition::new(shard(), kind, &[]);
+        partition.handle(CLIENT, fragment(life), &mut out);
+        let txn = TxnId { coordinator: CLIENT, sequence: life.first() };
+        partition.handle(CLIENT, Message::Decide { txn, commit: true }, &mut out);
+        sent(&mut out);
+        partition.handle(replica(1), Message::Join { since: 2 }, &mut out);
+        let said = sent(&mut out);
+        let sequence = said.iter().find_map(|(_, message)| match message {
+            Message::State { sequence, .. } => Some(*sequence),
+            _ => None,
+        });
+        let mut backup = Backup::following(shard(), replica(0), sequence.unwrap(), kind);
+        said.into_iter().for_each(|(_, message)| backup.handle(replica(0), message, &mut out));
+        let mut partition = Partition::promoted(backup, &mut out);
+        sent(&mut out);
+        partition.handle(HEIR, Message::Recover(Some(life)), &mut out);
+        let found = Recovered { life: Some(life), undecided: Vec::new(), committed: vec![txn.sequence] };
+        assert_eq!(sent(&mut out), [(HEIR, Message::Recovered(Box::new(found)))]);
+        // When all know it, nobody has to remember it.
+        partition.handle(HEIR, Message::Ended(life), &mut out);
+        partition.handle(HEIR, Message::Recover(Some(life)), &mut out);
+        let nothing = Recovered { life: Some(life), ..Recovered::default() };
+        assert_eq!(sent(&mut out), [(HEIR, Message::Recovered(Box::new(nothing)))]);
     }
 }

@@ -171,7 +171,7 @@ impl Member {
             (Role::Backup(backup), message) => backup.handle(from, message, out),
             (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, *submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
-            (Role::Coordinator(it), Message::HeardSoFar(heard)) => it.heard(from, heard),
+            (Role::Coordinator(it), Message::HeardSoFar { heard, .. }) => it.heard(from, heard),
             (Role::Coordinator(it), Message::Left(life)) => it.inherit(life, out),
             (Role::Coordinator(it), Message::Withdrawn(txn)) => it.withdrawn(from, txn),
             (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),

@@ -85,7 +85,12 @@ pub enum Message {
     /// From a coordinator to a primary: which of my decisions have you heard?
     AskHeard,
     /// From a primary to a coordinator.
-    HeardSoFar(u64),
+    HeardSoFar {
+        /// In which life of the coordinator's, if it is a client.
+        life: u64,
+        /// How many.
+        heard: u64,
+    },
     /// From a coordinator to a primary: what do you know of the transactions of the one before, or of those of this
     /// life of a client's? It decides them now.
     Recover(Option<Life>),
@@ -103,8 +108,10 @@ pub enum Message {
     Turn(Box<Turn>),
     /// Between a client and a primary, either way: the client's life of this number, in which it coordinated, is over.
     Over(u64),
-    /// From a primary to a coordinator: this client's life is over, and it has left something undecided here.
+    /// From a primary to a coordinator: this client's life is over, and it has left something here.
     Left(Life),
+    /// From a coordinator to a primary: all partitions have heard the end of everything that began in this life.
+    Ended(Life),
 }
 
 /// What a partition knows of transactions that somebody else decides from now on.
@@ -140,6 +147,8 @@ pub struct Submission {
     pub participants: u64,
     /// Rows that have to be brought before any run.
     pub shared: Vec<Wanted>,
+    /// The client's life in which the client itself tried it before, and took it back.
+    pub before: Option<Life>,
 }
 
 /// One partition's part of one round of a transaction.
@@ -160,6 +169,8 @@ pub struct Fragment {
     /// Of a first fragment where there are several coordinators: its place in the order of all that begin at this
     /// partition, from 1. Otherwise 0: it comes as it arrives.
     pub place: u64,
+    /// As in its [`Submission`]. If that life is over, it may have been committed by somebody else.
+    pub before: Option<Life>,
 }
 
 /// What a partition is to do in a round.
@@ -207,6 +218,8 @@ pub enum FragmentEnd {
     Again,
     /// It cannot be run.
     Failed(String),
+    /// It must not be run: it may have been before.
+    Unclear,
 }
 
 /// What each partition answered: mostly there is one.
@@ -242,6 +255,8 @@ pub enum Entry {
         round: u32,
         /// What is to be run.
         part: Part,
+        /// All partitions have heard how its coordinator's transactions before this one ended.
+        settled: u64,
     },
     /// The end of a transaction.
     Decide {
@@ -258,6 +273,10 @@ pub enum Entry {
     Mark,
     /// What a client says in this life of its, as a coordinator, counts no more.
     Over(Life),
+    /// All partitions have heard the end of everything that began in this life.
+    Ended(Life),
+    /// This was committed before.
+    Committed(TxnId),
 }
 
 /// A run as a backup repeats it.

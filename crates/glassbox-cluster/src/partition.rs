@@ -8,7 +8,7 @@ use crate::address::{Address, Life, TxnId};
 use crate::arrived::{Arrived, Multi, Single};
 use crate::auto::Seen;
 use crate::backup::{Backup, Waits};
-use crate::message::{Fragment, FragmentEnd, FragmentWork, Message, Recovered, Undecided};
+use crate::message::{Fragment, FragmentEnd, FragmentWork, Message};
 use crate::order::Order;
 use crate::outbox::Outbox;
 use crate::scheme::{Scheme, SchemeKind};
@@ -23,7 +23,7 @@ const ROWS_BYTES: usize = 1 << 20;
 pub struct Partition {
     pub(crate) store: Store,
     pub(crate) scheme: Scheme,
-    kind: SchemeKind,
+    pub(crate) kind: SchemeKind,
     /// The scheme that comes when what is under way has ended.
     next: Option<SchemeKind>,
     /// Backups that wait for the rows.
@@ -56,7 +56,9 @@ impl Partition {
             let arrived = match waits {
                 Waits::Prepared(txn, round, part) => {
                     let (call, participants, work) = (part.call, part.participants, FragmentWork::Run(part.given));
-                    Arrived::Multi(Multi::new(Fragment { txn, round, call, participants, work, settled: 0, place: 0 }))
+                    let (settled, place, before) = (0, 0, None);
+                    let fragment = Fragment { txn, round, call, participants, work, settled, place, before };
+                    Arrived::Multi(Multi::new(fragment))
                 }
                 Waits::Speculative(part) => {
                     let Some((client, id)) = part.origin else { continue };
@@ -118,9 +120,12 @@ impl Partition {
     /// Has a transaction of several partitions that would begin here tried again.
     pub(crate) fn refuse(&mut self, from: Address, fragment: Fragment, out: &mut Outbox) {
         if fragment.coordinator() == from {
-            let multi = Multi { end: Some(FragmentEnd::Again), ..Multi::new(fragment) };
-            self.store.report(&multi, None, out);
+            self.answer_at_once(fragment, FragmentEnd::Again, out);
         }
+    }
+
+    fn answer_at_once(&mut self, fragment: Fragment, end: FragmentEnd, out: &mut Outbox) {
+        self.store.report(&Multi { end: Some(end), ..Multi::new(fragment) }, None, out);
     }
 
     /// Several coordinators order their transactions anew: each begins anew what has not begun here.
@@ -177,7 +182,10 @@ impl Partition {
         match message {
             Message::Call { id, call } => self.run(from, id, call, out),
             Message::Fragment(fragment) if fragment.coordinator() == from => {
-                self.store.settle(from, fragment.settled);
+                if fragment.before.is_some_and(|life| self.store.over.contains(&life)) {
+                    return self.answer_at_once(*fragment, FragmentEnd::Unclear, out);
+                }
+                self.store.committed.settle(TxnId { coordinator: from, sequence: fragment.settled });
                 self.scheme.arrives(&mut self.store, Arrived::Multi(Multi::new(*fragment)), out);
             }
             Message::Decide { txn, commit } if self.decides(from, txn) => {
@@ -196,45 +204,14 @@ impl Partition {
                 self.joining.push((from, since));
             }
             Message::AskHeard => {
-                let heard = self.store.heard.from(from);
-                self.store.stream.send_when_held(from, Message::HeardSoFar(heard), out);
+                let (life, heard) = self.store.heard.from(from);
+                self.store.stream.send_when_held(from, Message::HeardSoFar { life, heard }, out);
             }
-            Message::Recover(None) => {
-                // The coordinator before asked for it, and nobody waits for it any more.
-                self.held_back.retain(|(asked, it)| *asked != from || !matches!(it, Message::Fragment(_)));
-                let undecided = self.undecided(|txn| txn.coordinator == from);
-                let committed = self.store.recover(from);
-                self.tell(from, Recovered { life: None, undecided, committed }, out);
-                self.tell_left(out);
-            }
-            Message::Recover(Some(life)) if matches!(life.of, Address::Client(_)) => {
-                self.end(life, out);
-                let undecided = self.undecided(|txn| txn.life() == life);
-                let committed = self.store.committed_in(life);
-                self.tell(from, Recovered { life: Some(life), undecided, committed }, out);
-            }
+            Message::Recover(life) => self.recover(from, life, out),
+            Message::Ended(life) => self.store.forget_life(life, out),
             Message::Over(number) if matches!(from, Address::Client(_)) => self.over(Life::new(from, number), out),
             _ => {}
         }
-    }
-
-    fn tell(&mut self, coordinator: Address, found: Recovered, out: &mut Outbox) {
-        self.store.stream.send_when_held(coordinator, Message::Recovered(Box::new(found)), out);
-    }
-
-    /// Those transactions of one coordinator that it has not decided. A vote upon what another one has not decided is
-    /// none yet: the run is taken back with that.
-    fn undecided(&self, is_its: impl Fn(TxnId) -> bool) -> Vec<Undecided> {
-        let (mut undecided, mut certain) = (Vec::new(), true);
-        for multi in self.scheme.multis() {
-            if is_its(multi.txn()) {
-                let it = multi.undecided();
-                undecided.push(Undecided { prepared: it.prepared && certain, ..it });
-            } else {
-                certain &= !self.kind.cascades();
-            }
-        }
-        undecided
     }
 
     /// When nothing is under way: begins the next scheme, sends the rows to those who wait for them, and goes on.
@@ -276,7 +253,7 @@ impl Partition {
             self.store.stream.add(backup);
         }
         self.store.begin_scheme(self.kind, out);
-        self.store.tell_over(out);
+        self.store.tell_ends(out);
     }
 
     /// Runs one thing that waited and can be run now; whether there was one. To be called, when no message is there to

@@ -2,7 +2,7 @@
 
 use glassbox::shard::{Call, Found, Wanted};
 
-use crate::address::Address;
+use crate::address::{Address, Life};
 use crate::message::{FragmentResult, Outcome};
 
 /// The end of a submission, for whoever submitted it.
@@ -25,6 +25,8 @@ pub(crate) struct Pending {
     pub(crate) participants: u64,
     /// Rows that have to be brought before any run.
     pub(crate) shared: Vec<Wanted>,
+    /// The client's life in which the client tried it before.
+    pub(crate) before: Option<Life>,
     pub(crate) round: u32,
     /// The latest answer of each partition to this round.
     pub(crate) answers: Vec<Option<FragmentResult>>,

@@ -4,7 +4,7 @@
 //! coordinator before can have decided nothing else. Everything else is aborted (presumed abort), and with it what a
 //! partition ran upon it: that is run again, so its vote does not count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::{Address, Life};
 use crate::message::{Message, Recovered, Submission};
@@ -17,6 +17,8 @@ pub(crate) struct Recovery {
     life: Option<Life>,
     /// What each partition said.
     answers: Vec<Option<Recovered>>,
+    /// What was decided of a client's.
+    decided: BTreeSet<u64>,
     /// What was submitted meanwhile.
     pub(crate) waiting: Vec<(Address, Submission)>,
 }
@@ -24,7 +26,7 @@ pub(crate) struct Recovery {
 impl Recovery {
     pub(crate) fn begin(life: Option<Life>, primaries: &[Address], out: &mut Outbox) -> Self {
         primaries.iter().for_each(|&primary| out.send(primary, Message::Recover(life)));
-        Self { life, answers: vec![None; primaries.len()], waiting: Vec::new() }
+        Self { life, answers: vec![None; primaries.len()], decided: BTreeSet::new(), waiting: Vec::new() }
     }
 
     /// Asks those partitions that have another primary now.
@@ -42,28 +44,77 @@ impl Recovery {
     /// Each undecided transaction, in order: whether it is committed, and who is to be told. `None`: not all have
     /// answered yet.
     pub(crate) fn decisions(&self) -> Option<Vec<(u64, bool, Vec<usize>)>> {
-        let answers: Vec<&Recovered> = self.answers.iter().map(Option::as_ref).collect::<Option<_>>()?;
-        // Of each transaction: its participants, those that do not know its end, and those that have voted for it.
-        let mut undecided: BTreeMap<u64, (u64, u64, u64)> = BTreeMap::new();
-        for (partition, answer) in answers.iter().enumerate() {
-            for it in &answer.undecided {
-                let entry = undecided.entry(it.sequence).or_default();
-                entry.0 |= it.participants;
-                entry.1 |= 1 << partition;
-                entry.2 |= u64::from(it.prepared) << partition;
-            }
-        }
         // Partitions that run again what came after an abort.
         let mut run_again = 0;
-        let decide = |(sequence, (participants, ignorant, voted)): (u64, (u64, u64, u64))| {
-            let known = answers.iter().any(|answer| answer.committed.contains(&sequence));
-            let commit = known || (voted & !run_again == participants);
+        let decide = |(sequence, found): (u64, Found)| {
+            let commit = found.is_known || (found.voted & !run_again == found.participants);
             if !commit {
-                run_again |= ignorant;
+                run_again |= found.ignorant;
             }
-            let partitions = (0..answers.len()).filter(|partition| ignorant >> partition & 1 == 1).collect();
-            (sequence, commit, partitions)
+            (sequence, commit, found.to_be_told())
         };
-        Some(undecided.into_iter().map(decide).collect())
+        self.is_complete().then(|| self.undecided().into_iter().map(decide).collect())
+    }
+
+    /// The same of a client, each as soon as all of its partitions have answered, and once. Nothing is run upon what a
+    /// client has not decided.
+    pub(crate) fn ripe(&mut self) -> Vec<(u64, bool, Vec<usize>)> {
+        let answered =
+            (0..).zip(&self.answers).filter(|(_, answer)| answer.is_some()).fold(0, |all, (at, _)| all | 1 << at);
+        let undecided = self.undecided().into_iter();
+        let ripe =
+            undecided.filter(|(sequence, it)| it.participants & !answered == 0 && !self.decided.contains(sequence));
+        let ripe: Vec<_> = ripe
+            .map(|(sequence, it)| (sequence, it.is_known || it.voted == it.participants, it.to_be_told()))
+            .collect();
+        self.decided.extend(ripe.iter().map(|(sequence, ..)| *sequence));
+        ripe
+    }
+
+    /// Whether all have answered.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.answers.iter().all(Option::is_some)
+    }
+
+    /// Whether something has been decided.
+    pub(crate) fn has_decided(&self) -> bool {
+        !self.decided.is_empty()
+    }
+
+    /// What those who have answered know of each undecided transaction.
+    fn undecided(&self) -> BTreeMap<u64, Found> {
+        let mut undecided: BTreeMap<u64, Found> = BTreeMap::new();
+        let answers = || (0..).zip(&self.answers).filter_map(|(at, answer)| answer.as_ref().map(|answer| (at, answer)));
+        for (partition, answer) in answers() {
+            for it in &answer.undecided {
+                let found = undecided.entry(it.sequence).or_default();
+                found.participants |= it.participants;
+                found.ignorant |= 1 << partition;
+                found.voted |= u64::from(it.prepared) << partition;
+            }
+        }
+        for (_, answer) in answers() {
+            for sequence in &answer.committed {
+                undecided.entry(*sequence).and_modify(|found| found.is_known = true);
+            }
+        }
+        undecided
+    }
+}
+
+/// What is known of a transaction; bit *i* for partition *i*.
+#[derive(Default)]
+struct Found {
+    participants: u64,
+    /// Those that do not know its end.
+    ignorant: u64,
+    voted: u64,
+    /// Somebody knows that it is committed.
+    is_known: bool,
+}
+
+impl Found {
+    fn to_be_told(&self) -> Vec<usize> {
+        (0..64).filter(|partition| self.ignorant >> partition & 1 == 1).collect()
     }
 }

@@ -47,6 +47,8 @@ pub type EndedNow = SmallVec<[u64; 2]>;
 struct Called {
     home: u8,
     state: State,
+    /// In this life of its the client has tried it itself.
+    tried: bool,
 }
 
 #[derive(Debug)]
@@ -100,7 +102,7 @@ impl Router {
         let call = Call { procedure: self.catalog.number_of::<P>()?, arguments, now, seed };
         let route = self.catalog.route(&call, self.primaries.len()).map_err(Error::Config)?;
         let state = State::Waiting { call: call.clone(), at: None };
-        let place = self.calls.insert(Called { home: route.home, state });
+        let place = self.calls.insert(Called { home: route.home, state, tried: false });
         let id = place.data().as_ffi().wrapping_add(self.first);
         self.waiting += 1;
         self.send(id, call, route, now_us, out);
@@ -108,7 +110,8 @@ impl Router {
     }
 
     fn send(&mut self, id: u64, call: Call, route: Route, now_us: u64, out: &mut Outbox) {
-        let Some(Called { state: State::Waiting { at, .. }, .. }) = self.calls.get_mut(self.key(id)) else {
+        let key = self.key(id);
+        let Some(Called { state: State::Waiting { at, .. }, tried, .. }) = self.calls.get_mut(key) else {
             unreachable!("it waits from when it is called")
         };
         if route.partitions.is_power_of_two() {
@@ -118,7 +121,9 @@ impl Router {
         }
         let alone = self.configuration.scheme.clients_coordinate();
         *at = (!alone).then_some(self.central);
-        let submission = Submission { id, call, participants: route.partitions, shared: route.shared };
+        let before = tried.then(|| self.own.life());
+        *tried |= alone;
+        let submission = Submission { id, call, participants: route.partitions, shared: route.shared, before };
         if alone {
             self.own.submit(self.me, submission, now_us, out);
         } else {
@@ -146,8 +151,10 @@ impl Router {
             // Who has lost its role can answer only what was certain before.
             _ if !self.configuration.admits(from, packet.epoch) => EndedNow::new(),
             Message::Result(result) => self.hears(*result, now_us, out),
-            Message::HeardSoFar(heard) => {
-                self.own.heard(from, heard);
+            Message::HeardSoFar { life, heard } => {
+                if life == self.own.life().number {
+                    self.own.heard(from, heard);
+                }
                 EndedNow::new()
             }
             Message::Over(life) => self.is_over(life, out),
@@ -162,7 +169,7 @@ impl Router {
         }
         let since = |configuration: &Configuration| configuration.coordinator_since(self.central);
         let new_coordinator = since(&next) != since(&self.configuration);
-        let mut answered = self.lose(|at| match at {
+        let mut answered = self.lose(|at, _| match at {
             None => false,
             Some(Address::Coordinator(_)) => new_coordinator,
             Some(primary) => next.partitions.iter().all(|replicas| replicas.primary != primary),
@@ -180,15 +187,15 @@ impl Router {
 
     /// A party cannot be reached any more: nobody knows the end of what waits there.
     pub fn lost(&mut self, party: Address) -> EndedNow {
-        self.lose(|at| at == Some(party))
+        self.lose(|at, _| at == Some(party))
     }
 
-    /// Ends what waits for those.
-    pub(crate) fn lose(&mut self, is_lost: impl Fn(Option<Address>) -> bool) -> EndedNow {
+    /// Ends what is lost, by whom it waits for and whether this client has tried it in the life that it is in.
+    pub(crate) fn lose(&mut self, is_lost: impl Fn(Option<Address>, bool) -> bool) -> EndedNow {
         let first = self.first;
         let lost = self.calls.iter_mut().filter_map(|(key, called)| {
             let State::Waiting { at, .. } = called.state else { return None };
-            is_lost(at).then(|| {
+            is_lost(at, called.tried).then(|| {
                 called.state = State::Ended(Outcome::Unknown);
                 key.data().as_ffi().wrapping_add(first)
             })
@@ -203,7 +210,7 @@ impl Router {
         if let State::Waiting { .. } = self.calls.get(self.key(id))?.state {
             return None;
         }
-        let Called { home, state: State::Ended(outcome) } = self.calls.remove(self.key(id))? else { return None };
+        let Called { home, state: State::Ended(outcome), .. } = self.calls.remove(self.key(id))? else { return None };
         Some(Answered { id, outcome, home })
     }
 

@@ -8,6 +8,7 @@ use smallvec::smallvec;
 use crate::address::{Address, Life, TxnId};
 use crate::arrived::{Multi, Single};
 use crate::auto::{Sampler, Sampling, Seen};
+use crate::committed::Committed;
 use crate::heard::Heard;
 use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part};
 use crate::outbox::{Outbox, Work};
@@ -21,8 +22,7 @@ pub(crate) struct Store {
     pub(crate) stream: Stream,
     /// Decisions heard from each coordinator.
     pub(crate) heard: Heard,
-    /// Transactions that are committed, as far as another partition may not have heard of it.
-    pub(crate) committed: BTreeSet<TxnId>,
+    pub(crate) committed: Committed,
     /// Lives of clients that are over: what they left is a coordinator's to decide.
     pub(crate) over: BTreeSet<Life>,
     /// Whether what comes after a transaction is taken back with it.
@@ -36,7 +36,7 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(shard: Shard, stream: Stream, kind: SchemeKind) -> Self {
-        let (heard, committed, over) = (Heard::default(), BTreeSet::new(), BTreeSet::new());
+        let (heard, committed, over) = (Heard::default(), Committed::default(), BTreeSet::new());
         let (seen, sampler) = (Seen::default(), Sampler::default());
         Self { shard, stream, heard, committed, over, cascades: kind.cascades(), broken: None, seen, sampler }
     }
@@ -201,7 +201,7 @@ impl Store {
     /// Has the backups hold a run in its place among the others: one that is done, for its vote; where others are run
     /// upon it, one that will not commit too, since they are taken back with it.
     pub(crate) fn prepare(&mut self, multi: &mut Multi, out: &mut Outbox) {
-        let Fragment { txn, round, ref call, participants, ref work, .. } = multi.fragment;
+        let Fragment { txn, round, ref call, participants, ref work, settled, .. } = multi.fragment;
         let held = match multi.end {
             Some(FragmentEnd::Done(_)) => true,
             Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_)) => self.cascades,
@@ -209,7 +209,7 @@ impl Store {
         };
         if let (true, FragmentWork::Run(given)) = (held, work) {
             let part = || Part { call: call.clone(), participants, given: given.clone(), origin: None };
-            self.stream.append(|| Entry::Prepare { txn, round, part: part() }, out);
+            self.stream.append(|| Entry::Prepare { txn, round, part: part(), settled }, out);
             multi.prepared = true;
         }
     }
@@ -252,7 +252,7 @@ impl Store {
             return;
         };
         self.commit(kept);
-        self.committed.insert(txn);
+        self.committed.add(txn);
         self.stream.append(|| Entry::Decide { txn, commit, cascade: false }, out);
     }
 
@@ -264,22 +264,5 @@ impl Store {
             self.seen.rounds += u64::from(multi.fragment.round) + 1;
             self.seen.participants += u64::from(multi.fragment.participants.count_ones());
         }
-    }
-
-    /// Forgets how a coordinator's transactions before this one ended; of a client, those of the same life.
-    pub(crate) fn settle(&mut self, coordinator: Address, settled: u64) {
-        let first = |sequence| TxnId { coordinator, sequence };
-        let is_client = matches!(coordinator, Address::Client(_));
-        let from = if is_client { first(settled).life().first() } else { 0 };
-        let forget: Vec<_> = self.committed.range(first(from)..first(settled)).copied().collect();
-        forget.iter().for_each(|txn| {
-            self.committed.remove(txn);
-        });
-    }
-
-    /// A coordinator begins anew, and counts anew; what it would have to know of its committed transactions.
-    pub(crate) fn recover(&mut self, coordinator: Address) -> Vec<u64> {
-        self.heard.forget(coordinator);
-        self.committed.iter().filter(|txn| txn.coordinator == coordinator).map(|txn| txn.sequence).collect()
     }
 }

@@ -1,10 +1,11 @@
 //! What a coordinator does when somebody takes over a role: a partition has another primary, or it is itself another
 //! coordinator than the one that began; or when by another scheme others coordinate from now on.
 
-use crate::address::{Address, TxnId};
+use crate::address::{Address, Life, TxnId};
 use crate::coordinator::Coordinator;
-use crate::message::{FragmentEnd, Message, Outcome, Recovered, Submission};
+use crate::message::{FragmentEnd, Message, Outcome, Recovered, Submission, Undecided};
 use crate::outbox::Outbox;
+use crate::partition::Partition;
 use crate::pending::{Ended, Pending};
 use crate::recovery::Recovery;
 
@@ -95,6 +96,49 @@ impl Coordinator {
     }
 }
 
+impl Partition {
+    /// Says what it has of those transactions that somebody else decides from now on: a coordinator about those of the
+    /// one before, or of this life of a client's.
+    pub(crate) fn recover(&mut self, coordinator: Address, life: Option<Life>, out: &mut Outbox) {
+        let found = match life {
+            None => {
+                // The coordinator before asked for it, and nobody waits for it any more.
+                self.held_back.retain(|(asked, it)| *asked != coordinator || !matches!(it, Message::Fragment(_)));
+                self.store.heard.forget(coordinator);
+                let undecided = self.undecided(|txn| txn.coordinator == coordinator);
+                let committed = self.store.committed.of(coordinator);
+                Recovered { life, undecided, committed: committed.map(|txn| txn.sequence).collect() }
+            }
+            Some(of) if matches!(of.of, Address::Client(_)) => {
+                self.end(of, out);
+                let undecided = self.undecided(|txn| txn.life() == of);
+                let committed = self.store.committed.of(of.of).filter(|txn| txn.life() == of);
+                Recovered { life, undecided, committed: committed.map(|txn| txn.sequence).collect() }
+            }
+            Some(_) => return,
+        };
+        self.store.stream.send_when_held(coordinator, Message::Recovered(Box::new(found)), out);
+        if life.is_none() {
+            self.tell_left(out);
+        }
+    }
+
+    /// Those transactions of one coordinator that it has not decided. A vote upon what another one has not decided is
+    /// none yet: the run is taken back with that.
+    fn undecided(&self, is_its: impl Fn(TxnId) -> bool) -> Vec<Undecided> {
+        let (mut undecided, mut certain) = (Vec::new(), true);
+        for multi in self.scheme.multis() {
+            if is_its(multi.txn()) {
+                let it = multi.undecided();
+                undecided.push(Undecided { prepared: it.prepared && certain, ..it });
+            } else {
+                certain &= !self.kind.cascades();
+            }
+        }
+        undecided
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use glassbox::record::Timestamp;
@@ -102,7 +146,6 @@ mod tests {
     use glassbox_workloads::micro::{ReadWrite, Seen};
 
     use super::*;
-    use crate::address::Life;
     use crate::message::FragmentResult;
 
     const ME: Address = Address::Coordinator(0);
@@ -118,7 +161,7 @@ mod tests {
         let arguments = Arguments::of(ReadWrite { keys, stamp: 1, aborts_at: None, two_rounds: false });
         for id in 0..transactions {
             let call = Call { procedure: 0, arguments: arguments.clone(), now: Timestamp::default(), seed: 0 };
-            let submission = Submission { id, call, participants: 3, shared: Vec::new() };
+            let submission = Submission { id, call, participants: 3, shared: Vec::new(), before: None };
             it.submit(Address::Client(1), submission, 0, &mut Outbox::default());
         }
         it

@@ -26,9 +26,16 @@ impl Verdict {
             }
             FragmentEnd::Wants(wanted) => self.wanted.extend(wanted.iter().cloned()),
             FragmentEnd::Elsewhere(partitions) => self.elsewhere |= partitions,
-            FragmentEnd::Aborted(abort) => self.refusal = Some(Outcome::Aborted(abort.clone())),
+            FragmentEnd::Aborted(abort) => self.refuse(Outcome::Aborted(abort.clone())),
             FragmentEnd::Again => self.again = true,
-            FragmentEnd::Failed(why) => self.refusal = Some(Outcome::Failed(why.clone())),
+            FragmentEnd::Failed(why) => self.refuse(Outcome::Failed(why.clone())),
+            FragmentEnd::Unclear => self.refusal = Some(Outcome::Unknown),
+        }
+    }
+
+    fn refuse(&mut self, outcome: Outcome) {
+        if self.refusal != Some(Outcome::Unknown) {
+            self.refusal = Some(outcome);
         }
     }
 

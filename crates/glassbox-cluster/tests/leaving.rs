@@ -61,7 +61,8 @@ fn leave(at: &[(Address, SocketAddr)], votes: &[u8], life: u64) {
     let call = Call { procedure, arguments, now: Timestamp::default(), seed: 0 };
     let txn = TxnId { coordinator: ME, sequence: life << 40 };
     let work = FragmentWork::Run(Vec::new());
-    let fragment = Fragment { txn, round: 0, call, participants: 3, work, settled: txn.sequence, place: 0 };
+    let fragment =
+        Fragment { txn, round: 0, call, participants: 3, work, settled: txn.sequence, place: 0, before: None };
     for &partition in votes {
         link.send(primary(partition), Packet { epoch: 1, message: Message::Fragment(Box::new(fragment.clone())) });
     }

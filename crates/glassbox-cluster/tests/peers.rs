@@ -45,7 +45,16 @@ fn finds(txn: TxnId) -> Fragment {
     let arguments = Arguments::of(writes(9));
     let call =
         Call { procedure: catalog.number_of::<ReadWrite>().unwrap(), arguments, now: Timestamp::default(), seed: 0 };
-    Fragment { txn, round: 0, call, participants: 1, work: FragmentWork::Find(Vec::new()), settled: 0, place: 0 }
+    Fragment {
+        txn,
+        round: 0,
+        call,
+        participants: 1,
+        work: FragmentWork::Find(Vec::new()),
+        settled: 0,
+        place: 0,
+        before: None,
+    }
 }
 
 fn writes(stamp: u32) -> ReadWrite {

@@ -208,10 +208,8 @@ impl<L: Link> Drop for Client<L> {
         while self.in_flight() > 0 && self.check().is_ok() && Instant::now() < until && !std::thread::panicking() {
             self.turn(Duration::from_millis(10));
         }
-        if self.in_flight() > 0 {
-            self.router.give_up(&mut self.out);
-            self.send();
-            self.link.flush();
-        }
+        self.router.give_up(&mut self.out);
+        self.send();
+        self.link.flush();
     }
 }

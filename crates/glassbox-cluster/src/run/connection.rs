@@ -16,6 +16,9 @@ const READ_BYTES: usize = 64 << 10;
 /// After so long without a byte the system asks whether the other side is there, and again.
 const QUIET: Duration = Duration::from_secs(2);
 
+/// After so long without a sign of having received what was sent, the other side is gone.
+const GONE: Duration = Duration::from_secs(20);
+
 #[derive(Debug)]
 pub(super) struct Connection {
     /// No other has it.
@@ -48,7 +51,8 @@ impl Connection {
         // A machine that loses its power says nothing. Where the system cannot look after that, nobody does.
         let _ = sockopt::set_socket_keepalive(&stream, true)
             .and_then(|()| sockopt::set_tcp_keepidle(&stream, QUIET))
-            .and_then(|()| sockopt::set_tcp_keepintvl(&stream, QUIET));
+            .and_then(|()| sockopt::set_tcp_keepintvl(&stream, QUIET))
+            .and_then(|()| sockopt::set_tcp_user_timeout(&stream, GONE.as_millis() as u32));
         let (opened, input, output) = (Instant::now(), Vec::new(), Vec::new());
         let (peer, calls, received, sent, written, rows) = (None, None, 0, 0, 0, 0);
         Self { number, stream, peer, calls, opened, received, sent, rows, input, output, written }

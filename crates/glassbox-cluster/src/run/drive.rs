@@ -184,7 +184,16 @@ mod tests {
             };
             let txn = TxnId { coordinator: by, sequence: 0 };
             let (work, call_of_two) = (FragmentWork::Run(Vec::new()), call(&[(0, 0), (1, 0)], 1));
-            let fragment = Fragment { txn, round: 0, call: call_of_two, participants: 3, work, settled: 0, place: 0 };
+            let fragment = Fragment {
+                txn,
+                round: 0,
+                call: call_of_two,
+                participants: 3,
+                work,
+                settled: 0,
+                place: 0,
+                before: None,
+            };
             let first = [
                 (by, Message::Fragment(Box::new(fragment))),
                 (client, Message::Call { id: 1, call: call(&[(0, 0)], 2) }),

@@ -51,8 +51,7 @@ impl<L: Link> Watcher<L> {
     }
 
     /// A stretch of time is over: the scheme that is to be used instead of the one of now, if there is one. Nothing
-    /// follows from a stretch in which somebody was missing or got another role: what came to a stop is not the scheme's
-    /// fault.
+    /// follows from a stretch in which somebody was missing or got another role: that is not the scheme's fault.
     ///
     /// # Errors
     /// While a primary or a coordinator is missing, or has not heard of the newest configuration.

@@ -34,11 +34,11 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Answer { .. } => !matches!(from, Address::Client(_)) && matches!(to, Address::Client(_)),
         Message::Replicate { .. } | Message::Held { .. } => peers(from, to),
         Message::AskHeard => is_replica && coordinates,
-        Message::HeardSoFar(_) => matches!(from, Address::Replica { .. }) && !is_replica,
+        Message::HeardSoFar { .. } => matches!(from, Address::Replica { .. }) && !is_replica,
         // Members tell each other and clients what whoever decides it has told one of them.
         Message::Configure(_) => !matches!(from, Address::Client(_)),
         Message::Join { .. } | Message::Rows { .. } | Message::State { .. } => peers(from, to),
-        Message::Recover(_) => is_replica && matches!(from, Address::Coordinator(_)),
+        Message::Recover(_) | Message::Ended(_) => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && txn.coordinator == to,
         Message::AskTurn { .. } | Message::Turn(_) => {
             matches!((from, to), (Address::Coordinator(_), Address::Coordinator(_)))
@@ -64,7 +64,7 @@ fn name(message: &Message) -> &'static str {
         Message::Replicate { .. } => "an entry of a stream",
         Message::Held { .. } => "that entries are held",
         Message::AskHeard => "a question for decisions",
-        Message::HeardSoFar(_) => "which decisions it heard",
+        Message::HeardSoFar { .. } => "which decisions it heard",
         Message::Configure(_) => "a configuration",
         Message::Join { .. } => "that it joins",
         Message::Rows { .. } => "rows",
@@ -72,6 +72,7 @@ fn name(message: &Message) -> &'static str {
         Message::Recover(_) => "that it recovers",
         Message::Recovered(_) => "what it knows of transactions",
         Message::Left(_) => "that a client has left something",
+        Message::Ended(_) => "that a client's transactions have ended",
         Message::Over(_) => "that a client coordinates no more",
         Message::Withdrawn(_) => "that results do not count, of transactions that are not coordinated here",
         Message::AskTurn { .. } => "that it wants the turn",

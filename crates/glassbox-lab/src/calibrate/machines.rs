@@ -90,7 +90,16 @@ impl Bench {
         self.next += 1;
         let work = FragmentWork::Run(Vec::new());
         let (call, settled) = (draw.call(), txn.sequence);
-        Message::Fragment(Box::new(Fragment { txn, round: 0, call, participants: 3, work, settled, place: 0 }))
+        Message::Fragment(Box::new(Fragment {
+            txn,
+            round: 0,
+            call,
+            participants: 3,
+            work,
+            settled,
+            place: 0,
+            before: None,
+        }))
     }
 
     fn decide(&mut self, commit: bool) -> Duration {
@@ -224,7 +233,7 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
     let (mut all, mut heard) = (Batches(Vec::new()), 0);
     for _ in 0..batches {
         let submissions: Vec<_> = (0..BATCH as u64)
-            .map(|id| Submission { id, call: draw.call(), participants: 3, shared: Vec::new() })
+            .map(|id| Submission { id, call: draw.call(), participants: 3, shared: Vec::new(), before: None })
             .collect();
         let began = Instant::now();
         submissions.into_iter().for_each(|submission| coordinator.submit(CLIENT, submission, 1, &mut out));

@@ -1,7 +1,9 @@
 //! A client in a closed loop: calls, waits for the answer, calls again.
 
+use std::collections::BTreeSet;
+
 use glassbox::Error;
-use glassbox_cluster::{Action, Address, Message, Outbox, Outcome, Packet, Router};
+use glassbox_cluster::{Action, Address, EndedNow, Message, Outbox, Outcome, Packet, Router};
 use glassbox_workloads::micro::{ReadWrite, Seen};
 
 use super::settings::Load;
@@ -52,6 +54,8 @@ pub(super) struct Client<W: Workload> {
     pub(super) ends: bool,
     /// It was stopped, and none is started yet in its place.
     pub(super) away: bool,
+    /// Those to whom its connection is not there.
+    broken: BTreeSet<Address>,
     pub(super) finished: u64,
     /// Of those that have finished, how many went to several partitions.
     pub(super) several: u64,
@@ -61,7 +65,8 @@ pub(super) struct Client<W: Workload> {
 impl<W: Workload> Client<W> {
     pub(super) fn new(number: u32, router: Router, caller: W::Caller) -> Self {
         let (under_way, ends, away, history) = (None, false, false, Some(Vec::new()));
-        Self { number, router, caller, under_way, ends, away, finished: 0, several: 0, history }
+        let broken = BTreeSet::new();
+        Self { number, router, caller, under_way, ends, away, broken, finished: 0, several: 0, history }
     }
 
     /// Another one goes on with what this one, which has stopped, would have called.
@@ -73,6 +78,7 @@ impl<W: Workload> Client<W> {
     /// It stops.
     pub(super) fn stop(&mut self, now_ns: u64) {
         self.away = true;
+        self.broken.clear();
         if let Some(it) = self.under_way.take() {
             self.finish(it, now_ns, Done::Unknown);
         }
@@ -102,16 +108,27 @@ impl<W: Workload> Client<W> {
         self.router.epoch()
     }
 
-    /// Something arrives; `None`: a connection broke, and is made again at once.
+    /// Something arrives; `None`: a connection broke.
     pub(super) fn handle(&mut self, from: Address, packet: Option<Packet>, now_ns: u64, out: &mut Outbox) {
         let ended = match packet {
             Some(packet) => self.router.handle(from, packet, now_ns / 1_000, out),
             None => {
-                let mut ended = self.router.lost(from);
-                ended.extend(self.router.found_again(from, out));
-                ended
+                self.broken.insert(from);
+                self.router.lost(from)
             }
         };
+        self.take(ended, now_ns, out);
+    }
+
+    /// A connection is there again, if it broke.
+    pub(super) fn finds_again(&mut self, member: Address, now_ns: u64, out: &mut Outbox) {
+        if self.broken.remove(&member) {
+            let ended = self.router.found_again(member, out);
+            self.take(ended, now_ns, out);
+        }
+    }
+
+    fn take(&mut self, ended: EndedNow, now_ns: u64, out: &mut Outbox) {
         for id in ended {
             let answered = self.router.take(id).expect("it has ended now");
             let Some(it) = self.under_way.take_if(|it| it.id == id) else { continue };

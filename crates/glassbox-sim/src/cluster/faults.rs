@@ -36,6 +36,8 @@ pub(super) enum Fault {
     StartClient(u32),
     /// The connection of a client and a member breaks; both live.
     Break(u32, Address),
+    /// It is made again.
+    Mend(u32, Address),
 }
 
 impl<W: Workload> World<W> {
@@ -131,6 +133,7 @@ impl<W: Workload> World<W> {
             Fault::KillClient(number) => self.kill_client(number),
             Fault::StartClient(number) => self.start_client(number),
             Fault::Break(number, member) => self.break_between(number, member),
+            Fault::Mend(number, member) => self.mend_between(number, member),
             Fault::RestartCoordinator(number) => {
                 let coordinator = Address::Coordinator(number);
                 if !self.nodes.contains_key(&coordinator) {

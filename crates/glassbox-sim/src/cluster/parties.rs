@@ -52,7 +52,8 @@ impl<W: Workload> World<W> {
 
     /// What a client begins with.
     pub(super) fn router(&mut self, number: u32) -> Router {
-        let life = self.lives;
+        // A client goes on from there when it begins another life.
+        let life = self.lives << 8;
         Router::new(Address::Client(number), Arc::clone(&self.catalog), self.configuration.clone(), life)
     }
 

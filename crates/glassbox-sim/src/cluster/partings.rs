@@ -23,7 +23,9 @@ impl<W: Workload> World<W> {
             } else {
                 let members = self.members();
                 let member = *self.dice.pick(&members).expect("a cluster has members");
+                let mended = at + self.dice.below(until_us / 4);
                 self.schedule_fault(at, Fault::Break(number, member));
+                self.schedule_fault(mended, Fault::Mend(number, member));
             }
         }
     }
@@ -60,6 +62,13 @@ impl<W: Workload> World<W> {
             self.break_off(Address::Client(number), member);
             self.break_off(member, Address::Client(number));
         }
+    }
+
+    /// The client notices that its connection is there again; what it said since it noticed that it was not goes first.
+    pub(super) fn mend_between(&mut self, number: u32, member: Address) {
+        let (now_ns, mut out) = (self.now_ns, Default::default());
+        self.client(number).finds_again(member, now_ns, &mut out);
+        self.carry_out(Address::Client(number), now_ns, out);
     }
 
     /// Loses what was sent last one way, and lets the other side notice.

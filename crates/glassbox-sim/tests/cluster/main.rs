@@ -134,7 +134,7 @@ fn what_a_client_leaves_is_ended_by_others() {
         let mut dice = Dice(seed ^ 8);
         settings.partings = 1 + dice.below(6) as u32;
         settings.incidents = [0, 0, 1, 3][dice.place(4)];
-        settings.switches = [0, 0, 0, 2][dice.place(4)];
+        settings.switches = [0, 0, 2, 8][dice.place(4)];
         settings.coordinators = 1 + [0, 0, 1][dice.place(3)];
         let mut world = World::new(settings);
         world.plan_incidents(3_000);
