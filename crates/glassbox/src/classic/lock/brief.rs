@@ -28,8 +28,8 @@ pub(super) struct Brief<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: who has put TAKEN into the word is alone in using the value, until it lets go by a store that releases what it
-// did to who takes it next. So the value goes from thread to thread; and who has it may let others look at it.
+// SAFETY: who has put TAKEN into the word is alone in using the value, until it lets go by a store that releases what
+// it did to who takes it next. So the value goes from thread to thread; and who has it may let others look at it.
 unsafe impl<T: Send + Sync> Sync for Brief<T> {}
 
 /// The right to use the value, until it is dropped.
@@ -52,6 +52,24 @@ impl<T> Brief<T> {
         Latched(self)
     }
 
+    /// Does what takes some tens of instructions with the value, alone.
+    ///
+    /// # Panics
+    /// As [`Brief::latch`].
+    #[inline(always)]
+    pub(super) fn with<O>(&self, work: impl FnOnce(&mut T) -> O) -> O {
+        if !self.try_take() {
+            self.wait();
+        }
+        // Asking whether the thread panics is left to who does.
+        let breaks = Breaks(&self.word);
+        // SAFETY: nobody else has the latch until the store below.
+        let out = work(unsafe { &mut *self.value.get() });
+        std::mem::forget(breaks);
+        self.word.store(FREE, Ordering::Release);
+        out
+    }
+
     #[inline(always)]
     fn try_take(&self) -> bool {
         self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
@@ -70,6 +88,15 @@ impl<T> Brief<T> {
             }
             looks += 1;
         }
+    }
+}
+
+/// Dropped while a panic goes by.
+struct Breaks<'a>(&'a AtomicU32);
+
+impl Drop for Breaks<'_> {
+    fn drop(&mut self) {
+        self.0.store(BROKEN, Ordering::Release);
     }
 }
 
@@ -108,7 +135,8 @@ mod tests {
         let count = Brief::new(0_u64);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..20_000).for_each(|_| *count.latch() += 1));
+                scope.spawn(|| (0..10_000).for_each(|_| *count.latch() += 1));
+                scope.spawn(|| (0..10_000).for_each(|_| count.with(|count| *count += 1)));
             }
         });
         assert_eq!(*count.latch(), 80_000);
@@ -116,15 +144,18 @@ mod tests {
 
     #[test]
     fn nobody_takes_what_a_thread_that_panicked_has_left() {
-        let count = Brief::new(0_u64);
-        let panicked = std::thread::scope(|scope| {
-            let panics = || {
+        let panics: [fn(&Brief<u64>); 2] = [
+            |count| {
                 let _held = count.latch();
                 panic!("on purpose");
-            };
-            scope.spawn(panics).join().is_err()
-        });
-        assert!(panicked);
-        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(count.latch()))).is_err());
+            },
+            |count| count.with(|_| panic!("on purpose")),
+        ];
+        for panics in panics {
+            let count = Brief::new(0_u64);
+            assert!(std::thread::scope(|scope| scope.spawn(|| panics(&count)).join().is_err()));
+            let takes: [fn(&Brief<u64>); 2] = [|count| drop(count.latch()), |count| count.with(|_| ())];
+            assert!(takes.iter().all(|take| std::thread::scope(|scope| scope.spawn(|| take(&count)).join().is_err())));
+        }
     }
 }

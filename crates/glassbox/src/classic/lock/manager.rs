@@ -11,7 +11,7 @@ use super::held::Held;
 use super::history::{History, LockCounters, Wait};
 use super::locks::{Duration, Locks, Outcome};
 use super::mode::{FromAbove, Mode};
-use super::name::{Key, LockName};
+use super::name::{Key, LockName, RECORD};
 use super::owner::Owner;
 use super::sync::{Mutex, latch, whole};
 use super::table::Partition;
@@ -121,21 +121,48 @@ impl LockManager {
             Ok(at) => return owner.held.entries()[at].mode.covers(mode),
             Err(slot) => slot,
         };
-        let mut partition = self.partition(hash);
+        let partition = &self.partitions[self.partition_number(hash)].0;
         if duration == Duration::Momentary {
-            return partition.would_grant(key, hash, mode);
+            return partition.with(|partition| partition.would_grant(key, hash, mode));
         }
-        let Some(request) = partition.request_first(key, hash, owner.number, mode) else { return false };
-        drop(partition);
+        let request = partition.with(|partition| partition.request_first(key, hash, owner.number, mode));
+        let Some(request) = request else { return false };
         let granularity = Granularity::Record;
         owner.held.insert_at(slot, Held { key, hash, request, mode, granularity, below: 0, escalate_at: u32::MAX });
         owner.held.entry(above).below += 1;
         true
     }
 
+    /// Takes the intent on a store of which records are locked, and nothing is yet, as it goes nearly always: something
+    /// in another one is, and nobody is in the way. Says whether that was so; otherwise nothing has happened.
+    fn enter_store(&self, owner: &mut Owner, store: StoreId, mode: Mode) -> bool {
+        // The volume is locked before anything else.
+        let is_volume = |held: &&Held| held.key == Key::THE_VOLUME && held.mode.seen_from(mode) == FromAbove::Intent;
+        let in_volume = owner.held.entries().first().filter(is_volume).is_some();
+        let (key, intent) = (Key::of_store(store), mode.intent());
+        let hash = key.hash();
+        let of_records = !self.config.lock_pages && self.granularity(store) == Granularity::Record;
+        if !in_volume || !of_records || owner.held.find(key, hash).is_some() {
+            return false;
+        }
+        let partition = &self.partitions[self.partition_number(hash)].0;
+        let request = partition.with(|partition| partition.request(key, hash, owner.number, intent));
+        if let Some(request) = request {
+            self.note(owner, key, hash, request, intent);
+        }
+        request.is_some()
+    }
+
     /// Locks whatever there is, however it stands.
     #[inline(never)]
     fn lock_any(&self, owner: &mut Owner, key: Key, mode: Mode, wait: bool, duration: Duration) -> Outcome {
+        if key.kind() == RECORD
+            && owner.held.known_store(key.store()).is_none()
+            && self.enter_store(owner, key.store(), mode)
+            && self.lock_record(owner, key, mode, duration)
+        {
+            return Outcome::Granted;
+        }
         let target = Place::of(owner, key);
         if target.at.is_some_and(|at| owner.held.entries()[at].mode.covers(mode)) {
             return Outcome::Granted;
@@ -173,11 +200,12 @@ impl Locks for LockManager {
         let mut held = owner.held.entries().iter().rev().peekable();
         while let Some(first) = held.next() {
             let number = self.partition_number(first.hash);
-            let mut partition = self.partitions[number].0.latch();
-            partition.release(first.request);
-            while let Some(next) = held.next_if(|next| self.partition_number(next.hash) == number) {
-                partition.release(next.request);
-            }
+            self.partitions[number].0.with(|partition| {
+                partition.release(first.request);
+                while let Some(next) = held.next_if(|next| self.partition_number(next.hash) == number) {
+                    partition.release(next.request);
+                }
+            });
         }
         owner.held.clear();
     }

@@ -192,7 +192,7 @@ impl Partition {
     }
 
     /// Gives a granted lock back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&mut self, request: u32) {
         assert!(self.nodes[request as usize].request.state == State::Granted, "only what is held is given back");
         if !self.free_only(request) {
