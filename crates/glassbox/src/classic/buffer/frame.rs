@@ -32,8 +32,8 @@
 //!
 //! *Dirty.* `rec_lsn` is the position from which on the log is needed to bring back what changed since the page was
 //! last copied to be written; `writing_lsn` is the same for the copy being written now. Both are CLEAN when nothing is
-//! needed, and only then may the frame be claimed: a claim looks at them once it has the latch, and sees what was stored
-//! under every latch before. A copy is made under the shared latch; `writing_lsn` is set before `rec_lsn` is
+//! needed, and only then may the frame be claimed: a claim looks at them once it has the latch, and sees what was
+//! stored under every latch before. A copy is made under the shared latch; `writing_lsn` is set before `rec_lsn` is
 //! cleared, so who reads them in the opposite order finds the older of the two in one of them until it is on disk.
 
 #[cfg(not(all(loom, test)))]
