@@ -41,7 +41,8 @@ pub struct ClassicStats {
     pub page_bytes: u64,
     /// Pages that fit in memory.
     pub pool_pages: u64,
-    /// Pages fixed: brought to memory if need be, kept there and latched.
+    /// Pages fixed: brought to memory if need be, kept there and latched. Not all may be counted where several sessions
+    /// fix the same one in the same moment.
     pub fixes: u64,
     /// Of these, pages that were in memory.
     pub hits: u64,

@@ -32,10 +32,15 @@ impl<S: Stack> StackTransaction<'_, S> {
             let mut batch: SmallVec<[(u64, Rid); MOST]> = SmallVec::new();
             // All of them first: should `rows` panic, and the procedure go on, no row is there without an entry.
             let drawn: SmallVec<[R; MOST]> = rows.by_ref().take(MOST).collect();
-            for row in drawn {
-                let key: R::Encoded = row.key().encode();
-                batch.extend(key.as_u64().zip(Some(self.put(table, &row)?)));
+            if drawn.is_empty() {
+                return Ok(());
             }
+            self.session.stored.resize(drawn.len() * R::ROW_WIDTH, 0);
+            for (row, stored) in drawn.iter().zip(self.session.stored.chunks_exact_mut(R::ROW_WIDTH)) {
+                row.store(stored);
+            }
+            let mut keys = drawn.iter().filter_map(|row| row.key().encode::<R::Encoded>().as_u64());
+            self.put_all_stored(table, |rid| batch.extend(keys.next().zip(Some(rid))))?;
             let entered = self.enter_each(table, &batch)?;
             if entered < batch.len() {
                 // As long as no row has stayed, nothing has changed that a procedure could find.

@@ -227,10 +227,34 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
 
     #[inline]
     fn put_stored(&mut self, table: &TableStores<S>) -> Result<Rid, Stop> {
+        self.put_stored_at(table, 0)
+    }
+
+    /// Puts the rows that are stored one behind the other into the heap file; `placed` is told where each is.
+    pub(super) fn put_all_stored(&mut self, table: &TableStores<S>, mut placed: impl FnMut(Rid)) -> Result<(), Stop> {
+        let (engine, heap, mut at) = (self.engine, table.heap.store(), 0);
+        let Session { journal, owner, stored, .. } = &mut *self.session;
+        let lock = |rid| Self::try_lock(&engine.locks, owner, Wanted::record(heap, rid, Mode::X));
+        let appended = table.heap.append(&engine.pages, journal, stored, lock, |rid| {
+            placed(rid);
+            at += table.heap.width();
+        });
+        self.or_fail(appended)?;
+        while at < self.session.stored.len() {
+            placed(self.put_stored_at(table, at)?);
+            at += table.heap.width();
+        }
+        Ok(())
+    }
+
+    /// Puts the row that is stored from `at` on into the heap file.
+    #[inline(always)]
+    fn put_stored_at(&mut self, table: &TableStores<S>, at: usize) -> Result<Rid, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
         loop {
             let Session { journal, owner, stored, .. } = &mut *self.session;
-            let put = table.heap.insert(&engine.pages, &engine.space, journal, stored, |rid| {
+            let row = &stored[at..at + table.heap.width()];
+            let put = table.heap.insert(&engine.pages, &engine.space, journal, row, |rid| {
                 Self::try_lock(&engine.locks, owner, Wanted::record(heap, rid, Mode::X))
             });
             match self.or_fail(put)? {

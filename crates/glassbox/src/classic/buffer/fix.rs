@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! 1  claim a frame whose page is to leave, and take that page out of the table
-//! 2  say that it will hold the new page, latched exclusively          (still claimed: nobody can pin it)
+//! 2  say that it will hold the new page                               (still claimed, and so latched exclusively)
 //! 3  enter it into the table, unless somebody else was quicker        (then the frame stays empty, and begin again)
-//! 4  end the claim, pinned; read the page; go on with the latch that was wanted
+//! 4  end the claim, still latched; read the page; go on with the latch that was wanted
 //! ```
 //!
 //! Who else wants the page finds it in the table from 3 on and waits for the latch; so it is read once. If reading

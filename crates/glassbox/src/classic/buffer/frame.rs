@@ -1,31 +1,39 @@
 //! The header of a frame: which page it holds, who uses it, and from where on the log is needed for it.
 //!
 //! Problem: a page that is in memory must be found and kept there by a few instructions, while another thread may be
-//! about to put another page in its place. A lock around both makes every fix wait for every other. Here a fix is one
-//! atomic addition to a word of the frame, and the frame is then asked whether it holds the page that was wanted.
+//! about to put another page in its place. A lock around both makes every fix wait for every other. Here a fix is the
+//! latch's one atomic operation, and the frame is then asked whether it holds the page that was wanted.
+//!
+//! *The page does not change under a latch.* A frame gets another page, or loses its page, only while it is latched
+//! exclusively: by who has claimed it, or by who could not read what it should hold. So whoever has it latched, either
+//! way, and then finds that it is the page he wants, keeps it by that alone. If it is not, the page table was out of
+//! date, and he looks again.
+//!
+//! *Who must wait pins first.* Latches are taken in the order of what they protect, so nobody may wait for a latch of
+//! which he does not know the page. Who finds it taken adds a pin to a word of the frame:
 //!
 //! ```text
-//! bits 0-21   pins: how many have fixed the page, or look at it
-//! bit 22      ALONE: fixed to be changed, where there are no latches
-//! bit 23      CLAIMED: somebody takes the frame for another page
-//! bits 24-63  fixes since the frame got its page: statistics, and whether it was used lately
+//! bits 0-29   pins: how many wait for the latch, or, where there are no latches, have fixed the page
+//! bit 30      ALONE: fixed to be changed, where there are no latches
+//! bit 31      CLAIMED: somebody takes the frame for another page
 //! ```
 //!
-//! *The page does not change under a pin.* Who wants the frame sets CLAIMED by an exchange that succeeds only while
-//! there are no pins, changes the page, and clears CLAIMED. Who pins looks at the word as it was: if it was CLAIMED, he
+//! Who wants the frame sets CLAIMED by an exchange that succeeds only while there are no pins, takes the latch if that
+//! means no waiting, changes the page, and clears CLAIMED. Who pins looks at the word as it was: if it was CLAIMED, he
 //! takes the pin back and knows nothing. If not, his pin lies between two claims in the order of the word, and the next
 //! claim does not succeed before he unpins; so the page is that of the claim before, whose change of `page` he sees,
-//! because all changes of the word are additions and exchanges and pass on what was released by the claim's end. If it
-//! is the page that he wants, it stays it. If not, the page table was out of date, and he looks again; he has not
-//! waited for the latch then, which would be against the order in which latches are taken.
+//! because all changes of the word are additions and exchanges and pass on what was released by the claim's end. One
+//! exception: a page that could not be read leaves the frame while others are pinned and wait for its latch; so whoever
+//! has waited looks once more which page it is.
 //!
-//! One exception: a page that could not be read leaves the frame while others are pinned and wait for its latch. It
-//! does so under the exclusive latch, and whoever gets a latch looks once more which page it is.
+//! Rejected: a pin for everybody, beside the latch: two more atomic operations for each fix, which say nothing new.
+//! *Uses* are counted without an atomic addition: of several who fix a page to read it in the same moment some may not
+//! be counted. They are statistics, and tell whether the page was used lately.
 //!
 //! *Dirty.* `rec_lsn` is the position from which on the log is needed to bring back what changed since the page was
 //! last copied to be written; `writing_lsn` is the same for the copy being written now. Both are CLEAN when nothing is
-//! needed, and only then may the frame be claimed: a claim looks at them after it has set CLAIMED, and sees what was
-//! stored under every pin that is gone. A copy is made under the shared latch; `writing_lsn` is set before `rec_lsn` is
+//! needed, and only then may the frame be claimed: a claim looks at them once it has the latch, and sees what was
+//! stored under every latch before. A copy is made under the shared latch; `writing_lsn` is set before `rec_lsn` is
 //! cleared, so who reads them in the opposite order finds the older of the two in one of them until it is on disk.
 
 #[cfg(not(all(loom, test)))]
@@ -38,11 +46,10 @@ use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::log::Lsn;
 
-const PIN: u64 = 1;
-const PINS: u64 = ALONE - 1;
-const ALONE: u64 = 1 << 22;
-const CLAIMED: u64 = 1 << 23;
-const FIX: u64 = 1 << 24;
+const PIN: u32 = 1;
+const PINS: u32 = ALONE - 1;
+const ALONE: u32 = 1 << 30;
+const CLAIMED: u32 = 1 << 31;
 
 /// The number of a page that there is none of.
 pub(super) const NO_PAGE: PageId = PageId(u32::MAX);
@@ -63,9 +70,11 @@ pub(super) enum Fix {
 /// See the file.
 #[repr(align(64))]
 pub(super) struct Frame<L> {
-    word: AtomicU64,
+    word: AtomicU32,
     page: AtomicU32,
     latch: L,
+    /// Fixes since the frame got its page.
+    uses: AtomicU64,
     rec_lsn: AtomicU64,
     writing_lsn: AtomicU64,
     /// 1: the page was found sound since it came. Changed by who has latched it; so whoever finds it 1 sees bytes that
@@ -76,9 +85,10 @@ pub(super) struct Frame<L> {
 impl<L: Latch> Default for Frame<L> {
     fn default() -> Self {
         Self {
-            word: AtomicU64::new(0),
+            word: AtomicU32::new(0),
             page: AtomicU32::new(NO_PAGE.0),
             latch: L::default(),
+            uses: AtomicU64::new(0),
             rec_lsn: AtomicU64::new(CLEAN),
             writing_lsn: AtomicU64::new(CLEAN),
             sound: AtomicU32::new(0),
@@ -96,42 +106,59 @@ impl<L: Latch> Frame<L> {
     /// Fixes `page` if this is the frame that holds it. With `wait`, waits for the latch.
     #[inline(always)]
     pub fn fix(&self, page: PageId, exclusive: bool, wait: bool) -> Fix {
-        if !L::CONCURRENT {
-            return self.fix_alone(page, exclusive, FIX + PIN);
-        }
-        if !self.pin(page, FIX + PIN) {
-            return Fix::Other;
-        }
-        let fixed = self.latch(exclusive, wait);
-        if fixed == Fix::Busy {
-            self.unpin(FIX + PIN);
-        } else if self.page() != page {
-            if exclusive {
-                self.latch.release_exclusive()
-            } else {
-                self.latch.release_shared()
-            }
-            self.unpin(FIX + PIN);
-            return Fix::Other;
+        let fixed = self.fix_uncounted(page, exclusive, wait);
+        if let Fix::Fixed { .. } = fixed {
+            self.uses.store(self.uses.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
         fixed
     }
 
     /// As [`Frame::fix`] to read, for writing the page out: it does not count as a use.
     pub fn fix_to_copy(&self, page: PageId, wait: bool) -> Fix {
+        self.fix_uncounted(page, false, wait)
+    }
+
+    #[inline(always)]
+    fn fix_uncounted(&self, page: PageId, exclusive: bool, wait: bool) -> Fix {
         if !L::CONCURRENT {
-            return self.fix_alone(page, false, PIN);
+            return self.fix_alone(page, exclusive);
         }
-        if !self.pin(page, PIN) {
+        // Not to hold up those who use another page; certain is only what is found below.
+        if self.page() != page {
             return Fix::Other;
         }
-        let fixed = self.latch(false, wait);
-        if fixed == Fix::Busy {
-            self.unpin(PIN);
-        } else if self.page() != page {
-            self.unfix_shared();
-            return Fix::Other;
+        let taken = if exclusive { self.latch.try_exclusive() } else { self.latch.try_shared() };
+        if taken {
+            self.if_still(page, exclusive, false)
+        } else if wait {
+            self.wait_to_fix(page, exclusive)
+        } else {
+            Fix::Busy
         }
+    }
+
+    /// What was latched, if it is this page; else lets go of it.
+    #[inline(always)]
+    fn if_still(&self, page: PageId, exclusive: bool, waited: bool) -> Fix {
+        if self.page() == page {
+            return Fix::Fixed { waited };
+        }
+        if exclusive {
+            self.latch.release_exclusive();
+        } else {
+            self.latch.release_shared();
+        }
+        Fix::Other
+    }
+
+    #[cold]
+    fn wait_to_fix(&self, page: PageId, exclusive: bool) -> Fix {
+        let mut fixed = Fix::Other;
+        if self.word.fetch_add(PIN, Ordering::Acquire) & CLAIMED == 0 && self.page() == page {
+            let waited = if exclusive { self.latch.exclusive() } else { self.latch.shared() };
+            fixed = self.if_still(page, exclusive, waited);
+        }
+        self.word.fetch_sub(PIN, Ordering::Release);
         fixed
     }
 
@@ -139,57 +166,32 @@ impl<L: Latch> Frame<L> {
     #[inline(always)]
     pub fn unfix_shared(&self) {
         self.latch.release_shared();
-        self.unpin(PIN);
+        self.unpin_alone(PIN);
     }
 
     /// Lets go of what was fixed to change.
     #[inline(always)]
     pub fn unfix_exclusive(&self) {
         self.latch.release_exclusive();
-        self.unpin(if L::CONCURRENT { PIN } else { ALONE + PIN });
+        self.unpin_alone(ALONE + PIN);
     }
 
     /// Goes on reading what was fixed to change.
     pub fn downgrade(&self) {
         self.latch.downgrade();
+        self.unpin_alone(ALONE);
+    }
+
+    #[inline(always)]
+    fn unpin_alone(&self, what: u32) {
         if !L::CONCURRENT {
-            self.word.store(self.word.load(Ordering::Relaxed) - ALONE, Ordering::Relaxed);
-        }
-    }
-
-    #[inline(always)]
-    fn pin(&self, page: PageId, what: u64) -> bool {
-        let word = self.word.fetch_add(what, Ordering::Acquire);
-        if word & CLAIMED == 0 && self.page() == page {
-            return true;
-        }
-        self.unpin(what);
-        false
-    }
-
-    #[inline(always)]
-    fn unpin(&self, what: u64) {
-        if L::CONCURRENT {
-            self.word.fetch_sub(what, Ordering::Release);
-        } else {
             self.word.store(self.word.load(Ordering::Relaxed) - what, Ordering::Relaxed);
-        }
-    }
-
-    #[inline(always)]
-    fn latch(&self, exclusive: bool, wait: bool) -> Fix {
-        match (exclusive, wait) {
-            (false, true) => Fix::Fixed { waited: self.latch.shared() },
-            (true, true) => Fix::Fixed { waited: self.latch.exclusive() },
-            (false, false) if self.latch.try_shared() => Fix::Fixed { waited: false },
-            (true, false) if self.latch.try_exclusive() => Fix::Fixed { waited: false },
-            _ => Fix::Busy,
         }
     }
 
     /// Fixes without latches: what the only thread has fixed itself may be in the way, and nothing else.
     #[inline(always)]
-    fn fix_alone(&self, page: PageId, exclusive: bool, what: u64) -> Fix {
+    fn fix_alone(&self, page: PageId, exclusive: bool) -> Fix {
         if self.page() != page {
             return Fix::Other;
         }
@@ -198,54 +200,51 @@ impl<L: Latch> Frame<L> {
         if word & in_the_way != 0 {
             return Fix::Busy;
         }
-        self.word.store(word + what + if exclusive { ALONE } else { 0 }, Ordering::Relaxed);
+        self.word.store(word + PIN + if exclusive { ALONE } else { 0 }, Ordering::Relaxed);
         Fix::Fixed { waited: false }
     }
 
     /// How often the page was fixed since it came; `None` while somebody has fixed it or claims the frame.
     pub fn uses_if_unfixed(&self) -> Option<u64> {
-        let word = self.word.load(Ordering::Relaxed);
-        (word & (PINS | CLAIMED) == 0).then_some(word / FIX)
+        let is_unfixed = self.word.load(Ordering::Relaxed) == 0 && self.latch.is_free();
+        is_unfixed.then(|| self.uses())
     }
 
     /// How often the page was fixed since it came.
     pub fn uses(&self) -> u64 {
-        self.word.load(Ordering::Relaxed) / FIX
+        self.uses.load(Ordering::Relaxed)
     }
 
     /// Claims the frame if nobody has fixed its page and it is clean. Gives the page, and how often it was fixed.
     pub fn claim(&self) -> Option<(PageId, u64)> {
-        let word = self.word.load(Ordering::Relaxed);
-        if word & (PINS | CLAIMED) != 0 {
-            return None;
+        self.word.compare_exchange(0, CLAIMED, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        if self.latch.try_exclusive() {
+            if self.needed_from().is_none() {
+                return Some((self.page(), self.uses.swap(0, Ordering::Relaxed)));
+            }
+            self.latch.release_exclusive();
         }
-        self.word.compare_exchange(word, CLAIMED, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        if self.needed_from().is_some() {
-            self.word.fetch_add((word / FIX) * FIX, Ordering::Relaxed);
-            self.word.fetch_sub(CLAIMED, Ordering::Release);
-            return None;
-        }
-        Some((self.page(), word / FIX))
+        self.word.fetch_sub(CLAIMED, Ordering::Release);
+        None
     }
 
-    /// Says which page the claimed frame will hold, fixed by the caller to be changed: nobody else can have latched it.
+    /// Says which page the claimed frame will hold.
     pub fn prepare(&self, page: PageId) {
         self.page.store(page.0, Ordering::Relaxed);
         self.sound.store(0, Ordering::Relaxed);
-        let taken = self.latch.try_exclusive();
-        assert!(taken, "a frame without pins is latched");
     }
 
-    /// Ends the claim of what was prepared: it is fixed.
+    /// Ends the claim of what was prepared: it is fixed by the caller, to be changed.
     pub fn publish(&self) {
-        let fixed = FIX + PIN + if L::CONCURRENT { 0 } else { ALONE };
+        self.uses.store(1, Ordering::Relaxed);
+        let fixed = if L::CONCURRENT { 0 } else { ALONE + PIN };
         self.word.fetch_add(fixed.wrapping_sub(CLAIMED), Ordering::Release);
     }
 
     /// Ends the claim of what was prepared, in vain: the frame is empty.
     pub fn give_up(&self) {
-        self.latch.release_exclusive();
         self.forget();
+        self.latch.release_exclusive();
         self.word.fetch_sub(CLAIMED, Ordering::Release);
     }
 

@@ -133,7 +133,7 @@ impl<'a, L: Latch> Claimed<'a, L> {
             return None;
         }
         frame.publish();
-        // SAFETY: it was latched exclusively and is pinned now; the memory is that of this frame, zeros at first.
+        // SAFETY: the claim latched it exclusively, and it still is; the memory is that of this frame, zeros at first.
         Some(unsafe { ExclusiveFrame::new(frame, self.frames.memory.page(self.number)) })
     }
 }

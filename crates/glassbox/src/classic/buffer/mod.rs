@@ -5,8 +5,8 @@
 //! finding one must cost next to nothing. The naive way is a table of pages behind a lock, in which every fix looks and
 //! changes a list of what was used last: then the pool is what all threads wait for. Here:
 //!
-//! 1. A page in memory is found in an array by its number ([`table`]), pinned by one atomic addition ([`frame`]), and
-//!    latched. No lock, no list, no hash; the same addition counts the use.
+//! 1. A page in memory is found in an array by its number ([`table`]) and latched, which also keeps it where it is
+//!    ([`frame`]): one atomic operation. No lock, no list, no hash.
 //! 2. A page that is missing takes the frame of another, chosen by a clock ([`clock`]), and is read once however many
 //!    want it ([`fix`]).
 //! 3. A dirty page is copied and written in a batch ([`clean`], [`batch`]): the log first, then a copy of each page to

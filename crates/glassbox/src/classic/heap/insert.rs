@@ -137,16 +137,8 @@ impl HeapFile {
     ) -> Result<Tried, Error> {
         let id = page.id();
         self.check(id, &page)?;
-        if let Some(fresh) = slotted::fresh(&page, record.len())
-            && fresh.leaves_room(record.len())
-            && reusable(Rid { page: id, slot: fresh.slot })
-        {
-            let change = Change::Heap(HeapChange::Insert { slot: fresh.slot, record });
-            journal.change_by(&mut page, change, Undo::Page, |page| {
-                slotted::append(page, fresh, record);
-                Ok(())
-            })?;
-            return Ok(Tried::Inserted { rid: Rid { page: id, slot: fresh.slot }, has_room: true });
+        if let Some(rid) = self.append_one(journal, &mut page, record, reusable)? {
+            return Ok(Tried::Inserted { rid, has_room: true });
         }
         self.try_last_places(pages, journal, page, record, reusable)
     }

@@ -23,6 +23,7 @@
 //! Rejected: giving heap pages back to the space map when they hold only ghosts. A stale record id could then name
 //! a page of another store.
 
+mod append;
 mod change;
 mod difference;
 mod file;

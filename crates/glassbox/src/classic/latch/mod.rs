@@ -47,4 +47,7 @@ pub(crate) trait Latch: Default + Send + 'static {
 
     /// Goes on reading what was taken to change.
     fn downgrade(&self);
+
+    /// Whether nobody holds it, as far as it keeps anybody out. It may be otherwise by now.
+    fn is_free(&self) -> bool;
 }

@@ -41,4 +41,8 @@ impl Latch for NoLatch {
 
     #[inline(always)]
     fn downgrade(&self) {}
+
+    fn is_free(&self) -> bool {
+        true
+    }
 }

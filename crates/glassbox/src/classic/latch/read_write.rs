@@ -214,4 +214,8 @@ impl Latch for ReadWriteLatch {
             self.wake();
         }
     }
+
+    fn is_free(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & (EXCLUSIVE | READERS) == 0
+    }
 }

@@ -11,7 +11,7 @@ use crate::classic::ids::StoreId;
 
 const NONE: u32 = u32::MAX;
 /// Slots of the table at first, a power of two.
-const FEWEST: usize = 512;
+const FEWEST: usize = 256;
 /// Stores whose places are remembered.
 const STORES: usize = 64;
 /// No place of no store: those of stores have numbers from 1 on.
@@ -64,14 +64,20 @@ impl HeldLocks {
     /// The place of a lock in the list. It is the lock's until the next [`HeldLocks::remove`].
     #[inline(always)]
     pub(super) fn find(&self, key: Key, hash: u64) -> Option<usize> {
+        self.seek(key, hash).ok()
+    }
+
+    /// The place of a lock in the list, or else the slot of the table that it would get.
+    #[inline(always)]
+    pub(super) fn seek(&self, key: Key, hash: u64) -> Result<usize, usize> {
         let mut slot = self.home(hash);
         loop {
             let at = self.slots[slot];
             if at == NONE {
-                return None;
+                return Err(slot);
             }
             if self.entries[at as usize].key == key {
-                return Some(at as usize);
+                return Ok(at as usize);
             }
             slot = (slot + 1) & (self.slots.len() - 1);
         }
@@ -103,9 +109,19 @@ impl HeldLocks {
         self.find(key, key.hash()).map(|at| self.entries[at].mode)
     }
 
+    /// Adds the lock of a record that is not in the list, and for which [`HeldLocks::seek`] has just given this slot.
+    #[inline(always)]
+    pub(super) fn insert_at(&mut self, slot: usize, held: Held) {
+        if self.entries.len() * 2 >= self.slots.len() {
+            self.insert(held);
+            return;
+        }
+        self.slots[slot] = self.entries.len() as u32;
+        self.entries.push(held);
+    }
+
     /// Adds a lock that is not in the list.
-    #[inline]
-    pub(super) fn insert(&mut self, held: Held) -> usize {
+    pub(super) fn insert(&mut self, held: Held) {
         if self.entries.len() * 2 >= self.slots.len() {
             self.grow();
         }
@@ -116,7 +132,6 @@ impl HeldLocks {
         }
         self.entries.push(held);
         self.place(at);
-        at
     }
 
     #[inline(always)]

@@ -1,7 +1,9 @@
 //! The lock manager as a whole: what it consists of, and what it is to the engine.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 
+use super::brief::{Brief, Latched};
 use super::config::{Granularity, LockConfig};
 use super::deadlock::Detector;
 use super::descend::Place;
@@ -9,9 +11,9 @@ use super::held::Held;
 use super::history::{History, LockCounters, Wait};
 use super::locks::{Duration, Locks, Outcome};
 use super::mode::{FromAbove, Mode};
-use super::name::{Key, LockName};
+use super::name::{Key, LockName, RECORD};
 use super::owner::Owner;
-use super::sync::{Mutex, MutexGuard, latch, whole};
+use super::sync::{Mutex, latch, whole};
 use super::table::Partition;
 use crate::classic::ids::{StoreId, TxnId};
 use crate::io::Clock;
@@ -22,10 +24,12 @@ struct Padded<T>(T);
 
 /// See the comment of the room.
 pub(crate) struct LockManager {
-    partitions: Box<[Padded<Mutex<Partition>>]>,
+    partitions: Box<[Padded<Brief<Partition>>]>,
     pub(super) config: LockConfig,
     /// By store, where it is not the configured one.
     granularities: RwLock<Vec<Option<Granularity>>>,
+    /// Whether it is so anywhere: each intent asks.
+    have_granularities: AtomicBool,
     pub(super) detector: Mutex<Detector>,
     pub(super) history: Mutex<History>,
     pub(super) clock: Arc<dyn Clock>,
@@ -38,10 +42,11 @@ impl LockManager {
     /// If the number of partitions is no power of two.
     pub(crate) fn new(config: LockConfig, clock: Arc<dyn Clock>) -> Self {
         assert!(config.partitions.is_power_of_two(), "the number of partitions is a power of two");
-        let partition = |_| Padded(Mutex::new(Partition::new(config.broken_s_beside_x)));
+        let partition = |_| Padded(Brief::new(Partition::new(config.broken_s_beside_x)));
         Self {
             partitions: (0..config.partitions).map(partition).collect(),
             granularities: RwLock::default(),
+            have_granularities: AtomicBool::new(false),
             detector: Mutex::new(Detector::default()),
             history: Mutex::new(History::new(config.waits_kept)),
             clock,
@@ -58,9 +63,13 @@ impl LockManager {
             all.resize(at + 1, None);
         }
         all[at] = Some(granularity);
+        self.have_granularities.store(true, Ordering::Release);
     }
 
     pub(super) fn granularity(&self, store: StoreId) -> Granularity {
+        if !self.have_granularities.load(Ordering::Acquire) {
+            return self.config.granularity;
+        }
         let all = whole(self.granularities.read());
         all.get(store.0 as usize).copied().flatten().unwrap_or(self.config.granularity)
     }
@@ -78,22 +87,27 @@ impl LockManager {
     /// How many names somebody holds or waits for.
     #[cfg(test)]
     pub(crate) fn names(&self) -> usize {
-        self.partitions.iter().map(|partition| latch(&partition.0).names()).sum()
+        self.partitions.iter().map(|partition| partition.0.latch().names()).sum()
     }
 
     /// Latches the partition of a hash.
     #[inline(always)]
-    pub(super) fn partition(&self, hash: u64) -> MutexGuard<'_, Partition> {
-        latch(&self.partitions[hash as usize & (self.partitions.len() - 1)].0)
+    pub(super) fn partition(&self, hash: u64) -> Latched<'_, Partition> {
+        self.partitions[self.partition_number(hash)].0.latch()
+    }
+
+    #[inline(always)]
+    fn partition_number(&self, hash: u64) -> usize {
+        hash as usize & (self.partitions.len() - 1)
     }
 }
 
 impl LockManager {
     /// Locks a record as it goes nearly always: something in its store is locked already, and the record by nobody.
     /// Says whether that was so; otherwise nothing has happened.
-    #[inline(always)]
-    fn lock_record(&self, owner: &mut Owner, store: StoreId, key: Key, mode: Mode, duration: Duration) -> bool {
-        let Some(above) = owner.held.known_store(store).filter(|_| !self.config.lock_pages) else { return false };
+    #[inline(never)]
+    fn lock_record(&self, owner: &mut Owner, key: Key, mode: Mode, duration: Duration) -> bool {
+        let Some(above) = owner.held.known_store(key.store()).filter(|_| !self.config.lock_pages) else { return false };
         let Held { mode: held, granularity, below, escalate_at, .. } = owner.held.entries()[above];
         let intent = match held.seen_from(mode) {
             FromAbove::Covers => return granularity == Granularity::Record,
@@ -103,19 +117,60 @@ impl LockManager {
             return false;
         }
         let hash = key.hash();
-        if let Some(at) = owner.held.find(key, hash) {
-            return owner.held.entries()[at].mode.covers(mode);
-        }
-        let mut partition = self.partition(hash);
+        let slot = match owner.held.seek(key, hash) {
+            Ok(at) => return owner.held.entries()[at].mode.covers(mode),
+            Err(slot) => slot,
+        };
+        let partition = &self.partitions[self.partition_number(hash)].0;
         if duration == Duration::Momentary {
-            return partition.would_grant(key, hash, mode);
+            return partition.with(|partition| partition.would_grant(key, hash, mode));
         }
-        let Some(request) = partition.request_first(key, hash, owner.number, mode) else { return false };
-        drop(partition);
+        let request = partition.with(|partition| partition.request_first(key, hash, owner.number, mode));
+        let Some(request) = request else { return false };
         let granularity = Granularity::Record;
-        owner.held.insert(Held { key, hash, request, mode, granularity, below: 0, escalate_at: u32::MAX });
+        owner.held.insert_at(slot, Held { key, hash, request, mode, granularity, below: 0, escalate_at: u32::MAX });
         owner.held.entry(above).below += 1;
         true
+    }
+
+    /// Takes the intent on a store of which records are locked, and nothing is yet, as it goes nearly always: something
+    /// in another one is, and nobody is in the way. Says whether that was so; otherwise nothing has happened.
+    fn enter_store(&self, owner: &mut Owner, store: StoreId, mode: Mode) -> bool {
+        // The volume is locked before anything else.
+        let is_volume = |held: &&Held| held.key == Key::THE_VOLUME && held.mode.seen_from(mode) == FromAbove::Intent;
+        let in_volume = owner.held.entries().first().filter(is_volume).is_some();
+        let (key, intent) = (Key::of_store(store), mode.intent());
+        let hash = key.hash();
+        let of_records = !self.config.lock_pages && self.granularity(store) == Granularity::Record;
+        if !in_volume || !of_records || owner.held.find(key, hash).is_some() {
+            return false;
+        }
+        let partition = &self.partitions[self.partition_number(hash)].0;
+        let request = partition.with(|partition| partition.request(key, hash, owner.number, intent));
+        if let Some(request) = request {
+            self.note(owner, key, hash, request, intent);
+        }
+        request.is_some()
+    }
+
+    /// Locks whatever there is, however it stands.
+    #[inline(never)]
+    fn lock_any(&self, owner: &mut Owner, key: Key, mode: Mode, wait: bool, duration: Duration) -> Outcome {
+        if key.kind() == RECORD
+            && owner.held.known_store(key.store()).is_none()
+            && self.enter_store(owner, key.store(), mode)
+            && self.lock_record(owner, key, mode, duration)
+        {
+            return Outcome::Granted;
+        }
+        let target = Place::of(owner, key);
+        if target.at.is_some_and(|at| owner.held.entries()[at].mode.covers(mode)) {
+            return Outcome::Granted;
+        }
+        match self.descend(owner, target, mode, wait, duration) {
+            Ok(()) => Outcome::Granted,
+            Err(outcome) => outcome,
+        }
     }
 }
 
@@ -126,20 +181,14 @@ impl Locks for LockManager {
         self.register()
     }
 
+    // Inlined, so that a record's name goes in registers.
+    #[inline(always)]
     fn lock(&self, owner: &mut Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome {
-        if let LockName::Record(store, _) = name
-            && self.lock_record(owner, store, Key::of(name), mode, duration)
-        {
+        let key = Key::of(name);
+        if matches!(name, LockName::Record(..)) && self.lock_record(owner, key, mode, duration) {
             return Outcome::Granted;
         }
-        let target = Place::of(owner, Key::of(name));
-        if target.at.is_some_and(|at| owner.held.entries()[at].mode.covers(mode)) {
-            return Outcome::Granted;
-        }
-        match self.descend(owner, target, mode, wait, duration) {
-            Ok(()) => Outcome::Granted,
-            Err(outcome) => outcome,
-        }
+        self.lock_any(owner, key, mode, wait, duration)
     }
 
     fn release(&self, owner: &mut Owner, name: LockName) {
@@ -147,9 +196,16 @@ impl Locks for LockManager {
     }
 
     fn release_all(&self, owner: &mut Owner) {
-        // What is below first.
-        for held in owner.held.entries().iter().rev() {
-            self.partition(held.hash).release(held.request);
+        // What is below first. Those that follow each other in a page are in one partition.
+        let mut held = owner.held.entries().iter().rev().peekable();
+        while let Some(first) = held.next() {
+            let number = self.partition_number(first.hash);
+            self.partitions[number].0.with(|partition| {
+                partition.release(first.request);
+                while let Some(next) = held.next_if(|next| self.partition_number(next.hash) == number) {
+                    partition.release(next.request);
+                }
+            });
         }
         owner.held.clear();
     }

@@ -18,6 +18,7 @@
 //! wait      waiting, and its end
 //! deadlock  who waits for whom in a circle, and who must give up
 //! history   what is reported
+//! brief     the latch of a partition
 //! locks     the trait, and no locks at all
 //! ```
 //!
@@ -35,6 +36,7 @@
 //! would wait for it, and tests for the clock); one list for the granted and the waiting (finding the first who waits
 //! would pass all who hold the lock, and everybody holds the volume's).
 
+mod brief;
 mod config;
 mod deadlock;
 mod descend;

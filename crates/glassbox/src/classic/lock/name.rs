@@ -25,6 +25,9 @@ pub(crate) enum LockName {
 #[error("a logged list of locks {0}")]
 pub(crate) struct BadLocks(pub(crate) &'static str);
 
+/// The bits of a hash that say in which partition a name is.
+const PARTITION_BITS: u64 = 0xffff;
+
 /// A name as two integers: kind and store, then page and slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
@@ -106,13 +109,15 @@ impl Key {
         }
     }
 
-    /// All bits of it depend on all of the name: one wide multiplication, folded (as in wyhash).
+    /// All bits of it depend on all of the name, by one wide multiplication, folded (as in wyhash); but not the last
+    /// ones on the slot, so that the records of a page are in one partition.
     #[inline(always)]
     pub(super) fn hash(self) -> u64 {
         let left = self.place ^ 0x9e37_79b9_7f4a_7c15;
-        let right = self.rid ^ 0xd1b5_4a32_d192_ed03;
+        let right = self.rid >> 32 ^ 0xd1b5_4a32_d192_ed03;
         let product = u128::from(left) * u128::from(right);
-        product as u64 ^ (product >> 64) as u64
+        let slot = u64::from(self.rid as u32).wrapping_mul(0xa076_1d64_78bd_642f);
+        product as u64 ^ (product >> 64) as u64 ^ slot & !PARTITION_BITS
     }
 }
 

@@ -3,10 +3,18 @@
 use std::sync::LockResult;
 
 #[cfg(not(all(shuttle, test)))]
-pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::yield_now,
+};
 
 #[cfg(all(shuttle, test))]
-pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use shuttle::{
+    sync::atomic::{AtomicU32, Ordering},
+    sync::{Condvar, Mutex, MutexGuard},
+    thread::yield_now,
+};
 
 /// Latches. A thread that panicked in the lock manager may have left anything behind, so all others panic too.
 #[inline(always)]

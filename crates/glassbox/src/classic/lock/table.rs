@@ -43,7 +43,7 @@ const WAITING: usize = 1;
 struct Head {
     key: Key,
     hash: u64,
-    /// In the chain of its bucket.
+    /// In the chain of its bucket, or among the free.
     next: u32,
     lists: [List; 2],
     /// How many hold each mode.
@@ -67,7 +67,7 @@ struct Request {
     head: u32,
     owner: u32,
     previous: u32,
-    /// In its list, or among the free.
+    /// In its list.
     next: u32,
     /// What is held, if anything.
     mode: Mode,
@@ -87,7 +87,7 @@ struct Node {
 pub(super) struct Partition {
     buckets: Vec<u32>,
     nodes: Vec<Node>,
-    /// Nodes without head and request, chained by the request.
+    /// Nodes without head and request, chained by the head.
     free: u32,
     heads: usize,
     broken: bool,
@@ -192,15 +192,17 @@ impl Partition {
     }
 
     /// Gives a granted lock back.
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&mut self, request: u32) {
-        let Request { head, mode, state, .. } = self.nodes[request as usize].request;
-        assert!(state == State::Granted, "only what is held is given back");
-        let alone = List { first: request, last: request };
-        if self.nodes[head as usize].head.lists == [alone, pool::EMPTY] && request == head {
-            self.free_head(head);
-            return;
+        assert!(self.nodes[request as usize].request.state == State::Granted, "only what is held is given back");
+        if !self.free_only(request) {
+            self.release_beside_others(request);
         }
+    }
+
+    #[inline(never)]
+    fn release_beside_others(&mut self, request: u32) {
+        let Request { head, mode, .. } = self.nodes[request as usize].request;
         self.unlink(GRANTED, request);
         self.free(request);
         self.unhold(head, mode);

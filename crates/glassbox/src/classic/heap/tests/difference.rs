@@ -30,6 +30,11 @@ fn near_differences_are_one_range_and_far_ones_are_not() {
     assert_eq!(changed(&[3, 12]), [(3, 1), (12, 1)]);
     assert_eq!(changed(&[0, 7, 15, 23, 31, 39]), [(0, 40)]);
     assert_eq!(ranges(b"abc", b"axc"), [(1, 1)]);
+    let (long, mut after) = ([0; 400], [0; 400]);
+    assert_eq!(ranges(&long, &after), []);
+    // The same where parts that are compared as one meet, and in the last one.
+    [120, 127, 128, 135, 255, 264, 399].iter().for_each(|at| after[*at] = 1);
+    assert_eq!(ranges(&long, &after), [(120, 16), (255, 1), (264, 1), (399, 1)]);
     assert_eq!(ranges(b"", b""), []);
 }
 
@@ -37,7 +42,8 @@ fn near_differences_are_one_range_and_far_ones_are_not() {
 fn applied_they_make_one_record_of_the_other() {
     let mut dice = Dice(1);
     for _ in 0..3000 {
-        let length = dice.place(100);
+        // Some longer than what is compared as one.
+        let length = if dice.place(2) == 0 { dice.place(100) } else { dice.place(700) };
         let before = dice.bytes(length);
         let mut after = before.clone();
         for _ in 0..dice.place(5) {

@@ -1,5 +1,6 @@
 //! Tests of heap files: the slotted page, damaged bytes, histories of transactions, reuse of space, threads.
 
+mod append;
 mod concurrency;
 mod crash;
 mod damage;

@@ -1,11 +1,15 @@
 //! The memory of a partition: its heads and requests, chained by numbers.
+//!
+//! Most names are locked by one owner alone, and forgotten when he gives the lock back. So a node that is free is
+//! already what such a name needs, but for the name, the owner and the mode: its one request is in its list of granted
+//! ones, and nobody holds any mode or waits.
 
-use super::{Head, List, NONE, Node, Partition, Request, State};
+use super::{GRANTED, Head, List, NONE, Node, Partition, Request, State, WAITING};
 use crate::classic::lock::mode::Mode;
 use crate::classic::lock::name::Key;
 
 /// Chains of heads at first, a power of two.
-pub(super) const BUCKETS: usize = 64;
+pub(super) const BUCKETS: usize = 32;
 
 pub(super) const EMPTY: List = List { first: NONE, last: NONE };
 
@@ -38,13 +42,12 @@ impl Partition {
         }
         let bucket = self.bucket(hash);
         let at = self.new_node();
-        let mut holders = [0; 6];
-        holders[mode as usize] = 1;
-        let lists = [List { first: at, last: at }, EMPTY];
         let next = std::mem::replace(&mut self.buckets[bucket], at);
-        let node = &mut self.nodes[at as usize];
-        node.head = Head { key, hash, next, lists, holders, modes: mode.bit(), converting: 0 };
-        node.request = granted(at, owner, mode);
+        let Node { head, request, .. } = &mut self.nodes[at as usize];
+        (head.key, head.hash, head.next) = (key, hash, next);
+        head.holders[mode as usize] = 1;
+        head.modes = mode.bit();
+        (request.owner, request.mode, request.state) = (owner, mode, State::Granted);
         self.heads += 1;
         at
     }
@@ -61,16 +64,14 @@ impl Partition {
         if at == NONE {
             return self.one_more_node();
         }
-        self.free = self.nodes[at as usize].request.next;
+        self.free = self.nodes[at as usize].head.next;
         at
     }
 
     #[cold]
     fn one_more_node(&mut self) -> u32 {
         let at = self.nodes.len() as u32;
-        let (key, lists) = (Key::THE_VOLUME, [EMPTY; 2]);
-        let head = Head { key, hash: 0, next: NONE, lists, holders: [0; 6], modes: 0, converting: 0 };
-        self.nodes.push(Node { head, request: granted(NONE, NONE, Mode::IS), waiter: None });
+        self.nodes.push(free_node(at));
         at
     }
 
@@ -93,8 +94,29 @@ impl Partition {
     }
 
     /// Gives the head of a name back, whose last request has gone.
-    #[inline(always)]
     pub(super) fn free_head(&mut self, head: u32) {
+        self.unchain(head);
+        self.free_node(head);
+    }
+
+    /// Gives the head of a name back together with its only request, if that is `request`, which is granted.
+    #[inline(always)]
+    pub(super) fn free_only(&mut self, request: u32) -> bool {
+        let Node { head, request: own, .. } = &mut self.nodes[request as usize];
+        let alone = head.lists[GRANTED] == List { first: request, last: request };
+        if own.head != request || !alone || head.lists[WAITING].first != NONE {
+            return false;
+        }
+        head.holders[own.mode as usize] = 0;
+        own.state = State::Free;
+        self.unchain(request);
+        self.nodes[request as usize].head.next = std::mem::replace(&mut self.free, request);
+        true
+    }
+
+    /// Takes the head of a name out of the chain of its bucket.
+    #[inline(always)]
+    fn unchain(&mut self, head: u32) {
         let Head { hash, next, .. } = self.nodes[head as usize].head;
         let bucket = self.bucket(hash);
         let mut at = self.buckets[bucket];
@@ -107,14 +129,12 @@ impl Partition {
             self.nodes[at as usize].head.next = next;
         }
         self.heads -= 1;
-        self.free_node(head);
     }
 
-    #[inline(always)]
     fn free_node(&mut self, at: u32) {
-        let freed = &mut self.nodes[at as usize].request;
-        freed.state = State::Free;
-        freed.next = std::mem::replace(&mut self.free, at);
+        let freed = &mut self.nodes[at as usize];
+        *freed = free_node(at);
+        freed.head.next = std::mem::replace(&mut self.free, at);
     }
 
     /// A granted request beside others, in no list yet.
@@ -166,6 +186,13 @@ impl Partition {
             self.nodes[next as usize].request.previous = previous;
         }
     }
+}
+
+/// See the file.
+fn free_node(at: u32) -> Node {
+    let lists = [List { first: at, last: at }, EMPTY];
+    let head = Head { key: Key::THE_VOLUME, hash: 0, next: NONE, lists, holders: [0; 6], modes: 0, converting: 0 };
+    Node { head, request: Request { state: State::Free, ..granted(at, NONE, Mode::IS) }, waiter: None }
 }
 
 #[inline(always)]

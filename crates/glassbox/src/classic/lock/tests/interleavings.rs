@@ -52,9 +52,15 @@ impl Cells {
     }
 }
 
-/// Runs the transactions side by side in many orders, and says whether any may have to give up.
+/// Runs the transactions side by side in many orders, and says whether any may have to give up. With intents on pages,
+/// and without, which has shorter ways.
 fn check(transactions: &'static [Steps], may_deadlock: bool) {
-    let config = || LockConfig { partitions: 2, escalate_store_at: 2, ..LockConfig::default() };
+    check_with(true, transactions, may_deadlock);
+    check_with(false, transactions, may_deadlock);
+}
+
+fn check_with(lock_pages: bool, transactions: &'static [Steps], may_deadlock: bool) {
+    let config = move || LockConfig { partitions: 2, lock_pages, escalate_store_at: 2, ..LockConfig::default() };
     let seen = Arc::new(AtomicU64::new(0));
     let total = seen.clone();
     let body = move || {

@@ -76,16 +76,26 @@ fn each_is_below_what_it_belongs_to() {
 
 #[test]
 fn near_names_hash_apart() {
-    let records = (1..5).flat_map(|store| {
-        (1..101).flat_map(move |page| (0..50).map(move |slot| (StoreId(store), Rid { page: PageId(page), slot })))
-    });
-    let hashes: Vec<u64> = records.map(|(store, rid)| Key::of(LockName::Record(store, rid)).hash()).collect();
-    // 20,000 names in 64 partitions, 313 in each if they fell evenly; in 65,536 buckets some meet.
-    for partition in 0..64 {
-        let here = hashes.iter().filter(|hash| **hash & 63 == partition).count();
-        assert!((200..450).contains(&here), "{here} in partition {partition}");
+    let of_page = |store, page| {
+        let name = move |slot| LockName::Record(StoreId(store), Rid { page: PageId(page), slot });
+        (0..50).map(move |slot| Key::of(name(slot)).hash())
+    };
+    // 8,000 pages in 64 partitions, 125 in each if they fell evenly.
+    let pages: Vec<(u32, u32)> = (1..5).flat_map(|store| (1..2_001).map(move |page| (store, page))).collect();
+    let mut here = [0; 64];
+    for (store, page) in &pages {
+        let partitions: BTreeSet<u64> = of_page(*store, *page).map(|hash| hash & 63).collect();
+        assert_eq!(partitions.len(), 1, "the records of a page are in one partition");
+        here[partitions.into_iter().next().unwrap() as usize] += 1;
     }
+    assert!(here.iter().all(|pages| (75..180).contains(pages)), "{here:?}");
+    // Of 20,000 names some meet in 65,536 buckets.
+    let near = pages.iter().filter(|(_, page)| *page <= 100);
+    let hashes: Vec<u64> = near.flat_map(|(store, page)| of_page(*store, *page)).collect();
     let buckets: BTreeSet<u64> = hashes.iter().map(|hash| hash >> 16 & 0xffff).collect();
     let slots: BTreeSet<u64> = hashes.iter().map(|hash| hash >> 32 & 0xffff).collect();
     assert!(buckets.len() > 16_000 && slots.len() > 16_000, "{} buckets, {} slots", buckets.len(), slots.len());
+    // And the names of one page.
+    let buckets: BTreeSet<u64> = of_page(1, 1).map(|hash| hash >> 16 & 63).collect();
+    assert!(buckets.len() > 25, "{} buckets", buckets.len());
 }

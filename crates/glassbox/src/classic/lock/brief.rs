@@ -1,0 +1,161 @@
+//! A latch for what takes less time than going to sleep would.
+//!
+//! Problem: each lock latches its partition of the table twice, once to be taken and once to be given back, and nearly
+//! always finds the latch free. The standard library's needs two atomic operations for that, the second to see whether
+//! somebody sleeps. But what is done under a partition's latch are some tens of instructions, which wait for nobody. So
+//! here nobody sleeps, and letting go is a plain store. Who finds the latch taken looks again, because it will be free
+//! in a moment; if it is not, whoever has it was descheduled, and others are let on the processor.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+
+use super::sync::{AtomicU32, Ordering, yield_now};
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+/// A thread panicked while it had it.
+const BROKEN: u32 = 2;
+
+/// Looks before others are let on the processor: a microsecond or two.
+#[cfg(not(all(shuttle, test)))]
+const LOOKS: u32 = 100;
+#[cfg(all(shuttle, test))]
+const LOOKS: u32 = 0;
+
+/// A value that one thread at a time can use. See the file.
+pub(super) struct Brief<T> {
+    word: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: who has put TAKEN into the word is alone in using the value, until it lets go by a store that releases what
+// it did to who takes it next. So the value goes from thread to thread; and who has it may let others look at it.
+unsafe impl<T: Send + Sync> Sync for Brief<T> {}
+
+/// The right to use the value, until it is dropped.
+pub(super) struct Latched<'a, T>(&'a Brief<T>);
+
+impl<T> Brief<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self { word: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
+    }
+
+    /// Takes it.
+    ///
+    /// # Panics
+    /// When a thread panicked while it had it: it may have left anything behind.
+    #[inline(always)]
+    pub(super) fn latch(&self) -> Latched<'_, T> {
+        if !self.try_take() {
+            self.wait();
+        }
+        Latched(self)
+    }
+
+    /// Does what takes some tens of instructions with the value, alone.
+    ///
+    /// # Panics
+    /// As [`Brief::latch`].
+    #[inline(always)]
+    pub(super) fn with<O>(&self, work: impl FnOnce(&mut T) -> O) -> O {
+        if !self.try_take() {
+            self.wait();
+        }
+        // Asking whether the thread panics is left to who does.
+        let breaks = Breaks(&self.word);
+        // SAFETY: nobody else has the latch until the store below.
+        let out = work(unsafe { &mut *self.value.get() });
+        std::mem::forget(breaks);
+        self.word.store(FREE, Ordering::Release);
+        out
+    }
+
+    #[inline(always)]
+    fn try_take(&self) -> bool {
+        self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) {
+        let mut looks = 0;
+        loop {
+            match self.word.load(Ordering::Relaxed) {
+                FREE if self.try_take() => return,
+                BROKEN => panic!("a thread panicked in the lock manager"),
+                _ if looks < LOOKS => std::hint::spin_loop(),
+                _ => yield_now(),
+            }
+            looks += 1;
+        }
+    }
+}
+
+/// Dropped while a panic goes by.
+struct Breaks<'a>(&'a AtomicU32);
+
+impl Drop for Breaks<'_> {
+    fn drop(&mut self) {
+        self.0.store(BROKEN, Ordering::Release);
+    }
+}
+
+impl<T> Deref for Latched<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: the latch is held until this is dropped.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for Latched<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the latch is held until this is dropped, and who borrows this mutably is alone in using it.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for Latched<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let left = if std::thread::panicking() { BROKEN } else { FREE };
+        self.0.word.store(left, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_at_a_time_has_it() {
+        let count = Brief::new(0_u64);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10_000).for_each(|_| *count.latch() += 1));
+                scope.spawn(|| (0..10_000).for_each(|_| count.with(|count| *count += 1)));
+            }
+        });
+        assert_eq!(*count.latch(), 80_000);
+    }
+
+    #[test]
+    fn nobody_takes_what_a_thread_that_panicked_has_left() {
+        let panics: [fn(&Brief<u64>); 2] = [
+            |count| {
+                let _held = count.latch();
+                panic!("on purpose");
+            },
+            |count| count.with(|_| panic!("on purpose")),
+        ];
+        for panics in panics {
+            let count = Brief::new(0_u64);
+            assert!(std::thread::scope(|scope| scope.spawn(|| panics(&count)).join().is_err()));
+            let takes: [fn(&Brief<u64>); 2] = [|count| drop(count.latch()), |count| count.with(|_| ())];
+            assert!(takes.iter().all(|take| std::thread::scope(|scope| scope.spawn(|| take(&count)).join().is_err())));
+        }
+    }
+}
