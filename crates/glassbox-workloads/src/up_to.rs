@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 
 use serde::de::{Error as _, SeqAccess, Visitor};
@@ -12,17 +13,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// Encoded as a sequence: its length, then that many values. Decoding refuses a longer one.
 #[derive(Clone, Copy)]
-pub struct UpTo<const N: usize, T> {
-    values: [T; N],
+pub struct UpTo<const N: usize, T: Copy> {
+    /// The first `len` are values.
+    values: [MaybeUninit<T>; N],
     len: u16,
 }
 
-impl<const N: usize, T: Copy + Default> UpTo<N, T> {
+impl<const N: usize, T: Copy> UpTo<N, T> {
     /// An empty list.
     #[inline(always)]
-    pub fn new() -> Self {
+    pub const fn new() -> Self {
         const { assert!(N <= u16::MAX as usize) };
-        Self { values: [T::default(); N], len: 0 }
+        Self { values: [const { MaybeUninit::uninit() }; N], len: 0 }
     }
 
     /// Adds a value at the end; gives it back when the list is full.
@@ -33,7 +35,7 @@ impl<const N: usize, T: Copy + Default> UpTo<N, T> {
     pub fn try_push(&mut self, value: T) -> Result<(), T> {
         match self.values.get_mut(usize::from(self.len)) {
             Some(place) => {
-                *place = value;
+                place.write(value);
                 self.len += 1;
                 Ok(())
             }
@@ -51,28 +53,30 @@ impl<const N: usize, T: Copy + Default> UpTo<N, T> {
     }
 }
 
-impl<const N: usize, T: Copy + Default> Default for UpTo<N, T> {
+impl<const N: usize, T: Copy> Default for UpTo<N, T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<const N: usize, T> Deref for UpTo<N, T> {
+impl<const N: usize, T: Copy> Deref for UpTo<N, T> {
     type Target = [T];
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        &self.values[..usize::from(self.len)]
+        // SAFETY: so many, which are at most `N`, are values.
+        unsafe { std::slice::from_raw_parts(self.values.as_ptr().cast(), usize::from(self.len)) }
     }
 }
 
-impl<const N: usize, T> DerefMut for UpTo<N, T> {
+impl<const N: usize, T: Copy> DerefMut for UpTo<N, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.values[..usize::from(self.len)]
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.values.as_mut_ptr().cast(), usize::from(self.len)) }
     }
 }
 
-impl<const N: usize, T: Copy + Default> FromIterator<T> for UpTo<N, T> {
+impl<const N: usize, T: Copy> FromIterator<T> for UpTo<N, T> {
     /// # Panics
     /// When there are more than `N`.
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
@@ -82,21 +86,21 @@ impl<const N: usize, T: Copy + Default> FromIterator<T> for UpTo<N, T> {
     }
 }
 
-impl<const N: usize, T: PartialEq> PartialEq for UpTo<N, T> {
+impl<const N: usize, T: Copy + PartialEq> PartialEq for UpTo<N, T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<const N: usize, T: Eq> Eq for UpTo<N, T> {}
+impl<const N: usize, T: Copy + Eq> Eq for UpTo<N, T> {}
 
-impl<const N: usize, T: fmt::Debug> fmt::Debug for UpTo<N, T> {
+impl<const N: usize, T: Copy + fmt::Debug> fmt::Debug for UpTo<N, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
 }
 
-impl<const N: usize, T: Serialize> Serialize for UpTo<N, T> {
+impl<const N: usize, T: Copy + Serialize> Serialize for UpTo<N, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut sequence = serializer.serialize_seq(Some(self.len()))?;
         self.iter().try_for_each(|value| sequence.serialize_element(value))?;
@@ -104,7 +108,7 @@ impl<const N: usize, T: Serialize> Serialize for UpTo<N, T> {
     }
 }
 
-impl<'de, const N: usize, T: Copy + Default + Deserialize<'de>> Deserialize<'de> for UpTo<N, T> {
+impl<'de, const N: usize, T: Copy + Deserialize<'de>> Deserialize<'de> for UpTo<N, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_seq(ListVisitor(PhantomData))
     }
@@ -112,7 +116,7 @@ impl<'de, const N: usize, T: Copy + Default + Deserialize<'de>> Deserialize<'de>
 
 struct ListVisitor<const N: usize, T>(PhantomData<T>);
 
-impl<'de, const N: usize, T: Copy + Default + Deserialize<'de>> Visitor<'de> for ListVisitor<N, T> {
+impl<'de, const N: usize, T: Copy + Deserialize<'de>> Visitor<'de> for ListVisitor<N, T> {
     type Value = UpTo<N, T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

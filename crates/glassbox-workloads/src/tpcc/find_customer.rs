@@ -22,6 +22,7 @@ const KEPT: usize = 32;
 
 impl Customers {
     /// Names the rows in question.
+    #[inline(always)]
     pub(super) fn declare(&self, w_id: u16, d_id: u8, mode: Mode, set: &mut impl KeySet) {
         match (self, mode) {
             (Self::Id(id), Mode::Read) => set.read::<Customer>(&(w_id, d_id, *id)),
@@ -32,11 +33,15 @@ impl Customers {
     }
 
     /// The number of the customer that is meant; `None` when nobody has the name. A number is not looked up.
+    #[inline]
     pub(super) fn find<T: Transaction>(&self, tx: &mut T, w_id: u16, d_id: u8) -> Result<Option<u16>, Stop> {
-        let last = match self {
-            Self::Id(id) => return Ok(Some(*id)),
-            Self::Last(last) => *last,
-        };
+        match *self {
+            Self::Id(id) => Ok(Some(id)),
+            Self::Last(last) => Self::find_named(last, tx, w_id, d_id),
+        }
+    }
+
+    fn find_named<T: Transaction>(last: Text<16>, tx: &mut T, w_id: u16, d_id: u8) -> Result<Option<u16>, Stop> {
         let named = Prefix((w_id, d_id, last));
         let (mut ids, mut count) = ([0; KEPT], 0);
         tx.scan_index::<CustomerByName>(named, Direction::Forward, |customer| {

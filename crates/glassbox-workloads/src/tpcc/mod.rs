@@ -12,6 +12,7 @@ mod inputs;
 mod loader;
 mod mix;
 mod new_order;
+mod note;
 mod order_status;
 mod payment;
 pub mod population;

@@ -91,7 +91,7 @@ pub struct ReceiptLine {
 }
 
 /// What is read about all lines before anything is written.
-type Info = [Text<24>; 15];
+type Info = UpTo<15, Text<24>>;
 
 impl Procedure for NewOrder {
     const NAME: &'static str = "new_order";
@@ -133,7 +133,7 @@ impl Procedure for NewOrder {
             total: Money::ZERO,
             lines: UpTo::new(),
         };
-        let mut info = [Text::EMPTY; 15];
+        let mut info = UpTo::new();
         self.read_lines(tx, &mut receipt.lines, &mut info)?;
 
         let district = tx.update::<District, _>(&(self.w_id, self.d_id), |district| {
@@ -142,8 +142,9 @@ impl Procedure for NewOrder {
         })?;
         (receipt.o_id, receipt.d_tax) = district.ok_or_else(|| wrong("there is no such district"))?;
         receipt.entry_d = tx.now();
-        self.insert_order(tx, receipt.o_id, receipt.entry_d)?;
-        self.write_lines(tx, receipt.o_id, &mut receipt.lines, &info)?;
+        let local = self.lines.iter().all(|line| line.supply_w_id == self.w_id);
+        self.insert_order(tx, receipt.o_id, local, receipt.entry_d)?;
+        self.write_lines(tx, receipt.o_id, local, &mut receipt.lines, &info)?;
 
         let sum: Money = receipt.lines.iter().map(|line| line.amount).sum();
         receipt.total = total(sum, discount, w_tax + receipt.d_tax);
@@ -181,17 +182,23 @@ impl NewOrder {
             receipt.push(ReceiptLine { name, price, amount, stock: 0, brand: is_original(&item.data) });
             Ok(())
         })?;
-        tx.get_each::<StockInfo, _>(self.stock().zip(receipt.iter_mut().zip(info)), |(receipt, info), stock| {
+        tx.get_each::<StockInfo, _>(self.stock().zip(receipt.iter_mut()), |receipt, stock| {
             let stock =
                 stock.ok_or_else(|| Stop::abort(ABORT_WRONG_ARGUMENTS, "there is no such supplying warehouse"))?;
-            *info = *stock.dist(self.d_id);
+            info.push(*stock.dist(self.d_id));
             receipt.brand = receipt.brand && is_original(&stock.data);
             Ok(())
         })
     }
 
     #[inline]
-    fn insert_order<T: Transaction>(&self, tx: &mut T, o_id: u32, entry_d: Timestamp) -> Result<(), Stop> {
+    fn insert_order<T: Transaction>(
+        &self,
+        tx: &mut T,
+        o_id: u32,
+        all_local: bool,
+        entry_d: Timestamp,
+    ) -> Result<(), Stop> {
         let &Self { w_id, d_id, c_id, .. } = self;
         tx.insert(&Order {
             w_id,
@@ -200,7 +207,7 @@ impl NewOrder {
             c_id,
             carrier_id: None,
             ol_cnt: self.lines.len() as u8,
-            all_local: self.lines.iter().all(|line| line.supply_w_id == w_id),
+            all_local,
             entry_d,
         })?;
         tx.insert(&Undelivered { w_id, d_id, o_id })
@@ -212,12 +219,17 @@ impl NewOrder {
         &self,
         tx: &mut T,
         o_id: u32,
+        local: bool,
         receipt: &mut [ReceiptLine],
         info: &Info,
     ) -> Result<(), Stop> {
         let &Self { w_id, d_id, .. } = self;
-        self.take(tx, receipt)?;
-        let lines = self.lines.iter().zip(receipt).zip(info).zip(1..);
+        if local {
+            self.take(tx, self.lines.iter().zip(&mut *receipt))?;
+        } else {
+            self.take_own(tx, receipt)?;
+        }
+        let lines = self.lines.iter().zip(receipt).zip(info.iter()).zip(1..);
         tx.insert_each(lines.map(|(((line, receipt), &dist_info), number)| {
             let &Line { i_id, supply_w_id, quantity } = line;
             let amount = receipt.amount;

@@ -12,13 +12,12 @@
 //! ([`Transaction::owns`]). The latter cannot know that the customer exists. If it does not the home aborts there,
 //! where it would otherwise answer `None`.
 
-use std::fmt::Write as _;
-
 use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Procedure, Stop, Transaction};
 use glassbox::record::{Decimal, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::find_customer::Customers;
+use super::note::Note;
 use super::scale::DISTRICTS;
 use super::schema::{Address, Customer, District, History, Money, PlaceName, Rate, StockInfo, Warehouse};
 
@@ -110,7 +109,10 @@ impl Procedure for Payment {
         let mut answer = None;
         let paid = tx.update::<Customer, _>(&(c_w_id, c_d_id, c_id), |customer| {
             self.pay(customer);
-            answer = Some(receipt(customer, date));
+            let shown = answer.insert(receipt(customer, date));
+            if has_bad_credit(customer) {
+                shown.c_credit = CreditData::Bad(Text::truncated(customer.data.as_str()));
+            }
             customer.payment_cnt
         })?;
         let (Some(number), Some(receipt)) = (paid, &mut answer) else { return self.no_customer(tx) };
@@ -197,7 +199,7 @@ impl Payment {
         customer.balance -= self.amount;
         customer.ytd_payment += self.amount;
         customer.payment_cnt += 1;
-        if customer.credit.padded() == b"BC" {
+        if has_bad_credit(customer) {
             self.note(customer);
         }
     }
@@ -205,15 +207,31 @@ impl Payment {
     /// Puts this payment in front of C_DATA, whose end falls off (clause 2.5.2.2).
     fn note(&self, customer: &mut Customer) {
         let &Self { w_id, d_id, c_w_id, c_d_id, amount, .. } = self;
-        let (whole, cents) = (amount.units() / Money::SCALE, amount.units() % Money::SCALE);
-        let mut line = Text::<48>::EMPTY;
-        write!(line, "{} {c_d_id} {c_w_id} {d_id} {w_id} {whole}.{cents:02}|", customer.id)
-            .expect("the longest numbers fit");
+        let amount = amount.units().unsigned_abs();
+        let mut line = Note::new();
+        for (number, behind) in [
+            (customer.id.into(), b' '),
+            (c_d_id.into(), b' '),
+            (c_w_id.into(), b' '),
+            (d_id.into(), b' '),
+            (w_id.into(), b' '),
+            (amount / 100, b'.'),
+        ] {
+            line.number(number, 1);
+            line.byte(behind);
+        }
+        line.number(amount % 100, 2);
+        line.byte(b'|');
         customer.data = Text::joined(&[line.as_str(), customer.data.as_str()]);
     }
 }
 
-/// What a receipt has of the customer; the rest is filled in later.
+#[inline(always)]
+fn has_bad_credit(customer: &Customer) -> bool {
+    customer.credit.padded() == b"BC"
+}
+
+/// What a receipt has of a customer of good credit; the rest is filled in later.
 #[inline]
 fn receipt(customer: &Customer, date: Timestamp) -> PaymentReceipt {
     PaymentReceipt {
@@ -227,10 +245,7 @@ fn receipt(customer: &Customer, date: Timestamp) -> PaymentReceipt {
         c_credit_lim: customer.credit_lim,
         c_discount: customer.discount,
         c_balance: customer.balance,
-        c_credit: match customer.credit.padded() {
-            b"BC" => CreditData::Bad(Text::truncated(customer.data.as_str())),
-            _ => CreditData::Good,
-        },
+        c_credit: CreditData::Good,
         date,
     }
 }

@@ -122,8 +122,21 @@ pub fn is_original(data: &Text<50>) -> bool {
     // the compiler compares sixteen at a time.
     let (first, third): (&[u8; 48], &[u8; 48]) =
         (data.first_chunk().expect("of 50"), data.last_chunk().expect("of 50"));
-    let found = first.iter().zip(third).fold(false, |found, (g, n)| found | ((*g == b'G') & (*n == b'N')));
-    found && data.array_windows().any(|word| word == b"ORIGINAL")
+    has_g_and_n(first, third) && holds_original(data)
+}
+
+#[inline(always)]
+fn has_g_and_n<const N: usize>(first: &[u8; N], third: &[u8; N]) -> bool {
+    first.iter().zip(third).fold(false, |found, (g, n)| found | ((*g == b'G') & (*n == b'N')))
+}
+
+/// The same of data with such places.
+#[inline(never)]
+fn holds_original(data: &[u8; 50]) -> bool {
+    let found = |at: usize| data[at] == b'G' && at >= 3 && data[at - 3..].starts_with(ORIGINAL.as_bytes());
+    let blocks = data[..48].as_chunks::<16>().0.iter().zip(data[2..].as_chunks().0).enumerate();
+    let mut places = blocks.filter(|(_, (first, third))| has_g_and_n(first, third)).map(|(block, _)| block * 16);
+    places.any(|begin| (begin..begin + 16).any(found))
 }
 
 fn ascii<const N: usize>(bytes: &[u8]) -> Text<N> {

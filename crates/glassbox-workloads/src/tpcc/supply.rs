@@ -23,28 +23,29 @@ impl NewOrder {
             lines: UpTo::new(),
         };
         // All that can be wrong with the lines is seen here as it is at home, before anything is written.
-        self.read_lines(tx, &mut receipt.lines, &mut [Text::EMPTY; 15])?;
-        self.take(tx, &mut receipt.lines)?;
+        self.read_lines(tx, &mut receipt.lines, &mut UpTo::new())?;
+        self.take_own(tx, &mut receipt.lines)?;
         Ok(receipt)
     }
 
-    /// Which lines' stock is this run's to change, bit *i* for line *i*.
-    #[inline(always)]
-    fn own_lines<T: Transaction>(&self, tx: &mut T) -> u32 {
-        if self.lines.iter().all(|line| line.supply_w_id == self.w_id) {
-            return u32::MAX;
-        }
+    /// Takes each line's items from their stock, where that is this run's; what is left stays 0 where it is not.
+    #[cold]
+    pub(super) fn take_own<T: Transaction>(&self, tx: &mut T, receipt: &mut [ReceiptLine]) -> Result<(), Stop> {
         let own = |tx: &mut T, line: &Line| u32::from(tx.owns::<Stock>(&(line.supply_w_id, line.i_id)));
-        self.lines.iter().enumerate().fold(0, |lines, (at, line)| lines | own(tx, line) << at)
+        let own = self.lines.iter().enumerate().fold(0, |lines, (at, line)| lines | own(tx, line) << at);
+        let lines = self.lines.iter().zip(receipt).enumerate().filter(|(at, _)| own >> at & 1 == 1);
+        self.take(tx, lines.map(|(_, line)| line))
     }
 
-    /// Takes each line's items from their stock, where that is this run's; what is left stays 0 where it is not.
+    /// Takes the items of these lines from their stock.
     #[inline(always)]
-    pub(super) fn take<T: Transaction>(&self, tx: &mut T, receipt: &mut [ReceiptLine]) -> Result<(), Stop> {
-        let own = self.own_lines(tx);
-        let lines = self.lines.iter().zip(receipt).enumerate().filter(|(at, _)| own >> at & 1 == 1);
+    pub(super) fn take<'a, T: Transaction>(
+        &self,
+        tx: &mut T,
+        lines: impl Iterator<Item = (&'a Line, &'a mut ReceiptLine)>,
+    ) -> Result<(), Stop> {
         // The rows are there, since their information is.
-        let keys = lines.map(|(_, (line, receipt))| ((line.supply_w_id, line.i_id), (line, receipt)));
+        let keys = lines.map(|(line, receipt)| ((line.supply_w_id, line.i_id), (line, receipt)));
         tx.update_each::<Stock, _>(keys, |(line, receipt), stock| {
             receipt.stock = stock.take(line.quantity, line.supply_w_id != self.w_id);
         })

@@ -18,18 +18,34 @@ impl PartitionedTransaction<'_> {
         values: bool,
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<O, Stop> {
-        if table.snapshot.is_under_way() {
-            table.preserve(table.rows.id_of(row));
+        if self.keeps::<R>(values) {
+            return self.update_keeping(table, row, key, values, change);
         }
-        if !self.undo && !values && R::INDEXES == 0 {
-            self.wrote = true;
-            // SAFETY: it is a live row of this table, which is borrowed mutably.
-            let row = unsafe { &mut *row.as_ptr() };
-            let out = change(row);
-            check_key(row, key);
-            return Ok(out);
-        }
-        self.update_keeping(table, table.rows.id_of(row), key, values, change)
+        Ok(self.update_plain(table, row, key, change))
+    }
+
+    /// Whether something needs to know a row as it was.
+    #[inline(always)]
+    pub(super) fn keeps<R: Record>(&self, values: bool) -> bool {
+        self.undo || values || R::INDEXES > 0
+    }
+
+    /// Changes a row that nothing needs to know as it was.
+    #[inline(always)]
+    pub(super) fn update_plain<R: Record, O>(
+        &mut self,
+        table: &mut Table<R>,
+        row: NonNull<R>,
+        key: &R::Key,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> O {
+        preserve_for_snapshot(table, row);
+        self.wrote = true;
+        // SAFETY: it is a live row of this table, which is borrowed mutably.
+        let row = unsafe { &mut *row.as_ptr() };
+        let out = change(row);
+        check_key(row, key);
+        out
     }
 
     /// Changes all copies of a row of a replicated table.
@@ -55,41 +71,46 @@ impl PartitionedTransaction<'_> {
         Ok(Some(out))
     }
 
-    /// As `update_at`, where something needs to know the row as it was.
+    /// Changes a row that something needs to know as it was.
     #[inline(always)]
-    fn update_keeping<R: Record, O>(
+    pub(super) fn update_keeping<R: Record, O>(
         &mut self,
         table: &mut Table<R>,
-        id: RowId,
+        place: NonNull<R>,
         key: &R::Key,
         values: bool,
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<O, Stop> {
+        preserve_for_snapshot(table, place);
         let copy;
         let before: &R = if self.undo {
             // SAFETY: the copy in the undo buffer stays until something is added to it, which `change` cannot do.
-            unsafe { &*self.scratch.undo.updating(table, id) }
+            unsafe { &*self.scratch.undo.updating(table, table.rows.id_of(place)) }
         } else {
-            copy = *table.rows.get(id);
+            // SAFETY: it is a live row of this table, which is borrowed mutably.
+            copy = unsafe { place.read() };
             &copy
         };
         // Until the indexes have followed, any way out of here puts the row back: they and undo know the old one.
         let out = {
-            let mut guard = PutBack { row: table.rows.get_mut(id), before, armed: true };
+            // SAFETY: as above.
+            let mut guard = PutBack { row: unsafe { &mut *place.as_ptr() }, before, armed: true };
             let out = change(guard.row);
             check_key(guard.row, key);
             guard.armed = false;
             out
         };
         if R::INDEXES > 0
-            && let Err(refused) = table.reindex(before, id)
+            && let Err(refused) = table.reindex(before, table.rows.id_of(place))
         {
-            *table.rows.get_mut(id) = *before;
+            // SAFETY: as above.
+            unsafe { place.write(*before) };
             return Err(refused.stop::<R>());
         }
         self.wrote = true;
         if values {
-            table.log_update(key, before, table.rows.get(id), &mut self.scratch.record);
+            // SAFETY: as above.
+            table.log_update(key, before, unsafe { place.as_ref() }, &mut self.scratch.record);
         }
         Ok(out)
     }
@@ -126,9 +147,10 @@ impl PartitionedTransaction<'_> {
     fn insert_run<R: Record>(&mut self, first: R, rows: &mut impl Iterator<Item = R>) -> Result<Option<R>, Stop> {
         let table = self.table_of::<R>(&first.key())?;
         let (partition, mut other) = (self.place_of::<R>(&first.key()), None);
+        let several = self.cells.len() > 1;
         let next = || {
             let row = rows.next()?;
-            if self.place_of::<R>(&row.key()) != partition {
+            if several && self.place_of::<R>(&row.key()) != partition {
                 other = Some(row);
                 return None;
             }
@@ -136,15 +158,12 @@ impl PartitionedTransaction<'_> {
         };
         let (id, count, result) = table.insert_run(&first, next);
         self.wrote |= count > 0;
-        if self.undo || self.values {
-            for id in (id.get()..id.get() + count).map(RowId::new) {
-                if self.undo {
-                    self.scratch.undo.inserted(table, id);
-                }
-                if self.values {
-                    table.log_insert(table.rows.get(id), &mut self.scratch.record);
-                }
-            }
+        let added = (id.get()..id.get() + count).map(RowId::new);
+        if self.undo {
+            added.clone().for_each(|id| self.scratch.undo.inserted(table, id));
+        }
+        if self.values {
+            table.log_inserts(added, &mut self.scratch.record);
         }
         result.map_err(Refused::stop::<R>)?;
         Ok(other.or_else(|| rows.next()))
@@ -180,6 +199,14 @@ impl<R: Copy> Drop for PutBack<'_, R> {
         if self.armed {
             *self.row = *self.before;
         }
+    }
+}
+
+/// To be called before a row is changed: a checkpoint under way may still need it as it is.
+#[inline(always)]
+fn preserve_for_snapshot<R: Record>(table: &mut Table<R>, row: NonNull<R>) {
+    if table.snapshot.is_under_way() {
+        table.preserve(table.rows.id_of(row));
     }
 }
 

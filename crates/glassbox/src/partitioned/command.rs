@@ -39,19 +39,42 @@ impl CommandHead {
 #[inline]
 pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &mut RecordBuffer) {
     record.clear();
-    record.push(&[COMMAND]);
-    record.push(&head.procedure.to_le_bytes());
-    record.push(&head.now.micros().to_le_bytes());
-    record.push(&head.seed.to_le_bytes());
+    let mut bytes = [0; HEAD_WIDTH];
+    bytes[0] = COMMAND;
+    bytes[1..3].copy_from_slice(&head.procedure.to_le_bytes());
+    bytes[3..11].copy_from_slice(&head.now.micros().to_le_bytes());
+    bytes[11..].copy_from_slice(&head.seed.to_le_bytes());
+    record.push(&bytes);
     let mut room = 256;
     loop {
-        match postcard::to_slice(call, record.space(room)) {
-            Ok(arguments) => {
-                let written = arguments.len();
-                return record.advance(written);
-            }
+        match postcard::serialize_with_flavor(call, Bytewise { space: record.space(room), written: 0 }) {
+            Ok(written) => return record.advance(written),
             Err(postcard::Error::SerializeBufferFull) => room *= 2,
             Err(error) => panic!("the arguments of procedure `{}` cannot be encoded: {error}", P::NAME),
         }
+    }
+}
+
+/// Kind, procedure, time and seed.
+const HEAD_WIDTH: usize = 1 + 2 + 8 + 8;
+
+/// Writes byte by byte: arguments are mostly numbers of one to three bytes each, for which `memcpy` need not be called.
+struct Bytewise<'a> {
+    space: &'a mut [u8],
+    written: usize,
+}
+
+impl postcard::ser_flavors::Flavor for Bytewise<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        *self.space.get_mut(self.written).ok_or(postcard::Error::SerializeBufferFull)? = byte;
+        self.written += 1;
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<usize> {
+        Ok(self.written)
     }
 }

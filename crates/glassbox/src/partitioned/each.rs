@@ -2,19 +2,24 @@
 //!
 //! As looking for each alone, but what keys that were declared together have in common is asked once.
 
-use std::ptr::{NonNull, null_mut};
+use std::ptr::{NonNull, null, null_mut};
 
+use super::lookups::{AHEAD, row_of};
 use super::table::Table;
 use super::transaction::{PartitionedTransaction, Place};
 use crate::procedure::Stop;
 use crate::record::Record;
 
-/// The group of lookups whose turn it is: its table, the next lookup, and the one behind the last.
+/// The group of lookups whose turn it is: its table, and the words that were left at first, and are left now.
 struct Turn<R: Record> {
     table: *mut Table<R>,
-    at: usize,
-    end: usize,
+    first: *const u64,
+    next: *const u64,
+    end: *const u64,
 }
+
+/// Where a row is, if it is, and the turn after it.
+type Found<'a, R> = (Option<Place<'a, R>>, Turn<R>);
 
 impl<'a> PartitionedTransaction<'a> {
     /// Does something with each key, what stands beside it, and where its row is. It may not look for rows.
@@ -26,40 +31,113 @@ impl<'a> PartitionedTransaction<'a> {
     ) -> Result<(), Stop> {
         let mut turn = self.turn();
         for (key, beside) in keys {
-            let mut row = None;
-            if turn.at < turn.end {
-                // SAFETY: the tokens are the same as when the lookups were made, and `turn` is of the group.
-                row = unsafe { self.scratch.lookups.row_at::<R>(turn.at, &key) };
-            }
-            let found = match row {
-                Some(row) => {
-                    turn.at += 1;
-                    // SAFETY: it is the group's table; no reference to it is left.
-                    Some((unsafe { &mut *turn.table }, row))
+            let (table, row) = match turn.take(&key) {
+                Some(row) => (turn.table, row),
+                None => {
+                    let found;
+                    (found, turn) = self.out_of_turn(key, turn)?;
+                    let Some((table, row)) = found else {
+                        with(self, beside, &key, None)?;
+                        continue;
+                    };
+                    (&raw mut *table, row)
                 }
-                None => self.out_of_turn(&key, &mut turn)?,
             };
-            with(self, beside, &key, found)?;
+            // SAFETY: it is the row's table, in a held partition; no reference to it is left.
+            with(self, beside, &key, Some((unsafe { &mut *table }, row)))?;
         }
-        self.scratch.lookups.skip(turn.at);
+        self.skip_to(&turn);
         Ok(())
+    }
+
+    /// Changes the rows with these keys, of a table that is not replicated.
+    #[inline(always)]
+    pub(super) fn change_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        mut change: impl FnMut(C, &mut R),
+    ) -> Result<(), Stop> {
+        // Asked once for all.
+        let values = self.values;
+        if self.keeps::<R>(values) {
+            return self.each::<R, C>(keys, |this, beside, key, found| match found {
+                Some((table, row)) => this.update_keeping(table, row, key, values, |row| change(beside, row)),
+                None => Ok(()),
+            });
+        }
+        self.each::<R, C>(keys, |this, beside, key, found| {
+            if let Some((table, row)) = found {
+                this.update_plain(table, row, key, |row| change(beside, row));
+            }
+            Ok(())
+        })
     }
 
     #[inline(always)]
     fn turn<R: Record>(&self) -> Turn<R> {
         // SAFETY: the tokens are the same as when the lookups were made.
         match unsafe { self.scratch.lookups.group::<R>() } {
-            Some((table, lookups)) => Turn { table, at: lookups.start, end: lookups.end },
-            None => Turn { table: null_mut(), at: 0, end: 0 },
+            Some((table, words)) => {
+                let words = words.as_ptr_range();
+                Turn { table, first: words.start, next: words.start, end: words.end }
+            }
+            None => Turn { table: null_mut(), first: null(), next: null(), end: null() },
         }
     }
 
-    /// A key that is not that of the next lookup.
+    /// Goes on behind what was taken of the group.
+    #[inline(always)]
+    fn skip_to<R: Record>(&mut self, turn: &Turn<R>) {
+        if !turn.table.is_null() {
+            // SAFETY: both point into the lookups' words, or behind their end.
+            let left = unsafe { turn.end.offset_from_unsigned(turn.next) };
+            self.scratch.lookups.leave(left);
+        }
+    }
+
+    /// A key that is not that of the next lookup. By value, so that both stay in registers meanwhile.
     #[inline(never)]
-    fn out_of_turn<R: Record>(&mut self, key: &R::Key, turn: &mut Turn<R>) -> Result<Option<Place<'a, R>>, Stop> {
-        self.scratch.lookups.skip(turn.at);
-        let found = self.find::<R>(key)?;
-        *turn = self.turn();
-        Ok(found)
+    fn out_of_turn<R: Record>(&mut self, key: R::Key, mut turn: Turn<R>) -> Result<Found<'a, R>, Stop> {
+        if turn.next == turn.end {
+            // Of several partitions, each key has a group of its own.
+            self.skip_to(&turn);
+            let found = self.find::<R>(&key)?;
+            return Ok((found, self.turn()));
+        }
+        let found = self.look_up::<R>(&key)?;
+        turn.go_behind(found.as_ref().map_or(0, |(_, row)| row.addr().get() as u64));
+        Ok((found, turn))
+    }
+}
+
+impl<R: Record> Turn<R> {
+    /// The row of the next lookup, if its key is this.
+    #[inline(always)]
+    fn take(&mut self, key: &R::Key) -> Option<NonNull<R>> {
+        if self.next == self.end {
+            return None;
+        }
+        // SAFETY: the word is one of the group's, which is of `R` and found, in a held partition.
+        let row = unsafe { row_of::<R>(*self.next, key) }?;
+        // SAFETY: it is not the end.
+        self.next = unsafe { self.next.add(1) };
+        Some(row)
+    }
+
+    /// Goes on behind the lookup of this row. One that found another row, or none, is the next one: a tag was the same,
+    /// or the bucket goes on. Should the key be one that was not declared, it was not that, and is the one before when
+    /// the next key comes.
+    fn go_behind(&mut self, row: u64) {
+        // SAFETY: all three are of the group's words, or behind their end.
+        unsafe {
+            let before = usize::from(self.next > self.first);
+            let from = self.next.sub(before);
+            let near = self.end.offset_from_unsigned(from).min(before + AHEAD);
+            let found = (0..near).find(|&at| *from.add(at) == row);
+            self.next = match found {
+                Some(at) => from.add(at + 1),
+                None => self.next.add(usize::from(self.next < self.end)),
+            };
+        }
     }
 }

@@ -108,7 +108,9 @@ impl Engine {
         let call = Call { procedure, number };
         let run = |transaction: &mut PartitionedTransaction<'_>| {
             // What a run came to that did not count goes now: an output is moved seldom if nothing is dropped between.
-            *answer = Err(NOT_ANSWERED);
+            if answer.is_ok() {
+                *answer = Err(NOT_ANSWERED);
+            }
             match procedure.run(transaction) {
                 Ok(output) => std::mem::forget(std::mem::replace(answer, Ok(output))),
                 Err(stop) => return Err(stop),
@@ -215,22 +217,40 @@ impl Engine {
         // A run that needs no partition in particular gets the first.
         let needed = needed.max(1);
         let home = needed.trailing_zeros() as usize;
-        let mut attempt = None;
-        if needed.is_power_of_two() {
-            let job = SendPtr((&raw mut attempt, &raw mut *run, origin));
-            self.cells[home].token.run(move || {
-                let job = &job;
-                let (attempt, run, origin) = job.0;
-                // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is
-                // held.
-                unsafe { *attempt = Some(self.attempt(needed, home, keep, &mut *run, origin)) };
-            });
-        } else {
-            self.holding(needed, || {
-                // SAFETY: the tokens of `needed` are held.
-                attempt = Some(unsafe { self.attempt(needed, home, keep, run, origin) });
-            });
+        if !needed.is_power_of_two() {
+            // SAFETY: the tokens of `needed` are held.
+            return self.holding(needed, || unsafe { self.attempt(needed, home, keep, run, origin) });
         }
+        let (token, mut waiter) = (&self.cells[home].token, Waiter::new());
+        // SAFETY: the waiter is fresh, and stays here until it is released.
+        if !unsafe { token.acquire_if_free(&raw mut waiter) } {
+            return self.run_by_holder(home, keep, run, origin);
+        }
+        // SAFETY: the token of `home` is held.
+        let attempt = unsafe { self.attempt(needed, home, keep, run, origin) };
+        // SAFETY: it was acquired with this waiter.
+        unsafe { token.release(&raw mut waiter) };
+        attempt
+    }
+
+    /// As `run_holding`, where the one partition that is needed was taken a moment ago.
+    #[cold]
+    #[inline(never)]
+    fn run_by_holder(
+        &self,
+        home: usize,
+        keep: Keep,
+        run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
+        origin: &impl Origin,
+    ) -> Attempt {
+        let mut attempt = None;
+        let job = SendPtr((&raw mut attempt, &raw mut *run, origin));
+        self.cells[home].token.run(move || {
+            let job = &job;
+            let (attempt, run, origin) = job.0;
+            // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is held.
+            unsafe { *attempt = Some(self.attempt(1 << home, home, keep, &mut *run, origin)) };
+        });
         attempt.expect("the job was done")
     }
 

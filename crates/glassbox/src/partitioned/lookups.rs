@@ -6,7 +6,6 @@
 //! The comparison decides, so nothing depends on the declaration being right; and no row of a lookup can be gone,
 //! because the first removal forgets all of them.
 
-use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::table::Table;
@@ -15,7 +14,7 @@ use crate::record::Record;
 /// Keys that descend together; more than the processor can follow at once gains nothing.
 pub(super) const MOST: usize = 64;
 /// How many lookups a run may leave out at a time.
-const AHEAD: usize = 4;
+pub(super) const AHEAD: usize = 4;
 /// Added to a record's number when the rows of a group of that record were found.
 pub(super) const FOUND: u32 = 1 << 31;
 /// In a record number's place, when nothing was. Of no record that a catalog names, and without [`FOUND`].
@@ -99,34 +98,26 @@ impl Lookups {
         if self.current.record == NOTHING { None } else { unsafe { self.take_ahead(key) } }
     }
 
-    /// The table and the lookups that are left of the group whose turn it is, if it is of this record. Whoever uses
-    /// some of them says so by [`Lookups::skip`].
+    /// The table, and the words that are left, of the group whose turn it is, if it is of this record. Whoever uses
+    /// some of them says so by [`Lookups::leave`].
     ///
     /// # Safety
     /// As of [`Lookups::take`].
     #[inline(always)]
-    pub(super) unsafe fn group<'a, R: Record>(&self) -> Option<(&'a mut Table<R>, Range<usize>)> {
+    pub(super) unsafe fn group<'a, R: Record>(&self) -> Option<(&'a mut Table<R>, &[u64])> {
         if self.current.record != number::<R>() | FOUND {
             return None;
         }
         // SAFETY: the group is of this record and found, and the caller holds its partition.
         let table = unsafe { &mut *self.current.table.cast::<Table<R>>().as_ptr() };
-        Some((table, self.next..self.current.end as usize))
+        // SAFETY: `next` is a lookup of the group, whose end is one of the words'.
+        Some((table, unsafe { self.words.get_unchecked(self.next..self.current.end as usize) }))
     }
 
-    /// The row of a lookup of [`Lookups::group`], if its key is this.
-    ///
-    /// # Safety
-    /// As of [`Lookups::take`]; `at` is in the range that `group::<R>` gave.
+    /// Goes on where so many lookups are left of the group whose turn it is.
     #[inline(always)]
-    pub(super) unsafe fn row_at<R: Record>(&self, at: usize, key: &R::Key) -> Option<NonNull<R>> {
-        // SAFETY: the lookup is of a group of this record.
-        unsafe { row_of::<R>(self.words[at % MOST], key) }
-    }
-
-    /// Goes on with the lookup `next`, which is in the group whose turn it is or behind its last.
-    #[inline(always)]
-    pub(super) fn skip(&mut self, next: usize) {
+    pub(super) fn leave(&mut self, left: usize) {
+        let next = self.current.end as usize - left;
         if next > self.next {
             self.go_behind(next - 1);
         }
@@ -137,7 +128,7 @@ impl Lookups {
         self.next = taken + 1;
         if self.next == self.current.end as usize {
             self.at += 1;
-            self.current = self.groups[self.at % (MOST + 1)];
+            self.current = self.groups[self.at.min(MOST)];
         }
     }
 
@@ -173,7 +164,7 @@ impl Lookups {
 /// # Safety
 /// The word is of a group of `R` that has [`FOUND`], in a partition that the caller holds.
 #[inline(always)]
-unsafe fn row_of<R: Record>(word: u64, key: &R::Key) -> Option<NonNull<R>> {
+pub(super) unsafe fn row_of<R: Record>(word: u64, key: &R::Key) -> Option<NonNull<R>> {
     let row = NonNull::new(word as *mut R)?;
     // SAFETY: the word is the address of a live row of such a table.
     (unsafe { row.as_ref() }.key() == *key).then_some(row)

@@ -54,7 +54,9 @@ fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) {
     }
     // To ask again for a line that was asked for costs less than to find out.
     prefetch_read(row);
-    prefetch_read(at(bytes.start));
+    if bytes.start > 0 {
+        prefetch_read(at(bytes.start));
+    }
     prefetch_read(at(bytes.end.saturating_sub(1)));
 }
 

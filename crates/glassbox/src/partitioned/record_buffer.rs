@@ -24,7 +24,8 @@ impl RecordBuffer {
         if self.bytes.len() - self.len < most {
             self.grow(most);
         }
-        &mut self.bytes[self.len..self.len + most]
+        // SAFETY: so many bytes are behind `len`, or were added; asking again, for each change, costs.
+        unsafe { self.bytes.get_unchecked_mut(self.len..self.len + most) }
     }
 
     #[inline(always)]

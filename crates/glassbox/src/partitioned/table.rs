@@ -161,8 +161,8 @@ impl<R: Record> Table<R> {
     #[inline(always)]
     fn index_run(&mut self, first: RowId, count: u32) -> (u32, Result<(), Refused>) {
         if !Self::POINT {
-            let rows = &self.rows;
-            return match self.tree.insert_run(first, count, |id| rows.get(id).key().encode()) {
+            let row = self.rows.getter();
+            return match self.tree.insert_run(first, count, |id| row(id).key().encode()) {
                 Ok(()) => (count, Ok(())),
                 Err((added, reason)) => (added, Err(reason.into())),
             };

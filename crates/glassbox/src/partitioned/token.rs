@@ -85,6 +85,16 @@ impl Token {
         }
     }
 
+    /// Takes the token if nobody has it; whether it did.
+    ///
+    /// # Safety
+    /// `waiter` must be fresh and, if it did, stay in place until [`Token::release`] with it; nothing may unwind past
+    /// that.
+    #[inline(always)]
+    pub(crate) unsafe fn acquire_if_free(&self, waiter: *mut Waiter) -> bool {
+        self.tail.compare_exchange(ptr::null_mut(), waiter, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
     /// Waits for the token.
     ///
     /// # Safety
@@ -99,6 +109,7 @@ impl Token {
     ///
     /// # Safety
     /// `waiter` must have acquired this token and not released it.
+    #[inline(always)]
     pub(crate) unsafe fn release(&self, waiter: *mut Waiter) {
         // SAFETY: passed on.
         unsafe { self.leave(waiter) }
@@ -106,11 +117,8 @@ impl Token {
 
     #[inline(always)]
     unsafe fn enter(&self, this: *mut Waiter) -> u32 {
-        if self.tail.compare_exchange(ptr::null_mut(), this, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-            return OWNER;
-        }
         // SAFETY: passed on.
-        unsafe { self.wait(this) }
+        unsafe { if self.acquire_if_free(this) { OWNER } else { self.wait(this) } }
     }
 
     #[cold]

@@ -175,7 +175,7 @@ impl<'a> PartitionedTransaction<'a> {
     }
 
     #[inline(never)]
-    fn look_up<R: Record>(&mut self, key: &R::Key) -> Result<Option<Place<'a, R>>, Stop> {
+    pub(super) fn look_up<R: Record>(&mut self, key: &R::Key) -> Result<Option<Place<'a, R>>, Stop> {
         let table = self.table_of::<R>(key)?;
         let row = table.find(key.encode()).map(|id| table.rows.place(id));
         Ok(row.map(|row| (table, row)))
@@ -230,10 +230,7 @@ impl Transaction for PartitionedTransaction<'_> {
             let mut keys = keys.into_iter();
             return keys.try_for_each(|(key, beside)| self.update::<R, ()>(&key, |row| change(beside, row)).map(drop));
         }
-        self.each::<R, C>(keys, |this, beside, key, found| match found {
-            Some((table, row)) => this.update_at(table, row, key, this.values, |row| change(beside, row)),
-            None => Ok(()),
-        })
+        self.change_each(keys, change)
     }
 
     #[inline(always)]

@@ -12,6 +12,7 @@
 //! of the table, in as many bytes as that takes; `values` the stored form of the columns in the set. Widths come from
 //! the schema.
 
+use super::memory::RowId;
 use super::record_buffer::RecordBuffer;
 use super::table::{Refused, Table};
 use crate::record::{BadColumn, BadRow, EncodedKey, Key, Record};
@@ -80,6 +81,20 @@ impl<R: Record> Table<R> {
         self.head(INSERT, out);
         row.store(&mut out[OPERATION_WIDTH..]);
         record.advance(OPERATION_WIDTH + R::ROW_WIDTH);
+    }
+
+    /// As [`Table::log_insert`] of each of these rows.
+    #[inline(always)]
+    pub(crate) fn log_inserts(&self, rows: impl ExactSizeIterator<Item = RowId>, record: &mut RecordBuffer) {
+        let width = OPERATION_WIDTH + R::ROW_WIDTH;
+        let all = rows.len() * width;
+        let (mut head, row) = ([0; OPERATION_WIDTH], self.rows.getter());
+        self.head(INSERT, &mut head);
+        for (out, id) in record.space(all).chunks_exact_mut(width).zip(rows) {
+            out[..OPERATION_WIDTH].copy_from_slice(&head);
+            row(id).store(&mut out[OPERATION_WIDTH..]);
+        }
+        record.advance(all);
     }
 
     #[inline(always)]

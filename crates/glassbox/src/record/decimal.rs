@@ -80,6 +80,17 @@ impl<const S: u32> Decimal<S> {
     /// On overflow of 64 bits after rounding.
     #[inline]
     pub fn multiply<const T: u32>(self, factor: Decimal<T>) -> Self {
+        // Nearly always 64 bits do, whose division is a multiplication.
+        let (half, product) = (Decimal::<T>::SCALE / 2, self.0.checked_mul(factor.0));
+        let rounded = product.and_then(|product| product.checked_add(if product < 0 { -half } else { half }));
+        match rounded {
+            Some(rounded) => Self(rounded / Decimal::<T>::SCALE),
+            None => self.multiply_wide(factor),
+        }
+    }
+
+    #[cold]
+    fn multiply_wide<const T: u32>(self, factor: Decimal<T>) -> Self {
         let scale = i128::from(Decimal::<T>::SCALE);
         let product = i128::from(self.0) * i128::from(factor.0);
         let half = if product < 0 { -scale / 2 } else { scale / 2 };

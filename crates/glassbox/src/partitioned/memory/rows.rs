@@ -192,6 +192,14 @@ impl<R: Copy> Rows<R> {
         unsafe { self.slot(id).as_ref() }
     }
 
+    /// As [`Rows::get`], for many rows one after the other.
+    #[inline(always)]
+    pub(crate) fn getter<'a>(&'a self) -> impl Fn(RowId) -> &'a R {
+        let pointer = self.pointers();
+        // SAFETY: as in `get`.
+        move |id| unsafe { &*pointer(id) }
+    }
+
     /// The row with number `id`, which must be live, to be changed in place.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, id: RowId) -> &mut R {

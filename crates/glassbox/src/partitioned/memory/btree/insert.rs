@@ -78,20 +78,23 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
                 continue;
             }
             let (high, leaf) = (finger.high, self.nodes.leaf_mut(finger.leaf));
-            let mut slot = leaf.last_insert as usize + 1;
+            let slot = leaf.last_insert as usize + 1;
             if slot != leaf.len() || leaf.keys[slot - 1] != last {
                 continue;
             }
             let before = done;
-            while done < count && slot < LEAF {
-                let key = key_of(row(done));
-                if key <= last || key > high {
+            let (rows, free) = (row(done).get()..row(count).get(), leaf.keys[slot..].iter_mut());
+            for ((key, place), id) in free.zip(&mut leaf.rows[slot..]).zip(rows.map(RowId::new)) {
+                let next = key_of(id);
+                if next <= last || next > high {
                     break;
                 }
-                (leaf.keys[slot], leaf.rows[slot]) = (key, row(done));
-                (last, slot, done) = (key, slot + 1, done + 1);
+                (*key, *place) = (next, id);
+                last = next;
+                done += 1;
             }
-            (leaf.count, leaf.last_insert) = (slot as u32, slot as u32 - 1);
+            leaf.count += done - before;
+            leaf.last_insert += done - before;
             self.entries += (done - before) as usize;
         }
         Ok(())
