@@ -122,8 +122,8 @@ fn the_scheme_can_change_while_it_runs() {
     }
 }
 
-/// A live client counted on a vote of which whoever inherited from it had not heard; what a client took back in vain was
-/// tried again by a coordinator.
+/// A live client counted on a vote of which whoever inherited from it had not heard; what a client took back in vain
+/// was tried again by a coordinator.
 const FOUND_WHEN_CLIENTS_GO: [u64; 2] = [1_089, 3_856];
 
 #[test]
