@@ -33,7 +33,11 @@ pub(super) struct Brief<T> {
 unsafe impl<T: Send + Sync> Sync for Brief<T> {}
 
 /// The right to use the value, until it is dropped.
-pub(super) struct Latched<'a, T>(&'a Brief<T>);
+pub(super) struct Latched<'a, T> {
+    brief: &'a Brief<T>,
+    /// The thread panicked before, and uses the value while it unwinds: that breaks nothing.
+    unwinds: bool,
+}
 
 impl<T> Brief<T> {
     pub(super) fn new(value: T) -> Self {
@@ -49,7 +53,7 @@ impl<T> Brief<T> {
         if !self.try_take() {
             self.wait();
         }
-        Latched(self)
+        Latched { brief: self, unwinds: std::thread::panicking() }
     }
 
     /// Does what takes some tens of instructions with the value, alone.
@@ -106,7 +110,7 @@ impl<T> Deref for Latched<'_, T> {
     #[inline(always)]
     fn deref(&self) -> &T {
         // SAFETY: the latch is held until this is dropped.
-        unsafe { &*self.0.value.get() }
+        unsafe { &*self.brief.value.get() }
     }
 }
 
@@ -114,15 +118,15 @@ impl<T> DerefMut for Latched<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the latch is held until this is dropped, and who borrows this mutably is alone in using it.
-        unsafe { &mut *self.0.value.get() }
+        unsafe { &mut *self.brief.value.get() }
     }
 }
 
 impl<T> Drop for Latched<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        let left = if std::thread::panicking() { BROKEN } else { FREE };
-        self.0.word.store(left, Ordering::Release);
+        let left = if !self.unwinds && std::thread::panicking() { BROKEN } else { FREE };
+        self.brief.word.store(left, Ordering::Release);
     }
 }
 
@@ -140,6 +144,24 @@ mod tests {
             }
         });
         assert_eq!(*count.latch(), 80_000);
+    }
+
+    #[test]
+    fn who_unwinds_may_use_it() {
+        struct Uses<'a>(&'a Brief<u64>);
+        impl Drop for Uses<'_> {
+            fn drop(&mut self) {
+                *self.0.latch() += 1;
+                self.0.with(|count| *count += 1);
+            }
+        }
+        let count = Brief::new(0);
+        let unwinds = || {
+            let _uses = Uses(&count);
+            panic!("on purpose");
+        };
+        assert!(std::thread::scope(|scope| scope.spawn(unwinds).join().is_err()));
+        assert_eq!(*count.latch(), 2);
     }
 
     #[test]
