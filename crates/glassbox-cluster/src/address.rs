@@ -72,6 +72,11 @@ impl Life {
     pub(crate) fn first(self) -> u64 {
         self.number << COUNT_BITS
     }
+
+    /// The number of the last one that it can have.
+    pub(crate) fn last(self) -> u64 {
+        self.first() | ((1 << COUNT_BITS) - 1)
+    }
 }
 
 /// A transaction of several partitions. Assigned by whoever coordinates it: a coordinator, or under locking and occ a

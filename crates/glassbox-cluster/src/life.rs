@@ -50,7 +50,7 @@ impl Partition {
 
     /// A client's life is over, and nothing of it is still to come.
     pub(crate) fn over(&mut self, life: Life, out: &mut Outbox) {
-        if self.has_left(life) || self.store.committed.of(life.of).any(|txn| txn.life() == life) {
+        if self.has_left(life) || self.store.committed.in_life(life).next().is_some() {
             self.end(life, out);
             out.send(HEIR, Message::Left(life));
         } else {

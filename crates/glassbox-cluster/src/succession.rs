@@ -112,7 +112,7 @@ impl Partition {
             Some(of) if matches!(of.of, Address::Client(_)) => {
                 self.end(of, out);
                 let undecided = self.undecided(|txn| txn.life() == of);
-                let committed = self.store.committed.of(of.of).filter(|txn| txn.life() == of);
+                let committed = self.store.committed.in_life(of);
                 Recovered { life, undecided, committed: committed.map(|txn| txn.sequence).collect() }
             }
             Some(_) => return,

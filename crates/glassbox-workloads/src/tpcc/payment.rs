@@ -207,7 +207,7 @@ impl Payment {
     /// Puts this payment in front of C_DATA, whose end falls off (clause 2.5.2.2).
     fn note(&self, customer: &mut Customer) {
         let &Self { w_id, d_id, c_w_id, c_d_id, amount, .. } = self;
-        let amount = amount.units().unsigned_abs();
+        let (amount, whole) = (amount.units().unsigned_abs(), Money::SCALE.unsigned_abs());
         let mut line = Note::new();
         for (number, behind) in [
             (customer.id.into(), b' '),
@@ -215,12 +215,12 @@ impl Payment {
             (c_w_id.into(), b' '),
             (d_id.into(), b' '),
             (w_id.into(), b' '),
-            (amount / 100, b'.'),
+            (amount / whole, b'.'),
         ] {
             line.number(number, 1);
             line.byte(behind);
         }
-        line.number(amount % 100, 2);
+        line.number(amount % whole, 2);
         line.byte(b'|');
         customer.data = Text::joined(&[line.as_str(), customer.data.as_str()]);
     }
