@@ -18,7 +18,8 @@ pub(crate) struct LogConfig {
     /// Whether the log has threads of its own: one that flushes, one that keeps segments ready. Without, flushing
     /// happens only in `wait`, in appends that find the ring full, and in `close`: what a deterministic test wants.
     pub(crate) threads: bool,
-    /// How many truncated segments are kept for reuse; more are removed.
+    /// How many truncated segments are kept for reuse at least. More are kept if more were truncated at once, until the
+    /// log is truncated again or opened.
     pub(crate) spare_segments: usize,
 }
 

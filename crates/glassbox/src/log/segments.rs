@@ -157,7 +157,8 @@ impl Segments {
         Ok((self.files.open(&name)?, was_ready))
     }
 
-    /// Makes spares of the segments that end at or before `below`. The one being written stays.
+    /// Makes spares of the segments that end at or before `below`. The one being written stays. As many spares are kept as
+    /// are made here: until it is truncated next, the log may need so many again.
     pub fn truncate(&self, below: Lsn) -> Result<(), IoError> {
         let mut freed = Vec::new();
         {
@@ -169,12 +170,12 @@ impl Segments {
         if freed.is_empty() {
             return Ok(());
         }
+        let most = self.most_spares.max(freed.len());
         let mut spares = Vec::new();
         // Oldest first: a crash in between must not leave a hole.
         for first in freed {
             let name = segment_name(first);
-            let file = self.files.open(&name)?;
-            if self.spares() + spares.len() < self.most_spares && file.len()? == self.segment_bytes {
+            if self.files.open(&name)?.len()? == self.segment_bytes {
                 let spare = self.new_spare_name();
                 self.files.rename(&name, &spare)?;
                 spares.push(spare);
@@ -183,8 +184,13 @@ impl Segments {
             }
         }
         self.files.sync_directory(DIRECTORY)?;
-        self.lists().spares.append(&mut spares);
-        Ok(())
+        let surplus: Vec<_> = {
+            let mut lists = self.lists();
+            lists.spares.append(&mut spares);
+            let surplus = lists.spares.len().saturating_sub(most);
+            lists.spares.drain(..surplus).collect()
+        };
+        surplus.iter().try_for_each(|name| self.files.remove(name))
     }
 
     fn new_spare_name(&self) -> String {

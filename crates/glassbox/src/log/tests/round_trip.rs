@@ -89,6 +89,28 @@ fn truncated_segments_are_used_again() {
     assert!(matches!(error, LogError::MissingSegment { .. }), "{error}");
 }
 
+/// What a log needed between two truncations it finds ready the next time; what it does not need any more goes.
+#[test]
+fn as_many_segments_are_kept_as_were_used() {
+    let files = MemoryFiles::new();
+    let log = create(&files, LogConfig { spare_segments: 1, ..tiny() });
+    let mut appender = log.appender().unwrap();
+    let spares = || files.list("log").unwrap().iter().filter(|name| name.contains("spare")).count() as u64;
+    let mut grow = |segments: u64| {
+        let before = log.stats().segments;
+        while log.stats().segments < before + segments {
+            log.wait(appender.append(&record(1)).unwrap()).unwrap();
+        }
+        log.truncate(appender.append(&record(2)).unwrap());
+        (log.stats().segments - before, log.stats().segments_unprepared)
+    };
+    let (_, made) = grow(12);
+    assert!(made >= 12 && spares() == 12, "{made} made, {} kept", spares());
+    assert_eq!(grow(12), (12, made), "all were ready");
+    grow(3);
+    assert_eq!(spares(), 3, "the others are not needed any more");
+}
+
 #[test]
 fn creating_over_a_log_is_refused_and_so_is_opening_none() {
     let files = MemoryFiles::new();
