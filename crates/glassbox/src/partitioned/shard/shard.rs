@@ -233,12 +233,11 @@ impl Shard {
         let tables = &mut self.cells[0].get_mut().tables;
         for (number, kind) in (0..).zip(&self.tables) {
             let table = tables[kind.id].as_mut().expect("made with the shard");
-            let most = (most_bytes / kind.schema.row_width.max(1)).max(1);
             table.begin_snapshot();
             let mut done = false;
             while !done {
                 let mut rows = Vec::new();
-                done = table.snapshot_slice(most, &mut rows);
+                done = table.snapshot_slice(most_bytes, &mut rows);
                 if !rows.is_empty() {
                     each(number, rows);
                 }
