@@ -117,15 +117,14 @@ impl<S: Stack> StackTransaction<'_, S> {
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<O, Stop> {
         let mut moved = None;
-        let out = self.change_row(table, rid, |row: &mut R| {
-            let before = *row;
+        let out = self.change_row(table, rid, |row: &mut R, before| {
             let out = change(row);
             let same = row.key() == *key;
             assert!(same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
             // Trees are latched before pages of records: who moves in an index is written after that.
-            let stays = has_same_entries(&before, row);
+            let stays = R::INDEXES == 0 || has_same_entries(&before.load(), row);
             if !stays {
-                moved = Some((before, *row));
+                moved = Some((before.load(), *row));
             }
             (stays, out)
         })?;

@@ -129,9 +129,38 @@ const NODE: u8 = PageKind::Node as u8;
 #[cfg(test)]
 const BYTES: u8 = 255;
 
+/// Bytes that something begins with, and how many of them are meant.
+pub(crate) type Start<const N: usize> = ([u8; N], usize);
+
 impl<'a> Change<'a> {
+    /// The stored form of the changes that are most, in two parts.
+    #[inline(always)]
+    pub(crate) fn stored(&self) -> Option<(Start<8>, &'a [u8])> {
+        match self {
+            Change::Heap(change) => {
+                let ([b0, b1, b2], rest) = change.stored();
+                Some((([HEAP, b0, b1, b2, 0, 0, 0, 0], 4), rest))
+            }
+            Change::Node(change) => {
+                let ([b0, b1, b2, b3, b4, b5, b6], rest) = change.stored_entry()?;
+                Some((([NODE, b0, b1, b2, b3, b4, b5, b6], 8), rest))
+            }
+            _ => None,
+        }
+    }
+
     /// Appends the stored form.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match self.stored() {
+            Some(((start, length), rest)) => {
+                out.extend_from_slice(&start[..length]);
+                out.extend_from_slice(rest);
+            }
+            None => self.encode_other(out),
+        }
+    }
+
+    fn encode_other(&self, out: &mut Vec<u8>) {
         match self {
             Change::Format { kind, store, body } => {
                 out.extend_from_slice(&[FORMAT, *kind as u8]);
@@ -146,17 +175,14 @@ impl<'a> Change<'a> {
                 out.push(MAP);
                 change.encode(out);
             }
-            Change::Heap(change) => {
-                out.push(HEAP);
-                change.encode(out);
-            }
+            Change::Heap(_) => unreachable!("it is in two parts"),
             Change::HeapPages(change) => {
                 out.push(HEAP_PAGES);
                 change.encode(out);
             }
             Change::Node(change) => {
                 out.push(NODE);
-                change.encode(out);
+                change.encode_other(out);
             }
             #[cfg(test)]
             Change::Bytes { at, old, new } => {

@@ -19,6 +19,7 @@
 //! way, the latches are let go, the transaction waits, and the access begins again from the root.
 
 use super::engine::{Engine, TreeOf};
+use super::heap::OnPage;
 use super::ids::{Rid, StoreId};
 use super::lock::{Duration, LockName, Locks, Mode, Outcome};
 use super::session::Session;
@@ -180,17 +181,17 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         }
     }
 
-    /// Changes a record that is locked in X, unless `change` says that its page is to stay as it was. What is stored is
-    /// in no index under another key than before; so the page is fixed only once.
+    /// Changes a record that is locked in X, unless `change`, which is told what it was too, says that its page is to
+    /// stay as it was. What is stored is in no index under another key than before; so the page is fixed only once.
     #[inline(always)]
     pub(super) fn change_row<R: Record, O>(
         &mut self,
         table: &TableStores<S>,
         rid: Rid,
-        change: impl FnOnce(&mut R) -> (bool, O),
+        change: impl FnOnce(&mut R, OnPage<'_, R>) -> (bool, O),
     ) -> Result<O, Stop> {
-        let Session { journal, stored, .. } = &mut *self.session;
-        match table.heap.update_row(&self.engine.pages, (journal, stored), rid, change) {
+        let Session { journal, stored, row, .. } = &mut *self.session;
+        match table.heap.update_row(&self.engine.pages, (journal, stored), rid, |read| row.keep(read), change) {
             Ok(Some(Ok(out))) => Ok(out),
             other => {
                 let failed = other.map(|found| found.map(|row| row.map(drop)));

@@ -25,6 +25,7 @@ use super::simulate::Event;
 use super::write_ahead::WriteAhead;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
+use crate::classic::page;
 use crate::classic::pages::Pages;
 use crate::error::Error;
 
@@ -36,7 +37,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, PartialEq)]
 enum Bring {
     Read,
-    Zeros,
+    /// They will be formatted; only the header must not be taken for another page's until then.
+    Nowhere,
 }
 
 impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
@@ -81,46 +83,48 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
     }
 
     fn fix_new(&self, page: PageId) -> Result<ExclusiveFrame<'_, L>, Error> {
-        self.fix(page, Bring::Zeros)
+        self.fix(page, Bring::Nowhere)
     }
 }
 
 impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
+    /// The way that is taken nearly always, alone, so that it needs no stack.
     #[inline(always)]
     fn fix<'a, G: Guard<'a, L>>(&'a self, page: PageId, bring: Bring) -> Result<G, Error> {
-        if self.trace.is_some() {
-            self.record(if G::EXCLUSIVE { Event::Change(page) } else { Event::Read(page) });
+        match self.fix_present(page) {
+            Some(guard) => Ok(guard),
+            None => self.fix_waiting(page, bring),
         }
-        if let Some(frame) = self.table.get(page)
-            && let (Fix::Fixed { waited }, Some(guard)) = G::fix(&self.frames, frame, page, true)
-        {
-            if waited {
-                self.counts.latch_waits.add(1);
-            }
-            return Ok(guard);
-        }
-        self.fix_missing(page, true, bring).map(|guard| guard.expect("it was waited for"))
     }
 
     #[inline(always)]
     fn try_fix<'a, G: Guard<'a, L>>(&'a self, page: PageId) -> Result<Option<G>, Error> {
-        if self.trace.is_some() {
-            self.record(if G::EXCLUSIVE { Event::Change(page) } else { Event::Read(page) });
+        match self.fix_present(page) {
+            Some(guard) => Ok(Some(guard)),
+            None => self.fix_missing(page, false, Bring::Read),
         }
-        if let Some(frame) = self.table.get(page) {
-            match G::fix(&self.frames, frame, page, false) {
-                (Fix::Busy, _) => return Ok(None),
-                (_, Some(guard)) => return Ok(Some(guard)),
-                _ => {}
-            }
-        }
-        self.fix_missing(page, false, Bring::Read)
     }
 
-    /// Fixes a page that was not where the table said, or that the table does not know.
+    /// Fixes a page that is where the table says if its latch is free.
+    #[inline(always)]
+    fn fix_present<'a, G: Guard<'a, L>>(&'a self, page: PageId) -> Option<G> {
+        let frame = self.table.get(page).filter(|_| self.trace.is_none())?;
+        G::fix(&self.frames, frame, page, false).1
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fix_waiting<'a, G: Guard<'a, L>>(&'a self, page: PageId, bring: Bring) -> Result<G, Error> {
+        self.fix_missing(page, true, bring).map(|guard| guard.expect("it was waited for"))
+    }
+
+    /// Fixes a page that is not where the table says or is latched, or that the table does not know.
     #[cold]
     #[inline(never)]
     fn fix_missing<'a, G: Guard<'a, L>>(&'a self, page: PageId, wait: bool, bring: Bring) -> Result<Option<G>, Error> {
+        if self.trace.is_some() {
+            self.record(if G::EXCLUSIVE { Event::Change(page) } else { Event::Read(page) });
+        }
         if page == NO_PAGE {
             let problem = "it names a page that there cannot be".to_owned();
             return Err(Error::Damaged { file: super::volume::PAGES.to_owned(), offset: 0, problem });
@@ -152,12 +156,12 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     }
 
     fn bring<'a, G: Guard<'a, L>>(&'a self, mut arriving: Arriving<'a, L, W>, bring: Bring) -> Result<G, Error> {
-        let page = arriving.page;
+        let id = arriving.page;
         let bytes = arriving.guard.as_mut().expect("it has not arrived");
         match bring {
-            Bring::Zeros => bytes.fill(0),
+            Bring::Nowhere => bytes[..page::HEADER_BYTES].fill(0),
             Bring::Read => {
-                self.volume.read(page, bytes)?;
+                self.volume.read(id, bytes)?;
                 self.counts.reads.add(1);
             }
         }

@@ -20,8 +20,9 @@ pub(crate) enum HeapChange<'a> {
 }
 
 impl<'a> HeapChange<'a> {
-    /// Appends the stored form.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    /// The stored form, in two parts.
+    #[inline(always)]
+    pub(crate) fn stored(&self) -> ([u8; 3], &'a [u8]) {
         let (what, slot, bytes) = match *self {
             HeapChange::Insert { slot, record } => (0, slot, record),
             HeapChange::Delete { slot, record } => (1, slot, record),
@@ -29,8 +30,7 @@ impl<'a> HeapChange<'a> {
             HeapChange::Update { slot, ranges, back } => (3 + u8::from(back), slot, ranges),
         };
         let [s0, s1] = slot.to_le_bytes();
-        out.extend_from_slice(&[what, s0, s1]);
-        out.extend_from_slice(bytes);
+        ([what, s0, s1], bytes)
     }
 
     /// Reads the stored form, all of `bytes`.

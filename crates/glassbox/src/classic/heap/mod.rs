@@ -41,3 +41,4 @@ pub(crate) use change::HeapChange;
 pub(crate) use difference::next as next_range;
 pub(crate) use file::HeapFile;
 pub(crate) use list::ListChange;
+pub(crate) use rows::OnPage;

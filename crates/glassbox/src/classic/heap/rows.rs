@@ -4,6 +4,8 @@
 //! it is in memory, that all its rows are sound. It is so from the beginning if this process made the page, and once
 //! all its rows were checked; what is put there later was stored from a record of the same type.
 
+use std::marker::PhantomData;
+
 use super::file::{HeapFile, replace};
 use super::slotted;
 use crate::classic::change::Journal;
@@ -11,6 +13,9 @@ use crate::classic::ids::Rid;
 use crate::classic::pages::{FixedPage, Pages};
 use crate::error::Error;
 use crate::record::{BadRow, Record, Sound};
+
+/// A row of more bytes is decoded where it stays: it would be copied from place to place.
+const LARGE: usize = 256;
 
 impl HeapFile {
     /// Gives a row to `give` while its page is fixed. `None` when there is no such record.
@@ -31,18 +36,19 @@ impl HeapFile {
     }
 
     /// Lets `change` change a row while its page is fixed, and logs where it differs then; nothing if it does not, or
-    /// if `change` says that the row on the page is to stay as it was. `room` is for its stored form. `None` when there
-    /// is no such record.
+    /// if `change` says that the row on the page is to stay as it was. Meanwhile a large row is where `keep` puts it;
+    /// `room` is for the stored form. `None` when there is no such record.
     ///
     /// # Errors
     /// As for [`HeapFile::update`].
     #[inline(always)]
-    pub(crate) fn update_row<P: Pages, J: Journal, R: Record, T>(
+    pub(crate) fn update_row<'r, P: Pages, J: Journal, R: Record, T>(
         &self,
         pages: &P,
         (journal, room): (&mut J, &mut Vec<u8>),
         rid: Rid,
-        change: impl FnOnce(&mut R) -> (bool, T),
+        keep: impl FnOnce(R) -> &'r mut R,
+        change: impl FnOnce(&mut R, OnPage<'_, R>) -> (bool, T),
     ) -> Result<Option<Result<T, BadRow>>, Error> {
         let mut page = self.fix_exclusive(pages, rid.page)?;
         let Some(slot) = slotted::slot(&page, rid.slot).filter(|slot| !slot.is_ghost) else { return Ok(None) };
@@ -51,14 +57,12 @@ impl HeapFile {
         if !silent {
             room.resize(R::ROW_WIDTH, 0);
         }
-        let (page_bytes, row) = (&page[place.clone()], |mut row: R| {
-            let changed = change(&mut row);
-            (row, changed)
-        });
-        let (row, (stores, out)) = match load(&page, page_bytes, row) {
-            Ok(changed) => changed,
+        let (bytes, mut small) = (&page[place.clone()], None);
+        let row = match load(&page, bytes, |row| if size_of::<R>() > LARGE { keep(row) } else { small.insert(row) }) {
+            Ok(row) => row,
             Err(bad) => return Ok(Some(Err(bad))),
         };
+        let (stores, out) = change(row, OnPage { bytes, is_sound: page.is_sound() == Some(true), row: PhantomData });
         if !stores {
             return Ok(Some(Ok(out)));
         }
@@ -70,6 +74,25 @@ impl HeapFile {
             replace(journal, &mut page, rid, slot, room)?;
         }
         Ok(Some(Ok(out)))
+    }
+}
+
+/// A row as it is on its page still, where it was read before: what is not used of it need not be decoded again.
+pub(crate) struct OnPage<'p, R> {
+    bytes: &'p [u8],
+    is_sound: bool,
+    row: PhantomData<R>,
+}
+
+impl<R: Record> OnPage<'_, R> {
+    /// The row.
+    #[inline(always)]
+    pub(crate) fn load(&self) -> R {
+        if self.is_sound && self.bytes.len() == R::ROW_WIDTH {
+            // SAFETY: as in `load`.
+            return R::load_sound(unsafe { Sound::new(self.bytes) });
+        }
+        R::load(self.bytes).expect("it was read before")
     }
 }
 

@@ -11,6 +11,7 @@ use super::manager::LockManager;
 use super::mode::Mode;
 use super::name::{Key, PAGE, RECORD, STORE, VOLUME};
 use super::owner::Owner;
+use crate::classic::ids::StoreId;
 
 /// A name, and where it stands in the owner's list.
 #[derive(Clone, Copy)]
@@ -29,23 +30,6 @@ enum Above {
 }
 
 impl Place {
-    /// Looks a name up.
-    #[inline(always)]
-    pub(super) fn of(owner: &Owner, key: Key) -> Self {
-        let hash = key.hash();
-        Self { key, hash, at: owner.held.find(key, hash) }
-    }
-
-    /// Looks a store up.
-    #[inline(always)]
-    fn of_store(owner: &mut Owner, key: Key) -> Self {
-        // The hash is needed only where nothing is held.
-        match owner.held.find_store(key) {
-            Some(at) => Self { key, hash: owner.held.entries()[at].hash, at: Some(at) },
-            None => Self { key, hash: key.hash(), at: None },
-        }
-    }
-
     /// What is held here, seen from below by who wants `mode`; nothing if it is not enough.
     #[inline(always)]
     fn above(self, owner: &Owner, mode: Mode) -> Option<Above> {
@@ -62,6 +46,29 @@ impl Place {
 }
 
 impl LockManager {
+    /// Looks a name up.
+    pub(super) fn place(&self, owner: &Owner, key: Key) -> Place {
+        let hash = key.hash();
+        let at = match key.kind() {
+            VOLUME => owner.held.volume(),
+            _ => self.partition(hash).place(key, hash, owner.number),
+        };
+        Place { key, hash, at }
+    }
+
+    /// Looks a store up.
+    pub(super) fn place_of_store(&self, owner: &mut Owner, store: StoreId) -> Place {
+        let key = Key::of_store(store);
+        if let Some(at) = owner.held.known_store(store) {
+            return Place { key, hash: owner.held.entries()[at].hash, at: Some(at) };
+        }
+        let place = self.place(owner, key);
+        if let Some(at) = place.at {
+            owner.held.know_store(store, at);
+        }
+        place
+    }
+
     /// Goes down to a name and locks it.
     #[inline]
     pub(super) fn descend(
@@ -75,10 +82,10 @@ impl LockManager {
         if target.key.kind() <= STORE {
             return self.take_high(owner, target, mode, wait, duration);
         }
-        let store = Place::of_store(owner, Key::of_store(target.key.store()));
+        let store = self.place_of_store(owner, target.key.store());
         let granularity = self.granularity_for(owner, store);
         if granularity != Granularity::Record || target.key.kind() == PAGE {
-            target = Place::of(owner, self.coarser(target.key, granularity));
+            target = self.place(owner, self.coarser(target.key, granularity));
             if target.key.kind() == STORE {
                 return self.take_high(owner, target, mode, wait, duration);
             }
@@ -94,7 +101,7 @@ impl LockManager {
         }
         let mut page = None;
         if target.key.kind() == RECORD && self.config.lock_pages {
-            let place = Place::of(owner, Key::of_page(target.key.store(), target.key.page()));
+            let place = self.place(owner, Key::of_page(target.key.store(), target.key.page()));
             let above = match place.above(owner, mode) {
                 Some(above) => above,
                 None => self.intent(owner, place, mode, wait)?,
@@ -138,7 +145,7 @@ impl LockManager {
         if key.kind() <= STORE {
             return key;
         }
-        let store = Place::of(owner, Key::of_store(key.store()));
+        let store = self.place(owner, Key::of_store(key.store()));
         self.coarser(key, self.granularity_for(owner, store))
     }
 
@@ -165,7 +172,7 @@ impl LockManager {
 
     /// Sees to an intent for `mode` on the volume.
     fn volume_intent(&self, owner: &mut Owner, mode: Mode, wait: bool) -> Result<Above, Outcome> {
-        let volume = Place::of(owner, Key::THE_VOLUME);
+        let volume = self.place(owner, Key::THE_VOLUME);
         match volume.above(owner, mode) {
             Some(above) => Ok(above),
             None => self.intent(owner, volume, mode, wait),
@@ -200,7 +207,7 @@ impl LockManager {
     ) -> Result<bool, Outcome> {
         let Place { key, hash, at } = place;
         let granted = if at.is_none() && duration == Duration::Commit {
-            let granted = self.partition(hash).request(key, hash, owner.number, mode);
+            let granted = self.partition(hash).request(key, hash, owner.by(), mode);
             if let Some(request) = granted {
                 self.note(owner, key, hash, request, mode);
                 return Ok(true);
@@ -237,12 +244,14 @@ impl LockManager {
     /// Adds a granted lock to the owner's list.
     #[inline(always)]
     pub(super) fn note(&self, owner: &mut Owner, key: Key, hash: u64, request: u32, mode: Mode) {
-        let mut held =
-            Held { key, hash, request, mode, granularity: Granularity::Record, below: 0, escalate_at: u32::MAX };
+        let mut held = Held::new(key, hash, request, mode);
         if matches!(key.kind(), STORE | PAGE) {
             self.note_limits(&mut held);
         }
-        owner.held.insert(held);
+        if key.kind() == STORE {
+            owner.held.know_store(key.store(), owner.count());
+        }
+        owner.held.push(held);
     }
 
     #[inline]

@@ -41,7 +41,7 @@ impl LockManager {
             let below = owner.held.entries()[at];
             if is_below(below.key, key) {
                 released += 1;
-                owner.held.remove(at);
+                self.unlist(owner, at);
                 self.partition(below.hash).release(below.request);
             }
         }
@@ -53,7 +53,7 @@ impl LockManager {
 
     /// Releases one lock that was only read under, unless it is an intent that something below needs.
     pub(super) fn release_one(&self, owner: &mut Owner, key: Key) {
-        let Some(at) = owner.held.find(key, key.hash()) else { return };
+        let Some(at) = self.place(owner, key).at else { return };
         let held = owner.held.entries()[at];
         let written = !matches!(held.mode, Mode::IS | Mode::S | Mode::U);
         let needed = match key.kind() {
@@ -64,7 +64,7 @@ impl LockManager {
         if written || needed {
             return;
         }
-        owner.held.remove(at);
+        self.unlist(owner, at);
         self.partition(held.hash).release(held.request);
         if matches!(key.kind(), RECORD | END) {
             self.fewer_below(owner, Key::of_store(key.store()), 1);
@@ -74,8 +74,16 @@ impl LockManager {
         }
     }
 
+    /// Takes a lock out of the owner's list.
+    fn unlist(&self, owner: &mut Owner, at: usize) {
+        owner.held.remove(at);
+        if let Some(moved) = owner.held.entries().get(at) {
+            self.partition(moved.hash).set_place(moved.request, at);
+        }
+    }
+
     fn fewer_below(&self, owner: &mut Owner, key: Key, by: u32) {
-        if let Some(at) = owner.held.find(key, key.hash()) {
+        if let Some(at) = self.place(owner, key).at {
             let held = owner.held.entry(at);
             held.below = held.below.saturating_sub(by);
         }

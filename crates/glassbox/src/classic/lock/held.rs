@@ -1,21 +1,18 @@
-//! The locks of one owner: a list, and a hash table of places in it.
+//! The locks of one owner, as a list.
 //!
-//! Only the owner's thread uses it, so to find out that a lock is held already, as the intents nearly always are, takes
-//! no latch and touches no memory of others. Open addressing with linear probing; what is removed is closed up by
-//! moving back what follows (Knuth, §6.4, algorithm R), so there are no marks of the dead to clean up.
+//! Only the owner's thread uses it. It tells what is to be given back, and how stores are locked, which is asked at
+//! every lock below them and costs no latch. Whether a record is locked already is not asked here but of the lock
+//! table, which has to be asked anyway if it is not: each request there has its place in this list.
 
 use super::config::Granularity;
 use super::mode::Mode;
-use super::name::{Key, STORE};
+use super::name::Key;
 use crate::classic::ids::StoreId;
 
-const NONE: u32 = u32::MAX;
-/// Slots of the table at first, a power of two.
-const FEWEST: usize = 256;
+/// Locks for which there is room at first.
+const FEWEST: usize = 128;
 /// Stores whose places are remembered.
 const STORES: usize = 64;
-/// No place of no store: those of stores have numbers from 1 on.
-const NO_STORE: (u32, u32) = (0, 0);
 
 /// A lock that is held.
 #[derive(Clone, Copy, Debug)]
@@ -33,17 +30,25 @@ pub(super) struct Held {
     pub(super) escalate_at: u32,
 }
 
+impl Held {
+    /// A lock below which there is nothing.
+    #[inline(always)]
+    pub(super) fn new(key: Key, hash: u64, request: u32, mode: Mode) -> Self {
+        Self { key, hash, request, mode, granularity: Granularity::Record, below: 0, escalate_at: u32::MAX }
+    }
+}
+
 /// See the file's comment.
 pub(super) struct HeldLocks {
     entries: Vec<Held>,
-    slots: Vec<u32>,
-    /// Places of locks of stores that were looked for lately, by the store's last bits.
-    stores: [(u32, u32); STORES],
+    /// Places where locks of stores were noted last, by the store's last bits. What stands there tells whether it is so
+    /// still.
+    stores: [u32; STORES],
 }
 
 impl HeldLocks {
     pub(super) fn new() -> Self {
-        Self { entries: Vec::with_capacity(FEWEST / 2), slots: vec![NONE; FEWEST], stores: [NO_STORE; STORES] }
+        Self { entries: Vec::with_capacity(FEWEST), stores: [0; STORES] }
     }
 
     #[inline(always)]
@@ -56,145 +61,45 @@ impl HeldLocks {
         &mut self.entries[at]
     }
 
+    /// The place of the lock of the volume: it is locked before anything else, and until the end.
     #[inline(always)]
-    fn home(&self, hash: u64) -> usize {
-        (hash >> 32) as usize & (self.slots.len() - 1)
+    pub(super) fn volume(&self) -> Option<usize> {
+        self.entries.first().filter(|held| held.key == Key::THE_VOLUME).map(|_| 0)
     }
 
-    /// The place of a lock in the list. It is the lock's until the next [`HeldLocks::remove`].
-    #[inline(always)]
-    pub(super) fn find(&self, key: Key, hash: u64) -> Option<usize> {
-        self.seek(key, hash).ok()
-    }
-
-    /// The place of a lock in the list, or else the slot of the table that it would get.
-    #[inline(always)]
-    pub(super) fn seek(&self, key: Key, hash: u64) -> Result<usize, usize> {
-        let mut slot = self.home(hash);
-        loop {
-            let at = self.slots[slot];
-            if at == NONE {
-                return Err(slot);
-            }
-            if self.entries[at as usize].key == key {
-                return Ok(at as usize);
-            }
-            slot = (slot + 1) & (self.slots.len() - 1);
-        }
-    }
-
-    /// The place of the lock of a whole store: asked for at every lock below it.
-    #[inline(always)]
-    pub(super) fn find_store(&mut self, key: Key) -> Option<usize> {
-        let store = key.store().0;
-        let (known, at) = self.stores[store as usize % STORES];
-        if known == store {
-            return Some(at as usize);
-        }
-        let at = self.find(key, key.hash())?;
-        self.stores[store as usize % STORES] = (store, at as u32);
-        Some(at)
-    }
-
-    /// As [`HeldLocks::find_store`], if that has been asked lately.
+    /// The place of the lock of a store, if it is remembered.
     #[inline(always)]
     pub(super) fn known_store(&self, store: StoreId) -> Option<usize> {
-        let (known, at) = self.stores[store.0 as usize % STORES];
-        (known == store.0).then_some(at as usize)
+        let at = self.stores[store.0 as usize % STORES] as usize;
+        self.entries.get(at).filter(|held| held.key == Key::of_store(store)).map(|_| at)
+    }
+
+    /// Remembers the place of the lock of a store.
+    #[inline(always)]
+    pub(super) fn know_store(&mut self, store: StoreId, at: usize) {
+        self.stores[store.0 as usize % STORES] = at as u32;
     }
 
     /// How a lock is held, if it is.
     #[cfg(test)]
     pub(super) fn mode(&self, key: Key) -> Option<Mode> {
-        self.find(key, key.hash()).map(|at| self.entries[at].mode)
-    }
-
-    /// Adds the lock of a record that is not in the list, and for which [`HeldLocks::seek`] has just given this slot.
-    #[inline(always)]
-    pub(super) fn insert_at(&mut self, slot: usize, held: Held) {
-        if self.entries.len() * 2 >= self.slots.len() {
-            self.insert(held);
-            return;
-        }
-        self.slots[slot] = self.entries.len() as u32;
-        self.entries.push(held);
+        self.entries.iter().find(|held| held.key == key).map(|held| held.mode)
     }
 
     /// Adds a lock that is not in the list.
-    pub(super) fn insert(&mut self, held: Held) {
-        if self.entries.len() * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let at = self.entries.len();
-        if held.key.kind() == STORE {
-            let store = held.key.store().0;
-            self.stores[store as usize % STORES] = (store, at as u32);
-        }
-        self.entries.push(held);
-        self.place(at);
-    }
-
     #[inline(always)]
-    fn place(&mut self, at: usize) {
-        let mut slot = self.home(self.entries[at].hash);
-        while self.slots[slot] != NONE {
-            slot = (slot + 1) & (self.slots.len() - 1);
-        }
-        self.slots[slot] = at as u32;
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let slots = self.slots.len() * 2;
-        self.slots.clear();
-        self.slots.resize(slots, NONE);
-        (0..self.entries.len()).for_each(|at| self.place(at));
+    pub(super) fn push(&mut self, held: Held) {
+        self.entries.push(held);
     }
 
     /// Takes a lock out of the list. The last of the list takes its place.
     pub(super) fn remove(&mut self, at: usize) -> Held {
-        self.stores = [NO_STORE; STORES];
-        let last = self.entries.len() - 1;
-        let (hole, moved) = (self.slot_of(at), self.slot_of(last));
-        self.slots[moved] = at as u32;
-        let removed = self.entries.swap_remove(at);
-        self.close_up(hole);
-        removed
+        self.entries.swap_remove(at)
     }
 
-    fn slot_of(&self, at: usize) -> usize {
-        let mut slot = self.home(self.entries[at].hash);
-        while self.slots[slot] != at as u32 {
-            slot = (slot + 1) & (self.slots.len() - 1);
-        }
-        slot
-    }
-
-    /// Moves what follows a slot back, as far as its home allows, and leaves the last slot so freed empty.
-    fn close_up(&mut self, mut hole: usize) {
-        let mask = self.slots.len() - 1;
-        let mut slot = hole;
-        loop {
-            slot = (slot + 1) & mask;
-            let at = self.slots[slot];
-            if at == NONE {
-                break;
-            }
-            let home = self.home(self.entries[at as usize].hash);
-            if slot.wrapping_sub(home) & mask >= slot.wrapping_sub(hole) & mask {
-                self.slots[hole] = at;
-                hole = slot;
-            }
-        }
-        self.slots[hole] = NONE;
-    }
-
-    /// Empties the list; keeps its memory, but not so large a table that emptying it would cost every transaction.
-    #[inline]
+    /// Empties the list; keeps its memory.
+    #[inline(always)]
     pub(super) fn clear(&mut self) {
-        self.stores = [NO_STORE; STORES];
         self.entries.clear();
-        self.slots.truncate(FEWEST);
-        self.slots.fill(NONE);
     }
 }

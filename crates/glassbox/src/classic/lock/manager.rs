@@ -6,7 +6,6 @@ use std::sync::{Arc, RwLock};
 use super::brief::{Brief, Latched};
 use super::config::{Granularity, LockConfig};
 use super::deadlock::Detector;
-use super::descend::Place;
 use super::held::Held;
 use super::history::{History, LockCounters, Wait};
 use super::locks::{Duration, Locks, Outcome};
@@ -14,7 +13,7 @@ use super::mode::{FromAbove, Mode};
 use super::name::{Key, LockName, RECORD};
 use super::owner::Owner;
 use super::sync::{Mutex, latch, whole};
-use super::table::Partition;
+use super::table::{Alone, Partition};
 use crate::classic::ids::{StoreId, TxnId};
 use crate::io::Clock;
 
@@ -108,62 +107,81 @@ impl LockManager {
     #[inline(never)]
     fn lock_record(&self, owner: &mut Owner, key: Key, mode: Mode, duration: Duration) -> bool {
         let Some(above) = owner.held.known_store(key.store()).filter(|_| !self.config.lock_pages) else { return false };
-        let Held { mode: held, granularity, below, escalate_at, .. } = owner.held.entries()[above];
-        let intent = match held.seen_from(mode) {
-            FromAbove::Covers => return granularity == Granularity::Record,
-            above => above == FromAbove::Intent,
-        };
-        if !intent || granularity != Granularity::Record || below >= escalate_at {
-            return false;
+        let by = owner.by();
+        let store = owner.held.entry(above);
+        let is_short = store.granularity == Granularity::Record && store.below < store.escalate_at;
+        match store.mode.seen_from(mode) {
+            FromAbove::Intent if is_short => {}
+            above => return above == FromAbove::Covers,
         }
         let hash = key.hash();
-        let slot = match owner.held.seek(key, hash) {
-            Ok(at) => return owner.held.entries()[at].mode.covers(mode),
-            Err(slot) => slot,
-        };
         let partition = &self.partitions[self.partition_number(hash)].0;
         if duration == Duration::Momentary {
             return partition.with(|partition| partition.would_grant(key, hash, mode));
         }
-        let request = partition.with(|partition| partition.request_first(key, hash, owner.number, mode));
-        let Some(request) = request else { return false };
-        let granularity = Granularity::Record;
-        owner.held.insert_at(slot, Held { key, hash, request, mode, granularity, below: 0, escalate_at: u32::MAX });
-        owner.held.entry(above).below += 1;
-        true
+        match partition.with(|partition| partition.request_alone(key, hash, by, mode)) {
+            Alone::Granted(request) => {
+                store.below += 1;
+                owner.held.push(Held::new(key, hash, request, mode));
+                true
+            }
+            Alone::Held => true,
+            Alone::Unknown => false,
+        }
     }
 
-    /// Takes the intent on a store of which records are locked, and nothing is yet, as it goes nearly always: something
-    /// in another one is, and nobody is in the way. Says whether that was so; otherwise nothing has happened.
+    /// Takes the intents on the volume and on a store of which records are locked, as it goes nearly always: nobody is
+    /// in the way. Says whether that was so.
     fn enter_store(&self, owner: &mut Owner, store: StoreId, mode: Mode) -> bool {
-        // The volume is locked before anything else.
-        let is_volume = |held: &&Held| held.key == Key::THE_VOLUME && held.mode.seen_from(mode) == FromAbove::Intent;
-        let in_volume = owner.held.entries().first().filter(is_volume).is_some();
-        let (key, intent) = (Key::of_store(store), mode.intent());
-        let hash = key.hash();
-        let of_records = !self.config.lock_pages && self.granularity(store) == Granularity::Record;
-        if !in_volume || !of_records || owner.held.find(key, hash).is_some() {
+        if self.config.lock_pages || self.granularity(store) != Granularity::Record {
             return false;
         }
+        let (volume, known) = (owner.held.volume(), owner.held.known_store(store));
+        self.intends(owner, Key::THE_VOLUME, volume, mode) && self.intends(owner, Key::of_store(store), known, mode)
+    }
+
+    /// Takes the intent for `mode` on a name if that can be done at once. Says whether it is held. `known`: where it
+    /// stands in the owner's list, if that is known.
+    #[inline(always)]
+    fn intends(&self, owner: &mut Owner, key: Key, known: Option<usize>, mode: Mode) -> bool {
+        let (hash, by) = (key.hash(), owner.by());
         let partition = &self.partitions[self.partition_number(hash)].0;
-        let request = partition.with(|partition| partition.request(key, hash, owner.number, intent));
-        if let Some(request) = request {
-            self.note(owner, key, hash, request, intent);
+        let request = |partition: &mut Partition| match partition.place(key, hash, by.owner) {
+            Some(at) => Ok(at),
+            None => Err(partition.request(key, hash, by, mode.intent())),
+        };
+        let at = match known.map_or_else(|| partition.with(request), Ok) {
+            Ok(at) => at,
+            Err(None) => return false,
+            Err(Some(request)) => {
+                self.note(owner, key, hash, request, mode.intent());
+                return true;
+            }
+        };
+        let held = owner.held.entry(at);
+        match (held.mode.seen_from(mode), held.mode) {
+            (FromAbove::Intent, _) => true,
+            (_, Mode::IS) => {
+                let converted = partition.with(|partition| partition.convert(held.request, Mode::IX));
+                if converted {
+                    held.mode = Mode::IX;
+                }
+                converted
+            }
+            _ => false,
         }
-        request.is_some()
     }
 
     /// Locks whatever there is, however it stands.
     #[inline(never)]
     fn lock_any(&self, owner: &mut Owner, key: Key, mode: Mode, wait: bool, duration: Duration) -> Outcome {
         if key.kind() == RECORD
-            && owner.held.known_store(key.store()).is_none()
             && self.enter_store(owner, key.store(), mode)
             && self.lock_record(owner, key, mode, duration)
         {
             return Outcome::Granted;
         }
-        let target = Place::of(owner, key);
+        let target = self.place(owner, key);
         if target.at.is_some_and(|at| owner.held.entries()[at].mode.covers(mode)) {
             return Outcome::Granted;
         }

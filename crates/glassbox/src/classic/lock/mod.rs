@@ -22,9 +22,12 @@
 //! locks     the trait, and no locks at all
 //! ```
 //!
-//! *A lock is found in three steps.* The owner's own list, which no other thread sees: the intents above are there
-//! nearly always, and what is read twice too. Then one latch, of the partition in which the name hashes. Then the queue
-//! of the name. Nothing is allocated, nothing else is touched, unless the request must wait.
+//! *A lock is found in three steps.* The owner's own list, which no other thread sees, tells how the store is locked:
+//! the intents above are there nearly always. Then one latch, of the partition in which the name hashes. Then the home
+//! of the name, where its queue is if nobody else's is there: so it is free, or tells who holds it, the owner himself
+//! perhaps. Nothing is allocated, nothing else is touched, unless the request must wait.
+//! A list of the owner's records to be searched first was left out: it cost every lock what it saved the few that are
+//! asked for twice.
 //!
 //! *Latches.* Three kinds, always in this order, and at most one of each: the detector's, a partition's, an owner's
 //! signal. Who takes or releases a lock without waiting takes a partition's, and that of the signal of each whom that

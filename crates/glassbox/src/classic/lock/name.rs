@@ -25,8 +25,8 @@ pub(crate) enum LockName {
 #[error("a logged list of locks {0}")]
 pub(crate) struct BadLocks(pub(crate) &'static str);
 
-/// The bits of a hash that say in which partition a name is.
-const PARTITION_BITS: u64 = 0xffff;
+/// The last bits of a hash, which say in which partition a name is.
+pub(super) const PARTITION_BITS: u32 = 16;
 
 /// A name as two integers: kind and store, then page and slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub(super) const END: u32 = 4;
 impl Key {
     /// What every name is below.
     pub(super) const THE_VOLUME: Key = Key { place: 0, rid: 0 };
+    /// That of no name.
+    pub(super) const NONE: Key = Key { place: u64::MAX, rid: 0 };
 
     #[inline(always)]
     fn new(kind: u32, store: StoreId, rid: u64) -> Self {
@@ -109,15 +111,15 @@ impl Key {
         }
     }
 
-    /// All bits of it depend on all of the name, by one wide multiplication, folded (as in wyhash); but not the last
-    /// ones on the slot, so that the records of a page are in one partition.
+    /// All bits of it depend on all of the name but the slot, by one wide multiplication, folded (as in wyhash). The
+    /// slot is added above the last ones: so the records of a page are in one partition, and neighbours there have
+    /// homes beside each other.
     #[inline(always)]
     pub(super) fn hash(self) -> u64 {
         let left = self.place ^ 0x9e37_79b9_7f4a_7c15;
         let right = self.rid >> 32 ^ 0xd1b5_4a32_d192_ed03;
         let product = u128::from(left) * u128::from(right);
-        let slot = u64::from(self.rid as u32).wrapping_mul(0xa076_1d64_78bd_642f);
-        product as u64 ^ (product >> 64) as u64 ^ slot & !PARTITION_BITS
+        (product as u64 ^ (product >> 64) as u64).wrapping_add(u64::from(self.rid as u32) << PARTITION_BITS)
     }
 }
 

@@ -21,6 +21,13 @@ pub(crate) struct Owner {
     pub(super) waiter: Arc<Waiter>,
 }
 
+/// Who asks for a lock, and where in its list it will stand.
+#[derive(Clone, Copy)]
+pub(super) struct By {
+    pub(super) owner: u32,
+    pub(super) place: u32,
+}
+
 /// The part of an owner that others see.
 #[derive(Default)]
 pub(super) struct Waiter {
@@ -53,7 +60,14 @@ impl Owner {
         self.number
     }
 
+    /// It as the one who asks.
+    #[inline(always)]
+    pub(super) fn by(&self) -> By {
+        By { owner: self.number, place: self.count() as u32 }
+    }
+
     /// How many locks it holds, intents among them.
+    #[inline(always)]
     pub(crate) fn count(&self) -> usize {
         self.held.entries().len()
     }

@@ -12,21 +12,21 @@
 //! Nobody starves: while a request waits no newcomer is granted, so there are finitely many ahead of it. Conversions
 //! may pass each other, because making them wait for each other would add deadlocks: each is by one who holds the lock.
 //!
-//! Heads and requests are in one pool of *nodes*, chained by numbers, and used again; nothing is allocated in steady
-//! state. A node has room for a head and for a request. That of a head has its first request too, because most names
-//! are locked by one owner, who then needs one node and no list to be walked; the others' requests have nodes of their
-//! own.
+//! Heads and requests are in one pool of *nodes*, used again: nothing is allocated in steady state. The node of a head
+//! has its first request too, because most names are locked by one owner; other requests have nodes of their own.
 
+mod alone;
 mod blockers;
 mod pool;
 
 use std::sync::Arc;
 
+pub(super) use alone::Alone;
 pub(crate) use blockers::Blocker;
 
 use super::mode::{Mode, Modes};
 use super::name::{Key, RECORD};
-use super::owner::{Signal, Waiter};
+use super::owner::{By, Signal, Waiter};
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -41,9 +41,10 @@ const GRANTED: usize = 0;
 const WAITING: usize = 1;
 
 struct Head {
+    /// That of no name, if this is no head.
     key: Key,
+    /// Of a head that is not at home: its hash, and what follows it in its bucket, or among the free.
     hash: u64,
-    /// In the chain of its bucket, or among the free.
     next: u32,
     lists: [List; 2],
     /// How many hold each mode.
@@ -66,6 +67,8 @@ struct Request {
     /// The node of its head.
     head: u32,
     owner: u32,
+    /// In the owner's list, once it is granted.
+    place: u32,
     previous: u32,
     /// In its list.
     next: u32,
@@ -85,36 +88,33 @@ struct Node {
 
 /// See the file's comment.
 pub(super) struct Partition {
-    buckets: Vec<u32>,
+    /// The homes of names, then others.
     nodes: Vec<Node>,
-    /// Nodes without head and request, chained by the head.
+    /// Of those that are no homes, the ones without head and request, chained by the head.
     free: u32,
-    heads: usize,
+    /// Chains of heads that are not at home.
+    buckets: Vec<u32>,
+    /// How many these are.
+    chained: usize,
     broken: bool,
 }
 
 impl Partition {
     pub(super) fn new(broken: bool) -> Self {
-        Self { buckets: vec![NONE; pool::BUCKETS], nodes: Vec::new(), free: NONE, heads: 0, broken }
-    }
-
-    /// How many names have a queue.
-    #[cfg(test)]
-    pub(super) fn names(&self) -> usize {
-        self.heads
+        Self { nodes: pool::homes(), free: NONE, buckets: vec![NONE; pool::BUCKETS], chained: 0, broken }
     }
 
     /// Grants a new request if that can be done at once.
     #[inline]
-    pub(super) fn request(&mut self, key: Key, hash: u64, owner: u32, mode: Mode) -> Option<u32> {
+    pub(super) fn request(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> Option<u32> {
         let head = self.find(key, hash);
         if head == NONE {
-            return Some(self.new_head(key, hash, owner, mode));
+            return Some(self.new_head(key, hash, by, mode));
         }
         if !self.admits(head, mode) {
             return None;
         }
-        let request = self.new_request(head, owner, mode);
+        let request = self.new_request(head, by, mode);
         self.push(GRANTED, request);
         self.hold(head, mode);
         Some(request)
@@ -145,10 +145,10 @@ impl Partition {
     }
 
     /// Puts a new request, which cannot be granted, into the queue.
-    pub(super) fn enqueue(&mut self, key: Key, hash: u64, owner: u32, wanted: Mode, waiter: &Arc<Waiter>) -> u32 {
+    pub(super) fn enqueue(&mut self, key: Key, hash: u64, by: By, wanted: Mode, waiter: &Arc<Waiter>) -> u32 {
         let head = self.find(key, hash);
         assert!(head != NONE, "somebody is in the way");
-        let request = self.new_request(head, owner, wanted);
+        let request = self.new_request(head, by, wanted);
         self.push(WAITING, request);
         self.wait(request, State::Waiting, wanted, waiter);
         request

@@ -1,6 +1,7 @@
 //! Waiting for a lock: from the queue to the grant, or to giving up.
 
 use super::deadlock::Detector;
+use super::descend::Place;
 use super::held::Held;
 use super::history::{BLOCKERS_KEPT, InTheWay, Wait, WaitEnd};
 use super::locks::{Duration, Outcome};
@@ -27,15 +28,15 @@ impl LockManager {
     /// [`Outcome::Deadlock`] or [`Outcome::Timeout`]. What was held before is still held.
     #[cold]
     pub(super) fn wait(&self, owner: &mut Owner, key: Key, mode: Mode, duration: Duration) -> Result<(), Outcome> {
-        let hash = key.hash();
-        let held = owner.held.find(key, hash).map(|at| (at, owner.held.entries()[at]));
+        let Place { hash, at, .. } = self.place(owner, key);
+        let held = at.map(|at| (at, owner.held.entries()[at]));
         let mode = held.map_or(mode, |(_, held)| held.mode.supremum(mode));
         let wanted = Wanted { key, hash, mode, held };
         let mut detector = latch(&self.detector);
         let mut partition = self.partition(hash);
         // It may have become free meanwhile.
         let granted = match held {
-            None => partition.request(key, hash, owner.number, mode),
+            None => partition.request(key, hash, owner.by(), mode),
             Some((_, Held { request, .. })) => partition.convert(request, mode).then_some(request),
         };
         if let Some(request) = granted {
@@ -44,7 +45,7 @@ impl LockManager {
             return Ok(());
         }
         let request = match held {
-            None => partition.enqueue(key, hash, owner.number, mode, &owner.waiter),
+            None => partition.enqueue(key, hash, owner.by(), mode, &owner.waiter),
             Some((_, Held { request, .. })) => {
                 partition.enqueue_conversion(request, mode, &owner.waiter);
                 request

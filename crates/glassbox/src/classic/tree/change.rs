@@ -65,16 +65,22 @@ fn take_links(bytes: &mut &[u8]) -> Result<Links, BadChange> {
 }
 
 impl<'a> NodeChange<'a> {
-    /// Appends the stored form.
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let mut entry = |tag: u8, store: StoreId, at: u16, entry: &[u8]| {
-            let ([s0, s1, s2, s3], [a0, a1]) = (store.0.to_le_bytes(), at.to_le_bytes());
-            out.extend_from_slice(&[tag, s0, s1, s2, s3, a0, a1]);
-            out.extend_from_slice(entry);
+    /// The stored form of a change of one entry, in two parts.
+    #[inline(always)]
+    pub(crate) fn stored_entry(&self) -> Option<([u8; 7], &'a [u8])> {
+        let (tag, store, at, entry) = match *self {
+            NodeChange::Insert { store, at, entry } => (INSERT, store, at, entry),
+            NodeChange::Remove { store, at, entry } => (REMOVE, store, at, entry),
+            _ => return None,
         };
+        let ([s0, s1, s2, s3], [a0, a1]) = (store.0.to_le_bytes(), at.to_le_bytes());
+        Some(([tag, s0, s1, s2, s3, a0, a1], entry))
+    }
+
+    /// Appends the stored form of any other change.
+    pub(crate) fn encode_other(&self, out: &mut Vec<u8>) {
         match *self {
-            NodeChange::Insert { store, at, entry: bytes } => entry(INSERT, store, at, bytes),
-            NodeChange::Remove { store, at, entry: bytes } => entry(REMOVE, store, at, bytes),
+            NodeChange::Insert { .. } | NodeChange::Remove { .. } => unreachable!("it is of one entry"),
             NodeChange::Cut { from, entries } | NodeChange::Append { from, entries } => {
                 out.push(if matches!(self, NodeChange::Cut { .. }) { CUT } else { APPEND });
                 out.extend_from_slice(&from.to_le_bytes());

@@ -13,7 +13,7 @@ use crate::classic::ids::{PageId, StoreId};
 use crate::log::Lsn;
 
 /// Fingers of a session, 2 to this.
-const FINGERS_LOG: u32 = 8;
+const FINGERS_LOG: u32 = 10;
 
 /// See the file.
 #[derive(Clone, Copy)]

@@ -1,15 +1,21 @@
 //! What a transaction may have to take back: its own records, newest last.
 
 use super::record::LogRecord;
+use crate::classic::change::Start;
 use crate::log::Lsn;
 
 /// A buffer that grew beyond this many bytes for one transaction is not kept for the next.
 const KEPT_BYTES: usize = 1 << 20;
 
+/// The room that there is at least, once there is any.
+const FEWEST_BYTES: usize = 4 << 10;
+
 /// A stack of updates that can be undone, as stored, one behind the other in one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct OwnRecords {
+    /// Room, of which the bytes below `end` are used.
     bytes: Vec<u8>,
+    end: usize,
     places: Vec<Place>,
 }
 
@@ -26,28 +32,44 @@ impl OwnRecords {
         self.places.len()
     }
 
-    /// Where a record that comes next is to be made; it is there for nobody until [`OwnRecords::keep`].
-    #[inline]
-    pub(super) fn draft(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
+    /// Makes a record that comes next, of three parts; it is there for nobody until [`OwnRecords::keep`].
+    #[inline(always)]
+    pub(super) fn draft(&mut self, (head, head_bytes): Start<32>, (start, start_bytes): Start<8>, rest: &[u8]) {
+        // The first two are written whole, as that takes less than looking how long they are.
+        let most = head.len() + start.len() + rest.len();
+        if self.bytes.len() - self.end < most {
+            self.grow(most);
+        }
+        let room = &mut self.bytes[self.end..self.end + most];
+        room[..head.len()].copy_from_slice(&head);
+        room[head_bytes..head_bytes + start.len()].copy_from_slice(&start);
+        let behind = head_bytes + start_bytes;
+        room[behind..behind + rest.len()].copy_from_slice(rest);
+        self.end += behind + rest.len();
+    }
+
+    #[cold]
+    fn grow(&mut self, by: usize) {
+        let bytes = (self.end + by).max(2 * self.bytes.len()).max(FEWEST_BYTES);
+        self.bytes.resize(bytes, 0);
     }
 
     /// Where a draft made now will begin.
     #[inline]
     pub(super) fn draft_start(&self) -> usize {
-        self.bytes.len()
+        self.end
     }
 
     /// The draft that began at `start`.
     #[inline]
     pub(super) fn drafted(&self, start: usize) -> &[u8] {
-        &self.bytes[start..]
+        &self.bytes[start..self.end]
     }
 
     /// Forgets the draft that began at `start`.
     #[inline]
     pub(super) fn drop_draft(&mut self, start: usize) {
-        self.bytes.truncate(start);
+        self.end = start;
     }
 
     /// Makes the draft that began at `start` the newest record.
@@ -58,8 +80,8 @@ impl OwnRecords {
 
     /// Appends a record that was read from the log.
     pub(crate) fn push(&mut self, record: &[u8], lsn: Lsn) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(record);
+        let start = self.draft_start();
+        self.draft(([0; 32], 0), ([0; 8], 0), record);
         self.keep(start, lsn);
     }
 
@@ -70,7 +92,7 @@ impl OwnRecords {
 
     /// The newest one's bytes.
     pub(super) fn newest(&self) -> Option<&[u8]> {
-        self.places.last().map(|place| &self.bytes[place.start..])
+        self.places.last().map(|place| self.drafted(place.start))
     }
 
     /// Whether the newest one was made in a nested action; such an action has not ended, or its records were gone.
@@ -89,7 +111,7 @@ impl OwnRecords {
     #[inline]
     pub(super) fn truncate(&mut self, count: usize) {
         if let Some(place) = self.places.get(count) {
-            self.bytes.truncate(place.start);
+            self.end = place.start;
             self.places.truncate(count);
         }
     }
@@ -102,9 +124,9 @@ impl OwnRecords {
     /// Forgets all.
     #[inline]
     pub(super) fn clear(&mut self) {
-        self.bytes.clear();
+        self.end = 0;
         self.places.clear();
-        if self.bytes.capacity() > KEPT_BYTES {
+        if self.bytes.len() > KEPT_BYTES {
             *self = Self::default();
         }
     }

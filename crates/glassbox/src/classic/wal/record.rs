@@ -2,7 +2,7 @@
 //!
 //! An LSN in a record is, as everywhere, the position *behind* the record that it names.
 
-use crate::classic::change::Undo;
+use crate::classic::change::{Start, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::log::Lsn;
 
@@ -77,31 +77,27 @@ fn head(flags: [u8; 3], page: PageId, transaction: TxnId, previous: Lsn) -> [u8;
     head
 }
 
-/// Appends an update but for the change, which is to be appended behind it.
-#[inline]
+/// What an update begins with: all but the change.
+#[inline(always)]
 pub(crate) fn begin_update(
-    out: &mut Vec<u8>,
     (transaction, previous): (TxnId, Lsn),
     page: PageId,
     store: StoreId,
     (undo, nested): (Undo, bool),
-) {
-    let mut update = [0; HEAD_BYTES + 4];
+) -> Start<32> {
+    let mut update = [0; 32];
     update[..HEAD_BYTES].copy_from_slice(&head([UPDATE, undo as u8, u8::from(nested)], page, transaction, previous));
-    update[HEAD_BYTES..].copy_from_slice(&store.0.to_le_bytes());
-    out.extend_from_slice(&update);
+    update[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&store.0.to_le_bytes());
+    (update, HEAD_BYTES + 4)
 }
 
-/// Appends a compensation but for the change, which is to be appended behind it.
-#[inline]
-pub(crate) fn begin_compensation(
-    out: &mut Vec<u8>,
-    (transaction, previous): (TxnId, Lsn),
-    page: PageId,
-    undo_next: Lsn,
-) {
-    out.extend_from_slice(&head([COMPENSATION, 0, 0], page, transaction, previous));
-    out.extend_from_slice(&undo_next.0.to_le_bytes());
+/// What a compensation begins with: all but the change.
+#[inline(always)]
+pub(crate) fn begin_compensation((transaction, previous): (TxnId, Lsn), page: PageId, undo_next: Lsn) -> Start<32> {
+    let mut compensation = [0; 32];
+    compensation[..HEAD_BYTES].copy_from_slice(&head([COMPENSATION, 0, 0], page, transaction, previous));
+    compensation[HEAD_BYTES..].copy_from_slice(&undo_next.0.to_le_bytes());
+    (compensation, 32)
 }
 
 impl<'a> LogRecord<'a> {
@@ -116,11 +112,13 @@ impl<'a> LogRecord<'a> {
         let plain = |kind, out: &mut Vec<u8>| out.extend_from_slice(&head([kind, 0, 0], PageId::NONE, own.0, own.1));
         match self.body {
             Body::Update { page, store, undo, nested, change } => {
-                begin_update(out, own, page, store, (undo, nested));
+                let (start, length) = begin_update(own, page, store, (undo, nested));
+                out.extend_from_slice(&start[..length]);
                 out.extend_from_slice(change);
             }
             Body::Compensation { page, undo_next, change } => {
-                begin_compensation(out, own, page, undo_next);
+                let (start, length) = begin_compensation(own, page, undo_next);
+                out.extend_from_slice(&start[..length]);
                 out.extend_from_slice(change);
             }
             Body::NestedEnd { undo_next } => {

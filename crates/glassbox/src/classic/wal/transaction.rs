@@ -15,7 +15,7 @@ use super::own::OwnRecords;
 pub(crate) use super::prepared::Suspended;
 use super::record::{Body, LogRecord, begin_compensation, begin_update};
 use super::table::Slot;
-use crate::classic::change::{BadChange, Change, Undo};
+use crate::classic::change::{BadChange, Change, Start, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::page;
 use crate::classic::pages::ExclusivePage;
@@ -52,6 +52,8 @@ pub(crate) struct TransactionLog<D> {
     pub(super) scratch: Vec<u8>,
     /// For describing changes.
     pub(super) room: Vec<u8>,
+    /// For records and changes that are seldom.
+    other: Vec<u8>,
     /// Whether what a change would have to be taken back with is kept.
     pub(super) keeps: bool,
     /// Whether the transaction has changed something without keeping that.
@@ -61,8 +63,8 @@ pub(crate) struct TransactionLog<D> {
 impl<D: Device> TransactionLog<D> {
     /// A journal without a transaction.
     pub(crate) fn new(device: D, slot: Slot) -> Self {
-        let (active, scratch, room) = (Active::default(), Vec::new(), Vec::new());
-        Self { device, slot, active, nested: 0, taking_back: None, scratch, room, keeps: true, is_final: false }
+        let (active, scratch, room, other) = (Active::default(), Vec::new(), Vec::new(), Vec::new());
+        Self { device, slot, active, nested: 0, taking_back: None, scratch, room, other, keeps: true, is_final: false }
     }
 
     /// The transaction's number; none as long as it has changed nothing.
@@ -152,14 +154,14 @@ impl<D: Device> TransactionLog<D> {
 
     /// Appends a record that changes no page.
     pub(super) fn append(&mut self, body: Body<'_>) -> Result<Lsn, Error> {
-        let own = &mut self.active.own;
-        let start = own.draft_start();
+        let mut record = std::mem::take(&mut self.other);
         if D::RECORDS {
             let (transaction, previous) = (self.active.transaction, self.active.last);
-            LogRecord { transaction, previous, body }.encode(own.draft());
+            LogRecord { transaction, previous, body }.encode(&mut record);
         }
-        let appended = self.device.append(own.drafted(start));
-        own.drop_draft(start);
+        let appended = self.device.append(&record);
+        record.clear();
+        self.other = record;
         self.active.last = appended?;
         Ok(self.active.last)
     }
@@ -173,15 +175,16 @@ impl<D: Device> TransactionLog<D> {
         change: Change<'_>,
         needed: bool,
         apply: impl FnOnce(&mut [u8]) -> Result<(), BadChange>,
-        begin: impl FnOnce(&mut Vec<u8>),
+        begin: impl FnOnce() -> Start<32>,
     ) -> Result<Lsn, Error> {
         let id = page.id();
         apply(page).map_err(|bad| does_not_fit(id, page, bad))?;
-        let draft = self.active.own.draft();
-        let start = draft.len();
+        let start = self.active.own.draft_start();
         if D::RECORDS || needed {
-            begin(draft);
-            change.encode(draft);
+            match change.stored() {
+                Some((first, rest)) => self.active.own.draft(begin(), first, rest),
+                None => self.draft_other(begin(), change),
+            }
         }
         let from = self.device.appended();
         let record = if D::RECORDS { self.active.own.drafted(start) } else { &[] };
@@ -202,6 +205,14 @@ impl<D: Device> TransactionLog<D> {
         appended
     }
 
+    /// Makes the record of a change that is seldom.
+    #[inline(never)]
+    fn draft_other(&mut self, begin: Start<32>, change: Change<'_>) {
+        change.encode(&mut self.other);
+        self.active.own.draft(begin, ([0; 8], 0), &self.other);
+        self.other.clear();
+    }
+
     #[inline]
     pub(super) fn update(
         &mut self,
@@ -217,7 +228,7 @@ impl<D: Device> TransactionLog<D> {
         let start = self.active.own.draft_start();
         let keep = undo != Undo::Nothing && self.keeps;
         let lsn = {
-            let begin = |out: &mut Vec<u8>| begin_update(out, own, id, store, (undo, nested));
+            let begin = || begin_update(own, id, store, (undo, nested));
             self.apply_and_log(page, change, keep, apply, begin)?
         };
         if keep {
@@ -241,7 +252,7 @@ impl<D: Device> TransactionLog<D> {
         page.note_sound(false);
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
         let undo_next = self.active.own.lsn_below(count);
-        let begin = |out: &mut Vec<u8>| begin_compensation(out, own, id, undo_next);
+        let begin = || begin_compensation(own, id, undo_next);
         self.apply_and_log(page, change, false, |page| change.apply(id, page), begin)?;
         self.active.own.truncate(count);
         Ok(())

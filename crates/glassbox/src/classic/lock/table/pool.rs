@@ -1,28 +1,60 @@
-//! The memory of a partition: its heads and requests, chained by numbers.
+//! The memory of a partition: its heads and requests.
 //!
-//! Most names are locked by one owner alone, and forgotten when he gives the lock back. So a node that is free is
-//! already what such a name needs, but for the name, the owner and the mode: its one request is in its list of granted
-//! ones, and nobody holds any mode or waits.
+//! Most names are locked by one owner alone, and forgotten when he gives the lock back. So the hash of a name says
+//! which node is its *home*, and if nobody else is there it becomes its head: nothing is looked for, and nothing
+//! chained. It is already what such a name needs, but for the name, the owner and the mode: its one request is in its
+//! list of granted ones, and nobody holds any mode or waits. Only the head of a name whose home is another's is one of
+//! the nodes that are no homes, in the chain of its bucket; numbers take the place of addresses.
 
-use super::{GRANTED, Head, List, NONE, Node, Partition, Request, State, WAITING};
+use super::{Head, List, NONE, Node, Partition, Request, State};
 use crate::classic::lock::mode::Mode;
-use crate::classic::lock::name::Key;
+use crate::classic::lock::name::{Key, PARTITION_BITS};
+use crate::classic::lock::owner::By;
 
+/// Nodes that are homes, a power of two. In tests so few that all ways are gone.
+const HOMES: usize = if cfg!(test) { 2 } else { 16 };
 /// Chains of heads at first, a power of two.
 pub(super) const BUCKETS: usize = 32;
 
 pub(super) const EMPTY: List = List { first: NONE, last: NONE };
 
+/// The homes, as they are at first.
+pub(super) fn homes() -> Vec<Node> {
+    (0..HOMES as u32).map(free_node).collect()
+}
+
+/// The home of a name.
+#[inline(always)]
+fn home(hash: u64) -> usize {
+    (hash >> PARTITION_BITS) as usize & (HOMES - 1)
+}
+
 impl Partition {
     #[inline(always)]
     fn bucket(&self, hash: u64) -> usize {
-        // The lowest bits chose the partition.
-        (hash >> 16) as usize & (self.buckets.len() - 1)
+        (hash >> PARTITION_BITS) as usize & (self.buckets.len() - 1)
+    }
+
+    /// How many names have a queue.
+    #[cfg(test)]
+    pub(in crate::classic::lock) fn names(&self) -> usize {
+        self.nodes[..HOMES].iter().filter(|node| node.head.key != Key::NONE).count() + self.chained
     }
 
     /// The head of a name, or none.
     #[inline(always)]
     pub(super) fn find(&self, key: Key, hash: u64) -> u32 {
+        let home = home(hash);
+        if self.nodes[home].head.key == key {
+            home as u32
+        } else if self.chained == 0 {
+            NONE
+        } else {
+            self.find_chained(key, hash)
+        }
+    }
+
+    fn find_chained(&self, key: Key, hash: u64) -> u32 {
         let mut at = self.buckets[self.bucket(hash)];
         while at != NONE {
             let head = &self.nodes[at as usize].head;
@@ -36,49 +68,46 @@ impl Partition {
 
     /// A head for a name that has none, with a first request, which is granted. Gives that, which is also its node.
     #[inline(always)]
-    pub(super) fn new_head(&mut self, key: Key, hash: u64, owner: u32, mode: Mode) -> u32 {
-        if self.heads >= self.buckets.len() {
-            self.grow();
-        }
-        let bucket = self.bucket(hash);
-        let at = self.new_node();
-        let next = std::mem::replace(&mut self.buckets[bucket], at);
+    pub(super) fn new_head(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> u32 {
+        let home = home(hash);
+        let at = if self.nodes[home].head.key == Key::NONE { home as u32 } else { self.chain(hash) };
         let Node { head, request, .. } = &mut self.nodes[at as usize];
-        (head.key, head.hash, head.next) = (key, hash, next);
+        head.key = key;
         head.holders[mode as usize] = 1;
         head.modes = mode.bit();
-        (request.owner, request.mode, request.state) = (owner, mode, State::Granted);
-        self.heads += 1;
+        (request.owner, request.place, request.mode, request.state) = (by.owner, by.place, mode, State::Granted);
         at
     }
 
-    /// Grants a new request if it is the only one for its name.
-    #[inline(always)]
-    pub(crate) fn request_first(&mut self, key: Key, hash: u64, owner: u32, mode: Mode) -> Option<u32> {
-        (self.find(key, hash) == NONE).then(|| self.new_head(key, hash, owner, mode))
+    /// A node in the chain of its bucket.
+    #[inline(never)]
+    fn chain(&mut self, hash: u64) -> u32 {
+        if self.chained >= self.buckets.len() {
+            self.grow();
+        }
+        let (at, bucket) = (self.new_node(), self.bucket(hash));
+        let next = std::mem::replace(&mut self.buckets[bucket], at);
+        let head = &mut self.nodes[at as usize].head;
+        (head.hash, head.next) = (hash, next);
+        self.chained += 1;
+        at
     }
 
-    #[inline(always)]
     fn new_node(&mut self) -> u32 {
         let at = self.free;
         if at == NONE {
-            return self.one_more_node();
+            let at = self.nodes.len() as u32;
+            self.nodes.push(free_node(at));
+            return at;
         }
         self.free = self.nodes[at as usize].head.next;
-        at
-    }
-
-    #[cold]
-    fn one_more_node(&mut self) -> u32 {
-        let at = self.nodes.len() as u32;
-        self.nodes.push(free_node(at));
         at
     }
 
     /// Twice as many buckets.
     #[cold]
     fn grow(&mut self) {
-        let chained: Vec<u32> = self.buckets.iter().flat_map(|first| self.chain(*first)).collect();
+        let chained: Vec<u32> = self.buckets.iter().flat_map(|first| self.chain_from(*first)).collect();
         let buckets = self.buckets.len() * 2;
         self.buckets.clear();
         self.buckets.resize(buckets, NONE);
@@ -88,14 +117,16 @@ impl Partition {
         }
     }
 
-    fn chain(&self, first: u32) -> impl Iterator<Item = u32> {
+    fn chain_from(&self, first: u32) -> impl Iterator<Item = u32> {
         let present = |at: u32| (at != NONE).then_some(at);
         std::iter::successors(present(first), move |at| present(self.nodes[*at as usize].head.next))
     }
 
     /// Gives the head of a name back, whose last request has gone.
     pub(super) fn free_head(&mut self, head: u32) {
-        self.unchain(head);
+        if head as usize >= HOMES {
+            self.unchain(head);
+        }
         self.free_node(head);
     }
 
@@ -103,19 +134,22 @@ impl Partition {
     #[inline(always)]
     pub(super) fn free_only(&mut self, request: u32) -> bool {
         let Node { head, request: own, .. } = &mut self.nodes[request as usize];
-        let alone = head.lists[GRANTED] == List { first: request, last: request };
-        if own.head != request || !alone || head.lists[WAITING].first != NONE {
+        let alone = head.lists == [List { first: request, last: request }, EMPTY];
+        if own.head != request || !alone {
             return false;
         }
         head.holders[own.mode as usize] = 0;
+        head.key = Key::NONE;
         own.state = State::Free;
-        self.unchain(request);
-        self.nodes[request as usize].head.next = std::mem::replace(&mut self.free, request);
+        if request as usize >= HOMES {
+            self.unchain(request);
+            self.nodes[request as usize].head.next = std::mem::replace(&mut self.free, request);
+        }
         true
     }
 
     /// Takes the head of a name out of the chain of its bucket.
-    #[inline(always)]
+    #[inline(never)]
     fn unchain(&mut self, head: u32) {
         let Head { hash, next, .. } = self.nodes[head as usize].head;
         let bucket = self.bucket(hash);
@@ -128,21 +162,23 @@ impl Partition {
             }
             self.nodes[at as usize].head.next = next;
         }
-        self.heads -= 1;
+        self.chained -= 1;
     }
 
     fn free_node(&mut self, at: u32) {
         let freed = &mut self.nodes[at as usize];
         *freed = free_node(at);
-        freed.head.next = std::mem::replace(&mut self.free, at);
+        if at as usize >= HOMES {
+            freed.head.next = std::mem::replace(&mut self.free, at);
+        }
     }
 
     /// A granted request beside others, in no list yet.
-    pub(super) fn new_request(&mut self, head: u32, owner: u32, mode: Mode) -> u32 {
+    pub(super) fn new_request(&mut self, head: u32, by: By, mode: Mode) -> u32 {
         // That of the head's own node may have gone.
         let free = self.nodes[head as usize].request.state == State::Free;
         let at = if free { head } else { self.new_node() };
-        self.nodes[at as usize].request = granted(head, owner, mode);
+        self.nodes[at as usize].request = granted(head, by, mode);
         at
     }
 
@@ -191,11 +227,12 @@ impl Partition {
 /// See the file.
 fn free_node(at: u32) -> Node {
     let lists = [List { first: at, last: at }, EMPTY];
-    let head = Head { key: Key::THE_VOLUME, hash: 0, next: NONE, lists, holders: [0; 6], modes: 0, converting: 0 };
-    Node { head, request: Request { state: State::Free, ..granted(at, NONE, Mode::IS) }, waiter: None }
+    let head = Head { key: Key::NONE, hash: 0, next: NONE, lists, holders: [0; 6], modes: 0, converting: 0 };
+    let nobody = By { owner: NONE, place: 0 };
+    Node { head, request: Request { state: State::Free, ..granted(at, nobody, Mode::IS) }, waiter: None }
 }
 
 #[inline(always)]
-fn granted(head: u32, owner: u32, mode: Mode) -> Request {
-    Request { head, owner, previous: NONE, next: NONE, mode, wanted: mode, state: State::Granted }
+fn granted(head: u32, By { owner, place }: By, mode: Mode) -> Request {
+    Request { head, owner, place, previous: NONE, next: NONE, mode, wanted: mode, state: State::Granted }
 }

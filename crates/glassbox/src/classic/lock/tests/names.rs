@@ -93,9 +93,8 @@ fn near_names_hash_apart() {
     let near = pages.iter().filter(|(_, page)| *page <= 100);
     let hashes: Vec<u64> = near.flat_map(|(store, page)| of_page(*store, *page)).collect();
     let buckets: BTreeSet<u64> = hashes.iter().map(|hash| hash >> 16 & 0xffff).collect();
-    let slots: BTreeSet<u64> = hashes.iter().map(|hash| hash >> 32 & 0xffff).collect();
-    assert!(buckets.len() > 16_000 && slots.len() > 16_000, "{} buckets, {} slots", buckets.len(), slots.len());
+    assert!(buckets.len() > 16_000, "{} buckets", buckets.len());
     // And the names of one page.
     let buckets: BTreeSet<u64> = of_page(1, 1).map(|hash| hash >> 16 & 63).collect();
-    assert!(buckets.len() > 25, "{} buckets", buckets.len());
+    assert_eq!(buckets.len(), 50);
 }
