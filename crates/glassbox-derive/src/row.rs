@@ -95,9 +95,10 @@ fn load_column(record: &Record, column: &Column, bytes: &TokenStream) -> TokenSt
     }
 }
 
-/// `Record::store_changes`.
+/// `Record::store_changes`. Columns of the primary key are not looked at: they do not change.
 pub fn store_changes(record: &Record) -> TokenStream {
-    let columns = record.columns.iter().enumerate().map(|(at, column)| {
+    let may_change = record.columns.iter().enumerate().filter(|(at, _)| !record.key.columns.contains(at));
+    let columns = may_change.map(|(at, column)| {
         let (field, bit) = (&column.field, Literal::usize_unsuffixed(at));
         let [store, width] = ["store", "WIDTH"].map(|item| of_column(column, item));
         quote! {

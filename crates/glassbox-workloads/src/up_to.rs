@@ -51,6 +51,32 @@ impl<const N: usize, T: Copy> UpTo<N, T> {
     pub fn push(&mut self, value: T) {
         assert!(self.try_push(value).is_ok(), "a list of at most {N} is full");
     }
+
+    /// Adds what `add` gives, one after the other; how many there are is noted once.
+    ///
+    /// # Errors
+    /// As `add`; what it gave before is added.
+    #[inline(always)]
+    pub fn add_each<E>(&mut self, add: impl FnOnce(&mut Places<'_, T>) -> Result<(), E>) -> Result<(), E> {
+        let mut places = Places(self.values[usize::from(self.len)..].iter_mut());
+        let result = add(&mut places);
+        self.len = (N - places.0.len()) as u16;
+        result
+    }
+}
+
+/// Places behind the values of an [`UpTo`].
+pub struct Places<'a, T>(std::slice::IterMut<'a, MaybeUninit<T>>);
+
+impl<T: Copy> Places<'_, T> {
+    /// Fills the next one.
+    ///
+    /// # Panics
+    /// When the list is full.
+    #[inline(always)]
+    pub fn push(&mut self, value: T) {
+        self.0.next().expect("a list is full").write(value);
+    }
 }
 
 impl<const N: usize, T: Copy> Default for UpTo<N, T> {
@@ -143,5 +169,27 @@ mod tests {
         assert_eq!(bytes, [3, 1, 2, 0xac, 2]);
         assert_eq!(postcard::from_bytes::<UpTo<3, u16>>(&bytes).unwrap(), list);
         assert!(postcard::from_bytes::<UpTo<2, u16>>(&bytes).is_err());
+    }
+
+    #[test]
+    fn what_is_added_before_an_error_is_there() {
+        let mut list: UpTo<4, u16> = [1].into_iter().collect();
+        let result = list.add_each(|places| {
+            places.push(2);
+            places.push(3);
+            Err("enough")
+        });
+        assert_eq!((result, &list[..]), (Err("enough"), &[1, 2, 3][..]));
+    }
+
+    #[test]
+    #[should_panic = "a list is full"]
+    fn a_full_list_takes_no_more() {
+        let mut list = UpTo::<1, u16>::new();
+        let _ = list.add_each(|places| {
+            places.push(1);
+            places.push(2);
+            Ok::<_, ()>(())
+        });
     }
 }

@@ -87,6 +87,22 @@ impl Database {
         answer
     }
 
+    /// As [`Database::call`], and lets `look` see the output where it is, instead of handing it over: what is large is
+    /// moved once less. `look` is called when the outcome may be told.
+    ///
+    /// # Errors
+    /// As for [`Database::call`].
+    #[inline]
+    pub fn call_with<P: Procedure, N>(&self, procedure: &P, look: impl FnOnce(&P::Output) -> N) -> Result<N, Error> {
+        let mut answer = Err(NOT_ANSWERED);
+        let lsn = self.inner.engine.execute(procedure, &mut answer)?;
+        self.inner.wait(lsn)?;
+        match answer {
+            Ok(ref output) => Ok(look(output)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Runs a procedure now and gives a ticket for its outcome, to be waited for later: so one thread can have
     /// thousands of transactions waiting for the same force.
     ///
@@ -98,6 +114,29 @@ impl Database {
         let mut answer = Err(NOT_ANSWERED);
         let lsn = self.inner.engine.execute(procedure, &mut answer)?;
         self.inner.nudge();
+        Ok(Ticket::new(place, lsn, answer))
+    }
+
+    /// As [`Database::submit`], with a ticket for what `look` makes of the output, which is not kept: thousands of
+    /// large ones would push more useful things out of the caches. `look` is called at once, unless the transaction
+    /// aborted.
+    ///
+    /// # Errors
+    /// As for [`Database::submit`].
+    #[inline]
+    pub fn submit_with<P: Procedure, N>(
+        &self,
+        procedure: &P,
+        look: impl FnOnce(&P::Output) -> N,
+    ) -> Result<Ticket<'_, N>, Error> {
+        let place = self.inner.take_place()?;
+        let mut answer = Err(NOT_ANSWERED);
+        let lsn = self.inner.engine.execute(procedure, &mut answer)?;
+        self.inner.nudge();
+        let answer = match answer {
+            Ok(ref output) => Ok(look(output)),
+            Err(error) => Err(error),
+        };
         Ok(Ticket::new(place, lsn, answer))
     }
 

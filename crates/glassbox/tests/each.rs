@@ -138,7 +138,13 @@ fn history<const ONE: bool>(config: &Config) -> Ended {
         (0..3).for_each(|place| load.insert(&Thing { place, id, count: id }).unwrap());
     }
     load.finish().unwrap();
-    let answers = (0..1_500).map(|seed| match db.call(&Work::<ONE>(seed)) {
+    // By all ways to call: what is answered does not depend on them.
+    let call = |seed| match seed % 3 {
+        0 => db.call(&Work::<ONE>(seed)),
+        1 => db.call_with(&Work::<ONE>(seed), |&sum| sum),
+        _ => db.submit_with(&Work::<ONE>(seed), |&sum| sum)?.wait(),
+    };
+    let answers = (0..1_500).map(|seed| match call(seed) {
         Ok(sum) => Ok(sum),
         Err(Error::Aborted(abort)) => Err(abort.code),
         Err(other) => panic!("{other}"),

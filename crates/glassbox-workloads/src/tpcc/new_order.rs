@@ -112,7 +112,12 @@ impl Procedure for NewOrder {
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<NewOrderReceipt, Stop> {
         let wrong = |message| Stop::abort(ABORT_WRONG_ARGUMENTS, message);
-        if self.lines.is_empty() || self.lines.iter().any(|line| !(1..=10).contains(&line.quantity)) {
+        let (mut possible, mut local) = (!self.lines.is_empty(), true);
+        for line in self.lines.iter() {
+            possible &= (1..=10).contains(&line.quantity);
+            local &= line.supply_w_id == self.w_id;
+        }
+        if !possible {
             return Err(wrong("an order has 1 to 15 lines, each of 1 to 10 items"));
         }
         if !tx.owns::<District>(&(self.w_id, self.d_id)) {
@@ -134,7 +139,7 @@ impl Procedure for NewOrder {
             lines: UpTo::new(),
         };
         let mut info = UpTo::new();
-        self.read_lines(tx, &mut receipt.lines, &mut info)?;
+        let sum = self.read_lines(tx, &mut receipt.lines, &mut info)?;
 
         let district = tx.update::<District, _>(&(self.w_id, self.d_id), |district| {
             district.next_o_id += 1;
@@ -142,11 +147,8 @@ impl Procedure for NewOrder {
         })?;
         (receipt.o_id, receipt.d_tax) = district.ok_or_else(|| wrong("there is no such district"))?;
         receipt.entry_d = tx.now();
-        let local = self.lines.iter().all(|line| line.supply_w_id == self.w_id);
         self.insert_order(tx, receipt.o_id, local, receipt.entry_d)?;
         self.write_lines(tx, receipt.o_id, local, &mut receipt.lines, &info)?;
-
-        let sum: Money = receipt.lines.iter().map(|line| line.amount).sum();
         receipt.total = total(sum, discount, w_tax + receipt.d_tax);
         Ok(receipt)
     }
@@ -166,29 +168,36 @@ impl NewOrder {
         self.lines.iter().map(|line| (line.supply_w_id, line.i_id))
     }
 
-    /// Items and the information about their stock, or an abort when one does not exist.
+    /// Items and the information about their stock, or an abort when one does not exist. Gives the sum of all lines.
     #[inline]
     pub(super) fn read_lines<T: Transaction>(
         &self,
         tx: &mut T,
         receipt: &mut UpTo<15, ReceiptLine>,
         info: &mut Info,
-    ) -> Result<(), Stop> {
+    ) -> Result<Money, Stop> {
         let lines = self.lines.iter().map(|line| (line.i_id, line.quantity));
-        tx.get_each::<Item, _>(lines, |quantity, item| {
-            let item = item.ok_or_else(|| Stop::abort(ABORT_UNUSED_ITEM, "Item number is not valid"))?;
-            let &Item { name, price, .. } = item;
-            let amount = price.times(i64::from(quantity));
-            receipt.push(ReceiptLine { name, price, amount, stock: 0, brand: is_original(&item.data) });
-            Ok(())
+        let mut sum = Money::ZERO;
+        receipt.add_each(|receipt| {
+            tx.get_each::<Item, _>(lines, |quantity, item| {
+                let item = item.ok_or_else(|| Stop::abort(ABORT_UNUSED_ITEM, "Item number is not valid"))?;
+                let &Item { name, price, .. } = item;
+                let amount = price.times(i64::from(quantity));
+                sum += amount;
+                receipt.push(ReceiptLine { name, price, amount, stock: 0, brand: is_original(&item.data) });
+                Ok(())
+            })
         })?;
-        tx.get_each::<StockInfo, _>(self.stock().zip(receipt.iter_mut()), |receipt, stock| {
-            let stock =
-                stock.ok_or_else(|| Stop::abort(ABORT_WRONG_ARGUMENTS, "there is no such supplying warehouse"))?;
-            info.push(*stock.dist(self.d_id));
-            receipt.brand = receipt.brand && is_original(&stock.data);
-            Ok(())
-        })
+        info.add_each(|info| {
+            tx.get_each::<StockInfo, _>(self.stock().zip(receipt.iter_mut()), |receipt, stock| {
+                let stock =
+                    stock.ok_or_else(|| Stop::abort(ABORT_WRONG_ARGUMENTS, "there is no such supplying warehouse"))?;
+                info.push(*stock.dist(self.d_id));
+                receipt.brand = receipt.brand && is_original(&stock.data);
+                Ok(())
+            })
+        })?;
+        Ok(sum)
     }
 
     #[inline]

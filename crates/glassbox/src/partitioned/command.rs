@@ -7,6 +7,7 @@
 //! The number of the procedure stands for its name and version, as the manifest says. Replaying runs the same code on
 //! the same data with the same time and random numbers, so it makes the same changes.
 
+use super::arguments::{BadArguments, encode};
 use super::record_buffer::RecordBuffer;
 use super::values::COMMAND;
 use crate::procedure::Procedure;
@@ -47,9 +48,9 @@ pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &
     record.push(&bytes);
     let mut room = 256;
     loop {
-        match postcard::serialize_with_flavor(call, Bytewise { space: record.space(room), written: 0 }) {
+        match encode(call, record.space(room)) {
             Ok(written) => return record.advance(written),
-            Err(postcard::Error::SerializeBufferFull) => room *= 2,
+            Err(BadArguments::Full) => room *= 2,
             Err(error) => panic!("the arguments of procedure `{}` cannot be encoded: {error}", P::NAME),
         }
     }
@@ -57,24 +58,3 @@ pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &
 
 /// Kind, procedure, time and seed.
 const HEAD_WIDTH: usize = 1 + 2 + 8 + 8;
-
-/// Writes byte by byte: arguments are mostly numbers of one to three bytes each, for which `memcpy` need not be called.
-struct Bytewise<'a> {
-    space: &'a mut [u8],
-    written: usize,
-}
-
-impl postcard::ser_flavors::Flavor for Bytewise<'_> {
-    type Output = usize;
-
-    #[inline(always)]
-    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-        *self.space.get_mut(self.written).ok_or(postcard::Error::SerializeBufferFull)? = byte;
-        self.written += 1;
-        Ok(())
-    }
-
-    fn finalize(self) -> postcard::Result<usize> {
-        Ok(self.written)
-    }
-}

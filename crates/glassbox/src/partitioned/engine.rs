@@ -24,7 +24,7 @@ use crate::executed::Executed;
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Log, LogError, Lsn};
-use crate::procedure::{Abort, Aborts, Declared, Partitions, Procedure, ReadWriteSet, Retry, Stop};
+use crate::procedure::{Aborts, Declared, Partitions, Procedure, ReadWriteSet, Retry, Stop};
 
 /// The partitions of a database, its log, and its state of health.
 pub(crate) struct Engine {
@@ -40,9 +40,10 @@ pub(crate) struct Engine {
     pub(crate) misdeclared: AtomicU64,
 }
 
-/// How a run ended.
-enum Attempt {
-    Done(Executed),
+/// How a run ended that did not commit. It is large, and seldom: whoever runs has a place for it.
+enum Ending {
+    /// Undone; what it told counts.
+    Aborted(Executed),
     /// Undone; these partitions are needed too.
     Widen(u64),
     Panicked(Box<dyn Any + Send>),
@@ -171,11 +172,13 @@ impl Engine {
                 }
                 Ok(())
             };
-            match self.run_holding(held, Keep { undo: false, values: false }, &mut dry, &AdHoc) {
-                Attempt::Widen(more) => held |= more,
+            let mut ending = None;
+            self.run_holding(held, Keep { undo: false, values: false }, &mut dry, &AdHoc, &mut ending);
+            match ending {
+                Some(Ending::Widen(more)) => held |= more,
                 // It may panic on not finding what it would have written; what is known so far will do.
-                Attempt::Panicked(_) | Attempt::Done(_) => return Ok(discovered),
-                Attempt::Failed(error) => return Err(error),
+                None | Some(Ending::Panicked(_) | Ending::Aborted(_)) => return Ok(discovered),
+                Some(Ending::Failed(error)) => return Err(error),
             }
         }
     }
@@ -191,21 +194,26 @@ impl Engine {
     ) -> Result<Executed, Error> {
         let mut keep = Keep { undo, values: origin.values(self) };
         loop {
-            match self.run_holding(needed, keep, &mut run, origin) {
-                Attempt::Done(executed) => return Ok(executed),
-                Attempt::Widen(more) => {
+            let mut ending = None;
+            if let Some(lsn) = self.run_holding(needed, keep, &mut run, origin, &mut ending) {
+                return Ok(Executed { outcome: Ok(()), lsn });
+            }
+            match ending.expect("a run that did not commit says why") {
+                Ending::Aborted(executed) => return Ok(executed),
+                Ending::Widen(more) => {
                     needed |= more;
                     widened();
                     // Replaying the call would go by its declaration, which was wrong.
                     keep.values = self.log.is_some();
                 }
-                Attempt::Panicked(panic) => resume_unwind(panic),
-                Attempt::Failed(error) => return Err(error),
+                Ending::Panicked(panic) => resume_unwind(panic),
+                Ending::Failed(error) => return Err(error),
             }
         }
     }
 
-    /// Takes the tokens, runs once, gives them back.
+    /// Takes the tokens, runs once, gives them back. The position up to which the log must be forced before the outcome
+    /// is told, if it committed; else its `ending`.
     #[inline(always)]
     fn run_holding(
         &self,
@@ -213,24 +221,26 @@ impl Engine {
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
-    ) -> Attempt {
+        ending: &mut Option<Ending>,
+    ) -> Option<Lsn> {
         // A run that needs no partition in particular gets the first.
         let needed = needed.max(1);
         let home = needed.trailing_zeros() as usize;
         if !needed.is_power_of_two() {
             // SAFETY: the tokens of `needed` are held.
-            return self.holding(needed, || unsafe { self.attempt(needed, home, keep, run, origin) });
+            return self.holding(needed, || unsafe { self.attempt(needed, home, keep, run, origin, ending) });
         }
-        let (token, mut waiter) = (&self.cells[home].token, Waiter::new());
+        let token = &self.cells[home].token;
+        let mut waiter = Waiter::new();
         // SAFETY: the waiter is fresh, and stays here until it is released.
         if !unsafe { token.acquire_if_free(&raw mut waiter) } {
-            return self.run_by_holder(home, keep, run, origin);
+            return self.run_by_holder(home, keep, run, origin, ending);
         }
         // SAFETY: the token of `home` is held.
-        let attempt = unsafe { self.attempt(needed, home, keep, run, origin) };
+        let committed = unsafe { self.attempt(needed, home, keep, run, origin, ending) };
         // SAFETY: it was acquired with this waiter.
         unsafe { token.release(&raw mut waiter) };
-        attempt
+        committed
     }
 
     /// As `run_holding`, where the one partition that is needed was taken a moment ago.
@@ -242,16 +252,17 @@ impl Engine {
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
-    ) -> Attempt {
-        let mut attempt = None;
-        let job = SendPtr((&raw mut attempt, &raw mut *run, origin));
+        ending: &mut Option<Ending>,
+    ) -> Option<Lsn> {
+        let mut committed = None;
+        let job = SendPtr((&raw mut committed, &raw mut *run, origin, &raw mut *ending));
         self.cells[home].token.run(move || {
             let job = &job;
-            let (attempt, run, origin) = job.0;
+            let (committed, run, origin, ending) = job.0;
             // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is held.
-            unsafe { *attempt = Some(self.attempt(1 << home, home, keep, &mut *run, origin)) };
+            unsafe { *committed = self.attempt(1 << home, home, keep, &mut *run, origin, &mut *ending) };
         });
-        attempt.expect("the job was done")
+        committed
     }
 
     /// Runs `work` while the tokens of `needed` are held, taken in ascending order.
@@ -291,12 +302,17 @@ impl Engine {
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
-    ) -> Attempt {
+        ending: &mut Option<Ending>,
+    ) -> Option<Lsn> {
         // SAFETY: the home's token is held, and no other transaction uses its scratch.
         let scratch = unsafe { &mut *self.cells[home].scratch() };
+        let mut end = |how: Ending| {
+            *ending = Some(how);
+            None
+        };
         // Asked under the tokens: the transaction before this one may have left half of itself behind.
         if let Err(closed) = self.check() {
-            return Attempt::Failed(closed);
+            return end(Ending::Failed(closed));
         }
         if keep.values {
             scratch.record.push(&[VALUES]);
@@ -314,41 +330,29 @@ impl Engine {
             }
             Ok(())
         }));
-        let wrote = transaction.wrote;
-        let attempt = match result {
-            Ok(Ok(())) => {
-                let scratch = transaction.scratch();
-                // SAFETY: the tokens of `held` are held.
-                match unsafe { self.commit(held, home, wrote, scratch) } {
-                    Ok(lsn) => Attempt::Done(Executed { outcome: Ok(()), lsn }),
-                    Err(error) => Attempt::Failed(self.not_logged(error, keep, scratch)),
-                }
-            }
+        let (wrote, scratch) = (transaction.wrote, transaction.scratch());
+        let committed = match result {
+            // SAFETY: the tokens of `held` are held.
+            Ok(Ok(())) => match unsafe { self.commit(held, home, wrote, scratch) } {
+                Ok(lsn) => Some(lsn),
+                Err(error) => end(Ending::Failed(self.not_logged(error, keep, scratch))),
+            },
             Ok(Err(stop)) => {
-                transaction.scratch().undo.undo();
-                match stop {
-                    _ if wrote && !keep.undo => Attempt::Failed(self.broken_promise(&stop)),
-                    // SAFETY: the token of `home` is held.
-                    Stop::Retry(Retry { partitions: more }) => unsafe {
-                        (*self.cells[home].partition()).counters.rerun += 1;
-                        Attempt::Widen(more)
-                    },
-                    // SAFETY: the tokens of `held` are held.
-                    Stop::Abort(abort) => unsafe { self.aborted(held, home, abort) },
-                }
+                scratch.undo.undo();
+                // SAFETY: the tokens of `held` are held.
+                end(unsafe { self.stopped(stop, held, home, wrote && !keep.undo) })
             }
             Err(panic) => {
-                transaction.scratch().undo.undo();
+                scratch.undo.undo();
                 if wrote && !keep.undo {
                     self.stop(NOT_UNDONE.replace("{}", "panicked"));
                 }
-                Attempt::Panicked(panic)
+                end(Ending::Panicked(panic))
             }
         };
-        let scratch = transaction.scratch();
         scratch.undo.clear();
         scratch.record.clear();
-        attempt
+        committed
     }
 
     /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome
@@ -384,13 +388,25 @@ impl Engine {
         error.into()
     }
 
+    /// The ending of a run that was undone, or, if it is `broken`, should have been.
     #[cold]
-    unsafe fn aborted(&self, held: u64, home: usize, abort: Abort) -> Attempt {
-        // SAFETY: the tokens are held.
-        let lsn = ones(held).map(|at| unsafe { (*self.cells[at].partition()).last }).max().unwrap_or(Lsn::NONE);
-        // SAFETY: as above.
-        unsafe { (*self.cells[home].partition()).counters.aborted += 1 };
-        Attempt::Done(Executed { outcome: Err(abort), lsn })
+    unsafe fn stopped(&self, stop: Stop, held: u64, home: usize, broken: bool) -> Ending {
+        // SAFETY: the tokens of `held`, `home` among them, are held.
+        unsafe {
+            let counters = &mut (*self.cells[home].partition()).counters;
+            match stop {
+                _ if broken => Ending::Failed(self.broken_promise(&stop)),
+                Stop::Retry(Retry { partitions }) => {
+                    counters.rerun += 1;
+                    Ending::Widen(partitions)
+                }
+                Stop::Abort(abort) => {
+                    counters.aborted += 1;
+                    let lsn = ones(held).map(|at| (*self.cells[at].partition()).last).max().unwrap_or(Lsn::NONE);
+                    Ending::Aborted(Executed { outcome: Err(abort), lsn })
+                }
+            }
+        }
     }
 
     #[cold]

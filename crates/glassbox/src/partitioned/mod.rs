@@ -4,6 +4,7 @@
 //! workloads that run on it.
 
 mod any_table;
+mod arguments;
 mod change;
 mod checkpoint;
 mod command;

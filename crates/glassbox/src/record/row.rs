@@ -95,8 +95,9 @@ pub trait Record: Copy + Send + Sync + 'static {
     #[doc(hidden)]
     fn load_sound(bytes: Sound<'_>) -> Self;
 
-    /// Writes the columns that differ from `before`, one after the other, to the front of `out` (at least
-    /// [`Record::ROW_WIDTH`] bytes). Returns the set of them, bit *i* for column *i*, and their length in bytes.
+    /// Writes the columns that differ from `before`, which has the same primary key, one after the other, to the front
+    /// of `out` (at least [`Record::ROW_WIDTH`] bytes). Returns the set of them, bit *i* for column *i*, and their
+    /// length in bytes.
     fn store_changes(&self, before: &Self, out: &mut [u8]) -> (u64, usize);
 
     /// Applies what [`Record::store_changes`] wrote. Returns how many bytes it read.

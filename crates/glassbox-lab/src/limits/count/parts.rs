@@ -10,6 +10,7 @@ pub(super) const PARTS: Parts = Parts {
             &[
                 "glassbox/src/partitioned/values",
                 "glassbox/src/partitioned/command",
+                "glassbox/src/partitioned/arguments",
                 "glassbox/src/partitioned/logged",
                 "glassbox/src/partitioned/record_buffer",
                 "/postcard-",
