@@ -157,8 +157,8 @@ impl Segments {
         Ok((self.files.open(&name)?, was_ready))
     }
 
-    /// Makes spares of the segments that end at or before `below`. The one being written stays. As many spares are kept as
-    /// are made here: until it is truncated next, the log may need so many again.
+    /// Makes spares of the segments that end at or before `below`. The one being written stays. As many spares are kept
+    /// as are made here: until it is truncated next, the log may need so many again.
     pub fn truncate(&self, below: Lsn) -> Result<(), IoError> {
         let mut freed = Vec::new();
         {
