@@ -57,7 +57,7 @@ impl LockManager {
     }
 
     /// Looks a store up.
-    pub(super) fn place_of_store(&self, owner: &mut Owner, store: StoreId) -> Place {
+    fn place_of_store(&self, owner: &mut Owner, store: StoreId) -> Place {
         let key = Key::of_store(store);
         if let Some(at) = owner.held.known_store(store) {
             return Place { key, hash: owner.held.entries()[at].hash, at: Some(at) };

@@ -93,8 +93,8 @@ impl HeldLocks {
     }
 
     /// Takes a lock out of the list. The last of the list takes its place.
-    pub(super) fn remove(&mut self, at: usize) -> Held {
-        self.entries.swap_remove(at)
+    pub(super) fn remove(&mut self, at: usize) {
+        self.entries.swap_remove(at);
     }
 
     /// Empties the list; keeps its memory.
