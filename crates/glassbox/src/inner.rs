@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::io::{DirectoryLock, Files};
 use crate::log::{Log, Lsn};
 use crate::manifest::Manifest;
+use crate::partitioned::Growth;
 use crate::stats::Recovery;
 
 /// What the database's own threads share with it.
@@ -108,8 +109,15 @@ impl Inner {
             AnyEngine::Partitioned(engine) => engine,
             AnyEngine::Classic(engine) => return self.checkpoint_pages(engine, storage, &mut manifest, loading),
         };
-        let lsn_now = || self.engine.log().map_or(storage.log_end, Log::appended);
-        let written = engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, lsn_now)?;
+        let log = Growth {
+            lsn_now: &|| self.engine.log().map_or(storage.log_end, Log::appended),
+            // It ends well before the next one is due.
+            most: match self.config.checkpoint_log_bytes {
+                0 => u64::MAX,
+                bytes => bytes / 2,
+            },
+        };
+        let written = engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, &log)?;
         if let Some(log) = self.engine.log() {
             // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,
             // whatever the durability.

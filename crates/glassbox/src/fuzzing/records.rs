@@ -27,8 +27,16 @@ pub(super) fn changes(bytes: &[u8]) {
     let mut engine_objects = false;
     while let Some((&[operation, low, high], operand)) = rest.split_first_chunk() {
         let known = u16::from_le_bytes([low, high]) == 0;
+        // Replay looks ahead first: it may not mind what it sees, and must end each operation where it ends.
+        let ahead = table.ask_for_place(operation, operand, &mine);
+        if let Some((Some(key), _)) = ahead {
+            table.ask_for_row(key);
+        }
         match known.then(|| table.apply(operation, operand, &mine)) {
-            Some(Ok(after)) => rest = after,
+            Some(Ok(after)) => {
+                assert_eq!(ahead.map(|(_, rest)| rest), Some(after));
+                rest = after;
+            }
             _ => {
                 engine_objects = true;
                 break;

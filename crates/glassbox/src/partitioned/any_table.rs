@@ -15,12 +15,20 @@ pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
 
 /// A table of any record.
 pub(crate) trait AnyTable: Send {
-    fn begin_snapshot(&mut self);
+    /// How many rows it has.
+    fn begin_snapshot(&mut self) -> u64;
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool;
     fn end_snapshot(&mut self);
     /// Adds stored rows, those that are `mine`; how many.
     fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadChange>;
     fn apply<'a>(&mut self, operation: u8, bytes: &'a [u8], mine: Mine<'_>) -> Result<&'a [u8], BadChange>;
+    /// Passes over an operation that is still to be applied: gives the key of the row that it changes, if there is one
+    /// and it is `mine`, having asked the memory for where that is looked up; and the rest of `bytes`. `None`: they
+    /// make no sense.
+    fn ask_for_place<'a>(&self, operation: u8, bytes: &'a [u8], mine: Mine<'_>)
+    -> Option<(Option<&'a [u8]>, &'a [u8])>;
+    /// Asks the memory for the row of a key that `ask_for_place` gave.
+    fn ask_for_row(&self, key: &[u8]);
     fn add_usage(&self, usage: &mut TableUsage, first: bool);
     /// Whether every index agrees with the rows; what is wrong otherwise.
     fn verify(&self) -> Result<(), String>;
@@ -53,8 +61,9 @@ impl TableKind {
 }
 
 impl<R: Record> AnyTable for Table<R> {
-    fn begin_snapshot(&mut self) {
+    fn begin_snapshot(&mut self) -> u64 {
         self.snapshot.begin(self.rows.slots());
+        self.rows.len() as u64
     }
 
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool {
@@ -82,6 +91,19 @@ impl<R: Record> AnyTable for Table<R> {
 
     fn apply<'a>(&mut self, operation: u8, bytes: &'a [u8], mine: Mine<'_>) -> Result<&'a [u8], BadChange> {
         Table::apply(self, operation, bytes, mine)
+    }
+
+    fn ask_for_place<'a>(
+        &self,
+        operation: u8,
+        bytes: &'a [u8],
+        mine: Mine<'_>,
+    ) -> Option<(Option<&'a [u8]>, &'a [u8])> {
+        Table::ask_for_place(self, operation, bytes, mine)
+    }
+
+    fn ask_for_row(&self, key: &[u8]) {
+        Table::ask_for_row(self, key);
     }
 
     fn add_usage(&self, usage: &mut TableUsage, first: bool) {

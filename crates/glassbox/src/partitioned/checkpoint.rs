@@ -8,11 +8,10 @@
 //!
 //! The format is drawn in `docs/formats/checkpoint.md`.
 
-use std::time::Duration;
-
 use super::engine::Engine;
+use super::pace::{Growth, Pace};
 use crate::error::Error;
-use crate::io::{Clock, File, Files};
+use crate::io::{File, Files};
 use crate::log::Lsn;
 use crate::manifest::CheckpointEntry;
 
@@ -34,32 +33,12 @@ const SLICE_BYTES: usize = 64 << 10;
 pub(crate) const MOST_BLOCK_BYTES: usize = 256 << 20;
 /// Forced after so many bytes, so that the log's own forces never wait behind more than that.
 const FORCE_BYTES: u64 = 1 << 20;
-/// While transactions run, writing rests after each force for so many times as long as it worked.
-const REST: u32 = 3;
 
 /// A finished checkpoint file, not yet named by the manifest.
 pub(crate) struct Written {
     pub(crate) entry: CheckpointEntry,
     /// Everything before is in it.
     pub(crate) lsn: Lsn,
-}
-
-/// Leaves the processor and the disk to transactions, as long as there are some.
-struct Pace<'a> {
-    clock: &'a dyn Clock,
-    lsn_now: &'a dyn Fn() -> Lsn,
-    last: Lsn,
-    since_ns: u64,
-}
-
-impl Pace<'_> {
-    fn rest(&mut self) {
-        if (self.lsn_now)() != self.last {
-            let worked = self.clock.monotonic_ns() - self.since_ns;
-            std::thread::sleep(Duration::from_nanos(worked) * REST);
-        }
-        (self.last, self.since_ns) = ((self.lsn_now)(), self.clock.monotonic_ns());
-    }
 }
 
 struct Writer<'a> {
@@ -78,7 +57,7 @@ impl Writer<'_> {
         if self.at - self.forced >= FORCE_BYTES {
             self.file.sync_data()?;
             self.forced = self.at;
-            self.pace.rest();
+            self.pace.rest(self.at);
         }
         Ok(())
     }
@@ -125,18 +104,20 @@ pub(crate) fn write(
     database_id: u128,
     sources: &[Source],
     loading: bool,
-    lsn_now: impl Fn() -> Lsn,
+    log: &Growth<'_>,
 ) -> Result<Written, Error> {
-    let lsn = engine.holding(engine.all(), || {
+    let (lsn, bytes) = engine.holding(engine.all(), || {
         engine.check_whole(loading)?;
+        let mut bytes = 0;
         for_each(engine, sources, |partition, source| {
             // SAFETY: all tokens are held.
             let partition = unsafe { &mut *engine.cells[partition].partition() };
-            table(partition, source).begin_snapshot();
+            bytes += table(partition, source).begin_snapshot() * source.row_width as u64;
         });
-        Ok::<_, Error>(lsn_now())
+        Ok::<_, Error>(((log.lsn_now)(), bytes))
     })?;
-    let written = write_rows(engine, files, database_id, sources, lsn, &lsn_now);
+    let pace = Pace::new(&*engine.clock, log, lsn, bytes);
+    let written = write_rows(engine, files, database_id, sources, pace);
     if written.is_err() {
         engine.holding(engine.all(), || {
             for_each(engine, sources, |partition, source| {
@@ -170,16 +151,15 @@ fn write_rows(
     files: &dyn Files,
     database_id: u128,
     sources: &[Source],
-    lsn: Lsn,
-    lsn_now: &dyn Fn() -> Lsn,
+    pace: Pace<'_>,
 ) -> Result<Written, Error> {
+    let lsn = pace.began;
     files.create_directory(DIRECTORY)?;
     let name = free_name(files, lsn)?;
     let temporary = format!("{name}.new");
     if files.exists(&temporary)? {
         files.remove(&temporary)?;
     }
-    let pace = Pace { clock: &*engine.clock, lsn_now, last: lsn, since_ns: engine.clock.monotonic_ns() };
     let mut writer = Writer { pace, file: files.create(&temporary)?, at: 0, forced: 0, blocks: 0, rows: 0 };
     if let Err(error) = write_blocks(engine, database_id, sources, lsn, &mut writer) {
         // On a full disk, half a checkpoint would only keep room from the log. If this fails too, opening removes it.

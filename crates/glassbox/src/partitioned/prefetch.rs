@@ -23,7 +23,7 @@ use crate::procedure::{KeySet, Mode, partition_of};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
 /// As much of a row is prefetched: its front, where the columns that change stand.
-const PREFETCH_ROW_BYTES: usize = 320;
+pub(super) const PREFETCH_ROW_BYTES: usize = 320;
 
 /// Prefetches the keys that `origin` declares and that are on the partitions of `held`; what `lookups` had is gone.
 ///

@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::command::CommandHead;
+use super::lookahead::Lookahead;
 use super::partition::{Cell, Partition};
 use super::procedure_kind::ProcedureKind;
 use super::values::{BadChange, COMMAND, VALUES};
@@ -37,6 +38,14 @@ struct Batch {
     bytes: Vec<u8>,
     /// Position in the log and end in `bytes` of each record.
     ends: Vec<(Lsn, usize)>,
+}
+
+impl Batch {
+    /// The records from this one on.
+    fn records_from(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+        let mut start = index.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        self.ends[index..].iter().map(move |&(_, end)| &self.bytes[std::mem::replace(&mut start, end)..end])
+    }
 }
 
 /// A record that cannot be done again.
@@ -146,9 +155,17 @@ impl Reader {
 }
 
 fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Arc<Batch>>) -> Result<(), ReplayFailed> {
+    let count = shared.context.cells.len() as u64;
+    let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count) == partition as u64);
     for batch in batches {
-        let mut start = 0;
+        let (mut start, mut asked, mut lookahead) = (0, 0, Lookahead::default());
         for (index, &(lsn, end)) in batch.ends.iter().enumerate() {
+            if index == asked {
+                // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its
+                // own waits.
+                let data = unsafe { &*shared.context.cells[partition].partition() };
+                asked += lookahead.ask(data, shared.context.tables, &mine, batch.records_from(index));
+            }
             let ordinal = batch.first + index as u64;
             let record = &batch.bytes[start..end];
             let replay = || replay_record(shared, partition, ordinal, lsn, record);

@@ -158,11 +158,8 @@ impl<R: Record> Table<R> {
             }
             return Ok(rest);
         }
-        let (mask, values) = rest.split_at_checked(Self::MASK_WIDTH).ok_or(BadChange::Short)?;
-        let mut columns = [0; 8];
-        columns[..mask.len()].copy_from_slice(mask);
-        let columns = u64::from_le_bytes(columns);
-        let Some(id) = found else { return self.skip_update(columns, values) };
+        let Some(id) = found else { return Self::skip_changes(rest).ok_or(BadChange::Short) };
+        let (columns, values) = Self::split_columns(rest).ok_or(BadChange::Short)?;
         let before = *self.rows.get(id);
         let mut after = before;
         let read = after.load_changes(columns, values)?;
@@ -178,10 +175,22 @@ impl<R: Record> Table<R> {
         Ok(&values[read..])
     }
 
-    /// The rest after an update of a row that is on another partition.
-    fn skip_update<'a>(&self, columns: u64, values: &'a [u8]) -> Result<&'a [u8], BadChange> {
-        let width: usize =
-            R::SCHEMA.columns.iter().enumerate().filter(|(at, _)| columns >> at & 1 == 1).map(|(_, c)| c.width).sum();
-        values.get(width..).ok_or(BadChange::Short)
+    /// Splits off an update's column set.
+    fn split_columns(bytes: &[u8]) -> Option<(u64, &[u8])> {
+        let (mask, values) = bytes.split_at_checked(Self::MASK_WIDTH)?;
+        let mut columns = [0; 8];
+        columns[..mask.len()].copy_from_slice(mask);
+        Some((u64::from_le_bytes(columns), values))
+    }
+
+    /// The rest after an update's column set and values.
+    pub(super) fn skip_changes(bytes: &[u8]) -> Option<&[u8]> {
+        let (mut columns, values) = Self::split_columns(bytes)?;
+        let mut width = 0;
+        while columns != 0 {
+            width += R::SCHEMA.columns.get(columns.trailing_zeros() as usize)?.width;
+            columns &= columns - 1;
+        }
+        values.get(width..)
     }
 }

@@ -6,6 +6,7 @@ use super::any_table::TableKind;
 use super::checkpoint::{self, REPLICATED, Source, Written};
 use super::engine::Engine;
 use super::load::{CheckpointFile, damaged};
+use super::pace::Growth;
 use super::partition::{Cell, Partition};
 use super::table::Refused;
 use crate::config::Config;
@@ -95,7 +96,7 @@ impl Engine {
         kinds: &[TableKind],
         manifest: &Manifest,
         loading: bool,
-        lsn_now: impl Fn() -> Lsn,
+        log: &Growth<'_>,
     ) -> Result<Written, Error> {
         let number = |kind: &TableKind| {
             manifest.tables.iter().position(|table| table.name == kind.schema.name).expect("merged at opening") as u16
@@ -109,7 +110,7 @@ impl Engine {
                 replicated: kind.schema.partition_by.is_none(),
             })
             .collect();
-        checkpoint::write(self, files, manifest.database_id, &sources, loading, lsn_now)
+        checkpoint::write(self, files, manifest.database_id, &sources, loading, log)
     }
 
     /// Adds a row that is not logged, to its partition or, replicated, to all.
