@@ -236,7 +236,8 @@ impl Shared {
             }
         };
         self.ring.order().advance_tail(flushed.end);
-        let spare_wanted = writer.offset > writer.segment_bytes / 2;
+        // Not at once: a log that stays short needs none. Not late: it takes as long as writing a segment does.
+        let spare_wanted = writer.offset > writer.segment_bytes / 8;
         drop(writer);
         self.count(flushed.end - from, flushed.begun);
         if flushed.begun.is_some() {

@@ -16,6 +16,9 @@ use super::format::{SECTOR_BYTES, Segment};
 use super::lsn::Lsn;
 use crate::io::{File, Files, IoError};
 
+/// As much of a new file is forced at once.
+const ZEROS_BYTES: u64 = 4 << 20;
+
 /// The directory of the log, within the database's.
 pub(crate) const DIRECTORY: &str = "log";
 
@@ -125,8 +128,14 @@ impl Segments {
     fn make_spare(&self) -> Result<String, IoError> {
         let name = self.new_spare_name();
         let made = self.files.create(&name).and_then(|file| {
-            file.preallocate(self.segment_bytes)?;
-            file.sync_data()
+            // In pieces, because the log's own forces wait behind what is being forced here.
+            let mut at = 0;
+            while at < self.segment_bytes {
+                at = self.segment_bytes.min(at + ZEROS_BYTES);
+                file.preallocate(at)?;
+                file.sync_data()?;
+            }
+            Ok(())
         });
         if let Err(error) = made {
             // On a full disk, half a spare would only keep room from others. If this fails too, opening removes it.

@@ -204,7 +204,7 @@ fn a_full_disk_is_not_asked_again_and_again() {
     let append = |n: u64| log.wait(appender.append(&record(n))?);
     let before = files.operations();
     let answered = (0..).map(append).take_while(Result::is_ok).count() as u64;
-    // Two operations a flush, and what one attempt takes: at half the segment, and at its end.
+    // Two operations a flush, and what one attempt takes: at an eighth of the segment, and at its end.
     assert!(answered > 256 && files.operations() - before < 2 * answered + 40, "{answered}: {}", files.operations());
     assert!(log.check().is_err());
 }
