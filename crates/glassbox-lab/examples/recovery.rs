@@ -1,10 +1,11 @@
 //! Measures what a checkpoint costs while it is written, and how long the log takes to be done again.
 //!
-//! `recovery [SECONDS] [WAREHOUSES] [IN_FLIGHT]`, by default 3 seconds a phase, 5 warehouses, 1,024 transactions in
-//! flight: the full TPC-C mix in one thread and one partition. Prints, for either kind of log, the throughput without
-//! and with a checkpoint under way (and their ratio in interleaved phases, with the longest wait for a transaction to
-//! run), then the transactions per second of the run beside those of the replay. Uses `recovery.db` in the current
-//! directory, which must not exist.
+//! `recovery [WAREHOUSES] [IN_FLIGHT] [PAIRS]`, by default 5 warehouses, 1,024 transactions in flight and 3 pairs: the
+//! full TPC-C mix in one thread and one partition. For either kind of log, a run with a checkpoint under way, for as
+//! long as that takes, and one without for as long, each on a database loaded anew, so that both begin with the same
+//! rows and the same files. Prints the throughput of both and their ratio, with the longest wait for a transaction to
+//! run; then the transactions per second of the run without beside those of its log's replay. Takes about a minute a
+//! pair. Uses `recovery.db` in the current directory, which must not exist.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,25 +14,63 @@ use std::time::{Duration, Instant};
 use glassbox::{Config, Database, LogKind};
 use glassbox_workloads::tpcc::{self, Inputs, Kind, Mix, Observer, Remote, Scale, Settings, run_client};
 
-/// Phases with a checkpoint, each beside one without.
-const PAIRS: usize = 3;
+/// Before anything is measured.
+const WARM_UP: Duration = Duration::from_secs(1);
 
 fn main() {
     let number = |place: usize, default: usize| match std::env::args().nth(place) {
         Some(text) => text.parse().unwrap_or_else(|_| panic!("{text} is not a number")),
         None => default,
     };
-    let (seconds, warehouses, in_flight) = (number(1, 3), number(2, 5), number(3, 1024));
+    let (warehouses, in_flight, pairs) = (number(1, 5), number(2, 1024), number(3, 3));
     let dir = Path::new("recovery.db");
     assert!(!dir.exists(), "{} exists: remove it, or go elsewhere", dir.display());
     for log in [LogKind::Values, LogKind::Commands] {
-        measure(dir, log, Duration::from_secs(seconds as u64), warehouses as u16, in_flight);
-        std::fs::remove_dir_all(dir).expect("it was made here");
+        println!("log of {log:?}, {warehouses} warehouses, {in_flight} in flight, full mix");
+        for _ in 0..pairs {
+            pair(dir, log, warehouses as u16, in_flight);
+        }
     }
 }
 
-fn measure(dir: &Path, log: LogKind, phase: Duration, warehouses: u16, in_flight: usize) {
+fn pair(dir: &Path, log: LogKind, warehouses: u16, in_flight: usize) {
     let config = Config { partitions: 1, log, checkpoint_log_bytes: 0, ..Config::default() };
+    let (db, mut inputs) = loaded(dir, &config, warehouses);
+    run(&db, &mut inputs, in_flight, WARM_UP);
+    let (with, took) = during_checkpoint(&db, &mut inputs, in_flight);
+    drop(db);
+    std::fs::remove_dir_all(dir).expect("it was made here");
+
+    let (db, mut inputs) = loaded(dir, &config, warehouses);
+    run(&db, &mut inputs, in_flight, WARM_UP);
+    let without = run(&db, &mut inputs, in_flight, took);
+    drop(db);
+    let db = Database::open(dir, config, tpcc::catalog()).expect("what it wrote can be read");
+    let recovery = db.recovery().clone();
+    drop(db);
+    std::fs::remove_dir_all(dir).expect("it was made here");
+
+    println!(
+        "  with a checkpoint {:7.0}/s, longest wait {:5.1} ms; without one {:7.0}/s, {:5.1} ms (x{:.2}); {:.1} s",
+        with.per_second(),
+        with.longest_ms(),
+        without.per_second(),
+        without.longest_ms(),
+        with.per_second() / without.per_second(),
+        took.as_secs_f64(),
+    );
+    let written = without.wrote as f64 / without.seconds;
+    let replayed = recovery.log_records as f64 / recovery.log_s;
+    println!(
+        "    its run {written:7.0} records/s; replay {replayed:7.0} records/s (x{:.2}) of {} records, {} MB",
+        replayed / written,
+        recovery.log_records,
+        recovery.log_bytes >> 20,
+    );
+}
+
+/// A new database with that many warehouses, and what asks it.
+fn loaded(dir: &Path, config: &Config, warehouses: u16) -> (Database, Inputs) {
     let db = Database::open(dir, config.clone(), tpcc::catalog()).expect("a new database");
     let scale = Scale::full(warehouses);
     let load = db.bulk_load().expect("it is new");
@@ -39,36 +78,7 @@ fn measure(dir: &Path, log: LogKind, phase: Duration, warehouses: u16, in_flight
     load.finish().expect("there is room on the disk");
     let mut settings = Settings::new(scale);
     (settings.mix, settings.remote, settings.load_seed) = (Mix::Full, Remote::NONE, 1);
-    let mut inputs = Inputs::new(&settings, 0);
-
-    println!("log of {log:?}, {warehouses} warehouses, {in_flight} in flight, full mix");
-    run(&db, &mut inputs, in_flight, phase / 3);
-    for _ in 0..PAIRS {
-        let without = run(&db, &mut inputs, in_flight, phase);
-        let (with, took) = during_checkpoint(&db, &mut inputs, in_flight);
-        println!(
-            "  without a checkpoint {:7.0}/s, longest wait {:5.1} ms; with one {:7.0}/s (x{:.2}), {:5.1} ms; {:.1} s",
-            without.per_second(),
-            without.longest_ms(),
-            with.per_second(),
-            with.per_second() / without.per_second(),
-            with.longest_ms(),
-            took.as_secs_f64(),
-        );
-    }
-    let logged = run(&db, &mut inputs, in_flight, phase);
-    drop(db);
-    let db = Database::open(dir, config, tpcc::catalog()).expect("what it wrote can be read");
-    let recovery = db.recovery();
-    // What was logged since the last checkpoint: this phase, and what ran while that was written.
-    let replayed = recovery.log_records as f64 / recovery.log_s;
-    let written = logged.wrote as f64 / logged.seconds;
-    println!(
-        "  run {written:7.0} records/s; replay {replayed:7.0} records/s (x{:.2}) of {} records, {} MB",
-        replayed / written,
-        recovery.log_records,
-        recovery.log_bytes >> 20,
-    );
+    (db, Inputs::new(&settings, 0))
 }
 
 /// What a phase came to.
