@@ -12,10 +12,12 @@
 //! of the table, in as many bytes as that takes; `values` the stored form of the columns in the set. Widths come from
 //! the schema.
 
+use std::borrow::Cow;
+
 use super::memory::RowId;
 use super::record_buffer::RecordBuffer;
 use super::table::{Refused, Table};
-use crate::record::{BadColumn, BadRow, EncodedKey, Key, Record};
+use crate::record::{BadColumn, BadRow, EncodedKey, Key, Record, TableSchema};
 
 /// First byte of a record of row changes.
 pub(crate) const VALUES: u8 = 1;
@@ -61,8 +63,27 @@ pub(crate) const fn mask_width(columns: usize) -> usize {
     columns.div_ceil(8)
 }
 
+/// The columns that an index has, as a set.
+const fn indexed(schema: &TableSchema) -> u64 {
+    let Cow::Borrowed(indexes) = schema.indexes else { return u64::MAX };
+    let (mut columns, mut index) = (0, 0);
+    while index < indexes.len() {
+        let Cow::Borrowed(places) = indexes[index].columns else { return u64::MAX };
+        let mut at = 0;
+        while at < places.len() {
+            columns |= 1 << places[at];
+            at += 1;
+        }
+        index += 1;
+    }
+    columns
+}
+
 impl<R: Record> Table<R> {
     const MASK_WIDTH: usize = mask_width(R::COLUMNS);
+    const SCHEMA: &TableSchema = &R::SCHEMA;
+    /// The columns that an index has.
+    const INDEXED: u64 = indexed(Self::SCHEMA);
 
     #[inline(always)]
     fn head(&self, operation: u8, out: &mut [u8]) {
@@ -160,15 +181,15 @@ impl<R: Record> Table<R> {
         }
         let Some(id) = found else { return Self::skip_changes(rest).ok_or(BadChange::Short) };
         let (columns, values) = Self::split_columns(rest).ok_or(BadChange::Short)?;
-        let before = *self.rows.get(id);
-        let mut after = before;
-        let read = after.load_changes(columns, values)?;
-        if after.key() != key {
+        // A row that does not come out right may be left half changed: nobody opens the database then.
+        let before = (columns & Self::INDEXED != 0).then(|| *self.rows.get(id));
+        self.preserve(id);
+        let row = self.rows.get_mut(id);
+        let read = row.load_changes(columns, values)?;
+        if row.key() != key {
             return Err(BadChange::diverged::<R>(does, &key, "then has another primary key"));
         }
-        self.preserve(id);
-        *self.rows.get_mut(id) = after;
-        if R::INDEXES > 0 {
+        if let Some(before) = before {
             let twice = |_| BadChange::diverged::<R>(does, &key, "then shares a unique key");
             self.reindex(&before, id).map_err(twice)?;
         }
@@ -188,7 +209,7 @@ impl<R: Record> Table<R> {
         let (mut columns, values) = Self::split_columns(bytes)?;
         let mut width = 0;
         while columns != 0 {
-            width += R::SCHEMA.columns.get(columns.trailing_zeros() as usize)?.width;
+            width += Self::SCHEMA.columns.get(columns.trailing_zeros() as usize)?.width;
             columns &= columns - 1;
         }
         values.get(width..)
