@@ -71,6 +71,7 @@ mod explain;
 #[doc(hidden)]
 pub mod fuzzing;
 mod health;
+mod huge_pages;
 mod inner;
 pub mod inspect;
 pub mod io;

@@ -133,6 +133,7 @@ impl<'a, L: Latch> Claimed<'a, L> {
             return None;
         }
         frame.publish();
+        self.frames.memory.taken(self.number);
         // SAFETY: the claim latched it exclusively, and it still is; the memory is that of this frame, zeros at first.
         Some(unsafe { ExclusiveFrame::new(frame, self.frames.memory.page(self.number)) })
     }

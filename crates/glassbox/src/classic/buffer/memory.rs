@@ -2,15 +2,15 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::mm::{Advice, madvise};
 
 use crate::error::Error;
+use crate::huge_pages::{self, HUGE_PAGE_BYTES};
 
 /// What direct reads and writes want offsets and addresses to be multiples of.
 pub(super) const DISK_ALIGNMENT: usize = 4096;
-/// A large block begins where a huge page may.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Pages of memory, zeros at first. It gives out addresses; whoever uses them keeps others out.
 pub(super) struct Memory {
@@ -20,6 +20,8 @@ pub(super) struct Memory {
     base: NonNull<u8>,
     page_bytes: usize,
     pages: usize,
+    /// Bytes that are present or will be, as far as was asked.
+    asked: AtomicUsize,
 }
 
 // SAFETY: a `Memory` owns its block alone, and only gives addresses out.
@@ -36,6 +38,7 @@ impl Memory {
         let nope = || Error::OutOfMemory(format!("cannot get {pages} pages of {page_bytes} bytes for the buffer pool"));
         assert!(page_bytes.is_multiple_of(DISK_ALIGNMENT), "pages are not aligned");
         let bytes = page_bytes.checked_mul(pages).ok_or_else(nope)?;
+        // A large block begins where a huge page may.
         let alignment = if bytes < HUGE_PAGE_BYTES { DISK_ALIGNMENT } else { HUGE_PAGE_BYTES };
         // An alignment that the allocator must see to would make it write the zeros itself.
         let layout = Layout::from_size_align(bytes.checked_add(alignment).ok_or_else(nope)?, 16).map_err(|_| nope())?;
@@ -48,8 +51,27 @@ impl Memory {
             // SAFETY: the range lies within the block; what it holds does not change. A system that has no huge pages
             // says so, and nothing is lost.
             let _ = unsafe { madvise(base.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+            huge_pages::start();
         }
-        Ok(Self { whole, layout, base, page_bytes, pages })
+        Ok(Self { whole, layout, base, page_bytes, pages, asked: AtomicUsize::new(0) })
+    }
+
+    /// To be called when something comes onto a page: has what is behind it made present before its turn comes, which
+    /// it is as long as pages are taken into use in their order.
+    #[inline]
+    pub fn taken(&self, page: usize) {
+        let bytes = self.pages * self.page_bytes;
+        if bytes < HUGE_PAGE_BYTES {
+            return;
+        }
+        let used = ((page + 1) * self.page_bytes).next_multiple_of(HUGE_PAGE_BYTES);
+        let until = huge_pages::until(used).min(bytes);
+        if self.asked.load(Ordering::Relaxed) < until {
+            let asked = self.asked.fetch_max(until, Ordering::Relaxed);
+            for at in (used.max(asked)..until).step_by(HUGE_PAGE_BYTES) {
+                huge_pages::ask(self.base.as_ptr().addr() + at);
+            }
+        }
     }
 
     /// Bytes of a page.
@@ -84,5 +106,27 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout.
         unsafe { dealloc(self.whole.as_ptr(), self.layout) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_next_is_asked_for_and_nothing_behind_the_end() {
+        let memory = Memory::new(8192, 1000).unwrap();
+        let asked = |page| {
+            memory.taken(page);
+            memory.asked.load(Ordering::Relaxed)
+        };
+        assert_eq!(asked(0), 2 * HUGE_PAGE_BYTES);
+        assert_eq!(asked(255), 2 * HUGE_PAGE_BYTES);
+        assert_eq!(asked(256), 3 * HUGE_PAGE_BYTES);
+        assert_eq!(asked(999), 8192 * 1000);
+        assert_eq!(asked(3), 8192 * 1000);
+        let small = Memory::new(8192, 10).unwrap();
+        small.taken(9);
+        assert_eq!(small.asked.load(Ordering::Relaxed), 0);
     }
 }

@@ -145,7 +145,9 @@ impl<L: Latch> Pages for Resident<L> {
     }
 
     fn fix_new(&self, page: PageId) -> Result<ExclusiveResident<'_, L>, Error> {
-        self.fix_exclusive(page)
+        let fixed = self.fix_exclusive(page)?;
+        self.memory.taken(page.0 as usize);
+        Ok(fixed)
     }
 }
 

@@ -3,7 +3,6 @@
 //! One thread owns a partition at a time, so nothing here latches, counts or fences: every structure is `Send` and none
 //! is `Sync`. All of them lie in [`region::Region`]s, whose addresses never move.
 
-mod ahead;
 mod btree;
 mod hash;
 mod region;

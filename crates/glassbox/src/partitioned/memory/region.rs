@@ -11,26 +11,18 @@
 //!
 //! Large structures want huge pages (a miss of the address translation costs as much as one of the cache), small ones
 //! must not take two mebibytes each. A region therefore starts with the system's ordinary pages and asks for huge ones
-//! once it has outgrown the first huge page. From then on it has the next one made present [`ahead`](super::ahead) of
-//! its need: two mebibytes to be zeroed would stall a transaction for as long as a hundred others take. Rejected: a
-//! pool of regions shared by the tables of a partition, which would save address space, of which there is plenty, and
-//! bring back the fragmentation that separate regions cannot have.
+//! once it has outgrown the first huge page. From then on it has the next one made present before its
+//! [need](crate::huge_pages): two mebibytes to be zeroed would stall a transaction for as long as a hundred others
+//! take. Rejected: a pool of regions shared by the tables of a partition, which would save address space, of which
+//! there is plenty, and bring back the fragmentation that separate regions cannot have.
 
 use std::ffi::c_void;
 use std::io;
 use std::ptr::{NonNull, null_mut};
 
-use super::ahead;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// Bytes of a huge page; bases are aligned to it, so any type's alignment is satisfied at offset 0.
-pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
-
-/// The part of a region's size, as one in so many, by which memory is present ahead: time enough on a busy machine.
-const AHEAD: usize = 16;
-
-/// But at most so much.
-const MOST_AHEAD_BYTES: usize = 16 * HUGE_PAGE_BYTES;
+use crate::huge_pages::{self, HUGE_PAGE_BYTES};
 
 /// A reservation smaller than this is no use: the machine is refusing address space as such.
 const MINIMUM_BYTES: usize = 64 << 20;
@@ -76,7 +68,7 @@ impl Region {
     /// # Errors
     /// When the system refuses even a small reservation.
     pub(crate) fn reserve(wanted: usize) -> Result<Self, CannotReserve> {
-        ahead::start();
+        huge_pages::start();
         let whole = physical_memory_bytes();
         let mut bytes = wanted.clamp(1, whole).next_multiple_of(HUGE_PAGE_BYTES);
         loop {
@@ -132,10 +124,9 @@ impl Region {
             let _ = unsafe { madvise(self.base.as_ptr().cast(), self.reserved, Advice::LinuxHugepage) };
         }
         self.easy = end.next_multiple_of(HUGE_PAGE_BYTES);
-        let ahead = (self.easy / AHEAD).next_multiple_of(HUGE_PAGE_BYTES).min(MOST_AHEAD_BYTES);
-        let until = self.reserved.min(self.easy + ahead);
+        let until = self.reserved.min(huge_pages::until(self.easy));
         for page in (self.easy.max(self.asked)..until).step_by(HUGE_PAGE_BYTES) {
-            ahead::ask(self.base.as_ptr() as usize + page);
+            huge_pages::ask(self.base.as_ptr() as usize + page);
         }
         self.asked = until;
         true
@@ -150,13 +141,6 @@ impl Region {
     pub(crate) fn reserved_bytes(&self) -> usize {
         self.reserved
     }
-}
-
-/// Has the system make the huge page at `address` present, zeroed, if nothing is there yet.
-pub(super) fn make_present(address: usize) {
-    // SAFETY: this reads and writes no contents, whosever memory it is. The region may be gone: then the system
-    // refuses, or what lies there now becomes present.
-    let _ = unsafe { madvise(address as *mut c_void, HUGE_PAGE_BYTES, Advice::LinuxPopulateWrite) };
 }
 
 impl Drop for Region {

@@ -1,7 +1,7 @@
 //! Rows: numbers, reuse, limits, damage.
 
 use super::*;
-use crate::partitioned::memory::region::HUGE_PAGE_BYTES;
+use crate::huge_pages::HUGE_PAGE_BYTES;
 
 #[test]
 fn numbers_are_reused_last_in_first_out() {

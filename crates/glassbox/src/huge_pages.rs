@@ -2,16 +2,26 @@
 //!
 //! The system gives a page, zeroed, when it is first touched; so whoever inserts the row that is first on a huge page
 //! waits until two mebibytes are zeroed: 0.1 to 2 ms, when a transaction takes 2 us, and a fifth of all time where rows
-//! are only added. So a region asks for its next huge pages when it begins one, and a thread of the process, which has
-//! nothing else to do, has the system make it present. Should it come too late, or the list be full, the page is made
-//! when it is touched, as any other.
+//! are only added. So who gives memory out asks for the next huge pages when he begins one, and a thread of the
+//! process, which has nothing else to do, has the system make them present. Should it come too late, or the list be
+//! full, the page is made when it is touched, as any other.
 //!
-//! One thread for all databases of the process, started with the first region, never ended: it sleeps while nobody
+//! One thread for all databases of the process, started with the first of them, never ended: it sleeps while nobody
 //! asks.
 
+use std::ffi::c_void;
 use std::sync::{Condvar, Mutex, Once, PoisonError};
 
-use super::region::make_present;
+use rustix::mm::{Advice, madvise};
+
+/// Bytes of a huge page.
+pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// The part of what is used, as one in so many, by which memory is present ahead: time enough on a busy machine.
+const AHEAD: usize = 16;
+
+/// But at most so much.
+const MOST_AHEAD_BYTES: usize = 16 * HUGE_PAGE_BYTES;
 
 /// Pages asked for and not made yet: as many as regions of several databases may begin at about the same time.
 const MOST: usize = 256;
@@ -22,7 +32,7 @@ static MORE: Condvar = Condvar::new();
 static STARTED: Once = Once::new();
 
 /// Starts the thread, if it was not yet; not when it is first needed, for a transaction must not allocate.
-pub(super) fn start() {
+pub(crate) fn start() {
     STARTED.call_once(|| {
         ASKED.lock().unwrap_or_else(PoisonError::into_inner).reserve(MOST);
         // Without the thread, pages are made when they are touched.
@@ -30,8 +40,14 @@ pub(super) fn start() {
     });
 }
 
+/// How far memory should be present when it is used up to `used`, all of which is present or soon will be: on a huge
+/// page's end.
+pub(crate) fn until(used: usize) -> usize {
+    (used / AHEAD).min(MOST_AHEAD_BYTES).saturating_add(used).next_multiple_of(HUGE_PAGE_BYTES)
+}
+
 /// Asks for the huge page at this address.
-pub(super) fn ask(address: usize) {
+pub(crate) fn ask(address: usize) {
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     // The list has its room from the start.
     if asked.len() < asked.capacity() {
@@ -53,4 +69,11 @@ fn work() {
             asked = MORE.wait(asked).unwrap_or_else(PoisonError::into_inner);
         }
     }
+}
+
+/// Has the system make the huge page at `address` present, zeroed, if nothing is there yet.
+fn make_present(address: usize) {
+    // SAFETY: this reads and writes no contents, whosever memory it is. It may have been given back: then the system
+    // refuses, or what lies there now becomes present.
+    let _ = unsafe { madvise(address as *mut c_void, HUGE_PAGE_BYTES, Advice::LinuxPopulateWrite) };
 }
