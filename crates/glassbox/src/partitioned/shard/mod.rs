@@ -10,6 +10,7 @@
 //! Nothing here decides when to run what, keeps locks or knows messages. It only tells a [`Watch`] what is touched.
 
 mod carried;
+mod each;
 mod elsewhere;
 mod kind;
 #[path = "shard.rs"]

@@ -1,5 +1,7 @@
 //! Shards without messages: runs here and elsewhere, taking back in any order, watches.
 
+mod each;
+
 use std::ops::ControlFlow;
 
 use glassbox_derive::Record;
@@ -103,8 +105,8 @@ fn call<P: Procedure>(procedure: &P) -> Call {
 }
 
 /// Runs a call on all of its partitions, bringing what they want, until all are done or one aborts.
-fn run_everywhere(shards: &mut [Shard], call: &Call) -> (usize, Vec<Ran>, Vec<Kept>) {
-    let route = catalog().route(call, shards.len()).unwrap();
+fn run_everywhere(catalog: &Catalog, shards: &mut [Shard], call: &Call) -> (usize, Vec<Ran>, Vec<Kept>) {
+    let route = catalog.route(call, shards.len()).unwrap();
     let mut given: Vec<Found> = Vec::new();
     for wanted in &route.shared {
         let owner = wanted.partitions.trailing_zeros() as usize;
@@ -148,7 +150,7 @@ fn what_is_elsewhere_is_brought_and_each_writes_its_own() {
     for (shares, rounds) in [(true, 1), (false, 2)] {
         let mut shards = shards(2);
         let transfer = call(&Transfer { from: 0, to: 1, amount: 30, shares });
-        let (took, ran, kept) = run_everywhere(&mut shards, &transfer);
+        let (took, ran, kept) = run_everywhere(&catalog(), &mut shards, &transfer);
         assert_eq!(took, rounds, "with shares {shares}");
         let expected = Ran::Done(Output::of(200_i64));
         assert_eq!(ran, [expected.clone(), expected], "both runs come to the same");
@@ -162,7 +164,8 @@ fn what_is_elsewhere_is_brought_and_each_writes_its_own() {
 #[test]
 fn both_abort_and_nothing_is_left() {
     let mut shards = shards(2);
-    let (_, ran, _) = run_everywhere(&mut shards, &call(&Transfer { from: 0, to: 1, amount: 300, shares: true }));
+    let (_, ran, _) =
+        run_everywhere(&catalog(), &mut shards, &call(&Transfer { from: 0, to: 1, amount: 300, shares: true }));
     assert!(ran.iter().all(|ran| matches!(ran, Ran::Aborted(abort) if abort.code == 1)), "{ran:?}");
     assert_eq!(balances(&mut shards), [100; 4]);
 }
@@ -180,8 +183,8 @@ fn a_partition_that_does_not_take_part_is_asked_for() {
 fn scans_and_indexes_go_everywhere() {
     let (mut one, mut two) = (shards(1), shards(2));
     let replace = call(&Replace { old: 1, new: 5, owner: 1 });
-    let (_, alone, _) = run_everywhere(&mut one, &replace);
-    let (_, together, _) = run_everywhere(&mut two, &replace);
+    let (_, alone, _) = run_everywhere(&catalog(), &mut one, &replace);
+    let (_, together, _) = run_everywhere(&catalog(), &mut two, &replace);
     assert_eq!(alone[0], Ran::Done(Output::of((true, vec![5_u32, 3, 2], vec![0_u32, 2, 3, 5]))));
     assert_eq!(together, [alone[0].clone(), alone[0].clone()]);
 }

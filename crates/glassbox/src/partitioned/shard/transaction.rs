@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::super::partition::Partition;
 use super::super::table::Table;
-use super::super::transaction::{PartitionedTransaction, Place as Found};
+use super::super::transaction::PartitionedTransaction;
 use super::elsewhere::{Elsewhere, Lookup, Wanted, bytes_of};
 use super::watch::{Touch, Watch, name, space};
 use crate::procedure::{Retry, Stop, Transaction, partition_of};
@@ -44,19 +44,21 @@ pub(super) struct ShardTransaction<'a, W> {
 
 pub(super) const STOP: Stop = Stop::Retry(Retry { partitions: 0 });
 
+impl Place {
+    /// The partition of a key's row, if it is not here.
+    #[inline(always)]
+    pub(super) fn elsewhere<R: Record>(self, key: &R::Key) -> Option<u8> {
+        let placement = key.placement_at(R::PLACEMENT?);
+        let partition = partition_of(placement, u64::from(self.count)) as u8;
+        (partition != self.index).then_some(partition)
+    }
+}
+
 impl<'a, W: Watch> ShardTransaction<'a, W> {
     #[inline(always)]
     pub(super) fn table<R: Record>(&mut self) -> &'a mut Table<R> {
         // SAFETY: the shard is borrowed for as long as this lives, and tables are used by one call of it at a time.
         unsafe { &mut *self.partition }.table::<R>()
-    }
-
-    /// The partition of a key's row, if it is not here.
-    #[inline(always)]
-    fn partition_elsewhere<R: Record>(&self, key: &R::Key) -> Option<u8> {
-        let placement = key.placement_at(R::PLACEMENT?);
-        let partition = partition_of(placement, u64::from(self.place.count)) as u8;
-        (partition != self.place.index).then_some(partition)
     }
 
     #[cold]
@@ -73,6 +75,12 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
         let number = self.table::<R>().number;
         let allowed = self.watch.point(space(number, None), name(&key, R::Key::WIDTH), touch);
         if allowed { Ok(()) } else { Err(self.refused()) }
+    }
+
+    /// Whether somebody wants to know at which keys of secondary indexes rows are written.
+    #[inline(always)]
+    pub(super) fn tells_of_indexes<R: Record>(&self) -> bool {
+        R::INDEXES > 0 && self.watch.watches()
     }
 
     /// Says that a row is going to be written at its keys of all secondary indexes; of those only that differ from the
@@ -95,7 +103,7 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
                 }
             }
         }
-        if R::INDEXES == 0 || !self.watch.watches() {
+        if !self.tells_of_indexes::<R>() {
             return Ok(());
         }
         let number = self.table::<R>().number;
@@ -138,17 +146,6 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
     }
 
     #[inline(always)]
-    fn find<R: Record>(&mut self, key: &R::Key) -> Option<Found<'a, R>> {
-        // SAFETY: the shard is borrowed for as long as this lives.
-        if let Some(found) = unsafe { self.inner.scratch.lookups.take::<R>(key) } {
-            return Some(found);
-        }
-        let table = self.table::<R>();
-        let row = table.find(key.encode()).map(|id| table.rows.place(id))?;
-        Some((table, row))
-    }
-
-    #[inline(always)]
     fn insert_here<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         self.touch::<R>(row.key().encode(), Touch::Write)?;
         self.touch_indexes(row, None)?;
@@ -160,25 +157,25 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
 impl<W: Watch> Transaction for ShardTransaction<'_, W> {
     #[inline(always)]
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
-        if let Some(partition) = self.partition_elsewhere::<R>(key) {
+        if let Some(partition) = self.place.elsewhere::<R>(key) {
             let copy = self.copy::<R>(partition, key)?.as_ref();
             return Ok(copy.map(|row| row.downcast_ref().expect("the record says what it is")));
         }
         self.touch::<R>(key.encode(), Touch::Read)?;
         // SAFETY: it is a live row of this shard, and the borrow of `self` keeps it as it is.
-        Ok(self.find::<R>(key).map(|(_, row)| unsafe { row.as_ref() }))
+        Ok(self.inner.find::<R>(key)?.map(|(_, row)| unsafe { row.as_ref() }))
     }
 
     #[inline(always)]
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
-        if let Some(partition) = self.partition_elsewhere::<R>(key) {
+        if let Some(partition) = self.place.elsewhere::<R>(key) {
             self.takes_part(partition)?;
             let copy = self.copy::<R>(partition, key)?.as_mut();
             return Ok(copy.map(|row| change(row.downcast_mut().expect("the record says what it is"))));
         }
         self.touch::<R>(key.encode(), Touch::Write)?;
-        let Some((table, place)) = self.find::<R>(key) else { return Ok(None) };
-        if R::INDEXES == 0 || !self.watch.watches() {
+        let Some((table, place)) = self.inner.find::<R>(key)? else { return Ok(None) };
+        if !self.tells_of_indexes::<R>() {
             return self.inner.update_at(table, place, key, false, change).map(Some);
         }
         // Which index keys it comes to is to be told before anybody could notice.
@@ -195,7 +192,7 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
     #[inline(always)]
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         let key = row.key();
-        let Some(partition) = self.partition_elsewhere::<R>(&key) else { return self.insert_here(row) };
+        let Some(partition) = self.place.elsewhere::<R>(&key) else { return self.insert_here(row) };
         self.takes_part(partition)?;
         let number = self.table::<R>().number;
         let bytes = bytes_of(&key.encode::<R::Encoded>(), R::Key::WIDTH);
@@ -209,8 +206,31 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
     }
 
     #[inline(always)]
+    fn get_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.get_here_and_elsewhere(keys.into_iter(), read)
+    }
+
+    #[inline(always)]
+    fn update_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        change: impl FnMut(C, &mut R),
+    ) -> Result<(), Stop> {
+        self.update_here_and_elsewhere(keys.into_iter(), change)
+    }
+
+    #[inline(always)]
+    fn insert_each<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
+        self.insert_here_and_elsewhere(rows.into_iter())
+    }
+
+    #[inline(always)]
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {
-        if let Some(partition) = self.partition_elsewhere::<R>(key) {
+        if let Some(partition) = self.place.elsewhere::<R>(key) {
             self.takes_part(partition)?;
             return Ok(self.copy::<R>(partition, key)?.take().is_some());
         }
@@ -260,6 +280,6 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
 
     #[inline(always)]
     fn owns<R: Record>(&mut self, key: &R::Key) -> bool {
-        self.partition_elsewhere::<R>(key).is_none()
+        self.place.elsewhere::<R>(key).is_none()
     }
 }
