@@ -119,6 +119,12 @@ impl<W: Watch> ShardTransaction<'_, W> {
         }
     }
 
+    /// Whether somebody wants to know at which keys of secondary indexes rows are written.
+    #[inline(always)]
+    pub(super) fn tells_of_indexes<R: Record>(&self) -> bool {
+        R::INDEXES > 0 && self.watch.watches()
+    }
+
     /// The space of a table's primary key, if anybody wants to know.
     #[inline(always)]
     fn space_of<R: Record>(&mut self) -> u32 {

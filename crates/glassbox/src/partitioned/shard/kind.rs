@@ -105,14 +105,13 @@ unsafe fn run_watched<P: Procedure, W: Watch>(
         partition: cells[0].partition(),
         place,
         elsewhere: Elsewhere::new(given),
-        lacks: Lacks::default(),
+        lacks: None,
         keep_places: keep,
         watch,
     };
     transaction.inner.assign(call.now, call.seed);
     let told = catch_unwind(AssertUnwindSafe(|| procedure.run(&mut transaction).map(Output::of)));
-    let lacks = std::mem::take(&mut transaction.lacks);
-    let ran = outcome(told, lacks, P::NAME);
+    let ran = outcome(told, transaction.lacks.take(), P::NAME);
     if !matches!(ran, Ran::Done(_)) {
         transaction.inner.scratch.undo.undo();
         if transaction.inner.wrote && !undo {
@@ -128,18 +127,14 @@ unsafe fn run_watched<P: Procedure, W: Watch>(
 type Told = std::thread::Result<Result<Output, Stop>>;
 
 /// What a run came to. What the procedure says means nothing when something was lacking.
-fn outcome(told: Told, lacks: Lacks, name: &str) -> Ran {
-    if let Some(bad) = lacks.bad {
-        return Ran::Failed(bad);
-    }
-    if lacks.partitions != 0 {
-        return Ran::Elsewhere(lacks.partitions);
-    }
-    if lacks.refused {
-        return Ran::Refused;
-    }
-    if !lacks.wanted.is_empty() {
-        return Ran::Wants(lacks.wanted);
+#[inline]
+fn outcome(told: Told, lacks: Option<Box<Lacks>>, name: &str) -> Ran {
+    match lacks {
+        Some(lacks) if lacks.bad.is_some() => return Ran::Failed(lacks.bad.unwrap_or_default()),
+        Some(lacks) if lacks.partitions != 0 => return Ran::Elsewhere(lacks.partitions),
+        Some(lacks) if lacks.refused => return Ran::Refused,
+        Some(lacks) => return Ran::Wants(lacks.wanted),
+        None => {}
     }
     match told {
         Ok(Ok(output)) => Ran::Done(output),

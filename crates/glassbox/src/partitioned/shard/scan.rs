@@ -44,7 +44,7 @@ impl<W: Watch> ShardTransaction<'_, W> {
         let (mut rows, unasked) = match self.elsewhere.range::<R, E>(number, others, &lookup, range, &key) {
             Ok(found) => found,
             Err(bad) => {
-                self.lacks.bad = Some(bad);
+                self.lacks().bad = Some(bad);
                 return Err(STOP);
             }
         };

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::super::partition::Partition;
 use super::super::table::Table;
-use super::super::transaction::PartitionedTransaction;
+use super::super::transaction::{PartitionedTransaction, Place as Found};
 use super::elsewhere::{Elsewhere, Lookup, Wanted, bytes_of};
 use super::watch::{Touch, Watch, name, space};
 use crate::procedure::{Retry, Stop, Transaction, partition_of};
@@ -36,7 +36,8 @@ pub(super) struct ShardTransaction<'a, W> {
     pub(super) partition: *mut Partition,
     pub(super) place: Place,
     pub(super) elsewhere: Elsewhere<'a>,
-    pub(super) lacks: Lacks,
+    /// Nothing in most runs.
+    pub(super) lacks: Option<Box<Lacks>>,
     /// Whether rows that are deleted keep their places until the transaction ends, because others run meanwhile.
     pub(super) keep_places: bool,
     pub(super) watch: W,
@@ -61,9 +62,15 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
         unsafe { &mut *self.partition }.table::<R>()
     }
 
+    /// Where a run that cannot go on notes why.
+    #[cold]
+    pub(super) fn lacks(&mut self) -> &mut Lacks {
+        self.lacks.get_or_insert_default()
+    }
+
     #[cold]
     pub(super) fn refused(&mut self) -> Stop {
-        self.lacks.refused = true;
+        self.lacks().refused = true;
         STOP
     }
 
@@ -75,12 +82,6 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
         let number = self.table::<R>().number;
         let allowed = self.watch.point(space(number, None), name(&key, R::Key::WIDTH), touch);
         if allowed { Ok(()) } else { Err(self.refused()) }
-    }
-
-    /// Whether somebody wants to know at which keys of secondary indexes rows are written.
-    #[inline(always)]
-    pub(super) fn tells_of_indexes<R: Record>(&self) -> bool {
-        R::INDEXES > 0 && self.watch.watches()
     }
 
     /// Says that a row is going to be written at its keys of all secondary indexes; of those only that differ from the
@@ -115,8 +116,10 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
     /// Asks for rows of other partitions; those that do not take part would have to.
     #[cold]
     pub(super) fn want(&mut self, partitions: u64, table: u16, lookup: Lookup) -> Stop {
-        self.lacks.partitions |= partitions & !self.place.participants;
-        self.lacks.wanted.push(Wanted { partitions, table, lookup, writes: false });
+        let participants = self.place.participants;
+        let lacks = self.lacks();
+        lacks.partitions |= partitions & !participants;
+        lacks.wanted.push(Wanted { partitions, table, lookup, writes: false });
         STOP
     }
 
@@ -128,7 +131,7 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
             Ok(Some(_)) => {}
             Ok(None) => return Err(self.want(1 << partition, number, Lookup::Key(bytes))),
             Err(bad) => {
-                self.lacks.bad = Some(bad);
+                self.lacks().bad = Some(bad);
                 return Err(STOP);
             }
         }
@@ -141,8 +144,20 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
         if self.place.participants >> partition & 1 == 1 {
             return Ok(());
         }
-        self.lacks.partitions |= 1 << partition;
+        self.lacks().partitions |= 1 << partition;
         Err(STOP)
+    }
+
+    /// As the inner transaction's `find`, which would have to find out that there is one partition only.
+    #[inline(always)]
+    fn find<R: Record>(&mut self, key: &R::Key) -> Option<Found<'a, R>> {
+        // SAFETY: the shard is borrowed for as long as this lives.
+        if let Some(found) = unsafe { self.inner.scratch.lookups.take::<R>(key) } {
+            return Some(found);
+        }
+        let table = self.table::<R>();
+        let row = table.find(key.encode()).map(|id| table.rows.place(id))?;
+        Some((table, row))
     }
 
     #[inline(always)]
@@ -163,7 +178,7 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
         }
         self.touch::<R>(key.encode(), Touch::Read)?;
         // SAFETY: it is a live row of this shard, and the borrow of `self` keeps it as it is.
-        Ok(self.inner.find::<R>(key)?.map(|(_, row)| unsafe { row.as_ref() }))
+        Ok(self.find::<R>(key).map(|(_, row)| unsafe { row.as_ref() }))
     }
 
     #[inline(always)]
@@ -174,7 +189,7 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
             return Ok(copy.map(|row| change(row.downcast_mut().expect("the record says what it is"))));
         }
         self.touch::<R>(key.encode(), Touch::Write)?;
-        let Some((table, place)) = self.inner.find::<R>(key)? else { return Ok(None) };
+        let Some((table, place)) = self.find::<R>(key) else { return Ok(None) };
         if !self.tells_of_indexes::<R>() {
             return self.inner.update_at(table, place, key, false, change).map(Some);
         }

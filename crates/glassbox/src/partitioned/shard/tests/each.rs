@@ -34,6 +34,8 @@ struct Change {
     writes: Vec<(u8, u8)>,
     adds: Vec<(u8, u8)>,
     aborts: bool,
+    /// In the middle of its reads, behind so many.
+    reads_at_most: u64,
     /// Each alone.
     alone: bool,
 }
@@ -59,6 +61,7 @@ impl Procedure for Change {
         if self.alone {
             for &(key, at) in &reads {
                 seen.push(tx.get::<Line>(&key)?.map_or(at, |row| row.amount));
+                self.check(at)?;
             }
             for &(key, at) in &writes {
                 tx.update::<Line, _>(&key, |row| row.amount += at)?;
@@ -71,7 +74,7 @@ impl Procedure for Change {
         } else {
             tx.get_each::<Line, u64>(reads, |at, row| {
                 seen.push(row.map_or(at, |row| row.amount));
-                Ok(())
+                self.check(at)
             })?;
             tx.update_each::<Line, u64>(writes.clone(), |at, row| row.amount += at)?;
             tx.update_each::<Stock, u64>(writes, |at, row| row.amount = mix(row.amount + at))?;
@@ -82,6 +85,12 @@ impl Procedure for Change {
             seen.push(tx.get::<Line>(key)?.map_or(0, |row| row.amount));
         }
         if self.aborts { Err(Stop::abort(1, "it was to")) } else { Ok(seen) }
+    }
+}
+
+impl Change {
+    fn check(&self, at: u64) -> Result<(), Stop> {
+        if at > self.reads_at_most { Err(Stop::abort(2, "these are enough")) } else { Ok(()) }
     }
 }
 
@@ -123,8 +132,11 @@ fn changes() -> impl Iterator<Item = Change> {
             (0..draw(most)).map(|_| key(&mut draw)).collect()
         };
         let (reads, writes, adds) = (keys(12, 7), keys(12, 7), keys(4, 0));
-        let adds = adds.into_iter().map(|(owner, number)| (owner, number | u8::from(mix(number.into()) % 4 > 0)));
-        Change { reads, writes, adds: adds.collect(), aborts: mix(number) % 4 == 0, alone: false }
+        let adds =
+            adds.into_iter().map(|(owner, number)| (owner, number | u8::from(!mix(number.into()).is_multiple_of(4))));
+        let (aborts, reads_at_most) =
+            (mix(number).is_multiple_of(4), if number.is_multiple_of(7) { 3 } else { u64::MAX });
+        Change { reads, writes, adds: adds.collect(), aborts, reads_at_most, alone: false }
     })
 }
 
