@@ -26,14 +26,14 @@ impl Answered {
     /// # Errors
     /// The procedure's abort; an outcome that cannot be read.
     pub fn output<P: Procedure>(self) -> Result<P::Output, Error> {
-        let read = |output: Output| {
-            let bad = |error| Error::Config(format!("the answer of procedure `{}` cannot be read: {error}", P::NAME));
-            output.read::<P::Output>().map_err(bad)
-        };
+        let bad = |error| Error::Config(format!("the answer of procedure `{}` cannot be read: {error}", P::NAME));
+        let read = |output: Output| output.read_or::<P::Output, _>(bad);
         match self.outcome {
             Outcome::Done(mut parts) => {
-                if parts.len() == 1 {
-                    return read(parts.remove(0).1);
+                if parts.len() == 1
+                    && let Some((_, output)) = parts.pop()
+                {
+                    return read(output);
                 }
                 let home = parts.iter().position(|(partition, _)| *partition == self.home).unwrap_or(0);
                 if parts.is_empty() {

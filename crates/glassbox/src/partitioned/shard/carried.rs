@@ -120,12 +120,24 @@ impl Output {
     /// When it is none of this type.
     #[inline]
     pub fn read<O: DeserializeOwned + 'static>(self) -> Result<O, postcard::Error> {
+        self.read_or(|bad| bad)
+    }
+
+    /// The value, or what `otherwise` makes of the error: the value is large, and moved once only.
+    ///
+    /// # Errors
+    /// As [`Output::read`].
+    #[inline]
+    pub fn read_or<O: DeserializeOwned + 'static, E>(
+        self,
+        otherwise: impl FnOnce(postcard::Error) -> E,
+    ) -> Result<O, E> {
         match self.0 {
             Form::Value(value) if (&*value as &dyn Any).is::<O>() => {
                 let value: Box<dyn Any> = value;
                 Ok(*value.downcast().expect("it was asked a moment ago"))
             }
-            _ => postcard::from_bytes(&self.bytes()),
+            _ => postcard::from_bytes(&self.bytes()).map_err(otherwise),
         }
     }
 }
