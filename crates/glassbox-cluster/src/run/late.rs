@@ -12,10 +12,10 @@ const AWAKE: Duration = Duration::from_micros(20);
 #[derive(Debug)]
 pub(super) struct Late<T> {
     /// All take equally long, so they come out in the order in which they went in.
-    entries: VecDeque<(Instant, T)>,
+    entries: VecDeque<T>,
+    /// When each is out; of entries that are out at once, nobody looks at the clock.
+    due: VecDeque<Instant>,
     takes: Duration,
-    /// When it was made: what comes out at once is due since then, and nobody has to look at the clock.
-    made: Instant,
 }
 
 /// When the first entry comes out.
@@ -31,12 +31,15 @@ pub(super) enum Next {
 impl<T> Late<T> {
     /// A queue for a round trip of so long.
     pub(super) fn new(round_trip: Duration) -> Self {
-        Self { entries: VecDeque::new(), takes: round_trip / 2, made: Instant::now() }
+        Self { entries: VecDeque::new(), due: VecDeque::new(), takes: round_trip / 2 }
     }
 
+    #[inline(always)]
     pub(super) fn push(&mut self, entry: T) {
-        let due = if self.takes.is_zero() { self.made } else { Instant::now() + self.takes };
-        self.entries.push_back((due, entry));
+        if !self.takes.is_zero() {
+            self.due.push_back(Instant::now() + self.takes);
+        }
+        self.entries.push_back(entry);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -44,10 +47,10 @@ impl<T> Late<T> {
     }
 
     pub(super) fn next(&self) -> Next {
-        let Some((due, _)) = self.entries.front() else { return Next::Never };
-        if self.takes.is_zero() {
-            return Next::Now;
+        if self.entries.is_empty() {
+            return Next::Never;
         }
+        let Some(due) = self.due.front() else { return Next::Now };
         match due.saturating_duration_since(Instant::now()) {
             Duration::ZERO => Next::Now,
             left => Next::In(left),
@@ -55,20 +58,26 @@ impl<T> Late<T> {
     }
 
     /// All entries that are out, into `taken`, which is empty.
-    pub(super) fn take(&mut self, taken: &mut VecDeque<(Instant, T)>) {
+    #[inline(always)]
+    pub(super) fn take(&mut self, taken: &mut VecDeque<T>) {
         if self.takes.is_zero() {
             return std::mem::swap(&mut self.entries, taken);
         }
         if !self.entries.is_empty() {
             let now = Instant::now();
-            let out = self.entries.iter().take_while(|(due, _)| *due <= now).count();
+            let out = self.due.iter().take_while(|due| **due <= now).count();
+            self.due.drain(..out);
             taken.extend(self.entries.drain(..out));
         }
     }
 
     /// The first entry, if it is out.
     pub(super) fn pop(&mut self) -> Option<T> {
-        matches!(self.next(), Next::Now).then(|| self.entries.pop_front().expect("it is there").1)
+        if !matches!(self.next(), Next::Now) {
+            return None;
+        }
+        self.due.pop_front();
+        self.entries.pop_front()
     }
 }
 

@@ -40,6 +40,7 @@ impl Inbox {
     }
 
     /// Puts a letter in; gives it back if whoever it is for is gone.
+    #[inline]
     fn put(&self, letter: Letter) -> Option<Letter> {
         let mut state = self.state();
         if state.closed {
@@ -55,10 +56,11 @@ impl Inbox {
     }
 
     /// Takes all letters that are there into `taken`, which is empty; the first of them.
-    fn take(&self, state: &mut State, taken: &mut VecDeque<(Instant, Letter)>) -> Option<Letter> {
+    #[inline]
+    fn take(&self, state: &mut State, taken: &mut VecDeque<Letter>) -> Option<Letter> {
         state.letters.take(taken);
         self.is_empty.store(state.letters.len() == 0, Ordering::Relaxed);
-        taken.pop_front().map(|(_, letter)| letter)
+        taken.pop_front()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -81,7 +83,7 @@ pub struct Queues {
     /// Those that were looked up already, the one that was written to last first.
     known: Vec<(Address, Arc<Inbox>)>,
     /// What was taken out of the inbox, all that was there at a time.
-    taken: VecDeque<(Instant, Letter)>,
+    taken: VecDeque<Letter>,
 }
 
 impl Queues {
@@ -103,6 +105,7 @@ impl Queues {
         true
     }
 
+    #[inline]
     fn put(&mut self, to: Address, letter: Letter) {
         if self.known.first().is_none_or(|(last, _)| *last != to) && !self.find(to) {
             return self.is_gone(to);
@@ -193,7 +196,7 @@ impl Link for Queues {
 
     #[inline]
     fn receive(&mut self, wait: Duration) -> Option<Letter> {
-        if let Some((_, letter)) = self.taken.pop_front() {
+        if let Some(letter) = self.taken.pop_front() {
             return Some(letter);
         }
         if wait.is_zero() && self.inbox.is_empty.load(Ordering::Acquire) {
