@@ -10,7 +10,7 @@ use glassbox::record::Timestamp;
 use glassbox::shard::{Arguments, Call, Route};
 use glassbox::{Catalog, Error, Procedure};
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::address::{Address, Life};
 use crate::answered::Answered;
@@ -101,21 +101,31 @@ impl Router {
         let now = Timestamp::from_micros(now_us as i64);
         let call = Call { procedure: self.catalog.number_of::<P>()?, arguments, now, seed };
         let route = self.catalog.route(&call, self.primaries.len()).map_err(Error::Config)?;
-        let state = State::Waiting { call: call.clone(), at: None };
+        let at = self.primary_of(&route);
+        let state = State::Waiting { call: call.clone(), at };
         let place = self.calls.insert(Called { home: route.home, state, tried: false });
         let id = place.data().as_ffi().wrapping_add(self.first);
         self.waiting += 1;
-        self.send(id, call, route, now_us, out);
+        match at {
+            Some(primary) => out.send(primary, Message::Call { id, call }),
+            None => self.send(id, call, route, now_us, out),
+        }
         Ok(id)
     }
 
+    /// Where a call goes that is on one partition.
+    #[inline]
+    fn primary_of(&self, route: &Route) -> Option<Address> {
+        let is_alone = route.partitions.is_power_of_two();
+        is_alone.then(|| self.primaries[route.partitions.trailing_zeros() as usize])
+    }
+
     fn send(&mut self, id: u64, call: Call, route: Route, now_us: u64, out: &mut Outbox) {
-        let key = self.key(id);
+        let (key, primary) = (self.key(id), self.primary_of(&route));
         let Some(Called { state: State::Waiting { at, .. }, tried, .. }) = self.calls.get_mut(key) else {
             unreachable!("it waits from when it is called")
         };
-        if route.partitions.is_power_of_two() {
-            let primary = self.primaries[route.partitions.trailing_zeros() as usize];
+        if let Some(primary) = primary {
             *at = Some(primary);
             return out.send(primary, Message::Call { id, call });
         }
@@ -147,7 +157,9 @@ impl Router {
             return EndedNow::new();
         }
         match packet.message {
-            Message::Answer { id, outcome } => self.answered(id, outcome, now_us, out).into_iter().collect(),
+            Message::Answer { id, outcome } => {
+                self.answered(id, outcome, now_us, out).map_or_else(EndedNow::new, |id| smallvec![id])
+            }
             // Who has lost its role can answer only what was certain before.
             _ if !self.configuration.admits(from, packet.epoch) => EndedNow::new(),
             Message::Result(result) => self.hears(*result, now_us, out),

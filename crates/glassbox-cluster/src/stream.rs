@@ -66,6 +66,9 @@ impl Stream {
     /// Sends a message when everything so far is held by all backups. What says something of the rows must not come
     /// from a primary that is none any more without knowing it, so there is always something to be held.
     pub(crate) fn send_when_held(&mut self, to: Address, message: Message, out: &mut Outbox) {
+        if !self.is_followed() {
+            return out.send(to, message);
+        }
         if self.held() >= self.last {
             self.append(|| Entry::Mark, out);
         }
