@@ -50,7 +50,7 @@ pub fn follow(
         refused = why;
     };
     while !ends() {
-        std::thread::sleep(STRETCH);
+        std::thread::sleep(watcher.pause(STRETCH));
         let to = match watcher.look() {
             Ok(Some(to)) => to,
             Ok(None) => {

@@ -17,6 +17,8 @@ use crate::wire::{Answer, Counts, Question, Standing};
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// Times that a round trip is measured at first, and in each stretch of time.
 const ROUND_TRIPS: (usize, usize) = (64, 4);
+/// While nothing is proposed, so many looks go by before there is half as much looking, at most so many times.
+const CALM: (u32, u32) = (8, 2);
 /// Stretches of which the shortest round trip counts: the others are of processes that had something else to do.
 const REMEMBERED: usize = 64;
 
@@ -33,6 +35,8 @@ pub struct Watcher<L> {
     /// Who was who when everybody was last seen in place.
     in_place: Option<u64>,
     round_trips_us: VecDeque<f64>,
+    /// Looks since something was proposed, or could not be found out.
+    calm: u32,
 }
 
 impl<L: Link> Watcher<L> {
@@ -42,7 +46,14 @@ impl<L: Link> Watcher<L> {
         let (known, counted) = (BTreeMap::new(), Counted::default());
         let (advisor, round_trips_us) = (Advisor::new(SchemeKind::Speculation), VecDeque::new());
         let (looked, in_place) = (Instant::now(), None);
-        Self { link, machines, calls, advisor, known, counted, looked, in_place, round_trips_us }
+        Self { link, machines, calls, advisor, known, counted, looked, in_place, round_trips_us, calm: 0 }
+    }
+
+    /// How long to wait before the next look, if stretches of `time` are wanted while things change: more as long as
+    /// they do not, because looking takes time from those who are looked at.
+    pub fn pause(&self, time: Duration) -> Duration {
+        let (looks, most) = CALM;
+        time * (1 << (self.calm / looks).min(most))
     }
 
     /// The sums that were made last.
@@ -56,6 +67,15 @@ impl<L: Link> Watcher<L> {
     /// # Errors
     /// While a primary or a coordinator is missing, or has not heard of the newest configuration.
     pub fn look(&mut self) -> Result<Option<SchemeKind>, String> {
+        let calm = std::mem::take(&mut self.calm);
+        let proposed = self.look_at_all()?;
+        if proposed.is_none() {
+            self.calm = calm.saturating_add(1);
+        }
+        Ok(proposed)
+    }
+
+    fn look_at_all(&mut self) -> Result<Option<SchemeKind>, String> {
         let in_place = self.in_place.take();
         self.link.look_around(Instant::now() + ANSWERS_WITHIN);
         let round_trip_us = self.round_trip_us()?;
@@ -219,5 +239,23 @@ mod tests {
     fn nobody_takes_what_a_failure_costs_for_what_a_scheme_comes_to() {
         assert!(proposed(false).is_some(), "it comes to nothing, and others are thought to come to more");
         assert_eq!(proposed(true), None);
+    }
+    #[test]
+    fn who_finds_nothing_to_change_looks_less_often() {
+        let configuration = Configuration::first(2, 2, SchemeKind::Speculation);
+        let script = Script { configuration, singles: 0, joins: false, answers: VecDeque::new() };
+        let mut watcher = Watcher::new(script, machines(), Some(40));
+        let second = Duration::from_secs(1);
+        let mut pauses = Vec::new();
+        for _ in 0..3 * CALM.0 {
+            pauses.push(watcher.pause(second));
+            assert_eq!(watcher.look(), Ok(None));
+        }
+        let expected: Vec<_> = [1, 2, 4].into_iter().flat_map(|times| vec![second * times; CALM.0 as usize]).collect();
+        assert_eq!(pauses, expected);
+        assert_eq!(watcher.pause(second), second * 4);
+        watcher.link.configuration = Configuration::first(3, 2, SchemeKind::Speculation);
+        assert!(watcher.look().is_err(), "a primary is missing");
+        assert_eq!(watcher.pause(second), second);
     }
 }

@@ -133,7 +133,7 @@ fn advise(cluster: &Cluster, clients: u32, ends: &AtomicBool) -> anyhow::Result<
     let (mut watcher, mut operator) = (cluster.watcher(clients), cluster.operator());
     let mut now = cluster.shape().scheme;
     while !ends.load(Ordering::Relaxed) {
-        std::thread::sleep(STRETCH);
+        std::thread::sleep(watcher.pause(STRETCH));
         // Who was busy for long is asked again.
         if let Ok(Some(scheme)) = watcher.look() {
             operator.change_scheme(scheme).map_err(anyhow::Error::msg)?;
