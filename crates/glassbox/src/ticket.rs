@@ -1,27 +1,56 @@
 //! A ticket: the outcome of a transaction that ran, not to be told before it is durable.
 
+use std::borrow::Cow;
+
 use crate::error::Error;
 use crate::inner::Place;
 use crate::log::Lsn;
+use crate::procedure::Abort;
 
 /// The outcome of a submitted procedure. Dropping it does not undo anything.
 #[must_use = "the outcome is not known to be durable before `wait`"]
 pub struct Ticket<'a, O> {
     place: Place<'a>,
-    answer: Result<O, Error>,
+    kept: Kept<O>,
     lsn: Lsn,
+}
+
+/// An answer as tickets keep it: they are moved and wait by the thousand, and an [`Error`] in place is ten words.
+enum Kept<O> {
+    Output(O),
+    /// As aborts usually are, so that one allocates nothing.
+    Aborted {
+        code: u32,
+        message: &'static str,
+    },
+    Failed(Box<Error>),
+}
+
+impl<O> Kept<O> {
+    #[cold]
+    fn failed(error: Error) -> Self {
+        match error {
+            Error::Aborted(Abort { code, message: Cow::Borrowed(message) }) => Self::Aborted { code, message },
+            other => Self::Failed(Box::new(other)),
+        }
+    }
 }
 
 impl<'a, O> Ticket<'a, O> {
     #[inline]
     pub(crate) fn new(place: Place<'a>, lsn: Lsn, answer: Result<O, Error>) -> Self {
-        Self { place, answer, lsn }
+        Self { place, kept: answer.map_or_else(Kept::failed, Kept::Output), lsn }
     }
 
     /// A ticket for what `change` makes of the output; called at once, unless the transaction aborted.
     #[inline]
     pub fn map<N>(self, change: impl FnOnce(O) -> N) -> Ticket<'a, N> {
-        Ticket { place: self.place, answer: self.answer.map(change), lsn: self.lsn }
+        let kept = match self.kept {
+            Kept::Output(output) => Kept::Output(change(output)),
+            Kept::Aborted { code, message } => Kept::Aborted { code, message },
+            Kept::Failed(error) => Kept::Failed(error),
+        };
+        Ticket { place: self.place, kept, lsn: self.lsn }
     }
 
     /// Whether [`Ticket::wait`] would return at once.
@@ -36,7 +65,11 @@ impl<'a, O> Ticket<'a, O> {
     #[inline]
     pub fn wait(self) -> Result<O, Error> {
         self.place.0.wait(self.lsn)?;
-        self.answer
+        match self.kept {
+            Kept::Output(output) => Ok(output),
+            Kept::Aborted { code, message } => Err(Abort { code, message: Cow::Borrowed(message) }.into()),
+            Kept::Failed(error) => Err(*error),
+        }
     }
 }
 
