@@ -1,6 +1,5 @@
 //! The engine under measurement: opened in one of its modes, loaded, and fed by one client that calls back to back.
 
-use std::collections::VecDeque;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -124,36 +123,38 @@ fn open(dir: &Path, config: Config, log_core: Option<core_affinity::CoreId>) -> 
 /// A client that calls back to back.
 pub(super) struct Client<'a> {
     db: &'a Database,
-    most: usize,
-    /// Outstanding, oldest first.
-    tickets: VecDeque<Ticket<'a, ()>>,
+    /// Outstanding; as many as there may be.
+    tickets: Box<[Option<Ticket<'a, ()>>]>,
+    /// The place of the oldest, if all are taken, and of the next.
+    turn: usize,
 }
 
 impl<'a> Client<'a> {
     fn new(db: &'a Database, most: usize) -> Self {
-        Self { db, most, tickets: VecDeque::with_capacity(most) }
+        Self { db, tickets: (0..most).map(|_| None).collect(), turn: 0 }
     }
 
     /// Runs the inputs; the last of them may be outstanding afterwards. Without others in flight, a ticket would only
     /// cost.
     pub fn run(&mut self, inputs: &[Input]) -> Result<(), Error> {
-        if self.most == 1 { call_each(self.db, inputs) } else { self.submit_each(inputs) }
+        if self.tickets.len() == 1 { call_each(self.db, inputs) } else { self.submit_each(inputs) }
     }
 
     fn submit_each(&mut self, inputs: &[Input]) -> Result<(), Error> {
         for input in inputs {
-            if self.tickets.len() == self.most {
-                self.tickets.pop_front().expect("it is full").wait()?;
+            let place = &mut self.tickets[self.turn];
+            if let Some(oldest) = place.take() {
+                oldest.wait()?;
             }
-            let ticket = input.give(&mut Submitting(self.db))?;
-            self.tickets.push_back(ticket);
+            *place = Some(input.give(&mut Submitting(self.db))?);
+            self.turn = if self.turn + 1 == self.tickets.len() { 0 } else { self.turn + 1 };
         }
         Ok(())
     }
 
     /// Waits for those outstanding.
     pub fn finish(&mut self) -> Result<(), Error> {
-        self.tickets.drain(..).try_for_each(Ticket::wait)
+        self.tickets.iter_mut().filter_map(Option::take).try_for_each(Ticket::wait)
     }
 }
 
