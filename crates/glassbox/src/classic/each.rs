@@ -59,9 +59,10 @@ impl<S: Stack> StackTransaction<'_, S> {
             let is_last = batch.len() < MOST;
             for sought in &mut batch {
                 sought.rid = self.find_at::<R>(table, tree, &sought.encoded, sought.guess, mode)?;
-                if let Some(rid) = sought.rid {
-                    table.heap.prefetch(&engine.pages, rid);
-                }
+            }
+            // Apart: a latch or a lock lets nothing be asked for before what was asked for last is there.
+            for rid in batch.iter().filter_map(|sought| sought.rid) {
+                table.heap.prefetch(&engine.pages, rid);
             }
             for Sought { key, beside, rid, .. } in batch {
                 with(self, table, &key, beside, rid)?;

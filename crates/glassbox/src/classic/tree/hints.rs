@@ -6,9 +6,10 @@
 //! because keys are unique; so it is enough to look. If the key is not there, nothing is known, and the way down is
 //! taken.
 //!
-//! Keys whose encoded forms differ only in their last bits share a place in a table of fixed size, which also keeps
-//! some more bits of the form, so that a place that two groups share rarely leads to a wrong leaf. Nothing is ever
-//! struck: a leaf that was split or left the tree does not have the key, or says that it is none of the tree's.
+//! Keys whose encoded forms differ only in their last bits are a group, with a place in a table of fixed size: one of
+//! two, so that two groups that meet need not drive each other out. A place also keeps some more bits of the form, so
+//! that groups that share it rarely lead to a wrong leaf. Nothing is ever struck: a leaf that was split or left the
+//! tree does not have the key, or says that it is none of the tree's.
 //!
 //! The place in the leaf is that of the group's first key if no key of the group is missing. It is right as long as
 //! keys are dense and nothing before them comes or goes; and it can be asked for before the leaf is looked at.
@@ -21,8 +22,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::classic::ids::{PageId, StoreId};
 
-/// Places of the table: 2 to this.
-const PLACES_LOG: u32 = 14;
+/// Pairs of places in the table: 2 to this.
+const PAIRS_LOG: u32 = 14;
+/// Groups that follow each other have their pairs side by side, in a line of the cache: 2 to this.
+const BESIDE_LOG: u32 = 2;
 /// The last bits of a key that do not count.
 const GROUP_BITS: u32 = 6;
 /// The number of a key in its group.
@@ -31,7 +34,9 @@ const IN_GROUP: u64 = (1 << GROUP_BITS) - 1;
 /// Of more groups that a leaf may have nothing is said: its keys are far apart.
 const MOST_GROUPS: u64 = 64;
 
-type Places = Box<[AtomicU64; 1 << PLACES_LOG]>;
+/// The places that a group may have.
+type Pair = [AtomicU64; 2];
+type Places = Box<[Pair; 1 << PAIRS_LOG]>;
 
 /// See the file.
 #[derive(Default)]
@@ -56,16 +61,14 @@ impl Guess {
     pub(crate) const NONE: Guess = Guess { leaf: PageId::NONE, at: 0 };
 }
 
-/// Spreads the group of a key.
+/// Spreads groups over the table: the number of a key's pair, and what tells its group from others there.
 #[inline(always)]
-fn mixed(number: u64) -> u64 {
-    (number >> GROUP_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// What tells a group from others at its place.
-#[inline(always)]
-fn tag(mixed: u64) -> u64 {
-    mixed >> (64 - PLACES_LOG - 16) & 0xffff
+fn pair_and_tag(number: u64) -> (usize, u64) {
+    let group = number >> GROUP_BITS;
+    let mixed = (group >> BESIDE_LOG).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let line = (mixed >> (64 - PAIRS_LOG + BESIDE_LOG)) as usize;
+    let beside = group as usize & ((1 << BESIDE_LOG) - 1);
+    (line << BESIDE_LOG | beside, mixed >> (64 - PAIRS_LOG + BESIDE_LOG - 16) & 0xffff)
 }
 
 impl Hints {
@@ -81,9 +84,11 @@ impl Hints {
     #[inline(always)]
     pub(super) fn guess(&self, number: u64) -> Guess {
         let Some(places) = self.places.get() else { return Guess::NONE };
-        let mixed = mixed(number);
-        let found = places[(mixed >> (64 - PLACES_LOG)) as usize].load(Ordering::Relaxed);
-        let leaf = if found >> 48 == tag(mixed) { found as u32 } else { 0 };
+        let (pair, tag) = pair_and_tag(number);
+        let [recent, other] = &places[pair];
+        let recent = recent.load(Ordering::Relaxed);
+        let found = if recent >> 48 == tag { recent } else { other.load(Ordering::Relaxed) };
+        let leaf = if found >> 48 == tag { found as u32 } else { 0 };
         Guess { leaf: PageId(leaf), at: ((found >> 32) as u16).wrapping_add((number & IN_GROUP) as u16) }
     }
 
@@ -102,13 +107,24 @@ impl Hints {
 
     fn set(&self, number: u64, Guess { leaf, at }: Guess) {
         let new = || {
-            let places: Box<[AtomicU64]> = (0..1 << PLACES_LOG).map(|_| AtomicU64::new(0)).collect();
+            let places: Box<[Pair]> = (0..1 << PAIRS_LOG).map(|_| Pair::default()).collect();
             places.try_into().expect("as many")
         };
-        let (places, mixed) = (self.places.get_or_init(new), mixed(number));
+        let (pair, tag) = pair_and_tag(number);
+        let [recent, other] = &self.places.get_or_init(new)[pair];
         let first = u64::from(at.wrapping_sub((number & IN_GROUP) as u16));
-        let hint = tag(mixed) << 48 | first << 32 | u64::from(leaf.0);
-        places[(mixed >> (64 - PLACES_LOG)) as usize].store(hint, Ordering::Relaxed);
+        let hint = tag << 48 | first << 32 | u64::from(leaf.0);
+        let is_there = |place: &AtomicU64| place.load(Ordering::Relaxed) >> 48 == tag;
+        // In this order, as `guess` looks: an empty place has a tag too.
+        let place = if is_there(recent) {
+            recent
+        } else if is_there(other) {
+            other
+        } else {
+            other.store(recent.load(Ordering::Relaxed), Ordering::Relaxed);
+            recent
+        };
+        place.store(hint, Ordering::Relaxed);
     }
 }
 
@@ -122,5 +138,31 @@ impl Clone for Hints {
 impl std::fmt::Debug for Hints {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Hints")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_groups_that_meet_are_both_known_and_a_third_takes_the_place_of_the_older() {
+        let met = |number: &u64| pair_and_tag(*number).0 == pair_and_tag(0).0;
+        let numbers: Vec<u64> = (0..).step_by(1 << GROUP_BITS).filter(met).take(3).collect();
+        let hints = Hints::default();
+        let known = |number: u64| {
+            let Guess { leaf, at } = hints.guess(number + 5);
+            (leaf != PageId::NONE).then_some((leaf.0, at))
+        };
+        let found = |number: u64, leaf: u32, at: u16| hints.set(number, Guess { leaf: PageId(leaf), at });
+        found(numbers[0], 10, 100);
+        found(numbers[1], 11, 200);
+        for moved in [10, 20] {
+            found(numbers[0], moved, 300);
+            assert_eq!([0, 1, 2].map(|at| known(numbers[at])), [Some((moved, 305)), Some((11, 205)), None]);
+        }
+        found(numbers[2], 12, 400);
+        let left = [0, 1, 2].map(|at| known(numbers[at]));
+        assert_eq!(left, [None, Some((11, 205)), Some((12, 405))]);
     }
 }
