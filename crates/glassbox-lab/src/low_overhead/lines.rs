@@ -49,6 +49,8 @@ pub(super) struct Line {
     pub link: Option<Link>,
     /// How often somebody looks whether another scheme suits; 0: never.
     pub advice_us: u64,
+    /// Measured so many times as long as others.
+    pub longer: u64,
     /// The shares in percent, when they are not all.
     pub shares: Option<Vec<u64>>,
 }
@@ -56,7 +58,8 @@ pub(super) struct Line {
 impl Line {
     /// A line over all shares, with the paper's settings.
     pub fn new(figure: &'static str, row: impl Into<String>, scheme: SchemeKind, load: Load) -> Self {
-        Self { figure, row: row.into(), scheme, load, change: |_| {}, link: None, advice_us: 0, shares: None }
+        let row = row.into();
+        Self { figure, row, scheme, load, change: |_| {}, link: None, advice_us: 0, longer: 1, shares: None }
     }
 
     /// Its cluster at a share.

@@ -97,17 +97,17 @@ impl Job {
                     // What is different on this line may be made of the costs.
                     (line.change)(&mut settings);
                 }
-                outcome(plan, settings)
+                outcome(plan, settings, plan.measured_ms * line.longer)
             }
             What::Tpcc(cell) => {
                 let costs = plan.costs.map_or(cell.settings.costs, |costs| costs.tpcc);
-                outcome(plan, Settings { costs, seed, ..cell.settings })
+                outcome(plan, Settings { costs, seed, ..cell.settings }, plan.measured_ms)
             }
         }
     }
 }
 
-fn outcome<W: Workload>(plan: &Plan, settings: Settings<W>) -> Outcome {
+fn outcome<W: Workload>(plan: &Plan, settings: Settings<W>, measured_ms: u64) -> Outcome {
     let mut world = World::new(settings);
     world.keep_history(false);
     let warm_up_ms = if settings.advice_us > 0 { plan.warm_up_ms * TO_CHOOSE } else { plan.warm_up_ms };
@@ -119,9 +119,9 @@ fn outcome<W: Workload>(plan: &Plan, settings: Settings<W>) -> Outcome {
         parties.iter().map(|&party| (world.worked_ns(party), world.locked_ns(party))).collect()
     };
     let before = spent(&world);
-    let measured = world.run_us(plan.measured_ms * 1_000);
+    let measured = world.run_us(measured_ms * 1_000);
     let spent: Vec<_> = spent(&world).iter().zip(before).map(|(now, then)| (now.0 - then.0, now.1 - then.1)).collect();
-    let span_ns = (plan.measured_ms * 1_000_000) as f64;
+    let span_ns = (measured_ms * 1_000_000) as f64;
     let (of_coordinators, of_partitions) = spent.split_at(coordinators);
     let worked = |of: &[(u64, u64)]| of.iter().map(|it| it.0).sum::<u64>() as f64;
     let locked = of_partitions.iter().map(|it| it.1).sum::<u64>() as f64;
