@@ -152,16 +152,16 @@ pub(in crate::low_overhead) fn checks(points: &Points) -> Vec<Option<Check>> {
     let ratios: Vec<f64> = cells.map(|(auto, best, _)| auto / best).collect();
     let good = ratios.iter().filter(|ratio| **ratio >= GOAL).count() as f64 / ratios.len().max(1) as f64 * 100.0;
     let good = (!ratios.is_empty()).then_some(good);
-    let least = ratios.into_iter().reduce(f64::min);
+    let least = ratios.into_iter().reduce(f64::min).map(|least| 100.0 * least);
     vec![
         check((FIGURE, "cells with at least 0.95 of the best scheme"), "not in the paper", good, (90.0, 100.0), "%"),
-        check((FIGURE, "of the best scheme, least of all cells"), "not in the paper", least, (0.75, 1.2), "of 1")
+        check((FIGURE, "of the best scheme, least of all cells"), "not in the paper", least, (75.0, 120.0), "%")
             .map(|it| it.because(LEAST)),
     ]
 }
 
 /// What is to be reached in every cell.
 const GOAL: f64 = 0.95;
-const LEAST: &str = "The goal is 0.95 in every cell. The cells below it have conflicts in two rounds, or aborts where \
-                     two schemes come to nearly the same: there even one scheme varies by more than that from one \
-                     window to the next, and the shorter the windows the more.";
+const LEAST: &str = "The goal is 95 % in every cell, and all reach it when the whole grid is measured, for two seconds. In \
+                     shorter windows, as in the quick form, one scheme alone varies by more than that where rows are \
+                     fought for, or aborts are many.";
