@@ -1,10 +1,5 @@
 //! The sorted array of a node's entries, and how a place in it is found.
 
-use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
-
-/// Steps of a search that are asked for together: more would mostly ask for what is not looked at.
-const STEPS: u32 = 3;
-
 /// The entries of a node.
 #[derive(Clone, Copy)]
 pub(crate) struct Entries<'p> {
@@ -65,40 +60,5 @@ impl<'p> Entries<'p> {
             found = std::hint::select_unpredictable(before(next - 1), next, found);
         }
         found as usize
-    }
-
-    /// As [`Entries::partition`], where the entries are likely in no cache: what three steps may look at is asked for
-    /// together, so that the search does not wait for each.
-    #[inline(always)]
-    pub(super) fn partition_far(self, before: impl Fn(u32) -> bool) -> usize {
-        if self.count == 0 {
-            return 0;
-        }
-        let mut step = 1_u32 << self.count.ilog2();
-        self.ask(0, step, 1);
-        self.ask(self.count - step + 1, step, 1);
-        let mut found = std::hint::select_unpredictable(before(step - 1), self.count - step + 1, 0);
-        // Steps for which it has been asked.
-        let mut asked = 1;
-        while step > 1 {
-            if asked == 0 {
-                self.ask(found, step, STEPS);
-                asked = STEPS;
-            }
-            (step, asked) = (step / 2, asked - 1);
-            let next = found + step;
-            found = std::hint::select_unpredictable(before(next - 1), next, found);
-        }
-        found as usize
-    }
-
-    /// Asks for the entries among `step` behind `found` that so many halvings may look at.
-    #[inline(always)]
-    fn ask(self, found: u32, step: u32, halvings: u32) {
-        let (from, bytes) = (found * self.stride, step * self.stride);
-        let apart = (bytes >> halvings).max(self.stride).max(CACHE_LINE_BYTES as u32);
-        for at in (apart..bytes).step_by(apart as usize) {
-            prefetch_read(self.bytes.as_ptr().wrapping_add((from + at - self.stride) as usize));
-        }
     }
 }

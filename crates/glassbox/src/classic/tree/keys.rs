@@ -152,9 +152,9 @@ fn head_16(entries: Entries<'_>, at: u32) -> u128 {
 fn smaller_wide(entries: Entries<'_>, key: &[u8]) -> usize {
     if key.len() <= 16 {
         let least = padded_16(key);
-        return entries.partition_far(|at| head_16(entries, at) < least);
+        return entries.partition(|at| head_16(entries, at) < least);
     }
-    entries.partition_far(|at| compare_words(entries.key(at, key.len()), key).is_lt())
+    entries.partition(|at| compare_words(entries.key(at, key.len()), key).is_lt())
 }
 
 #[inline(never)]

@@ -123,9 +123,6 @@ impl Keys for SchemaKeys {
     #[inline(never)]
     fn smaller(&self, entries: Entries<'_>, probe: &[u8]) -> usize {
         let values = self.values(probe);
-        if self.width > 8 {
-            return entries.partition_far(|at| self.order(entries, at, &values).is_lt());
-        }
         entries.partition(|at| self.order(entries, at, &values).is_lt())
     }
 
