@@ -33,6 +33,16 @@ impl<'t, R: Record, C, I, W> Here<'t, R, C, I, W> {
     fn new(keys: &'t mut I, place: Place, watch: &'t mut W, (space, touch): (u32, Touch)) -> Self {
         Self { keys, place, watch, space, touch, left: Left::None }
     }
+
+    /// Why they ended, if the inner transaction has `done` all of them. What it stopped at may have been before a key
+    /// that was refused; but who forgave that would go on with a refusal that nobody has heard of.
+    #[inline(always)]
+    fn left(self, done: Result<(), Stop>) -> Result<Left<R::Key, C>, Stop> {
+        if !matches!(self.left, Left::Refused) {
+            done?;
+        }
+        Ok(self.left)
+    }
 }
 
 impl<R: Record, C, I: Iterator<Item = (R::Key, C)>, W: Watch> Iterator for Here<'_, R, C, I, W> {
@@ -68,8 +78,8 @@ impl<W: Watch> ShardTransaction<'_, W> {
         let space = self.space_of::<R>();
         loop {
             let mut here = Here::<R, _, _, _>::new(&mut keys, self.place, &mut self.watch, (space, Touch::Read));
-            self.inner.get_each::<R, C>(&mut here, &mut read)?;
-            match here.left {
+            let done = self.inner.get_each::<R, C>(&mut here, &mut read);
+            match here.left(done)? {
                 Left::None => return Ok(()),
                 Left::Elsewhere(key, beside) => read(beside, self.get::<R>(&key)?)?,
                 Left::Refused => return Err(self.refused()),
@@ -89,8 +99,8 @@ impl<W: Watch> ShardTransaction<'_, W> {
         let space = self.space_of::<R>();
         loop {
             let mut here = Here::<R, _, _, _>::new(&mut keys, self.place, &mut self.watch, (space, Touch::Write));
-            self.inner.update_each::<R, C>(&mut here, &mut change)?;
-            match here.left {
+            let done = self.inner.update_each::<R, C>(&mut here, &mut change);
+            match here.left(done)? {
                 Left::None => return Ok(()),
                 Left::Elsewhere(key, beside) => drop(self.update::<R, ()>(&key, |row| change(beside, row))?),
                 Left::Refused => return Err(self.refused()),
@@ -110,8 +120,8 @@ impl<W: Watch> ShardTransaction<'_, W> {
         let mut keys = rows.map(|row| (row.key(), row));
         loop {
             let mut here = Here::<R, _, _, _>::new(&mut keys, self.place, &mut self.watch, (space, Touch::Write));
-            self.inner.insert_each::<R>((&mut here).map(|(_, row)| row))?;
-            match here.left {
+            let done = self.inner.insert_each::<R>((&mut here).map(|(_, row)| row));
+            match here.left(done)? {
                 Left::None => return Ok(()),
                 Left::Elsewhere(_, row) => self.insert(&row)?,
                 Left::Refused => return Err(self.refused()),
