@@ -9,6 +9,10 @@ use crate::log::Lsn;
 /// faster than that lets it come to its end, for fewer.
 const REST: u32 = 9;
 const REST_WHEN_LATE: u32 = 3;
+/// For so long it rests at a time.
+const SLICE: Duration = Duration::from_millis(10);
+/// What took longer was mostly waiting, for a disk or a partition.
+const MOST_WORKED: Duration = Duration::from_millis(100);
 
 /// The log that a checkpoint is to make shorter.
 pub(crate) struct Growth<'a> {
@@ -37,12 +41,21 @@ impl<'a> Pace<'a> {
 
     /// So many bytes are written.
     pub(super) fn rest(&mut self, written: u64) {
-        let now = (self.log.lsn_now)();
-        if now != self.last {
-            let worked = Duration::from_nanos(self.clock.monotonic_ns() - self.since_ns);
-            std::thread::sleep(worked * if self.is_late(now, written) { REST_WHEN_LATE } else { REST });
+        let worked = Duration::from_nanos(self.clock.monotonic_ns() - self.since_ns).min(MOST_WORKED);
+        let mut now = (self.log.lsn_now)();
+        let mut rested = Duration::ZERO;
+        // Looking again and again whether there are still transactions, and whether it has become late.
+        while now != self.last {
+            let all = worked * if self.is_late(now, written) { REST_WHEN_LATE } else { REST };
+            let slice = all.saturating_sub(rested).min(SLICE);
+            if slice.is_zero() {
+                break;
+            }
+            std::thread::sleep(slice);
+            rested += slice;
+            (self.last, now) = (now, (self.log.lsn_now)());
         }
-        (self.last, self.since_ns) = ((self.log.lsn_now)(), self.clock.monotonic_ns());
+        (self.last, self.since_ns) = (now, self.clock.monotonic_ns());
     }
 
     /// Whether more of the log's share is used than of the rows is written.
@@ -54,6 +67,8 @@ impl<'a> Pace<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::io::ManualClock;
 
@@ -67,5 +82,25 @@ mod tests {
         assert!(!late(1 << 20, 512 << 10, 4 << 20));
         assert!(late(1 << 20, (512 << 10) + 1, 4 << 20));
         assert!(!late(u64::MAX, 1 << 60, 1 << 20), "nobody waits for it");
+    }
+    #[test]
+    fn it_rests_as_long_as_there_are_transactions_and_never_for_long() {
+        let looks = |grows_until: u64, most| {
+            let (clock, looks) = (ManualClock::default(), Cell::new(0));
+            let lsn_now = || {
+                looks.set(looks.get() + 1);
+                Lsn(1_000 + looks.get().min(grows_until))
+            };
+            let log = Growth { lsn_now: &lsn_now, most };
+            let mut pace = Pace::new(&clock, &log, Lsn(1_000), 8 << 20);
+            // The disk did not answer.
+            clock.advance_ns(60_000_000_000);
+            pace.rest(1 << 20);
+            looks.get()
+        };
+        assert_eq!(looks(1, u64::MAX), 2, "no other transaction");
+        assert_eq!(looks(5, u64::MAX), 6);
+        assert_eq!(looks(u64::MAX, u64::MAX), 1 + 90);
+        assert_eq!(looks(u64::MAX, 1), 1 + 30, "late");
     }
 }
