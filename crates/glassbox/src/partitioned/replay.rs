@@ -160,15 +160,18 @@ fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Ar
     for batch in batches {
         let (mut start, mut asked, mut lookahead) = (0, 0, Lookahead::default());
         for (index, &(lsn, end)) in batch.ends.iter().enumerate() {
-            if index == asked {
-                // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its
-                // own waits.
-                let data = unsafe { &*shared.context.cells[partition].partition() };
-                asked += lookahead.ask(data, shared.context.tables, &mine, batch.records_from(index));
-            }
             let ordinal = batch.first + index as u64;
             let record = &batch.bytes[start..end];
-            let replay = || replay_record(shared, partition, ordinal, lsn, record);
+            let replay = || {
+                // Only at changes of rows: at a call another thread may have this partition already.
+                if index >= asked && record.first() == Some(&VALUES) {
+                    // SAFETY: during recovery each partition is touched by its own thread, or by another's only while
+                    // its own is at a call.
+                    let data = unsafe { &*shared.context.cells[partition].partition() };
+                    asked = index + lookahead.ask(data, shared.context.tables, &mine, batch.records_from(index));
+                }
+                replay_record(shared, partition, ordinal, lsn, record)
+            };
             // Others may be waiting for this partition: they must hear of a panic too.
             let done =
                 catch_unwind(AssertUnwindSafe(replay)).unwrap_or_else(|_| Err("replaying it panicked".to_owned()));
@@ -285,3 +288,6 @@ fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), Strin
     progress.waiting.fetch_sub(1, Ordering::SeqCst);
     if there() { Ok(()) } else { Err(FOLLOWS.to_owned()) }
 }
+
+#[cfg(test)]
+mod tests;
