@@ -162,6 +162,6 @@ pub(in crate::low_overhead) fn checks(points: &Points) -> Vec<Option<Check>> {
 
 /// What is to be reached in every cell.
 const GOAL: f64 = 0.95;
-const LEAST: &str = "The goal is 95 % in every cell, and all reach it when the whole grid is measured, for two seconds. In \
-                     shorter windows, as in the quick form, one scheme alone varies by more than that where rows are \
-                     fought for, or aborts are many.";
+const LEAST: &str = "The goal is 95 % in every cell, and all reach it if the whole grid is measured, for two seconds. \
+                     In shorter windows, as in the quick form, one scheme alone varies by more than that where rows \
+                     are fought for, or aborts are many.";

@@ -94,10 +94,7 @@ impl Procedure for Everywhere {
 }
 
 /// In place of the procedure's own: takes its time.
-///
-/// # Safety
-/// None is needed.
-unsafe fn run(_: &[Cell], _: u64, _: usize, _: &[u8], _: CommandHead, _: &dyn Clock) -> Result<(), String> {
+fn run(_: &[Cell], _: u64, _: usize, _: &[u8], _: CommandHead, _: &dyn Clock) -> Result<(), String> {
     RUNS.store(true, Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(20));
     RUNS.store(false, Ordering::SeqCst);
