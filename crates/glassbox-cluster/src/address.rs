@@ -27,6 +27,11 @@ impl Address {
     pub const WATCHER: Self = Self::Client(u32::MAX - 1);
     /// Whoever checks what a cluster has, when its clients are gone.
     pub const CHECKER: Self = Self::Client(u32::MAX - 2);
+
+    /// Whether it is one of those that make up the cluster.
+    pub fn is_member(self) -> bool {
+        !matches!(self, Self::Client(_))
+    }
 }
 
 impl fmt::Display for Address {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use glassbox::record::Timestamp;
 use glassbox::shard::{Arguments, Call, Shard};
 use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, drive};
-use glassbox_cluster::wire::{Expected, Hello, Kind, LARGEST_PAYLOAD, encode};
+use glassbox_cluster::wire::{Expected, HEADER_BYTES, Heard, Hello, Kind, LARGEST_PAYLOAD, Welcome, decode, encode};
 use glassbox_cluster::{Address, Fragment, FragmentWork, Message, Outbox, Packet, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
@@ -89,9 +89,33 @@ impl Raw {
     }
 
     fn hello(&mut self, from: Address) -> &mut Self {
-        let hello = self.frame(Kind::Hello, &Hello { from, to: NODE, life: 0 });
+        let hello = self.frame(Kind::Hello, &Hello { from, to: NODE, life: 0, heard: None });
         self.stream.write_all(&hello).unwrap();
         self
+    }
+
+    /// What comes next, in bytes: the frame with this number.
+    fn next_frame(&mut self, sequence: u64) -> Vec<u8> {
+        let of = Expected { sequence, ..self.of };
+        let mut bytes = vec![0; HEADER_BYTES];
+        self.stream.read_exact(&mut bytes).unwrap();
+        let payload = u32::from_le_bytes(bytes[32..36].try_into().unwrap()) as usize;
+        bytes.resize(HEADER_BYTES + payload, 0);
+        self.stream.read_exact(&mut bytes[HEADER_BYTES..]).unwrap();
+        decode(&bytes, &of).unwrap().expect("it is whole");
+        bytes
+    }
+
+    /// Says that it is a member; how it is welcomed, or why not.
+    fn calls_as_member(&mut self, life: u64, heard: Option<Heard>) -> Result<Welcome, String> {
+        let hello = self.frame(Kind::Hello, &Hello { from: Address::Coordinator(5), to: NODE, life, heard });
+        self.stream.write_all(&hello).unwrap();
+        let bytes = self.next_frame(0);
+        let frame = decode(&bytes, &Expected { sequence: 0, ..self.of }).unwrap().expect("it is whole");
+        match frame.kind {
+            Kind::Welcome => Ok(postcard::from_bytes(frame.payload).unwrap()),
+            _ => Err(String::from_utf8_lossy(frame.payload).into_owned()),
+        }
     }
 
     /// Sends, and wants the connection closed with a reason that has these words in it.
@@ -115,8 +139,7 @@ fn call(at: [SocketAddr; 2], number: u32) {
     assert_eq!(client.call(writes(number)).unwrap().len(), KEYS);
 }
 
-#[test]
-fn bad_peers_are_sent_away_with_a_reason_and_others_are_served() {
+fn with_peers(checks: impl FnOnce(SocketAddr) + std::panic::UnwindSafe) {
     let ends = AtomicBool::new(false);
     let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
     let (node, central) = (listen(), listen());
@@ -126,11 +149,42 @@ fn bad_peers_are_sent_away_with_a_reason_and_others_are_served() {
         scope.spawn(|| serve(CENTRAL, central, &ends));
         let checks = std::panic::catch_unwind(|| {
             call(at, 1);
-            refusals(at[0]);
+            checks(at[0]);
             call(at, 2);
         });
         ends.store(true, Ordering::Relaxed);
         checks.unwrap();
+    });
+}
+
+#[test]
+fn bad_peers_are_sent_away_with_a_reason_and_others_are_served() {
+    with_peers(refusals);
+}
+
+#[test]
+fn a_member_that_calls_again_is_told_what_it_has_not_taken() {
+    with_peers(|at| {
+        let mut first = Raw::new(at);
+        let welcome = first.calls_as_member(1, None).unwrap();
+        assert_eq!(welcome.received, 1);
+        let ask = first.frame(Kind::Message, &packet(Message::AskHeard));
+        first.stream.write_all(&ask).unwrap();
+        let told = [first.next_frame(1), first.next_frame(2)];
+        // The other side does not know yet that this connection is of no use any more.
+        let mut second = Raw::new(at);
+        let again = second.calls_as_member(1, Some(Heard { life: welcome.life, received: 2 })).unwrap();
+        assert_eq!(again, Welcome { life: welcome.life, received: 2 });
+        assert_eq!(second.next_frame(2), told[1]);
+        let mut liar = Raw::new(at);
+        let refused = liar.calls_as_member(1, Some(Heard { life: welcome.life, received: 1_000 })).unwrap_err();
+        assert!(refused.contains("it has taken 1000 frames"), "{refused}");
+        let mut late = Raw::new(at);
+        let refused = late.calls_as_member(1, Some(Heard { life: welcome.life, received: 1 })).unwrap_err();
+        assert!(refused.contains("start it anew"), "{refused}");
+        let refused = Raw::new(at).calls_as_member(2, Some(Heard { life: welcome.life, received: 3 })).unwrap_err();
+        assert!(refused.contains("another process was coordinator 5 meanwhile"), "{refused}");
+        assert_eq!(Raw::new(at).calls_as_member(2, None), Ok(Welcome { received: 1, ..welcome }));
     });
 }
 
@@ -139,25 +193,29 @@ fn refusals(at: SocketAddr) {
     Raw::new(at).refused(b"GET / HTTP/1.1\r\n\r\n", "no frame of Glassbox");
     let mut stranger = Raw::new(at);
     stranger.of.cluster = 1;
-    let bytes = stranger.frame(Kind::Hello, &Hello { from: me, to: NODE, life: 0 });
+    let bytes = stranger.frame(Kind::Hello, &Hello { from: me, to: NODE, life: 1, heard: None });
     stranger.refused(&bytes, "belongs to cluster 0x1");
     let mut old = Raw::new(at);
     old.of.catalog = 2;
-    let bytes = old.frame(Kind::Hello, &Hello { from: me, to: NODE, life: 0 });
+    let bytes = old.frame(Kind::Hello, &Hello { from: me, to: NODE, life: 1, heard: None });
     old.refused(&bytes, "build both from");
     let bytes = Raw::new(at).frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
     Raw::new(at).refused(&bytes, "does not say who it is");
     let bytes = Raw::new(at).frame(Kind::Hello, &vec![0_u8; 5_000]);
     Raw::new(at).refused(&bytes[..41], "may have 1024");
-    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: CENTRAL, life: 0 });
+    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: CENTRAL, life: 1, heard: None });
     Raw::new(at).refused(&bytes, "it wants coordinator 0");
 
     let mut first = Raw::new(at);
     first.hello(me);
     // Welcomed before the second calls.
     first.stream.read_exact(&mut [0; 40]).unwrap();
-    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: NODE, life: 0 });
+    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: NODE, life: 1, heard: None });
     Raw::new(at).refused(&bytes, "client 9 is connected already");
+    let mut first_again = Raw::new(at);
+    first_again.hello(me);
+    first_again.stream.read_exact(&mut [0; 40]).unwrap();
+    let mut first = first_again;
     let held = first.frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
     first.refused(&held, "must not say this");
 

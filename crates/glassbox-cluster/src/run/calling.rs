@@ -4,38 +4,24 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
+use super::conversation::Conversation;
 use super::link::{Letter, Link, NOT_HERE};
-use super::sockets::{MOST_UNREAD, Sockets};
+use super::sockets::Sockets;
 use crate::address::Address;
-use crate::wire::{HEADER_BYTES, Kind, LARGEST_PAYLOAD};
+use crate::wire::{Hello, Kind};
 
 /// Pause before those who are not there are called again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What somebody is to be told who is not here.
-#[derive(Debug, Default)]
-pub(super) struct Unsent {
-    pub(super) frames: Vec<(Kind, Vec<u8>)>,
-    bytes: usize,
-}
-
 impl Sockets {
     /// Keeps what a member is to be told until it is here. A client that is not here waits for nothing.
     pub(super) fn keep(&mut self, to: Address, kind: Kind, payload: &[u8]) {
-        if matches!(to, Address::Client(_)) {
+        if !to.is_member() {
             return self.arrived.push(Letter::Gone(to, NOT_HERE.to_owned()));
         }
-        if payload.len() > LARGEST_PAYLOAD {
-            return;
-        }
-        let unsent = self.unsent.entry(to).or_default();
-        unsent.bytes += HEADER_BYTES + payload.len();
-        // Who is away for so long has to begin anew; it must not be told some of it.
-        if unsent.bytes > MOST_UNREAD {
-            unsent.frames = Vec::new();
-        } else {
-            unsent.frames.push((kind, payload.to_vec()));
-        }
+        let talk = self.talks.entry(to).or_insert_with(|| Conversation::new(self.who.me, to));
+        // Who is away for too long has to begin anew, and is told so when it is here.
+        let _ = talk.say(&self.who, kind, payload);
     }
 
     /// From now on calls a party whenever it is not here.
@@ -93,7 +79,9 @@ impl Sockets {
         }
         self.call_at = Instant::now() + PAUSE;
         for to in std::mem::take(&mut self.missing) {
-            let called = Connection::call(&self.who, self.life, self.next, to, self.calls[&to]);
+            let heard = self.talks.get(&to).and_then(Conversation::heard);
+            let hello = Hello { from: self.who.me, to, life: self.life, heard };
+            let called = Connection::call(&self.who, &hello, self.next, self.calls[&to]);
             match called.and_then(|mut connection| connection.write().map(|()| connection)) {
                 Ok(connection) => {
                     self.next += 1;

@@ -1,4 +1,4 @@
-//! One connection: bytes in, bytes out, and how far both have come.
+//! One connection: bytes in, bytes out.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,15 +6,23 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
+use serde::Serialize;
 
+use super::conversation::Conversation;
 use super::sockets::Identity;
 use crate::address::Address;
-use crate::wire::{BadFrame, Expected, Hello, Kind, LARGEST_HELLO, decode, encode};
+use crate::wire::{BadFrame, Hello, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, decode, encode};
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 64 << 10;
 /// After so long without a byte the system asks whether the other side is there, and again.
 const QUIET: Duration = Duration::from_secs(2);
+
+/// Who called and has not said who it is after so long is sent away.
+const HELLO_WITHIN: Duration = Duration::from_secs(5);
+
+/// Who is called and whose system has not answered after so long is called again.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// After so long without a sign of having received what was sent, the other side is gone.
 const GONE: Duration = Duration::from_secs(20);
@@ -24,20 +32,32 @@ pub(super) struct Connection {
     /// No other has it.
     pub(super) number: u64,
     pub(super) stream: TcpStream,
-    /// Who is there, once it has said so and was welcomed.
-    pub(super) peer: Option<Address>,
+    /// What is said on it, with whom, once it has said who it is and was welcomed.
+    pub(super) talk: Option<Conversation>,
     /// Whom this side calls.
     pub(super) calls: Option<Address>,
     pub(super) opened: Instant,
-    /// Frames so far.
-    pub(super) received: u64,
-    pub(super) sent: u64,
-    /// Bytes of `output`, or more, that are rows for a backup: as many as there are.
-    pub(super) rows: usize,
     input: Vec<u8>,
-    pub(super) output: Vec<u8>,
-    /// Bytes of `output` that are on their way.
-    written: usize,
+    /// What comes before that: the first frame of each side.
+    greeting: Vec<u8>,
+}
+
+/// A frame, and who is now to be told of how many.
+type Taken = (Kind, Vec<u8>, Option<(Address, u64)>);
+
+/// Writes as much as goes; how much that was.
+pub(super) fn write_some(stream: &mut impl Write, bytes: &[u8]) -> Result<usize, String> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match stream.write(&bytes[written..]) {
+            Ok(0) => return Err(Connection::ENDED.to_owned()),
+            Ok(more) => written += more,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Connection::trouble("write", &error)),
+        }
+    }
+    Ok(written)
 }
 
 impl Connection {
@@ -53,9 +73,8 @@ impl Connection {
             .and_then(|()| sockopt::set_tcp_keepidle(&stream, QUIET))
             .and_then(|()| sockopt::set_tcp_keepintvl(&stream, QUIET))
             .and_then(|()| sockopt::set_tcp_user_timeout(&stream, GONE.as_millis() as u32));
-        let (opened, input, output) = (Instant::now(), Vec::new(), Vec::new());
-        let (peer, calls, received, sent, written, rows) = (None, None, 0, 0, 0, 0);
-        Self { number, stream, peer, calls, opened, received, sent, rows, input, output, written }
+        let (opened, input, greeting) = (Instant::now(), Vec::new(), Vec::new());
+        Self { number, stream, talk: None, calls: None, opened, input, greeting }
     }
 
     pub(super) fn accepted(stream: TcpStream, number: u64) -> std::io::Result<Self> {
@@ -65,7 +84,7 @@ impl Connection {
     }
 
     /// Calls somebody, and does not wait for anything.
-    pub(super) fn call(who: &Identity, life: u64, number: u64, to: Address, at: SocketAddr) -> Result<Self, String> {
+    pub(super) fn call(who: &Identity, hello: &Hello, number: u64, at: SocketAddr) -> Result<Self, String> {
         let in_words = |error: std::io::Error| format!("cannot connect: {error}");
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         // A process that is started meanwhile must not keep the connection open.
@@ -78,18 +97,34 @@ impl Connection {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(in_words(error.into())),
         }
-        let mut connection = Self { calls: Some(to), ..Self::new(stream, number) };
-        let payload = postcard::to_allocvec(&Hello { from: who.me, to, life }).expect("it can be written");
-        let of = who.frame(0, LARGEST_HELLO);
-        encode(&mut connection.output, Kind::Hello, &of, |out| out.extend_from_slice(&payload))
-            .map_err(|bad| bad.to_string())?;
-        connection.sent = 1;
+        let mut connection = Self { calls: Some(hello.to), ..Self::new(stream, number) };
+        connection.greet(who, Kind::Hello, hello);
         Ok(connection)
     }
 
-    /// Whether somebody called so long ago and has not said who it is. Who is called may be busy for longer.
-    pub(super) fn is_silent_for(&self, patience: Duration) -> bool {
-        self.peer.is_none() && self.calls.is_none() && self.opened.elapsed() > patience
+    /// Says who this is, before anything else.
+    pub(super) fn greet(&mut self, who: &Identity, kind: Kind, with: &impl Serialize) {
+        let payload = postcard::to_allocvec(with).expect("greetings can be written");
+        let of = who.frame(0, LARGEST_HELLO);
+        encode(&mut self.greeting, kind, &of, |out| out.extend_from_slice(&payload)).expect("greetings are small");
+    }
+
+    /// Who is there, once it has said so and was welcomed.
+    pub(super) fn peer(&self) -> Option<Address> {
+        self.talk.as_ref().map(|talk| talk.peer)
+    }
+
+    /// Why nothing is to be expected of it any more.
+    pub(super) fn is_vain(&self) -> Option<&'static str> {
+        if self.talk.is_some() {
+            return None;
+        }
+        let waited = self.opened.elapsed();
+        if self.calls.is_none() {
+            return (waited > HELLO_WITHIN).then_some("it did not say who it is in time");
+        }
+        // Whoever is called may be busy for longer, but its system answers.
+        (waited > CONNECTED_WITHIN && self.stream.peer_addr().is_err()).then_some("nothing answers there")
     }
 
     /// Reads what is there; an error: there will be no more.
@@ -111,16 +146,21 @@ impl Connection {
     }
 
     /// The next whole frame.
-    pub(super) fn take(&mut self, expected: &Expected) -> Result<Option<(Kind, Vec<u8>)>, BadFrame> {
-        let Some(frame) = decode(&self.input, expected)? else { return Ok(None) };
+    pub(super) fn take(&mut self, who: &Identity) -> Result<Option<Taken>, BadFrame> {
+        let expected = match &self.talk {
+            Some(talk) => who.frame(talk.received(), LARGEST_PAYLOAD),
+            None => who.frame(0, LARGEST_HELLO),
+        };
+        let Some(frame) = decode(&self.input, &expected)? else { return Ok(None) };
         let (kind, payload, bytes) = (frame.kind, frame.payload.to_vec(), frame.bytes);
         self.input.drain(..bytes);
-        self.received += 1;
-        Ok(Some((kind, payload)))
+        // A refusal is no part of the conversation.
+        let talk = self.talk.as_mut().filter(|_| kind != Kind::Refusal);
+        Ok(Some((kind, payload, talk.and_then(|talk| talk.took(bytes)))))
     }
 
     pub(super) fn has_output(&self) -> bool {
-        !self.output.is_empty()
+        !self.greeting.is_empty() || self.talk.as_ref().is_some_and(Conversation::has_output)
     }
 
     fn trouble(what: &str, error: &std::io::Error) -> String {
@@ -132,28 +172,23 @@ impl Connection {
 
     /// Writes as much as goes.
     pub(super) fn write(&mut self) -> Result<(), String> {
-        while self.written < self.output.len() {
-            match self.stream.write(&self.output[self.written..]) {
-                Ok(0) => return Err(Self::ENDED.to_owned()),
-                Ok(bytes) => self.written += bytes,
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => {
-                    self.output.drain(..self.written);
-                    self.written = 0;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Self::trouble("write", &error)),
-            }
+        let written = write_some(&mut self.stream, &self.greeting)?;
+        self.greeting.drain(..written);
+        match &mut self.talk {
+            Some(talk) if self.greeting.is_empty() => talk.write(&mut self.stream),
+            _ => Ok(()),
         }
-        self.output.clear();
-        (self.written, self.rows) = (0, 0);
-        Ok(())
     }
 
     /// Says why it is closed, as the last thing, if that goes without waiting.
     pub(super) fn refuse(&mut self, who: &Identity, why: &str) {
-        let of = who.frame(self.sent, LARGEST_HELLO);
-        let _ = encode(&mut self.output, Kind::Refusal, &of, |out| out.extend_from_slice(why.as_bytes()));
-        let _ = self.write();
+        if self.write().is_ok() && !self.has_output() {
+            let (mut refusal, number) = (Vec::new(), self.talk.as_ref().map_or(0, Conversation::said));
+            // Who called has said nothing but its greeting, and so has who was called.
+            let number = if self.talk.is_none() && self.calls.is_some() { 1 } else { number };
+            let of = who.frame(number, LARGEST_HELLO);
+            let _ = encode(&mut refusal, Kind::Refusal, &of, |out| out.extend_from_slice(why.as_bytes()));
+            let _ = write_some(&mut self.stream, &refusal);
+        }
     }
 }

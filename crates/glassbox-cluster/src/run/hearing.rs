@@ -1,50 +1,66 @@
 //! What comes on a socket: whether it is taken, and as what.
 
+use serde::de::DeserializeOwned;
+
 use super::connection::Connection;
+use super::conversation::Conversation;
 use super::link::Letter;
 use super::sockets::Sockets;
 use crate::address::Address;
 use crate::member::Packet;
-use crate::wire::{Hello, Kind, LARGEST_HELLO, Question, allowed, encode};
+use crate::wire::{Hello, Kind, Question, Welcome, allowed};
 
 impl Sockets {
     /// Takes a frame; an error is why the connection has to be closed.
     pub(super) fn hear(&mut self, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
-        let unreadable = |_| format!("a frame of kind {kind:?} cannot be read");
-        let Some(from) = self.connections[at].peer else {
-            if let Some(to) = self.connections[at].calls {
-                return match kind {
-                    Kind::Welcome if !self.peers.contains_key(&to) => {
-                        self.is_here(at, to);
-                        Ok(())
-                    }
-                    Kind::Refusal => Err(refusal(payload)),
-                    _ => Err(format!("it answers with a frame of kind {kind:?}")),
-                };
+        if kind == Kind::Refusal {
+            return Err(refusal(payload));
+        }
+        let Some(from) = self.connections[at].peer() else { return self.greeted(at, kind, payload) };
+        let heard = self.hear_from(from, at, kind, payload);
+        if let (Err(why), Some(talk)) = (&heard, &mut self.connections[at].talk) {
+            talk.lose(why);
+        }
+        heard
+    }
+
+    /// Takes the first frame of a connection.
+    fn greeted(&mut self, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
+        match (self.connections[at].calls, kind) {
+            (Some(to), Kind::Welcome) if !self.peers.contains_key(&to) => {
+                let Welcome { life, received } = read(kind, payload)?;
+                self.is_here(at, to, life, received)
             }
-            let hello: Hello = match kind {
-                Kind::Hello => postcard::from_bytes(payload).map_err(unreadable)?,
-                _ => return Err("its first frame does not say who it is".to_owned()),
-            };
-            return self.welcome(at, &hello);
-        };
+            (Some(_), _) => Err(format!("it answers with a frame of kind {kind:?}")),
+            (None, Kind::Hello) => self.welcome(at, &read(kind, payload)?),
+            (None, _) => Err("its first frame does not say who it is".to_owned()),
+        }
+    }
+
+    /// Takes any other.
+    fn hear_from(&mut self, from: Address, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
         let letter = match kind {
             Kind::Message => {
-                let packet: Packet = postcard::from_bytes(payload).map_err(unreadable)?;
+                let packet: Packet = read(kind, payload)?;
                 allowed(from, self.who.me, &packet.message)?;
                 Letter::Message(from, packet)
             }
             Kind::Question if matches!(from, Address::Client(_)) => {
-                let question = postcard::from_bytes(payload).map_err(unreadable)?;
+                let question = read(kind, payload)?;
                 let decides = matches!(question, Question::Begin(_) | Question::Configure(_));
                 if decides && from != Address::OPERATOR {
                     return Err(format!("{from} must not say who is who"));
                 }
                 Letter::Question(from, question)
             }
-            Kind::Answer => Letter::Answer(from, postcard::from_bytes(payload).map_err(unreadable)?),
-            Kind::Refusal => return Err(refusal(payload)),
-            Kind::Hello | Kind::Welcome | Kind::Question => return Err(format!("a frame of kind {kind:?} is not due")),
+            Kind::Answer => Letter::Answer(from, read(kind, payload)?),
+            Kind::Taken if from.is_member() => {
+                let talk = self.connections[at].talk.as_mut().expect("it says something");
+                return talk.taken(read(kind, payload)?);
+            }
+            Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Question | Kind::Taken => {
+                return Err(format!("a frame of kind {kind:?} is not due"));
+            }
         };
         self.arrived.push(letter);
         Ok(())
@@ -55,36 +71,52 @@ impl Sockets {
             return Err(format!("it wants {}, and this is {}", hello.to, self.who.me));
         }
         let number = self.connections[at].number;
-        // The operator before may have lost its power.
-        if let (Address::OPERATOR, Some(before)) = (hello.from, self.peers.get(&hello.from).and_then(|it| self.at(*it)))
-        {
+        if let Some(before) = self.peers.get(&hello.from).and_then(|it| self.at(*it)) {
+            let talk = self.connections[before].talk.as_ref();
+            // Who calls again knows already that the connection before is broken. The operator before may have lost
+            // its power.
+            if hello.from != Address::OPERATOR && talk.and_then(Conversation::life) != Some(hello.life) {
+                return Err(format!("{} is connected already: give each party an address of its own", hello.from));
+            }
             self.close(before, Connection::ENDED);
         }
-        if hello.from == self.who.me || self.peers.contains_key(&hello.from) {
+        if hello.from == self.who.me {
             return Err(format!("{} is connected already: give each party an address of its own", hello.from));
         }
-        if !matches!(hello.from, Address::Client(_)) && self.lives.insert(hello.from, hello.life) == Some(hello.life) {
-            return Err(format!("what was on the connection of {} that broke is missing: start it anew", hello.from));
-        }
         let at = self.at(number).expect("another was closed");
-        let connection = &mut self.connections[at];
-        let of = self.who.frame(connection.sent, LARGEST_HELLO);
-        encode(&mut connection.output, Kind::Welcome, &of, |_| ()).map_err(|bad| bad.to_string())?;
-        connection.sent += 1;
-        self.is_here(at, hello.from);
-        Ok(())
+        let mine = hello.heard.filter(|heard| heard.life == self.life);
+        let before = self.talks.get(&hello.from).and_then(Conversation::life);
+        if mine.is_some() && before != Some(hello.life) {
+            return Err(format!("another process was {} meanwhile: start it anew", hello.from));
+        }
+        self.is_here(at, hello.from, hello.life, mine.map_or(1, |heard| heard.received))
     }
 
-    /// From here on it is told everything, from what it was to be told before it was here.
-    fn is_here(&mut self, at: usize, peer: Address) {
+    /// From here on it is told everything, from what it has not taken.
+    fn is_here(&mut self, at: usize, peer: Address, life: u64, taken: u64) -> Result<(), String> {
+        let mut talk = self.talks.remove(&peer).unwrap_or_else(|| Conversation::new(self.who.me, peer));
+        let goes_on = talk.goes_on(&self.who, life, taken);
         let connection = &mut self.connections[at];
-        connection.peer = Some(peer);
-        self.peers.insert(peer, connection.number);
-        for (kind, payload) in self.unsent.remove(&peer).unwrap_or_default().frames {
-            self.put(peer, kind, &payload);
+        match goes_on {
+            Err(why) => {
+                self.talks.insert(peer, talk);
+                return Err(why);
+            }
+            Ok(true) => self.arrived.push(Letter::Gone(peer, "another process has its address".to_owned())),
+            Ok(false) => {}
         }
+        if connection.calls.is_none() {
+            connection.greet(&self.who, Kind::Welcome, &Welcome { life: self.life, received: talk.received() });
+        }
+        connection.talk = Some(talk);
+        self.peers.insert(peer, connection.number);
         self.arrived.push(Letter::Here(peer));
+        Ok(())
     }
+}
+
+fn read<T: DeserializeOwned>(kind: Kind, payload: &[u8]) -> Result<T, String> {
+    postcard::from_bytes(payload).map_err(|_| format!("a frame of kind {kind:?} cannot be read"))
 }
 
 /// Why the other side closes it, as far as that can be told in a line.

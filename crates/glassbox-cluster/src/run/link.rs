@@ -18,7 +18,8 @@ pub enum Letter {
     /// This party can be reached now.
     Here(Address),
     /// This party cannot be reached any more, and why. Nothing comes from it after this. Of a client this is also said
-    /// when something is sent to it and it is not here.
+    /// when something is sent to it and it is not here. A member hears it of another only when another process has its
+    /// place: as long as it is the same one they find each other again, and nothing is missing.
     Gone(Address, String),
 }
 

@@ -18,6 +18,7 @@ mod calling;
 mod client;
 mod clock;
 mod connection;
+mod conversation;
 mod drive;
 mod hearing;
 mod inline;

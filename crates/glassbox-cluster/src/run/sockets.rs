@@ -5,9 +5,8 @@
 //! is welcomed or refused; from then on both sides use the connection.
 //!
 //! A party is told whom to call, and calls until it is welcomed; what it has to say to another member waits for that.
-//! So nobody needs to be started before another. A connection that broke is made again, but what was on it is lost:
-//! then one of both is gone, and who comes in its place has no place among the others until it is given one. There is
-//! no encryption and no password: that is a private network's task.
+//! So nobody needs to be started before another. A connection that broke is made again, and members go on where they
+//! were ([`Conversation`]). There is no encryption and no password: that is a private network's task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -16,23 +15,19 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::calling::Unsent;
 use super::connection::Connection;
+use super::conversation::Conversation;
 use super::late::Late;
 use super::link::{Letter, Link};
 use crate::address::Address;
 use crate::member::Packet;
 use crate::message::Message;
-use crate::wire::{Answer, Expected, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, Question, encode};
+use crate::wire::{Answer, Expected, Kind, Question};
 
 /// So soon a message is not waited for asleep.
 const CLOSE: Duration = Duration::from_micros(8);
-/// Who called and has not said who it is after so long is sent away.
-const HELLO_WITHIN: Duration = Duration::from_secs(5);
 /// Connections at one time.
 const MOST_CONNECTIONS: usize = 4_096;
-/// Bytes that wait for somebody who does not read them.
-pub(super) const MOST_UNREAD: usize = 64 << 20;
 /// Letters that wait here before clients are read no more, until they are fewer.
 const MOST_LETTERS: usize = 1 << 16;
 /// Different complaints that are told.
@@ -74,11 +69,10 @@ pub struct Sockets {
     pub(super) unreached: String,
     /// Those who were called in vain at least once since they were here last.
     pub(super) failed: BTreeSet<Address>,
-    /// For members who are not here.
-    pub(super) unsent: BTreeMap<Address, Unsent>,
-    /// Which process this is, and which ones of members were here.
+    /// Those with members who are not here.
+    pub(super) talks: BTreeMap<Address, Conversation>,
+    /// Which process this is.
     pub(super) life: u64,
-    pub(super) lives: BTreeMap<Address, u64>,
 }
 
 impl Sockets {
@@ -110,9 +104,8 @@ impl Sockets {
             call_at: Instant::now(),
             unreached: String::new(),
             failed: BTreeSet::new(),
-            unsent: BTreeMap::new(),
+            talks: BTreeMap::new(),
             life: RandomState::new().build_hasher().finish(),
-            lives: BTreeMap::new(),
         })
     }
 
@@ -120,18 +113,18 @@ impl Sockets {
         self.connections.iter().position(|connection| connection.number == number)
     }
 
-    pub(super) fn put(&mut self, to: Address, kind: Kind, payload: &[u8]) {
+    /// Where a connection is that was there a moment ago.
+    fn still(&self, at: usize, number: u64) -> Option<usize> {
+        if self.connections.get(at).is_some_and(|it| it.number == number) { Some(at) } else { self.at(number) }
+    }
+
+    fn put(&mut self, to: Address, kind: Kind, payload: &[u8]) {
         let Some(at) = self.peers.get(&to).and_then(|number| self.at(*number)) else {
             return self.keep(to, kind, payload);
         };
-        let connection = &mut self.connections[at];
-        let of = self.who.frame(connection.sent, LARGEST_PAYLOAD);
-        match encode(&mut connection.output, kind, &of, |out| out.extend_from_slice(payload)) {
-            Err(bad) => self.close(at, &bad.to_string()),
-            Ok(()) if connection.output.len() > MOST_UNREAD + connection.rows => {
-                self.close(at, "it does not read what it is sent");
-            }
-            Ok(()) => connection.sent += 1,
+        let talk = self.connections[at].talk.as_mut().expect("a peer's connection has one");
+        if let Err(why) = talk.say(&self.who, kind, payload) {
+            self.close(at, &why);
         }
     }
 
@@ -142,13 +135,14 @@ impl Sockets {
         if let Some(to) = connection.calls {
             self.is_missing(to, why);
         }
-        let who = match connection.peer.or(connection.calls) {
+        let peer = connection.peer();
+        let who = match peer.or(connection.calls) {
             Some(peer) => peer.to_string(),
             None => "somebody who did not say who it is".to_owned(),
         };
         let line = format!("{}: the connection of {who} is closed: {why}", self.who.me);
         // That somebody is not there, or not there any more, need not be told.
-        let is_news = match (connection.peer, connection.calls) {
+        let is_news = match (peer, connection.calls) {
             (None, Some(_)) => why.starts_with(Connection::SAYS),
             (None, None) => true,
             (Some(_), _) => why != Connection::ENDED,
@@ -156,11 +150,15 @@ impl Sockets {
         if is_news && self.told.len() < MOST_TOLD && self.told.insert(line.clone()) {
             (self.tell)(&line);
         }
-        if let Some(peer) = connection.peer {
-            if self.peers.get(&peer) == Some(&connection.number) {
-                self.peers.remove(&peer);
-            }
-            self.arrived.push(Letter::Gone(peer, why.to_owned()));
+        let Some(mut talk) = connection.talk else { return };
+        if self.peers.get(&talk.peer) == Some(&connection.number) {
+            self.peers.remove(&talk.peer);
+        }
+        if talk.resumes() {
+            talk.breaks();
+            self.talks.insert(talk.peer, talk);
+        } else {
+            self.arrived.push(Letter::Gone(talk.peer, why.to_owned()));
         }
     }
 
@@ -173,26 +171,27 @@ impl Sockets {
         let full = self.arrived.len() >= MOST_LETTERS;
         let mut fds = Vec::with_capacity(self.connections.len() + 1);
         for connection in &self.connections {
-            let read = !(full && matches!(connection.peer, Some(Address::Client(_))));
+            let read = !(full && matches!(connection.peer(), Some(Address::Client(_))));
             let mut flags = if read { PollFlags::IN } else { PollFlags::empty() };
             flags.set(PollFlags::OUT, connection.has_output());
             fds.push(PollFd::new(&connection.stream, flags));
         }
         fds.extend(self.listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN)));
         let time = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
-        if !matches!(poll(&mut fds, Some(&time)), Ok(1..)) && !self.connections.iter().any(|it| it.peer.is_none()) {
+        if !matches!(poll(&mut fds, Some(&time)), Ok(1..)) && !self.connections.iter().any(|it| it.talk.is_none()) {
             return;
         }
-        let ready: Vec<_> = fds.iter().map(|fd| fd.revents()).collect();
+        let flags = fds.iter().map(|fd| fd.revents());
+        let ready: Vec<_> = self.connections.iter().map(|it| it.number).zip(flags).collect();
+        let calls = fds.get(ready.len()).is_some_and(|fd| !fd.revents().is_empty());
         drop(fds);
-        let calls = ready.len() > self.connections.len() && !ready[self.connections.len()].is_empty();
         // From the last on: those that are closed let the last take their place.
-        for at in (0..self.connections.len()).rev() {
-            let flags = ready[at];
+        for (at, (number, flags)) in ready.into_iter().enumerate().rev() {
+            let Some(at) = self.still(at, number) else { continue };
             if flags.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
                 self.read(at);
-            } else if self.connections[at].is_silent_for(HELLO_WITHIN) {
-                self.close(at, "it did not say who it is in time");
+            } else if let Some(why) = self.connections[at].is_vain() {
+                self.close(at, why);
             }
         }
         if calls {
@@ -217,19 +216,20 @@ impl Sockets {
         let ended = self.connections[at].read();
         loop {
             // What was heard may have closed another, or this one.
-            if self.connections.get(at).is_none_or(|it| it.number != number) {
-                let Some(now) = self.at(number) else { return };
-                at = now;
-            }
-            let connection = &mut self.connections[at];
-            let largest = if connection.peer.is_some() { LARGEST_PAYLOAD } else { LARGEST_HELLO };
-            let of = self.who.frame(connection.received, largest);
-            let taken = match connection.take(&of) {
-                Ok(Some((kind, payload))) => self.hear(at, kind, &payload),
+            let Some(now) = self.still(at, number) else { return };
+            at = now;
+            let heard = match self.connections[at].take(&self.who) {
+                Ok(Some((kind, payload, told))) => {
+                    let heard = self.hear(at, kind, &payload);
+                    if let Some((peer, taken)) = told {
+                        self.put(peer, Kind::Taken, &postcard::to_allocvec(&taken).expect("a number can be written"));
+                    }
+                    heard
+                }
                 Ok(None) => break,
                 Err(bad) => Err(bad.to_string()),
             };
-            if let (Err(why), Some(at)) = (taken, self.at(number)) {
+            if let (Err(why), Some(at)) = (heard, self.at(number)) {
                 return self.close(at, &why);
             }
         }
@@ -243,7 +243,7 @@ impl Link for Sockets {
     fn send(&mut self, to: Address, packet: Packet) {
         let bytes = postcard::to_allocvec(&packet).expect("packets can be written");
         if let (Message::Rows { .. }, Some(at)) = (&packet.message, self.peers.get(&to).and_then(|it| self.at(*it))) {
-            self.connections[at].rows += bytes.len();
+            self.connections[at].talk.iter_mut().for_each(|talk| talk.expect_rows(bytes.len()));
         }
         self.put(to, Kind::Message, &bytes);
     }

@@ -15,6 +15,26 @@ pub struct Hello {
     pub to: Address,
     /// Which process it is that calls: no other has this number.
     pub life: u64,
+    /// Between members: what the caller has taken of a conversation that it knows of.
+    pub heard: Option<Heard>,
+}
+
+/// How much of what a process says was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heard {
+    /// Which process.
+    pub life: u64,
+    /// How many of its frames, the greeting included.
+    pub received: u64,
+}
+
+/// The answer to [`Hello`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// Which process it is that was called.
+    pub life: u64,
+    /// How many of the caller's frames it has taken in this conversation, the greeting included.
+    pub received: u64,
 }
 
 /// What somebody who looks after a cluster may ask a machine.

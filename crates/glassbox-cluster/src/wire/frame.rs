@@ -1,13 +1,14 @@
 //! A frame: 40 bytes of header, then a payload.
 //!
 //! A frame says whose it is (cluster, catalog), which it is on its connection (its sequence number, from 0 in each
-//! direction), and has a checksum over all of that. So what is cut off, damaged, from somewhere else, repeated or out
-//! of order is noticed before anything in it is believed. The length is compared with a limit before memory is taken.
+//! direction; on a connection that goes on with a conversation, those after the greeting count on from there), and has
+//! a checksum over all of that. So what is cut off, damaged, from somewhere else, repeated or out of order is noticed
+//! before anything in it is believed. The length is compared with a limit before memory is taken.
 
 /// Bytes of a frame before its payload.
 pub const HEADER_BYTES: usize = 40;
 /// The version of everything that is sent.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 /// Bytes of the largest payload.
 pub const LARGEST_PAYLOAD: usize = 16 << 20;
 /// Bytes of the largest payload of one who has not been welcomed.
@@ -31,10 +32,13 @@ pub enum Kind {
     Question = 5,
     /// The answer to that.
     Answer = 6,
+    /// Between members: how many frames were taken.
+    Taken = 7,
 }
 
 impl Kind {
-    const ALL: [Self; 6] = [Self::Hello, Self::Welcome, Self::Refusal, Self::Message, Self::Question, Self::Answer];
+    const ALL: [Self; 7] =
+        [Self::Hello, Self::Welcome, Self::Refusal, Self::Message, Self::Question, Self::Answer, Self::Taken];
 }
 
 /// A frame that was read.
@@ -205,7 +209,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let mut golden = b"GBX\xC1\x03\x00\x04\x00".to_vec();
+        let mut golden = b"GBX\xC1\x04\x00\x04\x00".to_vec();
         golden.extend([7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0]);
         let checksum = crc32c::crc32c_append(crc32c::crc32c(&golden), b"payload");
         golden.extend(checksum.to_le_bytes());
@@ -242,7 +246,7 @@ mod tests {
         assert_eq!(decode(&frame(&OF), &small), Err(BadFrame::TooLarge { bytes: 7, largest: 6 }));
         assert_eq!(decode(b"GET / HTTP/1.1", &OF), Err(BadFrame::NoFrame));
         let mut newer = frame(&OF);
-        newer[4] = 4;
-        assert_eq!(decode(&newer, &OF), Err(BadFrame::Version { found: 4 }));
+        newer[4] = 5;
+        assert_eq!(decode(&newer, &OF), Err(BadFrame::Version { found: 5 }));
     }
 }

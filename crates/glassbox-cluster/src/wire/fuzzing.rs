@@ -2,7 +2,7 @@
 //!
 //! Not part of the library's interface. `tests/wire.rs` runs it on mutated [`seeds`].
 
-use super::body::{Answer, Hello, Question};
+use super::body::{Answer, Heard, Hello, Question, Welcome};
 use super::frame::{Expected, HEADER_BYTES, Kind, LARGEST_PAYLOAD, decode, encode};
 use crate::address::{Address, Life, TxnId};
 use crate::member::Packet;
@@ -26,7 +26,9 @@ fn payload(kind: Kind, payload: &[u8]) {
         Kind::Message => again::<Packet>(payload),
         Kind::Question => again::<Question>(payload),
         Kind::Answer => again::<Answer>(payload),
-        Kind::Welcome | Kind::Refusal => {}
+        Kind::Welcome => again::<Welcome>(payload),
+        Kind::Taken => again::<u64>(payload),
+        Kind::Refusal => {}
     }
 }
 
@@ -46,7 +48,7 @@ pub fn run(bytes: &[u8]) {
         expected.sequence += 1;
     }
     if let Some(unsealed) = bytes.get(HEADER_BYTES..) {
-        for kind in [Kind::Hello, Kind::Message, Kind::Question, Kind::Answer] {
+        for kind in [Kind::Hello, Kind::Welcome, Kind::Message, Kind::Question, Kind::Answer, Kind::Taken] {
             payload(kind, unsealed);
         }
     }
@@ -87,10 +89,17 @@ pub fn seeds() -> Vec<Vec<u8>> {
             if place == 0 { seeds[0].extend(out) } else { seeds.push(out) }
         }
     }
-    let hello = Hello { from: Address::Client(1), to: Address::Replica { partition: 0, replica: 0 }, life: 7 };
-    let mut out = Vec::new();
-    let bytes = postcard::to_allocvec(&hello).expect("it can be written");
-    let _ = encode(&mut out, Kind::Hello, &OF, |out| out.extend_from_slice(&bytes));
-    seeds.push(out);
+    let (to, heard) = (Address::Replica { partition: 0, replica: 0 }, Some(Heard { life: 300, received: u64::MAX }));
+    let hello = Hello { from: Address::Coordinator(1), to, life: 7, heard };
+    let greetings = [
+        (Kind::Hello, postcard::to_allocvec(&hello)),
+        (Kind::Welcome, postcard::to_allocvec(&Welcome { life: 300, received: 7 })),
+        (Kind::Taken, postcard::to_allocvec(&300_u64)),
+    ];
+    for (kind, bytes) in greetings {
+        let (mut out, bytes) = (Vec::new(), bytes.expect("it can be written"));
+        let _ = encode(&mut out, kind, &OF, |out| out.extend_from_slice(&bytes));
+        seeds.push(out);
+    }
     seeds
 }

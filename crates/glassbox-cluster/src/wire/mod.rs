@@ -8,7 +8,7 @@ mod frame;
 pub mod fuzzing;
 
 pub use allowed::allowed;
-pub use body::{Answer, Counts, Hello, Question, Standing};
+pub use body::{Answer, Counts, Heard, Hello, Question, Standing, Welcome};
 pub use frame::{
     BadFrame, Expected, Frame, HEADER_BYTES, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, VERSION, decode, encode,
 };

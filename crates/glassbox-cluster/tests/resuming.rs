@@ -1,0 +1,223 @@
+//! Members whose connections break again and again while all of them live: they go on where they were, and clients
+//! notice nothing but time.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use glassbox::io::Dice;
+use glassbox::shard::Shard;
+use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, ask, drive};
+use glassbox_cluster::wire::{Answer, Question};
+use glassbox_cluster::{Address, Outbox, SchemeKind};
+use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
+
+const CENTRAL: Address = Address::Coordinator(0);
+const CLIENTS: u32 = 4;
+const CALLS: u32 = 100;
+
+fn shape(scheme: SchemeKind) -> Shape {
+    Shape { scheme, partitions: 2, replicas: 2, coordinators: 1, round_trip: Duration::ZERO }
+}
+
+fn sockets(me: Address, listener: Option<TcpListener>) -> Sockets {
+    let tell = |line: &str| eprintln!("{line}");
+    Sockets::new(Identity { me, cluster: 1, catalog: catalog().digest() }, listener, Duration::ZERO, tell).unwrap()
+}
+
+fn listen() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    (listener, at)
+}
+
+/// Whom a member calls.
+fn calls(me: Address, other: Address) -> bool {
+    match (me, other) {
+        (CENTRAL, Address::Replica { .. }) => true,
+        (Address::Replica { partition: p, replica: r }, Address::Replica { partition, replica }) => {
+            p == partition && replica < r
+        }
+        _ => false,
+    }
+}
+
+fn serve(me: Address, shape: Shape, listener: TcpListener, calls: &[(Address, SocketAddr)], ends: &AtomicBool) {
+    let first = move || {
+        let Address::Replica { partition, .. } = me else { unreachable!("a coordinator has no rows") };
+        let mut shard = Shard::new(&catalog(), usize::from(partition), 2, 1 << 20)?;
+        (0..KEYS as u16).try_for_each(|id| shard.load(&Pair { home: partition, id, value: 0 }))?;
+        Ok::<_, glassbox::Error>(shard)
+    };
+    let first = Arc::new(move || first().map_err(|error| error.to_string()));
+    let mut node = Node::new(me, shape, first, Arc::new(|| unreachable!("nobody comes back")));
+    node.begin(shape.configuration(), 0, &mut Outbox::default()).unwrap();
+    let mut sockets = sockets(me, Some(listener));
+    calls.iter().for_each(|&(to, at)| sockets.call(to, at));
+    drive(&mut node, &mut sockets, || ends.load(Ordering::Relaxed));
+}
+
+/// Carries bytes between two members until somebody cuts it.
+struct Relay {
+    live: Mutex<Vec<[TcpStream; 2]>>,
+}
+
+impl Relay {
+    fn run<'scope>(
+        &'scope self,
+        scope: &'scope std::thread::Scope<'scope, '_>,
+        listener: TcpListener,
+        to: SocketAddr,
+        ends: &'scope AtomicBool,
+    ) {
+        listener.set_nonblocking(true).unwrap();
+        scope.spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                let Ok((caller, _)) = listener.accept() else {
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                };
+                caller.set_nonblocking(false).unwrap();
+                let Ok(called) = TcpStream::connect(to) else { continue };
+                [&caller, &called].into_iter().for_each(|stream| stream.set_nodelay(true).unwrap());
+                let pair = || [&caller, &called].map(|stream| stream.try_clone().unwrap());
+                let ([a, b], [c, d]) = (pair(), pair());
+                self.live.lock().unwrap().push(pair());
+                scope.spawn(move || carry(a, b));
+                scope.spawn(move || carry(d, c));
+            }
+            while self.cut(|_| 0) {}
+        });
+    }
+
+    /// Cuts one of those that there are; whether there was one.
+    fn cut(&self, which: impl FnOnce(u64) -> u64) -> bool {
+        let mut live = self.live.lock().unwrap();
+        let cut = (!live.is_empty()).then(|| which(live.len() as u64) as usize).map(|at| live.swap_remove(at));
+        cut.iter().flatten().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
+        cut.is_some()
+    }
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream) {
+    // So small that frames are cut in two.
+    let mut bytes = [0; 100];
+    loop {
+        match from.read(&mut bytes) {
+            Ok(some @ 1..) if to.write_all(&bytes[..some]).is_ok() => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            _ => break,
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// Calls of one client: what each wrote, and what was there before.
+fn work(number: u32, shape: Shape, at: &[(Address, SocketAddr)]) -> Vec<(u32, u32)> {
+    let me = Address::Client(number);
+    let mut sockets = sockets(me, None);
+    let until = Instant::now() + Duration::from_secs(20);
+    at.iter().for_each(|&(to, at)| sockets.dial(to, at, until).unwrap());
+    let mut client = Client::new(me, Arc::new(catalog()), &shape, sockets);
+    // Under locking, what all read first and write then is in deadlocks most of the time.
+    let two_rounds = !shape.scheme.clients_coordinate();
+    let key = |at: usize| -> PairKey { (u8::from(at >= KEYS / 2), at as u16) };
+    let call = |call: u32| {
+        let stamp = 1 + number * CALLS + call;
+        let keys = (0..KEYS).map(key).collect();
+        let seen = client
+            .call(ReadWrite { keys, stamp, aborts_at: None, two_rounds: two_rounds && call.is_multiple_of(3) })
+            .unwrap();
+        let before = seen[0].2;
+        assert!(seen.iter().all(|(_, _, value)| *value == before), "half of another transaction: {seen:?}");
+        (before, stamp)
+    };
+    (0..CALLS).map(call).collect()
+}
+
+/// Waits until nothing is under way and each backup has its primary's rows.
+fn agree(at: &[(Address, SocketAddr)]) {
+    let mut sockets = sockets(Address::CHECKER, None);
+    let until = Instant::now() + Duration::from_secs(20);
+    at.iter().for_each(|&(to, at)| sockets.dial(to, at, until).unwrap());
+    let mut digest = |partition, replica| {
+        let it = Address::Replica { partition, replica };
+        match ask(&mut sockets, it, Question::State, until).unwrap() {
+            Answer::State { unfinished: None, digest: Some(Ok(digest)) } => Some(digest),
+            Answer::State { unfinished: Some(_), .. } => None,
+            other => panic!("{it}: {other:?}"),
+        }
+    };
+    for partition in 0..2 {
+        while digest(partition, 0).is_none_or(|primary| digest(partition, 1) != Some(primary)) {
+            assert!(Instant::now() < until, "partition {partition}: a backup differs, or something never ends");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn breaks(scheme: SchemeKind) {
+    let (shape, ends, broken) = (shape(scheme), AtomicBool::new(false), AtomicBool::new(false));
+    let parties = shape.machines();
+    let (listeners, at): (Vec<_>, Vec<_>) = parties.iter().map(|_| listen()).unzip();
+    let at: Vec<_> = parties.iter().copied().zip(at).collect();
+    let (ends, broken) = (&ends, &broken);
+    let relay = &Relay { live: Mutex::new(Vec::new()) };
+    std::thread::scope(|scope| {
+        for (&me, listener) in parties.iter().zip(listeners) {
+            let through_relay = |&(other, to): &(Address, SocketAddr)| {
+                let (listener, at) = listen();
+                relay.run(scope, listener, to, ends);
+                (other, at)
+            };
+            let calls: Vec<_> = at.iter().filter(|(other, _)| calls(me, *other)).map(through_relay).collect();
+            scope.spawn(move || serve(me, shape, listener, &calls, ends));
+        }
+        let cutter = scope.spawn(|| {
+            let (mut dice, mut cuts) = (Dice(scheme as u64), 0);
+            while !broken.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(dice.below(15)));
+                cuts += u32::from(relay.cut(|of| dice.below(of)));
+            }
+            cuts
+        });
+        let ended = std::panic::catch_unwind(|| {
+            let at = &at;
+            let clients: Vec<_> = (0..CLIENTS).map(|it| scope.spawn(move || work(it, shape, at))).collect();
+            clients.into_iter().flat_map(|client| client.join().unwrap()).collect::<Vec<_>>()
+        });
+        broken.store(true, Ordering::Relaxed);
+        let cuts = cutter.join().unwrap();
+        let agreed = std::panic::catch_unwind(|| agree(&at));
+        ends.store(true, Ordering::Relaxed);
+        let steps = ended.unwrap();
+        agreed.unwrap();
+        // Each came after another one, and no two after the same.
+        let befores: std::collections::BTreeSet<_> = steps.iter().map(|(before, _)| *before).collect();
+        assert_eq!(befores.len() as u32, CLIENTS * CALLS, "{scheme}: one was lost");
+        assert!(befores.contains(&0) && cuts > 20, "{scheme}: {cuts} connections were cut");
+    });
+}
+
+/// A test that waits for ever says nothing.
+fn within(limit: Duration, test: impl FnOnce()) {
+    let (sender, receiver) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        if receiver.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("members whose connections broke do not speak to each other again");
+            std::process::abort();
+        }
+    });
+    test();
+    drop(sender);
+}
+
+#[test]
+fn members_whose_connections_break_go_on_where_they_were() {
+    for scheme in [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::Locking, SchemeKind::Occ] {
+        within(Duration::from_secs(60), || breaks(scheme));
+    }
+}
