@@ -122,15 +122,11 @@ fn work(number: u32, shape: Shape, at: &[(Address, SocketAddr)]) -> Vec<(u32, u3
     let until = Instant::now() + Duration::from_secs(20);
     at.iter().for_each(|&(to, at)| sockets.dial(to, at, until).unwrap());
     let mut client = Client::new(me, Arc::new(catalog()), &shape, sockets);
-    // Under locking, what all read first and write then is in deadlocks most of the time.
-    let two_rounds = !shape.scheme.clients_coordinate();
     let key = |at: usize| -> PairKey { (u8::from(at >= KEYS / 2), at as u16) };
     let call = |call: u32| {
         let stamp = 1 + number * CALLS + call;
         let keys = (0..KEYS).map(key).collect();
-        let seen = client
-            .call(ReadWrite { keys, stamp, aborts_at: None, two_rounds: two_rounds && call.is_multiple_of(3) })
-            .unwrap();
+        let seen = client.call(ReadWrite { keys, stamp, aborts_at: None, two_rounds: call.is_multiple_of(3) }).unwrap();
         let before = seen[0].2;
         assert!(seen.iter().all(|(_, _, value)| *value == before), "half of another transaction: {seen:?}");
         (before, stamp)

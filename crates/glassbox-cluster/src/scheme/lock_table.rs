@@ -4,7 +4,8 @@
 //! locks; it is run again when nobody that it was refused for is left. Invariants:
 //!
 //! - no two owners hold locks that conflict;
-//! - a request that conflicts with an older one that waits, waits too: nobody is passed over for ever;
+//! - a request that conflicts with an older one that waits, or may be run again and has not been, waits too: nobody is
+//!   passed over for ever;
 //! - an owner waits for others only while it is in `waiting`, with one request.
 
 use std::collections::BTreeMap;
@@ -53,7 +54,7 @@ struct Waiting {
     owner: Owner,
     /// What it wants; `None`: it was a victim, and will ask again for all that it needs.
     request: Option<Request>,
-    /// Those that it waits for.
+    /// Those that it waits for; without any it keeps its place until it is run again.
     blockers: Owners,
 }
 
@@ -97,7 +98,9 @@ impl LockTable {
         }
         // Who waits for what one holds already must not be waited for: it would never get it.
         if !self.holds_some(owner) {
-            let older = self.waiting.iter().filter(|it| it.request.is_some_and(|older| older.conflicts(request)));
+            let conflicts = |it: &&Waiting| it.request.is_some_and(|other| other.conflicts(request));
+            // Who waits for this one came later.
+            let older = self.waiting.iter().filter(conflicts).filter(|it| !it.blockers.contains(&owner));
             older.for_each(|waiting| add(waiting.owner));
         }
         blockers
@@ -114,12 +117,14 @@ impl LockTable {
 
     fn request(&mut self, owner: Owner, request: Request) -> bool {
         let blockers = self.blockers(owner, &request);
-        if blockers.is_empty() {
-            return true;
+        if !self.waiting.is_empty() {
+            self.waiting.retain(|waiting| waiting.owner != owner);
         }
-        self.waiting.retain(|waiting| waiting.owner != owner);
-        self.waiting.push(Waiting { owner, request: Some(request), blockers });
-        false
+        let granted = blockers.is_empty();
+        if !granted {
+            self.waiting.push(Waiting { owner, request: Some(request), blockers });
+        }
+        granted
     }
 
     fn point(&mut self, owner: Owner, space: u32, key: u128, touch: Touch) -> bool {
@@ -163,9 +168,12 @@ impl LockTable {
         }
         self.ranges.retain(|&(_, other)| other != owner);
         self.waiting.retain(|waiting| waiting.owner != owner);
-        self.waiting.iter_mut().for_each(|waiting| waiting.blockers.retain(|blocker| *blocker != owner));
-        let free = self.waiting.extract_if(.., |waiting| waiting.blockers.is_empty());
-        free.map(|waiting| waiting.owner).collect()
+        let free = self.waiting.iter_mut().filter_map(|waiting| {
+            let waited = !waiting.blockers.is_empty();
+            waiting.blockers.retain(|blocker| *blocker != owner);
+            (waited && waiting.blockers.is_empty()).then_some(waiting.owner)
+        });
+        free.collect()
     }
 
     /// Lets a victim, which has given back all that it had, wait until the others of its circle have ended.
@@ -221,5 +229,41 @@ impl Watch for Locks<'_> {
     fn range(&mut self, space: u32, low: u128, high: u128) -> bool {
         // What comes from outside may be nonsense, and then nothing is read.
         low > high || self.table.range(self.owner, Span { space, low, high })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wants(table: &mut LockTable, owner: Owner) -> bool {
+        table.watch(owner).point(0, 7, Touch::Write)
+    }
+
+    #[test]
+    fn who_waited_first_is_not_in_a_circle_with_who_waits_behind_it() {
+        let mut table = LockTable::default();
+        assert!(wants(&mut table, 0) && !wants(&mut table, 1) && !wants(&mut table, 2));
+        assert_eq!(table.release(0), [1]);
+        assert!(wants(&mut table, 1), "the one behind it is not in its way");
+        assert_eq!(table.deadlock(2), None);
+        assert_eq!(table.release(1), [2]);
+        assert!(wants(&mut table, 2));
+        assert!(table.release(2).is_empty());
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn who_waited_and_was_not_run_yet_is_not_passed_over() {
+        let mut table = LockTable::default();
+        assert!(wants(&mut table, 0) && !wants(&mut table, 1));
+        assert_eq!(table.release(0), [1]);
+        assert!(!wants(&mut table, 2), "it came later");
+        assert!(table.release(7).is_empty(), "each is told once");
+        assert!(wants(&mut table, 1));
+        assert_eq!(table.release(1), [2]);
+        assert!(wants(&mut table, 2));
+        assert!(table.release(2).is_empty());
+        assert!(table.is_empty());
     }
 }
