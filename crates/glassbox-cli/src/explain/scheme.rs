@@ -37,6 +37,9 @@ pub struct Arguments {
     /// Calls under way at a time
     #[arg(long, value_name = "N", default_value = "40", value_parser = clap::value_parser!(u32).range(1..=1000))]
     clients: u32,
+    /// Coordinators, which take turns
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=64))]
+    coordinators: u16,
     /// The load and the times from a file, JSON: {"load": {"several": 0.1, …}, "times": {"single_us": 64, …}}; what is
     /// left out is as usual
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
@@ -95,6 +98,7 @@ impl Arguments {
             hottest: share(self.conflicts) / (1.0 + several),
             round_trip_us: self.round_trip as f64,
             clients: f64::from(self.clients),
+            coordinators: u32::from(self.coordinators),
             ..Statistics::default()
         }
     }
@@ -127,6 +131,7 @@ fn simulated(arguments: &Arguments) -> anyhow::Result<Advice> {
     let settings = Settings {
         link: Link::of(arguments.round_trip * 1_000 / 2),
         clients: arguments.clients,
+        coordinators: arguments.coordinators,
         advice_us: 100_000,
         ..Settings::of_the_paper(SchemeKind::Blocking, load, 1)
     };

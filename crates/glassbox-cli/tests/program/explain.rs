@@ -10,7 +10,10 @@ fn the_sums_of_a_scheme_are_shown_and_can_be_given_back() {
     for what in ["load:  10.0 %", "t_sp 64.00 µs", "the coordinators", "the choice: speculation"] {
         assert!(ran.out.contains(what), "{what} is missing: {}", ran.out);
     }
-    assert!(run_well(&["explain", "scheme", "--several", "100"]).out.contains("the choice: locking"));
+    let all_several = ["explain", "scheme", "--several", "100"];
+    assert!(run_well(&all_several).out.contains("the choice: locking"));
+    let two = [&all_several[..], &["--coordinators", "2"]].concat();
+    assert!(run_well(&two).out.contains("the choice: speculation"), "one coordinator kept it from that");
     let json = run_well(&["explain", "scheme", "--several", "40", "--json"]).out;
     let sums: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((sums["load"]["several"].as_f64(), sums["choice"].as_str()), (Some(0.4), Some("Speculation")));
@@ -22,15 +25,19 @@ fn the_sums_of_a_scheme_are_shown_and_can_be_given_back() {
 
 #[test]
 fn a_simulated_load_is_seen_for_what_it_is() {
-    let ran = run_well(&["explain", "scheme", "--simulate", "--several", "100", "--json"]);
-    let sums: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!((sums["load"]["several"].as_f64(), sums["choice"].as_str()), (Some(1.0), Some("Locking")));
+    for (coordinators, choice) in [("1", "Locking"), ("2", "Speculation")] {
+        let load = ["--several", "100", "--coordinators", coordinators, "--json"];
+        let ran = run_well(&[&["explain", "scheme", "--simulate"], &load[..]].concat());
+        let sums: Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((sums["load"]["several"].as_f64(), sums["choice"].as_str()), (Some(1.0), Some(choice)));
+    }
 }
 
 #[test]
 fn what_is_no_load_is_refused() {
     assert_eq!(run(&["explain"]).status, Some(2));
     assert_eq!(run(&["explain", "scheme", "--several", "101"]).status, Some(2));
+    assert_eq!(run(&["explain", "scheme", "--coordinators", "0"]).status, Some(2));
     let ran = run(&["explain", "scheme", "--from", "/nonexistent/load.json"]);
     assert!(ran.status == Some(1) && ran.err.contains("cannot read"), "{}", ran.err);
 }
