@@ -54,6 +54,12 @@ pub(crate) fn read_or_create(files: &dyn Files, config: &Config, recovery: &mut 
         loading: false,
     });
     if let Some(manifest) = Manifest::read(files)? {
+        if let Some(whose) = &manifest.journal_of {
+            return Err(Error::Directory {
+                path: MANIFEST.to_owned(),
+                problem: format!("it holds the journal of {whose}, which only that can open; use another directory"),
+            });
+        }
         if !manifest.log_created {
             // Nothing of it counts yet.
             return Ok(Manifest { volume, ..manifest });
@@ -81,13 +87,14 @@ pub(crate) fn read_or_create(files: &dyn Files, config: &Config, recovery: &mut 
         log_start: 0,
         log_created: false,
         volume,
+        journal_of: None,
     };
     manifest.write(files)?;
     Ok(manifest)
 }
 
 /// A number that no other database has.
-fn random_id() -> u128 {
+pub(crate) fn random_id() -> u128 {
     use std::hash::{BuildHasher, RandomState};
     let part = || u128::from(RandomState::new().hash_one(std::process::id()));
     part() << 64 | part()

@@ -75,6 +75,7 @@ mod huge_pages;
 mod inner;
 pub mod inspect;
 pub mod io;
+pub mod journal;
 mod log;
 mod manifest;
 mod merge_catalog;

@@ -36,6 +36,8 @@ pub(crate) trait AnyTable: Send {
     fn digest(&self) -> u64;
     /// Adds the stored form of so many rows, after passing over some, in no order; how many.
     fn stored(&self, from: usize, most: usize, out: &mut Vec<u8>) -> usize;
+    /// Gives the stored form of all rows, about so many bytes at a time.
+    fn store_all(&self, most_bytes: usize, each: &mut dyn FnMut(Vec<u8>));
     /// Whether all partitions have the same rows.
     fn is_replicated(&self) -> bool;
     /// Adds the stored form of the rows looked up, in the order of the keys; `false`: the keys are none of this table.
@@ -135,6 +137,21 @@ impl<R: Record> AnyTable for Table<R> {
             row.store(&mut out[at..]);
         })
         .count()
+    }
+
+    fn store_all(&self, most_bytes: usize, each: &mut dyn FnMut(Vec<u8>)) {
+        let mut all = Vec::new();
+        for (_, row) in self.rows.iter() {
+            let at = all.len();
+            all.resize(at + R::ROW_WIDTH, 0);
+            row.store(&mut all[at..]);
+            if all.len() >= most_bytes {
+                each(std::mem::take(&mut all));
+            }
+        }
+        if !all.is_empty() {
+            each(all);
+        }
     }
 
     fn is_replicated(&self) -> bool {

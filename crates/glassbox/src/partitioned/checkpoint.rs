@@ -41,29 +41,52 @@ pub(crate) struct Written {
     pub(crate) lsn: Lsn,
 }
 
-struct Writer<'a> {
-    pace: Pace<'a>,
+/// A checkpoint file that is being written; beside the one that it may replace.
+pub(crate) struct CheckpointWriter {
     file: Box<dyn File>,
+    name: String,
     at: u64,
     forced: u64,
     blocks: u64,
     rows: u64,
 }
 
-impl Writer<'_> {
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.file.write_at(bytes, self.at)?;
-        self.at += bytes.len() as u64;
-        if self.at - self.forced >= FORCE_BYTES {
-            self.file.sync_data()?;
-            self.forced = self.at;
-            self.pace.rest(self.at);
+impl CheckpointWriter {
+    /// Begins one of the rows as they are at this log position.
+    pub(crate) fn create(files: &dyn Files, database_id: u128, lsn: Lsn, partitions: usize) -> Result<Self, Error> {
+        files.create_directory(DIRECTORY)?;
+        let name = free_name(files, lsn)?;
+        let temporary = temporary(&name);
+        if files.exists(&temporary)? {
+            files.remove(&temporary)?;
         }
-        Ok(())
+        let mut writer = Self { file: files.create(&temporary)?, name, at: 0, forced: 0, blocks: 0, rows: 0 };
+        match writer.put(&header(database_id, lsn, partitions)) {
+            Ok(_) => Ok(writer),
+            Err(error) => Err(writer.give_up(files, error)),
+        }
     }
 
-    /// Writes a block whose header's place is the first bytes of `block`.
-    fn block(&mut self, table: u16, partition: u16, rows: u32, block: &mut [u8]) -> Result<(), Error> {
+    /// Whether this forced the file.
+    fn put(&mut self, bytes: &[u8]) -> Result<bool, Error> {
+        self.file.write_at(bytes, self.at)?;
+        self.at += bytes.len() as u64;
+        let forces = self.at - self.forced >= FORCE_BYTES;
+        if forces {
+            self.file.sync_data()?;
+            self.forced = self.at;
+        }
+        Ok(forces)
+    }
+
+    /// Writes rows of a table, behind the place for the block's header in `block`; whether this forced the file.
+    pub(crate) fn rows(&mut self, table: u16, partition: u16, rows: u32, block: &mut [u8]) -> Result<bool, Error> {
+        self.blocks += 1;
+        self.rows += u64::from(rows);
+        self.block(table, partition, rows, block)
+    }
+
+    fn block(&mut self, table: u16, partition: u16, rows: u32, block: &mut [u8]) -> Result<bool, Error> {
         let length = (block.len() - BLOCK_HEADER_BYTES) as u32;
         block[8..10].copy_from_slice(&table.to_le_bytes());
         block[10..12].copy_from_slice(&partition.to_le_bytes());
@@ -73,6 +96,40 @@ impl Writer<'_> {
         block[4..8].copy_from_slice(&checksum.to_le_bytes());
         self.put(block)
     }
+
+    /// Bytes written.
+    pub(crate) fn written(&self) -> u64 {
+        self.at
+    }
+
+    /// Ends the file, which counts when the manifest names it.
+    pub(crate) fn finish(mut self, files: &dyn Files) -> Result<CheckpointEntry, Error> {
+        match self.end(files) {
+            Ok(()) => Ok(CheckpointEntry { file: self.name, bytes: self.at, rows: self.rows }),
+            Err(error) => Err(self.give_up(files, error)),
+        }
+    }
+
+    fn end(&mut self, files: &dyn Files) -> Result<(), Error> {
+        let mut end = vec![0; BLOCK_HEADER_BYTES];
+        end.extend_from_slice(&self.blocks.to_le_bytes());
+        end.extend_from_slice(&self.rows.to_le_bytes());
+        self.block(END, REPLICATED, 0, &mut end)?;
+        self.file.sync_data()?;
+        files.rename(&temporary(&self.name), &self.name)?;
+        files.sync_directory(DIRECTORY)?;
+        Ok(())
+    }
+
+    /// On a full disk, half a checkpoint would only keep room from the log. If this fails too, opening removes it.
+    pub(crate) fn give_up(self, files: &dyn Files, error: Error) -> Error {
+        let _ = files.remove(&temporary(&self.name));
+        error
+    }
+}
+
+fn temporary(name: &str) -> String {
+    format!("{name}.new")
 }
 
 /// A table to be written: where it is, its number in the files, the width of its rows, and whether it is replicated.
@@ -151,48 +208,20 @@ fn write_rows(
     files: &dyn Files,
     database_id: u128,
     sources: &[Source],
-    pace: Pace<'_>,
+    mut pace: Pace<'_>,
 ) -> Result<Written, Error> {
     let lsn = pace.began;
-    files.create_directory(DIRECTORY)?;
-    let name = free_name(files, lsn)?;
-    let temporary = format!("{name}.new");
-    if files.exists(&temporary)? {
-        files.remove(&temporary)?;
-    }
-    let mut writer = Writer { pace, file: files.create(&temporary)?, at: 0, forced: 0, blocks: 0, rows: 0 };
-    if let Err(error) = write_blocks(engine, database_id, sources, lsn, &mut writer) {
-        // On a full disk, half a checkpoint would only keep room from the log. If this fails too, opening removes it.
-        let _ = files.remove(&temporary);
-        return Err(error);
-    }
-    files.rename(&temporary, &name)?;
-    files.sync_directory(DIRECTORY)?;
-    Ok(Written { entry: CheckpointEntry { file: name, bytes: writer.at, rows: writer.rows }, lsn })
-}
-
-/// Everything that is in the file, forced.
-fn write_blocks(
-    engine: &Engine,
-    database_id: u128,
-    sources: &[Source],
-    lsn: Lsn,
-    writer: &mut Writer<'_>,
-) -> Result<(), Error> {
-    writer.put(&header(database_id, lsn, engine.cells.len()))?;
+    let mut writer = CheckpointWriter::create(files, database_id, lsn, engine.cells.len())?;
     let mut result = Ok(());
     for_each(engine, sources, |partition, source| {
         if result.is_ok() {
-            result = write_table(engine, partition, source, writer);
+            result = write_table(engine, partition, source, &mut writer, &mut pace);
         }
     });
-    result?;
-    let mut end = vec![0; BLOCK_HEADER_BYTES];
-    end.extend_from_slice(&writer.blocks.to_le_bytes());
-    end.extend_from_slice(&writer.rows.to_le_bytes());
-    writer.block(END, REPLICATED, 0, &mut end)?;
-    writer.file.sync_data()?;
-    Ok(())
+    match result {
+        Ok(()) => Ok(Written { entry: writer.finish(files)?, lsn }),
+        Err(error) => Err(writer.give_up(files, error)),
+    }
 }
 
 fn header(database_id: u128, lsn: Lsn, partitions: usize) -> Vec<u8> {
@@ -209,7 +238,13 @@ fn header(database_id: u128, lsn: Lsn, partitions: usize) -> Vec<u8> {
     header
 }
 
-fn write_table(engine: &Engine, partition: usize, source: &Source, writer: &mut Writer<'_>) -> Result<(), Error> {
+fn write_table(
+    engine: &Engine,
+    partition: usize,
+    source: &Source,
+    writer: &mut CheckpointWriter,
+    pace: &mut Pace<'_>,
+) -> Result<(), Error> {
     let mut block = Vec::with_capacity(BLOCK_HEADER_BYTES + SLICE_BYTES + source.row_width);
     let mut done = false;
     while !done {
@@ -221,11 +256,9 @@ fn write_table(engine: &Engine, partition: usize, source: &Source, writer: &mut 
             done = table(partition, source).snapshot_slice(SLICE_BYTES, &mut block);
         });
         let rows = (block.len() - BLOCK_HEADER_BYTES) / source.row_width;
-        if rows > 0 {
-            let place = if source.replicated { REPLICATED } else { partition as u16 };
-            writer.block(source.number, place, rows as u32, &mut block)?;
-            writer.blocks += 1;
-            writer.rows += rows as u64;
+        let place = if source.replicated { REPLICATED } else { partition as u16 };
+        if rows > 0 && writer.rows(source.number, place, rows as u32, &mut block)? {
+            pace.rest(writer.written());
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 mod any_table;
 mod arguments;
 mod change;
-mod checkpoint;
+pub(crate) mod checkpoint;
 mod command;
 mod each;
 mod engine;

@@ -67,6 +67,10 @@ impl AnyTable for Table {
         unreachable!("only replay is tried")
     }
 
+    fn store_all(&self, _: usize, _: &mut dyn FnMut(Vec<u8>)) {
+        unreachable!("only replay is tried")
+    }
+
     fn is_replicated(&self) -> bool {
         unreachable!("only replay is tried")
     }

@@ -230,19 +230,41 @@ impl Shard {
     /// Gives all rows in their stored form, with the number of their table, about so many bytes at a time. Nothing may
     /// be kept to be undone meanwhile.
     pub fn copy(&mut self, most_bytes: usize, mut each: impl FnMut(u16, Vec<u8>)) {
+        let tables = &self.cells[0].get_mut().tables;
+        for (number, kind) in (0..).zip(&self.tables) {
+            let table = tables[kind.id].as_ref().expect("made with the shard");
+            table.store_all(most_bytes, &mut |rows| each(number, rows));
+        }
+    }
+
+    /// Fixes the rows as they are now, for [`Shard::fixed`] to give; what was fixed before is given up. Nothing may be
+    /// kept to be undone. From here on rows that change are copied first, once, until all were given.
+    pub fn fix(&mut self) {
         let tables = &mut self.cells[0].get_mut().tables;
+        for kind in &self.tables {
+            tables[kind.id].as_mut().expect("made with the shard").begin_snapshot();
+        }
+    }
+
+    /// Adds rows that were fixed and not given yet to `out`, in their stored form and about so many bytes of them: their
+    /// table's number, and the width of each. `None`: all were given.
+    pub fn fixed(&mut self, most_bytes: usize, out: &mut Vec<u8>) -> Option<(u16, usize)> {
+        let (tables, began) = (&mut self.cells[0].get_mut().tables, out.len());
         for (number, kind) in (0..).zip(&self.tables) {
             let table = tables[kind.id].as_mut().expect("made with the shard");
-            table.begin_snapshot();
-            let mut done = false;
-            while !done {
-                let mut rows = Vec::new();
-                done = table.snapshot_slice(most_bytes, &mut rows);
-                if !rows.is_empty() {
-                    each(number, rows);
-                }
+            while !table.snapshot_slice(most_bytes, out) && out.len() == began {}
+            if out.len() > began {
+                return Some((number, kind.schema.row_width));
             }
-            table.end_snapshot();
+        }
+        None
+    }
+
+    /// Gives up what was fixed.
+    pub fn unfix(&mut self) {
+        let tables = &mut self.cells[0].get_mut().tables;
+        for kind in &self.tables {
+            tables[kind.id].as_mut().expect("made with the shard").end_snapshot();
         }
     }
 
