@@ -28,6 +28,14 @@ impl Address {
     /// Whoever checks what a cluster has, when its clients are gone.
     pub const CHECKER: Self = Self::Client(u32::MAX - 2);
 
+    /// The partition that it is a replica of.
+    pub fn partition(self) -> Option<u8> {
+        match self {
+            Self::Replica { partition, .. } => Some(partition),
+            _ => None,
+        }
+    }
+
     /// Whether it is one of those that make up the cluster.
     pub fn is_member(self) -> bool {
         !matches!(self, Self::Client(_))

@@ -9,8 +9,9 @@ use glassbox::shard::{Ran, Shard, Task};
 
 use crate::address::{Address, Life, TxnId};
 use crate::committed::Committed;
+use crate::journal::Base;
 use crate::message::{Entry, Message, Part};
-use crate::outbox::{Outbox, Work};
+use crate::outbox::{Action, Outbox, Work};
 use crate::scheme::SchemeKind;
 use crate::store::Store;
 use crate::stream::Stream;
@@ -30,31 +31,69 @@ pub struct Backup {
     over: BTreeSet<Life>,
     /// Why it does not follow any more.
     lost: Option<String>,
+    /// Its own address, if it has a journal: it holds what that has.
+    journal: Option<Address>,
 }
 
 /// A run that is not decided yet.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Waits {
     /// The round that it was the vote in.
     Prepared(TxnId, u32, Part),
     Speculative(Part),
 }
 
+impl Waits {
+    /// What has it wait.
+    fn entry(self) -> Entry {
+        match self {
+            Self::Prepared(txn, round, part) => Entry::Prepare { txn, round, part, settled: 0 },
+            Self::Speculative(part) => Entry::Speculate(part),
+        }
+    }
+}
+
 impl Backup {
     /// A backup that begins with the same rows as its primary.
     pub fn new(shard: Shard, primary: Address, scheme: SchemeKind) -> Self {
-        Self::following(shard, primary, 0, scheme)
+        Self::at(shard, primary, 0, scheme)
     }
 
     /// A backup with the rows as they are after this entry of the stream.
-    pub fn following(shard: Shard, primary: Address, held: u64, scheme: SchemeKind) -> Self {
+    pub(crate) fn at(shard: Shard, primary: Address, held: u64, scheme: SchemeKind) -> Self {
         let (undecided, committed, over) = (VecDeque::new(), Committed::default(), BTreeSet::new());
-        Self { shard, primary, scheme, held, undecided, committed, over, lost: None }
+        Self { shard, primary, scheme, held, undecided, committed, over, lost: None, journal: None }
+    }
+
+    /// A backup with these rows and what goes with them.
+    ///
+    /// # Errors
+    /// When that does not fit.
+    pub fn following(shard: Shard, primary: Address, base: Base) -> Result<Self, String> {
+        let mut backup = Self::at(shard, primary, base.held, base.scheme);
+        let mut remembered = base.remembered.into_iter();
+        remembered.try_for_each(|entry| backup.apply(entry, &mut Outbox::default()))?;
+        Ok(backup)
+    }
+
+    /// The same, of one that has a journal.
+    #[must_use]
+    pub(crate) fn with_journal(self, me: Address) -> Self {
+        Self { journal: Some(me), ..self }
+    }
+
+    /// Has a base made of the rows as they are now.
+    pub(crate) fn base(&mut self, out: &mut Outbox) {
+        self.shard.fix();
+        let undecided = self.undecided.iter().cloned().map(Waits::entry);
+        let over = self.over.iter().copied().map(Entry::Over);
+        let remembered = over.chain(self.committed.all().map(Entry::Committed)).chain(undecided).collect();
+        out.actions.push(Action::Base(Box::new(Base { held: self.held, scheme: self.scheme, remembered })));
     }
 
     /// Makes a primary's store of it; and what is undecided.
     pub(crate) fn into_store(self) -> (Store, VecDeque<Waits>) {
-        let mut store = Store::new(self.shard, Stream::new(&[], self.held), self.scheme);
+        let mut store = Store::new(self.shard, Stream::going_on(self.journal, self.held), self.scheme);
         (store.committed, store.over) = (self.committed, self.over);
         (store, self.undecided)
     }
@@ -76,22 +115,47 @@ impl Backup {
 
     /// A message arrives. What is not from its primary is passed over.
     pub fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
-        let Message::Replicate { sequence, entry } = message else { return };
-        if from != self.primary || self.lost.is_some() || sequence <= self.held {
-            return;
-        }
-        if sequence != self.held + 1 {
-            self.lost = Some(format!("entry {sequence} follows {}: some are missing", self.held));
-            return;
-        }
-        self.held = sequence;
-        out.send(self.primary, Message::Held { sequence });
-        if let Err(why) = self.apply(*entry, out) {
-            self.lost = Some(why);
+        match message {
+            Message::Held { sequence } if self.journal == Some(from) => {
+                out.send(self.primary, Message::Held { sequence });
+            }
+            Message::Replicate { sequence, entry } if from == self.primary => self.follow(sequence, *entry, out),
+            _ => {}
         }
     }
 
-    fn apply(&mut self, entry: Entry, out: &mut Outbox) -> Result<(), String> {
+    fn follow(&mut self, sequence: u64, entry: Entry, out: &mut Outbox) {
+        if self.lost.is_some() || sequence <= self.held {
+            return;
+        }
+        let holds = match self.journal {
+            Some(me) => (me, Message::Replicate { sequence, entry: Box::new(entry.clone()) }),
+            None => (self.primary, Message::Held { sequence }),
+        };
+        let repeated = self.take(sequence).and_then(|()| {
+            out.send(holds.0, holds.1);
+            self.apply(entry, out)
+        });
+        self.lost = repeated.err();
+    }
+
+    /// The next entry is this one.
+    fn take(&mut self, sequence: u64) -> Result<(), String> {
+        if sequence != self.held + 1 {
+            return Err(format!("entry {sequence} follows {}: some are missing", self.held));
+        }
+        self.held = sequence;
+        Ok(())
+    }
+
+    /// Does the next entry again.
+    pub(crate) fn repeat(&mut self, sequence: u64, entry: Entry) -> Result<(), String> {
+        self.take(sequence)?;
+        self.apply(entry, &mut Outbox::default())
+    }
+
+    /// Does an entry.
+    pub(crate) fn apply(&mut self, entry: Entry, out: &mut Outbox) -> Result<(), String> {
         match entry {
             Entry::Run(part) => self.run(&part, out),
             Entry::Speculate(part) => {

@@ -93,6 +93,13 @@ impl Configuration {
         self.partitions.iter().map(|replicas| replicas.primary).collect()
     }
 
+    /// The partitions, bit *i* for partition *i*, whose primary is another one than before, or has begun anew.
+    pub(crate) fn replaced(&self, before: &Self) -> u64 {
+        let pairs = self.partitions.iter().zip(&before.partitions);
+        let is_another = |(now, was): (&Replicas, &Replicas)| now.primary != was.primary || now.since != was.since;
+        pairs.enumerate().map(|(at, pair)| u64::from(is_another(pair)) << at).sum()
+    }
+
     /// Whether this can be who is who of so many partitions.
     pub fn is_of(&self, partitions: u8) -> bool {
         let has = |since: u64| (1..=self.epoch).contains(&since);
@@ -207,6 +214,43 @@ impl Configuration {
             }
             _ => Err(format!("{coordinator} is no coordinator in configuration {}", self.epoch)),
         }
+    }
+
+    /// Who can go on as a partition's primary when nobody who lives has its rows: the one before, or a backup, whose
+    /// journal has all that was told to anybody. `kept`: since which epoch a replica had its place when it kept its
+    /// rows.
+    pub fn heir(&self, partition: usize, kept: impl Fn(Address) -> Option<u64>) -> Option<Address> {
+        let Replicas { primary, ref backups, .. } = self.partitions[partition];
+        if kept(primary).is_some() {
+            return Some(primary);
+        }
+        backups.iter().find(|&&(backup, since)| kept(backup) == Some(since)).map(|&(backup, _)| backup)
+    }
+
+    /// The next configuration: these processes begin anew. A partition whose primary is among them goes on from the
+    /// rows that it has kept, as if it were new; `gone` are left out.
+    #[must_use]
+    pub fn resume(&self, primaries: &[Address], others: &[Address], gone: &[Address]) -> Self {
+        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
+        let epoch = next.epoch;
+        for (number, since) in (0..).zip(&mut next.coordinators) {
+            if others.contains(&Address::Coordinator(number)) {
+                *since = epoch;
+            }
+        }
+        for replicas in &mut next.partitions {
+            let is_here = |it: &&Address| **it == replicas.primary || replicas.backups.iter().any(|(at, _)| at == *it);
+            if let Some(&primary) = primaries.iter().find(is_here) {
+                replicas.backups.push((replicas.primary, epoch));
+                replicas.backups.iter_mut().for_each(|(_, since)| *since = epoch);
+                replicas.backups.retain(|(backup, _)| *backup != primary);
+                (replicas.primary, replicas.since) = (primary, epoch);
+            }
+            replicas.backups.retain(|(backup, _)| !gone.contains(backup));
+            let anew = replicas.backups.iter_mut().filter(|(backup, _)| others.contains(backup));
+            anew.for_each(|(_, since)| *since = epoch);
+        }
+        next
     }
 
     /// The next configuration: another scheme.

@@ -45,6 +45,8 @@ pub struct Coordinator {
     pub(crate) begins: bool,
     /// What ended otherwise than by an answer.
     pub(crate) ended: Vec<Ended>,
+    /// What was taken back, and goes elsewhere when a partition has heard that.
+    pub(crate) leaving: Vec<Pending>,
     /// Where there are several coordinators.
     pub(crate) ordering: Option<Box<Ordering>>,
 }
@@ -54,13 +56,15 @@ impl Coordinator {
     pub fn new(life: Life, primaries: Vec<Address>) -> Self {
         let told = primaries.iter().map(|_| Told::default()).collect();
         let (me, next) = (life.of, life.first());
-        let (pending, heirs, ended, ordering) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), None);
-        Self { me, next, primaries, pending, told, recovery: None, heirs, retries: 0, begins: true, ended, ordering }
+        let (pending, heirs, ended, leaving) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        let (recovery, retries, begins, ordering) = (None, 0, true, None);
+        Self { me, next, primaries, pending, told, recovery, heirs, retries, begins, ended, leaving, ordering }
     }
 
     /// Transactions that are not decided yet.
     pub fn pending(&self) -> usize {
-        self.pending.len() + self.ordering.as_ref().map_or(0, |ordering| ordering.collected.len())
+        let collected = self.ordering.as_ref().map_or(0, |ordering| ordering.collected.len());
+        self.pending.len() + collected + self.leaving.len()
     }
 
     /// How often a transaction was tried again because of a deadlock.
@@ -80,15 +84,29 @@ impl Coordinator {
             return out.send(client, Message::Answer { id, outcome });
         }
         let answers = vec![None; self.primaries.len()];
-        let (round, given, begun_us, attempts) = (0, Vec::new(), now_us, 0);
-        let pending =
-            Pending { client, id, call, participants, shared, before, round, answers, given, begun_us, attempts };
-        self.begin(pending, out);
+        let (round, given, begun_us, attempts, taken_back) = (0, Vec::new(), now_us, 0, None);
+        self.begin(
+            Pending {
+                client,
+                id,
+                call,
+                participants,
+                shared,
+                before,
+                round,
+                answers,
+                given,
+                begun_us,
+                attempts,
+                taken_back,
+            },
+            out,
+        );
     }
 
     fn begin(&mut self, pending: Pending, out: &mut Outbox) {
         if !self.begins {
-            return self.ended.push(pending.elsewhere());
+            return self.leave(pending, out);
         }
         if self.may_dispatch() { self.dispatch(pending, out) } else { self.collect(pending, out) }
     }
@@ -136,8 +154,9 @@ impl Coordinator {
         }
         let told = &mut self.told[partition];
         told.heard(result.heard);
-        let Some(pending) = self.pending.get_mut(&sequence) else { return Vec::new() };
         let stale = result.after.is_some() && told.will_run_again(sequence);
+        self.let_go();
+        let Some(pending) = self.pending.get_mut(&sequence) else { return Vec::new() };
         if stale || result.round != pending.round || pending.participants >> partition & 1 == 0 {
             return Vec::new();
         }
@@ -221,6 +240,8 @@ impl Coordinator {
     /// Takes a transaction back everywhere and begins it anew, on more partitions if need be.
     pub(crate) fn try_again(&mut self, sequence: u64, elsewhere: u64, now_us: u64, out: &mut Outbox) {
         let mut pending = self.decide(sequence, false, out);
+        let first = pending.taken_back.map_or(pending.participants, |(_, first)| first);
+        pending.taken_back = Some((sequence, first));
         pending.participants |= elsewhere & (u64::MAX >> (64 - self.primaries.len()));
         (pending.round, pending.begun_us, pending.attempts) = (0, now_us, pending.attempts + 1);
         pending.answers.fill(None);

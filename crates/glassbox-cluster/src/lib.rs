@@ -8,6 +8,7 @@
 //! - [`Backup`]: repeats what the primary decided;
 //! - [`Coordinator`]: orders and decides transactions of several partitions;
 //! - [`Router`]: a client's part: sends a call where it has to go;
+//! - [`journal`]: what a replica writes to a disk;
 //! - [`run`]: carries their messages, between threads or over sockets;
 //! - [`wire`]: what goes over a socket.
 
@@ -18,8 +19,10 @@ pub mod auto;
 mod backup;
 mod committed;
 mod configuration;
+mod configuring;
 mod coordinator;
 mod heard;
+pub mod journal;
 mod life;
 mod member;
 mod message;

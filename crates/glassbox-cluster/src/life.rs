@@ -23,14 +23,16 @@
 
 use std::collections::BTreeSet;
 
+use slotmap::Key;
+
 use crate::address::{Address, Life, TxnId};
 use crate::arrived::Multi;
 use crate::coordinator::Coordinator;
-use crate::message::{Entry, Message, Recovered};
+use crate::message::{Entry, Message, Outcome, Recovered};
 use crate::outbox::Outbox;
 use crate::partition::Partition;
 use crate::recovery::Recovery;
-use crate::router::{EndedNow, Router};
+use crate::router::{EndedNow, Router, State};
 use crate::store::Store;
 
 /// Who inherits what clients leave.
@@ -100,16 +102,6 @@ impl Store {
         !self.over.is_empty() && self.over.contains(&txn.life())
     }
 
-    /// A backup is new: it hears of all such lives, and of what was committed.
-    pub(crate) fn tell_ends(&mut self, out: &mut Outbox) {
-        for &life in &self.over {
-            self.stream.append(|| Entry::Over(life), out);
-        }
-        for txn in self.committed.all() {
-            self.stream.append(|| Entry::Committed(txn), out);
-        }
-    }
-
     /// All partitions know how everything ended that began in this life.
     pub(crate) fn forget_life(&mut self, life: Life, out: &mut Outbox) {
         self.committed.end(life);
@@ -152,6 +144,26 @@ impl Coordinator {
 }
 
 impl Router {
+    /// A party cannot be reached any more: nobody knows the end of what waits there.
+    pub fn lost(&mut self, party: Address) -> EndedNow {
+        self.lose(|at, _| at == Some(party))
+    }
+
+    /// Ends what is lost, by whom it waits for and whether this client has tried it in the life that it is in.
+    pub(crate) fn lose(&mut self, is_lost: impl Fn(Option<Address>, bool) -> bool) -> EndedNow {
+        let first = self.first;
+        let lost = self.calls.iter_mut().filter_map(|(key, called)| {
+            let State::Waiting { at, .. } = called.state else { return None };
+            is_lost(at, called.tried).then(|| {
+                called.state = State::Ended(Outcome::Unknown);
+                key.data().as_ffi().wrapping_add(first)
+            })
+        });
+        let lost: EndedNow = lost.collect();
+        self.waiting -= lost.len();
+        lost
+    }
+
     /// Somebody is here again who could not be reached, and is the same as before: what was said meanwhile is missing.
     pub fn found_again(&mut self, party: Address, out: &mut Outbox) -> EndedNow {
         if self.primaries.contains(&party) { self.give_up(out) } else { EndedNow::new() }
@@ -214,7 +226,7 @@ mod tests {
     fn sent(out: &mut Outbox) -> Vec<(Address, Message)> {
         let sent = out.actions.drain(..).filter_map(|action| match action {
             Action::Send(to, message) => Some((to, message)),
-            Action::Work(_) => None,
+            _ => None,
         });
         sent.collect()
     }
@@ -253,12 +265,12 @@ mod tests {
         sent(&mut out);
         partition.handle(replica(1), Message::Join { since: 2 }, &mut out);
         let said = sent(&mut out);
-        let sequence = said.iter().find_map(|(_, message)| match message {
-            Message::State { sequence, .. } => Some(*sequence),
+        let state = said.into_iter().find_map(|(_, message)| match message {
+            Message::State { base, .. } => Some(*base),
             _ => None,
         });
-        let mut backup = Backup::following(shard(), replica(0), sequence.unwrap(), kind);
-        said.into_iter().for_each(|(_, message)| backup.handle(replica(0), message, &mut out));
+        // Whatever else it is sent, it may become primary now.
+        let backup = Backup::following(shard(), replica(0), state.unwrap()).unwrap();
         let mut partition = Partition::promoted(backup, &mut out);
         sent(&mut out);
         partition.handle(HEIR, Message::Recover(Some(life)), &mut out);

@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::address::{Address, Life};
 use crate::backup::Backup;
 use crate::configuration::Configuration;
+use crate::configuring::begun;
 use crate::coordinator::Coordinator;
+use crate::journal::Base;
 use crate::message::Message;
-use crate::outbox::Outbox;
+use crate::outbox::{Action, Outbox};
 use crate::partition::Partition;
 use crate::pending::Ended;
 use crate::role::Role;
@@ -35,16 +37,21 @@ pub type MakeShard = Arc<dyn Fn() -> Result<Shard, String> + Send + Sync>;
 
 /// A member of a cluster.
 pub struct Member {
-    me: Address,
-    configuration: Configuration,
-    make: MakeShard,
-    role: Role,
+    pub(crate) me: Address,
+    pub(crate) configuration: Configuration,
+    pub(crate) make: MakeShard,
+    pub(crate) role: Role,
     /// Messages from configurations that are not here yet.
-    early: Vec<(Address, Packet)>,
+    pub(crate) early: Vec<(Address, Packet)>,
     /// Of the configuration, which many messages need.
-    order_since: Option<u64>,
+    pub(crate) order_since: Option<u64>,
+    /// Since which epoch it is what it is, as a primary or coordinator: what was sent before was for the one before,
+    /// who may have had the same address.
+    pub(crate) begun: u64,
     /// Whether a primary notes what a few runs touch.
-    samples: bool,
+    pub(crate) samples: bool,
+    /// Whether it has a journal.
+    pub(crate) journals: bool,
 }
 
 impl Member {
@@ -60,9 +67,17 @@ impl Member {
         Self::new(me, configuration, make, role)
     }
 
-    fn new(me: Address, configuration: Configuration, make: MakeShard, role: Role) -> Self {
-        let order_since = configuration.order_since();
-        Self { me, configuration, make, role, early: Vec::new(), order_since, samples: false }
+    pub(crate) fn new(me: Address, configuration: Configuration, make: MakeShard, role: Role) -> Self {
+        let (order_since, begun) = (configuration.order_since(), begun(me, &configuration, &role));
+        Self { me, configuration, make, role, early: Vec::new(), order_since, begun, samples: false, journals: false }
+    }
+
+    /// Since which epoch it has the role that it has, if that is a replica's.
+    pub fn since(&self) -> Option<u64> {
+        let Address::Replica { partition, .. } = self.me else { return None };
+        let replicas = &self.configuration.partitions[usize::from(partition)];
+        let backup = self.configuration.backup_since(self.me).map(|(_, since)| since);
+        backup.or((replicas.primary == self.me).then_some(replicas.since))
     }
 
     /// A replica that comes back with nothing: a backup if the configuration names it, otherwise as soon as one does.
@@ -77,7 +92,7 @@ impl Member {
         // Its numbers follow on those of the one before.
         let life = Life::new(me, since.saturating_sub(1));
         let mut coordinator = Coordinator::new(life, configuration.primaries());
-        coordinator.let_begin(!configuration.scheme.clients_coordinate());
+        coordinator.let_begin(!configuration.scheme.clients_coordinate(), out);
         coordinator.begin_order(configuration.coordinators.len());
         if since > 1 {
             coordinator.recover(out);
@@ -126,6 +141,15 @@ impl Member {
         &self.role
     }
 
+    pub(crate) fn role_mut(&mut self) -> &mut Role {
+        &mut self.role
+    }
+
+    /// Whether it has a journal.
+    pub fn has_journal(&self) -> bool {
+        self.journals
+    }
+
     /// The rows, if it has any.
     pub fn shard(&mut self) -> Option<&mut Shard> {
         match &mut self.role {
@@ -147,7 +171,7 @@ impl Member {
             }
             return;
         }
-        if !self.configuration.admits(from, packet.epoch) {
+        if packet.epoch < self.begun || !self.configuration.admits(from, packet.epoch) {
             return out.send(from, Message::Configure(Box::new(self.configuration.clone())));
         }
         self.dispatch(from, packet, now_us, out);
@@ -187,8 +211,13 @@ impl Member {
                     self.role = Role::Unfit(why);
                 }
             }
-            (Role::Joining { since, .. }, Message::State { since: sent, sequence, pieces }) if sent == *since => {
-                self.joined(from, sequence, pieces);
+            (Role::Joining { since, .. }, Message::State { since: sent, pieces, base }) if sent == *since => {
+                self.joined(from, *base, pieces);
+                if self.journals {
+                    out.actions.push(Action::Forget);
+                    self.take_journal();
+                    self.renew_base(out);
+                }
             }
             _ => {}
         }
@@ -198,12 +227,12 @@ impl Member {
     }
 
     /// All rows are here, if as many messages came as were sent.
-    fn joined(&mut self, from: Address, sequence: u64, sent: u64) {
-        let scheme = self.configuration.scheme;
+    fn joined(&mut self, from: Address, base: Base, sent: u64) {
         self.role = match std::mem::replace(&mut self.role, Role::Idle) {
-            Role::Joining { shard, pieces, .. } if pieces == sent => {
-                Role::Backup(Box::new(Backup::following(*shard, from, sequence, scheme)))
-            }
+            Role::Joining { shard, pieces, .. } if pieces == sent => match Backup::following(*shard, from, base) {
+                Ok(backup) => Role::Backup(Box::new(backup)),
+                Err(why) => Role::Unfit(why),
+            },
             Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages with rows came")),
             other => other,
         };
@@ -224,75 +253,9 @@ impl Member {
             _ => false,
         }
     }
-
-    /// A configuration arrives.
-    pub(crate) fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) {
-        if !next.follows(&self.configuration) {
-            return;
-        }
-        let before = std::mem::replace(&mut self.configuration, next);
-        self.order_since = self.configuration.order_since();
-        match self.me {
-            Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, out),
-            Address::Coordinator(_) => {
-                let since = |configuration: &Configuration| configuration.coordinator_since(self.me);
-                match &mut self.role {
-                    // Another has its place.
-                    role if since(&self.configuration) != since(&before) => *role = Role::Idle,
-                    Role::Coordinator(it) => {
-                        it.let_begin(!self.configuration.scheme.clients_coordinate());
-                        let anew = self.order_since != before.order_since();
-                        if anew {
-                            it.begin_order(self.configuration.coordinators.len());
-                        }
-                        it.configure(&self.configuration.primaries(), anew, now_us, out);
-                        answer(it.take_ended(), out);
-                    }
-                    _ => {}
-                }
-            }
-            Address::Client(_) => {}
-        }
-        let epoch = self.configuration.epoch;
-        let due: Vec<_> = self.early.extract_if(.., |(_, packet)| packet.epoch <= epoch).collect();
-        for (from, packet) in due {
-            self.handle(from, packet, now_us, out);
-        }
-    }
-
-    fn take_role(&mut self, partition: usize, before: &Configuration, out: &mut Outbox) {
-        let scheme = self.configuration.scheme;
-        let another_scheme = self.configuration.scheme_since != before.scheme_since;
-        let (now, was) = (&self.configuration.partitions[partition], &before.partitions[partition]);
-        let (me, since) = (self.me, self.configuration.backup_since(self.me));
-        let follows = since.is_some() && since == before.backup_since(me) && now.since == was.since;
-        let role = std::mem::replace(&mut self.role, Role::Idle);
-        self.role = match role {
-            Role::Primary(mut partition) if now.primary == me && now.since == was.since => {
-                if self.order_since != before.order_since() {
-                    partition.begin_order();
-                }
-                if another_scheme {
-                    partition.switch(scheme, out);
-                }
-                partition.keep_backups(&now.backups(), out);
-                Role::Primary(partition)
-            }
-            Role::Backup(backup) if now.primary == me => {
-                let mut partition = Partition::promoted(*backup, out);
-                partition.sample(self.samples);
-                if partition.scheme() != scheme {
-                    partition.switch(scheme, out);
-                }
-                Role::Primary(Box::new(partition))
-            }
-            role @ (Role::Backup(_) | Role::Joining { .. }) if follows => role,
-            _ => Role::joining(me, &self.configuration, &self.make, out),
-        };
-    }
 }
 
-fn answer(ended: Vec<Ended>, out: &mut Outbox) {
+pub(crate) fn answer(ended: Vec<Ended>, out: &mut Outbox) {
     for end in ended {
         out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
     }

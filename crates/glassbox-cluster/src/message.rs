@@ -2,8 +2,7 @@
 //!
 //! Between two parties messages arrive in the order in which they were sent, or not at all from some point on.
 //!
-//! A message is moved from hand to hand, so what is large and seldom is behind a pointer: a call on one partition and
-//! its answer, which most are, fit into a cache line.
+//! A message is moved from hand to hand, so what is large and seldom is boxed: most fit into a cache line.
 
 use glassbox::Abort;
 use glassbox::shard::{Call, Found, Output, Wanted};
@@ -12,6 +11,7 @@ use smallvec::SmallVec;
 
 use crate::address::{Address, Life, TxnId};
 use crate::configuration::Configuration;
+use crate::journal::Base;
 use crate::scheme::SchemeKind;
 use crate::turn::Turn;
 
@@ -73,14 +73,14 @@ pub enum Message {
         /// In their stored form, one after the other.
         rows: Vec<u8>,
     },
-    /// From a primary to a joining backup: these were the rows as they are after this entry of the stream.
+    /// From a primary to a joining backup: these were the rows.
     State {
         /// What it said when it joined.
         since: u64,
-        /// The entry's number.
-        sequence: u64,
         /// How many messages the rows were in.
         pieces: u64,
+        /// What goes with them.
+        base: Box<Base>,
     },
     /// From a coordinator to a primary: which of my decisions have you heard?
     AskHeard,

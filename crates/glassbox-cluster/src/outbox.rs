@@ -1,13 +1,18 @@
 //! What a state machine wants done: messages to be sent, and the work that it did, for those who charge for it.
 
 use crate::address::Address;
+use crate::journal::Base;
 use crate::message::Message;
 
 /// Something that a machine did, or wants done, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// A message is to be sent.
+    /// A message is to be sent; to itself, an entry of the stream: it is to be written to the journal.
     Send(Address, Message),
+    /// What the journal has is of no use any more: this replica gets other rows.
+    Forget,
+    /// The rows were fixed: the journal is to make a base of them.
+    Base(Box<Base>),
     /// Work was done; a simulator charges its cost.
     Work(Work),
 }

@@ -10,7 +10,7 @@ use crate::auto::Seen;
 use crate::backup::{Backup, Waits};
 use crate::message::{Fragment, FragmentEnd, FragmentWork, Message};
 use crate::order::Order;
-use crate::outbox::Outbox;
+use crate::outbox::{Action, Outbox};
 use crate::scheme::{Scheme, SchemeKind};
 use crate::store::Store;
 use crate::stream::Stream;
@@ -28,6 +28,8 @@ pub struct Partition {
     next: Option<SchemeKind>,
     /// Backups that wait for the rows.
     joining: Vec<(Address, u64)>,
+    /// The journal waits for another base.
+    base_due: bool,
     /// What arrived while something is under way that has to end first: it begins after that.
     pub(crate) held_back: VecDeque<(Address, Message)>,
     /// Of several coordinators.
@@ -43,7 +45,7 @@ impl Partition {
     fn of(store: Store, kind: SchemeKind) -> Self {
         let scheme = Scheme::new(kind);
         let (joining, held_back, order) = (Vec::new(), VecDeque::new(), Order::default());
-        Self { store, scheme, kind, next: None, joining, held_back, order }
+        Self { store, scheme, kind, next: None, joining, base_due: false, held_back, order }
     }
 
     /// The primary that a backup becomes. What it holds undecided is run again in the same order and under the same
@@ -68,8 +70,21 @@ impl Partition {
             partition.scheme.arrives(&mut partition.store, arrived, out);
         }
         while partition.proceed(out) {}
+        partition.store.stream.has_repeated(out);
         partition.tell_left(out);
         partition
+    }
+
+    /// Writes what it does to its journal, which begins with a base of the rows as they are.
+    pub(crate) fn begin_journal(&mut self, me: Address, out: &mut Outbox) {
+        self.store.stream.add(me);
+        self.renew_base(out);
+    }
+
+    /// Has a base made of the rows as they are when nothing is under way.
+    pub(crate) fn renew_base(&mut self, out: &mut Outbox) {
+        self.base_due = true;
+        self.go_on(out);
     }
 
     /// The scheme.
@@ -175,7 +190,7 @@ impl Partition {
 
     /// Whether nothing begins before what is under way has ended.
     fn waits_for_rest(&self) -> bool {
-        self.next.is_some() || !self.joining.is_empty()
+        self.next.is_some() || !self.joining.is_empty() || self.base_due
     }
 
     fn take(&mut self, from: Address, message: Message, out: &mut Outbox) {
@@ -232,6 +247,10 @@ impl Partition {
                 self.store.begin_scheme(kind, out);
             }
             self.send_rows(out);
+            if std::mem::take(&mut self.base_due) {
+                self.store.shard().fix();
+                out.actions.push(Action::Base(Box::new(self.store.base(self.kind))));
+            }
         }
         for (from, message) in std::mem::take(&mut self.held_back) {
             self.take(from, message, out);
@@ -242,18 +261,17 @@ impl Partition {
         if self.joining.is_empty() {
             return;
         }
-        let sequence = self.store.stream.last();
+        let base = Box::new(self.store.base(self.kind));
         for (backup, since) in std::mem::take(&mut self.joining) {
             let mut pieces = 0;
             self.store.shard().copy(ROWS_BYTES, |table, rows| {
                 pieces += 1;
                 out.send(backup, Message::Rows { since, table, rows });
             });
-            out.send(backup, Message::State { since, sequence, pieces });
+            // At once: it may be the only one that is left a moment later.
+            out.send(backup, Message::State { since, pieces, base: base.clone() });
             self.store.stream.add(backup);
         }
-        self.store.begin_scheme(self.kind, out);
-        self.store.tell_ends(out);
     }
 
     /// Runs one thing that waited and can be run now; whether there was one. To be called, when no message is there to

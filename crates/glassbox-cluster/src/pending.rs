@@ -36,17 +36,23 @@ pub(crate) struct Pending {
     pub(crate) begun_us: u64,
     /// How often it was begun before.
     pub(crate) attempts: u32,
+    /// If it was: its number then, and the partitions that took part in the first attempt.
+    pub(crate) taken_back: Option<(u64, u64)>,
 }
 
 impl Pending {
     /// The partitions that take part.
     pub(crate) fn partitions(&self) -> impl Iterator<Item = usize> + use<> {
-        let participants = self.participants;
-        (0..64).filter(move |partition| participants >> partition & 1 == 1)
+        each(self.participants)
     }
 
     /// Its end, when it is to be sent elsewhere.
     pub(crate) fn elsewhere(self) -> Ended {
         Ended { client: self.client, id: self.id, outcome: Outcome::Elsewhere(self.participants) }
     }
+}
+
+/// The partitions of a set: bit *i* for partition *i*.
+pub(crate) fn each(set: u64) -> impl Iterator<Item = usize> + use<> {
+    (0..64).filter(move |partition| set >> partition & 1 == 1)
 }

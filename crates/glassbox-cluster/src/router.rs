@@ -14,7 +14,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::address::{Address, Life};
 use crate::answered::Answered;
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Replicas};
 use crate::coordinator::Coordinator;
 use crate::member::{MOST_EARLY, Packet};
 use crate::message::{FragmentResult, Message, Outcome, Submission};
@@ -31,11 +31,11 @@ pub struct Router {
     /// This client's own: under locking and occ it begins transactions, otherwise it ends those that it has begun.
     pub(crate) own: Coordinator,
     me: Address,
-    calls: SlotMap<DefaultKey, Called>,
+    pub(crate) calls: SlotMap<DefaultKey, Called>,
     /// Added to the place of a call, it is the call's number: a program that had this one's address before had others.
-    first: u64,
+    pub(crate) first: u64,
     /// Of these, how many have not ended.
-    waiting: usize,
+    pub(crate) waiting: usize,
     /// Messages from configurations that are not here yet.
     early: Vec<(Address, Packet)>,
 }
@@ -44,15 +44,15 @@ pub struct Router {
 pub type EndedNow = SmallVec<[u64; 2]>;
 
 #[derive(Debug)]
-struct Called {
+pub(crate) struct Called {
     home: u8,
-    state: State,
+    pub(crate) state: State,
     /// In this life of its the client has tried it itself.
-    tried: bool,
+    pub(crate) tried: bool,
 }
 
 #[derive(Debug)]
-enum State {
+pub(crate) enum State {
     /// For whoever `at` is; `None`: this client's own coordinator.
     Waiting {
         call: Call,
@@ -67,7 +67,7 @@ impl Router {
     pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration, life: u64) -> Self {
         let (primaries, central) = (configuration.primaries(), configuration.coordinator_of(me));
         let mut own = Coordinator::new(Life::new(me, life), primaries.clone());
-        own.let_begin(configuration.scheme.clients_coordinate());
+        own.let_begin(configuration.scheme.clients_coordinate(), &mut Outbox::default());
         Self {
             catalog,
             configuration,
@@ -180,41 +180,26 @@ impl Router {
             return EndedNow::new();
         }
         let since = |configuration: &Configuration| configuration.coordinator_since(self.central);
+        let (before, replaced) = (self.configuration.partitions.clone(), next.replaced(&self.configuration));
         let new_coordinator = since(&next) != since(&self.configuration);
         let mut answered = self.lose(|at, _| match at {
             None => false,
             Some(Address::Coordinator(_)) => new_coordinator,
-            Some(primary) => next.partitions.iter().all(|replicas| replicas.primary != primary),
+            Some(primary) => {
+                let is_still = |(now, was): (&Replicas, &Replicas)| was.primary == primary && now.since == was.since;
+                !next.partitions.iter().zip(&before).any(is_still)
+            }
         });
         self.primaries = next.primaries();
         let another_scheme = next.scheme_since != self.configuration.scheme_since;
         self.configuration = next;
-        self.own.let_begin(self.configuration.scheme.clients_coordinate());
+        self.own.let_begin(self.configuration.scheme.clients_coordinate(), out);
         // What waits for locks would keep the partitions from another scheme.
-        self.own.configure(&self.primaries, another_scheme, now_us, out);
+        let Self { own, configuration, .. } = self;
+        own.configure(configuration, replaced, another_scheme, now_us, out);
         let ended = self.own.take_ended();
         answered.extend(self.ended(ended, now_us, out));
         answered
-    }
-
-    /// A party cannot be reached any more: nobody knows the end of what waits there.
-    pub fn lost(&mut self, party: Address) -> EndedNow {
-        self.lose(|at, _| at == Some(party))
-    }
-
-    /// Ends what is lost, by whom it waits for and whether this client has tried it in the life that it is in.
-    pub(crate) fn lose(&mut self, is_lost: impl Fn(Option<Address>, bool) -> bool) -> EndedNow {
-        let first = self.first;
-        let lost = self.calls.iter_mut().filter_map(|(key, called)| {
-            let State::Waiting { at, .. } = called.state else { return None };
-            is_lost(at, called.tried).then(|| {
-                called.state = State::Ended(Outcome::Unknown);
-                key.data().as_ffi().wrapping_add(first)
-            })
-        });
-        let lost: EndedNow = lost.collect();
-        self.waiting -= lost.len();
-        lost
     }
 
     /// The end of a call, once; `None`: it has none yet.
@@ -224,6 +209,11 @@ impl Router {
         }
         let Called { home, state: State::Ended(outcome), .. } = self.calls.remove(self.key(id))? else { return None };
         Some(Answered { id, outcome, home })
+    }
+
+    /// Whether a call has not ended.
+    pub(crate) fn is_waiting(&self, id: u64) -> bool {
+        self.calls.get(self.key(id)).is_some_and(|called| matches!(called.state, State::Waiting { .. }))
     }
 
     /// Calls that have not ended.

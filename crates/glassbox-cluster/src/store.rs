@@ -10,6 +10,7 @@ use crate::arrived::{Multi, Single};
 use crate::auto::{Sampler, Sampling, Seen};
 use crate::committed::Committed;
 use crate::heard::Heard;
+use crate::journal::Base;
 use crate::message::{Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part};
 use crate::outbox::{Outbox, Work};
 use crate::scheme::SchemeKind;
@@ -79,6 +80,13 @@ impl Store {
     pub(crate) fn begin_scheme(&mut self, kind: SchemeKind, out: &mut Outbox) {
         self.cascades = kind.cascades();
         self.stream.append(|| Entry::Under(kind), out);
+    }
+
+    /// What goes with the rows as they are, while nothing is under way.
+    pub(crate) fn base(&self, scheme: SchemeKind) -> Base {
+        let over = self.over.iter().copied().map(Entry::Over);
+        let remembered = over.chain(self.committed.all().map(Entry::Committed)).collect();
+        Base { held: self.stream.last(), scheme, remembered }
     }
 
     /// Runs a call on this partition alone.

@@ -15,12 +15,29 @@ pub(crate) struct Stream {
     last: u64,
     /// Messages, by the entry that the backups have to hold before they go; in order.
     waiting: VecDeque<(u64, Address, Message)>,
+    /// What is done is in the stream already, and done again.
+    repeats: bool,
 }
 
 impl Stream {
     /// A stream that goes on after this entry, which all of these backups hold.
     pub(crate) fn new(backups: &[Address], last: u64) -> Self {
-        Self { backups: backups.iter().map(|&backup| (backup, last)).collect(), last, waiting: VecDeque::new() }
+        let backups = backups.iter().map(|&backup| (backup, last)).collect();
+        Self { backups, last, waiting: VecDeque::new(), repeats: false }
+    }
+
+    /// The stream of one that takes it over after this entry: its backups are still to come, and what it holds
+    /// undecided is done again first. Its journal, if it has one, goes on.
+    pub(crate) fn going_on(journal: Option<Address>, last: u64) -> Self {
+        Self { repeats: true, ..Self::new(journal.as_slice(), last) }
+    }
+
+    /// All that is in the stream already was done again.
+    pub(crate) fn has_repeated(&mut self, out: &mut Outbox) {
+        self.repeats = false;
+        if !self.waiting.is_empty() {
+            self.append(|| Entry::Mark, out);
+        }
     }
 
     /// The last entry's number.
@@ -53,7 +70,7 @@ impl Stream {
 
     /// Sends an entry to all backups.
     pub(crate) fn append(&mut self, entry: impl FnOnce() -> Entry, out: &mut Outbox) {
-        if !self.is_followed() {
+        if !self.is_followed() || self.repeats {
             return;
         }
         self.last += 1;
@@ -68,6 +85,9 @@ impl Stream {
     pub(crate) fn send_when_held(&mut self, to: Address, message: Message, out: &mut Outbox) {
         if !self.is_followed() {
             return out.send(to, message);
+        }
+        if self.repeats {
+            return self.waiting.push_back((self.last + 1, to, message));
         }
         if self.held() >= self.last {
             self.append(|| Entry::Mark, out);

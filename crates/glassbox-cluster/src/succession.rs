@@ -2,17 +2,18 @@
 //! coordinator than the one that began; or when by another scheme others coordinate from now on.
 
 use crate::address::{Address, Life, TxnId};
+use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
 use crate::message::{FragmentEnd, Message, Outcome, Recovered, Submission, Undecided};
 use crate::outbox::Outbox;
 use crate::partition::Partition;
-use crate::pending::{Ended, Pending};
+use crate::pending::{Ended, Pending, each};
 use crate::recovery::Recovery;
 
 impl Coordinator {
     /// Whether it begins transactions from now on. If not, it ends those that it has begun; what is submitted, and what
     /// would have to begin anew, is to be sent elsewhere.
-    pub(crate) fn let_begin(&mut self, begins: bool) {
+    pub(crate) fn let_begin(&mut self, begins: bool, out: &mut Outbox) {
         self.begins = begins;
         if let (false, Some(recovery)) = (begins, &mut self.recovery) {
             for (client, Submission { id, participants, .. }) in std::mem::take(&mut recovery.waiting) {
@@ -20,8 +21,31 @@ impl Coordinator {
             }
         }
         if let (false, Some(ordering)) = (begins, &mut self.ordering) {
-            self.ended.extend(ordering.collected.drain(..).map(Pending::elsewhere));
+            let collected: Vec<_> = ordering.collected.drain(..).collect();
+            collected.into_iter().for_each(|pending| self.leave(pending, out));
         }
+    }
+
+    /// Sends a transaction elsewhere. If it was begun here, that waits until one of its partitions has heard that it
+    /// was taken back: they may all have voted for it, and who came in this one's place could commit it meanwhile.
+    pub(crate) fn leave(&mut self, pending: Pending, out: &mut Outbox) {
+        // What a client took back it says with what it submits.
+        if let (Some((_, partitions)), Address::Coordinator(_)) = (pending.taken_back, self.me) {
+            each(partitions).for_each(|partition| out.send(self.primaries[partition], Message::AskHeard));
+            self.leaving.push(pending);
+            return self.let_go();
+        }
+        self.ended.push(pending.elsewhere());
+    }
+
+    /// Lets those go elsewhere for whom somebody has heard it.
+    pub(crate) fn let_go(&mut self) {
+        let Self { leaving, told, ended, .. } = self;
+        let may_go = |pending: &mut Pending| {
+            let (sequence, partitions) = pending.taken_back.expect("it was begun here");
+            each(partitions).any(|partition| told[partition].has_heard(sequence))
+        };
+        ended.extend(leaving.extract_if(.., may_go).map(Pending::elsewhere));
     }
 
     /// What ended otherwise than by an answer.
@@ -33,19 +57,30 @@ impl Coordinator {
     pub(crate) fn heard(&mut self, from: Address, heard: u64) {
         if let Some(partition) = self.primaries.iter().position(|primary| *primary == from) {
             self.told[partition].heard(heard);
+            self.let_go();
         }
     }
 
     /// Other primaries: they are told again what the ones before may not have heard; and what these had begun and not
     /// voted for begins anew, since what it had read there is not protected any more; or all does.
-    pub(crate) fn configure(&mut self, primaries: &[Address], all_anew: bool, now_us: u64, out: &mut Outbox) {
-        let mut changed = 0_u64;
+    pub(crate) fn configure(
+        &mut self,
+        next: &Configuration,
+        changed: u64,
+        all_anew: bool,
+        now_us: u64,
+        out: &mut Outbox,
+    ) {
+        let primaries = &next.primaries()[..];
         for (partition, &primary) in primaries.iter().enumerate().take(self.primaries.len()) {
-            if std::mem::replace(&mut self.primaries[partition], primary) != primary {
-                changed |= 1 << partition;
+            self.primaries[partition] = primary;
+            if changed >> partition & 1 == 1 {
                 for (sequence, commit) in self.told[partition].again() {
                     let txn = TxnId { coordinator: self.me, sequence };
                     out.send(primary, Message::Decide { txn, commit });
+                }
+                if !self.leaving.is_empty() {
+                    out.send(primary, Message::AskHeard);
                 }
             }
         }
@@ -147,6 +182,8 @@ mod tests {
 
     use super::*;
     use crate::message::FragmentResult;
+    use crate::outbox::Action;
+    use crate::scheme::SchemeKind;
 
     const ME: Address = Address::Coordinator(0);
 
@@ -182,8 +219,27 @@ mod tests {
     fn a_vote_upon_one_that_begins_anew_with_its_partition_is_lost_with_it() {
         let mut it = coordinator(2);
         assert_eq!(answers(&mut it, 1, 1, Some(0), done()), 0);
-        it.configure(&[primary(0, 0), primary(1, 1)], false, 0, &mut Outbox::default());
+        let next = Configuration::first(2, 2, SchemeKind::Speculation).promote(primary(1, 1)).expect("it is a backup");
+        it.configure(&next, 0b10, false, 0, &mut Outbox::default());
         assert_eq!(it.retries(), 2, "nobody would vote for the second again");
+    }
+
+    /// Both may have voted for it: whoever takes this one's place would commit it, when nobody has heard otherwise.
+    #[test]
+    fn what_was_taken_back_goes_elsewhere_when_somebody_has_heard_it() {
+        let (mut it, mut out) = (coordinator(1), Outbox::default());
+        it.let_begin(false, &mut out);
+        it.try_again(0, 0, 0, &mut out);
+        assert!(it.take_ended().is_empty() && it.pending() == 1, "nobody has heard it");
+        let asked = out.actions.iter().filter(|it| matches!(it, Action::Send(_, Message::AskHeard)));
+        assert_eq!(asked.count(), 2);
+        // Another primary counts anew, and has heard nothing.
+        let next = Configuration::first(2, 2, SchemeKind::Speculation).promote(primary(1, 1)).expect("it is a backup");
+        it.configure(&next, 0b10, true, 0, &mut Outbox::default());
+        it.heard(primary(1, 1), 0);
+        assert!(it.take_ended().is_empty());
+        it.heard(primary(1, 1), 1);
+        assert!(matches!(it.take_ended()[..], [Ended { outcome: Outcome::Elsewhere(3), .. }]) && it.pending() == 0);
     }
 
     #[test]

@@ -33,6 +33,11 @@ impl Told {
         self.unheard.iter().map(|&(sequence, _)| sequence).min()
     }
 
+    /// Whether it has heard the end of a transaction that it was told.
+    pub(crate) fn has_heard(&self, sequence: u64) -> bool {
+        self.unheard.iter().all(|&(unheard, _)| unheard != sequence)
+    }
+
     /// Another primary is told again what the one before may not have heard, and counts anew.
     pub(crate) fn again(&mut self) -> impl Iterator<Item = (u64, bool)> + use<> {
         self.heard = 0;

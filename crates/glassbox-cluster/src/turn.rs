@@ -127,7 +127,7 @@ mod tests {
             let sent = |from: u16, out: &mut Outbox| {
                 let sends = std::mem::take(&mut out.actions).into_iter().map(move |action| match action {
                     Action::Send(to, message) => (from, to, message),
-                    Action::Work(_) => unreachable!("nothing was run"),
+                    other => unreachable!("{other:?}"),
                 });
                 sends.collect::<Vec<_>>()
             };

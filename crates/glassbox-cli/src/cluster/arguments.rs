@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use clap::{Args, Subcommand, ValueEnum};
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::Load;
@@ -13,7 +14,7 @@ use crate::options::Common;
 /// Run a cluster of processes on this machine, under load, and check it; or decide who is who in one that runs
 ///
 /// Each replica of each partition and each coordinator is a process of its own (`glassbox node`); the clients are here.
-/// Rows are in memory only: what keeps them is replicas.
+/// What keeps rows is replicas, and with --dir the disk as well.
 #[derive(Args)]
 pub struct Arguments {
     /// Partitions
@@ -32,9 +33,14 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
     pub rtt_us: u64,
     /// While clients work, so many times one after the other: kill a backup, leave it out and bring it back; kill a
-    /// primary, promote a backup and bring it back; kill a coordinator and start another
+    /// primary, promote a backup and bring it back; kill a coordinator and start another; with --dir, kill all
+    /// processes at once and have their journals resumed
     #[arg(long, value_name = "N", default_value = "0")]
     pub incidents: u32,
+    /// Keep the rows on the disk, too: each replica has a journal in this directory, and answers wait for it. A cluster
+    /// that is there already goes on
+    #[arg(long, value_name = "DIR", conflicts_with = "save")]
+    pub dir: Option<PathBuf>,
     /// Write the cluster to this file, for `promote` and the like in another terminal
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -169,6 +175,30 @@ impl WorkloadOption {
 }
 
 impl Arguments {
+    /// The file of the cluster, for commands that decide about it.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.dir.as_ref().map(|dir| dir.join("cluster.json")).or_else(|| self.save.clone())
+    }
+
+    /// The cluster that is in the directory already, if it is one as it was asked for.
+    pub fn existing(&self, workload: &WorkloadOption) -> anyhow::Result<Option<Config>> {
+        let Some(file) = self.dir.as_ref().and(self.file()).filter(|file| file.exists()) else { return Ok(None) };
+        let (found, wanted) = (Config::read(&file)?, self.config(workload)?);
+        let asked = Config { cluster: found.cluster, scheme: found.scheme, nodes: found.nodes.clone(), ..wanted };
+        let asked = Config { round_trip_us: found.round_trip_us, ..asked };
+        ensure!(
+            asked == found,
+            "{} is another cluster than asked for: it has {} partitions with {} replicas, {} coordinators, and {:?}; \
+             ask for that, or choose another directory",
+            file.display(),
+            found.partitions,
+            found.replicas,
+            found.coordinators,
+            found.workload
+        );
+        Ok(Some(Config { round_trip_us: self.rtt_us, ..found }))
+    }
+
     /// The cluster, without the addresses of its processes.
     pub fn config(&self, workload: &WorkloadOption) -> anyhow::Result<Config> {
         let number = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos() as u64;

@@ -58,8 +58,13 @@ impl Counted {
     }
 }
 
-/// Checks all.
-pub fn check(config: &Config, measured: &Measured, until: Instant) -> anyhow::Result<Checked> {
+/// Checks all. `before`: what there was when the clients began, if not what a cluster begins with.
+pub fn check(
+    config: &Config,
+    measured: &Measured,
+    before: Option<&Checked>,
+    until: Instant,
+) -> anyhow::Result<Checked> {
     let told = |line: &str| eprintln!("{line}");
     // Nothing is held up: it is not a part of the cluster.
     let identity = config.identity(Address::CHECKER);
@@ -75,10 +80,13 @@ pub fn check(config: &Config, measured: &Measured, until: Instant) -> anyhow::Re
         std::thread::sleep(Duration::from_millis(20));
         problems = self::problems(&mut sockets, &machines, &configuration, until)?;
     }
-    let (conditions, counted) = match &config.workload {
+    let (conditions, mut counted) = match &config.workload {
         Workload::Tpcc { scale, .. } => conditions(config, scale, measured, &mut sockets, until)?,
         Workload::Micro { .. } => Default::default(),
     };
+    for (counted, before) in counted.iter_mut().zip(before.iter().flat_map(|before| &before.counted)) {
+        counted.found = counted.found.saturating_sub(before.found);
+    }
     let replicas = configuration.partitions.iter().map(|it| it.backups.len()).sum();
     Ok(Checked { replicas, problems, counted, conditions })
 }

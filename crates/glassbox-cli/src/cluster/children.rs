@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, anyhow, bail};
@@ -13,15 +14,21 @@ use super::config::Config;
 
 /// Processes. When this is dropped they are ended; when this process is killed, the end of their standard input tells
 /// them.
-pub struct Children(BTreeMap<Address, Child>);
+pub struct Children {
+    processes: BTreeMap<Address, Child>,
+    /// Where replicas have their journals.
+    dir: Option<PathBuf>,
+}
 
 impl Children {
     /// Starts a cluster's processes, none of which has a place yet; with it, where they listen.
-    pub fn start(config: &Config) -> anyhow::Result<(Self, Config)> {
-        let (mut children, mut config) = (Self(BTreeMap::new()), config.clone());
+    pub fn start(config: &Config, dir: Option<&Path>) -> anyhow::Result<(Self, Config)> {
+        let dir = dir.map(Path::to_owned);
+        let (mut children, mut config) = (Self { processes: BTreeMap::new(), dir }, config.clone());
+        config.nodes.clear();
         let machines = config.shape().machines();
         for &address in &machines {
-            children.0.insert(address, spawn("127.0.0.1:0")?);
+            children.spawn(address, "127.0.0.1:0")?;
         }
         for &address in &machines {
             config.nodes.push(children.listens(address)?);
@@ -33,7 +40,7 @@ impl Children {
 
     /// Ends one at once, as `kill -9` does.
     pub fn kill(&mut self, address: Address) -> anyhow::Result<()> {
-        let mut child = self.0.remove(&address).ok_or_else(|| anyhow!("there is no process of {address}"))?;
+        let mut child = self.processes.remove(&address).ok_or_else(|| anyhow!("there is no process of {address}"))?;
         child.kill()?;
         child.wait()?;
         Ok(())
@@ -41,13 +48,13 @@ impl Children {
 
     /// Starts one anew that was killed: where it listened, and without a place.
     pub fn restart(&mut self, address: Address, config: &Config) -> anyhow::Result<()> {
-        self.0.insert(address, spawn(&config.at(address)?.to_string())?);
+        self.spawn(address, &config.at(address)?.to_string())?;
         self.listens(address)?;
         self.tell(address, config)
     }
 
     fn listens(&mut self, address: Address) -> anyhow::Result<SocketAddr> {
-        let child = self.0.get_mut(&address).expect("it was started");
+        let child = self.processes.get_mut(&address).expect("it was started");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line)?;
         let at = line.trim().strip_prefix("listening ").and_then(|at| at.parse().ok());
@@ -55,14 +62,27 @@ impl Children {
     }
 
     fn tell(&mut self, address: Address, config: &Config) -> anyhow::Result<()> {
-        let input = self.0.get_mut(&address).and_then(|child| child.stdin.as_mut()).expect("it is piped");
+        let input = self.processes.get_mut(&address).and_then(|child| child.stdin.as_mut()).expect("it is piped");
         let line = format!("{}\n", serde_json::to_string(config)?);
         input.write_all(line.as_bytes()).with_context(|| format!("the process of {address} has ended"))
     }
 
+    fn spawn(&mut self, address: Address, at: &str) -> anyhow::Result<()> {
+        let program = std::env::current_exe().context("cannot find this program")?;
+        let mut command = Command::new(&program);
+        command.args(["node", "--listen", at, "--config", "-"]);
+        if let Some(dir) = &self.dir {
+            command.arg("--dir").arg(dir);
+        }
+        // Of a group of their own: Ctrl-C is for this process, which then ends them in its own time.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        self.processes.insert(address, command.spawn().context("cannot start another process")?);
+        Ok(())
+    }
+
     /// Whether all are still there.
     pub fn check(&mut self) -> anyhow::Result<()> {
-        for (address, child) in &mut self.0 {
+        for (address, child) in &mut self.processes {
             if let Some(status) = child.try_wait()? {
                 bail!("the process of {address} ended by itself ({status}); its message is above");
             }
@@ -71,18 +91,9 @@ impl Children {
     }
 }
 
-fn spawn(at: &str) -> anyhow::Result<Child> {
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let mut command = Command::new(&program);
-    command.args(["node", "--listen", at, "--config", "-"]);
-    // Of a group of their own: Ctrl-C is for this process, which then ends them in its own time.
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-    command.spawn().context("cannot start another process")
-}
-
 impl Drop for Children {
     fn drop(&mut self) {
-        for child in self.0.values_mut() {
+        for child in self.processes.values_mut() {
             // It may have ended by itself; then there is nothing to do.
             let _ = child.kill();
             let _ = child.wait();

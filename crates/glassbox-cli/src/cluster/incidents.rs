@@ -69,6 +69,8 @@ pub struct Pauses {
     pub promoted: Vec<Duration>,
     /// A coordinator was killed, started anew, and given its place.
     pub coordinator: Vec<Duration>,
+    /// Everybody was killed, started anew, and resumed.
+    pub resumed: Vec<Duration>,
     /// Until a backup that was started anew had the rows; nobody waits for that, but for the copying.
     pub returned: Vec<Duration>,
 }
@@ -79,6 +81,8 @@ pub struct Incidents<'a> {
     pub file: Option<&'a std::path::Path>,
     pub children: &'a mut Children,
     pub watch: &'a Watch,
+    /// Whether the rows are on the disk, too.
+    pub has_journals: bool,
     /// Held while something is decided.
     pub decides: &'a Mutex<()>,
     pub pauses: Pauses,
@@ -89,7 +93,9 @@ impl Incidents<'_> {
     pub fn run(&mut self, rounds: u32) -> anyhow::Result<()> {
         for round in 0..rounds {
             let partition = (round % u32::from(self.config.partitions)) as u8;
-            for incident in [Self::lose_backup, Self::lose_primary, Self::lose_coordinator] {
+            let all = [Self::lose_backup, Self::lose_primary, Self::lose_coordinator, Self::lose_all];
+            let first = if self.config.replicas > 1 { 0 } else { 2 };
+            for incident in &all[first..if self.has_journals { 4 } else { 3 }] {
                 std::thread::sleep(REST);
                 if interrupt::requested() {
                     return Ok(());
@@ -144,17 +150,42 @@ impl Incidents<'_> {
         self.children.restart(replica, self.config)?;
         let began = Instant::now();
         self.decide(|operator| operator.bring_back(replica))?;
+        self.wait_for_rows(replica)?;
+        self.pauses.returned.push(began.elapsed());
+        Ok(())
+    }
+
+    fn wait_for_rows(&mut self, replica: Address) -> anyhow::Result<()> {
+        let began = Instant::now();
         loop {
             let standing = self.decide(|operator| {
                 operator.standings().remove(&replica).unwrap_or_else(|| Err(format!("{replica} is not known")))
             })?;
             match standing {
-                Standing::Backup(_) => break,
+                Standing::Backup(_) | Standing::Primary(_) => return Ok(()),
                 Standing::Joining(_) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
                 other => bail!("{replica} does not become a backup: {other:?}"),
             }
         }
-        self.pauses.returned.push(began.elapsed());
+    }
+
+    /// As when the power is gone.
+    fn lose_all(&mut self, _round: u32, partition: u8) -> anyhow::Result<()> {
+        let machines = self.config.shape().machines();
+        {
+            let _alone = self.decides.lock().map_err(|_| anyhow!("whoever decides about the cluster has panicked"))?;
+            machines.iter().try_for_each(|&machine| self.children.kill(machine))?;
+        }
+        machines.iter().try_for_each(|&machine| self.children.restart(machine, self.config))?;
+        let began = Instant::now();
+        self.decide(|operator| {
+            operator.wait_for_all(PATIENCE);
+            operator.resume()
+        })?;
+        self.pauses.resumed.push(self.watch.pause(partition, began)?);
+        for machine in machines.into_iter().filter(|it| it.partition().is_some()) {
+            self.wait_for_rows(machine)?;
+        }
         Ok(())
     }
 

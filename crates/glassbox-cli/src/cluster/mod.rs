@@ -11,6 +11,7 @@ mod node;
 mod operate;
 mod report;
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,29 +43,31 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
 fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<Verdict> {
     interrupt::listen()?;
     ensure!(
-        arguments.incidents == 0 || arguments.replicas > 1,
-        "a partition without backups cannot lose its primary: give --incidents with at least --replicas 2"
+        arguments.incidents == 0 || arguments.replicas > 1 || arguments.dir.is_some(),
+        "a partition without backups cannot lose its primary: give --incidents with at least --replicas 2, or --dir"
     );
     let mut out = report_to(workload.json());
-    let until = Instant::now() + PATIENCE;
-    // Whatever happens from here on, they end when this does.
-    let (mut children, config) = Children::start(&arguments.config(workload)?)?;
-    if let Some(file) = &arguments.save {
-        save(&config, file)?;
-    }
-    let begun = operate::operator(&config, arguments.save.as_deref())?.begin(config.shape().configuration(), PATIENCE);
-    if let Err(why) = begun {
-        children.check()?;
-        bail!(why);
-    }
+    let (until, file) = (Instant::now() + PATIENCE, arguments.file());
+    let (mut children, config, is_resumed) = start(arguments, workload, file.as_deref())?;
     let configuration = serde_json::to_value(&config)?;
     let mut results = Results::new(workload.json(), "cluster", configuration)?;
     report::headline(&mut *out, arguments, workload.load(), &config)?;
+    let before = is_resumed.then(|| check::check(&config, &load::Measured::default(), None, until)).transpose()?;
+    if let Some(before) = &before {
+        writeln!(out, "resumed from its journals:")?;
+        report::checked(&mut *out, &mut results, before)?;
+    }
     let watch = Watch::new(config.partitions);
-    let (file, pauses, decides) = (arguments.save.as_deref(), Pauses::default(), Mutex::new(()));
-    let (children_of, decided) = (&mut children, &decides);
-    let mut incidents =
-        Incidents { config: &config, file, children: children_of, watch: &watch, decides: decided, pauses };
+    let (file, pauses, decides) = (file.as_deref(), Pauses::default(), Mutex::new(()));
+    let mut incidents = Incidents {
+        config: &config,
+        file,
+        children: &mut children,
+        watch: &watch,
+        has_journals: arguments.dir.is_some(),
+        decides: &decides,
+        pauses,
+    };
     let (mut changes, ended) = (Vec::new(), AtomicBool::new(false));
     let measured = std::thread::scope(|scope| {
         let follow = || {
@@ -89,18 +92,58 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     report::changes(&mut *out, &mut results, &changes)?;
     report::pauses(&mut *out, &mut results, &pauses)?;
     children.check()?;
-    let checked = check::check(&config, &measured, Instant::now() + PATIENCE)?;
+    let checked = check::check(&config, &measured, before.as_ref(), Instant::now() + PATIENCE)?;
     report::checked(&mut *out, &mut results, &checked)?;
     children.check()?;
     results.finish()?;
-    let good = checked.is_good() && measured.failed.is_empty();
+    let good = checked.is_good() && before.is_none_or(|before| before.is_good()) && measured.failed.is_empty();
     Ok(if good { Verdict::Good } else { Verdict::Bad })
 }
 
-/// A new cluster: nothing has been decided about it.
-fn save(config: &Config, file: &Path) -> anyhow::Result<()> {
+/// Starts the processes and lets the cluster begin, or resumes the one that is there already; whether it does that.
+fn start(
+    arguments: &Arguments,
+    workload: &WorkloadOption,
+    file: Option<&Path>,
+) -> anyhow::Result<(Children, Config, bool)> {
+    let existing = arguments.existing(workload)?;
+    let (is_resumed, asked) = (existing.is_some(), existing.map_or_else(|| arguments.config(workload), Ok)?);
+    // Whatever happens from here on, they end when this does.
+    let (mut children, config) = Children::start(&asked, arguments.dir.as_deref())?;
+    if let Some(file) = file {
+        save(&config, file, !is_resumed)?;
+    }
+    let mut operator = operate::operator(&config, file)?;
+    let begun = if is_resumed {
+        operator.wait_for_all(PATIENCE);
+        operator.resume()
+    } else {
+        operator.begin(config.shape().configuration(), PATIENCE)
+    };
+    if let Err(why) = begun {
+        children.check()?;
+        bail!(why);
+    }
+    Ok((children, config, is_resumed))
+}
+
+/// Writes where the processes are. About a new cluster nothing has been decided.
+fn save(config: &Config, file: &Path, is_new: bool) -> anyhow::Result<()> {
+    let context = || format!("cannot write {}", file.display());
     let text = serde_json::to_string_pretty(config)? + "\n";
-    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    if let Some(parent) = file.parent() {
+        std::fs::create_dir_all(parent).with_context(context)?;
+    }
+    // With a part of it, or with other addresses, nobody would find the journals again.
+    let beside = file.with_extension("json.new");
+    let written = std::fs::File::create(&beside).and_then(|mut new| {
+        new.write_all(text.as_bytes())?;
+        new.sync_all()
+    });
+    written.and_then(|()| std::fs::rename(&beside, file)).with_context(context)?;
+    if !is_new {
+        return Ok(());
+    }
     match std::fs::remove_file(operate::decided(file)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),

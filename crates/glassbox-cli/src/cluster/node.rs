@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use glassbox_cluster::Address;
-use glassbox_cluster::run::{Node, Sockets, drive};
+use glassbox_cluster::run::{Keeper, Node, Sockets, drive};
 
 use super::config::Config;
 use crate::results::is_standard_output as is_dash;
@@ -29,6 +29,9 @@ pub struct Arguments {
     /// The cluster, as JSON; -: one line of standard input, whose end then ends the process
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Keep what a replica has on the disk, too: its journal is in this directory, by its name
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
 }
 
 /// Standard input has ended: whoever started this is gone.
@@ -48,12 +51,23 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let place = config.nodes.iter().position(|node| *node == at);
     let place = place.with_context(|| format!("none of the cluster's `nodes` listens on {at}: correct --listen"))?;
     let me = shape.machines()[place];
-    let mut node = node(me, &config);
     let told = |line: &str| eprintln!("{line}");
     let mut sockets = Sockets::new(config.identity(me), Some(listener), shape.round_trip, told)?;
+    let mut node = node(me, &config);
+    if let (Some(dir), Address::Replica { partition, replica }) = (&arguments.dir, me) {
+        let directory = dir.join(format!("partition-{partition}-replica-{replica}"));
+        let (empty, wake) = (config.empty_shard(partition)?, sockets.waker()?);
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        let keeper = Keeper::open(&directory, (me, config.cluster), &config.catalog(), empty, wake);
+        node = node.with_journal(keeper.with_context(|| format!("cannot use {}", directory.display()))?);
+    }
     config.calls(me)?.into_iter().for_each(|(other, at)| sockets.call(other, at));
     drive(&mut node, &mut sockets, || ORPHANED.load(Ordering::Relaxed) || interrupt::requested());
-    Ok(Verdict::Good)
+    node.close();
+    match node.failed() {
+        None => Ok(Verdict::Good),
+        Some(why) => bail!("{me} has stopped, since nothing more gets to its journal: {why}"),
+    }
 }
 
 fn node(me: Address, config: &Config) -> Node {

@@ -28,6 +28,15 @@ pub enum OperateOption {
     Status(ClusterFile),
     /// Let a cluster begin whose processes have all been started (`glassbox node`)
     Begin(ClusterFile),
+    /// Give all processes that were started anew their places; partitions without a primary go on from what journals
+    /// have (`glassbox node --dir`)
+    Resume {
+        #[command(flatten)]
+        cluster: ClusterFile,
+        /// How long to wait for processes that are not there
+        #[arg(long, value_name = "S", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+        wait_s: u64,
+    },
     /// Make a backup the primary of its partition, at any moment
     Promote {
         #[command(flatten)]
@@ -144,7 +153,9 @@ impl OperateOption {
         match self {
             Self::Status(cluster) | Self::Begin(cluster) | Self::BeginCoordinator { cluster, .. } => &cluster.config,
             Self::Promote { cluster, .. } | Self::LeaveOut { cluster, .. } => &cluster.config,
-            Self::BringBack { cluster, .. } | Self::Scheme { cluster, .. } => &cluster.config,
+            Self::BringBack { cluster, .. } | Self::Resume { cluster, .. } | Self::Scheme { cluster, .. } => {
+                &cluster.config
+            }
         }
     }
 }
@@ -165,6 +176,10 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
             return Ok(if gone { Verdict::Bad } else { Verdict::Good });
         }
         OperateOption::Begin(_) => operator.begin(config.shape().configuration(), PATIENCE),
+        OperateOption::Resume { wait_s, .. } => {
+            operator.wait_for_all(Duration::from_secs(wait_s));
+            operator.resume()
+        }
         OperateOption::Promote { partition, .. } => operator.promote(partition).map(|now| println!("{now} is primary")),
         OperateOption::LeaveOut { partition, replica, .. } => {
             operator.leave_out(Address::Replica { partition, replica })
@@ -208,6 +223,7 @@ fn table(standings: glassbox_cluster::run::Standings) -> Table {
             Ok(Standing::Joining(_)) => "about to be a backup: it gets the rows".to_owned(),
             Ok(Standing::Lost(_, why)) => format!("lost: {why}; leave it out, start it anew, bring it back"),
             Ok(Standing::Coordinator(_)) => "coordinator".to_owned(),
+            Ok(Standing::Kept(..)) => "without a place; its journal has rows: resume the cluster".to_owned(),
             Ok(Standing::Idle(_)) => "without a place: bring it back to give it one".to_owned(),
             Err(why) => format!("gone: {why}"),
         };

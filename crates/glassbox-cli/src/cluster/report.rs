@@ -34,7 +34,11 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, 
         arguments.scheme.name(),
         many(load.clients.into(), "client"),
     )?;
-    writeln!(out, "round trip: loopback's, and {} us injected; nothing is on disk", config.round_trip_us)
+    let disk = match &arguments.dir {
+        Some(dir) => format!("answers wait for the journals in {}", dir.display()),
+        None => "nothing is on disk".to_owned(),
+    };
+    writeln!(out, "round trip: loopback's, and {} us injected; {disk}", config.round_trip_us)
 }
 
 /// Counts, rates and latencies.
@@ -101,6 +105,7 @@ pub fn pauses(out: &mut dyn Write, results: &mut Results, pauses: &Pauses) -> io
         ("left-out", "after a backup was left out", &pauses.left_out),
         ("promoted", "after a backup was promoted", &pauses.promoted),
         ("coordinator", "after another coordinator began", &pauses.coordinator),
+        ("resumed", "after all were killed and resumed", &pauses.resumed),
         ("returned", "until a returned backup has the rows", &pauses.returned),
     ];
     for (row, words, times) in kinds {

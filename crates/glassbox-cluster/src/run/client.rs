@@ -14,6 +14,7 @@ use super::link::{Letter, Link};
 use super::shape::Shape;
 use crate::address::Address;
 use crate::member::Packet;
+use crate::message::Message;
 use crate::outbox::{Action, Outbox};
 use crate::router::Router;
 
@@ -42,6 +43,8 @@ pub struct Client<L: Link> {
     seed: u64,
     /// Those who cannot be reached: since when, and why.
     gone: BTreeMap<Address, (Instant, String)>,
+    /// Calls for them: sent when somebody can be reached there. A client may hear of who is new before it reaches it.
+    unsent: Vec<(Address, u64, Message)>,
 }
 
 /// A call that was submitted; to be given to [`Client::wait`].
@@ -77,6 +80,7 @@ impl<L: Link> Client<L> {
             looked: Instant::now(),
             seed: now_us() ^ u64::from(number) << 48,
             gone: BTreeMap::new(),
+            unsent: Vec::new(),
         }
     }
 
@@ -114,7 +118,10 @@ impl<L: Link> Client<L> {
             if let Some(answered) = self.router.take(ticket.id) {
                 break answered;
             }
-            self.check()?;
+            if let Err(error) = self.check() {
+                self.unsent.retain(|(_, id, _)| *id != ticket.id);
+                return Err(error);
+            }
             self.turn(self.patience / 4);
         };
         answered.output::<P>()
@@ -169,6 +176,7 @@ impl<L: Link> Client<L> {
                 Letter::Here(who) => {
                     if self.gone.remove(&who).is_some() {
                         self.router.found_again(who, &mut self.out);
+                        self.send_unsent(who);
                     }
                 }
                 Letter::Gone(who, why) => {
@@ -194,7 +202,24 @@ impl<L: Link> Client<L> {
         }
         let epoch = self.router.epoch();
         for action in self.out.actions.drain(..) {
-            if let Action::Send(to, message) = action {
+            let Action::Send(to, message) = action else { continue };
+            let id = match &message {
+                Message::Call { id, .. } => Some(*id),
+                Message::Submit(submission) => Some(submission.id),
+                // What else is missing there, who is found again is told.
+                _ => None,
+            };
+            match id {
+                Some(id) if !self.gone.is_empty() && self.gone.contains_key(&to) => self.unsent.push((to, id, message)),
+                _ => self.link.send(to, Packet { epoch, message }),
+            }
+        }
+    }
+
+    fn send_unsent(&mut self, to: Address) {
+        let epoch = self.router.epoch();
+        for (to, id, message) in self.unsent.extract_if(.., |(at, ..)| *at == to) {
+            if self.router.is_waiting(id) {
                 self.link.send(to, Packet { epoch, message });
             }
         }
@@ -213,3 +238,6 @@ impl<L: Link> Drop for Client<L> {
         self.link.flush();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, 
 use serde::Serialize;
 
 use super::conversation::Conversation;
-use super::sockets::Identity;
+use super::identity::Identity;
 use crate::address::Address;
 use crate::wire::{BadFrame, Hello, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, decode, encode};
 

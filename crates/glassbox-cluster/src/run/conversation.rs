@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 
 use super::connection::write_some;
-use super::sockets::Identity;
+use super::identity::Identity;
 use crate::address::Address;
 use crate::wire::{BadFrame, Heard, Kind, LARGEST_PAYLOAD, decode, encode};
 

@@ -18,7 +18,8 @@ const DONE_AT_ONCE: u32 = 16;
 /// How long to sleep when nothing happens: whoever wants the thread to end waits for so long.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Works until `ends` says so; it is asked whenever there is nothing to do, and once in a while otherwise.
+/// Works until `ends` says so, or its journal has failed; that is asked whenever there is nothing to do, and once in a
+/// while otherwise.
 pub fn drive(node: &mut Node, link: &mut impl Link, mut ends: impl FnMut() -> bool) {
     let mut out = Outbox::default();
     let mut done = 0;
@@ -34,7 +35,7 @@ pub fn drive(node: &mut Node, link: &mut impl Link, mut ends: impl FnMut() -> bo
         }
         done = 0;
         link.flush();
-        if ends() {
+        if ends() || node.failed().is_some() {
             return;
         }
         if !busy && let Some(letter) = link.receive(NAP) {
@@ -109,15 +110,21 @@ fn send(node: &mut Node, out: &mut Outbox, link: &mut impl Link, began: Option<I
     }
     let epoch = node.epoch();
     let (mut works, mut sent) = (SmallVec::<[Work; 8]>::new(), 0);
-    for action in out.actions.drain(..) {
-        match action {
-            Action::Send(to, message) => {
-                sent += 1;
-                link.send(to, Packet { epoch, message });
+    while !out.actions.is_empty() {
+        let mut actions = std::mem::take(&mut out.actions);
+        for action in actions.drain(..) {
+            match node.keep(action) {
+                Some(Action::Send(to, message)) => {
+                    sent += 1;
+                    link.send(to, Packet { epoch, message });
+                }
+                Some(Action::Work(work)) if began.is_some() => works.push(work),
+                Some(_) | None => {}
             }
-            Action::Work(work) if began.is_some() => works.push(work),
-            Action::Work(_) => {}
         }
+        // For the next time: it has room.
+        out.actions = actions;
+        node.force(out);
     }
     if let Some(began) = began {
         node.took(began.elapsed(), &works, sent);

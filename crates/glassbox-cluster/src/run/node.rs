@@ -8,13 +8,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::keeper::Keeper;
 use super::shape::Shape;
 use crate::address::Address;
 use crate::auto::{Seen, Tally};
 use crate::configuration::Configuration;
 use crate::member::{MakeShard, Member, Packet};
 use crate::message::Message;
-use crate::outbox::{Outbox, Work};
+use crate::outbox::{Action, Outbox, Work};
 use crate::role::Role;
 use crate::wire::{Answer, Counts, Question, Standing};
 
@@ -34,6 +35,8 @@ pub struct Node {
     tally: Option<Tally>,
     /// Things done since one was timed.
     untimed: u32,
+    /// Its journal, if what it has is to be on a disk.
+    keeper: Option<Keeper>,
 }
 
 /// One thing in so many is timed: to look at the clock takes as long as some of them.
@@ -42,14 +45,20 @@ const TIMED: u32 = 13;
 impl Node {
     /// One without a place. `first` makes a replica's rows as the cluster begins, `empty` a shard without rows.
     pub fn new(me: Address, shape: Shape, first: MakeShard, empty: MakeShard) -> Self {
-        Self { me, shape, first, empty, member: None, asked: Vec::new(), tally: None, untimed: 0 }
+        Self { me, shape, first, empty, member: None, asked: Vec::new(), tally: None, untimed: 0, keeper: None }
+    }
+
+    /// The same, of a replica with a journal.
+    #[must_use]
+    pub fn with_journal(self, keeper: Keeper) -> Self {
+        Self { keeper: Some(keeper), ..self }
     }
 
     /// One that has its place already and never begins anew.
     pub(super) fn begun(me: Address, shape: Shape, member: Member) -> Self {
         let first: MakeShard = Arc::new(|| Err("it has begun".to_owned()));
         let empty: MakeShard = Arc::new(|| unreachable!("only who begins needs one"));
-        Self { me, shape, first, empty, member: Some(member), asked: Vec::new(), tally: None, untimed: 0 }
+        Self { me, shape, first, empty, member: Some(member), asked: Vec::new(), tally: None, untimed: 0, keeper: None }
     }
 
     /// What it has become.
@@ -66,15 +75,33 @@ impl Node {
             return Err(format!("{} has begun already, and is in configuration {}", self.me, member.epoch()));
         }
         self.check(&configuration)?;
-        let member = self.member.insert(match self.me {
-            Address::Replica { .. } if configuration.epoch == 1 => {
-                Member::replica(self.me, configuration, (self.first)()?, Arc::clone(&self.empty))
-            }
-            Address::Replica { .. } => Member::returning(self.me, configuration, Arc::clone(&self.empty), out),
+        let mut member = match self.me {
+            Address::Replica { partition, .. } => self.replica(usize::from(partition), configuration, out)?,
             _ => Member::coordinator(self.me, configuration, out),
-        });
+        };
+        if self.keeper.is_some() && !member.has_journal() {
+            member.begin_journal(out);
+        }
+        let member = self.member.insert(member);
         self.asked.drain(..).for_each(|(from, packet)| member.handle(from, packet, now_us, out));
         Ok(())
+    }
+
+    fn replica(&mut self, partition: usize, configuration: Configuration, out: &mut Outbox) -> Result<Member, String> {
+        let (me, empty) = (self.me, Arc::clone(&self.empty));
+        let has_rows = self.keeper.as_ref().is_some_and(|keeper| keeper.recovered().is_some());
+        if configuration.epoch == 1 {
+            if has_rows {
+                return Err(format!("the journal of {me} has rows: resume the cluster, or give it an empty directory"));
+            }
+            return Ok(Member::replica(me, configuration, (self.first)()?, empty));
+        }
+        let recovered = self.keeper.as_mut().and_then(Keeper::take);
+        if configuration.partitions[partition].primary != me {
+            return Ok(Member::returning(me, configuration, empty, out));
+        }
+        let recovered = recovered.ok_or_else(|| format!("{me} cannot be the primary: it has no rows"))?;
+        Ok(Member::recovered(me, configuration, empty, recovered, out))
     }
 
     fn check(&self, configuration: &Configuration) -> Result<(), String> {
@@ -124,7 +151,55 @@ impl Node {
 
     /// Does one thing that waited and can be done now; whether there was one.
     pub(super) fn proceed(&mut self, out: &mut Outbox) -> bool {
-        self.member.as_mut().is_some_and(|member| member.proceed(out))
+        let Some(member) = &mut self.member else { return false };
+        let mut did = false;
+        if let Some(keeper) = &mut self.keeper {
+            if let Some(sequence) = keeper.held() {
+                let packet = Packet { epoch: member.epoch(), message: Message::Held { sequence } };
+                member.handle(self.me, packet, 0, out);
+                did = true;
+            }
+            did |= member.shard().is_some_and(|shard| keeper.copy(shard));
+        }
+        member.proceed(out) || did
+    }
+
+    /// Does with its journal what the member wants; what else it wants is given back.
+    #[inline]
+    pub(super) fn keep(&mut self, action: Action) -> Option<Action> {
+        let (Some(keeper), Some(member)) = (&mut self.keeper, &mut self.member) else { return Some(action) };
+        match action {
+            Action::Send(to, Message::Replicate { sequence, entry }) if to == self.me => {
+                keeper.entry(sequence, *entry);
+            }
+            Action::Forget => keeper.forget(),
+            Action::Base(base) => keeper.base(*base, member.since().unwrap_or_default(), member.configuration()),
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// Has what was kept get to the disk.
+    pub(super) fn force(&mut self, out: &mut Outbox) {
+        let (Some(keeper), Some(member)) = (&mut self.keeper, &mut self.member) else { return };
+        keeper.force(member.configuration());
+        if keeper.is_base_due() {
+            member.renew_base(out);
+        }
+        // Nobody else may have the rows.
+        if let Role::Primary(partition) = member.role_mut() {
+            keeper.secure(partition.shard());
+        }
+    }
+
+    /// Why it cannot go on.
+    pub fn failed(&self) -> Option<&str> {
+        self.keeper.as_ref().and_then(Keeper::failed)
+    }
+
+    /// Ends its journal for certain, if it has one.
+    pub fn close(&mut self) {
+        self.keeper.iter_mut().for_each(Keeper::close);
     }
 
     /// Whether the next thing is to be timed.
@@ -189,13 +264,18 @@ impl Node {
     }
 
     fn standing(&self) -> Standing {
-        let Some(member) = &self.member else { return Standing::None };
+        let Some(member) = &self.member else {
+            let recovered = self.keeper.as_ref().and_then(Keeper::recovered);
+            return recovered.map_or(Standing::None, |it| Standing::Kept(it.configuration.clone(), it.since));
+        };
         let configuration = member.configuration().clone();
         match member.role() {
             Role::Primary(_) => Standing::Primary(configuration),
-            Role::Backup(backup) => match backup.lost() {
-                None => Standing::Backup(configuration),
-                Some(why) => Standing::Lost(configuration, why.to_owned()),
+            Role::Backup(backup) => match (backup.lost(), &self.keeper) {
+                (Some(why), _) => Standing::Lost(configuration, why.to_owned()),
+                // As a primary it could not be resumed: the one that it has now can.
+                (None, Some(keeper)) if !keeper.is_based() => Standing::Joining(configuration),
+                (None, _) => Standing::Backup(configuration),
             },
             Role::Joining { .. } => Standing::Joining(configuration),
             Role::Unfit(why) => Standing::Lost(configuration, why.clone()),
@@ -206,33 +286,4 @@ impl Node {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::outbox::Action;
-    use crate::scheme::SchemeKind;
-
-    /// A request is made once: who hears it before it has a place must not forget it.
-    #[test]
-    fn a_coordinator_that_begins_later_knows_who_asked_for_the_turn() {
-        let round_trip = Duration::ZERO;
-        let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 2, round_trip };
-        let make: MakeShard = Arc::new(|| unreachable!("it has no rows"));
-        let (mut out, epoch) = (Outbox::default(), 1);
-        let mut node = Node::new(Address::Coordinator(0), shape, Arc::clone(&make), make);
-        for (from, number) in [(1, 1), (1, 2), (2, 1)] {
-            node.handle(
-                Address::Coordinator(from),
-                Packet { epoch, message: Message::AskTurn { number } },
-                0,
-                &mut out,
-            );
-        }
-        assert!(out.actions.is_empty());
-        let newest = Packet { epoch, message: Message::AskTurn { number: 2 } };
-        assert_eq!(node.asked, [(Address::Coordinator(1), newest)]);
-        node.begin(shape.configuration(), 0, &mut out).unwrap();
-        let sent: Vec<_> = out.actions.drain(..).collect();
-        assert!(matches!(&sent[..], [Action::Send(Address::Coordinator(1), Message::Turn(_))]), "{sent:?}");
-        assert!(node.asked.is_empty());
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@ use super::asking::ask_all;
 use super::link::Link;
 use super::sockets::Sockets;
 use crate::address::Address;
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Replicas};
 use crate::scheme::SchemeKind;
 use crate::wire::{Answer, Question, Standing};
 
@@ -36,6 +36,15 @@ pub struct Operator<L: Link> {
 }
 
 impl Operator<Sockets> {
+    /// Waits until all processes can be reached, or for so long.
+    pub fn wait_for_all(&mut self, patience: Duration) {
+        let until = Instant::now() + patience;
+        for machine in self.machines.clone() {
+            // Who is not there is told apart by what it does not say.
+            let _ = self.link.wait_for(machine, until);
+        }
+    }
+
     /// Lets a cluster begin in which nobody has a place yet. `patience`: to start, and then to make the first rows.
     ///
     /// # Errors
@@ -68,6 +77,26 @@ impl Operator<Sockets> {
     }
 }
 
+/// Who becomes a partition's primary, if it has none.
+fn heir(newest: &Configuration, partition: usize, standings: &Standings) -> Result<Option<Address>, String> {
+    let standing = |it: Address| standings.get(&it).and_then(|standing| standing.as_ref().ok());
+    let Replicas { primary, backups, .. } = &newest.partitions[partition];
+    if matches!(standing(*primary), Some(Standing::Primary(_))) {
+        return Ok(None);
+    }
+    let lives = |&&(backup, _): &&(Address, u64)| matches!(standing(backup), Some(Standing::Backup(_)));
+    if let Some((backup, _)) = backups.iter().find(lives) {
+        return Err(format!("{backup} lives and has the rows: promote a backup of partition {partition} first"));
+    }
+    let kept = |it: Address| match standing(it) {
+        Some(Standing::Kept(_, since)) => Some(*since),
+        _ => None,
+    };
+    newest.heir(partition, kept).map(Some).ok_or_else(|| {
+        format!("nobody is there who has the rows of {primary}: start it, or a backup of its, with its directory")
+    })
+}
+
 impl<L: Link> Operator<L> {
     /// An operator of these processes, who can be reached or are being called. `newest` is what was recorded last.
     pub fn new(link: L, machines: Vec<Address>, newest: Option<Configuration>, record: Record) -> Self {
@@ -81,6 +110,42 @@ impl<L: Link> Operator<L> {
         let known = standings.values().flatten().filter_map(Standing::configuration).chain(&self.newest);
         self.newest = known.max_by_key(|known| known.epoch).cloned();
         standings
+    }
+
+    /// Gives all processes that were started anew their places: partitions go on from what journals have.
+    ///
+    /// # Errors
+    /// When a partition has nobody with rows, a coordinator is not there, or nobody was started anew.
+    pub fn resume(&mut self) -> Result<(), String> {
+        let standings = self.standings();
+        let newest = self.newest()?.clone();
+        let is_new = |it: &Address| matches!(standings.get(it), Some(Ok(Standing::None | Standing::Kept(..))));
+        let partitions = 0..newest.partitions.len();
+        let primaries = partitions.filter_map(|it| heir(&newest, it, &standings).transpose());
+        let primaries = primaries.collect::<Result<Vec<_>, String>>()?;
+        let is_gone = |it: &Address| standings.get(it).is_none_or(Result::is_err);
+        let machines = self.machines.clone();
+        if let Some(gone) = machines.iter().find(|it| matches!(it, Address::Coordinator(_)) && is_gone(it)) {
+            return Err(format!("{gone} is not there: start its process first"));
+        }
+        let others: Vec<_> = machines.iter().copied().filter(|it| is_new(it) && !primaries.contains(it)).collect();
+        if primaries.is_empty() && others.is_empty() {
+            return Err("everybody who is there has a place".to_owned());
+        }
+        // Backups of partitions that go on by themselves are waited for, or left out by a command of their own.
+        let resumed = |it: &Address| primaries.iter().any(|primary| primary.partition() == it.partition());
+        let gone: Vec<_> = machines.into_iter().filter(|it| is_gone(it) && resumed(it)).collect();
+        let next = newest.resume(&primaries, &others, &gone);
+        self.decide(next.clone())?;
+        // Who sends rows is there before those who ask for them, and partitions before who asks what they have.
+        let (replicas, coordinators) = others.into_iter().partition(|it| matches!(it, Address::Replica { .. }));
+        for some in [primaries, replicas, coordinators] {
+            let begun = self.ask_all(&some, &Question::Begin(next.clone()), ANSWERS_WITHIN);
+            begun.into_values().try_for_each(|standing| standing.map(drop))?;
+        }
+        let all = self.machines.clone();
+        self.ask_all(&all, &Question::Configure(next), ANSWERS_WITHIN);
+        Ok(())
     }
 
     /// The newest configuration that is known.
@@ -134,10 +199,10 @@ impl<L: Link> Operator<L> {
             return Err(format!("{replica} is a backup and has the rows"));
         }
         self.primary_beside(replica, &standings)?;
-        if standing != Standing::None {
-            return self.next(next, replica);
+        match standing {
+            Standing::None | Standing::Kept(..) => self.begin_anew(next, replica),
+            _ => self.next(next, replica),
         }
-        self.begin_anew(next, replica)
     }
 
     /// Has partitions use another scheme, once what is under way has ended.

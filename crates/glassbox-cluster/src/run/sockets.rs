@@ -17,12 +17,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::connection::Connection;
 use super::conversation::Conversation;
+use super::identity::Identity;
 use super::late::Late;
 use super::link::{Letter, Link};
+use super::waker::{Woken, waker};
 use crate::address::Address;
 use crate::member::Packet;
 use crate::message::Message;
-use crate::wire::{Answer, Expected, Kind, Question};
+use crate::wire::{Answer, Kind, Question};
 
 /// So soon a message is not waited for asleep.
 const CLOSE: Duration = Duration::from_micros(8);
@@ -32,23 +34,6 @@ const MOST_CONNECTIONS: usize = 4_096;
 const MOST_LETTERS: usize = 1 << 16;
 /// Different complaints that are told.
 const MOST_TOLD: usize = 1_000;
-
-/// Who a party is, and to which cluster it belongs.
-#[derive(Debug, Clone, Copy)]
-pub struct Identity {
-    /// Its address.
-    pub me: Address,
-    /// The cluster's number.
-    pub cluster: u64,
-    /// [`Catalog::digest`](glassbox::Catalog::digest).
-    pub catalog: u64,
-}
-
-impl Identity {
-    pub(super) fn frame(&self, sequence: u64, largest: usize) -> Expected {
-        Expected { cluster: self.cluster, catalog: self.catalog, sequence, largest }
-    }
-}
 
 /// A party's connections.
 #[derive(Debug)]
@@ -73,6 +58,8 @@ pub struct Sockets {
     pub(super) talks: BTreeMap<Address, Conversation>,
     /// Which process this is.
     pub(super) life: u64,
+    /// Whether another thread has woken this one, if one may.
+    woken: Option<Woken>,
 }
 
 impl Sockets {
@@ -106,7 +93,18 @@ impl Sockets {
             failed: BTreeSet::new(),
             talks: BTreeMap::new(),
             life: RandomState::new().build_hasher().finish(),
+            woken: None,
         })
+    }
+
+    /// What another thread calls to wake this one, when it waits for messages.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn waker(&mut self) -> std::io::Result<impl Fn() + Send + 'static> {
+        let (woken, wake) = waker()?;
+        self.woken = Some(woken);
+        Ok(wake)
     }
 
     pub(super) fn at(&self, number: u64) -> Option<usize> {
@@ -177,14 +175,18 @@ impl Sockets {
             fds.push(PollFd::new(&connection.stream, flags));
         }
         fds.extend(self.listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN)));
+        fds.extend(self.woken.as_ref().map(|woken| PollFd::new(&woken.stream, PollFlags::IN)));
         let time = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
         if !matches!(poll(&mut fds, Some(&time)), Ok(1..)) && !self.connections.iter().any(|it| it.talk.is_none()) {
             return;
         }
         let flags = fds.iter().map(|fd| fd.revents());
         let ready: Vec<_> = self.connections.iter().map(|it| it.number).zip(flags).collect();
-        let calls = fds.get(ready.len()).is_some_and(|fd| !fd.revents().is_empty());
+        let is_ready = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
+        let calls = self.listener.is_some() && is_ready(fds.get(ready.len()));
+        let is_woken = self.woken.is_some() && is_ready(fds.last());
         drop(fds);
+        self.woken.iter_mut().filter(|_| is_woken).for_each(Woken::hear);
         // From the last on: those that are closed let the last take their place.
         for (at, (number, flags)) in ready.into_iter().enumerate().rev() {
             let Some(at) = self.still(at, number) else { continue };
@@ -285,7 +287,7 @@ impl Link for Sockets {
             let sleep = self.arrived.next().sleep(waited, left, CLOSE).unwrap_or(Duration::ZERO);
             self.work(sleep);
             let letter = self.arrived.pop();
-            if letter.is_some() || left.is_zero() {
+            if letter.is_some() || left.is_zero() || self.woken.as_mut().is_some_and(Woken::take) {
                 return letter;
             }
             self.flush();

@@ -76,6 +76,9 @@ pub enum Standing {
     Coordinator(Configuration),
     /// Others have the place that it had.
     Idle(Configuration),
+    /// It has no place, but its journal has rows: who was who when that was written last, and since which epoch it had
+    /// its place then.
+    Kept(Configuration, u64),
 }
 
 impl Standing {
@@ -86,7 +89,7 @@ impl Standing {
             Self::Primary(it) | Self::Backup(it) | Self::Joining(it) | Self::Coordinator(it) | Self::Idle(it) => {
                 Some(it)
             }
-            Self::Lost(it, _) => Some(it),
+            Self::Lost(it, _) | Self::Kept(it, _) => Some(it),
         }
     }
 }

@@ -8,7 +8,7 @@
 /// Bytes of a frame before its payload.
 pub const HEADER_BYTES: usize = 40;
 /// The version of everything that is sent.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 /// Bytes of the largest payload.
 pub const LARGEST_PAYLOAD: usize = 16 << 20;
 /// Bytes of the largest payload of one who has not been welcomed.
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let mut golden = b"GBX\xC1\x04\x00\x04\x00".to_vec();
+        let mut golden = b"GBX\xC1\x05\x00\x04\x00".to_vec();
         golden.extend([7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0]);
         let checksum = crc32c::crc32c_append(crc32c::crc32c(&golden), b"payload");
         golden.extend(checksum.to_le_bytes());
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(decode(&frame(&OF), &small), Err(BadFrame::TooLarge { bytes: 7, largest: 6 }));
         assert_eq!(decode(b"GET / HTTP/1.1", &OF), Err(BadFrame::NoFrame));
         let mut newer = frame(&OF);
-        newer[4] = 5;
-        assert_eq!(decode(&newer, &OF), Err(BadFrame::Version { found: 5 }));
+        newer[4] = 6;
+        assert_eq!(decode(&newer, &OF), Err(BadFrame::Version { found: 6 }));
     }
 }

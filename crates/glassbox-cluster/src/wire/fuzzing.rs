@@ -5,6 +5,7 @@
 use super::body::{Answer, Heard, Hello, Question, Welcome};
 use super::frame::{Expected, HEADER_BYTES, Kind, LARGEST_PAYLOAD, decode, encode};
 use crate::address::{Address, Life, TxnId};
+use crate::journal::Base;
 use crate::member::Packet;
 use crate::message::{Entry, Message, Outcome, Recovered};
 use crate::turn::Turn;
@@ -68,6 +69,15 @@ pub fn seeds() -> Vec<Vec<u8>> {
         },
         Message::Replicate { sequence: 9, entry: Box::new(Entry::Prepare { txn, round: 0, part, settled: 300 }) },
         Message::Held { sequence: u64::MAX },
+        Message::State {
+            since: 1,
+            pieces: 300,
+            base: Box::new(Base {
+                held: 7,
+                scheme: crate::scheme::SchemeKind::Occ,
+                remembered: vec![Entry::Committed(txn)],
+            }),
+        },
         Message::Withdrawn(txn),
         Message::Over(300),
         Message::Ended(Life::new(Address::Client(300), 300)),

@@ -38,6 +38,10 @@ pub(super) enum Fault {
     Break(u32, Address),
     /// It is made again.
     Mend(u32, Address),
+    /// Everybody but the clients stops at once.
+    Power,
+    /// The operator starts all who have stopped, from their journals.
+    Resume,
 }
 
 impl<W: Workload> World<W> {
@@ -76,6 +80,7 @@ impl<W: Workload> World<W> {
             self.schedule_fault(at, Fault::Switch(scheme));
         }
         self.plan_partings(until_us);
+        self.plan_outages(until_us);
         // Whatever is still broken is repaired in the end.
         for partition in 0..self.settings.partitions {
             self.schedule_fault(2 * until_us + 1, Fault::Repair(partition));
@@ -134,6 +139,8 @@ impl<W: Workload> World<W> {
             Fault::StartClient(number) => self.start_client(number),
             Fault::Break(number, member) => self.break_between(number, member),
             Fault::Mend(number, member) => self.mend_between(number, member),
+            Fault::Power => self.lose_power(),
+            Fault::Resume => self.resume(),
             Fault::RestartCoordinator(number) => {
                 let coordinator = Address::Coordinator(number);
                 if !self.nodes.contains_key(&coordinator) {
@@ -144,12 +151,19 @@ impl<W: Workload> World<W> {
         }
     }
 
+    /// Whether a replica could go on from its disk, if it has to.
+    fn is_kept(&self, address: Address) -> bool {
+        !self.settings.journals || self.disks.get(&address).is_some_and(|disk| disk.kept_since().is_some())
+    }
+
     /// Whether a replica is there and follows, or is the primary, of the newest configuration.
     fn has_rows(&self, address: Address) -> bool {
         let node = self.nodes.get(&address);
         node.is_some_and(|node| match &node.machine {
             Machine::Member(member) => match member.role() {
-                Role::Backup(backup) => backup.lost().is_none() && member.epoch() >= self.since(address),
+                Role::Backup(backup) => {
+                    backup.lost().is_none() && member.epoch() >= self.since(address) && self.is_kept(address)
+                }
                 Role::Primary(_) => member.epoch() >= self.since(address),
                 _ => false,
             },
@@ -172,7 +186,7 @@ impl<W: Workload> World<W> {
     }
 
     /// Replicas that have the rows.
-    fn survivors(&self, partition: u8) -> usize {
+    pub(super) fn survivors(&self, partition: u8) -> usize {
         let replicas = &self.configuration.partitions[usize::from(partition)];
         replicas.backups().into_iter().chain([replicas.primary]).filter(|&it| self.has_rows(it)).count()
     }
@@ -184,6 +198,9 @@ impl<W: Workload> World<W> {
         {
             self.configure(|configuration| configuration.promote(next));
         }
+        if !self.has_primary(partition) {
+            return;
+        }
         for backup in self.configuration.partitions[usize::from(partition)].backups() {
             if !self.nodes.contains_key(&backup) {
                 self.configure(|configuration| configuration.without(backup));
@@ -191,7 +208,15 @@ impl<W: Workload> World<W> {
         }
     }
 
+    /// If not, a backup that has stopped, too, may be the one whose disk has the rows: it keeps its place.
+    fn has_primary(&self, partition: u8) -> bool {
+        self.nodes.contains_key(&self.configuration.partitions[usize::from(partition)].primary)
+    }
+
     fn bring_back(&mut self, partition: u8) {
+        if !self.has_primary(partition) {
+            return;
+        }
         for replica in 0..self.settings.replicas {
             let address = Address::Replica { partition, replica };
             let replicas = &self.configuration.partitions[usize::from(partition)];
@@ -212,7 +237,7 @@ impl<W: Workload> World<W> {
     }
 
     /// Decides the next configuration and tells everybody.
-    fn configure(&mut self, next: impl FnOnce(&Configuration) -> Result<Configuration, String>) {
+    pub(super) fn configure(&mut self, next: impl FnOnce(&Configuration) -> Result<Configuration, String>) {
         self.configuration = next(&self.configuration).expect("only what can be asked for is");
         for to in self.nodes.keys().copied().collect::<Vec<_>>() {
             let message = Message::Configure(Box::new(self.configuration.clone()));

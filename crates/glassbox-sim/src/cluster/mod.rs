@@ -9,6 +9,7 @@ mod canary;
 pub mod checks;
 mod client;
 mod costs;
+mod disk;
 mod faults;
 mod link;
 mod micro;

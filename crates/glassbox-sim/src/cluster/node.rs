@@ -82,6 +82,7 @@ impl<W: Workload> Node<W> {
                 ns
             }
             Action::Send(..) => self.message_ns(costs),
+            Action::Forget | Action::Base(_) => 0,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use glassbox::shard::Shard;
-use glassbox_cluster::{Address, Member, Outbox, Router};
+use glassbox_cluster::{Address, MakeShard, Member, Outbox, Router};
 
 use super::client::Client;
 use super::node::{Machine, Node};
@@ -13,23 +13,31 @@ use super::world::World;
 impl<W: Workload> World<W> {
     /// Adds a replica: with the first rows, or one that comes back with nothing.
     pub(super) fn add_replica(&mut self, address: Address, first: bool) {
-        let Address::Replica { partition, .. } = address else { unreachable!("{address} is no replica") };
-        let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
-        let make =
-            move || Ok(Shard::new(&catalog, usize::from(partition), count, W::TABLE_BYTES).expect("a small shard"));
+        let make = self.empty_shard(address);
+        self.stop_disk(address);
         let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
         let mut member = if first {
             let mut shard = make().expect("a small shard");
             W::fill(&self.settings, &mut shard);
-            Member::replica(address, configuration, shard, Arc::new(make))
+            Member::replica(address, configuration, shard, make)
         } else {
-            Member::returning(address, configuration, Arc::new(make), &mut out)
+            Member::returning(address, configuration, make, &mut out)
         };
+        if self.settings.journals {
+            member.begin_journal(&mut out);
+        }
         if self.settings.advice_us > 0 {
             member.sample();
         }
         self.add(address, Machine::Member(Box::new(member)));
         self.carry_out(address, self.now_ns, out);
+    }
+
+    /// Makes shards without rows, of a replica's partition.
+    pub(super) fn empty_shard(&self, replica: Address) -> MakeShard {
+        let partition = usize::from(replica.partition().expect("only replicas have rows"));
+        let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
+        Arc::new(move || Ok(Shard::new(&catalog, partition, count, W::TABLE_BYTES).expect("a small shard")))
     }
 
     /// Adds one of the configuration's coordinators.

@@ -1,6 +1,6 @@
 //! What a simulated run is like.
 
-use glassbox_cluster::{Configuration, SchemeKind};
+use glassbox_cluster::{Address, Configuration, SchemeKind};
 
 use super::costs::Costs;
 use super::link::Link;
@@ -31,6 +31,10 @@ pub struct Settings<W = Load> {
     /// How many times a client stops and another is started, or one of its connections breaks, in the time that is
     /// simulated.
     pub partings: u32,
+    /// Whether replicas have journals on disks.
+    pub journals: bool,
+    /// How many times the power goes and comes back, in the time that is simulated: only with journals.
+    pub outages: u32,
     /// How many times the operator has the partitions use another scheme, in the time that is simulated.
     pub switches: u32,
     /// How often somebody looks whether another scheme suits the load, and the operator follows; 0: never.
@@ -46,7 +50,8 @@ pub struct Settings<W = Load> {
     pub seed: u64,
 }
 
-/// A known bug: messages that a member would never send.
+/// A known bug: messages that a member would never send, a journal that does not keep what it should, an operator that
+/// does not look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
     /// A partition is told to abort what is committed.
@@ -69,6 +74,10 @@ pub enum Bug {
     UnheardEnd,
     /// A coordinator is not told that results do not count any more.
     UnheardWithdrawal,
+    /// A journal says that it holds what it has not forced.
+    UnforcedHeld,
+    /// A partition is resumed from rows that its backup had before it was one as it is now.
+    OldHeir,
 }
 
 /// The microbenchmark's load; shares are of one million.
@@ -88,6 +97,13 @@ pub struct Load {
 pub const ALL: u64 = 1_000_000;
 
 impl<W> Settings<W> {
+    /// Everybody but the clients.
+    pub(super) fn members(&self) -> Vec<Address> {
+        let replicas = (0..self.partitions)
+            .flat_map(|partition| (0..self.replicas).map(move |replica| Address::Replica { partition, replica }));
+        (0..self.coordinators).map(Address::Coordinator).chain(replicas).collect()
+    }
+
     /// Who is who at first.
     pub(super) fn configuration(&self) -> Configuration {
         Configuration::first(self.partitions, self.replicas, self.scheme).with_coordinators(self.coordinators)
@@ -112,6 +128,8 @@ impl<W> Settings<W> {
             patience_us: 5_000,
             incidents: 0,
             partings: 0,
+            journals: false,
+            outages: 0,
             switches: 0,
             advice_us: 0,
             bug: None,

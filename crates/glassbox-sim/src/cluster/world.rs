@@ -10,6 +10,7 @@ use glassbox_cluster::{Action, Address, Configuration, Outbox, Packet};
 
 use super::canary::Canary;
 use super::client::Client;
+use super::disk::Disk;
 use super::faults::Fault;
 use super::link::Links;
 use super::node::{Machine, Node};
@@ -21,10 +22,26 @@ use crate::dice::Dice;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    Arrives { number: u64 },
-    Ready { at: Address, life: u64 },
+    Arrives {
+        number: u64,
+    },
+    Ready {
+        at: Address,
+        life: u64,
+    },
     LosePatience,
     Advise,
+    /// What a replica's journal had is on its disk.
+    Forced {
+        at: Address,
+        life: u64,
+        upto: usize,
+    },
+    /// The base of a replica's journal is.
+    Based {
+        at: Address,
+        life: u64,
+    },
     Fault(Fault),
 }
 
@@ -61,6 +78,7 @@ pub struct World<W: Workload = Load> {
     pub(super) advisor: Option<Advisor>,
     pub(super) switches_made: u64,
     trace: Option<Vec<String>>,
+    pub(super) disks: BTreeMap<Address, Disk>,
 }
 
 impl<W: Workload> World<W> {
@@ -84,6 +102,7 @@ impl<W: Workload> World<W> {
             advisor: (settings.advice_us > 0).then(|| Advisor::new(settings.scheme)),
             switches_made: 0,
             trace: None,
+            disks: BTreeMap::new(),
         };
         for partition in 0..settings.partitions {
             for replica in 0..settings.replicas {
@@ -133,6 +152,10 @@ impl<W: Workload> World<W> {
         for action in out.actions {
             let node = self.nodes.get_mut(&from).expect("it was there when it did that");
             at_ns += node.charge(&action, &self.settings.costs);
+            if self.journal(from, at_ns, &action) {
+                continue;
+            }
+            let node = &self.nodes[&from];
             let Action::Send(to, message) = action else { continue };
             let epoch = node.epoch();
             let (message, back) = match self.settings.bug {
@@ -146,6 +169,7 @@ impl<W: Workload> World<W> {
                 self.send(to, from, at_ns, Some(Packet { epoch, message }));
             }
         }
+        self.journal_configuration(from, at_ns);
         at_ns
     }
 
@@ -167,7 +191,7 @@ impl<W: Workload> World<W> {
     }
 
     /// Lets a node do its next thing, if it is not at work.
-    fn work(&mut self, address: Address) {
+    pub(super) fn work(&mut self, address: Address) {
         let Some(node) = self.nodes.get_mut(&address).filter(|node| !node.busy) else { return };
         if !self.processors.take(address) {
             return;
@@ -223,6 +247,8 @@ impl<W: Workload> World<W> {
                 self.advise();
                 self.schedule_while_waiting(self.settings.advice_us, Event::Advise);
             }
+            Event::Forced { at, life, upto } => self.forced(at, life, upto),
+            Event::Based { at, life } => self.based(at, life),
             Event::Fault(fault) => {
                 self.note(|| format!("{at_ns} {fault:?}"));
                 self.happen(fault);

@@ -157,6 +157,31 @@ fn what_a_client_leaves_is_ended_by_others() {
     }
 }
 
+/// The power goes, everybody starts anew, and what journals have is resumed; with whatever else can fail.
+fn power(seed: u64) -> Settings {
+    let mut settings = any(SCHEMES[seed as usize % SCHEMES.len()], seed);
+    let mut dice = Dice(seed ^ 9);
+    (settings.journals, settings.outages) = (true, dice.below(4) as u32);
+    settings.incidents = [0, 0, 1, 3][dice.place(4)];
+    settings.switches = [0, 0, 2][dice.place(3)];
+    settings.partings = [0, 0, 4][dice.place(3)];
+    settings.coordinators = 1 + [0, 0, 1][dice.place(3)];
+    settings
+}
+
+#[test]
+fn what_is_on_disks_is_there_when_the_power_comes_back() {
+    let first = seed(1);
+    for seed in first..first + if long() { 1_000_000 } else { 12_000 } {
+        let settings = power(seed);
+        let mut world = World::new(settings);
+        world.plan_incidents(3_000);
+        world.run_us(3_000);
+        let right = world.finish().and_then(|()| checks::all(&mut world));
+        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+    }
+}
+
 /// What one checker says of a run.
 fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
     let mut world = World::new(settings);
@@ -188,6 +213,7 @@ fn every_checker_notices_its_bug() {
     let dense = Load { several: all, conflicts: all / 2, ..aborts };
     let speculating = Settings { scheme: SchemeKind::Speculation, clients: 24, ..two(Bug::UnheardWithdrawal, dense) };
     let parted = Settings { scheme: SchemeKind::Locking, partings: 8, ..of(Bug::UnheardEnd, load) };
+    let journals = |bug| Settings { journals: true, outages: 6, replicas: 1, ..of(bug, load) };
     let serializability: Checker = |world| checks::serializability(&world.history());
     let durability: Checker = |world| {
         let history = world.history();
@@ -212,6 +238,8 @@ fn every_checker_notices_its_bug() {
         (two(Bug::Unordered, load), checks::all),
         (speculating, checks::all),
         (parted, progress),
+        (journals(Bug::UnforcedHeld), durability),
+        (Settings { replicas: 2, incidents: 8, ..journals(Bug::OldHeir) }, checks::all),
     ] {
         let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());
         assert!(notices, "{:?} goes unnoticed", settings.bug);

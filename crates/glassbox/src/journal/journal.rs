@@ -103,6 +103,11 @@ impl Journal {
         self.shared.manifest().checkpoint.is_some()
     }
 
+    /// Bytes of the base, if there is one.
+    pub fn base_bytes(&self) -> Option<u64> {
+        self.shared.manifest().checkpoint.as_ref().map(|base| base.bytes)
+    }
+
     /// Bytes of records since the base.
     pub fn since_base(&self) -> u64 {
         self.appended().0 - self.shared.manifest().log_start

@@ -16,6 +16,6 @@ mod journal;
 #[cfg(test)]
 mod tests;
 
-pub use found::FoundJournal;
 pub use crate::log::Lsn;
+pub use found::FoundJournal;
 pub use journal::{Forcer, Journal, JournalConfig};

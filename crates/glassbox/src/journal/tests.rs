@@ -201,7 +201,10 @@ fn what_is_somebody_elses_is_refused() {
     let other = |catalog: &Catalog, owner: &str| {
         let config = JournalConfig { owner: owner.to_owned(), ..config(false) };
         let shard = Shard::new(catalog, 0, 1, 1 << 22).unwrap();
-        Journal::find_in(Arc::new(files.clone()), catalog, shard, config).map(drop).expect_err("it is not its").to_string()
+        Journal::find_in(Arc::new(files.clone()), catalog, shard, config)
+            .map(drop)
+            .expect_err("it is not its")
+            .to_string()
     };
     assert!(other(&catalog(), "another").contains("it holds the journal of a test, not of another"));
     assert!(other(&Catalog::new().table::<Branch>(), "a test").contains("other tables"));

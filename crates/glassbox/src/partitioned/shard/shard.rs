@@ -246,8 +246,8 @@ impl Shard {
         }
     }
 
-    /// Adds rows that were fixed and not given yet to `out`, in their stored form and about so many bytes of them: their
-    /// table's number, and the width of each. `None`: all were given.
+    /// Adds rows that were fixed and not given yet to `out`, in their stored form and about so many bytes of them:
+    /// their table's number, and the width of each. `None`: all were given.
     pub fn fixed(&mut self, most_bytes: usize, out: &mut Vec<u8>) -> Option<(u16, usize)> {
         let (tables, began) = (&mut self.cells[0].get_mut().tables, out.len());
         for (number, kind) in (0..).zip(&self.tables) {

@@ -1,0 +1,291 @@
+//! Replicas' disks: what their journals have, how long it takes to get there, and what is left when the power is gone.
+//!
+//! A journal is simulated by its meaning: a list of records of which a beginning is forced, and the rows of a base. The
+//! bytes of one have crash tests of their own.
+
+use std::collections::BTreeSet;
+
+use glassbox::shard::Shard;
+use glassbox_cluster::journal::{Base, Reading, Record, Recovered};
+use glassbox_cluster::{Address, Member, Message, Outbox, Packet, Role};
+
+use super::faults::Fault;
+use super::node::Machine;
+use super::settings::Bug;
+use super::workload::Workload;
+use super::world::{Event, World};
+
+/// How long a force takes, at least.
+const FORCE_NS: u64 = 40_000;
+/// How long it takes at most to write a base.
+const MOST_BASE_NS: u64 = 400_000;
+/// After so many records the journal begins with another base.
+const BASE_AFTER: usize = 150;
+
+/// Rows of a base by table, and where its records begin.
+#[derive(Debug, Clone)]
+struct Written {
+    rows: Vec<(u16, Vec<u8>)>,
+    at: usize,
+}
+
+/// A replica's disk; it outlives its process.
+#[derive(Debug, Default)]
+pub(super) struct Disk {
+    base: Option<Written>,
+    /// One that does not count yet.
+    making: Option<Written>,
+    records: Vec<Record>,
+    /// Records that are on the disk for certain.
+    forced: usize,
+    forcing: bool,
+    /// The last configuration that was written.
+    epoch: u64,
+}
+
+impl Disk {
+    /// Since which epoch its replica had its place when its rows were kept.
+    pub(super) fn kept_since(&self) -> Option<u64> {
+        match self.base.as_ref().map(|base| &self.records[base.at]) {
+            Some(Record::Base { since, .. }) => Some(*since),
+            _ => None,
+        }
+    }
+
+    fn begin_base(&mut self, rows: Vec<(u16, Vec<u8>)>, records: impl Iterator<Item = Record>) {
+        self.making = Some(Written { rows, at: self.records.len() });
+        self.records.extend(records);
+    }
+
+    /// The base that is being made counts: everything so far was forced for that.
+    fn end_base(&mut self) {
+        if let Some(made) = self.making.take() {
+            (self.base, self.forced) = (Some(made), self.records.len());
+        }
+    }
+
+    /// The last entry of the stream that is on the disk.
+    fn held(&self) -> Option<u64> {
+        self.records[..self.forced].iter().rev().find_map(|record| match record {
+            Record::Entry { sequence, .. } => Some(*sequence),
+            _ => None,
+        })
+    }
+}
+
+impl<W: Workload> World<W> {
+    /// Whether an action was for the journal, which has it then.
+    pub(super) fn journal(&mut self, me: Address, at_ns: u64, action: &glassbox_cluster::Action) -> bool {
+        use glassbox_cluster::Action;
+        match action {
+            Action::Send(to, Message::Replicate { sequence, entry }) if *to == me => {
+                let record = Record::Entry { sequence: *sequence, entry: (**entry).clone() };
+                self.disks.entry(me).or_default().records.push(record);
+                self.force(me, at_ns);
+                if self.settings.bug == Some(Bug::UnforcedHeld) {
+                    self.hold(me, *sequence);
+                }
+            }
+            Action::Forget => {
+                let disk = self.disks.entry(me).or_default();
+                (disk.base, disk.making) = (None, None);
+            }
+            Action::Base(base) => self.begin_base(me, at_ns, (**base).clone()),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Its replica hears that its journal holds everything up to here.
+    fn hold(&mut self, me: Address, sequence: u64) {
+        let Some(node) = self.nodes.get_mut(&me) else { return };
+        let Machine::Member(member) = &node.machine else { return };
+        let packet = Packet { epoch: member.epoch(), message: Message::Held { sequence } };
+        node.receive(me, Some(packet), false);
+    }
+
+    fn begin_base(&mut self, me: Address, at_ns: u64, base: Base) {
+        let Some(Machine::Member(member)) = self.nodes.get_mut(&me).map(|node| &mut node.machine) else { return };
+        let (since, configuration) = (member.since().unwrap_or_default(), member.configuration().clone());
+        let shard = member.shard().expect("who has a base made has rows");
+        let (mut rows, mut piece) = (Vec::new(), Vec::new());
+        while let Some((table, _)) = shard.fixed(1 << 12, &mut piece) {
+            rows.push((table, std::mem::take(&mut piece)));
+        }
+        let is_primary = matches!(member.role(), Role::Primary(_));
+        let disk = self.disks.entry(me).or_default();
+        disk.epoch = configuration.epoch;
+        disk.begin_base(rows, base.records(since, &configuration));
+        if is_primary && disk.base.is_none() {
+            // Nobody else may have the rows.
+            disk.end_base();
+        } else {
+            let life = self.nodes[&me].life;
+            let ends_ns = at_ns + self.dice.below(MOST_BASE_NS);
+            self.schedule(ends_ns, Event::Based { at: me, life });
+        }
+        self.force(me, at_ns);
+    }
+
+    /// After what a member did: who is who is written, too.
+    pub(super) fn journal_configuration(&mut self, me: Address, at_ns: u64) {
+        let Some(Machine::Member(member)) = self.nodes.get(&me).map(|node| &node.machine) else { return };
+        if !member.has_journal() {
+            return;
+        }
+        let (configuration, disk) = (member.configuration(), self.disks.entry(me).or_default());
+        if disk.epoch != configuration.epoch {
+            disk.epoch = configuration.epoch;
+            disk.records.push(Record::Configuration(Box::new(configuration.clone())));
+            self.force(me, at_ns);
+        }
+    }
+
+    fn force(&mut self, me: Address, at_ns: u64) {
+        let disk = self.disks.entry(me).or_default();
+        if !std::mem::replace(&mut disk.forcing, true) {
+            let (life, upto) = (self.nodes[&me].life, disk.records.len());
+            let ends_ns = at_ns + FORCE_NS + self.dice.below(FORCE_NS);
+            self.schedule(ends_ns, Event::Forced { at: me, life, upto });
+        }
+    }
+
+    pub(super) fn forced(&mut self, me: Address, life: u64, upto: usize) {
+        if self.nodes.get(&me).is_none_or(|node| node.life != life) {
+            return;
+        }
+        let disk = self.disks.entry(me).or_default();
+        disk.forcing = false;
+        // The rest is not forced yet, and may have been forgotten meanwhile.
+        disk.forced = disk.forced.max(upto);
+        let (held, is_long, is_behind) = (disk.held(), disk.is_long(), disk.forced < disk.records.len());
+        held.into_iter().for_each(|sequence| self.hold(me, sequence));
+        if is_behind {
+            self.force(me, self.now_ns);
+        }
+        if is_long && let Some(Machine::Member(member)) = self.nodes.get_mut(&me).map(|node| &mut node.machine) {
+            let mut out = Outbox::default();
+            member.renew_base(&mut out);
+            self.carry_out(me, self.now_ns, out);
+        }
+        self.work(me);
+    }
+
+    pub(super) fn based(&mut self, me: Address, life: u64) {
+        if self.nodes.get(&me).is_some_and(|node| node.life == life) {
+            self.disks.entry(me).or_default().end_base();
+        }
+    }
+
+    /// Everybody but the clients stops; of what was not forced, some got to the disks.
+    pub(super) fn lose_power(&mut self) {
+        for me in self.nodes.keys().copied().collect::<BTreeSet<_>>() {
+            if me.is_member() {
+                self.nodes.remove(&me);
+            }
+        }
+        self.disks.keys().copied().collect::<Vec<_>>().into_iter().for_each(|me| self.stop_disk(me));
+        for partition in 0..self.settings.partitions {
+            self.lose_disk(usize::from(partition));
+        }
+    }
+
+    /// A partition's primary may lose its disk for good, if a backup's has the rows.
+    fn lose_disk(&mut self, partition: usize) {
+        let primary = self.configuration.partitions[partition].primary;
+        let kept = |it: Address| self.kept_since(it).filter(|_| it != primary);
+        if self.configuration.heir(partition, kept).is_some() && self.dice.one_in(2) {
+            self.disks.remove(&primary);
+        }
+    }
+
+    /// Its process has stopped.
+    pub(super) fn stop_disk(&mut self, me: Address) {
+        let Some(disk) = self.disks.get_mut(&me) else { return };
+        let left = disk.forced + self.dice.place(disk.records.len() - disk.forced + 1);
+        disk.records.truncate(left);
+        (disk.forced, disk.forcing, disk.making) = (left, false, None);
+    }
+
+    fn kept_since(&self, replica: Address) -> Option<u64> {
+        let since = self.disks.get(&replica).and_then(Disk::kept_since)?;
+        match self.configuration.backup_since(replica) {
+            Some((_, wanted)) if self.settings.bug == Some(Bug::OldHeir) => Some(wanted),
+            _ => Some(since),
+        }
+    }
+
+    /// The operator starts all who have stopped, and resumes partitions that have no primary from their journals.
+    pub(super) fn resume(&mut self) {
+        let all = self.settings.members();
+        let gone: Vec<_> = all.into_iter().filter(|it| !self.nodes.contains_key(it)).collect();
+        if gone.is_empty() {
+            return;
+        }
+        gone.iter().for_each(|it| self.stop_disk(*it));
+        let mut primaries = Vec::new();
+        for partition in 0..self.settings.partitions {
+            let replicas = &self.configuration.partitions[usize::from(partition)];
+            if !gone.contains(&replicas.primary) {
+                continue;
+            }
+            let kept = |it: Address| self.kept_since(it).filter(|_| gone.contains(&it));
+            match self.configuration.heir(usize::from(partition), kept) {
+                Some(heir) if self.survivors(partition) == 0 => primaries.push(heir),
+                // There is a backup that can be promoted.
+                _ => return,
+            }
+        }
+        let others: Vec<_> = gone.into_iter().filter(|it| !primaries.contains(it)).collect();
+        self.configure(|configuration| Ok(configuration.resume(&primaries, &others, &[])));
+        for me in primaries {
+            self.add_recovered(me);
+        }
+        for me in others {
+            match me {
+                Address::Replica { .. } => self.add_replica(me, false),
+                _ => self.add_coordinator(me),
+            }
+        }
+    }
+
+    fn add_recovered(&mut self, me: Address) {
+        let (make, mut out) = (self.empty_shard(me), Outbox::default());
+        let mut shard = make().expect("a small shard");
+        let disk = &self.disks[&me];
+        let base = disk.base.as_ref().expect("it is an heir");
+        fill(&mut shard, base);
+        let mut reading = Reading::new(me, Some(shard));
+        let read = disk.records[base.at..].iter().try_for_each(|record| reading.take(record.clone()));
+        read.unwrap_or_else(|why| panic!("the journal of {me}: {why}"));
+        let recovered: Recovered = reading.end().expect("there is a base");
+        let member = Member::recovered(me, self.configuration.clone(), make, recovered, &mut out);
+        self.add(me, Machine::Member(Box::new(member)));
+        self.carry_out(me, self.now_ns, out);
+    }
+
+    /// Lets the power go so many times before `until_us`, and come back.
+    pub(super) fn plan_outages(&mut self, until_us: u64) {
+        for _ in 0..self.settings.outages {
+            let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
+            self.schedule_fault(at, Fault::Power);
+            let back = at + 1 + self.dice.below(until_us / 8);
+            self.schedule_fault(back, Fault::Resume);
+        }
+        if self.settings.outages > 0 {
+            self.schedule_fault(2 * until_us + 3, Fault::Resume);
+        }
+    }
+}
+
+impl Disk {
+    fn is_long(&self) -> bool {
+        self.making.is_none() && self.base.as_ref().is_none_or(|base| self.records.len() - base.at > BASE_AFTER)
+    }
+}
+
+fn fill(shard: &mut Shard, base: &Written) {
+    for (table, rows) in &base.rows {
+        shard.load_stored(*table, rows).expect("they were stored a moment ago");
+    }
+}
