@@ -171,7 +171,7 @@ impl Member {
             }
             return;
         }
-        if packet.epoch < self.begun || !self.configuration.admits(from, packet.epoch) {
+        if !self.configuration.admits(from, packet.epoch) || packet.epoch < self.begun && !begins(&packet.message) {
             return out.send(from, Message::Configure(Box::new(self.configuration.clone())));
         }
         self.dispatch(from, packet, now_us, out);
@@ -253,6 +253,11 @@ impl Member {
             _ => false,
         }
     }
+}
+
+/// Whether it is a client's call, which is for whoever has the place.
+fn begins(message: &Message) -> bool {
+    matches!(message, Message::Call { .. } | Message::Submit(_))
 }
 
 pub(crate) fn answer(ended: Vec<Ended>, out: &mut Outbox) {

@@ -114,12 +114,12 @@ fn start(
         save(&config, file, !is_resumed)?;
     }
     let mut operator = operate::operator(&config, file)?;
-    let begun = if is_resumed {
-        operator.wait_for_all(PATIENCE);
-        operator.resume()
-    } else {
-        operator.begin(config.shape().configuration(), PATIENCE)
-    };
+    let until = Instant::now() + PATIENCE;
+    while !operator.wait_for_all(Duration::from_millis(100)) && Instant::now() < until {
+        // One that cannot use its directory has said why.
+        children.check()?;
+    }
+    let begun = if is_resumed { operator.resume() } else { operator.begin(config.shape().configuration(), PATIENCE) };
     if let Err(why) = begun {
         children.check()?;
         bail!(why);

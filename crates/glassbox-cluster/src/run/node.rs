@@ -13,7 +13,7 @@ use super::shape::Shape;
 use crate::address::Address;
 use crate::auto::{Seen, Tally};
 use crate::configuration::Configuration;
-use crate::member::{MakeShard, Member, Packet};
+use crate::member::{MOST_EARLY, MakeShard, Member, Packet};
 use crate::message::Message;
 use crate::outbox::{Action, Outbox, Work};
 use crate::role::Role;
@@ -31,6 +31,8 @@ pub struct Node {
     member: Option<Member>,
     /// What other coordinators have asked one that has no place yet: they ask once.
     asked: Vec<(Address, Packet)>,
+    /// What one that has no place yet was sent otherwise, of the newest configuration that it was sent something of.
+    early: Vec<(Address, Packet)>,
     /// How long its work takes, once somebody has asked.
     tally: Option<Tally>,
     /// Things done since one was timed.
@@ -45,7 +47,18 @@ const TIMED: u32 = 13;
 impl Node {
     /// One without a place. `first` makes a replica's rows as the cluster begins, `empty` a shard without rows.
     pub fn new(me: Address, shape: Shape, first: MakeShard, empty: MakeShard) -> Self {
-        Self { me, shape, first, empty, member: None, asked: Vec::new(), tally: None, untimed: 0, keeper: None }
+        Self {
+            me,
+            shape,
+            first,
+            empty,
+            member: None,
+            asked: Vec::new(),
+            early: Vec::new(),
+            tally: None,
+            untimed: 0,
+            keeper: None,
+        }
     }
 
     /// The same, of a replica with a journal.
@@ -58,7 +71,18 @@ impl Node {
     pub(super) fn begun(me: Address, shape: Shape, member: Member) -> Self {
         let first: MakeShard = Arc::new(|| Err("it has begun".to_owned()));
         let empty: MakeShard = Arc::new(|| unreachable!("only who begins needs one"));
-        Self { me, shape, first, empty, member: Some(member), asked: Vec::new(), tally: None, untimed: 0, keeper: None }
+        Self {
+            me,
+            shape,
+            first,
+            empty,
+            member: Some(member),
+            asked: Vec::new(),
+            early: Vec::new(),
+            tally: None,
+            untimed: 0,
+            keeper: None,
+        }
     }
 
     /// What it has become.
@@ -82,8 +106,9 @@ impl Node {
         if self.keeper.is_some() && !member.has_journal() {
             member.begin_journal(out);
         }
-        let member = self.member.insert(member);
-        self.asked.drain(..).for_each(|(from, packet)| member.handle(from, packet, now_us, out));
+        let (epoch, member) = (member.epoch(), self.member.insert(member));
+        let early = self.early.drain(..).filter(|(_, packet)| packet.epoch >= epoch);
+        self.asked.drain(..).chain(early).for_each(|(from, packet)| member.handle(from, packet, now_us, out));
         Ok(())
     }
 
@@ -138,7 +163,18 @@ impl Node {
                 let is_one = matches!(from, Address::Coordinator(it) if it < u16::from(self.shape.coordinators));
                 self.asked.extend(is_one.then_some((from, packet)));
             }
-            None => {}
+            None => self.keep_early(from, packet),
+        }
+    }
+
+    /// Others may know before it does that it has a place: what they send is not said again.
+    fn keep_early(&mut self, from: Address, packet: Packet) {
+        let epoch = self.early.first().map_or(0, |(_, first)| first.epoch);
+        if packet.epoch > epoch {
+            self.early.clear();
+        }
+        if packet.epoch >= epoch && self.early.len() < MOST_EARLY {
+            self.early.push((from, packet));
         }
     }
 

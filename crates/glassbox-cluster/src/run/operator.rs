@@ -36,13 +36,11 @@ pub struct Operator<L: Link> {
 }
 
 impl Operator<Sockets> {
-    /// Waits until all processes can be reached, or for so long.
-    pub fn wait_for_all(&mut self, patience: Duration) {
+    /// Waits until all processes can be reached, or for so long; whether they can.
+    pub fn wait_for_all(&mut self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
-        for machine in self.machines.clone() {
-            // Who is not there is told apart by what it does not say.
-            let _ = self.link.wait_for(machine, until);
-        }
+        let Self { machines, link, .. } = self;
+        machines.iter().all(|&machine| link.wait_for(machine, until).is_ok())
     }
 
     /// Lets a cluster begin in which nobody has a place yet. `patience`: to start, and then to make the first rows.

@@ -33,7 +33,9 @@ fn config(threads: bool) -> JournalConfig {
 }
 
 /// A journal, what it recovers of rows, and the records behind them.
-fn open(files: &MemoryFiles, threads: bool) -> Result<(Journal, Option<Shard>, Vec<Vec<u8>>), Error> {
+type Opened = (Journal, Option<Shard>, Vec<Vec<u8>>);
+
+fn open(files: &MemoryFiles, threads: bool) -> Result<Opened, Error> {
     let mut found = Journal::find_in(Arc::new(files.clone()), &catalog(), shard(), config(threads))?;
     let (rows, mut records) = (found.rows(), Vec::new());
     let journal = found.replay(|record| {

@@ -1,6 +1,11 @@
 //! What a node hears before it has a place.
 
+use glassbox::record::Timestamp;
+use glassbox::shard::{Arguments, Call, Shard};
+use glassbox_workloads::micro::{ReadWrite, catalog};
+
 use super::*;
+use crate::message::Outcome;
 use crate::outbox::Action;
 use crate::scheme::SchemeKind;
 
@@ -22,4 +27,29 @@ fn a_coordinator_that_begins_later_knows_who_asked_for_the_turn() {
     let sent: Vec<_> = out.actions.drain(..).collect();
     assert!(matches!(&sent[..], [Action::Send(Address::Coordinator(1), Message::Turn(_))]), "{sent:?}");
     assert!(node.asked.is_empty());
+}
+
+/// A client may know who is primary before that knows it itself.
+#[test]
+fn a_primary_that_begins_later_answers_what_it_was_asked() {
+    let round_trip = Duration::ZERO;
+    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip };
+    let make: MakeShard = Arc::new(|| Shard::new(&catalog(), 0, 1, 1 << 20).map_err(|error| error.to_string()));
+    let (mut out, client) = (Outbox::default(), Address::Client(7));
+    let mut node = Node::new(Address::Replica { partition: 0, replica: 0 }, shape, Arc::clone(&make), make);
+    let arguments =
+        Arguments::of(ReadWrite { keys: std::iter::empty().collect(), stamp: 1, aborts_at: None, two_rounds: false });
+    let call = Call { procedure: 0, arguments, now: Timestamp::default(), seed: 0 };
+    let calls = |id, epoch| (client, Packet { epoch, message: Message::Call { id, call: call.clone() } });
+    // The first was for somebody who had this address before.
+    for (from, packet) in [calls(1, 0), calls(2, 1), calls(3, 0), calls(4, 1)] {
+        node.handle(from, packet, 0, &mut out);
+    }
+    assert!(out.actions.is_empty());
+    node.begin(shape.configuration(), 0, &mut out).unwrap();
+    let answered = out.actions.drain(..).filter_map(|action| match action {
+        Action::Send(to, Message::Answer { id, outcome: Outcome::Done(_) }) if to == client => Some(id),
+        _ => None,
+    });
+    assert_eq!(answered.collect::<Vec<_>>(), [2, 4]);
 }
