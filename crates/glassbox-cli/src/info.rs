@@ -25,7 +25,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let summary = inspector.summary()?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     storage(&mut out, inspector.manifest(), &summary)?;
-    let calls = summary.log.as_ref().is_some_and(|log| log.calls.iter().any(|&calls| calls > 0));
+    let is_older = |log: &LogSummary| log.entries > 0 || log.calls.iter().any(|&calls| calls > 0);
+    let calls = summary.log.as_ref().is_some_and(is_older);
     for (at, schema) in inspector.manifest().tables.iter().enumerate() {
         let usage = summary.volume.as_ref().and_then(|volume| volume.tables.get(at));
         table(&mut out, schema, &summary.tables[at], calls, usage)?;
@@ -36,6 +37,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
 
 fn storage(out: &mut impl Write, manifest: &Manifest, summary: &Summary) -> io::Result<()> {
     writeln!(out, "database    {:032x}", manifest.database_id)?;
+    if let Some(whose) = &manifest.journal_of {
+        writeln!(out, "journal     of {whose}")?;
+    }
     if let Some(volume) = &summary.volume {
         return self::volume(out, manifest, summary, volume);
     }
@@ -69,6 +73,13 @@ fn log(out: &mut impl Write, manifest: &Manifest, log: &LogSummary) -> io::Resul
     for (procedure, calls) in manifest.procedures.iter().zip(&log.calls).filter(|(_, calls)| **calls > 0) {
         let (name, version) = (&procedure.name, procedure.version);
         writeln!(out, "            {} calls of {name} (version {version})", format::count(*calls))?;
+    }
+    if log.entries > 0 {
+        let entries = format::count(log.entries);
+        writeln!(
+            out,
+            "            {entries} entries, which only the replica can do again; rows are as of the checkpoint."
+        )?;
     }
     if log.calls.iter().any(|&calls| calls > 0) {
         writeln!(

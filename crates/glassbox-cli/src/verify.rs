@@ -30,11 +30,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         }
     }
     if found.calls > 0 {
-        writeln!(
-            out,
-            "            {} calls of procedures are whole, but were not done again: that takes their code",
-            format::count(found.calls)
-        )?;
+        let (calls, of) = match &inspector.manifest().journal_of {
+            Some(_) => ("entries of a journal", "the replica's"),
+            None => ("calls of procedures", "their"),
+        };
+        let count = format::count(found.calls);
+        writeln!(out, "            {count} {calls} are whole, but were not done again: that takes {of} code")?;
     }
     let indexes: usize = inspector.manifest().tables.iter().map(|table| table.indexes.len() + 1).sum();
     if found.compared {

@@ -23,6 +23,7 @@ mod drive;
 mod hearing;
 mod identity;
 mod inline;
+mod journaling;
 mod keeper;
 mod late;
 mod link;

@@ -15,7 +15,7 @@ use crate::auto::{Seen, Tally};
 use crate::configuration::Configuration;
 use crate::member::{MOST_EARLY, MakeShard, Member, Packet};
 use crate::message::Message;
-use crate::outbox::{Action, Outbox, Work};
+use crate::outbox::{Outbox, Work};
 use crate::role::Role;
 use crate::wire::{Answer, Counts, Question, Standing};
 
@@ -24,11 +24,11 @@ const ROWS_BYTES: usize = 1 << 20;
 
 /// One process's part of a cluster.
 pub struct Node {
-    me: Address,
+    pub(super) me: Address,
     shape: Shape,
     first: MakeShard,
     empty: MakeShard,
-    member: Option<Member>,
+    pub(super) member: Option<Member>,
     /// What other coordinators have asked one that has no place yet: they ask once.
     asked: Vec<(Address, Packet)>,
     /// What one that has no place yet was sent otherwise, of the newest configuration that it was sent something of.
@@ -38,7 +38,7 @@ pub struct Node {
     /// Things done since one was timed.
     untimed: u32,
     /// Its journal, if what it has is to be on a disk.
-    keeper: Option<Keeper>,
+    pub(super) keeper: Option<Keeper>,
 }
 
 /// One thing in so many is timed: to look at the clock takes as long as some of them.
@@ -61,28 +61,11 @@ impl Node {
         }
     }
 
-    /// The same, of a replica with a journal.
-    #[must_use]
-    pub fn with_journal(self, keeper: Keeper) -> Self {
-        Self { keeper: Some(keeper), ..self }
-    }
-
     /// One that has its place already and never begins anew.
     pub(super) fn begun(me: Address, shape: Shape, member: Member) -> Self {
         let first: MakeShard = Arc::new(|| Err("it has begun".to_owned()));
         let empty: MakeShard = Arc::new(|| unreachable!("only who begins needs one"));
-        Self {
-            me,
-            shape,
-            first,
-            empty,
-            member: Some(member),
-            asked: Vec::new(),
-            early: Vec::new(),
-            tally: None,
-            untimed: 0,
-            keeper: None,
-        }
+        Self { member: Some(member), ..Self::new(me, shape, first, empty) }
     }
 
     /// What it has become.
@@ -198,44 +181,6 @@ impl Node {
             did |= member.shard().is_some_and(|shard| keeper.copy(shard));
         }
         member.proceed(out) || did
-    }
-
-    /// Does with its journal what the member wants; what else it wants is given back.
-    #[inline]
-    pub(super) fn keep(&mut self, action: Action) -> Option<Action> {
-        let (Some(keeper), Some(member)) = (&mut self.keeper, &mut self.member) else { return Some(action) };
-        match action {
-            Action::Send(to, Message::Replicate { sequence, entry }) if to == self.me => {
-                keeper.entry(sequence, *entry);
-            }
-            Action::Forget => keeper.forget(),
-            Action::Base(base) => keeper.base(*base, member.since().unwrap_or_default(), member.configuration()),
-            other => return Some(other),
-        }
-        None
-    }
-
-    /// Has what was kept get to the disk.
-    pub(super) fn force(&mut self, out: &mut Outbox) {
-        let (Some(keeper), Some(member)) = (&mut self.keeper, &mut self.member) else { return };
-        keeper.force(member.configuration());
-        if keeper.is_base_due() {
-            member.renew_base(out);
-        }
-        // Nobody else may have the rows.
-        if let Role::Primary(partition) = member.role_mut() {
-            keeper.secure(partition.shard());
-        }
-    }
-
-    /// Why it cannot go on.
-    pub fn failed(&self) -> Option<&str> {
-        self.keeper.as_ref().and_then(Keeper::failed)
-    }
-
-    /// Ends its journal for certain, if it has one.
-    pub fn close(&mut self) {
-        self.keeper.iter_mut().for_each(Keeper::close);
     }
 
     /// Whether the next thing is to be timed.

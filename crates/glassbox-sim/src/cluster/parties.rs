@@ -67,6 +67,8 @@ impl<W: Workload> World<W> {
 
     pub(super) fn add(&mut self, address: Address, machine: Machine<W>) {
         self.lives += 1;
+        // Who is new finds out by itself who is not there.
+        self.broken.retain(|(at, _)| *at != address);
         self.nodes.insert(address, Node::new(machine, self.lives));
     }
 }

@@ -39,6 +39,8 @@ pub(super) enum LogRecord<'a> {
     Change(usize, Change<'a>),
     /// A call of the procedure with this number.
     Call(usize),
+    /// What the replica did whose journal this is.
+    Entry,
 }
 
 impl Inspector {
@@ -110,6 +112,9 @@ impl Inspector {
                          (--as-of-checkpoint)"
                     ))
                 }
+                LogRecord::Entry => Err("it is what the replica did whose journal this is, which only that can do \
+                                         again: look at the last checkpoint (--as-of-checkpoint)"
+                    .to_owned()),
             })?;
         }
         Ok(contents)
@@ -219,6 +224,7 @@ impl Inspector {
         found: &mut impl FnMut(LogRecord<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
         match record.split_first() {
+            Some(_) if self.manifest.journal_of.is_some() => found(LogRecord::Entry),
             Some((&VALUES, changes)) => {
                 changes::each(&self.manifest.tables, changes, |table, it| found(LogRecord::Change(table, it)))
             }

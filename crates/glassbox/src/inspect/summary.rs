@@ -37,6 +37,8 @@ pub struct LogSummary {
     pub changes: u64,
     /// Calls of each procedure, in the manifest's order.
     pub calls: Vec<u64>,
+    /// Entries of a replica's journal.
+    pub entries: u64,
     /// Whether it was closed; else the program that wrote it was ended in the midst of things.
     pub closed: bool,
     /// Files of the log, spare ones included.
@@ -78,6 +80,7 @@ impl Inspector {
                     }
                 }
                 LogRecord::Call(procedure) => summary.calls[procedure] += 1,
+                LogRecord::Entry => summary.entries += 1,
             }
             Ok(())
         })?;

@@ -14,7 +14,7 @@ pub struct Verification {
     pub rows: u64,
     /// Log records' changes that were done again.
     pub changes: u64,
-    /// Calls of procedures in the log: whole, as their checksums say, but not done again.
+    /// Calls of procedures in the log, or entries of a journal: whole, as their checksums say, but not done again.
     pub calls: u64,
     /// Whether rows were compared with each other: not when a file is damaged.
     pub compared: bool,
@@ -46,7 +46,7 @@ impl Inspector {
                 tables[table].apply(change)
             }
             LogRecord::Change(..) => Ok(()),
-            LogRecord::Call(_) => {
+            LogRecord::Call(_) | LogRecord::Entry => {
                 calls += 1;
                 Ok(())
             }
