@@ -23,6 +23,7 @@ mod procedure_kind;
 mod record_buffer;
 mod replay;
 mod scan;
+mod secondary;
 pub(crate) mod shard;
 mod snapshot;
 mod stored_lookup;

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::lookups::{FOUND, Group, Lookups, MOST, NOTHING, number};
-use super::memory::{Next, Node, Probe};
+use super::memory::{HashIndex, Next, Node, Probe};
 use super::origin::Origin;
 use super::partition::Cell;
 use super::table::Table;
@@ -31,15 +31,13 @@ pub(super) const PREFETCH_ROW_BYTES: usize = 320;
 /// The tokens of `held`, `home` among them, are held.
 #[inline(always)]
 pub(super) unsafe fn prefetch(lookups: &mut Lookups, cells: &[Cell], held: u64, home: usize, origin: &impl Origin) {
-    let mut begin = Begin { cells, held, home, lookups, groups: 0, used: 0 };
+    let mut begin = Begin { cells, held, home, lookups, groups: 0, used: 0, more: false };
     origin.declare(&mut begin);
-    let groups = begin.groups;
-    loop {
+    let (groups, mut more) = (begin.groups, begin.more);
+    while more {
         let mut step = Step { several: cells.len() > 1, lookups, groups, at: 0, begin: 0, more: false };
         origin.declare(&mut step);
-        if !step.more {
-            break;
-        }
+        more = step.more;
     }
     lookups.ready(groups);
 }
@@ -60,7 +58,10 @@ fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) {
     prefetch_read(at(bytes.end.saturating_sub(1)));
 }
 
-/// The first pass: asks for where the lookups begin.
+/// Set in a word that is a [`Probe`] where the others of the group may be rows: of a table that looks up whole keys.
+const PROBE: u64 = 1 << 63;
+
+/// The first pass: asks for where the lookups begin; of dense keys, for the rows.
 struct Begin<'a> {
     cells: &'a [Cell],
     held: u64,
@@ -69,6 +70,8 @@ struct Begin<'a> {
     /// Groups and lookups so far.
     groups: usize,
     used: usize,
+    /// Whether some are not at their end yet.
+    more: bool,
 }
 
 impl Begin<'_> {
@@ -83,32 +86,80 @@ impl Begin<'_> {
         Some(NonNull::from(unsafe { &mut *self.cells[at].partition() }.table::<R>()))
     }
 
-    /// A group of these keys, whose rows are all on the partition of this placement number.
+    /// A group of one key, whose row is on the partition of this placement number.
     #[inline(always)]
-    fn begin<R: Record>(&mut self, placement: Option<u64>, keys: impl Iterator<Item = R::Encoded>) {
+    fn one<R: Record>(&mut self, placement: Option<u64>, bytes: &Range<usize>, key: R::Encoded) {
         let Some(table) = self.table::<R>(placement) else { return };
         // SAFETY: a held partition's table, which nothing changes while these passes read.
-        let Table { hash, tree, .. } = unsafe { table.as_ref() };
-        let first = self.used;
-        let (ask, root, mut end) = (hash.prefetcher(), tree.root().to_bits(), first);
-        for (word, key) in self.lookups.words[first..].iter_mut().zip(keys) {
-            *word = if Table::<R>::POINT { ask(key.hash64()).to_bits() } else { root };
-            end += 1;
-        }
-        if end > first {
-            self.used = end;
-            let (record, end) = (number::<R>(), end as u32);
-            self.lookups.groups[self.groups] = Group { table: table.cast(), record, end };
-            self.groups += 1;
+        let Table { dense, rows, .. } = unsafe { table.as_ref() };
+        if Table::<R>::POINT
+            && let Some(row) = key.as_u64().and_then(|key| dense.probable(key))
+            && let Some(word) = self.lookups.words.get_mut(self.used)
+        {
+            let address = rows.pointers()(row);
+            prefetch_part(address, bytes);
+            *word = address as u64;
+            self.end_group::<R>(table, self.used + 1, true);
+        } else {
+            self.group::<R>(table, bytes, std::iter::once(key));
         }
     }
+
+    /// A group of these keys, whose rows are all in this table.
+    #[inline(always)]
+    fn group<R: Record>(
+        &mut self,
+        table: NonNull<Table<R>>,
+        bytes: &Range<usize>,
+        keys: impl Iterator<Item = R::Encoded>,
+    ) {
+        // SAFETY: a held partition's table, which nothing changes while these passes read.
+        let Table { dense, hash, tree, rows, .. } = unsafe { table.as_ref() };
+        let (first, mut end, mut found) = (self.used, self.used, Table::<R>::POINT);
+        let (finder, pointer, root) = (dense.finder(), rows.pointers(), tree.root().to_bits());
+        for (word, key) in self.lookups.words[first..].iter_mut().zip(keys) {
+            end += 1;
+            if !Table::<R>::POINT {
+                *word = root;
+                continue;
+            }
+            // SAFETY: as above, the index does not change.
+            if let Some(row) = key.as_u64().and_then(|key| unsafe { finder.probable(key) }) {
+                let address = pointer(row);
+                prefetch_part(address, bytes);
+                *word = address as u64;
+            } else {
+                *word = probe(hash, key.hash64());
+                found = false;
+            }
+        }
+        if end > first {
+            self.end_group(table, end, found);
+        }
+    }
+
+    #[inline(always)]
+    fn end_group<R: Record>(&mut self, table: NonNull<Table<R>>, end: usize, found: bool) {
+        self.used = end;
+        self.more |= !found;
+        let (record, end) = (number::<R>() | if found { FOUND } else { 0 }, end as u32);
+        self.lookups.groups[self.groups] = Group { table: table.cast(), record, end };
+        self.groups += 1;
+    }
+}
+
+/// Asks for where a lookup of a key begins that is not dense. Out of the way: what else lookups need stays in registers.
+#[cold]
+#[inline(never)]
+fn probe(hash: &HashIndex, of_key: u64) -> u64 {
+    hash.prefetcher()(of_key).to_bits() | PROBE
 }
 
 impl KeySet for Begin<'_> {
     #[inline(always)]
-    fn part<R: Record>(&mut self, key: &R::Key, _mode: Mode, _bytes: Range<usize>) {
+    fn part<R: Record>(&mut self, key: &R::Key, _mode: Mode, bytes: Range<usize>) {
         let placement = R::PLACEMENT.map(|position| key.placement_at(position));
-        self.begin::<R>(placement, std::iter::once_with(|| key.encode()));
+        self.one::<R>(placement, &bytes, key.encode());
     }
 
     #[inline(always)]
@@ -116,7 +167,8 @@ impl KeySet for Begin<'_> {
         if R::PLACEMENT.is_some() && self.cells.len() > 1 {
             return keys.into_iter().for_each(|key| self.part::<R>(&key, mode, bytes.clone()));
         }
-        self.begin::<R>(None, keys.into_iter().map(|key| key.encode()));
+        let Some(table) = self.table::<R>(None) else { return };
+        self.group::<R>(table, &bytes, keys.into_iter().map(|key| key.encode()));
     }
 
     #[inline(always)]
@@ -124,7 +176,7 @@ impl KeySet for Begin<'_> {
         // A range begins where its lowest key would be; a hash index has no such place.
         let placement = R::PLACEMENT.map(|position| bounds.placement_at(position));
         if !Table::<R>::POINT && placement != Some(None) {
-            self.begin::<R>(placement.flatten(), std::iter::once(R::Encoded::ZERO));
+            self.one::<R>(placement.flatten(), &(0..0), R::Encoded::ZERO);
         }
     }
 
@@ -180,8 +232,11 @@ impl Step<'_> {
         let (mut descends, pointer) = (false, rows.pointers());
         for word in words {
             let row = if Table::<R>::POINT {
+                if *word & PROBE == 0 {
+                    continue;
+                }
                 // SAFETY: the word is of this index.
-                unsafe { hash.candidate(Probe::from_bits(*word)) }
+                unsafe { hash.candidate(Probe::from_bits(*word & !PROBE)) }
             } else {
                 let Some(key) = keys.next() else {
                     group.record = NOTHING;

@@ -2,14 +2,15 @@
 //!
 //! All indexes map encoded keys to the row's place in the arena, which does not move while the row lives; so an update
 //! that leaves the indexed columns alone touches the row only. Which primary index a table has is known when the record
-//! is compiled, so the choice costs nothing; the other one stays empty.
+//! is compiled, so the choice costs nothing; the other one stays empty. Where keys are looked up whole and fit a word,
+//! the dense among them are in the dense index instead of the hash index.
 //!
 //! The table belongs to whoever holds the partition's token and knows nothing of transactions: undo and logging are
 //! above.
 
 use std::any::Any;
 
-use super::memory::{BTree, CannotReserve, HashIndex, NotInserted, RowId, Rows};
+use super::memory::{BTree, CannotReserve, DenseIndex, Full, HashIndex, NotInserted, RowId, Rows};
 use super::snapshot::Snapshot;
 use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record};
 
@@ -29,6 +30,7 @@ pub(crate) struct Table<R: Record> {
     /// The table's number in the database's files.
     pub(crate) number: u16,
     pub(crate) rows: Rows<R>,
+    pub(super) dense: DenseIndex,
     pub(super) hash: HashIndex,
     pub(super) tree: BTree<R::Encoded>,
     secondary: Vec<AnyTree>,
@@ -42,7 +44,7 @@ fn hash_of_row<R: Record>(rows: &Rows<R>, id: RowId) -> u64 {
 }
 
 #[inline(always)]
-fn insert_into<K: EncodedKey>(tree: &mut BTree<K>, key: K, id: RowId) -> Result<(), Refused> {
+pub(super) fn insert_into<K: EncodedKey>(tree: &mut BTree<K>, key: K, id: RowId) -> Result<(), Refused> {
     tree.insert(key, id).map_err(Refused::from)
 }
 
@@ -76,6 +78,7 @@ impl<R: Record> Table<R> {
         Ok(Self {
             number,
             rows: Rows::new(bytes)?,
+            dense: DenseIndex::new(),
             hash: HashIndex::new(if Self::POINT { bytes } else { 0 })?,
             tree: BTree::new(if Self::POINT { 0 } else { bytes })?,
             secondary: secondary.1?,
@@ -86,11 +89,25 @@ impl<R: Record> Table<R> {
     /// Where the row with this key is.
     #[inline(always)]
     pub(crate) fn find(&self, key: R::Encoded) -> Option<RowId> {
-        if Self::POINT {
-            self.hash.find(key.hash64(), |id| self.rows.get(id).key().encode::<R::Encoded>() == key)
-        } else {
-            self.tree.get(&key)
+        if !Self::POINT {
+            return self.tree.get(&key);
         }
+        let is_it = |id: RowId| self.rows.get(id).key().encode::<R::Encoded>() == key;
+        let dense = key.as_u64().and_then(|key| self.dense.probable(key)).filter(|&id| is_it(id));
+        dense.or_else(|| self.hash.find(key.hash64(), is_it))
+    }
+
+    /// Puts a row where it is to stay: in the place of its key, if that is dense.
+    #[inline(always)]
+    fn place(&mut self, key: R::Encoded, row: &R) -> Result<RowId, Full> {
+        if Self::POINT
+            && let Some(key) = key.as_u64()
+            && let Some(id) = self.dense.place_or_begin(key, || self.rows.reserve())
+            && self.rows.insert_at(id, row)
+        {
+            return Ok(id);
+        }
+        self.rows.insert(row)
     }
 
     /// The primary tree of a table of ordered access.
@@ -115,7 +132,7 @@ impl<R: Record> Table<R> {
     /// Adds a row to the arena and every index, or changes nothing.
     #[inline]
     pub(crate) fn insert(&mut self, row: &R) -> Result<RowId, Refused> {
-        let id = self.rows.insert(row).map_err(|_| Refused::Full)?;
+        let id = self.place(row.key().encode(), row).map_err(|_| Refused::Full)?;
         if let Err(refused) = self.insert_primary(row.key().encode(), id) {
             self.rows.remove(id);
             return Err(refused);
@@ -202,6 +219,9 @@ impl<R: Record> Table<R> {
             if self.find(key).is_some() {
                 return Err(Refused::Duplicate);
             }
+            if key.as_u64().is_some_and(|key| self.dense.link(key, id)) {
+                return Ok(());
+            }
             let rows = &self.rows;
             let inserted = self.hash.insert(key.hash64(), id, |id| hash_of_row(rows, id));
             if inserted { Ok(()) } else { Err(Refused::Full) }
@@ -212,89 +232,11 @@ impl<R: Record> Table<R> {
 
     #[inline(always)]
     pub(super) fn remove_primary(&mut self, key: R::Encoded, id: RowId) {
-        let removed = if Self::POINT { self.hash.remove(key.hash64(), id) } else { self.tree.remove(&key).is_some() };
+        let removed = if Self::POINT {
+            key.as_u64().is_some_and(|key| self.dense.unlink(key, id)) || self.hash.remove(key.hash64(), id)
+        } else {
+            self.tree.remove(&key).is_some()
+        };
         assert!(removed, "a row of table {} is missing from its primary index", R::TABLE);
-    }
-
-    /// Adds the row to every secondary index, or to none.
-    #[inline(always)]
-    pub(super) fn insert_secondary(&mut self, row: &R, id: RowId) -> Result<(), Refused> {
-        struct Insert<'a, R: Record> {
-            table: &'a mut Table<R>,
-            row: &'a R,
-            id: RowId,
-            done: usize,
-            refused: Option<Refused>,
-        }
-        impl<R: Record> IndexVisitor<R> for Insert<'_, R> {
-            #[inline(always)]
-            fn visit<I: Index<Record = R>>(&mut self) {
-                if self.refused.is_none() {
-                    let key = I::key(self.row).encode();
-                    match insert_into(self.table.index_tree_mut::<I>(), key, self.id) {
-                        Ok(()) => self.done += 1,
-                        Err(refused) => self.refused = Some(refused),
-                    }
-                }
-            }
-        }
-        let mut insert = Insert { table: self, row, id, done: 0, refused: None };
-        R::each_index(&mut insert);
-        let (done, refused) = (insert.done, insert.refused);
-        match refused {
-            None => Ok(()),
-            Some(refused) => {
-                self.remove_secondary(row, done);
-                Err(refused)
-            }
-        }
-    }
-
-    /// Removes the row from the first `count` secondary indexes.
-    pub(super) fn remove_secondary(&mut self, row: &R, count: usize) {
-        struct Remove<'a, R: Record> {
-            table: &'a mut Table<R>,
-            row: &'a R,
-            count: usize,
-        }
-        impl<R: Record> IndexVisitor<R> for Remove<'_, R> {
-            #[inline(always)]
-            fn visit<I: Index<Record = R>>(&mut self) {
-                if I::POSITION < self.count {
-                    let removed = self.table.index_tree_mut::<I>().remove(&I::key(self.row).encode());
-                    assert!(removed.is_some(), "a row of table {} is missing from index {}", R::TABLE, I::NAME);
-                }
-            }
-        }
-        R::each_index(&mut Remove { table: self, row, count });
-    }
-
-    /// Makes the secondary indexes follow a row that was changed in place from `before`. When a unique index refuses,
-    /// the indexes are as before and the caller puts the row back.
-    #[inline(always)]
-    pub(crate) fn reindex(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
-        struct Changed<'a, R> {
-            before: &'a R,
-            after: &'a R,
-            changed: bool,
-        }
-        impl<R: Record> IndexVisitor<R> for Changed<'_, R> {
-            #[inline(always)]
-            fn visit<I: Index<Record = R>>(&mut self) {
-                self.changed |= I::key(self.before) != I::key(self.after);
-            }
-        }
-        let mut changed = Changed { before, after: self.rows.get(id), changed: false };
-        R::each_index(&mut changed);
-        if changed.changed { self.move_in_indexes(before, id) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn move_in_indexes(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
-        let after = *self.rows.get(id);
-        self.remove_secondary(before, R::INDEXES);
-        self.insert_secondary(&after, id).inspect_err(|_| {
-            self.insert_secondary(before, id).expect("its keys were there a moment ago");
-        })
     }
 }
