@@ -12,7 +12,7 @@
 //!
 //! Money: the total is computed exactly and rounded once, half away from zero, to the cent.
 
-use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Procedure, Stop, Transaction};
+use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Place, Procedure, Stop, Transaction, run_in_place};
 use glassbox::record::{Decimal, Prefix, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -111,6 +111,10 @@ impl Procedure for NewOrder {
     }
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<NewOrderReceipt, Stop> {
+        run_in_place(self, tx)
+    }
+
+    fn answer<T: Transaction>(&self, tx: &mut T, place: &mut impl Place<NewOrderReceipt>) -> Result<(), Stop> {
         let wrong = |message| Stop::abort(ABORT_WRONG_ARGUMENTS, message);
         let (mut possible, mut local) = (!self.lines.is_empty(), true);
         for line in self.lines.iter() {
@@ -121,13 +125,14 @@ impl Procedure for NewOrder {
             return Err(wrong("an order has 1 to 15 lines, each of 1 to 10 items"));
         }
         if !tx.owns::<District>(&(self.w_id, self.d_id)) {
-            return self.supply(tx);
+            place.put(self.supply(tx)?);
+            return Ok(());
         }
         let customer = tx.get::<Customer>(&(self.w_id, self.d_id, self.c_id))?;
         let &Customer { last, credit, discount, .. } = customer.ok_or_else(|| wrong("there is no such customer"))?;
         let warehouse = tx.get::<Warehouse>(&self.w_id)?.ok_or_else(|| wrong("there is no such warehouse"))?;
         let w_tax = warehouse.tax;
-        let mut receipt = NewOrderReceipt {
+        let receipt = place.put(NewOrderReceipt {
             o_id: 0,
             entry_d: Timestamp::default(),
             c_last: last,
@@ -137,7 +142,7 @@ impl Procedure for NewOrder {
             d_tax: Rate::ZERO,
             total: Money::ZERO,
             lines: UpTo::new(),
-        };
+        });
         let mut info = UpTo::new();
         let sum = self.read_lines(tx, &mut receipt.lines, &mut info)?;
 
@@ -150,7 +155,7 @@ impl Procedure for NewOrder {
         self.insert_order(tx, receipt.o_id, local, receipt.entry_d)?;
         self.write_lines(tx, receipt.o_id, local, &mut receipt.lines, &info)?;
         receipt.total = total(sum, discount, w_tax + receipt.d_tax);
-        Ok(receipt)
+        Ok(())
     }
 
     fn merge(receipt: &mut NewOrderReceipt, part: NewOrderReceipt) {

@@ -19,7 +19,7 @@ use super::token::Waiter;
 use super::transaction::{Keep, PartitionedTransaction};
 use super::values::VALUES;
 use crate::config::LogKind;
-use crate::error::{Error, NOT_ANSWERED};
+use crate::error::{Error, NOT_ANSWERED, Unanswered};
 use crate::executed::Executed;
 use crate::health::Health;
 use crate::io::Clock;
@@ -112,11 +112,7 @@ impl Engine {
             if answer.is_ok() {
                 *answer = Err(NOT_ANSWERED);
             }
-            match procedure.run(transaction) {
-                Ok(output) => std::mem::forget(std::mem::replace(answer, Ok(output))),
-                Err(stop) => return Err(stop),
-            }
-            Ok(())
+            procedure.answer(transaction, &mut Unanswered(answer))
         };
         let executed = if unknown {
             self.execute_undeclared(procedure, needed.bits, run, &call)?
