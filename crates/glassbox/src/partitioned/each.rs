@@ -65,11 +65,9 @@ impl<'a> PartitionedTransaction<'a> {
                 None => Ok(()),
             });
         }
-        self.each::<R, C>(keys, |this, beside, key, found| {
-            if let Some((table, row)) = found {
-                this.update_plain(table, row, key, |row| change(beside, row));
-            }
-            Ok(())
+        self.each::<R, C>(keys, |this, beside, key, found| match found {
+            Some((table, row)) => this.update_plain(table, row, key, |row| change(beside, row)),
+            None => Ok(()),
         })
     }
 

@@ -78,6 +78,19 @@ impl<R: Record> Table<R> {
         if changed.changed { self.move_in_indexes(before, id) } else { Ok(()) }
     }
 
+    /// As [`Table::reindex`], of a table without unique indexes, where nothing but the columns in indexes was kept.
+    #[inline(always)]
+    pub(super) fn reindex_columns(&mut self, before: R::Indexed, id: RowId) -> Result<(), Refused> {
+        if self.rows.get(id).indexed() == before { Ok(()) } else { self.move_columns(before, id) }
+    }
+
+    #[cold]
+    fn move_columns(&mut self, before: R::Indexed, id: RowId) -> Result<(), Refused> {
+        let mut row = *self.rows.get(id);
+        row.put_indexed(before);
+        self.move_in_indexes(&row, id)
+    }
+
     #[cold]
     fn move_in_indexes(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
         let after = *self.rows.get(id);

@@ -9,10 +9,11 @@
 //! above.
 
 use std::any::Any;
+use std::borrow::Cow;
 
 use super::memory::{BTree, CannotReserve, DenseIndex, Full, HashIndex, NotInserted, RowId, Rows};
 use super::snapshot::Snapshot;
-use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record};
+use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record, TableSchema};
 
 /// Why a row could not be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,19 @@ pub(crate) struct Table<R: Record> {
     pub(crate) snapshot: Snapshot,
 }
 
+/// Whether a secondary index is unique.
+const fn has_unique(schema: &TableSchema) -> bool {
+    let Cow::Borrowed(indexes) = schema.indexes else { return true };
+    let mut at = 0;
+    while at < indexes.len() {
+        if indexes[at].unique {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
 /// Hash of an encoded key, as the primary hash index wants it.
 #[inline(always)]
 fn hash_of_row<R: Record>(rows: &Rows<R>, id: RowId) -> u64 {
@@ -59,6 +73,8 @@ impl From<NotInserted> for Refused {
 
 impl<R: Record> Table<R> {
     pub(super) const POINT: bool = matches!(R::ACCESS, Access::Point);
+    /// Whether a change may be refused because an index has the key that it would make.
+    pub(super) const UNIQUE: bool = has_unique(Self::SCHEMA);
 
     /// An empty table whose rows and indexes may take `bytes` each.
     pub(crate) fn new(number: u16, bytes: usize) -> Result<Self, CannotReserve> {
