@@ -11,7 +11,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 
-use super::memory::{BTree, CannotReserve, DenseIndex, Full, HashIndex, NotInserted, RowId, Rows};
+use super::memory::{BTree, CannotReserve, DenseIndex, Full, HashIndex, NotInserted, RowId, Rows, StagedKeys};
 use super::snapshot::Snapshot;
 use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record, TableSchema};
 
@@ -173,7 +173,8 @@ impl<R: Record> Table<R> {
         next: impl FnMut() -> Option<R>,
     ) -> (RowId, u32, Result<(), Refused>) {
         debug_assert!(R::INDEXES == 0);
-        let count = self.rows.stage(first, next);
+        let mut keys = StagedKeys::new();
+        let count = self.rows.stage(first, next, |row| row.key().encode::<R::Encoded>(), &mut keys);
         if count == 0 {
             return match self.insert(first) {
                 Ok(id) => (id, 1, Ok(())),
@@ -181,7 +182,7 @@ impl<R: Record> Table<R> {
             };
         }
         let id = self.rows.admit(count);
-        let (added, result) = self.index_run(id, count);
+        let (added, result) = self.index_run(id, count, &keys);
         // Last in, first out: what is not added leaves no trace but its places.
         (added..count).rev().for_each(|at| self.rows.remove(RowId::new(id.get() + at)));
         if self.snapshot.is_under_way() {
@@ -192,17 +193,16 @@ impl<R: Record> Table<R> {
 
     /// Adds rows that follow each other to the primary index, up to the first that it refuses.
     #[inline(always)]
-    fn index_run(&mut self, first: RowId, count: u32) -> (u32, Result<(), Refused>) {
+    fn index_run(&mut self, first: RowId, count: u32, keys: &StagedKeys<R::Encoded>) -> (u32, Result<(), Refused>) {
         if !Self::POINT {
-            let row = self.rows.getter();
-            return match self.tree.insert_run(first, count, |id| row(id).key().encode()) {
+            return match self.tree.insert_run(first, count, |at| keys.get(at)) {
                 Ok(()) => (count, Ok(())),
                 Err((added, reason)) => (added, Err(reason.into())),
             };
         }
         for added in 0..count {
             let id = RowId::new(first.get() + added);
-            if let Err(refused) = self.insert_primary(self.rows.get(id).key().encode(), id) {
+            if let Err(refused) = self.insert_primary(keys.get(added), id) {
                 return (added, Err(refused));
             }
         }

@@ -14,4 +14,4 @@ pub(crate) use btree::{BTree, Next, Node, NotInserted};
 pub(crate) use dense::DenseIndex;
 pub(crate) use hash::{HashIndex, Probe};
 pub(crate) use region::CannotReserve;
-pub(crate) use rows::{Full, RowId, Rows};
+pub(crate) use rows::{Full, RowId, Rows, StagedKeys};

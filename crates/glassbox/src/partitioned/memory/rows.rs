@@ -285,5 +285,7 @@ impl<R: Copy> Rows<R> {
 mod check;
 mod reserved;
 mod run;
+
+pub(crate) use run::StagedKeys;
 #[cfg(test)]
 mod tests;
