@@ -6,7 +6,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::index;
+use crate::index::{self, indexed_columns};
 use crate::key::{encoded_type, key_type, key_value, option, placement};
 use crate::model::Record;
 use crate::row::{load, load_changes, load_sound, of_column, offset, store, store_changes};
@@ -104,7 +104,10 @@ fn header(record: &Record) -> TokenStream {
     let columns = record.columns.len();
     let indexes = record.indexes.len();
     let index_types = record.indexes.iter().map(|index| &index.kind);
+    let indexed = indexed_columns(record);
     quote! {
+        #indexed
+
         type Key = #key_type;
         type Encoded = #encoded;
         const TABLE: &'static str = #table;

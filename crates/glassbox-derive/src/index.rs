@@ -1,7 +1,7 @@
 //! The code of secondary indexes: a type for each, outside of everything so that users can name it, and `impl Index`.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens, format_ident, quote};
 
 use crate::key::{encoded_type, key_type, key_value, placement};
 use crate::model::Record;
@@ -52,4 +52,40 @@ pub fn impls(record: &Record) -> TokenStream {
         }
     });
     quote!(#(#impls)*)
+}
+
+/// What indexes have of a row besides its primary key: the type, as pairs in pairs; taking it; and putting it back.
+pub fn indexed_columns(record: &Record) -> TokenStream {
+    let of_index = |column: &usize| record.indexes.iter().any(|index| index.key.columns.contains(column));
+    let columns = (0..record.columns.len()).filter(of_index).filter(|column| !record.key.columns.contains(column));
+    let columns: Vec<_> = columns.map(|column| &record.columns[column]).collect();
+    let pairs = |item: &dyn Fn(usize) -> TokenStream| {
+        (0..columns.len()).rev().fold(quote!(()), |rest, at| {
+            let item = item(at);
+            quote!((#item, #rest))
+        })
+    };
+    let name = |at: usize| format_ident!("column_{at}");
+    let kinds = pairs(&|at| columns[at].kind.to_token_stream());
+    let (fields, names) =
+        (columns.iter().map(|column| &column.field).collect::<Vec<_>>(), (0..columns.len()).map(name));
+    let taken = pairs(&|at| {
+        let field = fields[at];
+        quote!(self.#field)
+    });
+    let given = pairs(&|at| name(at).to_token_stream());
+    quote! {
+        type Indexed = #kinds;
+
+        // Without an index there is nothing to take.
+        #[allow(clippy::unused_unit)]
+        #[inline(always)]
+        fn indexed(&self) -> Self::Indexed {
+            #taken
+        }
+
+        fn put_indexed(&mut self, #given: Self::Indexed) {
+            #(self.#fields = #names;)*
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::io::IoError;
 use crate::log::LogError;
-use crate::procedure::Abort;
+use crate::procedure::{Abort, Place};
 
 /// Why a call, or the opening of a database, did not succeed.
 #[derive(Debug, thiserror::Error)]
@@ -114,3 +114,18 @@ pub enum Error {
 
 /// In an answer's place while there is none.
 pub(crate) const NOT_ANSWERED: Error = Error::Loading;
+
+/// An answer that is [`NOT_ANSWERED`] yet, or whose run does not count: where an output can be put. What it is of is
+/// large: nothing is asked or dropped on the way.
+pub(crate) struct Unanswered<'a, O>(pub(crate) &'a mut Result<O, Error>);
+
+impl<O> Place<O> for Unanswered<'_, O> {
+    #[inline(always)]
+    fn put(&mut self, output: O) -> &mut O {
+        std::mem::forget(std::mem::replace(self.0, Ok(output)));
+        match self.0 {
+            Ok(output) => output,
+            Err(_) => unreachable!("it was put there just now"),
+        }
+    }
+}

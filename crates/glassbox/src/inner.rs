@@ -9,7 +9,7 @@ use crate::classic;
 use crate::config::{Config, Durability};
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files};
-use crate::log::{Log, Lsn};
+use crate::log::{Log, LogError, Lsn};
 use crate::manifest::Manifest;
 use crate::partitioned::Growth;
 use crate::stats::Recovery;
@@ -49,13 +49,21 @@ impl Drop for Place<'_> {
 
 impl Inner {
     /// Waits until what is before `lsn` may be told.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), Error> {
-        if let Some(log) = self.engine.log() {
-            let told = if self.config.durability == Durability::Sync { log.wait(lsn) } else { log.check() };
-            told.inspect_err(|error| self.engine.stop(error.to_string()))?;
+        let Some(log) = self.engine.log() else { return Ok(()) };
+        let told = if self.config.durability == Durability::Sync { log.wait(lsn) } else { log.check() };
+        match told {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.stopped_by(error)),
         }
-        Ok(())
+    }
+
+    /// Refuses all further work because of what happened to the log.
+    #[cold]
+    fn stopped_by(&self, error: LogError) -> Error {
+        self.engine.stop(error.to_string());
+        error.into()
     }
 
     /// Waits until everything appended before is durable.

@@ -110,7 +110,7 @@ fn inner(
     recovery: Recovery,
 ) -> Inner {
     Inner {
-        engine: AnyEngine::Partitioned(Engine::new(cells, log, config.log, clock, procedures)),
+        engine: AnyEngine::Partitioned(Engine::new(cells, log, config.log, clock, &procedures)),
         config,
         catalog,
         in_flight: AtomicUsize::new(0),

@@ -62,7 +62,7 @@ impl<'a, O> Ticket<'a, O> {
     ///
     /// # Errors
     /// As for `call`.
-    #[inline]
+    #[inline(always)]
     pub fn wait(self) -> Result<O, Error> {
         self.place.0.wait(self.lsn)?;
         match self.kept {

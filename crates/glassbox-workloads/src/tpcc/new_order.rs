@@ -12,7 +12,7 @@
 //!
 //! Money: the total is computed exactly and rounded once, half away from zero, to the cent.
 
-use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Procedure, Stop, Transaction};
+use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Place, Procedure, Stop, Transaction, run_in_place};
 use glassbox::record::{Decimal, Prefix, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,8 @@ pub struct ReceiptLine {
     pub brand: bool,
 }
 
+const WRONG_LINES: &str = "an order has 1 to 15 lines, each of 1 to 10 items";
+
 /// What is read about all lines before anything is written.
 type Info = UpTo<15, Text<24>>;
 
@@ -111,23 +113,23 @@ impl Procedure for NewOrder {
     }
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<NewOrderReceipt, Stop> {
+        run_in_place(self, tx)
+    }
+
+    fn answer<T: Transaction>(&self, tx: &mut T, place: &mut impl Place<NewOrderReceipt>) -> Result<(), Stop> {
         let wrong = |message| Stop::abort(ABORT_WRONG_ARGUMENTS, message);
-        let (mut possible, mut local) = (!self.lines.is_empty(), true);
-        for line in self.lines.iter() {
-            possible &= (1..=10).contains(&line.quantity);
-            local &= line.supply_w_id == self.w_id;
-        }
-        if !possible {
-            return Err(wrong("an order has 1 to 15 lines, each of 1 to 10 items"));
+        if self.lines.is_empty() {
+            return Err(wrong(WRONG_LINES));
         }
         if !tx.owns::<District>(&(self.w_id, self.d_id)) {
-            return self.supply(tx);
+            place.put(self.supply(tx)?);
+            return Ok(());
         }
         let customer = tx.get::<Customer>(&(self.w_id, self.d_id, self.c_id))?;
         let &Customer { last, credit, discount, .. } = customer.ok_or_else(|| wrong("there is no such customer"))?;
         let warehouse = tx.get::<Warehouse>(&self.w_id)?.ok_or_else(|| wrong("there is no such warehouse"))?;
         let w_tax = warehouse.tax;
-        let mut receipt = NewOrderReceipt {
+        let receipt = place.put(NewOrderReceipt {
             o_id: 0,
             entry_d: Timestamp::default(),
             c_last: last,
@@ -137,9 +139,9 @@ impl Procedure for NewOrder {
             d_tax: Rate::ZERO,
             total: Money::ZERO,
             lines: UpTo::new(),
-        };
+        });
         let mut info = UpTo::new();
-        let sum = self.read_lines(tx, &mut receipt.lines, &mut info)?;
+        let (sum, local) = self.read_lines(tx, &mut receipt.lines, &mut info)?;
 
         let district = tx.update::<District, _>(&(self.w_id, self.d_id), |district| {
             district.next_o_id += 1;
@@ -150,7 +152,7 @@ impl Procedure for NewOrder {
         self.insert_order(tx, receipt.o_id, local, receipt.entry_d)?;
         self.write_lines(tx, receipt.o_id, local, &mut receipt.lines, &info)?;
         receipt.total = total(sum, discount, w_tax + receipt.d_tax);
-        Ok(receipt)
+        Ok(())
     }
 
     fn merge(receipt: &mut NewOrderReceipt, part: NewOrderReceipt) {
@@ -168,19 +170,23 @@ impl NewOrder {
         self.lines.iter().map(|line| (line.supply_w_id, line.i_id))
     }
 
-    /// Items and the information about their stock, or an abort when one does not exist. Gives the sum of all lines.
+    /// Items and the information about their stock, or an abort when one does not exist or so many cannot be ordered.
+    /// Gives the sum of all lines, and whether the home warehouse supplies them all.
     #[inline]
     pub(super) fn read_lines<T: Transaction>(
         &self,
         tx: &mut T,
         receipt: &mut UpTo<15, ReceiptLine>,
         info: &mut Info,
-    ) -> Result<Money, Stop> {
+    ) -> Result<(Money, bool), Stop> {
         let lines = self.lines.iter().map(|line| (line.i_id, line.quantity));
-        let mut sum = Money::ZERO;
+        let (mut sum, mut elsewhere) = (Money::ZERO, 0);
         receipt.add_each(|receipt| {
             tx.get_each::<Item, _>(lines, |quantity, item| {
                 let item = item.ok_or_else(|| Stop::abort(ABORT_UNUSED_ITEM, "Item number is not valid"))?;
+                if !(1..=10).contains(&quantity) {
+                    return Err(Stop::abort(ABORT_WRONG_ARGUMENTS, WRONG_LINES));
+                }
                 let &Item { name, price, .. } = item;
                 let amount = price.times(i64::from(quantity));
                 sum += amount;
@@ -189,7 +195,8 @@ impl NewOrder {
             })
         })?;
         info.add_each(|info| {
-            tx.get_each::<StockInfo, _>(self.stock().zip(receipt.iter_mut()), |receipt, stock| {
+            let keys = self.stock().inspect(|(supply_w_id, _)| elsewhere |= supply_w_id ^ self.w_id);
+            tx.get_each::<StockInfo, _>(keys.zip(receipt.iter_mut()), |receipt, stock| {
                 let stock =
                     stock.ok_or_else(|| Stop::abort(ABORT_WRONG_ARGUMENTS, "there is no such supplying warehouse"))?;
                 info.push(*stock.dist(self.d_id));
@@ -197,7 +204,7 @@ impl NewOrder {
                 Ok(())
             })
         })?;
-        Ok(sum)
+        Ok((sum, elsewhere == 0))
     }
 
     #[inline]

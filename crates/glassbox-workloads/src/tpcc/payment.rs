@@ -12,7 +12,7 @@
 //! ([`Transaction::owns`]). The latter cannot know that the customer exists. If it does not the home aborts there,
 //! where it would otherwise answer `None`.
 
-use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Procedure, Stop, Transaction};
+use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Place, Procedure, Stop, Transaction, run_in_place};
 use glassbox::record::{Decimal, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -96,26 +96,32 @@ impl Procedure for Payment {
     }
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Option<PaymentReceipt>, Stop> {
+        run_in_place(self, tx)
+    }
+
+    fn answer<T: Transaction>(&self, tx: &mut T, place: &mut impl Place<Self::Output>) -> Result<(), Stop> {
         let &Self { w_id, d_id, c_w_id, c_d_id, amount, .. } = self;
         if !self.is_possible() || (w_id != c_w_id && tx.get::<StockInfo>(&(w_id, 1))?.is_none()) {
-            return Ok(None);
+            place.put(None);
+            return Ok(());
         }
         if !tx.owns::<Customer>(&(c_w_id, c_d_id, 0)) {
-            return self.receive(tx);
+            place.put(self.receive(tx)?);
+            return Ok(());
         }
-        let Some(c_id) = self.customer.find(tx, c_w_id, c_d_id)? else { return self.no_customer(tx) };
+        let Some(c_id) = self.customer.find(tx, c_w_id, c_d_id)? else { return self.no_customer(tx, place) };
         let date = tx.now();
-        // Filled where it stays: it is large, and each of these would move it.
-        let mut answer = None;
+        let mut shown = None;
         let paid = tx.update::<Customer, _>(&(c_w_id, c_d_id, c_id), |customer| {
             self.pay(customer);
-            let shown = answer.insert(receipt(customer, date));
+            let receipt = place.put(Some(receipt(customer, date))).as_mut().expect("it was put just now");
             if has_bad_credit(customer) {
-                shown.c_credit = CreditData::Bad(Text::truncated(customer.data.as_str()));
+                receipt.c_credit = CreditData::Bad(Text::truncated(customer.data.as_str()));
             }
+            shown = Some(receipt);
             customer.payment_cnt
         })?;
-        let (Some(number), Some(receipt)) = (paid, &mut answer) else { return self.no_customer(tx) };
+        let (Some(number), Some(receipt)) = (paid, shown) else { return self.no_customer(tx, place) };
         let (w_name, d_name) = if tx.owns::<Warehouse>(&w_id) {
             self.receive_here(tx, receipt)?
         } else {
@@ -123,8 +129,7 @@ impl Procedure for Payment {
             names.map(|names| (names.warehouse, names.district)).expect("a warehouse has ten districts with names")
         };
         let data = join(&w_name, &d_name);
-        tx.insert(&History { c_w_id, c_d_id, c_id, number, w_id, d_id, date, amount, data })?;
-        Ok(answer)
+        tx.insert(&History { c_w_id, c_d_id, c_id, number, w_id, d_id, date, amount, data })
     }
 
     fn merge(receipt: &mut Option<PaymentReceipt>, part: Option<PaymentReceipt>) {
@@ -180,9 +185,14 @@ impl Payment {
 
     /// Nobody pays: nothing is changed here, and must not be elsewhere.
     #[cold]
-    fn no_customer<T: Transaction>(&self, tx: &mut T) -> Result<Option<PaymentReceipt>, Stop> {
+    fn no_customer<T: Transaction>(
+        &self,
+        tx: &mut T,
+        place: &mut impl Place<Option<PaymentReceipt>>,
+    ) -> Result<(), Stop> {
         if tx.owns::<Warehouse>(&self.w_id) {
-            return Ok(None);
+            place.put(None);
+            return Ok(());
         }
         Err(Stop::abort(ABORT_NO_CUSTOMER, "there is no such customer"))
     }

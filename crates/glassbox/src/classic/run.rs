@@ -23,7 +23,7 @@ use super::transaction::{Ended, StackTransaction};
 use super::undo::TreeUndo;
 use super::wal::forms::{Device, Logs};
 use super::wal::transaction::Savepoint;
-use crate::error::Error;
+use crate::error::{Error, NOT_ANSWERED, Unanswered};
 use crate::executed::Executed;
 use crate::log::Lsn;
 use crate::procedure::{Abort, Aborts, DryRun, Procedure, ReadWriteSet, Stop};
@@ -55,11 +55,10 @@ impl<S: Stack> Engine<S> {
             return Err(Error::UnknownProcedure { name: P::NAME });
         }
         let executed = self.execute_keeping(Self::keeps(P::ABORTS), |transaction| {
-            match procedure.run(transaction) {
-                Ok(output) => *answer = Ok(output),
-                Err(stop) => return Err(stop),
+            if answer.is_ok() {
+                *answer = Err(NOT_ANSWERED);
             }
-            Ok(())
+            procedure.answer(transaction, &mut Unanswered(answer))
         })?;
         if let Err(abort) = executed.outcome {
             *answer = Err(abort.into());

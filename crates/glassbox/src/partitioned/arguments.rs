@@ -4,9 +4,13 @@
 //! written where it stays. The form is described in postcard's book: integers of more than a byte are written seven
 //! bits at a time, lowest first; signed ones zigzag; lengths and numbers of variants likewise; the rest has no frame.
 
+mod room;
+
 use std::fmt::{self, Display, Write};
 
 use serde::ser::{Error as _, Serialize, Serializer};
+
+use room::Arguments;
 
 /// Why arguments cannot be encoded.
 #[derive(Debug, thiserror::Error)]
@@ -25,13 +29,7 @@ impl serde::ser::Error for BadArguments {
     }
 }
 
-/// The bytes of the longest number: 64 bits, seven to a byte.
-const MOST: usize = 10;
-
-/// Encodes into the room that is left.
-pub(super) struct Arguments<'a> {
-    room: &'a mut [u8],
-}
+type Done = Result<(), BadArguments>;
 
 /// Writes the encoding of `value` to the front of `room`; its length.
 #[inline(always)]
@@ -40,67 +38,6 @@ pub(super) fn encode(value: &impl Serialize, room: &mut [u8]) -> Result<usize, B
     let mut arguments = Arguments { room };
     value.serialize(&mut arguments)?;
     Ok(all - arguments.room.len())
-}
-
-type Done = Result<(), BadArguments>;
-
-impl Arguments<'_> {
-    /// Goes on behind `written` bytes.
-    #[inline(always)]
-    fn advance(&mut self, written: usize) {
-        self.room = &mut std::mem::take(&mut self.room)[written..];
-    }
-
-    #[inline(always)]
-    fn byte(&mut self, byte: u8) -> Done {
-        *self.room.first_mut().ok_or(BadArguments::Full)? = byte;
-        self.advance(1);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn number(&mut self, mut number: u64) -> Done {
-        let room = self.room.first_chunk_mut::<MOST>().ok_or(BadArguments::Full)?;
-        let mut at = 0;
-        while number >= 0x80 && at < MOST - 1 {
-            room[at] = number as u8 | 0x80;
-            number >>= 7;
-            at += 1;
-        }
-        room[at] = number as u8;
-        self.advance(at + 1);
-        Ok(())
-    }
-
-    #[cold]
-    fn wide_number(&mut self, mut number: u128) -> Done {
-        while number >= 0x80 {
-            self.byte(number as u8 | 0x80)?;
-            number >>= 7;
-        }
-        self.byte(number as u8)
-    }
-
-    #[inline]
-    fn bytes(&mut self, bytes: &[u8]) -> Done {
-        self.room.get_mut(..bytes.len()).ok_or(BadArguments::Full)?.copy_from_slice(bytes);
-        self.advance(bytes.len());
-        Ok(())
-    }
-
-    /// Behind their length.
-    #[inline]
-    fn counted(&mut self, bytes: &[u8]) -> Done {
-        self.number(bytes.len() as u64)?;
-        self.bytes(bytes)
-    }
-
-    #[inline(always)]
-    fn length(&mut self, length: Option<usize>) -> Result<&mut Self, BadArguments> {
-        let length = length.ok_or_else(|| BadArguments::custom("a sequence does not know its length"))?;
-        self.number(length as u64)?;
-        Ok(self)
-    }
 }
 
 impl Write for Arguments<'_> {

@@ -21,16 +21,16 @@ impl PartitionedTransaction<'_> {
         if self.keeps::<R>(values) {
             return self.update_keeping(table, row, key, values, change);
         }
-        Ok(self.update_plain(table, row, key, change))
+        self.update_plain(table, row, key, change)
     }
 
-    /// Whether something needs to know a row as it was.
+    /// Whether something needs to know all of a row as it was: a unique index, to put it back where it refuses.
     #[inline(always)]
     pub(super) fn keeps<R: Record>(&self, values: bool) -> bool {
-        self.undo || values || R::INDEXES > 0
+        self.undo || values || Table::<R>::UNIQUE
     }
 
-    /// Changes a row that nothing needs to know as it was.
+    /// Changes a row of which nothing needs to know more than what was in its indexes.
     #[inline(always)]
     pub(super) fn update_plain<R: Record, O>(
         &mut self,
@@ -38,14 +38,19 @@ impl PartitionedTransaction<'_> {
         row: NonNull<R>,
         key: &R::Key,
         change: impl FnOnce(&mut R) -> O,
-    ) -> O {
+    ) -> Result<O, Stop> {
         preserve_for_snapshot(table, row);
         self.wrote = true;
         // SAFETY: it is a live row of this table, which is borrowed mutably.
-        let row = unsafe { &mut *row.as_ptr() };
-        let out = change(row);
-        check_key(row, key);
-        out
+        let place = unsafe { &mut *row.as_ptr() };
+        let before = place.indexed();
+        let out = change(place);
+        check_key(place, key);
+        if R::INDEXES > 0 {
+            // Without memory for a node there is no way back: the change is there, and nothing can undo it.
+            table.reindex_columns(before, table.rows.id_of(row)).map_err(Refused::stop::<R>)?;
+        }
+        Ok(out)
     }
 
     /// Changes all copies of a row of a replicated table.

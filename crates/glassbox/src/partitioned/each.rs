@@ -2,7 +2,7 @@
 //!
 //! As looking for each alone, but what keys that were declared together have in common is asked once.
 
-use std::ptr::{NonNull, null, null_mut};
+use std::ptr::{NonNull, null_mut};
 
 use super::lookups::{AHEAD, row_of};
 use super::table::Table;
@@ -17,6 +17,9 @@ struct Turn<R: Record> {
     next: *const u64,
     end: *const u64,
 }
+
+/// The word behind those of a group that there is not.
+static NO_ROW: u64 = 0;
 
 /// Where a row is, if it is, and the turn after it.
 type Found<'a, R> = (Option<Place<'a, R>>, Turn<R>);
@@ -65,11 +68,9 @@ impl<'a> PartitionedTransaction<'a> {
                 None => Ok(()),
             });
         }
-        self.each::<R, C>(keys, |this, beside, key, found| {
-            if let Some((table, row)) = found {
-                this.update_plain(table, row, key, |row| change(beside, row));
-            }
-            Ok(())
+        self.each::<R, C>(keys, |this, beside, key, found| match found {
+            Some((table, row)) => this.update_plain(table, row, key, |row| change(beside, row)),
+            None => Ok(()),
         })
     }
 
@@ -81,7 +82,9 @@ impl<'a> PartitionedTransaction<'a> {
                 let words = words.as_ptr_range();
                 Turn { table, first: words.start, next: words.start, end: words.end }
             }
-            None => Turn { table: null_mut(), first: null(), next: null(), end: null() },
+            None => {
+                Turn { table: null_mut(), first: &raw const NO_ROW, next: &raw const NO_ROW, end: &raw const NO_ROW }
+            }
         }
     }
 
@@ -96,6 +99,7 @@ impl<'a> PartitionedTransaction<'a> {
     }
 
     /// A key that is not that of the next lookup. By value, so that both stay in registers meanwhile.
+    #[cold]
     #[inline(never)]
     fn out_of_turn<R: Record>(&mut self, key: R::Key, mut turn: Turn<R>) -> Result<Found<'a, R>, Stop> {
         if turn.next == turn.end {
@@ -114,10 +118,7 @@ impl<R: Record> Turn<R> {
     /// The row of the next lookup, if its key is this.
     #[inline(always)]
     fn take(&mut self, key: &R::Key) -> Option<NonNull<R>> {
-        if self.next == self.end {
-            return None;
-        }
-        // SAFETY: the word is one of the group's, which is of `R` and found, in a held partition.
+        // SAFETY: the word is one of the group's, which is of `R` and found, in a held partition; or the 0 behind them.
         let row = unsafe { row_of::<R>(*self.next, key) }?;
         // SAFETY: it is not the end.
         self.next = unsafe { self.next.add(1) };

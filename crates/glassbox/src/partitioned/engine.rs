@@ -12,6 +12,7 @@ use std::any::{Any, TypeId};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::numbers::Numbers;
 use super::origin::{AdHoc, Call, Origin};
 use super::partition::{Cell, Scratch};
 use super::prefetch::prefetch;
@@ -19,12 +20,12 @@ use super::token::Waiter;
 use super::transaction::{Keep, PartitionedTransaction};
 use super::values::VALUES;
 use crate::config::LogKind;
-use crate::error::{Error, NOT_ANSWERED};
+use crate::error::{Error, NOT_ANSWERED, Unanswered};
 use crate::executed::Executed;
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Log, LogError, Lsn};
-use crate::procedure::{Aborts, Declared, Partitions, Procedure, ReadWriteSet, Retry, Stop};
+use crate::procedure::{Abort, Aborts, Declared, Partitions, Procedure, Retry, Stop};
 
 /// The partitions of a database, its log, and its state of health.
 pub(crate) struct Engine {
@@ -33,22 +34,24 @@ pub(crate) struct Engine {
     pub(crate) log: Option<Log>,
     pub(crate) log_kind: LogKind,
     pub(crate) clock: Box<dyn Clock>,
-    /// Number of each procedure in the log.
-    pub(crate) procedures: Vec<(TypeId, u16)>,
+    procedures: Numbers,
     health: Health,
     /// Runs that touched a partition that their declaration, said to be complete, did not name.
     pub(crate) misdeclared: AtomicU64,
 }
 
 /// How a run ended that did not commit. It is large, and seldom: whoever runs has a place for it.
-enum Ending {
-    /// Undone; what it told counts.
-    Aborted(Executed),
+pub(super) enum Ending {
+    /// Undone; what it told counts, when the log is durable up to there.
+    Aborted(Abort, Lsn),
     /// Undone; these partitions are needed too.
     Widen(u64),
     Panicked(Box<dyn Any + Send>),
     Failed(Error),
 }
+
+/// How a transaction ended, and up to where the log must be forced before anyone is told.
+pub(super) type Ended = Result<Lsn, (Abort, Lsn)>;
 
 impl Engine {
     pub(crate) fn new(
@@ -56,9 +59,10 @@ impl Engine {
         log: Option<Log>,
         log_kind: LogKind,
         clock: Box<dyn Clock>,
-        procedures: Vec<(TypeId, u16)>,
+        procedures: &[(TypeId, u16)],
     ) -> Self {
-        Self { cells, log, log_kind, clock, procedures, health: Health::default(), misdeclared: AtomicU64::new(0) }
+        let (procedures, health, misdeclared) = (Numbers::new(procedures), Health::default(), AtomicU64::new(0));
+        Self { cells, log, log_kind, clock, procedures, health, misdeclared }
     }
 
     /// All partitions, as bits.
@@ -101,35 +105,34 @@ impl Engine {
         procedure: &P,
         answer: &mut Result<P::Output, Error>,
     ) -> Result<Lsn, Error> {
-        let mut needed = Partitions::none(self.cells.len());
         // A run that needs no partition in particular gets the first; with one, nobody has to be asked.
-        let several = self.cells.len() > 1;
-        let unknown = several && procedure.declare(&mut needed) == Declared::Unknown;
-        let number = self.number::<P>()?;
+        let (mut needed, mut unknown) = (1, false);
+        if self.cells.len() > 1 {
+            let mut partitions = Partitions::none(self.cells.len());
+            unknown = procedure.declare(&mut partitions) == Declared::Unknown;
+            needed = partitions.bits;
+        }
+        let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         let call = Call { procedure, number };
         let run = |transaction: &mut PartitionedTransaction<'_>| {
             // What a run came to that did not count goes now: an output is moved seldom if nothing is dropped between.
             if answer.is_ok() {
                 *answer = Err(NOT_ANSWERED);
             }
-            match procedure.run(transaction) {
-                Ok(output) => std::mem::forget(std::mem::replace(answer, Ok(output))),
-                Err(stop) => return Err(stop),
-            }
-            Ok(())
+            procedure.answer(transaction, &mut Unanswered(answer))
         };
-        let executed = if unknown {
-            self.execute_undeclared(procedure, needed.bits, run, &call)?
+        let ended = if unknown {
+            self.execute_undeclared(procedure, needed, run, &call)?
         } else {
             let undo = P::ABORTS == Aborts::Anytime;
-            self.run_until_done(needed.bits, undo, run, &call, || {
+            self.run_until_done(needed, undo, run, &call, || {
                 self.misdeclared.fetch_add(1, Ordering::Relaxed);
             })?
         };
-        if let Err(abort) = executed.outcome {
+        ended.or_else(|(abort, lsn)| {
             *answer = Err(abort.into());
-        }
-        Ok(executed.lsn)
+            Ok(lsn)
+        })
     }
 
     /// Runs a closure as a transaction, with the changes logged as values whatever the log is.
@@ -137,69 +140,29 @@ impl Engine {
         &self,
         run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
     ) -> Result<Executed, Error> {
-        self.run_until_done(0, true, run, &AdHoc, || {})
-    }
-
-    /// A procedure that could not say what it touches: a dry run finds out, under the tokens that it turns out to need;
-    /// then it runs for real, under the same ones.
-    #[cold]
-    fn execute_undeclared<P: Procedure>(
-        &self,
-        procedure: &P,
-        declared: u64,
-        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
-        call: &Call<'_, P>,
-    ) -> Result<Executed, Error> {
-        let discovered = self.discover(procedure, declared)?;
-        let needed = discovered.map_or(declared, |set| set.partitions());
-        // Between dry run and run another transaction may have changed what this one reads: keep undo, to widen if need
-        // be.
-        self.run_until_done(needed, true, run, call, || {})
-    }
-
-    /// Dry-runs a procedure until every partition it reads is held: its read and write set; `None` when it panicked.
-    pub(crate) fn discover<P: Procedure>(&self, procedure: &P, declared: u64) -> Result<Option<ReadWriteSet>, Error> {
-        let mut held = declared;
-        loop {
-            let mut discovered = None;
-            let mut dry = |transaction: &mut PartitionedTransaction<'_>| {
-                let mut set = ReadWriteSet::new(self.cells.len());
-                let mut dry_run = crate::procedure::DryRun::new(transaction, &mut set);
-                // A dry run does not see its own writes, so what it answers, abort included, means nothing.
-                match procedure.run(&mut dry_run) {
-                    Err(Stop::Retry(retry)) => return Err(Stop::Retry(retry)),
-                    _ => discovered = Some(set),
-                }
-                Ok(())
-            };
-            let mut ending = None;
-            self.run_holding(held, Keep { undo: false, values: false }, &mut dry, &AdHoc, &mut ending);
-            match ending {
-                Some(Ending::Widen(more)) => held |= more,
-                // It may panic on not finding what it would have written; what is known so far will do.
-                None | Some(Ending::Panicked(_) | Ending::Aborted(_)) => return Ok(discovered),
-                Some(Ending::Failed(error)) => return Err(error),
-            }
-        }
+        Ok(match self.run_until_done(0, true, run, &AdHoc, || {})? {
+            Ok(lsn) => Executed { outcome: Ok(()), lsn },
+            Err((abort, lsn)) => Executed { outcome: Err(abort), lsn },
+        })
     }
 
     #[inline(always)]
-    fn run_until_done(
+    pub(super) fn run_until_done(
         &self,
         mut needed: u64,
         undo: bool,
         mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         origin: &impl Origin,
         widened: impl Fn(),
-    ) -> Result<Executed, Error> {
+    ) -> Result<Ended, Error> {
         let mut keep = Keep { undo, values: origin.values(self) };
         loop {
             let mut ending = None;
             if let Some(lsn) = self.run_holding(needed, keep, &mut run, origin, &mut ending) {
-                return Ok(Executed { outcome: Ok(()), lsn });
+                return Ok(Ok(lsn));
             }
             match ending.expect("a run that did not commit says why") {
-                Ending::Aborted(executed) => return Ok(executed),
+                Ending::Aborted(abort, lsn) => return Ok(Err((abort, lsn))),
                 Ending::Widen(more) => {
                     needed |= more;
                     widened();
@@ -215,7 +178,7 @@ impl Engine {
     /// Takes the tokens, runs once, gives them back. The position up to which the log must be forced before the outcome
     /// is told, if it committed; else its `ending`.
     #[inline(always)]
-    fn run_holding(
+    pub(super) fn run_holding(
         &self,
         needed: u64,
         keep: Keep,
@@ -226,41 +189,42 @@ impl Engine {
         // A run that needs no partition in particular gets the first.
         let needed = needed.max(1);
         let home = needed.trailing_zeros() as usize;
-        if !needed.is_power_of_two() {
-            // SAFETY: the tokens of `needed` are held.
-            return self.holding(needed, || unsafe { self.attempt(needed, home, keep, run, origin, ending) });
-        }
-        let token = &self.cells[home].token;
+        let cell = &self.cells[home];
         let mut waiter = Waiter::new();
         // SAFETY: the waiter is fresh, and stays here until it is released.
-        if !unsafe { token.acquire_if_free(&raw mut waiter) } {
-            return self.run_by_holder(home, keep, run, origin, ending);
+        if !needed.is_power_of_two() || !unsafe { cell.token.acquire_if_free(&raw mut waiter) } {
+            return self.run_waiting(needed, home, keep, run, origin, ending);
         }
         // SAFETY: the token of `home` is held.
         let committed = unsafe { self.attempt(needed, home, keep, run, origin, ending) };
         // SAFETY: it was acquired with this waiter.
-        unsafe { token.release(&raw mut waiter) };
+        unsafe { cell.token.release(&raw mut waiter) };
         committed
     }
 
-    /// As `run_holding`, where the one partition that is needed was taken a moment ago.
+    /// As `run_holding`, where several partitions are needed, or the one was taken a moment ago.
     #[cold]
     #[inline(never)]
-    fn run_by_holder(
+    fn run_waiting(
         &self,
+        needed: u64,
         home: usize,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
+        if !needed.is_power_of_two() {
+            // SAFETY: the tokens of `needed` are held.
+            return self.holding(needed, || unsafe { self.attempt(needed, home, keep, run, origin, ending) });
+        }
         let mut committed = None;
         let job = SendPtr((&raw mut committed, &raw mut *run, origin, &raw mut *ending));
         self.cells[home].token.run(move || {
             let job = &job;
             let (committed, run, origin, ending) = job.0;
             // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is held.
-            unsafe { *committed = self.attempt(1 << home, home, keep, &mut *run, origin, &mut *ending) };
+            unsafe { *committed = self.attempt(needed, home, keep, &mut *run, origin, &mut *ending) };
         });
         committed
     }
@@ -304,8 +268,9 @@ impl Engine {
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
+        let cell = &self.cells[home];
         // SAFETY: the home's token is held, and no other transaction uses its scratch.
-        let scratch = unsafe { &mut *self.cells[home].scratch() };
+        let scratch = unsafe { &mut *cell.scratch() };
         let mut end = |how: Ending| {
             *ending = Some(how);
             None
@@ -320,20 +285,22 @@ impl Engine {
         // SAFETY: the tokens of `held` are held while this runs.
         let mut transaction =
             unsafe { PartitionedTransaction::new(&self.cells, scratch, &*self.clock, held, home, keep) };
-        let result = catch_unwind(AssertUnwindSafe(|| {
+        let (running, log_command) = (&mut transaction, self.log.is_some() && !keep.values);
+        // Few things go with it: each of them is a store and a load.
+        let result = catch_unwind(AssertUnwindSafe(move || {
             // SAFETY: the tokens of `held` are held.
-            unsafe { prefetch(&mut transaction.scratch().lookups, &self.cells, held, home, origin) };
-            let told = run(&mut transaction);
-            transaction.outcome(told)?;
-            if transaction.wrote && self.log.is_some() && !keep.values {
-                origin.write_command(&mut transaction);
+            unsafe { prefetch(&mut running.scratch.lookups, running.cells, running.held, running.home, origin) };
+            let told = run(running);
+            running.outcome(told)?;
+            if running.wrote && log_command {
+                origin.write_command(running);
             }
             Ok(())
         }));
-        let (wrote, scratch) = (transaction.wrote, transaction.scratch());
+        let (wrote, scratch) = (transaction.wrote, &mut *transaction.scratch);
         let committed = match result {
             // SAFETY: the tokens of `held` are held.
-            Ok(Ok(())) => match unsafe { self.commit(held, home, wrote, scratch) } {
+            Ok(Ok(())) => match unsafe { self.commit(held, cell, wrote, scratch) } {
                 Ok(lsn) => Some(lsn),
                 Err(error) => end(Ending::Failed(self.not_logged(error, keep, scratch))),
             },
@@ -358,11 +325,27 @@ impl Engine {
     /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome
     /// is told.
     #[inline(always)]
-    unsafe fn commit(&self, held: u64, home: usize, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
+    unsafe fn commit(&self, held: u64, home: &Cell, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
         let mut last = Lsn::NONE;
         if wrote && let Some(appender) = &mut scratch.appender {
             last = appender.append(scratch.record.as_slice())?;
         }
+        // SAFETY: its token is held.
+        let partition = unsafe { &mut *home.partition() };
+        partition.counters.committed += 1;
+        if !held.is_power_of_two() {
+            // SAFETY: passed on.
+            return Ok(unsafe { self.note_last(held, wrote, last) });
+        }
+        if wrote {
+            partition.last = last;
+        }
+        Ok(partition.last)
+    }
+
+    /// Notes the position of what these partitions changed; the one to be waited for.
+    #[cold]
+    unsafe fn note_last(&self, held: u64, wrote: bool, mut last: Lsn) -> Lsn {
         for at in ones(held) {
             // SAFETY: its token is held.
             let partition = unsafe { &mut *self.cells[at].partition() };
@@ -372,9 +355,7 @@ impl Engine {
                 last = last.max(partition.last);
             }
         }
-        // SAFETY: as above.
-        unsafe { (*self.cells[home].partition()).counters.committed += 1 };
-        Ok(last)
+        last
     }
 
     /// A change in memory that the log did not take: undone if it can be, else the database stops.
@@ -403,7 +384,7 @@ impl Engine {
                 Stop::Abort(abort) => {
                     counters.aborted += 1;
                     let lsn = ones(held).map(|at| (*self.cells[at].partition()).last).max().unwrap_or(Lsn::NONE);
-                    Ending::Aborted(Executed { outcome: Err(abort), lsn })
+                    Ending::Aborted(abort, lsn)
                 }
             }
         }
@@ -418,15 +399,6 @@ impl Engine {
         let reason = NOT_UNDONE.replace("{}", &what);
         self.stop(reason.clone());
         Error::Stopped { reason }
-    }
-
-    #[inline(always)]
-    fn number<P: Procedure>(&self) -> Result<u16, Error> {
-        let id = TypeId::of::<P>();
-        match self.procedures.iter().find(|(known, _)| *known == id) {
-            Some(&(_, number)) => Ok(number),
-            None => Err(Error::UnknownProcedure { name: P::NAME }),
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! but what is in the cache then: a row that comes or goes meanwhile is found, or missed, as ever.
 
 use super::any_table::Mine;
+use super::memory::RowId;
 use super::partition::Partition;
 use super::prefetch::PREFETCH_ROW_BYTES;
 use super::table::Table;
@@ -85,20 +86,29 @@ impl<R: Record> Table<R> {
         }
         let encoded = R::Encoded::from_bytes(key);
         if Self::POINT {
-            self.hash.prefetcher()(encoded.hash64());
+            if self.dense_row(&encoded).is_none() {
+                self.hash.prefetcher()(encoded.hash64());
+            }
         } else {
             self.tree.prefetch_leaf(&encoded);
         }
         Some((Some(key), rest))
     }
 
+    /// The probable row of a key that is dense.
+    fn dense_row(&self, key: &R::Encoded) -> Option<RowId> {
+        key.as_u64().and_then(|key| self.dense.probable(key))
+    }
+
     /// See [`AnyTable::ask_for_row`](super::any_table::AnyTable::ask_for_row).
     pub(super) fn ask_for_row(&self, key: &[u8]) {
         let key = R::Encoded::from_bytes(key);
         let row = if Self::POINT {
-            let probe = self.hash.prefetcher()(key.hash64());
-            // SAFETY: it is from this index just now.
-            unsafe { self.hash.candidate(probe) }
+            self.dense_row(&key).or_else(|| {
+                let probe = self.hash.prefetcher()(key.hash64());
+                // SAFETY: it is from this index just now.
+                unsafe { self.hash.candidate(probe) }
+            })
         } else {
             self.tree.get(&key)
         };

@@ -11,23 +11,23 @@ use std::ptr::NonNull;
 use super::table::Table;
 use crate::record::Record;
 
-/// Keys that descend together; more than the processor can follow at once gains nothing.
+/// Words for keys that descend together; more than the processor can follow at once gains nothing.
 pub(super) const MOST: usize = 64;
 /// How many lookups a run may leave out at a time.
 pub(super) const AHEAD: usize = 4;
-/// Added to a record's number when the rows of a group of that record were found.
-pub(super) const FOUND: u32 = 1 << 31;
-/// In a record number's place, when nothing was. Of no record that a catalog names, and without [`FOUND`].
-pub(super) const NOTHING: u32 = u32::MAX >> 1;
+/// Added to a record's number until the rows of a group of that record are found.
+pub(super) const PENDING: u32 = 1 << 31;
+/// In a record number's place, when nothing was. Of no record, and with [`PENDING`].
+pub(super) const NOTHING: u32 = u32::MAX - 1;
 
 /// Keys that were declared together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group {
     /// A `Table<R>` in a held partition.
     pub(super) table: NonNull<()>,
-    /// Says which record `R` is, by its [`TableId`](crate::record::TableId); with [`FOUND`], the words are rows.
+    /// Says which record `R` is, by its [`TableId`](crate::record::TableId); with [`PENDING`], not all words are rows.
     pub(super) record: u32,
-    /// The lookup behind the last one; the first is that behind the group before.
+    /// The word behind the last lookup, which is 0; behind that of the group before is the first.
     pub(super) end: u32,
 }
 
@@ -39,22 +39,20 @@ unsafe impl Send for Group {}
 /// The lookups of a transaction.
 #[derive(Debug)]
 pub(crate) struct Lookups {
-    /// The bits of a [`Probe`](super::memory::Probe) or a [`Node`](super::memory::Node); of a group with [`FOUND`], the
-    /// address of a live row of its table, or 0.
+    /// The address of a live row of its table, or 0; of a group with [`PENDING`] perhaps the bits of a
+    /// [`Probe`](super::memory::Probe) or a [`Node`](super::memory::Node).
     pub(super) words: [u64; MOST],
-    /// Those of this transaction, then one with [`NOTHING`].
+    /// Those of this transaction, then one with [`NOTHING`], which the last always has.
     pub(super) groups: [Group; MOST + 1],
     /// The lookup that the run comes to next.
     next: usize,
-    /// The group that has it, ...
+    /// The group that has it: one of this transaction's, the one after them, or the last.
     at: usize,
-    /// ... and a copy of it.
-    current: Group,
 }
 
 impl Default for Lookups {
     fn default() -> Self {
-        Self { words: [0; MOST], groups: [NO_GROUP; MOST + 1], next: 0, at: 0, current: NO_GROUP }
+        Self { words: [0; MOST], groups: [NO_GROUP; MOST + 1], next: 0, at: 0 }
     }
 }
 
@@ -68,14 +66,21 @@ impl Lookups {
     /// Forgets all: a row is about to go.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        self.current = NO_GROUP;
+        self.at = MOST;
+    }
+
+    /// The group whose turn it is.
+    #[inline(always)]
+    fn current(&self) -> &Group {
+        // SAFETY: it never goes behind a group with `NOTHING`, which the last one has.
+        unsafe { self.groups.get_unchecked(self.at) }
     }
 
     /// Ends the list behind so many groups, and lets the run begin with the first.
     #[inline(always)]
     pub(super) fn ready(&mut self, groups: usize) {
         self.groups[groups] = NO_GROUP;
-        (self.next, self.at, self.current) = (0, 0, self.groups[0]);
+        (self.next, self.at) = (0, 0);
     }
 
     /// The row with this key and its table, if it was declared and its turn has come.
@@ -85,75 +90,75 @@ impl Lookups {
     /// them since.
     #[inline(always)]
     pub(super) unsafe fn take<'a, R: Record>(&mut self, key: &R::Key) -> Option<(&'a mut Table<R>, NonNull<R>)> {
-        if self.current.record == number::<R>() | FOUND {
+        let &Group { table, record, end } = self.current();
+        if record == number::<R>() {
             // SAFETY: the group is of this record and found, and the caller holds its partition.
             if let Some(row) = unsafe { row_of::<R>(self.words[self.next % MOST], key) } {
-                let table = self.current.table.cast::<Table<R>>();
-                self.go_behind(self.next);
+                self.go_behind(self.next, end);
                 // SAFETY: as above.
-                return Some((unsafe { &mut *table.as_ptr() }, row));
+                return Some((unsafe { &mut *table.cast::<Table<R>>().as_ptr() }, row));
             }
         }
         // SAFETY: passed on.
-        if self.current.record == NOTHING { None } else { unsafe { self.take_ahead(key) } }
+        if record == NOTHING { None } else { unsafe { self.take_ahead(key) } }
     }
 
-    /// The table, and the words that are left, of the group whose turn it is, if it is of this record. Whoever uses
-    /// some of them says so by [`Lookups::leave`].
+    /// The table, and the words that are left, 0 behind them, of the group whose turn it is, if it is of this record.
+    /// Whoever uses some of them says so by [`Lookups::leave`].
     ///
     /// # Safety
     /// As of [`Lookups::take`].
     #[inline(always)]
     pub(super) unsafe fn group<'a, R: Record>(&self) -> Option<(&'a mut Table<R>, &[u64])> {
-        if self.current.record != number::<R>() | FOUND {
+        let &Group { table, record, end } = self.current();
+        if record != number::<R>() {
             return None;
         }
         // SAFETY: the group is of this record and found, and the caller holds its partition.
-        let table = unsafe { &mut *self.current.table.cast::<Table<R>>().as_ptr() };
+        let table = unsafe { &mut *table.cast::<Table<R>>().as_ptr() };
         // SAFETY: `next` is a lookup of the group, whose end is one of the words'.
-        Some((table, unsafe { self.words.get_unchecked(self.next..self.current.end as usize) }))
+        Some((table, unsafe { self.words.get_unchecked(self.next..end as usize) }))
     }
 
     /// Goes on where so many lookups are left of the group whose turn it is.
     #[inline(always)]
     pub(super) fn leave(&mut self, left: usize) {
-        let next = self.current.end as usize - left;
+        let end = self.current().end;
+        let next = end as usize - left;
         if next > self.next {
-            self.go_behind(next - 1);
+            self.go_behind(next - 1, end);
         }
     }
 
+    /// Goes on behind a lookup of the group whose turn it is, which ends there.
     #[inline(always)]
-    fn go_behind(&mut self, taken: usize) {
-        self.next = taken + 1;
-        if self.next == self.current.end as usize {
-            self.at += 1;
-            self.current = self.groups[self.at.min(MOST)];
-        }
+    fn go_behind(&mut self, taken: usize, end: u32) {
+        let over = usize::from(taken + 1 == end as usize);
+        (self.next, self.at) = (taken + 1 + over, self.at + over);
     }
 
     /// As `take`, for a run that left some out.
     #[inline(never)]
     unsafe fn take_ahead<'a, R: Record>(&mut self, key: &R::Key) -> Option<(&'a mut Table<R>, NonNull<R>)> {
-        let (mut at, mut group) = (self.at, self.current);
-        for next in self.next..self.next + AHEAD {
-            while next == group.end as usize {
-                at += 1;
+        let (mut at, mut group, mut next) = (self.at, *self.current(), self.next);
+        for _ in 0..AHEAD {
+            if next == group.end as usize {
+                (at, next) = (at + 1, next + 1);
                 group = self.groups[at];
             }
             if group.record == NOTHING {
                 return None;
             }
-            if group.record != number::<R>() | FOUND {
-                continue;
-            }
             // SAFETY: as in `take`.
-            if let Some(row) = unsafe { row_of::<R>(self.words[next], key) } {
-                (self.at, self.current) = (at, group);
-                self.go_behind(next);
+            if group.record == number::<R>()
+                && let Some(row) = unsafe { row_of::<R>(self.words[next], key) }
+            {
+                self.at = at;
+                self.go_behind(next, group.end);
                 // SAFETY: as in `take`.
                 return Some((unsafe { &mut *group.table.cast::<Table<R>>().as_ptr() }, row));
             }
+            next += 1;
         }
         None
     }
@@ -162,7 +167,7 @@ impl Lookups {
 /// The row of this lookup, if its key is this.
 ///
 /// # Safety
-/// The word is of a group of `R` that has [`FOUND`], in a partition that the caller holds.
+/// The word is of a group of `R` without [`PENDING`], in a partition that the caller holds.
 #[inline(always)]
 pub(super) unsafe fn row_of<R: Record>(word: u64, key: &R::Key) -> Option<NonNull<R>> {
     let row = NonNull::new(word as *mut R)?;

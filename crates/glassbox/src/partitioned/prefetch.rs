@@ -13,16 +13,16 @@
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use super::lookups::{FOUND, Group, Lookups, MOST, NOTHING, number};
-use super::memory::{Next, Node, Probe};
+use super::lookups::{Group, Lookups, MOST, NOTHING, PENDING, number};
+use super::memory::{HashIndex, Next, Node, Probe};
 use super::origin::Origin;
-use super::partition::Cell;
+use super::partition::{Cell, Partition};
 use super::table::Table;
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read, prefetch_span};
 use crate::procedure::{KeySet, Mode, partition_of};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
-/// As much of a row is prefetched: its front, where the columns that change stand.
+/// As much of a row is prefetched: its front.
 pub(super) const PREFETCH_ROW_BYTES: usize = 320;
 
 /// Prefetches the keys that `origin` declares and that are on the partitions of `held`; what `lookups` had is gone.
@@ -31,15 +31,14 @@ pub(super) const PREFETCH_ROW_BYTES: usize = 320;
 /// The tokens of `held`, `home` among them, are held.
 #[inline(always)]
 pub(super) unsafe fn prefetch(lookups: &mut Lookups, cells: &[Cell], held: u64, home: usize, origin: &impl Origin) {
-    let mut begin = Begin { cells, held, home, lookups, groups: 0, used: 0 };
+    let (several, home) = (cells.len() > 1, cells[home].partition());
+    let mut begin = Begin { cells, held, home, several, lookups, groups: 0, used: 0, more: false };
     origin.declare(&mut begin);
-    let groups = begin.groups;
-    loop {
-        let mut step = Step { several: cells.len() > 1, lookups, groups, at: 0, begin: 0, more: false };
+    let (groups, mut more) = (begin.groups, begin.more);
+    while more {
+        let mut step = Step { several, lookups, groups, at: 0, begin: 0, more: false };
         origin.declare(&mut step);
-        if !step.more {
-            break;
-        }
+        more = step.more;
     }
     lookups.ready(groups);
 }
@@ -52,7 +51,6 @@ fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) {
     if bytes.len() > CACHE_LINE_BYTES {
         return prefetch_span(at(bytes.start), bytes.len().min(PREFETCH_ROW_BYTES));
     }
-    // To ask again for a line that was asked for costs less than to find out.
     prefetch_read(row);
     if bytes.start > 0 {
         prefetch_read(at(bytes.start));
@@ -60,71 +58,128 @@ fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) {
     prefetch_read(at(bytes.end.saturating_sub(1)));
 }
 
-/// The first pass: asks for where the lookups begin.
+/// Where a table is.
+type Place<R> = NonNull<Table<R>>;
+
+/// Set in a word that is a [`Probe`] where the others of the group may be rows: of a table that looks up whole keys.
+const PROBE: u64 = 1 << 63;
+
+/// The first pass: asks for where the lookups begin; of dense keys, for the rows.
 struct Begin<'a> {
     cells: &'a [Cell],
     held: u64,
-    home: usize,
+    home: *mut Partition,
+    several: bool,
     lookups: &'a mut Lookups,
     /// Groups and lookups so far.
     groups: usize,
     used: usize,
+    /// Whether some are not at their end yet.
+    more: bool,
 }
 
 impl Begin<'_> {
     /// The table of the rows with this placement number, if it is held.
     #[inline(always)]
-    fn table<R: Record>(&self, placement: Option<u64>) -> Option<NonNull<Table<R>>> {
-        let at = placement.map_or(self.home, |it| partition_of(it, self.cells.len() as u64) as usize);
-        if self.held >> at & 1 == 0 {
-            return None;
-        }
+    fn table<R: Record>(&self, placement: Option<u64>) -> Option<Place<R>> {
+        let partition = match placement {
+            Some(placement) if self.several => {
+                let at = partition_of(placement, self.cells.len() as u64) as usize;
+                if self.held >> at & 1 == 0 {
+                    return None;
+                }
+                self.cells[at].partition()
+            }
+            _ => self.home,
+        };
         // SAFETY: the caller of `prefetch` holds its token.
-        Some(NonNull::from(unsafe { &mut *self.cells[at].partition() }.table::<R>()))
+        Some(NonNull::from(unsafe { &mut *partition }.table::<R>()))
     }
 
-    /// A group of these keys, whose rows are all on the partition of this placement number.
+    /// A group of one key, whose row is on the partition of this placement number.
     #[inline(always)]
-    fn begin<R: Record>(&mut self, placement: Option<u64>, keys: impl Iterator<Item = R::Encoded>) {
+    fn one<R: Record>(&mut self, placement: Option<u64>, bytes: &Range<usize>, key: R::Encoded) {
         let Some(table) = self.table::<R>(placement) else { return };
-        // SAFETY: a held partition's table, which nothing changes while these passes read.
-        let Table { hash, tree, .. } = unsafe { table.as_ref() };
-        let first = self.used;
-        let (ask, root, mut end) = (hash.prefetcher(), tree.root().to_bits(), first);
-        for (word, key) in self.lookups.words[first..].iter_mut().zip(keys) {
-            *word = if Table::<R>::POINT { ask(key.hash64()).to_bits() } else { root };
-            end += 1;
-        }
-        if end > first {
-            self.used = end;
-            let (record, end) = (number::<R>(), end as u32);
-            self.lookups.groups[self.groups] = Group { table: table.cast(), record, end };
-            self.groups += 1;
+        // SAFETY: as in `group`.
+        let Table { dense, rows, .. } = unsafe { table.as_ref() };
+        if Table::<R>::POINT
+            && let Some(row) = key.as_u64().and_then(|key| dense.probable(key))
+            && let Some(words) = self.lookups.words.get_mut(self.used..self.used + 2)
+        {
+            words[0] = rows.pointers()(row) as u64;
+            prefetch_part(words[0] as *const R, bytes);
+            self.end_group::<R>(table, self.used + 1, true);
+        } else {
+            self.group::<R>(table, bytes, std::iter::once(key));
         }
     }
+
+    /// A group of these keys, whose rows are all in this table.
+    #[inline(always)]
+    fn group<R: Record>(&mut self, table: Place<R>, bytes: &Range<usize>, keys: impl Iterator<Item = R::Encoded>) {
+        // SAFETY: a held partition's table, which nothing changes while these passes read.
+        let Table { dense, hash, tree, rows, .. } = unsafe { table.as_ref() };
+        let (first, mut end, mut found) = (self.used, self.used, Table::<R>::POINT);
+        let (finder, pointer, root) = (dense.finder(), rows.pointers(), tree.root().to_bits());
+        let Some(words) = self.lookups.words.get_mut(first..MOST - 1) else { return };
+        for (word, key) in words.iter_mut().zip(keys) {
+            end += 1;
+            // SAFETY: as above, the index does not change.
+            if Table::<R>::POINT
+                && let Some(row) = key.as_u64().and_then(|key| unsafe { finder.probable(key) })
+            {
+                *word = pointer(row) as u64;
+                prefetch_part(*word as *const R, bytes);
+            } else if !Table::<R>::POINT {
+                *word = root;
+            } else {
+                *word = probe(hash, key.hash64());
+                found = false;
+            }
+        }
+        if end > first {
+            self.end_group(table, end, found);
+        }
+    }
+
+    #[inline(always)]
+    fn end_group<R: Record>(&mut self, table: Place<R>, end: usize, found: bool) {
+        (self.lookups.words[end], self.used) = (0, end + 1);
+        self.more |= !found;
+        let (record, end) = (number::<R>() | if found { 0 } else { PENDING }, end as u32);
+        self.lookups.groups[self.groups] = Group { table: table.cast(), record, end };
+        self.groups += 1;
+    }
+}
+
+/// Asks for where a lookup of a key begins that is not dense. Out of the way: what others need stays in registers.
+#[cold]
+#[inline(never)]
+fn probe(hash: &HashIndex, of_key: u64) -> u64 {
+    hash.prefetcher()(of_key).to_bits() | PROBE
 }
 
 impl KeySet for Begin<'_> {
     #[inline(always)]
-    fn part<R: Record>(&mut self, key: &R::Key, _mode: Mode, _bytes: Range<usize>) {
+    fn part<R: Record>(&mut self, key: &R::Key, _mode: Mode, bytes: Range<usize>) {
         let placement = R::PLACEMENT.map(|position| key.placement_at(position));
-        self.begin::<R>(placement, std::iter::once_with(|| key.encode()));
+        self.one::<R>(placement, &bytes, key.encode());
     }
 
     #[inline(always)]
     fn parts<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>, mode: Mode, bytes: Range<usize>) {
-        if R::PLACEMENT.is_some() && self.cells.len() > 1 {
+        if R::PLACEMENT.is_some() && self.several {
             return keys.into_iter().for_each(|key| self.part::<R>(&key, mode, bytes.clone()));
         }
-        self.begin::<R>(None, keys.into_iter().map(|key| key.encode()));
+        let Some(table) = self.table::<R>(None) else { return };
+        self.group::<R>(table, &bytes, keys.into_iter().map(|key| key.encode()));
     }
 
     #[inline(always)]
     fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, _mode: Mode) {
-        // A range begins where its lowest key would be; a hash index has no such place.
         let placement = R::PLACEMENT.map(|position| bounds.placement_at(position));
         if !Table::<R>::POINT && placement != Some(None) {
-            self.begin::<R>(placement.flatten(), std::iter::once(R::Encoded::ZERO));
+            self.one::<R>(placement.flatten(), &(0..0), R::Encoded::ZERO);
         }
     }
 
@@ -170,8 +225,8 @@ impl Step<'_> {
         }
         let group = &mut self.lookups.groups[self.at % MOST];
         let words = &mut self.lookups.words[self.begin..group.end as usize];
-        (self.at, self.begin) = (self.at + 1, group.end as usize);
-        if group.record != number::<R>() {
+        (self.at, self.begin) = (self.at + 1, group.end as usize + 1);
+        if group.record != number::<R>() | PENDING {
             return;
         }
         // SAFETY: the record's number says that it is such a table, in a held partition; nothing changes it while these
@@ -180,8 +235,11 @@ impl Step<'_> {
         let (mut descends, pointer) = (false, rows.pointers());
         for word in words {
             let row = if Table::<R>::POINT {
+                if *word & PROBE == 0 {
+                    continue;
+                }
                 // SAFETY: the word is of this index.
-                unsafe { hash.candidate(Probe::from_bits(*word)) }
+                unsafe { hash.candidate(Probe::from_bits(*word & !PROBE)) }
             } else {
                 let Some(key) = keys.next() else {
                     group.record = NOTHING;
@@ -206,7 +264,7 @@ impl Step<'_> {
         if descends {
             self.more = true;
         } else {
-            group.record |= FOUND;
+            group.record = number::<R>();
         }
     }
 }

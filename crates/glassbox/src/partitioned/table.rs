@@ -2,16 +2,18 @@
 //!
 //! All indexes map encoded keys to the row's place in the arena, which does not move while the row lives; so an update
 //! that leaves the indexed columns alone touches the row only. Which primary index a table has is known when the record
-//! is compiled, so the choice costs nothing; the other one stays empty.
+//! is compiled, so the choice costs nothing; the other one stays empty. Where keys are looked up whole and fit a word,
+//! the dense among them are in the dense index instead of the hash index.
 //!
 //! The table belongs to whoever holds the partition's token and knows nothing of transactions: undo and logging are
 //! above.
 
 use std::any::Any;
+use std::borrow::Cow;
 
-use super::memory::{BTree, CannotReserve, HashIndex, NotInserted, RowId, Rows};
+use super::memory::{BTree, CannotReserve, DenseIndex, Full, HashIndex, NotInserted, RowId, Rows, StagedKeys};
 use super::snapshot::Snapshot;
-use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record};
+use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record, TableSchema};
 
 /// Why a row could not be placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +31,24 @@ pub(crate) struct Table<R: Record> {
     /// The table's number in the database's files.
     pub(crate) number: u16,
     pub(crate) rows: Rows<R>,
+    pub(super) dense: DenseIndex,
     pub(super) hash: HashIndex,
     pub(super) tree: BTree<R::Encoded>,
     secondary: Vec<AnyTree>,
     pub(crate) snapshot: Snapshot,
+}
+
+/// Whether a secondary index is unique.
+const fn has_unique(schema: &TableSchema) -> bool {
+    let Cow::Borrowed(indexes) = schema.indexes else { return true };
+    let mut at = 0;
+    while at < indexes.len() {
+        if indexes[at].unique {
+            return true;
+        }
+        at += 1;
+    }
+    false
 }
 
 /// Hash of an encoded key, as the primary hash index wants it.
@@ -42,7 +58,7 @@ fn hash_of_row<R: Record>(rows: &Rows<R>, id: RowId) -> u64 {
 }
 
 #[inline(always)]
-fn insert_into<K: EncodedKey>(tree: &mut BTree<K>, key: K, id: RowId) -> Result<(), Refused> {
+pub(super) fn insert_into<K: EncodedKey>(tree: &mut BTree<K>, key: K, id: RowId) -> Result<(), Refused> {
     tree.insert(key, id).map_err(Refused::from)
 }
 
@@ -57,6 +73,8 @@ impl From<NotInserted> for Refused {
 
 impl<R: Record> Table<R> {
     pub(super) const POINT: bool = matches!(R::ACCESS, Access::Point);
+    /// Whether a change may be refused because an index has the key that it would make.
+    pub(super) const UNIQUE: bool = has_unique(Self::SCHEMA);
 
     /// An empty table whose rows and indexes may take `bytes` each.
     pub(crate) fn new(number: u16, bytes: usize) -> Result<Self, CannotReserve> {
@@ -76,6 +94,7 @@ impl<R: Record> Table<R> {
         Ok(Self {
             number,
             rows: Rows::new(bytes)?,
+            dense: DenseIndex::new(),
             hash: HashIndex::new(if Self::POINT { bytes } else { 0 })?,
             tree: BTree::new(if Self::POINT { 0 } else { bytes })?,
             secondary: secondary.1?,
@@ -86,11 +105,25 @@ impl<R: Record> Table<R> {
     /// Where the row with this key is.
     #[inline(always)]
     pub(crate) fn find(&self, key: R::Encoded) -> Option<RowId> {
-        if Self::POINT {
-            self.hash.find(key.hash64(), |id| self.rows.get(id).key().encode::<R::Encoded>() == key)
-        } else {
-            self.tree.get(&key)
+        if !Self::POINT {
+            return self.tree.get(&key);
         }
+        let is_it = |id: RowId| self.rows.get(id).key().encode::<R::Encoded>() == key;
+        let dense = key.as_u64().and_then(|key| self.dense.probable(key)).filter(|&id| is_it(id));
+        dense.or_else(|| self.hash.find(key.hash64(), is_it))
+    }
+
+    /// Puts a row where it is to stay: in the place of its key, if that is dense.
+    #[inline(always)]
+    fn place(&mut self, key: R::Encoded, row: &R) -> Result<RowId, Full> {
+        if Self::POINT
+            && let Some(key) = key.as_u64()
+            && let Some(id) = self.dense.place_or_begin(key, || self.rows.reserve())
+            && self.rows.insert_at(id, row)
+        {
+            return Ok(id);
+        }
+        self.rows.insert(row)
     }
 
     /// The primary tree of a table of ordered access.
@@ -115,7 +148,7 @@ impl<R: Record> Table<R> {
     /// Adds a row to the arena and every index, or changes nothing.
     #[inline]
     pub(crate) fn insert(&mut self, row: &R) -> Result<RowId, Refused> {
-        let id = self.rows.insert(row).map_err(|_| Refused::Full)?;
+        let id = self.place(row.key().encode(), row).map_err(|_| Refused::Full)?;
         if let Err(refused) = self.insert_primary(row.key().encode(), id) {
             self.rows.remove(id);
             return Err(refused);
@@ -140,7 +173,8 @@ impl<R: Record> Table<R> {
         next: impl FnMut() -> Option<R>,
     ) -> (RowId, u32, Result<(), Refused>) {
         debug_assert!(R::INDEXES == 0);
-        let count = self.rows.stage(first, next);
+        let mut keys = StagedKeys::new();
+        let count = self.rows.stage(first, next, |row| row.key().encode::<R::Encoded>(), &mut keys);
         if count == 0 {
             return match self.insert(first) {
                 Ok(id) => (id, 1, Ok(())),
@@ -148,7 +182,7 @@ impl<R: Record> Table<R> {
             };
         }
         let id = self.rows.admit(count);
-        let (added, result) = self.index_run(id, count);
+        let (added, result) = self.index_run(id, count, &keys);
         // Last in, first out: what is not added leaves no trace but its places.
         (added..count).rev().for_each(|at| self.rows.remove(RowId::new(id.get() + at)));
         if self.snapshot.is_under_way() {
@@ -159,17 +193,16 @@ impl<R: Record> Table<R> {
 
     /// Adds rows that follow each other to the primary index, up to the first that it refuses.
     #[inline(always)]
-    fn index_run(&mut self, first: RowId, count: u32) -> (u32, Result<(), Refused>) {
+    fn index_run(&mut self, first: RowId, count: u32, keys: &StagedKeys<R::Encoded>) -> (u32, Result<(), Refused>) {
         if !Self::POINT {
-            let row = self.rows.getter();
-            return match self.tree.insert_run(first, count, |id| row(id).key().encode()) {
+            return match self.tree.insert_run(first, count, |at| keys.get(at)) {
                 Ok(()) => (count, Ok(())),
                 Err((added, reason)) => (added, Err(reason.into())),
             };
         }
         for added in 0..count {
             let id = RowId::new(first.get() + added);
-            if let Err(refused) = self.insert_primary(self.rows.get(id).key().encode(), id) {
+            if let Err(refused) = self.insert_primary(keys.get(added), id) {
                 return (added, Err(refused));
             }
         }
@@ -202,6 +235,9 @@ impl<R: Record> Table<R> {
             if self.find(key).is_some() {
                 return Err(Refused::Duplicate);
             }
+            if key.as_u64().is_some_and(|key| self.dense.link(key, id)) {
+                return Ok(());
+            }
             let rows = &self.rows;
             let inserted = self.hash.insert(key.hash64(), id, |id| hash_of_row(rows, id));
             if inserted { Ok(()) } else { Err(Refused::Full) }
@@ -212,89 +248,11 @@ impl<R: Record> Table<R> {
 
     #[inline(always)]
     pub(super) fn remove_primary(&mut self, key: R::Encoded, id: RowId) {
-        let removed = if Self::POINT { self.hash.remove(key.hash64(), id) } else { self.tree.remove(&key).is_some() };
+        let removed = if Self::POINT {
+            key.as_u64().is_some_and(|key| self.dense.unlink(key, id)) || self.hash.remove(key.hash64(), id)
+        } else {
+            self.tree.remove(&key).is_some()
+        };
         assert!(removed, "a row of table {} is missing from its primary index", R::TABLE);
-    }
-
-    /// Adds the row to every secondary index, or to none.
-    #[inline(always)]
-    pub(super) fn insert_secondary(&mut self, row: &R, id: RowId) -> Result<(), Refused> {
-        struct Insert<'a, R: Record> {
-            table: &'a mut Table<R>,
-            row: &'a R,
-            id: RowId,
-            done: usize,
-            refused: Option<Refused>,
-        }
-        impl<R: Record> IndexVisitor<R> for Insert<'_, R> {
-            #[inline(always)]
-            fn visit<I: Index<Record = R>>(&mut self) {
-                if self.refused.is_none() {
-                    let key = I::key(self.row).encode();
-                    match insert_into(self.table.index_tree_mut::<I>(), key, self.id) {
-                        Ok(()) => self.done += 1,
-                        Err(refused) => self.refused = Some(refused),
-                    }
-                }
-            }
-        }
-        let mut insert = Insert { table: self, row, id, done: 0, refused: None };
-        R::each_index(&mut insert);
-        let (done, refused) = (insert.done, insert.refused);
-        match refused {
-            None => Ok(()),
-            Some(refused) => {
-                self.remove_secondary(row, done);
-                Err(refused)
-            }
-        }
-    }
-
-    /// Removes the row from the first `count` secondary indexes.
-    pub(super) fn remove_secondary(&mut self, row: &R, count: usize) {
-        struct Remove<'a, R: Record> {
-            table: &'a mut Table<R>,
-            row: &'a R,
-            count: usize,
-        }
-        impl<R: Record> IndexVisitor<R> for Remove<'_, R> {
-            #[inline(always)]
-            fn visit<I: Index<Record = R>>(&mut self) {
-                if I::POSITION < self.count {
-                    let removed = self.table.index_tree_mut::<I>().remove(&I::key(self.row).encode());
-                    assert!(removed.is_some(), "a row of table {} is missing from index {}", R::TABLE, I::NAME);
-                }
-            }
-        }
-        R::each_index(&mut Remove { table: self, row, count });
-    }
-
-    /// Makes the secondary indexes follow a row that was changed in place from `before`. When a unique index refuses,
-    /// the indexes are as before and the caller puts the row back.
-    #[inline(always)]
-    pub(crate) fn reindex(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
-        struct Changed<'a, R> {
-            before: &'a R,
-            after: &'a R,
-            changed: bool,
-        }
-        impl<R: Record> IndexVisitor<R> for Changed<'_, R> {
-            #[inline(always)]
-            fn visit<I: Index<Record = R>>(&mut self) {
-                self.changed |= I::key(self.before) != I::key(self.after);
-            }
-        }
-        let mut changed = Changed { before, after: self.rows.get(id), changed: false };
-        R::each_index(&mut changed);
-        if changed.changed { self.move_in_indexes(before, id) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn move_in_indexes(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
-        let after = *self.rows.get(id);
-        self.remove_secondary(before, R::INDEXES);
-        self.insert_secondary(&after, id).inspect_err(|_| {
-            self.insert_secondary(before, id).expect("its keys were there a moment ago");
-        })
     }
 }

@@ -31,7 +31,7 @@ fn engine(prepare: impl FnOnce(&mut [super::Cell])) -> Engine {
     let config = Config { partitions: 2, table_bytes: 1 << 20, ..Config::default() };
     let mut cells = new_cells(&[TableKind::of::<Note>()], &[0], &config).unwrap();
     prepare(&mut cells);
-    Engine::new(cells, None, LogKind::Values, Box::new(ManualClock::default()), Vec::new())
+    Engine::new(cells, None, LogKind::Values, Box::new(ManualClock::default()), &[(TypeId::of::<Swallow>(), 0)])
 }
 
 #[test]
@@ -111,8 +111,7 @@ impl Procedure for Swallow {
 
 #[test]
 fn where_nothing_can_be_undone_copies_that_differ_stop_the_database() {
-    let mut engine = engine_with_a_full_copy();
-    engine.procedures = vec![(TypeId::of::<Swallow>(), 0)];
+    let engine = engine_with_a_full_copy();
     let error = engine.execute(&Swallow, &mut Ok(())).unwrap_err();
     assert!(matches!(&error, Error::Stopped { reason } if reason.contains("table `note`")), "{error}");
 

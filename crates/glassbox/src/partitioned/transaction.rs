@@ -32,9 +32,9 @@ pub struct PartitionedTransaction<'a> {
     pub(super) scratch: &'a mut Scratch,
     clock: &'a dyn Clock,
     /// Held partitions, bit *i* for partition *i*.
-    held: u64,
+    pub(super) held: u64,
     /// A held partition, whose copy of replicated tables is read.
-    home: usize,
+    pub(super) home: usize,
     pub(super) undo: bool,
     pub(super) values: bool,
     /// Whether anything was changed.
@@ -97,10 +97,6 @@ impl<'a> PartitionedTransaction<'a> {
     /// Sets what a replayed transaction was assigned when it first ran.
     pub(crate) fn assign(&mut self, now: Timestamp, seed: u64) {
         (self.now, self.seed, self.random) = (Some(now), seed, seed);
-    }
-
-    pub(crate) fn scratch(&mut self) -> &mut Scratch {
-        self.scratch
     }
 
     /// A partition, if it is held.

@@ -85,8 +85,7 @@ impl UndoBuffer {
         unsafe fn restore<R: Record>(table: *mut (), id: RowId, before: *const ()) {
             // SAFETY: as above.
             let (table, before) = unsafe { (&mut *table.cast::<Table<R>>(), &*before.cast::<R>()) };
-            let place = table.insert(before).expect("the keys are free again, changes being undone in reverse");
-            assert_eq!(place, id, "places are reused last in, first out");
+            table.put_back(before, id);
         }
         let row: *const R = table.rows.get(id);
         let table: *mut Table<R> = table;

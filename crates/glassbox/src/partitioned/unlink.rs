@@ -1,4 +1,5 @@
-//! Taking a row out of a table's indexes while it keeps its place, so that no other row gets it before that is certain.
+//! Taking a row out of a table's indexes while it keeps its place, so that no other row gets it before that is certain;
+//! and putting rows back.
 
 use super::memory::RowId;
 use super::table::Table;
@@ -11,6 +12,13 @@ impl<R: Record> Table<R> {
         let row = *self.rows.get(id);
         self.remove_primary(row.key().encode(), id);
         self.remove_secondary(&row, R::INDEXES);
+    }
+
+    /// Puts a removed row back where it was, and into every index.
+    pub(crate) fn put_back(&mut self, row: &R, id: RowId) {
+        self.rows.put_back(id, row);
+        self.relink(id);
+        self.snapshot.inserted(id);
     }
 
     /// Puts a row back into every index.

@@ -81,7 +81,7 @@ const fn indexed(schema: &TableSchema) -> u64 {
 
 impl<R: Record> Table<R> {
     const MASK_WIDTH: usize = mask_width(R::COLUMNS);
-    const SCHEMA: &TableSchema = &R::SCHEMA;
+    pub(super) const SCHEMA: &TableSchema = &R::SCHEMA;
     /// The columns that an index has.
     const INDEXED: u64 = indexed(Self::SCHEMA);
 

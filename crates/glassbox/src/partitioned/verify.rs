@@ -22,16 +22,17 @@ impl<R: Record> Table<R> {
     }
 
     fn check_primary(&self) -> Result<(), String> {
-        let hash_of = |id: RowId| {
-            (id.get() < self.rows.slots() && self.rows.is_live(id))
-                .then(|| self.rows.get(id).key().encode::<R::Encoded>().hash64())
+        let key_of = |id: RowId| {
+            let live = id.get() < self.rows.slots() && self.rows.is_live(id);
+            live.then(|| self.rows.get(id).key().encode::<R::Encoded>())
         };
         if Self::POINT {
-            self.hash.check(hash_of)?;
+            self.dense.check(|id| key_of(id)?.as_u64())?;
+            self.hash.check(|id| Some(key_of(id)?.hash64()))?;
         } else {
             self.tree.check()?;
         }
-        let entries = if Self::POINT { self.hash.len() } else { self.tree.len() };
+        let entries = if Self::POINT { self.dense.len() + self.hash.len() } else { self.tree.len() };
         self.same_count("its primary index", entries)
     }
 
@@ -58,7 +59,8 @@ impl<R: Record> Table<R> {
                 self.1.push((I::NAME.to_owned(), self.0.index_tree::<I>().used_bytes() as u64));
             }
         }
-        let primary = if Self::POINT { self.hash.used_bytes() } else { self.tree.used_bytes() };
+        let point = self.dense.used_bytes() + self.hash.used_bytes();
+        let primary = if Self::POINT { point } else { self.tree.used_bytes() };
         let mut usage = Usage(self, vec![("primary".to_owned(), primary as u64)]);
         R::each_index(&mut usage);
         usage.1

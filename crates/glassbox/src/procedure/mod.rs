@@ -16,5 +16,5 @@ pub(crate) use key_set::Partitions;
 pub(crate) use read_write_set::partition_of;
 pub use read_write_set::{Declared, Entry, EntryKey, Mode, ReadWriteSet};
 pub use stop::{Abort, Retry, Stop};
-pub use stored::{Aborts, Procedure};
+pub use stored::{Aborts, Place, Procedure, run_in_place};
 pub use transaction::Transaction;

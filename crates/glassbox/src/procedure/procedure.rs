@@ -61,4 +61,43 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// # Errors
     /// [`Stop`], its own or passed on from `tx`.
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Self::Output, Stop>;
+
+    /// The body as engines run it: the output goes where it is to stay. A large one that [`Procedure::run`] gives is
+    /// moved there; a procedure that makes such outputs writes this instead, puts an output there and fills it in where
+    /// it is, and its `run` is [`run_in_place`]. What was put does not count unless this ends well.
+    ///
+    /// # Errors
+    /// As [`Procedure::run`].
+    #[inline(always)]
+    fn answer<T: Transaction>(&self, tx: &mut T, place: &mut impl Place<Self::Output>) -> Result<(), Stop> {
+        place.put(self.run(tx)?);
+        Ok(())
+    }
+}
+
+/// Where an output is to stay.
+pub trait Place<O> {
+    /// Puts it there, and gives it to be filled in.
+    fn put(&mut self, output: O) -> &mut O;
+}
+
+impl<O> Place<O> for Option<O> {
+    #[inline(always)]
+    fn put(&mut self, output: O) -> &mut O {
+        self.insert(output)
+    }
+}
+
+/// [`Procedure::run`] of a procedure that has [`Procedure::answer`].
+///
+/// # Errors
+/// As `answer`.
+///
+/// # Panics
+/// When it ends well without an output.
+#[inline]
+pub fn run_in_place<P: Procedure, T: Transaction>(procedure: &P, tx: &mut T) -> Result<P::Output, Stop> {
+    let mut place = None;
+    procedure.answer(tx, &mut place)?;
+    Ok(place.expect("a procedure that ends well has put its output"))
 }

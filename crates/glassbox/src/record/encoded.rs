@@ -26,7 +26,8 @@ pub trait EncodedKey: Copy + Ord + Eq + Hash + Debug + Send + Sync + 'static {
     fn predecessor(self) -> Option<Self>;
     /// 64 bits that spread well: the input of hash indexes.
     fn hash64(&self) -> u64;
-    /// A hash of the key without its low `bits`, which are fewer than 64; of a byte string, 0.
+    /// A hash of the key without its low `bits`, which are fewer than 64, for few places: its highest bits count. Of a
+    /// byte string, 0.
     fn hash_without(&self, bits: u32) -> u64;
     /// Gives `use_bytes` the key's bytes, most significant first, the last `width` of them.
     fn for_bytes<O>(&self, width: usize, use_bytes: impl FnOnce(&[u8]) -> O) -> O;
@@ -47,6 +48,10 @@ pub(crate) fn mix(value: u64) -> u64 {
     let product = u128::from(value ^ 0x9e37_79b9_7f4a_7c15) * 0xa076_1d64_78bd_642f_u128;
     (product as u64) ^ ((product >> 64) as u64)
 }
+
+/// Of some ten thousand multipliers the one that best keeps apart what small numbers beside small numbers make, as the
+/// prefixes of keys are.
+const SPREAD: u64 = 0xb827_a3f3_82e8_fc91;
 
 macro_rules! integer_encoding {
     ($type:ty, $as_u64:expr, $hash:expr) => {
@@ -91,7 +96,7 @@ macro_rules! integer_encoding {
 
             #[inline(always)]
             fn hash_without(&self, bits: u32) -> u64 {
-                mix((*self >> bits) as u64)
+                ((*self >> bits) as u64).wrapping_mul(SPREAD)
             }
 
             #[inline(always)]

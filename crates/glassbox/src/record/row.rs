@@ -58,6 +58,9 @@ pub trait Record: Copy + Send + Sync + 'static {
     type Key: Key;
     /// How the primary key is encoded: one integer where it fits.
     type Encoded: EncodedKey;
+    /// The columns that a secondary index has and the primary key has not.
+    #[doc(hidden)]
+    type Indexed: Copy + PartialEq;
     /// The table's name.
     const TABLE: &'static str;
     /// The schema as data.
@@ -105,6 +108,14 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// # Errors
     /// When the bytes are no values of these columns; the row may then be partly changed.
     fn load_changes(&mut self, columns: u64, bytes: &[u8]) -> Result<usize, BadRow>;
+
+    /// What secondary indexes have of this row, besides the primary key.
+    #[doc(hidden)]
+    fn indexed(&self) -> Self::Indexed;
+
+    /// Puts into this row what secondary indexes had of it.
+    #[doc(hidden)]
+    fn put_indexed(&mut self, columns: Self::Indexed);
 
     /// Calls `visitor` for each secondary index, in the order of [`Index::POSITION`].
     fn each_index<V: IndexVisitor<Self>>(visitor: &mut V);

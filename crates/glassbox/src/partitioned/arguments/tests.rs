@@ -9,6 +9,7 @@ use serde::ser::{
     SerializeTupleVariant,
 };
 
+use super::room::MOST;
 use super::*;
 
 /// A value of each kind that serde knows.

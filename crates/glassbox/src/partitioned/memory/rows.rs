@@ -6,7 +6,9 @@
 //!
 //! - a slot below the high-water mark is live or on the free list, never both; the live bitmap says which;
 //! - the free list runs through the free slots themselves and is taken last in, first out, so that space is reused
-//!   while it is still in the cache, and undoing a deletion by inserting again gets the same number back.
+//!   while it is still in the cache, and undoing a deletion finds the place free again;
+//! - except for slots that were [reserved](Rows::reserve): whoever reserved them says what goes there, and they are
+//!   never on the list.
 //!
 //! Rejected: a bitmap without a free list (finding a hole would be a search), and generations in the row numbers (an
 //! index entry for a deleted row is a bug to be caught by `check`, not a case to be handled on every access).
@@ -72,6 +74,8 @@ pub(crate) struct Rows<R> {
     claimed: u32,
     /// Slots there can be.
     capacity: u32,
+    /// Bit *i*: whether the 64 slots from `64 * i` on are reserved.
+    reserved: Vec<u64>,
     rows: PhantomData<R>,
 }
 
@@ -99,6 +103,7 @@ impl<R: Copy> Rows<R> {
             live_rows: 0,
             claimed: 0,
             capacity: slots as u32,
+            reserved: Vec::new(),
             rows: PhantomData,
         })
     }
@@ -123,15 +128,20 @@ impl<R: Copy> Rows<R> {
     #[inline]
     pub(crate) fn insert(&mut self, row: &R) -> Result<RowId, Full> {
         let id = if self.free == RowId::NONE { self.new_slot()? } else { self.reuse_slot() };
-        let slot = self.slot(id);
-        let word = self.live_word(id);
+        self.fill(id, row);
+        Ok(id)
+    }
+
+    /// Writes a row into a slot that is nobody's.
+    #[inline(always)]
+    fn fill(&mut self, id: RowId, row: &R) {
+        let (slot, word) = (self.slot(id), self.live_word(id));
         // SAFETY: the slot is within the claimed range and free, so no reference to it exists; so is its bitmap word.
         unsafe {
             slot.write(*row);
             *word.as_ptr() |= 1 << (id.get() % 64);
         }
         self.live_rows += 1;
-        Ok(id)
     }
 
     #[inline(always)]
@@ -172,15 +182,21 @@ impl<R: Copy> Rows<R> {
     #[inline]
     pub(crate) fn remove(&mut self, id: RowId) {
         assert!(self.is_live(id), "{id:?} is removed but is not live");
-        let (slot, word) = (self.slot(id), self.live_word(id));
+        // SAFETY: the bitmap is claimed as far as there are live rows.
+        unsafe { *self.live_word(id).as_ptr() &= !(1 << (id.get() % 64)) };
+        self.live_rows -= 1;
+        if !self.is_reserved(id) {
+            self.put_on_list(id);
+        }
+    }
+
+    /// Puts a slot that is nobody's on the free list.
+    #[inline(always)]
+    fn put_on_list(&mut self, id: RowId) {
         // SAFETY: the slot is claimed, at least as long as a link, and borrowed by nobody since `self` is borrowed
         // mutably.
-        unsafe {
-            slot.cast::<RowId>().write_unaligned(self.free);
-            *word.as_ptr() &= !(1 << (id.get() % 64));
-        }
+        unsafe { self.slot(id).cast::<RowId>().write_unaligned(self.free) };
         self.free = id;
-        self.live_rows -= 1;
     }
 
     /// The row with number `id`, which must be live.
@@ -264,35 +280,12 @@ impl<R: Copy> Rows<R> {
             .map(|id| (id, self.get(id)))
         })
     }
-
-    /// Checks the free list and the bitmap against each other; says what is wrong.
-    ///
-    /// # Errors
-    /// A description of the first violation found.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let live = (0..self.slots).filter(|&id| self.is_live(RowId::new(id))).count();
-        if live != self.len() {
-            return Err(format!("the bitmap has {live} live rows, the count is {}", self.live_rows));
-        }
-        let (mut free, mut next) = (0, self.free);
-        while next != RowId::NONE {
-            if next.get() >= self.slots || self.is_live(next) {
-                return Err(format!("{next:?} is on the free list, but is live or was never used"));
-            }
-            free += 1;
-            if free > self.slots as usize {
-                return Err("the free list runs in a circle".into());
-            }
-            // SAFETY: the slot is below the high-water mark and free, so it starts with a link.
-            next = unsafe { self.slot(next).cast::<RowId>().read_unaligned() };
-        }
-        if free + live != self.slots as usize {
-            return Err(format!("of {} slots {live} are live and {free} are free", self.slots));
-        }
-        Ok(())
-    }
 }
 
+mod check;
+mod reserved;
 mod run;
+
+pub(crate) use run::StagedKeys;
 #[cfg(test)]
 mod tests;

@@ -55,8 +55,9 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         Ok(())
     }
 
-    /// Inserts the keys of `count` rows from `first` on. Cheaper than one by one where the keys ascend and no key of
-    /// the tree lies between them: then one search serves all that fit into the leaf.
+    /// Inserts the keys of `count` rows from `first` on, which `key_of` gives by their order. Cheaper than one by one
+    /// where the keys ascend and no key of the tree lies between them: then one search serves all that fit into the
+    /// leaf.
     ///
     /// # Errors
     /// How many were inserted, and why the next one was not.
@@ -65,12 +66,12 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         &mut self,
         first: RowId,
         count: u32,
-        key_of: impl Fn(RowId) -> K,
+        key_of: impl Fn(u32) -> K,
     ) -> Result<(), (u32, NotInserted)> {
         let row = |done| RowId::new(first.get() + done);
         let mut done = 0;
         while done < count {
-            let mut last = key_of(row(done));
+            let mut last = key_of(done);
             self.insert(last, row(done)).map_err(|reason| (done, reason))?;
             done += 1;
             let finger = self.fingers.of(&last);
@@ -83,13 +84,12 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
                 continue;
             }
             let before = done;
-            let (rows, free) = (row(done).get()..row(count).get(), leaf.keys[slot..].iter_mut());
-            for ((key, place), id) in free.zip(&mut leaf.rows[slot..]).zip(rows.map(RowId::new)) {
-                let next = key_of(id);
+            for (key, place) in leaf.keys[slot..].iter_mut().zip(&mut leaf.rows[slot..]).take((count - done) as usize) {
+                let next = key_of(done);
                 if next <= last || next > high {
                     break;
                 }
-                (*key, *place) = (next, id);
+                (*key, *place) = (next, row(done));
                 last = next;
                 done += 1;
             }

@@ -69,7 +69,7 @@ fn insert_run<K: FromNumber, const L: usize, const I: usize>(
     tree.prefetch_end(&keys[0], &keys[keys.len() - 1]);
     let taken = keys.iter().position(|key| model.contains_key(key));
     let expected = taken.map_or(Ok(()), |at| Err((at as u32, NotInserted::Taken(model[&keys[at]]))));
-    let inserted = tree.insert_run(row(0), keys.len() as u32, |row| keys[row.get() as usize - step]);
+    let inserted = tree.insert_run(row(0), keys.len() as u32, |at| keys[at as usize]);
     assert_eq!(inserted, expected);
     let new = keys.iter().take(taken.unwrap_or(keys.len())).enumerate();
     model.extend(new.map(|(at, key)| (*key, row(at))));

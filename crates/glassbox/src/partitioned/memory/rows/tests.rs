@@ -67,3 +67,42 @@ fn damage_is_found() {
     rows.free = RowId::new(1);
     assert!(rows.check().unwrap_err().contains("free list"));
 }
+
+#[test]
+fn reserved_places_are_filled_by_number_only() {
+    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    rows.insert(&0).unwrap();
+    let first = rows.reserve().unwrap();
+    assert_eq!((first, rows.slots(), rows.len()), (RowId::new(64), 128, 1));
+    let place = RowId::new(70);
+    assert!(rows.insert_at(place, &7) && !rows.insert_at(place, &8));
+    rows.check().unwrap();
+    // The places between are the others'.
+    let others: Vec<_> = (0..64).map(|n| rows.insert(&n).unwrap().get()).collect();
+    assert!(others.iter().copied().eq((1..64).chain([128])));
+    rows.remove(place);
+    rows.remove(RowId::new(3));
+    rows.check().unwrap();
+    rows.put_back(RowId::new(3), &3);
+    rows.put_back(place, &7);
+    assert_eq!((*rows.get(place), rows.len()), (7, 66));
+    rows.check().unwrap();
+}
+
+#[test]
+#[should_panic(expected = "last in, first out")]
+fn putting_back_in_another_order_is_refused() {
+    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    let ids = [1, 2].map(|n| rows.insert(&n).unwrap());
+    ids.iter().for_each(|&id| rows.remove(id));
+    rows.put_back(ids[0], &1);
+}
+
+#[test]
+fn nothing_is_reserved_without_room() {
+    let mut rows = Rows::<[u64; 512]>::new(1).unwrap();
+    let fit = HUGE_PAGE_BYTES / 4096;
+    let reserved = std::iter::from_fn(|| rows.reserve()).count();
+    assert_eq!((reserved, rows.slots() as usize), (fit / 64, fit));
+    rows.check().unwrap();
+}

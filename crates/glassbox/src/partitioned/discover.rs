@@ -1,0 +1,52 @@
+//! Procedures that do not say what they touch: what a dry run finds out.
+
+use super::engine::{Ended, Ending, Engine};
+use super::origin::{AdHoc, Call};
+use super::transaction::{Keep, PartitionedTransaction};
+use crate::error::Error;
+use crate::procedure::{DryRun, Procedure, ReadWriteSet, Stop};
+
+impl Engine {
+    /// A procedure that could not say what it touches: a dry run finds out, under the tokens that it turns out to need;
+    /// then it runs for real, under the same ones.
+    #[cold]
+    pub(super) fn execute_undeclared<P: Procedure>(
+        &self,
+        procedure: &P,
+        declared: u64,
+        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
+        call: &Call<'_, P>,
+    ) -> Result<Ended, Error> {
+        let discovered = self.discover(procedure, declared)?;
+        let needed = discovered.map_or(declared, |set| set.partitions());
+        // Between dry run and run another transaction may have changed what this one reads: keep undo, to widen if need
+        // be.
+        self.run_until_done(needed, true, run, call, || {})
+    }
+
+    /// Dry-runs a procedure until every partition it reads is held: its read and write set; `None` when it panicked.
+    pub(crate) fn discover<P: Procedure>(&self, procedure: &P, declared: u64) -> Result<Option<ReadWriteSet>, Error> {
+        let mut held = declared;
+        loop {
+            let mut discovered = None;
+            let mut dry = |transaction: &mut PartitionedTransaction<'_>| {
+                let mut set = ReadWriteSet::new(self.cells.len());
+                let mut dry_run = DryRun::new(transaction, &mut set);
+                // A dry run does not see its own writes, so what it answers, abort included, means nothing.
+                match procedure.run(&mut dry_run) {
+                    Err(Stop::Retry(retry)) => return Err(Stop::Retry(retry)),
+                    _ => discovered = Some(set),
+                }
+                Ok(())
+            };
+            let mut ending = None;
+            self.run_holding(held, Keep { undo: false, values: false }, &mut dry, &AdHoc, &mut ending);
+            match ending {
+                Some(Ending::Widen(more)) => held |= more,
+                // It may panic on not finding what it would have written; what is known so far will do.
+                None | Some(Ending::Panicked(_) | Ending::Aborted(..)) => return Ok(discovered),
+                Some(Ending::Failed(error)) => return Err(error),
+            }
+        }
+    }
+}

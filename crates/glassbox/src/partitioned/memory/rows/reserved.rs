@@ -1,0 +1,64 @@
+//! Slots that are reserved: whoever asked for them says which row goes where.
+
+use super::{RowId, Rows};
+
+/// Slots that are reserved together: those of a word of the bitmap.
+const TOGETHER: u32 = 64;
+
+impl<R: Copy> Rows<R> {
+    /// Reserves 64 slots side by side, all of them vacant, and gives the number of the first, which 64 divides; `None`
+    /// when row numbers or memory run out.
+    pub(crate) fn reserve(&mut self) -> Option<RowId> {
+        let first = self.slots.checked_next_multiple_of(TOGETHER)?;
+        let end = first.checked_add(TOGETHER)?;
+        while self.claimed < end {
+            if !self.claim_more() {
+                return None;
+            }
+        }
+        // Those that are skipped are for others.
+        (self.slots..first).rev().for_each(|id| self.put_on_list(RowId::new(id)));
+        self.slots = end;
+        let (word, bit) = Self::reservation(RowId::new(first));
+        if self.reserved.len() <= word {
+            self.reserved.resize(word + 1, 0);
+        }
+        self.reserved[word] |= bit;
+        Some(RowId::new(first))
+    }
+
+    /// Where it is noted whether a slot is reserved: word and bit.
+    #[inline(always)]
+    const fn reservation(id: RowId) -> (usize, u64) {
+        let group = id.get() / TOGETHER;
+        (group as usize / 64, 1 << (group % 64))
+    }
+
+    /// Whether a slot is reserved.
+    #[inline(always)]
+    pub(super) fn is_reserved(&self, id: RowId) -> bool {
+        let (word, bit) = Self::reservation(id);
+        self.reserved.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+
+    /// Puts a row into a reserved slot, if that is vacant; whether it was.
+    #[inline(always)]
+    pub(crate) fn insert_at(&mut self, id: RowId, row: &R) -> bool {
+        debug_assert!(self.is_reserved(id), "{id:?} is not reserved");
+        let vacant = !self.is_live(id);
+        if vacant {
+            self.fill(id, row);
+        }
+        vacant
+    }
+
+    /// Puts a row where the one was that was removed last of those that are still to be put back.
+    ///
+    /// # Panics
+    /// When the place is taken.
+    pub(crate) fn put_back(&mut self, id: RowId, row: &R) {
+        let place = if self.is_reserved(id) { id } else { self.reuse_slot() };
+        assert!(place == id && !self.is_live(id), "places are reused last in, first out");
+        self.fill(id, row);
+    }
+}

@@ -1,0 +1,102 @@
+//! Secondary indexes of a table: they follow what happens to its rows.
+
+use super::memory::RowId;
+use super::table::{Refused, Table, insert_into};
+use crate::record::{Index, IndexVisitor, Key, Record};
+
+impl<R: Record> Table<R> {
+    /// Adds the row to every secondary index, or to none.
+    #[inline(always)]
+    pub(super) fn insert_secondary(&mut self, row: &R, id: RowId) -> Result<(), Refused> {
+        struct Insert<'a, R: Record> {
+            table: &'a mut Table<R>,
+            row: &'a R,
+            id: RowId,
+            done: usize,
+            refused: Option<Refused>,
+        }
+        impl<R: Record> IndexVisitor<R> for Insert<'_, R> {
+            #[inline(always)]
+            fn visit<I: Index<Record = R>>(&mut self) {
+                if self.refused.is_none() {
+                    let key = I::key(self.row).encode();
+                    match insert_into(self.table.index_tree_mut::<I>(), key, self.id) {
+                        Ok(()) => self.done += 1,
+                        Err(refused) => self.refused = Some(refused),
+                    }
+                }
+            }
+        }
+        let mut insert = Insert { table: self, row, id, done: 0, refused: None };
+        R::each_index(&mut insert);
+        let (done, refused) = (insert.done, insert.refused);
+        match refused {
+            None => Ok(()),
+            Some(refused) => {
+                self.remove_secondary(row, done);
+                Err(refused)
+            }
+        }
+    }
+
+    /// Removes the row from the first `count` secondary indexes.
+    pub(super) fn remove_secondary(&mut self, row: &R, count: usize) {
+        struct Remove<'a, R: Record> {
+            table: &'a mut Table<R>,
+            row: &'a R,
+            count: usize,
+        }
+        impl<R: Record> IndexVisitor<R> for Remove<'_, R> {
+            #[inline(always)]
+            fn visit<I: Index<Record = R>>(&mut self) {
+                if I::POSITION < self.count {
+                    let removed = self.table.index_tree_mut::<I>().remove(&I::key(self.row).encode());
+                    assert!(removed.is_some(), "a row of table {} is missing from index {}", R::TABLE, I::NAME);
+                }
+            }
+        }
+        R::each_index(&mut Remove { table: self, row, count });
+    }
+
+    /// Makes the secondary indexes follow a row that was changed in place from `before`. When a unique index refuses,
+    /// the indexes are as before and the caller puts the row back.
+    #[inline(always)]
+    pub(crate) fn reindex(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
+        struct Changed<'a, R> {
+            before: &'a R,
+            after: &'a R,
+            changed: bool,
+        }
+        impl<R: Record> IndexVisitor<R> for Changed<'_, R> {
+            #[inline(always)]
+            fn visit<I: Index<Record = R>>(&mut self) {
+                self.changed |= I::key(self.before) != I::key(self.after);
+            }
+        }
+        let mut changed = Changed { before, after: self.rows.get(id), changed: false };
+        R::each_index(&mut changed);
+        if changed.changed { self.move_in_indexes(before, id) } else { Ok(()) }
+    }
+
+    /// As [`Table::reindex`], of a table without unique indexes, where nothing but the columns in indexes was kept.
+    #[inline(always)]
+    pub(super) fn reindex_columns(&mut self, before: R::Indexed, id: RowId) -> Result<(), Refused> {
+        if self.rows.get(id).indexed() == before { Ok(()) } else { self.move_columns(before, id) }
+    }
+
+    #[cold]
+    fn move_columns(&mut self, before: R::Indexed, id: RowId) -> Result<(), Refused> {
+        let mut row = *self.rows.get(id);
+        row.put_indexed(before);
+        self.move_in_indexes(&row, id)
+    }
+
+    #[cold]
+    fn move_in_indexes(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
+        let after = *self.rows.get(id);
+        self.remove_secondary(before, R::INDEXES);
+        self.insert_secondary(&after, id).inspect_err(|_| {
+            self.insert_secondary(before, id).expect("its keys were there a moment ago");
+        })
+    }
+}
