@@ -176,12 +176,19 @@ impl DenseIndex {
         Some(self.entries[at].place(key))
     }
 
+    /// From behind a free entry on, in their order: then nobody comes further from where its search begins than it was,
+    /// and no search passes an entry that it did not pass before. So blocks with the same tag stay out of each other's
+    /// way.
     #[cold]
     fn grow(&mut self) {
         let mut grown = Self::with_entries(self.entries.len() * 2);
-        for (entry, &block) in self.entries.iter().zip(&self.blocks).filter(|(entry, _)| entry.add != NONE) {
-            let (Ok(at) | Err((at, _))) = grown.entry_of(block);
-            (grown.entries[at], grown.blocks[at]) = (*entry, block);
+        let free = self.entries.iter().position(|entry| entry.add == NONE).expect("half of them are free");
+        for at in (free..self.entries.len()).chain(0..free) {
+            let (entry, block) = (self.entries[at], self.blocks[at]);
+            if entry.add != NONE {
+                let Err((to, true)) = grown.entry_of(block) else { panic!("two blocks are taken for one") };
+                (grown.entries[to], grown.blocks[to]) = (entry, block);
+            }
         }
         (grown.used, grown.linked) = (self.used, self.linked);
         *self = grown;

@@ -57,3 +57,23 @@ fn of_two_blocks_with_the_same_tag_only_one_gets_places() {
     assert_eq!(index.probable(other << BLOCK_BITS), Some(row));
     assert!(!index.unlink(other << BLOCK_BITS, row));
 }
+
+/// Prefixes of which the tag knows nothing: it grows through many sizes, and nobody gets in another's way.
+#[test]
+fn blocks_with_the_same_tag_are_told_apart_while_it_grows() {
+    for shift in [38, 39, 40] {
+        let (mut index, mut next, mut linked) = (DenseIndex::new(), 0, Vec::new());
+        let prefixes = (1..3_000_u64).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48 << shift);
+        for key in prefixes.flat_map(|prefix| (0..320).map(move |number| prefix | number)) {
+            if let Some(row) = place(&mut index, &mut next, key)
+                && index.probable(key).is_none()
+            {
+                assert!(index.link(key, row));
+                linked.push((key, row));
+            }
+        }
+        assert!(linked.len() > 500_000, "{}", linked.len());
+        let lost = linked.iter().filter(|&&(key, row)| index.probable(key) != Some(row)).count();
+        assert_eq!(lost, 0);
+    }
+}
