@@ -58,7 +58,9 @@ impl<S: Stack> Engine<S> {
             if answer.is_ok() {
                 *answer = Err(NOT_ANSWERED);
             }
-            procedure.answer(transaction, &mut Unanswered(answer))
+            let told = procedure.answer(transaction, &mut Unanswered(answer));
+            assert!(answer.is_ok() || told.is_err(), "a procedure has ended well and given no answer");
+            told
         })?;
         if let Err(abort) = executed.outcome {
             *answer = Err(abort.into());

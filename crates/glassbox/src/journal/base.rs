@@ -66,7 +66,11 @@ impl BaseWriter {
         let Self { shared, file, lsn } = self;
         let entry = file.finish(&*shared.files)?;
         // What the log may not have yet is in the rows, and the base is nothing without the records that go with it.
-        shared.log.force()?;
+        if let Err(error) = shared.log.force() {
+            // Nobody will name it.
+            let _ = shared.files.remove(&entry.file);
+            return Err(error.into());
+        }
         shared.replace(|manifest| Manifest { log_start: lsn.0, checkpoint: Some(entry), ..manifest })
     }
 }

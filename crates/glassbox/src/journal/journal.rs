@@ -152,6 +152,11 @@ impl Journal {
         self.making.is_some()
     }
 
+    /// Whether nothing can be copied into a base that is being made, until who writes it has got further.
+    pub fn waits_for_base(&self) -> bool {
+        self.making.is_some() && (self.copied || self.left.is_some())
+    }
+
     /// Copies a few of the fixed rows into the base that is being made; whether none is being made any more.
     ///
     /// # Errors

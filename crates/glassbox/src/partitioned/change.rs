@@ -47,8 +47,10 @@ impl PartitionedTransaction<'_> {
         let out = change(place);
         check_key(place, key);
         if R::INDEXES > 0 {
-            // Without memory for a node there is no way back: the change is there, and nothing can undo it.
-            table.reindex_columns(before, table.rows.id_of(row)).map_err(Refused::stop::<R>)?;
+            // Without memory for a node there is no way back: the change is there, and nothing can undo it, whatever
+            // the procedure makes of the refusal.
+            let refused = table.reindex_columns(before, table.rows.id_of(row));
+            refused.inspect_err(|_| self.torn = Some(R::TABLE)).map_err(Refused::stop::<R>)?;
         }
         Ok(out)
     }

@@ -119,7 +119,9 @@ impl Engine {
             if answer.is_ok() {
                 *answer = Err(NOT_ANSWERED);
             }
-            procedure.answer(transaction, &mut Unanswered(answer))
+            let told = procedure.answer(transaction, &mut Unanswered(answer));
+            assert!(answer.is_ok() || told.is_err(), "a procedure has ended well and given no answer");
+            told
         };
         let ended = if unknown {
             self.execute_undeclared(procedure, needed, run, &call)?

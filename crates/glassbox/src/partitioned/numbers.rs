@@ -1,6 +1,7 @@
 //! The numbers that procedures have in the log, by their types.
 //!
-//! Asked for at each call, so not searched for: a table is made large enough that no two procedures meet in it.
+//! Asked for at each call, so hardly searched for: a table is made large enough that no two procedures meet in it, if
+//! there are not very many.
 
 use std::any::TypeId;
 use std::hash::{Hash, Hasher};
@@ -9,8 +10,8 @@ use std::hash::{Hash, Hasher};
 #[derive(Debug)]
 pub(super) struct Numbers(Box<[(TypeId, u16)]>);
 
-/// Places of a table of which nobody makes a larger one: types that still meet there are the same.
-const MOST_PLACES: usize = 1 << 20;
+/// Places of a table that is not made larger for those that still meet in it.
+const MOST_PLACES: usize = 1 << 12;
 
 /// The bits of a type's identity, which are a hash already. Known when the program is compiled.
 struct Bits(u64);
@@ -39,18 +40,25 @@ fn place_of(id: TypeId, places: usize) -> usize {
     bits.finish() as usize & (places - 1)
 }
 
+/// Nobody's type.
+const NOBODY: (TypeId, u16) = (TypeId::of::<Numbers>(), 0);
+
 impl Numbers {
     pub(super) fn new(procedures: &[(TypeId, u16)]) -> Self {
-        let mut places = procedures.len().next_power_of_two();
+        // Half of it is free at least, so a search ends.
+        let mut places = (procedures.len() * 2).next_power_of_two().max(2);
         loop {
-            // Nobody's type.
-            let mut numbers = vec![(TypeId::of::<Self>(), 0); places];
-            procedures.iter().for_each(|&(id, number)| numbers[place_of(id, places)] = (id, number));
-            let found = procedures.iter().all(|&(id, _)| numbers[place_of(id, places)].0 == id);
-            if found {
+            let (mut numbers, mut meet) = (vec![NOBODY; places], false);
+            for &(id, number) in procedures {
+                let mut at = place_of(id, places);
+                while numbers[at].0 != NOBODY.0 && numbers[at].0 != id {
+                    (at, meet) = ((at + 1) % places, true);
+                }
+                numbers[at] = (id, number);
+            }
+            if !meet || places >= MOST_PLACES {
                 return Self(numbers.into());
             }
-            assert!(places < MOST_PLACES, "types of procedures cannot be told from each other");
             places *= 2;
         }
     }
@@ -59,8 +67,15 @@ impl Numbers {
     #[inline(always)]
     pub(super) fn of<P: 'static>(&self) -> Option<u16> {
         let id = TypeId::of::<P>();
-        let &(found, number) = self.0.get(place_of(id, self.0.len()))?;
-        (found == id).then_some(number)
+        let at = place_of(id, self.0.len());
+        let &(found, number) = self.0.get(at)?;
+        if found == id { Some(number) } else { self.search(id, at) }
+    }
+
+    #[cold]
+    fn search(&self, id: TypeId, from: usize) -> Option<u16> {
+        let places = (0..self.0.len()).map(|step| self.0[(from + step) % self.0.len()]);
+        places.take_while(|&(found, _)| found != NOBODY.0).find_map(|(found, number)| (found == id).then_some(number))
     }
 }
 
@@ -77,5 +92,31 @@ mod tests {
         assert_eq!(found, [Some(0), Some(1), Some(2), Some(3)]);
         assert_eq!((numbers.of::<i16>(), numbers.of::<i32>()), (Some(4), None));
         assert_eq!(Numbers::new(&[]).of::<u8>(), None);
+    }
+
+    /// As many as fill half of the largest table that is tried: some meet.
+    #[test]
+    fn those_that_meet_are_searched_for() {
+        struct Number<const N: usize>;
+        macro_rules! ids {
+            ($($of:literal)*) => { [$(TypeId::of::<Number<$of>>()),*] };
+        }
+        let ids = ids!(0 1 2 3 4 5 6 7);
+        // All of them in the smallest table, whatever meets there.
+        let mut numbers = Numbers(vec![NOBODY; 16].into());
+        for (number, &id) in ids.iter().enumerate() {
+            let mut at = place_of(id, 16);
+            while numbers.0[at].0 != NOBODY.0 {
+                at = (at + 1) % 16;
+            }
+            numbers.0[at] = (id, number as u16);
+        }
+        let found = [numbers.of::<Number<0>>(), numbers.of::<Number<3>>(), numbers.of::<Number<7>>()];
+        assert_eq!(found, [Some(0), Some(3), Some(7)]);
+        assert!((0..8).all(|at| {
+            let from = place_of(ids[at], 16);
+            numbers.0[from].0 == ids[at] || numbers.search(ids[at], from) == Some(at as u16)
+        }));
+        assert_eq!(numbers.of::<Number<8>>(), None);
     }
 }

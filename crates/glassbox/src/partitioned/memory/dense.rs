@@ -28,9 +28,9 @@ use super::rows::RowId;
 pub(crate) const BLOCK: u32 = 64;
 const BLOCK_BITS: u32 = BLOCK.trailing_zeros();
 const ENTRY_BITS: u32 = size_of::<Entry>().trailing_zeros();
-/// Keys that blocks have on average, or there are no more blocks. What is not used of a place's memory is mostly never
-/// touched.
-const LEAST: usize = 8;
+/// Keys that blocks have on average, or there are no more blocks. So no more than half of all places are in vain; and
+/// where only every fourth key comes, as on one of four partitions, there are none.
+const LEAST: usize = 32;
 /// Blocks that need have no keys.
 const FREE_BLOCKS: usize = 16;
 /// Entries at first; a power of two.

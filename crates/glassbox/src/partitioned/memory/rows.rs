@@ -170,9 +170,15 @@ impl<R: Copy> Rows<R> {
     #[inline(always)]
     fn reuse_slot(&mut self) -> RowId {
         let id = self.free;
-        // SAFETY: a slot on the free list starts with the number of the next one, written by `remove`.
-        self.free = unsafe { self.slot(id).cast::<RowId>().read_unaligned() };
+        self.free = self.next_free(id);
         id
+    }
+
+    /// The slot behind this one on the free list.
+    #[inline(always)]
+    fn next_free(&self, id: RowId) -> RowId {
+        // SAFETY: a slot on the free list starts with the number of the next one, written when it was put there.
+        unsafe { self.slot(id).cast::<RowId>().read_unaligned() }
     }
 
     /// Removes a live row; its number may be assigned again.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::super::origin::Call as TypedCall;
 use super::super::partition::Cell;
 use super::super::prefetch::prefetch;
-use super::super::transaction::{Keep, PartitionedTransaction};
+use super::super::transaction::{Keep, PartitionedTransaction, table_full};
 use super::carried::{Arguments, Output};
 use super::elsewhere::{Elsewhere, Found};
 use super::one::{Call, Ran};
@@ -111,6 +111,8 @@ unsafe fn run_watched<P: Procedure, W: Watch>(
     };
     transaction.inner.assign(call.now, call.seed);
     let told = catch_unwind(AssertUnwindSafe(|| procedure.run(&mut transaction).map(Output::of)));
+    // Then the rows are not what their indexes say, whatever the procedure says.
+    let told = transaction.inner.torn.map_or(told, |table| Ok(Err(table_full(table))));
     let ran = outcome(told, transaction.lacks.take(), P::NAME);
     if !matches!(ran, Ran::Done(_)) {
         transaction.inner.scratch.undo.undo();

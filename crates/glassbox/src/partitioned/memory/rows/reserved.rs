@@ -5,10 +5,16 @@ use super::{RowId, Rows};
 /// Slots that are reserved together: those of a word of the bitmap.
 const TOGETHER: u32 = 64;
 
+/// So many slots may be free besides.
+const MAY_BE_FREE: u32 = 1024;
+
 impl<R: Copy> Rows<R> {
     /// Reserves 64 slots side by side, all of them vacant, and gives the number of the first, which 64 divides; `None`
-    /// when row numbers or memory run out.
+    /// when row numbers or memory run out, or more than half of all slots would be free.
     pub(crate) fn reserve(&mut self) -> Option<RowId> {
+        if self.slots.saturating_add(TOGETHER) / 2 > self.live_rows.saturating_add(MAY_BE_FREE) {
+            return None;
+        }
         let first = self.slots.checked_next_multiple_of(TOGETHER)?;
         let end = first.checked_add(TOGETHER)?;
         while self.claimed < end {
@@ -57,8 +63,31 @@ impl<R: Copy> Rows<R> {
     /// # Panics
     /// When the place is taken.
     pub(crate) fn put_back(&mut self, id: RowId, row: &R) {
-        let place = if self.is_reserved(id) { id } else { self.reuse_slot() };
-        assert!(place == id && !self.is_live(id), "places are reused last in, first out");
+        if !self.is_reserved(id) {
+            self.take_off_list(id);
+        }
+        assert!(!self.is_live(id), "another row is in the place of one that is put back");
         self.fill(id, row);
+    }
+
+    /// Mostly it is the first: what was put on the list after it has been taken again since, but for what was skipped
+    /// when slots were reserved.
+    fn take_off_list(&mut self, id: RowId) {
+        if self.free == id {
+            self.reuse_slot();
+            return;
+        }
+        let mut at = self.free;
+        loop {
+            assert!(at != RowId::NONE, "the place of a row that is put back is not free");
+            let next = self.next_free(at);
+            if next == id {
+                let behind = self.next_free(id);
+                // SAFETY: a free slot is claimed, and as long as a link at least; nobody borrows it.
+                unsafe { self.slot(at).cast::<RowId>().write_unaligned(behind) };
+                return;
+            }
+            at = next;
+        }
     }
 }

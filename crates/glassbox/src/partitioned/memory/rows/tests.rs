@@ -90,12 +90,42 @@ fn reserved_places_are_filled_by_number_only() {
 }
 
 #[test]
-#[should_panic(expected = "last in, first out")]
-fn putting_back_in_another_order_is_refused() {
+fn rows_are_put_back_from_anywhere_on_the_list() {
     let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
-    let ids = [1, 2].map(|n| rows.insert(&n).unwrap());
-    ids.iter().for_each(|&id| rows.remove(id));
-    rows.put_back(ids[0], &1);
+    let ids: Vec<_> = (0..100).map(|n| rows.insert(&n).unwrap()).collect();
+    for n in [7, 8, 9] {
+        rows.remove(ids[n]);
+    }
+    // Those that are skipped come first on the list now.
+    let reserved = rows.reserve().unwrap();
+    assert_eq!(reserved.get(), 128);
+    for n in [7, 9, 8] {
+        rows.put_back(ids[n], &(n as u64));
+        rows.check().unwrap();
+    }
+    assert!((7..10).all(|n| *rows.get(ids[n]) == n as u64));
+    assert_eq!(rows.insert(&1).unwrap().get(), 100);
+    rows.check().unwrap();
+}
+
+#[test]
+#[should_panic(expected = "is not free")]
+fn putting_back_where_another_row_is_is_refused() {
+    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    let id = rows.insert(&1).unwrap();
+    rows.remove(id);
+    assert_eq!(rows.insert(&2), Ok(id));
+    rows.put_back(id, &1);
+}
+
+/// Half of all places may be free, and a thousand besides.
+#[test]
+fn nothing_is_reserved_when_too_much_is_free() {
+    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    let reserved = std::iter::from_fn(|| rows.reserve()).count() as u32;
+    assert_eq!(reserved, 2 * 1_024 / 64);
+    (0..reserved * 64).for_each(|n| assert!(rows.insert_at(RowId::new(n), &1)));
+    assert!(rows.reserve().is_some());
 }
 
 #[test]
