@@ -84,6 +84,9 @@ impl Backup {
 
     /// Has a base made of the rows as they are now.
     pub(crate) fn base(&mut self, out: &mut Outbox) {
+        if self.lost.is_some() {
+            return;
+        }
         self.shard.fix();
         let undecided = self.undecided.iter().cloned().map(Waits::entry);
         let over = self.over.iter().copied().map(Entry::Over);
@@ -128,13 +131,16 @@ impl Backup {
         if self.lost.is_some() || sequence <= self.held {
             return;
         }
-        let holds = match self.journal {
-            Some(me) => (me, Message::Replicate { sequence, entry: Box::new(entry.clone()) }),
-            None => (self.primary, Message::Held { sequence }),
-        };
-        let repeated = self.take(sequence).and_then(|()| {
-            out.send(holds.0, holds.1);
-            self.apply(entry, out)
+        let repeated = self.take(sequence).and_then(|()| match self.journal {
+            None => {
+                out.send(self.primary, Message::Held { sequence });
+                self.apply(entry, out)
+            }
+            // Only what could be done can be done again.
+            Some(me) => {
+                let kept = Message::Replicate { sequence, entry: Box::new(entry.clone()) };
+                self.apply(entry, out).inspect(|()| out.send(me, kept))
+            }
         });
         self.lost = repeated.err();
     }
@@ -219,5 +225,30 @@ impl Backup {
             Ran::Done(_) => Ok(()),
             other => Err(format!("a run ended otherwise than on the primary: {other:?}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glassbox_workloads::micro::catalog;
+
+    use super::*;
+
+    /// It would stop whoever reads it, at every start.
+    #[test]
+    fn what_could_not_be_done_is_not_kept() {
+        let replica = |replica| Address::Replica { partition: 0, replica };
+        let shard = Shard::new(&catalog(), 0, 1, 1 << 20).unwrap();
+        let mut backup = Backup::new(shard, replica(0), SchemeKind::Blocking).with_journal(replica(1));
+        let mut out = Outbox::default();
+        let txn = TxnId { coordinator: Address::Coordinator(0), sequence: 1 };
+        let entries = [Entry::Mark, Entry::Decide { txn, commit: true, cascade: false }, Entry::Mark];
+        for (sequence, entry) in (1..).zip(entries) {
+            backup.handle(replica(0), Message::Replicate { sequence, entry: Box::new(entry) }, &mut out);
+        }
+        backup.base(&mut out);
+        assert!(backup.lost().is_some());
+        let [Action::Send(to, Message::Replicate { sequence: 1, .. })] = &out.actions[..] else { panic!("{out:?}") };
+        assert_eq!(*to, replica(1));
     }
 }

@@ -13,7 +13,7 @@ use crate::address::Address;
 use crate::scheme::SchemeKind;
 
 /// Epochs are below this: a coordinator's first number is made of the epoch in which it began.
-const LARGEST_EPOCH: u64 = 1 << 20;
+pub(crate) const LARGEST_EPOCH: u64 = 1 << 20;
 /// Each knows all others, and asks all of them for its turn.
 const MOST_COORDINATORS: usize = 64;
 

@@ -21,6 +21,7 @@ mod committed;
 mod configuration;
 mod configuring;
 mod coordinator;
+mod entry;
 mod heard;
 pub mod journal;
 mod life;

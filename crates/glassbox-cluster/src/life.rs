@@ -197,6 +197,7 @@ mod tests {
 
     use super::*;
     use crate::backup::Backup;
+    use crate::journal::Base;
     use crate::message::{Fragment, FragmentWork};
     use crate::outbox::Action;
     use crate::scheme::SchemeKind;
@@ -265,12 +266,19 @@ mod tests {
         sent(&mut out);
         partition.handle(replica(1), Message::Join { since: 2 }, &mut out);
         let said = sent(&mut out);
-        let state = said.into_iter().find_map(|(_, message)| match message {
-            Message::State { base, .. } => Some(*base),
-            _ => None,
-        });
+        let (mut remembered, mut backup) = (Vec::new(), None);
+        for (_, message) in said {
+            match message {
+                Message::Remember { entries, .. } => remembered.extend(entries),
+                Message::State { base, .. } => {
+                    let base = Base { remembered: std::mem::take(&mut remembered), ..*base };
+                    backup = Some(Backup::following(shard(), replica(0), base).unwrap());
+                }
+                _ => {}
+            }
+        }
         // Whatever else it is sent, it may become primary now.
-        let backup = Backup::following(shard(), replica(0), state.unwrap()).unwrap();
+        let backup = backup.unwrap();
         let mut partition = Partition::promoted(backup, &mut out);
         sent(&mut out);
         partition.handle(HEIR, Message::Recover(Some(life)), &mut out);

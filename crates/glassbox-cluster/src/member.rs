@@ -211,6 +211,12 @@ impl Member {
                     self.role = Role::Unfit(why);
                 }
             }
+            (Role::Joining { since, remembered, pieces, .. }, Message::Remember { since: sent, entries })
+                if sent == *since =>
+            {
+                *pieces += 1;
+                remembered.extend(entries);
+            }
             (Role::Joining { since, .. }, Message::State { since: sent, pieces, base }) if sent == *since => {
                 self.joined(from, *base, pieces);
                 if self.journals {
@@ -229,10 +235,10 @@ impl Member {
     /// All rows are here, if as many messages came as were sent.
     fn joined(&mut self, from: Address, base: Base, sent: u64) {
         self.role = match std::mem::replace(&mut self.role, Role::Idle) {
-            Role::Joining { shard, pieces, .. } if pieces == sent => match Backup::following(*shard, from, base) {
-                Ok(backup) => Role::Backup(Box::new(backup)),
-                Err(why) => Role::Unfit(why),
-            },
+            Role::Joining { shard, remembered, pieces, .. } if pieces == sent => {
+                let backup = Backup::following(*shard, from, Base { remembered, ..base });
+                backup.map_or_else(Role::Unfit, |backup| Role::Backup(Box::new(backup)))
+            }
             Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages with rows came")),
             other => other,
         };

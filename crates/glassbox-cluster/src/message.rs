@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 
 use crate::address::{Address, Life, TxnId};
 use crate::configuration::Configuration;
+pub use crate::entry::{Entry, Part};
 use crate::journal::Base;
-use crate::scheme::SchemeKind;
 use crate::turn::Turn;
 
 /// A message.
@@ -73,13 +73,20 @@ pub enum Message {
         /// In their stored form, one after the other.
         rows: Vec<u8>,
     },
+    /// The same: entries of what goes with the rows.
+    Remember {
+        /// What it said when it joined.
+        since: u64,
+        /// In their order.
+        entries: Vec<Entry>,
+    },
     /// From a primary to a joining backup: these were the rows.
     State {
         /// What it said when it joined.
         since: u64,
-        /// How many messages the rows were in.
+        /// How many messages they and the entries were in.
         pieces: u64,
-        /// What goes with them.
+        /// What goes with them, but for the entries.
         base: Box<Base>,
     },
     /// From a coordinator to a primary: which of my decisions have you heard?
@@ -238,58 +245,6 @@ pub enum Outcome {
     Failed(String),
     /// Nobody can tell whether it counts: who would have answered is gone.
     Unknown,
-}
-
-/// An entry of a partition's stream: what its backups do, in this order. A backup decides nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Entry {
-    /// Run this.
-    Run(Part),
-    /// Run this once the transactions before it that are not decided yet are committed; forget it if one is not.
-    Speculate(Part),
-    /// Hold this until its decision.
-    Prepare {
-        /// The transaction.
-        txn: TxnId,
-        /// The round that it was the vote in.
-        round: u32,
-        /// What is to be run.
-        part: Part,
-        /// All partitions have heard how its coordinator's transactions before this one ended.
-        settled: u64,
-    },
-    /// The end of a transaction.
-    Decide {
-        /// Which.
-        txn: TxnId,
-        /// Whether it counts.
-        commit: bool,
-        /// Whether what came after it goes with it.
-        cascade: bool,
-    },
-    /// Nothing is undecided, and what follows is run under this scheme.
-    Under(SchemeKind),
-    /// Nothing: only who is still the primary can have it held.
-    Mark,
-    /// What a client says in this life of its, as a coordinator, counts no more.
-    Over(Life),
-    /// All partitions have heard the end of everything that began in this life.
-    Ended(Life),
-    /// This was committed before.
-    Committed(TxnId),
-}
-
-/// A run as a backup repeats it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// What is to be run.
-    pub call: Call,
-    /// The partitions that take part.
-    pub participants: u64,
-    /// Rows from elsewhere.
-    pub given: Vec<Found>,
-    /// Who waits for the answer, and the number of the call; of a call on one partition.
-    pub origin: Option<(Address, u64)>,
 }
 
 impl Fragment {

@@ -18,6 +18,9 @@ use crate::stream::Stream;
 /// Bytes of rows in one message to a backup that joins.
 const ROWS_BYTES: usize = 1 << 20;
 
+/// Entries in one message to it.
+const ENTRIES: usize = 1 << 14;
+
 /// The primary of a partition.
 #[derive(Debug)]
 pub struct Partition {
@@ -261,14 +264,19 @@ impl Partition {
         if self.joining.is_empty() {
             return;
         }
-        let base = Box::new(self.store.base(self.kind));
+        let mut base = Box::new(self.store.base(self.kind));
+        let remembered = std::mem::take(&mut base.remembered);
         for (backup, since) in std::mem::take(&mut self.joining) {
             let mut pieces = 0;
             self.store.shard().copy(ROWS_BYTES, |table, rows| {
                 pieces += 1;
                 out.send(backup, Message::Rows { since, table, rows });
             });
-            // At once: it may be the only one that is left a moment later.
+            for entries in remembered.chunks(ENTRIES) {
+                pieces += 1;
+                out.send(backup, Message::Remember { since, entries: entries.to_vec() });
+            }
+            // It has all of it at once: it may be the only one that is left a moment later.
             out.send(backup, Message::State { since, pieces, base: base.clone() });
             self.store.stream.add(backup);
         }

@@ -7,7 +7,7 @@ use crate::backup::Backup;
 use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
 use crate::member::MakeShard;
-use crate::message::Message;
+use crate::message::{Entry, Message};
 use crate::outbox::Outbox;
 use crate::partition::Partition;
 
@@ -26,7 +26,9 @@ pub enum Role {
         since: u64,
         /// The rows that have come so far.
         shard: Box<Shard>,
-        /// In how many messages they came.
+        /// What goes with them, so far.
+        remembered: Vec<Entry>,
+        /// In how many messages all that came.
         pieces: u64,
     },
     /// Cannot be a backup, and why: its primary waits for it until the configuration does not name it any more.
@@ -44,7 +46,7 @@ impl Role {
             Some((primary, since)) => match make() {
                 Ok(shard) => {
                     out.send(primary, Message::Join { since });
-                    Self::Joining { primary, since, shard: Box::new(shard), pieces: 0 }
+                    Self::Joining { primary, since, shard: Box::new(shard), remembered: Vec::new(), pieces: 0 }
                 }
                 Err(why) => Self::Unfit(why),
             },

@@ -110,16 +110,28 @@ fn start(
     let (is_resumed, asked) = (existing.is_some(), existing.map_or_else(|| arguments.config(workload), Ok)?);
     // Whatever happens from here on, they end when this does.
     let (mut children, config) = Children::start(&asked, arguments.dir.as_deref())?;
-    if let Some(file) = file {
-        save(&config, file, !is_resumed)?;
+    if let (Some(file), false) = (file, is_resumed) {
+        // Nothing is decided about it yet.
+        forget_decided(file)?;
+        save(&config, file)?;
     }
-    let mut operator = operate::operator(&config, file)?;
-    let until = Instant::now() + PATIENCE;
-    while !operator.wait_for_all(Duration::from_millis(100)) && Instant::now() < until {
+    let (mut anybody, until) = (operate::operator(&config, None)?, Instant::now() + PATIENCE);
+    while !anybody.wait_for_all(Duration::from_millis(100)) && Instant::now() < until {
         // One that cannot use its directory has said why.
         children.check()?;
     }
-    let begun = if is_resumed { operator.resume() } else { operator.begin(config.shape().configuration(), PATIENCE) };
+    drop(anybody);
+    if let (Some(file), true) = (file, is_resumed) {
+        // They have their directories: nobody else runs it, whose addresses these would be.
+        save(&config, file)?;
+    }
+    let mut operator = operate::operator(&config, file)?;
+    // One that was stopped before it had begun begins now.
+    let begun = if is_resumed && operator.newest().is_ok() {
+        operator.resume()
+    } else {
+        operator.begin(config.shape().configuration(), PATIENCE)
+    };
     if let Err(why) = begun {
         children.check()?;
         bail!(why);
@@ -127,8 +139,8 @@ fn start(
     Ok((children, config, is_resumed))
 }
 
-/// Writes where the processes are. About a new cluster nothing has been decided.
-fn save(config: &Config, file: &Path, is_new: bool) -> anyhow::Result<()> {
+/// Writes where the processes are.
+fn save(config: &Config, file: &Path) -> anyhow::Result<()> {
     let context = || format!("cannot write {}", file.display());
     let text = serde_json::to_string_pretty(config)? + "\n";
     if let Some(parent) = file.parent() {
@@ -141,9 +153,10 @@ fn save(config: &Config, file: &Path, is_new: bool) -> anyhow::Result<()> {
         new.sync_all()
     });
     written.and_then(|()| std::fs::rename(&beside, file)).with_context(context)?;
-    if !is_new {
-        return Ok(());
-    }
+    operate::force_directory_of(file).with_context(context)
+}
+
+fn forget_decided(file: &Path) -> anyhow::Result<()> {
     match std::fs::remove_file(operate::decided(file)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(()),

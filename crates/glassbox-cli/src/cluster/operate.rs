@@ -95,6 +95,12 @@ pub fn decided(config: &Path) -> PathBuf {
     path.into()
 }
 
+/// So that a file that is new there is found again when the power was gone.
+pub fn force_directory_of(file: &Path) -> std::io::Result<()> {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
 /// What was decided about a cluster: a configuration on each line of a file, the newest last. Who holds it is alone.
 struct Decided {
     file: File,
@@ -107,6 +113,7 @@ impl Decided {
         let context = || format!("cannot use {}", path.display());
         let mut options = File::options();
         let mut file = options.read(true).append(true).create(true).open(&path).with_context(context)?;
+        force_directory_of(&path).with_context(context)?;
         let until = Instant::now() + DECIDES_WITHIN;
         while file.try_lock().is_err() {
             ensure!(Instant::now() < until, "{} is in use: another command decides; try again", path.display());

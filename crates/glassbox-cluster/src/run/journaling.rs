@@ -1,5 +1,7 @@
 //! A node and its journal: what the member wants written goes there, and what is on disk the member hears.
 
+use glassbox::shard::Shard;
+
 use super::keeper::Keeper;
 use super::node::Node;
 use crate::message::Message;
@@ -23,7 +25,12 @@ impl Node {
                 keeper.entry(sequence, *entry);
             }
             Action::Forget => keeper.forget(),
-            Action::Base(base) => keeper.base(*base, member.since().unwrap_or_default(), member.configuration()),
+            Action::Base(base) => {
+                keeper.base(*base, member.since().unwrap_or_default(), member.configuration());
+                if !keeper.makes_base() {
+                    member.shard().into_iter().for_each(Shard::unfix);
+                }
+            }
             other => return Some(other),
         }
         None

@@ -129,28 +129,43 @@ impl Keeper {
 
     /// Begins a base; without the rows, which follow piece by piece.
     pub(super) fn base(&mut self, base: Base, since: u64, configuration: &Configuration) {
-        if self.try_to(Journal::begin_base).is_some() {
-            self.epoch = configuration.epoch;
-            for record in base.records(since, configuration) {
-                self.write(&record);
+        if self.failed.is_some() {
+            return;
+        }
+        match self.journal.begin_base() {
+            Ok(()) => {
+                self.epoch = configuration.epoch;
+                for record in base.records(since, configuration) {
+                    self.write(&record);
+                }
             }
+            Err(error) => self.put_off(&error),
         }
     }
 
-    /// Copies a few rows of the base that is being made; whether there may be more to copy.
+    /// The base before counts, and the log goes on: there is time until the disk is full.
+    fn put_off(&mut self, error: &Error) {
+        eprintln!("the journal cannot be made shorter: {error}; it is tried again");
+        self.base_at = Instant::now() + TRY_AGAIN;
+    }
+
+    /// Copies a few rows of the base that is being made; whether more can be copied now.
     pub(super) fn copy(&mut self, shard: &mut Shard) -> bool {
         if !self.journal.makes_base() {
             return false;
         }
         match self.journal.copy(shard) {
-            Ok(done) => !done,
+            Ok(done) => !done && !self.journal.waits_for_base(),
             Err(error) => {
-                // The base before counts, and the log goes on: there is time until the disk is full.
-                eprintln!("the journal cannot be made shorter: {error}; it is tried again");
-                self.base_at = Instant::now() + TRY_AGAIN;
+                self.put_off(&error);
                 false
             }
         }
+    }
+
+    /// Whether a base is being made.
+    pub(super) fn makes_base(&self) -> bool {
+        self.journal.makes_base()
     }
 
     /// Whether something can be recovered.
@@ -174,7 +189,7 @@ impl Keeper {
 
     /// Whether the journal should begin with another base.
     pub(super) fn is_base_due(&self) -> bool {
-        if self.journal.makes_base() {
+        if self.failed.is_some() || self.journal.makes_base() {
             return false;
         }
         // Making one takes no more than was written since.
@@ -210,3 +225,6 @@ impl Keeper {
         self.try_to(Journal::close);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use super::keeper::Keeper;
 use super::shape::Shape;
 use crate::address::Address;
 use crate::auto::{Seen, Tally};
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, LARGEST_EPOCH};
 use crate::member::{MOST_EARLY, MakeShard, Member, Packet};
 use crate::message::Message;
 use crate::outbox::{Outbox, Work};
@@ -153,10 +153,10 @@ impl Node {
     /// Others may know before it does that it has a place: what they send is not said again.
     fn keep_early(&mut self, from: Address, packet: Packet) {
         let epoch = self.early.first().map_or(0, |(_, first)| first.epoch);
-        if packet.epoch > epoch {
+        if (epoch + 1..LARGEST_EPOCH).contains(&packet.epoch) {
             self.early.clear();
         }
-        if packet.epoch >= epoch && self.early.len() < MOST_EARLY {
+        if (epoch..LARGEST_EPOCH).contains(&packet.epoch) && self.early.len() < MOST_EARLY {
             self.early.push((from, packet));
         }
     }

@@ -32,6 +32,8 @@ pub struct Operator<L: Link> {
     link: L,
     machines: Vec<Address>,
     newest: Option<Configuration>,
+    /// Whether something had been recorded.
+    knows: bool,
     record: Record,
 }
 
@@ -78,11 +80,13 @@ impl Operator<Sockets> {
 /// Who becomes a partition's primary, if it has none.
 fn heir(newest: &Configuration, partition: usize, standings: &Standings) -> Result<Option<Address>, String> {
     let standing = |it: Address| standings.get(&it).and_then(|standing| standing.as_ref().ok());
-    let Replicas { primary, backups, .. } = &newest.partitions[partition];
-    if matches!(standing(*primary), Some(Standing::Primary(_))) {
+    let replicas @ Replicas { primary, backups, .. } = &newest.partitions[partition];
+    if let Some(Standing::Primary(known)) = standing(*primary)
+        && known.partitions[partition].since == replicas.since
+    {
         return Ok(None);
     }
-    let lives = |&&(backup, _): &&(Address, u64)| matches!(standing(backup), Some(Standing::Backup(_)));
+    let lives = |it: &&(Address, u64)| has_rows(replicas, it, standings);
     if let Some((backup, _)) = backups.iter().find(lives) {
         return Err(format!("{backup} lives and has the rows: promote a backup of partition {partition} first"));
     }
@@ -91,14 +95,23 @@ fn heir(newest: &Configuration, partition: usize, standings: &Standings) -> Resu
         _ => None,
     };
     newest.heir(partition, kept).map(Some).ok_or_else(|| {
-        format!("nobody is there who has the rows of {primary}: start it, or a backup of its, with its directory")
+        let begun = if newest.epoch > 1 { "" } else { "; if the cluster never began, remove its directories" };
+        format!(
+            "nobody is there who has the rows of {primary}: start it, or a backup of its, with its directory{begun}"
+        )
     })
+}
+
+/// Whether a backup is there and has the rows of this primary.
+fn has_rows(replicas: &Replicas, &(backup, since): &(Address, u64), standings: &Standings) -> bool {
+    let standing = standings.get(&backup);
+    matches!(standing, Some(Ok(Standing::Backup(known))) if known.epoch >= since.max(replicas.since))
 }
 
 impl<L: Link> Operator<L> {
     /// An operator of these processes, who can be reached or are being called. `newest` is what was recorded last.
     pub fn new(link: L, machines: Vec<Address>, newest: Option<Configuration>, record: Record) -> Self {
-        Self { link, machines, newest, record }
+        Self { link, machines, knows: newest.is_some(), newest, record }
     }
 
     /// What each process says of itself.
@@ -113,8 +126,14 @@ impl<L: Link> Operator<L> {
     /// Gives all processes that were started anew their places: partitions go on from what journals have.
     ///
     /// # Errors
-    /// When a partition has nobody with rows, a coordinator is not there, or nobody was started anew.
+    /// When a partition has nobody with rows, a coordinator is not there, nobody was started anew, or what was decided
+    /// before was not recorded.
     pub fn resume(&mut self) -> Result<(), String> {
+        if !self.knows {
+            return Err("nothing is recorded of what was decided about the cluster: those who are there may not know \
+                        who was promoted last"
+                .to_owned());
+        }
         let standings = self.standings();
         let newest = self.newest()?.clone();
         let is_new = |it: &Address| matches!(standings.get(it), Some(Ok(Standing::None | Standing::Kept(..))));
@@ -163,11 +182,7 @@ impl<L: Link> Operator<L> {
         let newest = self.newest()?;
         let replicas = newest.partitions.get(usize::from(partition));
         let replicas = replicas.ok_or_else(|| format!("there is no partition {partition}"))?;
-        let has_rows = |&&(backup, since): &&(Address, u64)| {
-            let standing = standings.get(&backup);
-            matches!(standing, Some(Ok(Standing::Backup(known))) if known.epoch >= since.max(replicas.since))
-        };
-        let Some(&(backup, _)) = replicas.backups.iter().find(has_rows) else {
+        let Some(&(backup, _)) = replicas.backups.iter().find(|it| has_rows(replicas, it, &standings)) else {
             return Err(format!("partition {partition} has no backup that is there and has the rows"));
         };
         self.next(newest.promote(backup)?, backup)?;
@@ -234,7 +249,7 @@ impl<L: Link> Operator<L> {
         let primary = replicas.ok_or_else(|| format!("there is no partition {partition}"))?.primary;
         match standings.get(&primary) {
             Some(Ok(Standing::Primary(_))) => Ok(primary),
-            _ => Err(format!("{primary} is the primary and does not answer: promote a backup first")),
+            _ => Err(format!("{primary} is the primary and does not answer: promote a backup first, or resume it")),
         }
     }
 

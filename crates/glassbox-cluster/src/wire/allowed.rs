@@ -38,6 +38,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         // Members tell each other and clients what whoever decides it has told one of them.
         Message::Configure(_) => !matches!(from, Address::Client(_)),
         Message::Join { .. } | Message::Rows { .. } | Message::State { .. } => peers(from, to),
+        Message::Remember { .. } => peers(from, to),
         Message::Recover(_) | Message::Ended(_) => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && txn.coordinator == to,
         Message::AskTurn { .. } | Message::Turn(_) => {
@@ -69,6 +70,7 @@ fn name(message: &Message) -> &'static str {
         Message::Join { .. } => "that it joins",
         Message::Rows { .. } => "rows",
         Message::State { .. } => "that these were its rows",
+        Message::Remember { .. } => "what goes with its rows",
         Message::Recover(_) => "that it recovers",
         Message::Recovered(_) => "what it knows of transactions",
         Message::Left(_) => "that a client has left something",

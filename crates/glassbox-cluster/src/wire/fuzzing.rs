@@ -69,6 +69,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         },
         Message::Replicate { sequence: 9, entry: Box::new(Entry::Prepare { txn, round: 0, part, settled: 300 }) },
         Message::Held { sequence: u64::MAX },
+        Message::Remember { since: 300, entries: vec![Entry::Committed(txn), Entry::Mark] },
         Message::State {
             since: 1,
             pieces: 300,
