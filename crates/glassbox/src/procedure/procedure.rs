@@ -64,7 +64,8 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
 
     /// The body as engines run it: the output goes where it is to stay. A large one that [`Procedure::run`] gives is
     /// moved there; a procedure that makes such outputs writes this instead, puts an output there and fills it in where
-    /// it is, and its `run` is [`run_in_place`]. What was put does not count unless this ends well.
+    /// it is, and its `run` is [`run_in_place`]. What was put does not count unless this ends well, and then something
+    /// must have been put.
     ///
     /// # Errors
     /// As [`Procedure::run`].
