@@ -59,12 +59,7 @@ impl Counted {
 }
 
 /// Checks all. `before`: what there was when the clients began, if not what a cluster begins with.
-pub fn check(
-    config: &Config,
-    measured: &Measured,
-    before: Option<&Checked>,
-    until: Instant,
-) -> anyhow::Result<Checked> {
+pub fn check(config: &Config, measured: &Measured, before: &[Counted], until: Instant) -> anyhow::Result<Checked> {
     let told = |line: &str| eprintln!("{line}");
     // Nothing is held up: it is not a part of the cluster.
     let identity = config.identity(Address::CHECKER);
@@ -84,7 +79,7 @@ pub fn check(
         Workload::Tpcc { scale, .. } => conditions(config, scale, measured, &mut sockets, until)?,
         Workload::Micro { .. } => Default::default(),
     };
-    for (counted, before) in counted.iter_mut().zip(before.iter().flat_map(|before| &before.counted)) {
+    for (counted, before) in counted.iter_mut().zip(before) {
         counted.found = counted.found.saturating_sub(before.found);
     }
     let replicas = configuration.partitions.iter().map(|it| it.backups.len()).sum();

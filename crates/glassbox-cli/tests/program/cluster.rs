@@ -73,7 +73,7 @@ fn a_journal_that_does_not_fit_is_refused() {
     let at = crate::common::text(&journal);
     says(&["tpcc", "--small", "--seconds", "0.1", "--dir", at], "it holds the journal of partition 0 replica 0");
     says(&["dump", at, "pair"], "--as-of-checkpoint");
-    assert!(run_well(&["dump", at, "pair", "--as-of-checkpoint"]).out.lines().count() > 100);
+    assert!(run_well(&["dump", at, "pair", "--as-of-checkpoint"]).out.lines().count() > 10);
     assert!(run_well(&["info", at]).out.contains("journal     of partition 0 replica 0 of cluster"));
     assert!(run_well(&["verify", at]).out.contains("entries of a journal are whole"));
     // One that is damaged names the file and the place.
