@@ -34,7 +34,6 @@ pub struct Keeper {
     /// The last configuration that was written.
     epoch: u64,
     base_at: Instant,
-    base_after_bytes: u64,
     failed: Option<String>,
 }
 
@@ -78,15 +77,8 @@ impl Keeper {
             asked,
             epoch: 0,
             base_at: Instant::now(),
-            base_after_bytes: BASE_AFTER_BYTES,
             failed: None,
         })
-    }
-
-    /// Begins with another base after so many bytes of records, instead of 256 MiB.
-    #[must_use]
-    pub fn with_bases_after(self, bytes: u64) -> Self {
-        Self { base_after_bytes: bytes, ..self }
     }
 
     /// What the journal had when it was opened.
@@ -194,7 +186,7 @@ impl Keeper {
         }
         // Making one takes no more than was written since.
         let base_bytes = self.journal.base_bytes();
-        let is_long = |bytes: u64| self.journal.since_base() > self.base_after_bytes.max(bytes);
+        let is_long = |bytes: u64| self.journal.since_base() > BASE_AFTER_BYTES.max(bytes);
         base_bytes.is_none_or(is_long) && Instant::now() >= self.base_at
     }
 
