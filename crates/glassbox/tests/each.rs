@@ -64,8 +64,10 @@ impl<const ONE: bool> Procedure for Work<ONE> {
     type Output = u64;
 
     fn declare(&self, set: &mut impl KeySet) -> Declared {
-        set.read_each::<Kind>(self.things().map(|(_, id)| id));
-        set.parts::<Thing>(self.things(), Mode::Write, 0..4);
+        // Not always the keys that are looked up then, though always their partitions.
+        let other = u32::from(self.0 % 7 == 2);
+        set.read_each::<Kind>(self.things().map(|(_, id)| id ^ other));
+        set.parts::<Thing>(self.things().map(|(place, id)| (place, id ^ other)), Mode::Write, 0..4);
         self.lines().for_each(|line| set.insert::<Line>(&(line.place, line.order, line.number)));
         Declared::Complete
     }

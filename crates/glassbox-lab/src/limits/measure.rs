@@ -1,7 +1,8 @@
 //! Throughput: all systems execute the same inputs, round after round, in an order that changes.
 //!
 //! One thing is not alike: a kernel's memory for all rounds is given by the system beforehand, so that its limit is a
-//! limit; the engine's is given as its tables grow, in huge pages where the system has them.
+//! limit; the engine's is given as its tables grow, in huge pages where the system has them, from what the system has
+//! [at hand](quiet).
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use super::checks;
 use super::engine::{self, Engine};
 use super::kernel::{self, Checksum};
 use super::kernels::{self, AnyKernel};
+use super::quiet;
 use super::systems::System;
 use crate::Watch;
 
@@ -164,6 +166,10 @@ impl<'a> Bench<'a> {
                 let name = if round == 0 { "warming up".to_owned() } else { format!("round {round}") };
                 self.step(&format!("{name}: {}", self.subjects[at].0));
                 let (_, subject, runs) = &mut self.subjects[at];
+                quiet::rest();
+                if let Subject::Engine(_) = subject {
+                    quiet::memory_at_hand(self.plan.transactions, TRANSACTION_BYTES);
+                }
                 let run = subject.run(&round_inputs, self.plan.most)?;
                 if round > 0 {
                     runs.push(run);

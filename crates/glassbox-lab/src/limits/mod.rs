@@ -17,6 +17,7 @@ pub mod goals;
 pub mod kernel;
 pub(crate) mod kernels;
 pub(crate) mod measure;
+mod quiet;
 pub mod systems;
 
 pub use crate::Watch;

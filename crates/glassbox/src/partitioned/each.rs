@@ -4,22 +4,20 @@
 
 use std::ptr::{NonNull, null_mut};
 
-use super::lookups::{AHEAD, row_of};
+use super::lookups::{AHEAD, NOWHERE, Places, UNSURE, row_of};
 use super::table::Table;
 use super::transaction::{PartitionedTransaction, Place};
 use crate::procedure::Stop;
 use crate::record::Record;
 
-/// The group of lookups whose turn it is: its table, and the words that were left at first, and are left now.
+/// The group of lookups whose turn it is: its table, the places that were left at first, and are left now.
 struct Turn<R: Record> {
     table: *mut Table<R>,
-    first: *const u64,
-    next: *const u64,
-    end: *const u64,
+    places: *const Places,
+    first: usize,
+    next: usize,
+    end: usize,
 }
-
-/// The word behind those of a group that there is not.
-static NO_ROW: u64 = 0;
 
 /// Where a row is, if it is, and the turn after it.
 type Found<'a, R> = (Option<Place<'a, R>>, Turn<R>);
@@ -78,13 +76,10 @@ impl<'a> PartitionedTransaction<'a> {
     fn turn<R: Record>(&self) -> Turn<R> {
         // SAFETY: the tokens are the same as when the lookups were made.
         match unsafe { self.scratch.lookups.group::<R>() } {
-            Some((table, words)) => {
-                let words = words.as_ptr_range();
-                Turn { table, first: words.start, next: words.start, end: words.end }
+            Some((table, next, end)) => {
+                Turn { table, places: &raw const self.scratch.lookups.places, first: next, next, end }
             }
-            None => {
-                Turn { table: null_mut(), first: &raw const NO_ROW, next: &raw const NO_ROW, end: &raw const NO_ROW }
-            }
+            None => Turn { table: null_mut(), places: &raw const NOWHERE, first: 0, next: 0, end: 0 },
         }
     }
 
@@ -92,9 +87,7 @@ impl<'a> PartitionedTransaction<'a> {
     #[inline(always)]
     fn skip_to<R: Record>(&mut self, turn: &Turn<R>) {
         if !turn.table.is_null() {
-            // SAFETY: both point into the lookups' words, or behind their end.
-            let left = unsafe { turn.end.offset_from_unsigned(turn.next) };
-            self.scratch.lookups.leave(left);
+            self.scratch.lookups.go_to(turn.next);
         }
     }
 
@@ -118,10 +111,9 @@ impl<R: Record> Turn<R> {
     /// The row of the next lookup, if its key is this.
     #[inline(always)]
     fn take(&mut self, key: &R::Key) -> Option<NonNull<R>> {
-        // SAFETY: the word is one of the group's, which is of `R` and found, in a held partition; or the 0 behind them.
-        let row = unsafe { row_of::<R>(*self.next, key) }?;
-        // SAFETY: it is not the end.
-        self.next = unsafe { self.next.add(1) };
+        // SAFETY: it is one of the group's, which is of `R` and found, in a held partition; or what is behind them.
+        let row = unsafe { row_of::<R>(&*self.places, self.next, key) }?;
+        self.next += 1;
         Some(row)
     }
 
@@ -129,16 +121,13 @@ impl<R: Record> Turn<R> {
     /// or the bucket goes on. Should the key be one that was not declared, it was not that, and is the one before when
     /// the next key comes.
     fn go_behind(&mut self, row: u64) {
-        // SAFETY: all three are of the group's words, or behind their end.
-        unsafe {
-            let before = usize::from(self.next > self.first);
-            let from = self.next.sub(before);
-            let near = self.end.offset_from_unsigned(from).min(before + AHEAD);
-            let found = (0..near).find(|&at| *from.add(at) == row);
-            self.next = match found {
-                Some(at) => from.add(at + 1),
-                None => self.next.add(usize::from(self.next < self.end)),
-            };
-        }
+        let from = self.next - usize::from(self.next > self.first);
+        // SAFETY: nobody changes them meanwhile.
+        let words = unsafe { &(*self.places).words };
+        let found = (from..self.end.min(self.next + AHEAD)).find(|&at| words[at] & !UNSURE == row);
+        self.next = match found {
+            Some(at) => at + 1,
+            None => self.next + usize::from(self.next < self.end),
+        };
     }
 }

@@ -95,9 +95,9 @@ impl<R: Record> Table<R> {
         Some((Some(key), rest))
     }
 
-    /// The probable row of a key that is dense.
+    /// The row of a key that is dense.
     fn dense_row(&self, key: &R::Encoded) -> Option<RowId> {
-        key.as_u64().and_then(|key| self.dense.probable(key))
+        key.as_u64().and_then(|key| self.dense.find(key))
     }
 
     /// See [`AnyTable::ask_for_row`](super::any_table::AnyTable::ask_for_row).

@@ -1,20 +1,23 @@
 //! Where the rows of the declared keys are: what [`prefetch`](super::prefetch) leaves for the run.
 //!
 //! Keys are declared in groups, each of one table, and the run comes to them in the same order. So the table stands
-//! once for each group, and of a key there is one word: where its row probably is. Of a hash index that is the first
-//! row with the right tag. The run compares the row's key with its own and is spared a second way through the index.
-//! The comparison decides, so nothing depends on the declaration being right; and no row of a lookup can be gone,
-//! because the first removal forgets all of them.
+//! once for each group, and of a key there are itself and where its row is. The run compares the key with its own, and
+//! is spared a second way through the index. The comparison decides, so nothing depends on the declaration being right;
+//! and no row of a lookup can be gone, because the first removal forgets all of them. Two kinds of lookups are compared
+//! by the row's key instead: those of a hash index, which gives the first row with the right tag, and those of keys
+//! longer than a word.
 
 use std::ptr::NonNull;
 
 use super::table::Table;
-use crate::record::Record;
+use crate::record::{EncodedKey, Key, Record};
 
-/// Words for keys that descend together; more than the processor can follow at once gains nothing.
+/// Keys that descend together; more than the processor can follow at once gains nothing.
 pub(super) const MOST: usize = 64;
 /// How many lookups a run may leave out at a time.
 pub(super) const AHEAD: usize = 4;
+/// Set in the word of a lookup that is perhaps another key's row; and while it is none yet, in that of a hash index.
+pub(super) const UNSURE: u64 = 1 << 63;
 /// Added to a record's number until the rows of a group of that record are found.
 pub(super) const PENDING: u32 = 1 << 31;
 /// In a record number's place, when nothing was. Of no record, and with [`PENDING`].
@@ -27,9 +30,22 @@ pub(super) struct Group {
     pub(super) table: NonNull<()>,
     /// Says which record `R` is, by its [`TableId`](crate::record::TableId); with [`PENDING`], not all words are rows.
     pub(super) record: u32,
-    /// The word behind the last lookup, which is 0; behind that of the group before is the first.
+    /// The place behind the last lookup, whose word is 0; behind that of the group before is the first.
     pub(super) end: u32,
 }
+
+/// What is known of the declared keys, each at its place.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// The address of a live row of the key's table, perhaps with [`UNSURE`], or 0; of a group with [`PENDING`] perhaps
+    /// the bits of a [`Probe`](super::memory::Probe), with [`UNSURE`], or of a [`Node`](super::memory::Node).
+    pub(super) words: [u64; MOST],
+    /// The key, if it fits into a word, and that row is its own.
+    pub(super) keys: [u64; MOST],
+}
+
+/// Those of no group.
+pub(super) static NOWHERE: Places = Places { words: [0; MOST], keys: [0; MOST] };
 
 const NO_GROUP: Group = Group { table: NonNull::dangling(), record: NOTHING, end: 0 };
 
@@ -39,9 +55,7 @@ unsafe impl Send for Group {}
 /// The lookups of a transaction.
 #[derive(Debug)]
 pub(crate) struct Lookups {
-    /// The address of a live row of its table, or 0; of a group with [`PENDING`] perhaps the bits of a
-    /// [`Probe`](super::memory::Probe) or a [`Node`](super::memory::Node).
-    pub(super) words: [u64; MOST],
+    pub(super) places: Places,
     /// Those of this transaction, then one with [`NOTHING`], which the last always has.
     pub(super) groups: [Group; MOST + 1],
     /// The lookup that the run comes to next.
@@ -52,7 +66,7 @@ pub(crate) struct Lookups {
 
 impl Default for Lookups {
     fn default() -> Self {
-        Self { words: [0; MOST], groups: [NO_GROUP; MOST + 1], next: 0, at: 0 }
+        Self { places: Places { ..NOWHERE }, groups: [NO_GROUP; MOST + 1], next: 0, at: 0 }
     }
 }
 
@@ -92,8 +106,9 @@ impl Lookups {
     pub(super) unsafe fn take<'a, R: Record>(&mut self, key: &R::Key) -> Option<(&'a mut Table<R>, NonNull<R>)> {
         let &Group { table, record, end } = self.current();
         if record == number::<R>() {
-            // SAFETY: the group is of this record and found, and the caller holds its partition.
-            if let Some(row) = unsafe { row_of::<R>(self.words[self.next % MOST], key) } {
+            // SAFETY: the group is of this record and found, and the caller holds its partition; `next` is one of its
+            // lookups.
+            if let Some(row) = unsafe { row_of::<R>(&self.places, self.next, key) } {
                 self.go_behind(self.next, end);
                 // SAFETY: as above.
                 return Some((unsafe { &mut *table.cast::<Table<R>>().as_ptr() }, row));
@@ -103,30 +118,26 @@ impl Lookups {
         if record == NOTHING { None } else { unsafe { self.take_ahead(key) } }
     }
 
-    /// The table, and the words that are left, 0 behind them, of the group whose turn it is, if it is of this record.
-    /// Whoever uses some of them says so by [`Lookups::leave`].
+    /// Of the group whose turn it is, if it is of this record: the table, where the next lookup is, and the place
+    /// behind the last. Whoever uses some of them says so by [`Lookups::go_to`].
     ///
     /// # Safety
     /// As of [`Lookups::take`].
     #[inline(always)]
-    pub(super) unsafe fn group<'a, R: Record>(&self) -> Option<(&'a mut Table<R>, &[u64])> {
+    pub(super) unsafe fn group<'a, R: Record>(&self) -> Option<(&'a mut Table<R>, usize, usize)> {
         let &Group { table, record, end } = self.current();
         if record != number::<R>() {
             return None;
         }
         // SAFETY: the group is of this record and found, and the caller holds its partition.
-        let table = unsafe { &mut *table.cast::<Table<R>>().as_ptr() };
-        // SAFETY: `next` is a lookup of the group, whose end is one of the words'.
-        Some((table, unsafe { self.words.get_unchecked(self.next..end as usize) }))
+        Some((unsafe { &mut *table.cast::<Table<R>>().as_ptr() }, self.next, end as usize))
     }
 
-    /// Goes on where so many lookups are left of the group whose turn it is.
+    /// Goes on at this place of the group whose turn it is, or behind it.
     #[inline(always)]
-    pub(super) fn leave(&mut self, left: usize) {
-        let end = self.current().end;
-        let next = end as usize - left;
+    pub(super) fn go_to(&mut self, next: usize) {
         if next > self.next {
-            self.go_behind(next - 1, end);
+            self.go_behind(next - 1, self.current().end);
         }
     }
 
@@ -151,7 +162,7 @@ impl Lookups {
             }
             // SAFETY: as in `take`.
             if group.record == number::<R>()
-                && let Some(row) = unsafe { row_of::<R>(self.words[next], key) }
+                && let Some(row) = unsafe { row_of::<R>(&self.places, next, key) }
             {
                 self.at = at;
                 self.go_behind(next, group.end);
@@ -164,13 +175,22 @@ impl Lookups {
     }
 }
 
-/// The row of this lookup, if its key is this.
+/// The row of the lookup at this place, if its key is this.
 ///
 /// # Safety
-/// The word is of a group of `R` without [`PENDING`], in a partition that the caller holds.
+/// The place is of a group of `R` without [`PENDING`], in a partition that the caller holds, or behind its last.
 #[inline(always)]
-pub(super) unsafe fn row_of<R: Record>(word: u64, key: &R::Key) -> Option<NonNull<R>> {
-    let row = NonNull::new(word as *mut R)?;
+pub(super) unsafe fn row_of<R: Record>(places: &Places, at: usize, key: &R::Key) -> Option<NonNull<R>> {
+    // SAFETY: groups have no other places.
+    let (word, declared) = unsafe { (*places.words.get_unchecked(at), *places.keys.get_unchecked(at)) };
+    // Neither 0 nor unsure.
+    if word.cast_signed() > 0 && key.encode::<R::Encoded>().as_u64() == Some(declared) {
+        return NonNull::new(word as *mut R);
+    }
+    if word & UNSURE == 0 && R::Encoded::ZERO.as_u64().is_some() {
+        return None;
+    }
+    let row = NonNull::new((word & !UNSURE) as *mut R)?;
     // SAFETY: the word is the address of a live row of such a table.
     (unsafe { row.as_ref() }.key() == *key).then_some(row)
 }

@@ -8,19 +8,23 @@
 //! The declaration itself is the loop over the keys: it is run once for each step, with what takes that step compiled
 //! into it ([`KeySet`]). So every key comes with its type, nothing is dispatched on, and a key is encoded where it is
 //! used. Keys that are declared together find their table, and what does not change from key to key, once. What is kept
-//! for a key is one word of [`Lookups`].
+//! for a key is a word and the key itself: a place of [`Lookups`].
 
 use std::ops::Range;
 use std::ptr::NonNull;
 
-use super::lookups::{Group, Lookups, MOST, NOTHING, PENDING, number};
-use super::memory::{HashIndex, Next, Node, Probe};
+use super::lookups::{Group, Lookups, MOST, PENDING, Places, UNSURE, number};
+use super::memory::HashIndex;
 use super::origin::Origin;
 use super::partition::{Cell, Partition};
 use super::table::Table;
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read, prefetch_span};
 use crate::procedure::{KeySet, Mode, partition_of};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
+
+mod step;
+
+use step::Step;
 
 /// As much of a row is prefetched: its front.
 pub(super) const PREFETCH_ROW_BYTES: usize = 320;
@@ -43,26 +47,22 @@ pub(super) unsafe fn prefetch(lookups: &mut Lookups, cells: &[Cell], held: u64, 
     lookups.ready(groups);
 }
 
-/// Asks for these bytes of a row, and for its beginning, where the key is compared. The processor keeps few misses in
-/// flight, and waits when there are more: no line is asked for that is not needed.
+/// Asks for these bytes of a row; its word. The processor keeps few misses in flight, and waits when there are more: no
+/// line is asked for that is not needed.
 #[inline(always)]
-fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) {
+fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) -> u64 {
     let at = |offset| row.cast::<u8>().wrapping_add(offset);
     if bytes.len() > CACHE_LINE_BYTES {
-        return prefetch_span(at(bytes.start), bytes.len().min(PREFETCH_ROW_BYTES));
-    }
-    prefetch_read(row);
-    if bytes.start > 0 {
+        prefetch_span(at(bytes.start), bytes.len().min(PREFETCH_ROW_BYTES));
+    } else {
         prefetch_read(at(bytes.start));
+        prefetch_read(at(bytes.end.saturating_sub(1)));
     }
-    prefetch_read(at(bytes.end.saturating_sub(1)));
+    row as u64
 }
 
 /// Where a table is.
 type Place<R> = NonNull<Table<R>>;
-
-/// Set in a word that is a [`Probe`] where the others of the group may be rows: of a table that looks up whole keys.
-const PROBE: u64 = 1 << 63;
 
 /// The first pass: asks for where the lookups begin; of dense keys, for the rows.
 struct Begin<'a> {
@@ -100,42 +100,50 @@ impl Begin<'_> {
     #[inline(always)]
     fn one<R: Record>(&mut self, placement: Option<u64>, bytes: &Range<usize>, key: R::Encoded) {
         let Some(table) = self.table::<R>(placement) else { return };
-        // SAFETY: as in `group`.
-        let Table { dense, rows, .. } = unsafe { table.as_ref() };
-        if Table::<R>::POINT
-            && let Some(row) = key.as_u64().and_then(|key| dense.probable(key))
-            && let Some(words) = self.lookups.words.get_mut(self.used..self.used + 2)
-        {
-            words[0] = rows.pointers()(row) as u64;
-            prefetch_part(words[0] as *const R, bytes);
-            self.end_group::<R>(table, self.used + 1, true);
-        } else {
-            self.group::<R>(table, bytes, std::iter::once(key));
+        if !Table::<R>::POINT {
+            return self.group::<R>(table, bytes, std::iter::once(key));
         }
+        // SAFETY: as in `group`.
+        let Table { dense, hash, rows, .. } = unsafe { table.as_ref() };
+        if self.used + 1 >= MOST {
+            return;
+        }
+        let found = key.as_u64().and_then(|key| dense.find(key));
+        let (word, number) = match found {
+            Some(row) => (prefetch_part(rows.pointers()(row), bytes), key.as_u64().unwrap_or(0)),
+            None => (probe(hash, key), 0),
+        };
+        (self.lookups.places.words[self.used], self.lookups.places.keys[self.used]) = (word, number);
+        self.end_group::<R>(table, self.used + 1, found.is_some());
     }
 
     /// A group of these keys, whose rows are all in this table.
     #[inline(always)]
     fn group<R: Record>(&mut self, table: Place<R>, bytes: &Range<usize>, keys: impl Iterator<Item = R::Encoded>) {
         // SAFETY: a held partition's table, which nothing changes while these passes read.
-        let Table { dense, hash, tree, rows, .. } = unsafe { table.as_ref() };
+        let Table { dense, rows, tree, .. } = unsafe { table.as_ref() };
         let (first, mut end, mut found) = (self.used, self.used, Table::<R>::POINT);
         let (finder, pointer, root) = (dense.finder(), rows.pointers(), tree.root().to_bits());
-        let Some(words) = self.lookups.words.get_mut(first..MOST - 1) else { return };
-        for (word, key) in words.iter_mut().zip(keys) {
+        let Places { words, keys: numbers } = &mut self.lookups.places;
+        let left = first..MOST - 1;
+        let (Some(words), Some(numbers)) = (words.get_mut(left.clone()), numbers.get_mut(left)) else { return };
+        for ((word, number), key) in words.iter_mut().zip(numbers).zip(keys) {
             end += 1;
-            // SAFETY: as above, the index does not change.
-            if Table::<R>::POINT
-                && let Some(row) = key.as_u64().and_then(|key| unsafe { finder.probable(key) })
-            {
-                *word = pointer(row) as u64;
-                prefetch_part(*word as *const R, bytes);
-            } else if !Table::<R>::POINT {
+            if !Table::<R>::POINT {
                 *word = root;
-            } else {
-                *word = probe(hash, key.hash64());
-                found = false;
+                continue;
             }
+            *number = key.as_u64().unwrap_or(0);
+            // SAFETY: as above, the index does not change.
+            *word = match key.as_u64().and_then(|key| unsafe { finder.find_in_full(key) }) {
+                Some(row) => prefetch_part(pointer(row), bytes),
+                None => {
+                    // SAFETY: as above.
+                    let word = elsewhere(unsafe { table.as_ref() }, key, bytes);
+                    found &= word & UNSURE == 0;
+                    word
+                }
+            };
         }
         if end > first {
             self.end_group(table, end, found);
@@ -144,7 +152,7 @@ impl Begin<'_> {
 
     #[inline(always)]
     fn end_group<R: Record>(&mut self, table: Place<R>, end: usize, found: bool) {
-        (self.lookups.words[end], self.used) = (0, end + 1);
+        (self.lookups.places.words[end], self.used) = (0, end + 1);
         self.more |= !found;
         let (record, end) = (number::<R>() | if found { 0 } else { PENDING }, end as u32);
         self.lookups.groups[self.groups] = Group { table: table.cast(), record, end };
@@ -152,11 +160,21 @@ impl Begin<'_> {
     }
 }
 
-/// Asks for where a lookup of a key begins that is not dense. Out of the way: what others need stays in registers.
+/// The word of a key that is not in a full block. Out of the way: what others need stays in registers.
 #[cold]
 #[inline(never)]
-fn probe(hash: &HashIndex, of_key: u64) -> u64 {
-    hash.prefetcher()(of_key).to_bits() | PROBE
+fn elsewhere<R: Record>(table: &Table<R>, key: R::Encoded, bytes: &Range<usize>) -> u64 {
+    match key.as_u64().and_then(|key| table.dense.find(key)) {
+        Some(row) => prefetch_part(table.rows.pointers()(row), bytes),
+        None => probe(&table.hash, key),
+    }
+}
+
+/// Asks for where a lookup of a key begins that is not dense; the word of that.
+#[cold]
+#[inline(never)]
+fn probe<K: EncodedKey>(hash: &HashIndex, key: K) -> u64 {
+    hash.prefetcher()(key.hash64()).to_bits() | UNSURE
 }
 
 impl KeySet for Begin<'_> {
@@ -197,104 +215,6 @@ impl KeySet for Begin<'_> {
             table.index_tree_mut::<I>().prefetch_end(&range.low, &range.high);
         } else {
             table.index_tree::<I>().prefetch_leaf(&range.low);
-        }
-    }
-}
-
-/// A further pass: each lookup goes on by one level and asks for what it needs then; at the last one, for the row.
-///
-/// Groups are met in the order in which they began. Where the declaration differs from the one before, which is a
-/// mistake, a group is met with other keys of its record or not at all: it then finds nothing, or too little.
-struct Step<'a> {
-    /// Whether there are several partitions.
-    several: bool,
-    lookups: &'a mut Lookups,
-    groups: usize,
-    /// The group that is next, and its first lookup.
-    at: usize,
-    begin: usize,
-    /// Whether some are not at their end yet.
-    more: bool,
-}
-
-impl Step<'_> {
-    #[inline(always)]
-    fn step<R: Record>(&mut self, bytes: &Range<usize>, mut keys: impl Iterator<Item = R::Encoded>) {
-        if self.at == self.groups {
-            return;
-        }
-        let group = &mut self.lookups.groups[self.at % MOST];
-        let words = &mut self.lookups.words[self.begin..group.end as usize];
-        (self.at, self.begin) = (self.at + 1, group.end as usize + 1);
-        if group.record != number::<R>() | PENDING {
-            return;
-        }
-        // SAFETY: the record's number says that it is such a table, in a held partition; nothing changes it while these
-        // passes read.
-        let Table { hash, tree, rows, .. } = unsafe { group.table.cast::<Table<R>>().as_ref() };
-        let (mut descends, pointer) = (false, rows.pointers());
-        for word in words {
-            let row = if Table::<R>::POINT {
-                if *word & PROBE == 0 {
-                    continue;
-                }
-                // SAFETY: the word is of this index.
-                unsafe { hash.candidate(Probe::from_bits(*word & !PROBE)) }
-            } else {
-                let Some(key) = keys.next() else {
-                    group.record = NOTHING;
-                    return;
-                };
-                match tree.descend(Node::from_bits(*word), &key) {
-                    Next::Child(child) => {
-                        tree.prefetch_node(child);
-                        *word = child.to_bits();
-                        descends = true;
-                        continue;
-                    }
-                    Next::Leaf(row) => row,
-                }
-            };
-            *word = row.map_or(0, |row| {
-                let address = pointer(row);
-                prefetch_part(address, bytes);
-                address as u64
-            });
-        }
-        if descends {
-            self.more = true;
-        } else {
-            group.record = number::<R>();
-        }
-    }
-}
-
-impl KeySet for Step<'_> {
-    #[inline(always)]
-    fn part<R: Record>(&mut self, key: &R::Key, _mode: Mode, bytes: Range<usize>) {
-        self.step::<R>(&bytes, std::iter::once_with(|| key.encode()));
-    }
-
-    #[inline(always)]
-    fn parts<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>, mode: Mode, bytes: Range<usize>) {
-        if R::PLACEMENT.is_some() && self.several {
-            return keys.into_iter().for_each(|key| self.part::<R>(&key, mode, bytes.clone()));
-        }
-        let mut keys = keys.into_iter().map(|key| key.encode()).peekable();
-        // Without keys there is no group.
-        if keys.peek().is_some() {
-            self.step::<R>(&bytes, keys);
-        }
-    }
-
-    #[inline(always)]
-    fn index<I: Index>(&mut self, _bounds: impl Bounds<I::Key>, _mode: Mode) {}
-
-    #[inline(always)]
-    fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, _mode: Mode) {
-        if !Table::<R>::POINT && R::PLACEMENT.is_none_or(|position| bounds.placement_at(position).is_some()) {
-            let low = || bounds.encode().map_or(R::Encoded::ZERO, |range| range.low);
-            self.step::<R>(&(0..0), std::iter::once_with(low));
         }
     }
 }

@@ -108,9 +108,8 @@ impl<R: Record> Table<R> {
         if !Self::POINT {
             return self.tree.get(&key);
         }
-        let is_it = |id: RowId| self.rows.get(id).key().encode::<R::Encoded>() == key;
-        let dense = key.as_u64().and_then(|key| self.dense.probable(key)).filter(|&id| is_it(id));
-        dense.or_else(|| self.hash.find(key.hash64(), is_it))
+        let dense = key.as_u64().and_then(|key| self.dense.find(key));
+        dense.or_else(|| self.hash.find(key.hash64(), |id| self.rows.get(id).key().encode::<R::Encoded>() == key))
     }
 
     /// Puts a row where it is to stay: in the place of its key, if that is dense.

@@ -20,6 +20,7 @@ const ALLOWED: [(&str, &str); 42] = [
     ("crates/glassbox/src/partitioned/engine.rs", "takes the tokens, then reaches the data"),
     ("crates/glassbox/src/partitioned/transaction.rs", "reaches the data of held partitions"),
     ("crates/glassbox/src/partitioned/prefetch.rs", "reaches the data of held partitions"),
+    ("crates/glassbox/src/partitioned/prefetch/step.rs", "reaches the data of held partitions"),
     ("crates/glassbox/src/partitioned/lookahead.rs", "asks an index, unchanged meanwhile, for a row"),
     ("crates/glassbox/src/partitioned/lookups.rs", "reaches the data of held partitions"),
     ("crates/glassbox/src/partitioned/each.rs", "reaches the data of held partitions"),

@@ -165,6 +165,12 @@ impl<T: Copy> Slab<T> {
     }
 }
 
+/// Takes so many bytes of memory from the system and gives them back: who asks next gets them at once.
+pub(in crate::limits) fn touch_and_give_back(bytes: usize) -> io::Result<()> {
+    let lines = bytes.div_ceil(64);
+    Slab::<[u8; 64]>::new(lines, Pages::Huge).map(|slab| slab.touch(lines))
+}
+
 impl<T> Drop for Slab<T> {
     fn drop(&mut self) {
         // SAFETY: the slab made this mapping, and nothing borrows from it any more. A failure would leak it, no more.

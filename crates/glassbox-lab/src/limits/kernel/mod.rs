@@ -40,6 +40,7 @@ mod tree;
 
 pub use check::{Checksum, Inconsistency};
 pub use memory::Pages;
+pub(super) use memory::touch_and_give_back;
 pub use new_order::{Line, NewOrderInput, NewOrderOutput};
 pub use payment::{PaymentInput, PaymentOutput};
 pub use rows::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Warehouse};

@@ -2,9 +2,9 @@
 //!
 //! Most keys that are looked up whole are numbers that somebody counts up, behind a prefix: items, customers of a
 //! district, stock of a warehouse. A hash index spreads what was neighbouring, and so each lookup reads a line of it
-//! that nothing else needs, before the row can even be asked for. But where keys are dense, rows can be, too: the 64
-//! keys that differ in their last 6 bits only are a *block*, and a block gets 64 places side by side when the first of
-//! its keys arrives. One entry here then serves 64 keys, the entries of a large table stay in the cache, and the row's
+//! that nothing else needs, before the row can even be asked for. But where keys are dense, rows can be, too: the 128
+//! keys that differ in their last 7 bits only are a *block*, and a block gets 128 places side by side when the first of
+//! its keys arrives. One entry here then serves 128 keys, the entries of a large table stay in the cache, and the row's
 //! address is known at once.
 //!
 //! Whether keys are dense shows as they come. A block is begun only while those before it hold [`LEAST`] keys each, on
@@ -14,9 +14,7 @@
 //! - a place of a block is used by the rows of its one key only; it is never on the rows' free list;
 //! - a key is linked here if and only if its row is in the key's place and is to be found: then it is not in the hash
 //!   index;
-//! - an entry's tag is some bits of its block's hash. It may be another block's, so whoever looks up compares the row's
-//!   key with his own, as he must with a hash index. For changes the whole block is compared; of blocks with the same
-//!   tag, only the first gets places.
+//! - an entry has its block's number, whole. So what is found is the key's row, and no row is read to find it.
 //!
 //! Entries are found by linear probing, half of them free at least. Rejected: bits of what is live instead of linked
 //! (a row that is taken out of the indexes keeps its place for a while); an array by key instead of entries by hash
@@ -25,30 +23,34 @@
 use super::rows::RowId;
 
 /// Keys of a block, and places.
-pub(crate) const BLOCK: u32 = 64;
+pub(crate) const BLOCK: u32 = 128;
 const BLOCK_BITS: u32 = BLOCK.trailing_zeros();
 const ENTRY_BITS: u32 = size_of::<Entry>().trailing_zeros();
 /// Keys that blocks have on average, or there are no more blocks. So no more than half of all places are in vain; and
 /// where only every fourth key comes, as on one of four partitions, there are none.
-const LEAST: usize = 32;
+const LEAST: usize = BLOCK as usize / 2;
 /// Blocks that need have no keys.
 const FREE_BLOCKS: usize = 16;
 /// Entries at first; a power of two.
 const ENTRIES: usize = 64;
 
-/// What is known of a block, a quarter of a cache line.
+/// What is known of a block, half a cache line.
 #[derive(Debug, Clone, Copy)]
-#[repr(C, align(16))]
+#[repr(C, align(32))]
 struct Entry {
-    tag: u32,
-    /// What the low bits of a key lack to the number of its place, a multiple of 64; [`NONE`] when there is no block.
-    add: u32,
+    /// What its keys have in common, with [`GAPS`] while not all of them are linked; [`NONE`] when there is no block.
+    block: u64,
     /// Bit *i*: whether key *i* of the block is linked.
-    linked: u64,
+    linked: [u64; BLOCK as usize / 64],
+    /// What the low bits of a key lack to the number of its place, a multiple of [`BLOCK`].
+    add: u32,
 }
 
-const NONE: u32 = u32::MAX;
-const UNUSED: Entry = Entry { tag: 0, add: NONE, linked: 0 };
+/// Of no key.
+const NONE: u64 = u64::MAX;
+/// Where it is not set, nobody has to ask which keys are linked: mostly.
+const GAPS: u64 = 1 << 63;
+const UNUSED: Entry = Entry { block: NONE, linked: [0; BLOCK as usize / 64], add: 0 };
 
 impl Entry {
     /// The place of a key of this block.
@@ -56,14 +58,25 @@ impl Entry {
     fn place(&self, key: u64) -> RowId {
         RowId::new((key as u32).wrapping_add(self.add))
     }
+
+    /// Where it is noted whether a key of this block is linked: word and bit.
+    #[inline(always)]
+    const fn link(key: u64) -> (usize, u32) {
+        let number = key as u32 % BLOCK;
+        (number as usize / 64, number % 64)
+    }
+
+    #[inline(always)]
+    fn is_linked(&self, key: u64) -> bool {
+        let (word, bit) = Self::link(key);
+        self.linked[word] >> bit & 1 == 1
+    }
 }
 
 /// An index of dense keys.
 #[derive(Debug)]
 pub(crate) struct DenseIndex {
     entries: Box<[Entry]>,
-    /// The blocks of the entries, which only changes need.
-    blocks: Box<[u64]>,
     used: usize,
     linked: usize,
 }
@@ -72,16 +85,10 @@ pub(crate) struct DenseIndex {
 /// blocks that follow each other, behind prefixes that do, too, come to lie apart.
 #[inline(always)]
 fn hash_of(block: u64) -> u64 {
-    block.wrapping_mul(0xfaea_e92e_47a0_66e3)
+    block.wrapping_mul(0x39c3_9f4a_f0eb_cee3)
 }
 
-/// The low half of the hash is the tag, the high one tells where the search for the entry begins.
-#[inline(always)]
-fn tag_of(hash: u64) -> u32 {
-    hash as u32
-}
-
-/// What finds the probable rows of keys; valid until the index changes.
+/// What finds the rows of keys; valid until the index changes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Finder {
     entries: *const Entry,
@@ -90,22 +97,42 @@ pub(crate) struct Finder {
 }
 
 impl Finder {
+    /// The row that has this key, if it is in a block without gaps, and that where the search begins: mostly.
+    ///
+    /// # Safety
+    /// The index has not changed since.
+    #[inline(always)]
+    pub(crate) unsafe fn find_in_full(self, key: u64) -> Option<RowId> {
+        let block = key >> BLOCK_BITS;
+        // SAFETY: what the mask lets through is the place of an entry.
+        let entry = unsafe { &*self.entries.byte_add(self.begin(block)) };
+        (entry.block == block).then(|| entry.place(key))
+    }
+
+    /// Where the search for a block begins, in bytes.
+    #[inline(always)]
+    fn begin(self, block: u64) -> usize {
+        (hash_of(block) >> (32 - ENTRY_BITS)) as usize & self.mask
+    }
+
     /// The row that has this key, if a linked one has.
     ///
     /// # Safety
     /// The index has not changed since.
     #[inline(always)]
-    pub(crate) unsafe fn probable(self, key: u64) -> Option<RowId> {
-        let (hash, bit) = (hash_of(key >> BLOCK_BITS), key as u32 % BLOCK);
-        let mut at = (hash >> (32 - ENTRY_BITS)) as usize & self.mask;
+    pub(crate) unsafe fn find(self, key: u64) -> Option<RowId> {
+        let block = key >> BLOCK_BITS;
+        let mut at = self.begin(block);
         loop {
             // SAFETY: what the mask lets through is the place of an entry.
             let entry = unsafe { &*self.entries.byte_add(at) };
-            // One of no block has no linked key.
-            if entry.tag == tag_of(hash) {
-                return (entry.linked >> bit & 1 == 1).then(|| entry.place(key));
+            if entry.block == block {
+                return Some(entry.place(key));
             }
-            if entry.add == NONE {
+            if entry.block == block | GAPS {
+                return entry.is_linked(key).then(|| entry.place(key));
+            }
+            if entry.block == NONE {
                 return None;
             }
             at = (at + size_of::<Entry>()) & self.mask;
@@ -120,8 +147,7 @@ impl DenseIndex {
     }
 
     fn with_entries(count: usize) -> Self {
-        let (entries, blocks) = (vec![UNUSED; count].into(), vec![0; count].into());
-        Self { entries, blocks, used: 0, linked: 0 }
+        Self { entries: vec![UNUSED; count].into(), used: 0, linked: 0 }
     }
 
     /// What finds keys, for many of them one after the other.
@@ -132,23 +158,20 @@ impl DenseIndex {
 
     /// The row that has this key, if a linked one has.
     #[inline(always)]
-    pub(crate) fn probable(&self, key: u64) -> Option<RowId> {
+    pub(crate) fn find(&self, key: u64) -> Option<RowId> {
         // SAFETY: the finder is of this very moment.
-        unsafe { self.finder().probable(key) }
+        unsafe { self.finder().find(key) }
     }
 
-    /// The entry of a block; if it has none, a free one and, unless another block has this tag, `true`.
-    fn entry_of(&self, block: u64) -> Result<usize, (usize, bool)> {
-        let hash = hash_of(block);
-        let (mut at, mut alone) = ((hash >> 32) as usize % self.entries.len(), true);
+    /// The entry of a block; if it has none, the free one that it would get.
+    fn entry_of(&self, block: u64) -> Result<usize, usize> {
+        let mut at = (hash_of(block) >> 32) as usize % self.entries.len();
         loop {
-            match self.entries[at] {
-                Entry { add: NONE, .. } => return Err((at, alone)),
-                Entry { tag, .. } if tag != tag_of(hash) => {}
-                _ if self.blocks[at] == block => return Ok(at),
-                _ => alone = false,
+            match self.entries[at].block {
+                NONE => return Err(at),
+                it if it & !GAPS == block => return Ok(at),
+                _ => at = (at + 1) % self.entries.len(),
             }
-            at = (at + 1) % self.entries.len();
         }
     }
 
@@ -168,29 +191,20 @@ impl DenseIndex {
             self.grow();
         }
         let block = key >> BLOCK_BITS;
-        let Err((at, true)) = self.entry_of(block) else { return None };
+        let at = self.entry_of(block).expect_err("it has no places");
         let add = reserve()?.get().wrapping_sub((block << BLOCK_BITS) as u32);
-        self.entries[at] = Entry { tag: tag_of(hash_of(block)), add, linked: 0 };
-        self.blocks[at] = block;
+        self.entries[at] = Entry { block: block | GAPS, add, ..UNUSED };
         self.used += 1;
         Some(self.entries[at].place(key))
     }
 
-    /// From behind a free entry on, in their order: then nobody comes further from where its search begins than it was,
-    /// and no search passes an entry that it did not pass before. So blocks with the same tag stay out of each other's
-    /// way.
     #[cold]
     fn grow(&mut self) {
-        let mut grown = Self::with_entries(self.entries.len() * 2);
-        let free = self.entries.iter().position(|entry| entry.add == NONE).expect("half of them are free");
-        for at in (free..self.entries.len()).chain(0..free) {
-            let (entry, block) = (self.entries[at], self.blocks[at]);
-            if entry.add != NONE {
-                let Err((to, true)) = grown.entry_of(block) else { panic!("two blocks are taken for one") };
-                (grown.entries[to], grown.blocks[to]) = (entry, block);
-            }
+        let mut grown = Self { used: self.used, linked: self.linked, ..Self::with_entries(self.entries.len() * 2) };
+        for entry in self.entries.iter().filter(|entry| entry.block != NONE) {
+            let at = grown.entry_of(entry.block & !GAPS).expect_err("each block has one entry");
+            grown.entries[at] = *entry;
         }
-        (grown.used, grown.linked) = (self.used, self.linked);
         *self = grown;
     }
 
@@ -218,8 +232,10 @@ impl DenseIndex {
         if entry.place(key) != row {
             return false;
         }
-        let bit = 1 << (key % u64::from(BLOCK));
-        self.linked = self.linked.wrapping_add_signed(change(&mut entry.linked, bit));
+        let (word, bit) = Entry::link(key);
+        self.linked = self.linked.wrapping_add_signed(change(&mut entry.linked[word], 1 << bit));
+        let gaps = entry.linked.iter().any(|&word| word != u64::MAX);
+        entry.block = entry.block & !GAPS | if gaps { GAPS } else { 0 };
         true
     }
 
@@ -230,15 +246,14 @@ impl DenseIndex {
 
     /// Bytes of memory in use.
     pub(crate) fn used_bytes(&self) -> usize {
-        self.entries.len() * (size_of::<Entry>() + size_of::<u64>())
+        self.entries.len() * size_of::<Entry>()
     }
 
     /// Every linked key and its place.
     fn keys(&self) -> impl Iterator<Item = (u64, RowId)> {
-        let entries = self.entries.iter().zip(&self.blocks);
-        entries.flat_map(|(entry, block)| {
-            let bits = (0..u64::from(BLOCK)).filter(|bit| entry.linked >> bit & 1 == 1);
-            bits.map(move |bit| block << BLOCK_BITS | bit).map(|key| (key, entry.place(key)))
+        self.entries.iter().filter(|entry| entry.block != NONE).flat_map(|entry| {
+            let keys = (0..u64::from(BLOCK)).map(|number| entry.block << BLOCK_BITS | number);
+            keys.filter(|&key| entry.is_linked(key)).map(|key| (key, entry.place(key)))
         })
     }
 
@@ -247,12 +262,12 @@ impl DenseIndex {
     /// # Errors
     /// A description of the first violation found.
     pub(crate) fn check(&self, key_of: impl Fn(RowId) -> Option<u64>) -> Result<(), String> {
-        let (used, linked) = (self.entries.iter().filter(|entry| entry.add != NONE).count(), self.keys().count());
+        let (used, linked) = (self.entries.iter().filter(|entry| entry.block != NONE).count(), self.keys().count());
         if (used, linked) != (self.used, self.linked) {
             let of = (self.used, self.linked);
             return Err(format!("there are {used} blocks and {linked} linked keys, the counts are {of:?}"));
         }
-        match self.keys().find(|&(key, row)| key_of(row) != Some(key) || self.probable(key) != Some(row)) {
+        match self.keys().find(|&(key, row)| key_of(row) != Some(key) || self.find(key) != Some(row)) {
             Some((key, row)) => Err(format!("{row:?} is not that of key {key:#x}, or is not found")),
             None => Ok(()),
         }

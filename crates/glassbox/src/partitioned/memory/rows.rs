@@ -74,7 +74,7 @@ pub(crate) struct Rows<R> {
     claimed: u32,
     /// Slots there can be.
     capacity: u32,
-    /// Bit *i*: whether the 64 slots from `64 * i` on are reserved.
+    /// Bit *i*: whether the 128 slots from `128 * i` on are reserved.
     reserved: Vec<u64>,
     rows: PhantomData<R>,
 }

@@ -2,15 +2,15 @@
 
 use super::{RowId, Rows};
 
-/// Slots that are reserved together: those of a word of the bitmap.
-const TOGETHER: u32 = 64;
+/// Slots that are reserved together.
+const TOGETHER: u32 = 128;
 
 /// So many slots may be free besides.
 const MAY_BE_FREE: u32 = 1024;
 
 impl<R: Copy> Rows<R> {
-    /// Reserves 64 slots side by side, all of them vacant, and gives the number of the first, which 64 divides; `None`
-    /// when row numbers or memory run out, or more than half of all slots would be free.
+    /// Reserves 128 slots side by side, all vacant, and gives the number of the first, which 128 divides; `None` when
+    /// row numbers or memory run out, or more than half of all slots would be free.
     pub(crate) fn reserve(&mut self) -> Option<RowId> {
         if self.slots.saturating_add(TOGETHER) / 2 > self.live_rows.saturating_add(MAY_BE_FREE) {
             return None;

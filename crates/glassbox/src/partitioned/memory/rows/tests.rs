@@ -73,19 +73,19 @@ fn reserved_places_are_filled_by_number_only() {
     let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
     rows.insert(&0).unwrap();
     let first = rows.reserve().unwrap();
-    assert_eq!((first, rows.slots(), rows.len()), (RowId::new(64), 128, 1));
-    let place = RowId::new(70);
+    assert_eq!((first, rows.slots(), rows.len()), (RowId::new(128), 256, 1));
+    let place = RowId::new(170);
     assert!(rows.insert_at(place, &7) && !rows.insert_at(place, &8));
     rows.check().unwrap();
     // The places between are the others'.
-    let others: Vec<_> = (0..64).map(|n| rows.insert(&n).unwrap().get()).collect();
-    assert!(others.iter().copied().eq((1..64).chain([128])));
+    let others: Vec<_> = (0..128).map(|n| rows.insert(&n).unwrap().get()).collect();
+    assert!(others.iter().copied().eq((1..128).chain([256])));
     rows.remove(place);
     rows.remove(RowId::new(3));
     rows.check().unwrap();
     rows.put_back(RowId::new(3), &3);
     rows.put_back(place, &7);
-    assert_eq!((*rows.get(place), rows.len()), (7, 66));
+    assert_eq!((*rows.get(place), rows.len()), (7, 130));
     rows.check().unwrap();
 }
 
@@ -123,8 +123,8 @@ fn putting_back_where_another_row_is_is_refused() {
 fn nothing_is_reserved_when_too_much_is_free() {
     let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
     let reserved = std::iter::from_fn(|| rows.reserve()).count() as u32;
-    assert_eq!(reserved, 2 * 1_024 / 64);
-    (0..reserved * 64).for_each(|n| assert!(rows.insert_at(RowId::new(n), &1)));
+    assert_eq!(reserved, 2 * 1_024 / 128);
+    (0..reserved * 128).for_each(|n| assert!(rows.insert_at(RowId::new(n), &1)));
     assert!(rows.reserve().is_some());
 }
 
@@ -133,6 +133,6 @@ fn nothing_is_reserved_without_room() {
     let mut rows = Rows::<[u64; 512]>::new(1).unwrap();
     let fit = HUGE_PAGE_BYTES / 4096;
     let reserved = std::iter::from_fn(|| rows.reserve()).count();
-    assert_eq!((reserved, rows.slots() as usize), (fit / 64, fit));
+    assert_eq!((reserved, rows.slots() as usize), (fit / 128, fit));
     rows.check().unwrap();
 }
