@@ -3,7 +3,7 @@
 use super::{Every, Touch, every, touch};
 use crate::Record;
 use crate::inspect::{Contents, Value, apply_record};
-use crate::partitioned::{CommandHead, ProcedureKind, TableKind};
+use crate::partitioned::{CommandHead, ProcedureKind, RowId, TableKind};
 use crate::procedure::partition_of;
 use crate::record::{EncodedKey, Key};
 
@@ -23,18 +23,24 @@ pub(super) fn changes(bytes: &[u8]) {
         contents[0].insert(&row).expect("they differ");
     }
     let mine = |placement: Option<u64>| placement.is_none_or(|placement| partition_of(placement, 1) == 0);
-    let mut rest = bytes;
+    // Replay looks ahead first, as far as it goes: it may not mind what it sees, must end each operation where it ends,
+    // and what it finds may be another row, or none, when its turn comes.
+    let (mut rest, mut ends, mut asked) = (bytes, Vec::new(), Vec::new());
+    while let Some((&[operation, 0, 0], operand)) = rest.split_first_chunk()
+        && let Some((place, after)) = table.ask_for_place(operation, operand, &mine)
+    {
+        asked.extend(place);
+        ends.push(after);
+        rest = after;
+    }
+    let mut found = asked.into_iter().map(|place| table.ask_for_row(place).unwrap_or(RowId::NONE)).collect();
+    let (mut rest, mut ends) = (bytes, ends.into_iter());
     let mut engine_objects = false;
     while let Some((&[operation, low, high], operand)) = rest.split_first_chunk() {
         let known = u16::from_le_bytes([low, high]) == 0;
-        // Replay looks ahead first: it may not mind what it sees, and must end each operation where it ends.
-        let ahead = table.ask_for_place(operation, operand, &mine);
-        if let Some((Some(key), _)) = ahead {
-            table.ask_for_row(key);
-        }
-        match known.then(|| table.apply(operation, operand, &mine)) {
+        match known.then(|| table.apply(operation, operand, &mine, &mut found)) {
             Some(Ok(after)) => {
-                assert_eq!(ahead.map(|(_, rest)| rest), Some(after));
+                assert_eq!(ends.next(), Some(after));
                 rest = after;
             }
             _ => {

@@ -2,7 +2,8 @@
 //!
 //! The path of a transaction knows the type and does not come here.
 
-use super::memory::CannotReserve;
+use super::lookahead::{Ahead, Asked};
+use super::memory::{CannotReserve, RowId};
 use super::shard::Lookup;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
@@ -21,14 +22,24 @@ pub(crate) trait AnyTable: Send {
     fn end_snapshot(&mut self);
     /// Adds stored rows, those that are `mine`; how many.
     fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadChange>;
-    fn apply<'a>(&mut self, operation: u8, bytes: &'a [u8], mine: Mine<'_>) -> Result<&'a [u8], BadChange>;
-    /// Passes over an operation that is still to be applied: gives the key of the row that it changes, if there is one
-    /// and it is `mine`, having asked the memory for where that is looked up; and the rest of `bytes`. `None`: they
-    /// make no sense.
-    fn ask_for_place<'a>(&self, operation: u8, bytes: &'a [u8], mine: Mine<'_>)
-    -> Option<(Option<&'a [u8]>, &'a [u8])>;
-    /// Asks the memory for the row of a key that `ask_for_place` gave.
-    fn ask_for_row(&self, key: &[u8]);
+    fn apply<'a>(
+        &mut self,
+        operation: u8,
+        bytes: &'a [u8],
+        mine: Mine<'_>,
+        ahead: &mut Ahead,
+    ) -> Result<&'a [u8], BadChange>;
+    /// Passes over an operation that is still to be applied: has asked the memory for the row that it changes, if that
+    /// is known at once and `mine`, or for where it is looked up, which is given then; and gives the rest of `bytes`.
+    /// `None`: they make no sense.
+    fn ask_for_place<'a>(
+        &self,
+        operation: u8,
+        bytes: &'a [u8],
+        mine: Mine<'_>,
+    ) -> Option<(Option<Asked<'a>>, &'a [u8])>;
+    /// Asks the memory for the row of what `ask_for_place` gave, of this table, which has not changed since.
+    fn ask_for_row(&self, asked: Asked<'_>) -> Option<RowId>;
     fn add_usage(&self, usage: &mut TableUsage, first: bool);
     /// Whether every index agrees with the rows; what is wrong otherwise.
     fn verify(&self) -> Result<(), String>;
@@ -91,8 +102,14 @@ impl<R: Record> AnyTable for Table<R> {
         Ok(loaded)
     }
 
-    fn apply<'a>(&mut self, operation: u8, bytes: &'a [u8], mine: Mine<'_>) -> Result<&'a [u8], BadChange> {
-        Table::apply(self, operation, bytes, mine)
+    fn apply<'a>(
+        &mut self,
+        operation: u8,
+        bytes: &'a [u8],
+        mine: Mine<'_>,
+        ahead: &mut Ahead,
+    ) -> Result<&'a [u8], BadChange> {
+        Table::apply(self, operation, bytes, mine, ahead)
     }
 
     fn ask_for_place<'a>(
@@ -100,12 +117,12 @@ impl<R: Record> AnyTable for Table<R> {
         operation: u8,
         bytes: &'a [u8],
         mine: Mine<'_>,
-    ) -> Option<(Option<&'a [u8]>, &'a [u8])> {
+    ) -> Option<(Option<Asked<'a>>, &'a [u8])> {
         Table::ask_for_place(self, operation, bytes, mine)
     }
 
-    fn ask_for_row(&self, key: &[u8]) {
-        Table::ask_for_row(self, key);
+    fn ask_for_row(&self, asked: Asked<'_>) -> Option<RowId> {
+        Table::ask_for_row(self, asked)
     }
 
     fn add_usage(&self, usage: &mut TableUsage, first: bool) {

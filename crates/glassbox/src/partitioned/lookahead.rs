@@ -2,11 +2,14 @@
 //!
 //! Done again one after the other, changes wait for memory one after the other. But a log says long before which rows
 //! it will change. So the keys of some records take their first step together, to the bucket or the leaf, and then the
-//! second, to the row, as [`prefetch`](super::prefetch) has it for the keys that a procedure declares. Nothing is kept
-//! but what is in the cache then: a row that comes or goes meanwhile is found, or missed, as ever.
+//! second, to the row, as [`prefetch`](super::prefetch) has it for the keys that a procedure declares; the rows of dense
+//! keys are known at once. What was found is kept for the change to look there first: a row that comes or goes
+//! meanwhile is found, or missed, as ever.
+
+use std::collections::VecDeque;
 
 use super::any_table::Mine;
-use super::memory::RowId;
+use super::memory::{Node, RowId};
 use super::partition::Partition;
 use super::prefetch::PREFETCH_ROW_BYTES;
 use super::table::Table;
@@ -18,9 +21,18 @@ use crate::record::{EncodedKey, Key, Record};
 /// turn.
 const TOGETHER_BYTES: usize = 16 << 10;
 
-/// The lookups that are under way: the table's place and the key.
+/// A lookup under way: the key, and the leaf that it has come to, of a table with a tree.
+pub(super) type Asked<'a> = (&'a [u8], Option<Node>);
+
+/// The lookups that are under way, each with its table's place.
 #[derive(Default)]
-pub(super) struct Lookahead<'a>(Vec<(usize, &'a [u8])>);
+pub(super) struct Lookahead<'a> {
+    asked: Vec<(usize, Asked<'a>)>,
+    pub(super) found: Ahead,
+}
+
+/// The rows that lookups came to, in their order, or [`RowId::NONE`]. They are perhaps not there any more.
+pub(crate) type Ahead = VecDeque<RowId>;
 
 impl<'a> Lookahead<'a> {
     /// Asks for what the first records, of about [`TOGETHER_BYTES`], change in these tables; how many they are.
@@ -32,7 +44,7 @@ impl<'a> Lookahead<'a> {
         records: impl Iterator<Item = &'a [u8]>,
     ) -> usize {
         let (mut count, mut bytes) = (0, 0);
-        self.0.clear();
+        self.asked.clear();
         for record in records {
             if let Some((&VALUES, operations)) = record.split_first() {
                 self.begin(data, tables, mine, operations);
@@ -42,11 +54,9 @@ impl<'a> Lookahead<'a> {
                 break;
             }
         }
-        for &(table, key) in &self.0 {
-            if let Some(table) = &data.tables[table] {
-                table.ask_for_row(key);
-            }
-        }
+        let row = |&(table, asked): &(usize, Asked<'_>)| data.tables[table].as_ref()?.ask_for_row(asked);
+        self.found.clear();
+        self.found.extend(self.asked.iter().map(|asked| row(asked).unwrap_or(RowId::NONE)));
         count
     }
 
@@ -55,8 +65,8 @@ impl<'a> Lookahead<'a> {
         while let Some((&[operation, low, high], rest)) = operations.split_first_chunk::<OPERATION_WIDTH>() {
             let Some(&id) = tables.get(usize::from(u16::from_le_bytes([low, high]))) else { return };
             let Some(table) = &data.tables[id] else { return };
-            let Some((key, rest)) = table.ask_for_place(operation, rest, mine) else { return };
-            self.0.extend(key.map(|key| (id, key)));
+            let Some((asked, rest)) = table.ask_for_place(operation, rest, mine) else { return };
+            self.asked.extend(asked.map(|asked| (id, asked)));
             operations = rest;
         }
     }
@@ -69,7 +79,7 @@ impl<R: Record> Table<R> {
         operation: u8,
         bytes: &'a [u8],
         mine: Mine<'_>,
-    ) -> Option<(Option<&'a [u8]>, &'a [u8])> {
+    ) -> Option<(Option<Asked<'a>>, &'a [u8])> {
         if operation == INSERT {
             return Some((None, bytes.get(R::ROW_WIDTH..)?));
         }
@@ -85,14 +95,16 @@ impl<R: Record> Table<R> {
             return Some((None, rest));
         }
         let encoded = R::Encoded::from_bytes(key);
-        if Self::POINT {
-            if self.dense_row(&encoded).is_none() {
-                self.hash.prefetcher()(encoded.hash64());
-            }
+        let leaf = if !Self::POINT {
+            Some(self.tree.prefetch_leaf(&encoded))
+        } else if let Some(row) = self.dense_row(&encoded) {
+            self.prefetch_row(row);
+            return Some((None, rest));
         } else {
-            self.tree.prefetch_leaf(&encoded);
-        }
-        Some((Some(key), rest))
+            self.hash.prefetcher()(encoded.hash64());
+            None
+        };
+        Some((Some((key, leaf)), rest))
     }
 
     /// The row of a key that is dense.
@@ -101,19 +113,32 @@ impl<R: Record> Table<R> {
     }
 
     /// See [`AnyTable::ask_for_row`](super::any_table::AnyTable::ask_for_row).
-    pub(super) fn ask_for_row(&self, key: &[u8]) {
+    pub(super) fn ask_for_row(&self, (key, leaf): Asked<'_>) -> Option<RowId> {
         let key = R::Encoded::from_bytes(key);
-        let row = if Self::POINT {
-            self.dense_row(&key).or_else(|| {
+        let row = match leaf {
+            Some(leaf) => self.tree.find_in_leaf(leaf, &key),
+            None => {
                 let probe = self.hash.prefetcher()(key.hash64());
                 // SAFETY: it is from this index just now.
                 unsafe { self.hash.candidate(probe) }
-            })
-        } else {
-            self.tree.get(&key)
+            }
         };
-        if let Some(row) = row {
-            prefetch_span(self.rows.pointers()(row), size_of::<R>().min(PREFETCH_ROW_BYTES));
-        }
+        row.inspect(|&row| self.prefetch_row(row))
+    }
+
+    /// The row of a key, to which a lookup has come ahead unless it is dense.
+    #[inline]
+    pub(super) fn find_again(&self, key: &R::Key, ahead: &mut Ahead) -> Option<RowId> {
+        let encoded = key.encode();
+        let dense = if Self::POINT { self.dense_row(&encoded) } else { None };
+        dense.or_else(|| {
+            let row = ahead.pop_front().unwrap_or(RowId::NONE);
+            let is_it = self.rows.is_live(row) && self.rows.get(row).key() == *key;
+            if is_it { Some(row) } else { self.find(encoded) }
+        })
+    }
+
+    fn prefetch_row(&self, row: RowId) {
+        prefetch_span(self.rows.pointers()(row), size_of::<R>().min(PREFETCH_ROW_BYTES));
     }
 }

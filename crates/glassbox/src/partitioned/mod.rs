@@ -44,6 +44,7 @@ pub(crate) use any_table::TableKind;
 pub(crate) use checkpoint::DIRECTORY as CHECKPOINTS;
 pub(crate) use command::CommandHead;
 pub(crate) use engine::Engine;
+pub(crate) use memory::RowId;
 pub(crate) use pace::Growth;
 pub(crate) use partition::Cell;
 pub(crate) use procedure_kind::{MISDECLARED, ProcedureKind};

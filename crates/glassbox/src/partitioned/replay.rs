@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::command::CommandHead;
-use super::lookahead::Lookahead;
+use super::lookahead::{Ahead, Lookahead};
 use super::partition::{Cell, Partition};
 use super::procedure_kind::ProcedureKind;
 use super::values::{BadChange, COMMAND, VALUES};
@@ -170,7 +170,7 @@ fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Ar
                     let data = unsafe { &*shared.context.cells[partition].partition() };
                     asked = index + lookahead.ask(data, shared.context.tables, &mine, batch.records_from(index));
                 }
-                replay_record(shared, partition, ordinal, lsn, record)
+                replay_record(shared, partition, ordinal, (lsn, record), &mut lookahead.found)
             };
             // Others may be waiting for this partition: they must hear of a panic too.
             let done =
@@ -186,13 +186,19 @@ fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Ar
     Ok(())
 }
 
-fn replay_record(shared: &Shared<'_>, partition: usize, ordinal: u64, lsn: Lsn, record: &[u8]) -> Result<(), String> {
+fn replay_record(
+    shared: &Shared<'_>,
+    partition: usize,
+    ordinal: u64,
+    (lsn, record): (Lsn, &[u8]),
+    ahead: &mut Ahead,
+) -> Result<(), String> {
     match record.split_first() {
         Some((&VALUES, operations)) => {
             // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its own
             // waits.
             let data = unsafe { &mut *shared.context.cells[partition].partition() };
-            apply_all(shared.context, data, partition, operations).map_err(|bad| match bad {
+            apply_all(shared.context, data, partition, operations, ahead).map_err(|bad| match bad {
                 BadChange::Full(_) => format!("{bad}; raise `table_bytes`"),
                 bad => format!("{bad}: the log does not belong to these rows; restore the whole directory from a copy"),
             })?;
@@ -213,6 +219,7 @@ fn apply_all(
     data: &mut Partition,
     partition: usize,
     mut operations: &[u8],
+    ahead: &mut Ahead,
 ) -> Result<(), BadChange> {
     let count = context.cells.len() as u64;
     let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count) == partition as u64);
@@ -221,7 +228,7 @@ fn apply_all(
         let number = u16::from_le_bytes([low, high]);
         let id = *context.tables.get(usize::from(number)).ok_or(BadChange::Table(number))?;
         let table = data.tables[id].as_mut().ok_or(BadChange::Table(number))?;
-        operations = table.apply(operation, rest, &mine)?;
+        operations = table.apply(operation, rest, &mine, ahead)?;
     }
     Ok(())
 }

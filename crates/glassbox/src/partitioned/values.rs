@@ -14,6 +14,7 @@
 
 use std::borrow::Cow;
 
+use super::lookahead::Ahead;
 use super::memory::RowId;
 use super::record_buffer::RecordBuffer;
 use super::table::{Refused, Table};
@@ -147,6 +148,7 @@ impl<R: Record> Table<R> {
         operation: u8,
         bytes: &'a [u8],
         mine: &dyn Fn(Option<u64>) -> bool,
+        ahead: &mut Ahead,
     ) -> Result<&'a [u8], BadChange> {
         if operation == INSERT {
             let (row, rest) = bytes.split_at_checked(R::ROW_WIDTH).ok_or(BadChange::Short)?;
@@ -169,7 +171,7 @@ impl<R: Record> Table<R> {
         let found = if mine(R::PLACEMENT.map(|position| key.placement_at(position))) {
             // The log begins exactly where the checkpoint ends, so nothing is done twice and the row must be there.
             let missing = || BadChange::diverged::<R>(does, &key, "is not there");
-            Some(self.find(key.encode()).ok_or_else(missing)?)
+            Some(self.find_again(&key, ahead).ok_or_else(missing)?)
         } else {
             None
         };

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::any_table::{AnyTable, Mine};
+use super::super::lookahead::Asked;
+use super::super::memory::RowId;
 use super::super::shard::Lookup;
 use super::super::values::UPDATE;
 use super::*;
@@ -19,11 +21,11 @@ struct Table {
 }
 
 impl AnyTable for Table {
-    fn apply<'a>(&mut self, _: u8, bytes: &'a [u8], _: Mine<'_>) -> Result<&'a [u8], BadChange> {
+    fn apply<'a>(&mut self, _: u8, bytes: &'a [u8], _: Mine<'_>, _: &mut Ahead) -> Result<&'a [u8], BadChange> {
         Ok(&bytes[bytes.len()..])
     }
 
-    fn ask_for_place<'a>(&self, _: u8, bytes: &'a [u8], _: Mine<'_>) -> Option<(Option<&'a [u8]>, &'a [u8])> {
+    fn ask_for_place<'a>(&self, _: u8, bytes: &'a [u8], _: Mine<'_>) -> Option<(Option<Asked<'a>>, &'a [u8])> {
         for _ in 0..if self.is_elsewhere { 40 } else { 0 } {
             WAS_LOOKED_AT.fetch_or(RUNS.load(Ordering::SeqCst), Ordering::SeqCst);
             std::thread::sleep(Duration::from_millis(1));
@@ -31,7 +33,7 @@ impl AnyTable for Table {
         Some((None, &bytes[bytes.len()..]))
     }
 
-    fn ask_for_row(&self, _: &[u8]) {
+    fn ask_for_row(&self, _: Asked<'_>) -> Option<RowId> {
         unreachable!("no key was given")
     }
 

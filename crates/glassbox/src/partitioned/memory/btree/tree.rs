@@ -124,10 +124,12 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         }
     }
 
-    /// Goes down to the leaf of `key` and asks for where a search probes first.
+    /// Goes down to the leaf of `key` and asks for where a search probes first; the leaf.
     #[inline]
-    pub(crate) fn prefetch_leaf(&self, key: &K) {
-        self.prefetch_node(Node { number: self.leaf_of(key), level: 0 });
+    pub(crate) fn prefetch_leaf(&self, key: &K) -> Node {
+        let leaf = Node { number: self.leaf_of(key), level: 0 };
+        self.prefetch_node(leaf);
+        leaf
     }
 
     /// Goes down to where a key from `low` to `high` will be inserted, behind all others of these; asks for all of the
