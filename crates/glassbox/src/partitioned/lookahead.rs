@@ -2,7 +2,7 @@
 //!
 //! Done again one after the other, changes wait for memory one after the other. But a log says long before which rows
 //! it will change. So the keys of some records take their first step together, to the bucket or the leaf, and then the
-//! second, to the row, as [`prefetch`](super::prefetch) has it for the keys that a procedure declares; the rows of dense
+//! second, to the row, as [`prefetch`](super::prefetch) has it for keys that a procedure declares; the rows of dense
 //! keys are known at once. What was found is kept for the change to look there first: a row that comes or goes
 //! meanwhile is found, or missed, as ever.
 
