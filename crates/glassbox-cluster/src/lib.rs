@@ -23,6 +23,7 @@ mod configuring;
 mod coordinator;
 mod entry;
 mod heard;
+mod here;
 pub mod journal;
 mod life;
 mod member;

@@ -192,7 +192,7 @@ impl Partition {
     }
 
     /// Whether nothing begins before what is under way has ended.
-    fn waits_for_rest(&self) -> bool {
+    pub(crate) fn waits_for_rest(&self) -> bool {
         self.next.is_some() || !self.joining.is_empty() || self.base_due
     }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, Route};
+use glassbox::shard::{Call, Numbers, Route, Stamp};
 use glassbox::{Catalog, Error, Procedure};
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 use smallvec::{SmallVec, smallvec};
@@ -25,6 +25,7 @@ use crate::pending::Ended;
 #[derive(Debug)]
 pub struct Router {
     catalog: Arc<Catalog>,
+    numbers: Numbers,
     configuration: Configuration,
     pub(crate) primaries: Vec<Address>,
     central: Address,
@@ -69,6 +70,7 @@ impl Router {
         let mut own = Coordinator::new(Life::new(me, life), primaries.clone());
         own.let_begin(configuration.scheme.clients_coordinate(), &mut Outbox::default());
         Self {
+            numbers: catalog.procedure_numbers(),
             catalog,
             configuration,
             primaries,
@@ -97,27 +99,40 @@ impl Router {
     /// # Errors
     /// When the catalog does not name the procedure.
     pub fn call<P: Procedure>(&mut self, procedure: P, now_us: u64, seed: u64, out: &mut Outbox) -> Result<u64, Error> {
-        let arguments = Arguments::of(procedure);
-        let now = Timestamp::from_micros(now_us as i64);
-        let call = Call { procedure: self.catalog.number_of::<P>()?, arguments, now, seed };
-        let route = self.catalog.route(&call, self.primaries.len()).map_err(Error::Config)?;
-        let at = self.primary_of(&route);
-        let state = State::Waiting { call: call.clone(), at };
-        let place = self.calls.insert(Called { home: route.home, state, tried: false });
-        let id = place.data().as_ffi().wrapping_add(self.first);
+        let route = self.route(&procedure);
+        Ok(self.call_on(procedure, self.stamp::<P>(now_us, seed)?, route, out))
+    }
+
+    /// What is assigned to a call, if the catalog names its procedure.
+    #[inline(always)]
+    pub(crate) fn stamp<P: Procedure>(&self, now_us: u64, seed: u64) -> Result<Stamp, Error> {
+        let procedure = self.numbers.of::<P>().ok_or(Error::UnknownProcedure { name: P::NAME })?;
+        Ok(Stamp { procedure, now: Timestamp::from_micros(now_us as i64), seed })
+    }
+
+    /// Where a call has to go.
+    #[inline(always)]
+    pub(crate) fn route(&self, procedure: &impl Procedure) -> Route {
+        self.catalog.route_of(procedure, self.primaries.len())
+    }
+
+    /// Sends a call there; its number.
+    pub(crate) fn call_on<P: Procedure>(&mut self, procedure: P, stamp: Stamp, route: Route, out: &mut Outbox) -> u64 {
+        let (call, at) = (Call::new(procedure, stamp), self.primary_of(&route));
+        let called = Called { home: route.home, state: State::Waiting { call: call.clone(), at }, tried: false };
+        let id = self.calls.insert(called).data().as_ffi().wrapping_add(self.first);
         self.waiting += 1;
         match at {
             Some(primary) => out.send(primary, Message::Call { id, call }),
-            None => self.send(id, call, route, now_us, out),
+            None => self.send(id, call, route, stamp.now.micros() as u64, out),
         }
-        Ok(id)
+        id
     }
 
     /// Where a call goes that is on one partition.
-    #[inline]
-    fn primary_of(&self, route: &Route) -> Option<Address> {
-        let is_alone = route.partitions.is_power_of_two();
-        is_alone.then(|| self.primaries[route.partitions.trailing_zeros() as usize])
+    pub(crate) fn primary_of(&self, route: &Route) -> Option<Address> {
+        let alone = route.partitions.trailing_zeros() as usize;
+        route.partitions.is_power_of_two().then(|| self.primaries[alone])
     }
 
     fn send(&mut self, id: u64, call: Call, route: Route, now_us: u64, out: &mut Outbox) {
@@ -273,8 +288,8 @@ impl Router {
     /// Tries again what takes longer than so long: under locking and occ, it may be in a deadlock across partitions.
     pub fn give_up_waiting(&mut self, patience_us: u64, now_us: u64, out: &mut Outbox) {
         self.own.give_up_waiting(patience_us, now_us, out);
-        let ended = self.own.take_ended();
-        let answered = self.ended(ended, now_us, out);
+        let answered = self.own.take_ended();
+        let answered = self.ended(answered, now_us, out);
         debug_assert!(answered.is_empty(), "what is given up is begun anew");
     }
 

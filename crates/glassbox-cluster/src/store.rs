@@ -19,7 +19,7 @@ use crate::stream::Stream;
 /// The data of a partition's primary, and its stream to the backups.
 #[derive(Debug)]
 pub(crate) struct Store {
-    shard: Shard,
+    pub(crate) shard: Shard,
     pub(crate) stream: Stream,
     /// Decisions heard from each coordinator.
     pub(crate) heard: Heard,
@@ -29,7 +29,7 @@ pub(crate) struct Store {
     /// Whether what comes after a transaction is taken back with it.
     cascades: bool,
     /// Why nothing is run any more.
-    broken: Option<String>,
+    pub(crate) broken: Option<String>,
     /// What was counted.
     pub(crate) seen: Seen,
     pub(crate) sampler: Sampler,
@@ -68,6 +68,12 @@ impl Store {
         } else {
             self.shard.run(call, task, kept, watch)
         };
+        self.unless_broken(ran)
+    }
+
+    /// What a run came to; nothing is run any more, if it has left half of what it did.
+    #[inline]
+    pub(crate) fn unless_broken(&mut self, ran: Ran) -> Ran {
         if let Ran::Broken(why) = ran {
             let why = format!("partition {} has stopped: {why}", self.shard.index());
             self.broken = Some(why.clone());

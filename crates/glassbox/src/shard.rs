@@ -1,12 +1,14 @@
 //! One partition of a database by itself, for those who drive partitions with messages instead of opening a
 //! [`Database`](crate::Database): no token, no log, no threads.
 
+pub use crate::partitioned::Numbers;
 pub use crate::partitioned::shard::{
-    Arguments, Call, Found, Kept, Lookup, Output, Ran, Route, Shard, Task, Touch, Wanted, Watch,
+    Arguments, Call, Found, Kept, Lookup, Output, Ran, Route, Shard, Stamp, Task, Touch, Wanted, Watch,
 };
 
 use crate::catalog::Catalog;
 use crate::error::Error;
+use crate::partitioned::shard::Routing;
 use crate::procedure::Procedure;
 
 impl Shard {
@@ -32,6 +34,11 @@ impl Catalog {
         at.map(|at| at as u16).ok_or(Error::UnknownProcedure { name: P::NAME })
     }
 
+    /// The numbers of all procedures, for those who often ask.
+    pub fn procedure_numbers(&self) -> Numbers {
+        Numbers::new(&self.numbers(&(0..self.procedures.len() as u16).collect::<Vec<_>>()))
+    }
+
     /// Where a call has to go, with so many partitions.
     ///
     /// # Errors
@@ -41,6 +48,13 @@ impl Catalog {
         let kind = self.procedures.get(usize::from(call.procedure));
         let kind = kind.ok_or_else(|| format!("there is no procedure with the number {}", call.procedure))?;
         (kind.shard.route)(&call.arguments, partitions, &numbers)
+    }
+
+    /// The same, of a procedure that is here.
+    #[inline]
+    pub fn route_of(&self, procedure: &impl Procedure, partitions: usize) -> Route {
+        let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
+        Routing::of(procedure, partitions, &numbers)
     }
 
     /// One number for names, columns and versions of everything in it: programs whose catalogs agree have the same.

@@ -43,6 +43,12 @@ impl Sampler {
         self.one_in = (self.one_in / AFRESH).max(first);
     }
 
+    /// Whether some runs are noted.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.on
+    }
+
     /// Whether the next run is to be noted.
     pub(crate) fn is_due(&mut self) -> bool {
         if !self.on {

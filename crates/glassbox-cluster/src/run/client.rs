@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,9 @@ use super::clock::now_us;
 use super::late::sleep_precisely;
 use super::link::{Letter, Link};
 use super::shape::Shape;
+use super::ticket::{Flight, Ticket};
 use crate::address::Address;
+use crate::answered::Answered;
 use crate::member::Packet;
 use crate::message::Message;
 use crate::outbox::{Action, Outbox};
@@ -24,6 +25,8 @@ const PATIENCE: Duration = Duration::from_millis(3);
 
 /// How long a client waits for somebody to be given the place of who is gone.
 const PATIENCE_WITH_GONE: Duration = Duration::from_secs(10);
+
+const HAS_OUTPUT: &str = "a run that ends well has an output";
 
 /// How long a client that is dropped waits for the ends of its calls.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(2);
@@ -43,24 +46,10 @@ pub struct Client<L: Link> {
     seed: u64,
     /// Those who cannot be reached: since when, and why.
     gone: BTreeMap<Address, (Instant, String)>,
+    /// Everything is sent, also to machines of this process.
+    by_messages: bool,
     /// Calls for them: sent when somebody can be reached there. A client may hear of who is new before it reaches it.
     unsent: Vec<(Address, u64, Message)>,
-}
-
-/// A call that was submitted; to be given to [`Client::wait`].
-#[derive(Debug)]
-#[must_use = "the outcome is known only to who waits for it"]
-pub struct Ticket<P> {
-    id: u64,
-    home: u8,
-    procedure: PhantomData<fn() -> P>,
-}
-
-impl<P> Ticket<P> {
-    /// The partition whose output counts.
-    pub fn home(&self) -> u8 {
-        self.home
-    }
 }
 
 impl<L: Link> Client<L> {
@@ -80,8 +69,17 @@ impl<L: Link> Client<L> {
             looked: Instant::now(),
             seed: now_us() ^ u64::from(number) << 48,
             gone: BTreeMap::new(),
+            by_messages: false,
             unsent: Vec::new(),
         }
+    }
+
+    /// One that sends every call. Otherwise one on a partition that is a machine of this process, and has nothing to do,
+    /// is run by the client itself.
+    #[must_use]
+    pub fn by_messages(mut self) -> Self {
+        self.by_messages = true;
+        self
     }
 
     /// Calls a procedure and waits for the outcome.
@@ -94,37 +92,94 @@ impl<L: Link> Client<L> {
         self.wait(ticket)
     }
 
+    /// As [`Client::call`], and lets `look` see the output where it is, instead of handing it over: what is large is
+    /// moved once less.
+    ///
+    /// # Errors
+    /// As for [`Client::call`].
+    #[inline]
+    pub fn call_with<P: Procedure, N>(&mut self, procedure: P, look: impl FnOnce(&P::Output) -> N) -> Result<N, Error> {
+        let ticket = self.submit_with(procedure, look)?;
+        self.wait(ticket)
+    }
+
     /// Calls a procedure, and does not wait.
     ///
     /// # Errors
     /// When the catalog does not name the procedure, or the cluster cannot be reached.
+    #[inline]
     pub fn submit<P: Procedure>(&mut self, procedure: P) -> Result<Ticket<P>, Error> {
+        self.begin(procedure, |output| output.take().expect(HAS_OUTPUT))
+    }
+
+    /// As [`Client::submit`], with a ticket for what `look` makes of the output, which is not kept. `look` is called
+    /// when the output is here, at the latest by [`Client::wait`].
+    ///
+    /// # Errors
+    /// As for [`Client::submit`].
+    #[inline]
+    pub fn submit_with<P: Procedure, N, F: FnOnce(&P::Output) -> N>(
+        &mut self,
+        procedure: P,
+        look: F,
+    ) -> Result<Ticket<P, N, impl FnOnce(&mut Option<P::Output>) -> N + use<P, N, F, L>>, Error> {
+        self.begin(procedure, |output: &mut Option<P::Output>| look(output.as_ref().expect(HAS_OUTPUT)))
+    }
+
+    /// Runs a call at once, or sends it.
+    #[inline(always)]
+    fn begin<P: Procedure, N, F: FnOnce(&mut Option<P::Output>) -> N>(
+        &mut self,
+        procedure: P,
+        then: F,
+    ) -> Result<Ticket<P, N, F>, Error> {
         self.check()?;
         // Each gets a number of its own, and from that its random numbers.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let id = self.router.call(procedure, now_us(), self.seed, &mut self.out)?;
+        let (stamp, route) = (self.router.stamp::<P>(now_us(), self.seed)?, self.router.route(&procedure));
+        let home = route.home;
+        if !self.by_messages
+            && let Some(primary) = self.router.primary_of(&route)
+        {
+            let (epoch, mut output) = (self.router.epoch(), None);
+            let told = self.link.at_once(primary, |node| node.run_here(epoch, &procedure, stamp, &mut output));
+            if let Some(told) = told {
+                let flight = Flight::Ended(told.map(|()| then(&mut output)));
+                return Ok(Ticket::new(home, flight));
+            }
+        }
+        let id = self.router.call_on(procedure, stamp, route, &mut self.out);
         self.send();
         self.link.flush();
-        let home = self.router.home(id).expect("it was called a moment ago");
-        Ok(Ticket { id, home, procedure: PhantomData })
+        Ok(Ticket::new(home, Flight::Sent(id, then)))
     }
 
     /// Waits for the outcome of a call.
     ///
     /// # Errors
     /// As those of [`Client::call`].
-    pub fn wait<P: Procedure>(&mut self, ticket: Ticket<P>) -> Result<P::Output, Error> {
-        let answered = loop {
-            if let Some(answered) = self.router.take(ticket.id) {
-                break answered;
+    #[inline]
+    pub fn wait<P: Procedure, N, F: FnOnce(&mut Option<P::Output>) -> N>(
+        &mut self,
+        ticket: Ticket<P, N, F>,
+    ) -> Result<N, Error> {
+        match ticket.flight {
+            Flight::Ended(told) => told.map_err(|error| *error),
+            Flight::Sent(id, then) => self.wait_for(id)?.output::<P>().map(|output| then(&mut Some(output))),
+        }
+    }
+
+    fn wait_for(&mut self, id: u64) -> Result<Answered, Error> {
+        loop {
+            if let Some(answered) = self.router.take(id) {
+                return Ok(answered);
             }
             if let Err(error) = self.check() {
-                self.unsent.retain(|(_, id, _)| *id != ticket.id);
+                self.unsent.retain(|(_, unsent, _)| *unsent != id);
                 return Err(error);
             }
             self.turn(self.patience / 4);
-        };
-        answered.output::<P>()
+        }
     }
 
     /// Calls whose end is not known yet.

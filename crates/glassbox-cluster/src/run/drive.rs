@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::clock::now_us;
 use super::link::{Letter, Link};
 use super::node::Node;
+use super::seat::Driven;
 use crate::address::Address;
 use crate::member::Packet;
 use crate::message::Message;
@@ -20,28 +21,28 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// Works until `ends` says so, or its journal has failed; that is asked whenever there is nothing to do, and once in a
 /// while otherwise.
-pub fn drive(node: &mut Node, link: &mut impl Link, mut ends: impl FnMut() -> bool) {
+pub fn drive(node: &mut impl Driven, link: &mut impl Link, mut ends: impl FnMut() -> bool) {
     let mut out = Outbox::default();
-    let mut done = 0;
     loop {
-        let busy = step(node, link, &mut out);
-        done += 1;
-        if busy && done < DONE_AT_ONCE {
-            continue;
-        }
-        if busy {
-            // Messages may never end, and what waits would wait for ever.
-            proceed(node, link, &mut out);
-        }
-        done = 0;
+        let (busy, failed) = node.with(|node| (work(node, link, &mut out), node.failed().is_some()));
         link.flush();
-        if ends() || node.failed().is_some() {
+        if ends() || failed {
             return;
         }
         if !busy && let Some(letter) = link.receive(NAP) {
-            take_in(node, letter, link, &mut out);
+            node.with(|node| take_in(node, letter, link, &mut out));
         }
     }
+}
+
+/// Does some things; whether there may be more to do.
+fn work(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
+    let busy = (0..DONE_AT_ONCE).all(|_| step(node, link, out));
+    if busy {
+        // Messages may never end, and what waits would wait for ever.
+        proceed(node, link, out);
+    }
+    busy
 }
 
 /// Takes in what has arrived next, or else does one thing that waited; whether there was either.

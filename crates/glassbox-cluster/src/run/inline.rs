@@ -25,6 +25,8 @@ pub struct Inline {
     own: Queues,
     machines: Vec<(Node, Queues)>,
     out: Outbox,
+    /// Whether what is sent takes time to arrive.
+    is_late: bool,
 }
 
 impl Inline {
@@ -44,7 +46,7 @@ impl Inline {
             .into_iter()
             .map(|it| Ok((Node::begun(it, shape, shape.member(it, &mut shard)?), join(it))));
         let machines = machines.collect::<Result<_, Error>>()?;
-        let link = Self { own: join(me), machines, out: Outbox::default() };
+        let link = Self { own: join(me), machines, out: Outbox::default(), is_late: !shape.round_trip.is_zero() };
         Ok(Client::new(me, catalog, &shape, link))
     }
 
@@ -64,6 +66,13 @@ impl Inline {
 impl Link for Inline {
     fn send(&mut self, to: Address, packet: Packet) {
         self.own.send(to, packet);
+    }
+
+    #[inline]
+    fn at_once<T>(&mut self, at: Address, work: impl FnOnce(&mut Node) -> Option<T>) -> Option<T> {
+        let (node, queues) = self.machines.iter_mut().find(|(node, _)| node.me == at)?;
+        let can_be_had = !self.is_late && self.own.is_at_rest() && queues.is_at_rest();
+        can_be_had.then(|| work(node))?
     }
 
     fn everybody(&self) -> Vec<Address> {

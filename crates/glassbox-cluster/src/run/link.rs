@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::node::Node;
 use crate::address::Address;
 use crate::member::Packet;
 use crate::wire::{Answer, Question};
@@ -41,6 +42,13 @@ pub trait Link {
     /// Answers a question. Who cannot hear of questions has none to answer.
     fn reply(&mut self, to: Address, answer: Answer) {
         let _ = (to, answer);
+    }
+
+    /// Has a machine of this process do something at once, if it can be had: it has nothing to do, and has heard all that
+    /// this party has sent. `None`: it cannot, or `work` says so.
+    fn at_once<T>(&mut self, at: Address, work: impl FnOnce(&mut Node) -> Option<T>) -> Option<T> {
+        let _ = (at, work);
+        None
     }
 
     /// Finds out who can be reached, until `until` at the latest, where that changes.

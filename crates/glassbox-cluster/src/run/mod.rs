@@ -8,7 +8,8 @@
 //! after the other; when nothing has, it does what waited; when nothing waits, it sends what it has to say, looks for
 //! more for as long as a sleep would cost, and sleeps. So the more there is to do, the more goes in one write. There
 //! are two links: queues between threads of one process ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too. Who
-//! is who is decided by an [`Operator`]; which scheme suits is said by a [`Watcher`].
+//! is who is decided by an [`Operator`]; which scheme suits is said by a [`Watcher`]. Within one process a client takes
+//! a [machine that has nothing to do](seat) and runs its call there itself.
 //!
 //! A link can be told to be slow: every message then arrives half a round trip later than it would have. That is how
 //! a network is shown on one machine; whoever prints what was measured so prints the round trip beside it.
@@ -30,14 +31,16 @@ mod link;
 mod node;
 mod operator;
 mod queues;
+mod seat;
 mod shape;
 mod sockets;
 mod threads;
+mod ticket;
 mod waker;
 mod watcher;
 
 pub use asking::ask;
-pub use client::{Client, Ticket};
+pub use client::Client;
 pub use drive::drive;
 pub use identity::Identity;
 pub use inline::Inline;
@@ -46,7 +49,9 @@ pub use link::{Letter, Link};
 pub use node::Node;
 pub use operator::{Operator, Standings};
 pub use queues::Queues;
+pub use seat::Driven;
 pub use shape::Shape;
 pub use sockets::Sockets;
 pub use threads::Cluster;
+pub use ticket::Ticket;
 pub use watcher::Watcher;

@@ -8,6 +8,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use glassbox::shard::Stamp;
+use glassbox::{Error, Procedure};
+
 use super::keeper::Keeper;
 use super::shape::Shape;
 use crate::address::Address;
@@ -66,11 +69,6 @@ impl Node {
         let first: MakeShard = Arc::new(|| Err("it has begun".to_owned()));
         let empty: MakeShard = Arc::new(|| unreachable!("only who begins needs one"));
         Self { member: Some(member), ..Self::new(me, shape, first, empty) }
-    }
-
-    /// What it has become.
-    pub(super) fn into_member(self) -> Option<Member> {
-        self.member
     }
 
     /// Takes its place in a cluster of this configuration.
@@ -148,6 +146,21 @@ impl Node {
             }
             None => self.keep_early(from, packet),
         }
+    }
+
+    /// Its member's [`Member::run_here`], if what it does is not timed.
+    #[inline]
+    pub(super) fn run_here<P: Procedure>(
+        &mut self,
+        epoch: u64,
+        procedure: &P,
+        stamp: Stamp,
+        output: &mut Option<P::Output>,
+    ) -> Option<Result<(), Box<Error>>> {
+        if self.tally.is_some() {
+            return None;
+        }
+        self.member.as_mut()?.run_here(epoch, procedure, stamp, output)
     }
 
     /// Others may know before it does that it has a place: what they send is not said again.

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::late::Late;
 use super::link::{Letter, Link, NOT_HERE};
+use super::node::Node;
+use super::seat::Seat;
 use crate::address::Address;
 use crate::member::Packet;
 use crate::wire::{Answer, Question};
@@ -22,6 +24,10 @@ struct Inbox {
     filled: Condvar,
     /// There are no letters. Whoever does not wait need not lock anything to know it.
     is_empty: AtomicBool,
+    /// Letters that were taken out are not all dealt with.
+    in_hand: AtomicBool,
+    /// The machine whose inbox it is, if clients may take it.
+    machine: Option<Arc<Seat>>,
 }
 
 #[derive(Debug)]
@@ -34,9 +40,19 @@ struct State {
 }
 
 impl Inbox {
-    fn new(round_trip: Duration) -> Self {
-        let state = State { letters: Late::new(round_trip), closed: false, asleep: false };
-        Self { state: Mutex::new(state), filled: Condvar::new(), is_empty: AtomicBool::new(true) }
+    /// `machine`: whose it is, and may be taken by clients unless what is sent to it takes time to arrive.
+    fn new(round_trip: Duration, machine: Option<Arc<Seat>>) -> Self {
+        let state = Mutex::new(State { letters: Late::new(round_trip), closed: false, asleep: false });
+        let (is_empty, in_hand) = (AtomicBool::new(true), AtomicBool::new(false));
+        let machine = machine.filter(|_| round_trip.is_zero());
+        Self { state, filled: Condvar::new(), is_empty, in_hand, machine }
+    }
+
+    /// Whether everything that was put in before by the same thread has been dealt with.
+    #[inline]
+    fn is_at_rest(&self) -> bool {
+        // Who takes letters out has them in hand before the inbox is empty.
+        self.is_empty.load(Ordering::Acquire) && !self.in_hand.load(Ordering::Acquire)
     }
 
     /// Puts a letter in; gives it back if whoever it is for is gone.
@@ -59,7 +75,10 @@ impl Inbox {
     #[inline]
     fn take(&self, state: &mut State, taken: &mut VecDeque<Letter>) -> Option<Letter> {
         state.letters.take(taken);
-        self.is_empty.store(state.letters.len() == 0, Ordering::Relaxed);
+        if self.machine.is_some() && !taken.is_empty() {
+            self.in_hand.store(true, Ordering::Relaxed);
+        }
+        self.is_empty.store(state.letters.len() == 0, Ordering::Release);
         taken.pop_front()
     }
 
@@ -88,9 +107,20 @@ pub struct Queues {
 
 impl Queues {
     pub(super) fn join(post: &Arc<Post>, me: Address, round_trip: Duration) -> Self {
-        let inbox = Arc::new(Inbox::new(round_trip));
+        Self::join_as(post, me, round_trip, None)
+    }
+
+    /// As this machine, which others may take.
+    pub(super) fn join_as(post: &Arc<Post>, me: Address, round_trip: Duration, machine: Option<Arc<Seat>>) -> Self {
+        let inbox = Arc::new(Inbox::new(round_trip, machine));
         post.inboxes.write().unwrap_or_else(PoisonError::into_inner).insert(me, Arc::clone(&inbox));
         Self { me, inbox, post: Arc::clone(post), known: Vec::new(), taken: VecDeque::new() }
+    }
+
+    /// Whether nothing has arrived that was not dealt with.
+    #[inline]
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.taken.is_empty() && self.inbox.is_empty.load(Ordering::Acquire)
     }
 
     /// Looks up where somebody is; whether there is such a party.
@@ -105,9 +135,15 @@ impl Queues {
         true
     }
 
+    /// Whether there is such a party: it is the first of those that are known then.
+    #[inline]
+    fn knows(&mut self, party: Address) -> bool {
+        self.known.first().is_some_and(|(last, _)| *last == party) || self.find(party)
+    }
+
     #[inline]
     fn put(&mut self, to: Address, letter: Letter) {
-        if self.known.first().is_none_or(|(last, _)| *last != to) && !self.find(to) {
+        if !self.knows(to) {
             return self.is_gone(to);
         }
         if let Some(letter) = self.known[0].1.put(letter) {
@@ -195,9 +231,23 @@ impl Link for Queues {
     fn flush(&mut self) {}
 
     #[inline]
+    fn at_once<T>(&mut self, at: Address, work: impl FnOnce(&mut Node) -> Option<T>) -> Option<T> {
+        // What has arrived here comes first, too.
+        if !self.is_at_rest() || !self.knows(at) {
+            return None;
+        }
+        let inbox = &self.known[0].1;
+        let machine = inbox.machine.as_ref()?;
+        machine.take_if_free(|node| if inbox.is_at_rest() { work(node) } else { None })
+    }
+
+    #[inline]
     fn receive(&mut self, wait: Duration) -> Option<Letter> {
         if let Some(letter) = self.taken.pop_front() {
             return Some(letter);
+        }
+        if self.inbox.machine.is_some() {
+            self.inbox.in_hand.store(false, Ordering::Release);
         }
         if wait.is_zero() && self.inbox.is_empty.load(Ordering::Acquire) {
             return None;

@@ -14,6 +14,7 @@ use super::late::sleep_precisely;
 use super::node::Node;
 use super::operator::Operator;
 use super::queues::{Post, Queues};
+use super::seat::Seat;
 use super::shape::Shape;
 use super::watcher::Watcher;
 use crate::address::Address;
@@ -40,19 +41,21 @@ impl Cluster {
         catalog: Arc<Catalog>,
         mut shard: impl FnMut(u8) -> Result<Shard, Error>,
     ) -> Result<Self, Error> {
-        let mut begun = |me| Ok((me, Node::begun(me, shape, shape.member(me, &mut shard)?)));
+        let mut begun = |me| Ok((me, Arc::new(Seat::new(Node::begun(me, shape, shape.member(me, &mut shard)?)))));
         let machines = shape.machines().into_iter().map(&mut begun).collect::<Result<Vec<_>, Error>>()?;
         let (post, ends) = (Arc::new(Post::default()), Arc::new(AtomicBool::new(false)));
         let mut cluster = Self { shape, catalog, post, clients: AtomicU32::new(0), ends, machines: Vec::new() };
         // Everybody has an inbox before anybody speaks.
-        let queues: Vec<_> =
-            machines.iter().map(|(address, _)| Queues::join(&cluster.post, *address, shape.round_trip)).collect();
-        for ((address, mut node), mut queues) in machines.into_iter().zip(queues) {
+        let join = |(address, seat): &(_, Arc<Seat>)| {
+            Queues::join_as(&cluster.post, *address, shape.round_trip, Some(Arc::clone(seat)))
+        };
+        let queues: Vec<_> = machines.iter().map(join).collect();
+        for ((address, seat), mut queues) in machines.into_iter().zip(queues) {
             let ends = Arc::clone(&cluster.ends);
             let work = move || {
                 sleep_precisely();
-                drive(&mut node, &mut queues, || ends.load(Ordering::Relaxed));
-                node.into_member().expect("it has begun")
+                drive(&mut &*seat, &mut queues, || ends.load(Ordering::Relaxed));
+                seat.end().expect("it has begun")
             };
             let thread = std::thread::Builder::new().name(address.to_string()).spawn(work);
             let refused = |error| Error::Config(format!("a thread for {address} cannot be started: {error}"));

@@ -156,6 +156,11 @@ impl Locking {
         self.active.values().filter_map(Arrived::multi)
     }
 
+    /// Whether locks are taken even when there is nobody to be kept off.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.forced
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         debug_assert!(!self.active.is_empty() || self.locks.is_empty(), "nobody holds these locks");
         self.active.is_empty()

@@ -126,7 +126,15 @@ impl Scheme {
         }
     }
 
+    /// Whether a transaction on this partition alone that came now would run to its end at once, and nothing would be
+    /// kept or noted of it.
+    #[inline]
+    pub(crate) fn is_bare(&self) -> bool {
+        self.is_idle() && !matches!(self, Self::Locking(scheme) if scheme.is_forced())
+    }
+
     /// Whether nothing is under way or waiting.
+    #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         match self {
             Self::Blocking(scheme) => scheme.is_idle(),

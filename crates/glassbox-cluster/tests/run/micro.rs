@@ -121,6 +121,64 @@ fn no_write_is_lost_under_any_scheme() {
     }
 }
 
+/// Partitions without backups and delay, which clients take and run their calls on while there is nothing else.
+#[test]
+fn no_write_is_lost_where_clients_run_their_calls_themselves() {
+    for scheme in SCHEMES {
+        run(Shape { replicas: 1, ..shape(scheme, 2, 1, Duration::ZERO) }, 2_000);
+        run(Shape { replicas: 1, ..shape(scheme, 3, 2, Duration::ZERO) }, 1_000);
+    }
+    // With the scheme changed under way.
+    let changes = |cluster: &Cluster, ends: &AtomicBool| {
+        let (mut operator, mut schemes) = (cluster.operator(), SCHEMES.into_iter().cycle());
+        while !ends.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+            schemes.next().into_iter().for_each(|scheme| operator.change_scheme(scheme).unwrap());
+        }
+    };
+    run_beside(Shape { replicas: 1, ..shape(SchemeKind::Blocking, 2, 1, Duration::ZERO) }, 4_000, changes);
+}
+
+#[test]
+fn a_call_is_run_at_once_where_nothing_else_is_to_be_done() {
+    let catalog = Arc::new(catalog());
+    let start = |shape: Shape| Inline::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, 2)).unwrap();
+    let alone = |scheme| Shape { replicas: 1, ..shape(scheme, 2, 1, Duration::ZERO) };
+    let on = |homes: [u8; 2], stamp, aborts_at| {
+        let keys = (0..KEYS).map(|at| (homes[at % 2], at as u16)).collect();
+        ReadWrite { keys, stamp, aborts_at, two_rounds: false }
+    };
+    let values = |seen: &UpTo<KEYS, (u8, u16, u32)>| seen.iter().map(|&(.., value)| value).collect::<Vec<_>>();
+    for scheme in SCHEMES {
+        let mut client = start(alone(scheme));
+        let ticket = client.submit_with(on([0, 0], 1, None), values).unwrap();
+        assert_eq!(client.in_flight() == 0, scheme != SchemeKind::ForcedLocking, "{scheme}");
+        assert_eq!(client.wait(ticket).unwrap(), [0; KEYS]);
+        let aborted = client.call_with(on([0, 0], 2, Some(0)), values);
+        assert!(matches!(aborted, Err(Error::Aborted(abort)) if abort.code == 1));
+        // One on both is under way: what comes after it comes after it.
+        let both = client.submit(on([0, 1], 3, None)).unwrap();
+        assert_eq!(client.in_flight(), 1);
+        let after = client.submit(on([1, 1], 4, None)).unwrap();
+        assert_eq!(client.wait(both).unwrap().len(), KEYS);
+        client.wait(after).unwrap();
+        let seen = client.call(on([0, 0], 5, None)).unwrap();
+        assert_eq!(values(&seen), [3, 1].repeat(KEYS / 2), "{scheme}");
+    }
+    // Somebody else has to hear of it, or it is on its way for a while, or that is asked for.
+    let blocking = alone(SchemeKind::Blocking);
+    let others = [
+        start(Shape { replicas: 2, ..blocking }),
+        start(Shape { round_trip: Duration::from_micros(50), ..blocking }),
+        start(blocking).by_messages(),
+    ];
+    for mut client in others {
+        let ticket = client.submit(on([0, 0], 1, None)).unwrap();
+        assert_eq!(client.in_flight(), 1);
+        assert_eq!(values(&client.wait(ticket).unwrap()), [0; KEYS]);
+    }
+}
+
 #[test]
 fn no_write_is_lost_while_somebody_watches_and_changes_the_scheme() {
     let watched = |cluster: &Cluster, ends: &AtomicBool| {

@@ -19,7 +19,7 @@ pub(super) fn measure(injected_us: u64, calls: usize) -> anyhow::Result<f64> {
     let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip };
     let catalog = Arc::new(catalog());
     let cluster = Cluster::start(shape, Arc::clone(&catalog), |partition| shard(&catalog, partition, 1, CLIENTS))?;
-    let (mut client, mut micro) = (cluster.client(), Micro::new(0, 1, Load::default(), 1));
+    let (mut client, mut micro) = (cluster.client().by_messages(), Micro::new(0, 1, Load::default(), 1));
     let mut took = Vec::with_capacity(calls);
     for call in 0..calls + calls / 4 {
         let (input, began) = (micro.draw(), Instant::now());

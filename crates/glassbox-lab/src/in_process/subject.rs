@@ -101,12 +101,14 @@ impl Subject {
                 load.finish()?;
                 Ok(Self::Token(Box::new(db)))
             }
-            System::Machines(together) => {
+            System::Machines(together) | System::Messages(together) => {
                 let scheme = SchemeKind::Speculation;
                 let shape = Shape { scheme, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
                 let catalog = Arc::new(catalog);
                 let shard = |_| shard(&catalog, workload, scale);
-                Ok(Self::Machines(Box::new(Inline::start(shape, Arc::clone(&catalog), shard)?), together))
+                let client = Inline::start(shape, Arc::clone(&catalog), shard)?;
+                let by_messages = matches!(system, System::Messages(_));
+                Ok(Self::Machines(Box::new(if by_messages { client.by_messages() } else { client }), together))
             }
         }
     }
@@ -122,22 +124,22 @@ impl Subject {
 
     fn run_each<P: Procedure + Clone>(&mut self, calls: &[P]) -> Result<(), Error> {
         match self {
-            Self::Token(db) => calls.iter().try_for_each(|call| look(db.call(call))),
-            Self::Machines(client, 1) => calls.iter().try_for_each(|call| look(client.call(call.clone()))),
+            Self::Token(db) => calls.iter().try_for_each(|call| db.call_with(call, look)),
+            Self::Machines(client, 1) => calls.iter().try_for_each(|call| client.call_with(call.clone(), look)),
             Self::Machines(client, together) => calls.chunks(*together).try_for_each(|calls| {
-                let mut tickets = [const { None }; TOGETHER];
-                for (ticket, call) in tickets.iter_mut().zip(calls) {
-                    *ticket = Some(client.submit(call.clone())?);
+                let mut tickets = Vec::with_capacity(TOGETHER);
+                for call in calls {
+                    tickets.push(client.submit_with(call.clone(), look::<P::Output>)?);
                 }
-                tickets.into_iter().flatten().try_for_each(|ticket| look(client.wait(ticket)))
+                tickets.into_iter().try_for_each(|ticket| client.wait(ticket))
             }),
         }
     }
 }
 
 /// What a caller does with an answer is nobody's cost.
-fn look<O>(answer: Result<O, Error>) -> Result<(), Error> {
-    answer.map(|output| _ = black_box(&output))
+fn look<O>(output: &O) {
+    black_box(output);
 }
 
 fn pairs() -> impl Iterator<Item = Pair> {

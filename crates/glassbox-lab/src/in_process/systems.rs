@@ -8,18 +8,22 @@ use std::str::FromStr;
 pub enum System {
     /// The embedded database: the caller takes the token.
     Token,
-    /// Client, queues and partition; so many calls are handed over together.
+    /// A client that has its calls run by the machine where that has nothing to do; so many are begun before any is
+    /// waited for.
     Machines(usize),
+    /// Client, queues and partition; so many calls are handed over together.
+    Messages(usize),
 }
 
 impl System {
     /// All of them; the others are divided by the first.
-    pub const ALL: [Self; 3] = [Self::Token, Self::Machines(1), Self::Machines(16)];
+    pub const ALL: [Self; 5] =
+        [Self::Token, Self::Machines(1), Self::Machines(16), Self::Messages(1), Self::Messages(16)];
 
     /// How many times the token path's instructions it may take.
     pub const fn goal(self) -> Option<f64> {
         match self {
-            Self::Token => None,
+            Self::Token | Self::Messages(_) => None,
             Self::Machines(1) => Some(1.3),
             Self::Machines(_) => Some(1.1),
         }
@@ -31,6 +35,7 @@ impl fmt::Display for System {
         match self {
             Self::Token => f.pad("token"),
             Self::Machines(together) => f.pad(&format!("machines-{together}")),
+            Self::Messages(together) => f.pad(&format!("messages-{together}")),
         }
     }
 }

@@ -58,10 +58,11 @@ pub fn parts(points: &Points, workload: Workload) -> Table {
 }
 
 /// What the section says before its tables.
-const LEAD: &str = "An embedded caller takes the token of a partition and runs its procedure. Through the state \
-                    machines the call is routed, put into a queue, run by the partition's machine, and its answer \
-                    comes back through a queue. Both were run under callgrind on one partition, with the same rows \
-                    and calls: instructions were counted, no time was measured.";
+const LEAD: &str = "An embedded caller takes the token of a partition and runs its procedure. Within one process a client \
+                    of the state machines takes a machine that has nothing to do, and has its call run there \
+                    (machines); otherwise the call is put into a queue, run by the partition's thread, and its answer \
+                    comes back through a queue (messages). All were run under callgrind on one partition, with the \
+                    same rows and calls: instructions were counted, no time was measured.";
 
 /// Makes the section of the numbers that there are.
 pub fn section(points: &Points) -> Section {
@@ -69,7 +70,7 @@ pub fn section(points: &Points) -> Section {
         let (svg, caption) = (String::new(), caption.to_owned());
         Figure { title, svg, caption, table: Some(table) }
     };
-    let caption = "machines-16: sixteen calls are handed over together, and then their answers.";
+    let caption = "16: sixteen calls are submitted together, and then waited for.";
     let mut figures =
         vec![figure("The way through the machines, and the token's (counted)".to_owned(), caption, totals(points))];
     for workload in Workload::ALL {

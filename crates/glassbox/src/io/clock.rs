@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 /// What the time is. The two readings are unrelated: wall time may jump, monotonic time never goes back.
 pub trait Clock: Send + Sync {
@@ -15,13 +14,13 @@ pub trait Clock: Send + Sync {
 /// The operating system's clock.
 #[derive(Clone, Debug)]
 pub struct RealClock {
-    origin: Instant,
+    origin_ns: u64,
 }
 
 impl RealClock {
     /// A clock whose monotonic time starts now.
     pub fn new() -> Self {
-        Self { origin: Instant::now() }
+        Self { origin_ns: monotonic_ns() }
     }
 }
 
@@ -32,28 +31,57 @@ impl Default for RealClock {
 }
 
 impl Clock for RealClock {
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    #[inline]
     fn wall_us(&self) -> i64 {
-        // Asked directly: a difference of two `SystemTime`s costs more than reading the clock.
-        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: it writes to `now` only.
-        let told = unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now) };
-        debug_assert_eq!(told, 0, "there is such a clock");
-        now.tv_sec.saturating_mul(1_000_000).saturating_add(now.tv_nsec / 1_000)
+        wall_us()
     }
 
-    #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-    fn wall_us(&self) -> i64 {
-        let micros = |d: std::time::Duration| i64::try_from(d.as_micros()).unwrap_or(i64::MAX);
-        match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
-            Ok(since) => micros(since),
-            Err(before) => -micros(before.duration()),
-        }
-    }
-
+    #[inline]
     fn monotonic_ns(&self) -> u64 {
-        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        monotonic_ns().saturating_sub(self.origin_ns)
     }
+}
+
+// The system is asked directly: differences of the standard library's times cost more than reading the clock.
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[inline]
+fn read(clock: libc::clockid_t) -> libc::timespec {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes to `now` only.
+    let told = unsafe { libc::clock_gettime(clock, &raw mut now) };
+    debug_assert_eq!(told, 0, "there is such a clock");
+    now
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[inline]
+fn wall_us() -> i64 {
+    let now = read(libc::CLOCK_REALTIME);
+    now.tv_sec.saturating_mul(1_000_000).saturating_add(now.tv_nsec / 1_000)
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[inline]
+fn monotonic_ns() -> u64 {
+    let now = read(libc::CLOCK_MONOTONIC);
+    (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)
+}
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+fn wall_us() -> i64 {
+    let micros = |d: std::time::Duration| i64::try_from(d.as_micros()).unwrap_or(i64::MAX);
+    match std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH) {
+        Ok(since) => micros(since),
+        Err(before) => -micros(before.duration()),
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+fn monotonic_ns() -> u64 {
+    static BEGAN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    let began = BEGAN.get_or_init(std::time::Instant::now);
+    u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A clock moved by hand. Clones show the same time.

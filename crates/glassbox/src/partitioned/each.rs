@@ -23,17 +23,24 @@ struct Turn<R: Record> {
 type Found<'a, R> = (Option<Place<'a, R>>, Turn<R>);
 
 impl<'a> PartitionedTransaction<'a> {
-    /// Does something with each key, what stands beside it, and where its row is. It may not look for rows.
+    /// Does something with each key, what stands beside it, and where its row is, up to the first whose row
+    /// `is_elsewhere`, which is given back. Asked only of keys whose rows were not found beforehand. `with` may not look
+    /// for rows.
     #[inline(always)]
     pub(super) fn each<R: Record, C>(
         &mut self,
         keys: impl IntoIterator<Item = (R::Key, C)>,
+        is_elsewhere: impl Fn(&R::Key) -> bool,
         mut with: impl FnMut(&mut Self, C, &R::Key, Option<(&'a mut Table<R>, NonNull<R>)>) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+    ) -> Result<Option<(R::Key, C)>, Stop> {
         let mut turn = self.turn();
         for (key, beside) in keys {
             let (table, row) = match turn.take(&key) {
                 Some(row) => (turn.table, row),
+                None if is_elsewhere(&key) => {
+                    self.skip_to(&turn);
+                    return Ok(Some((key, beside)));
+                }
                 None => {
                     let found;
                     (found, turn) = self.out_of_turn(key, turn)?;
@@ -48,25 +55,40 @@ impl<'a> PartitionedTransaction<'a> {
             with(self, beside, &key, Some((unsafe { &mut *table }, row)))?;
         }
         self.skip_to(&turn);
-        Ok(())
+        Ok(None)
     }
 
-    /// Changes the rows with these keys, of a table that is not replicated.
+    /// Reads the rows with these keys; as [`Self::each`].
+    #[inline(always)]
+    pub(super) fn read_each<R: Record, C>(
+        &mut self,
+        keys: impl IntoIterator<Item = (R::Key, C)>,
+        is_elsewhere: impl Fn(&R::Key) -> bool,
+        mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
+    ) -> Result<Option<(R::Key, C)>, Stop> {
+        self.each::<R, C>(keys, is_elsewhere, |_, beside, _, found| {
+            // SAFETY: it is a live row of a held partition, which nothing changes before `read` returns.
+            read(beside, found.map(|(_, row)| unsafe { row.as_ref() }))
+        })
+    }
+
+    /// Changes the rows with these keys, of a table that is not replicated; as [`Self::each`].
     #[inline(always)]
     pub(super) fn change_each<R: Record, C>(
         &mut self,
         keys: impl IntoIterator<Item = (R::Key, C)>,
+        is_elsewhere: impl Fn(&R::Key) -> bool,
         mut change: impl FnMut(C, &mut R),
-    ) -> Result<(), Stop> {
+    ) -> Result<Option<(R::Key, C)>, Stop> {
         // Asked once for all.
         let values = self.values;
         if self.keeps::<R>(values) {
-            return self.each::<R, C>(keys, |this, beside, key, found| match found {
+            return self.each::<R, C>(keys, is_elsewhere, |this, beside, key, found| match found {
                 Some((table, row)) => this.update_keeping(table, row, key, values, |row| change(beside, row)),
                 None => Ok(()),
             });
         }
-        self.each::<R, C>(keys, |this, beside, key, found| match found {
+        self.each::<R, C>(keys, is_elsewhere, |this, beside, key, found| match found {
             Some((table, row)) => this.update_plain(table, row, key, |row| change(beside, row)),
             None => Ok(()),
         })

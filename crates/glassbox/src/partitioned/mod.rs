@@ -45,6 +45,7 @@ pub(crate) use checkpoint::DIRECTORY as CHECKPOINTS;
 pub(crate) use command::CommandHead;
 pub(crate) use engine::Engine;
 pub(crate) use memory::RowId;
+pub use numbers::Numbers;
 pub(crate) use pace::Growth;
 pub(crate) use partition::Cell;
 pub(crate) use procedure_kind::{MISDECLARED, ProcedureKind};

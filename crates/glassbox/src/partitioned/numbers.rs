@@ -6,9 +6,9 @@
 use std::any::TypeId;
 use std::hash::{Hash, Hasher};
 
-/// Number of each procedure, at the place that its type decides.
+/// The number of each procedure, at the place that its type decides.
 #[derive(Debug)]
-pub(super) struct Numbers(Box<[(TypeId, u16)]>);
+pub struct Numbers(Box<[(TypeId, u16)]>);
 
 /// Places of a table that is not made larger for those that still meet in it.
 const MOST_PLACES: usize = 1 << 12;
@@ -44,7 +44,7 @@ fn place_of(id: TypeId, places: usize) -> usize {
 const NOBODY: (TypeId, u16) = (TypeId::of::<Numbers>(), 0);
 
 impl Numbers {
-    pub(super) fn new(procedures: &[(TypeId, u16)]) -> Self {
+    pub(crate) fn new(procedures: &[(TypeId, u16)]) -> Self {
         // Half of it is free at least, so a search ends.
         let mut places = (procedures.len() * 2).next_power_of_two().max(2);
         loop {
@@ -65,7 +65,7 @@ impl Numbers {
 
     /// The number of a procedure, if it has one.
     #[inline(always)]
-    pub(super) fn of<P: 'static>(&self) -> Option<u16> {
+    pub fn of<P: 'static>(&self) -> Option<u16> {
         let id = TypeId::of::<P>();
         let at = place_of(id, self.0.len());
         let &(found, number) = self.0.get(at)?;

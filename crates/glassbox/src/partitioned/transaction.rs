@@ -208,12 +208,9 @@ impl Transaction for PartitionedTransaction<'_> {
     fn get_each<R: Record, C>(
         &mut self,
         keys: impl IntoIterator<Item = (R::Key, C)>,
-        mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
+        read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        self.each::<R, C>(keys, |_, beside, _, found| {
-            // SAFETY: it is a live row of a held partition, which nothing changes before `read` returns.
-            read(beside, found.map(|(_, row)| unsafe { row.as_ref() }))
-        })
+        self.read_each(keys, |_| false, read).map(drop)
     }
 
     #[inline(always)]
@@ -226,7 +223,7 @@ impl Transaction for PartitionedTransaction<'_> {
             let mut keys = keys.into_iter();
             return keys.try_for_each(|(key, beside)| self.update::<R, ()>(&key, |row| change(beside, row)).map(drop));
         }
-        self.change_each(keys, change)
+        self.change_each(keys, |_| false, change).map(drop)
     }
 
     #[inline(always)]

@@ -103,7 +103,12 @@ impl Arguments {
 impl Output {
     /// This value.
     pub fn of<O: Serialize + Send + 'static>(value: O) -> Self {
-        Self(Form::Value(Box::new(value)))
+        Self::boxed(Box::new(value))
+    }
+
+    /// The same, where it is.
+    pub(super) fn boxed<O: Serialize + Send + 'static>(value: Box<O>) -> Self {
+        Self(Form::Value(value))
     }
 
     /// Its encoded form.

@@ -1,7 +1,8 @@
 //! Many keys of one table: those that are here, the inner transaction takes together.
 //!
-//! It draws them from an iterator that ends before a key that it must not see: one of a row elsewhere, which is then
-//! done alone, or one that the watch refuses.
+//! What it has found beforehand is here; of others it asks, and gives back one whose row is elsewhere, which is then done
+//! alone. Where each key is watched, or a row is to be inserted, it draws them from an iterator that ends before one
+//! that it must not see.
 
 use super::transaction::{Place, ShardTransaction};
 use super::watch::{Touch, Watch, name, space};
@@ -75,6 +76,14 @@ impl<W: Watch> ShardTransaction<'_, W> {
         mut keys: impl Iterator<Item = (R::Key, C)>,
         mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
+        if !self.watch.watches() {
+            let place = self.place;
+            let is_elsewhere = |key: &R::Key| place.elsewhere::<R>(key).is_some();
+            while let Some((key, beside)) = self.inner.read_each::<R, C>(&mut keys, is_elsewhere, &mut read)? {
+                read(beside, self.get::<R>(&key)?)?;
+            }
+            return Ok(());
+        }
         let space = self.space_of::<R>();
         loop {
             let mut here = Here::<R, _, _, _>::new(&mut keys, self.place, &mut self.watch, (space, Touch::Read));
@@ -93,6 +102,14 @@ impl<W: Watch> ShardTransaction<'_, W> {
         mut keys: impl Iterator<Item = (R::Key, C)>,
         mut change: impl FnMut(C, &mut R),
     ) -> Result<(), Stop> {
+        if !self.watch.watches() && R::PLACEMENT.is_some() {
+            let place = self.place;
+            let is_elsewhere = |key: &R::Key| place.elsewhere::<R>(key).is_some();
+            while let Some((key, beside)) = self.inner.change_each::<R, C>(&mut keys, is_elsewhere, &mut change)? {
+                self.update::<R, ()>(&key, |row| change(beside, row))?;
+            }
+            return Ok(());
+        }
         if self.tells_of_indexes::<R>() {
             return keys.try_for_each(|(key, beside)| self.update::<R, ()>(&key, |row| change(beside, row)).map(drop));
         }

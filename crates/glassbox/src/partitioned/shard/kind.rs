@@ -8,12 +8,13 @@ use super::super::prefetch::prefetch;
 use super::super::transaction::{Keep, PartitionedTransaction, table_full};
 use super::carried::{Arguments, Output};
 use super::elsewhere::{Elsewhere, Found};
-use super::one::{Call, Ran};
+use super::one::{Call, Ran, Stamp};
 use super::route::{Route, Routing};
 use super::transaction::{Lacks, Place, ShardTransaction};
 use super::watch::{Unwatched, Watch};
 use crate::io::Clock;
-use crate::procedure::{Aborts, Declared, Procedure, Stop};
+use crate::procedure::Place as OutputPlace;
+use crate::procedure::{Aborts, Procedure, Stop};
 
 /// What a run needs.
 pub(super) struct Running<'a, 'w> {
@@ -41,16 +42,38 @@ pub(crate) struct ShardProcedure {
 impl ShardProcedure {
     pub(crate) fn of<P: Procedure>() -> Self {
         Self {
-            route: |arguments, count, numbers| {
-                if count == 1 {
-                    return Ok(Route { partitions: 1, home: 0, shared: Vec::new() });
-                }
-                let mut routing = Routing::new(count, numbers);
-                let declared = arguments.read::<P>()?.declare(&mut routing);
-                Ok(routing.route(declared == Declared::Complete))
-            },
+            route: |arguments, count, numbers| Ok(Routing::of(&*arguments.read::<P>()?, count, numbers)),
             run: run::<P>,
         }
+    }
+}
+
+/// An output of a type that is not known to whoever carries it is made where it is carried.
+struct Boxed<O>(Option<Box<O>>);
+
+impl<O> OutputPlace<O> for Boxed<O> {
+    #[inline(always)]
+    fn put(&mut self, output: O) -> &mut O {
+        self.0.insert(Box::new(output))
+    }
+}
+
+/// Tells whether there is an output.
+pub(super) trait Answers<O>: OutputPlace<O> {
+    fn is_put(&self) -> bool;
+}
+
+impl<O> Answers<O> for Boxed<O> {
+    #[inline(always)]
+    fn is_put(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl<O> Answers<O> for Option<O> {
+    #[inline(always)]
+    fn is_put(&self) -> bool {
+        self.is_some()
     }
 }
 
@@ -60,12 +83,18 @@ unsafe fn run<P: Procedure>(running: Running<'_, '_>) -> Ran {
         Ok(procedure) => procedure,
         Err(bad) => return Ran::Failed(bad),
     };
+    let mut output = Boxed(None);
+    let typed = Typed { procedure: &*procedure, stamp: call.stamp(), cells, place, given, keep };
     // SAFETY: passed on.
-    unsafe {
+    let ended = unsafe {
         match watch {
-            Some(watch) => run_watched(&*procedure, cells, call, place, given, keep, watch),
-            None => run_watched(&*procedure, cells, call, place, given, keep, Unwatched),
+            Some(watch) => typed.run(watch, &mut output),
+            None => typed.run(Unwatched, &mut output),
         }
+    };
+    match ended {
+        Ok(()) => Ran::Done(Output::boxed(output.0.expect("a run that ends well has put its output"))),
+        Err(ran) => ran,
     }
 }
 
@@ -82,54 +111,74 @@ impl Clock for Assigned {
     }
 }
 
-unsafe fn run_watched<P: Procedure, W: Watch>(
-    procedure: &P,
-    cells: &[Cell; 1],
-    call: &Call,
-    place: Place,
-    given: &[Found],
-    keep: bool,
-    watch: W,
-) -> Ran {
-    let undo = keep || P::ABORTS == Aborts::Anytime;
-    let origin = TypedCall { procedure, number: call.procedure };
-    // SAFETY: passed on; the one cell's token stands for the exclusive use of it.
-    let inner = unsafe {
-        let scratch = &mut *cells[0].scratch();
-        // Keys of rows elsewhere are not found, and asked for in vain.
-        prefetch(&mut scratch.lookups, cells, 1, 0, &origin);
-        PartitionedTransaction::new(cells, scratch, &Assigned, 1, 0, Keep { undo, values: false })
-    };
-    let mut transaction = ShardTransaction {
-        inner,
-        partition: cells[0].partition(),
-        place,
-        elsewhere: Elsewhere::new(given),
-        lacks: None,
-        keep_places: keep,
-        watch,
-    };
-    transaction.inner.assign(call.now, call.seed);
-    let told = catch_unwind(AssertUnwindSafe(|| procedure.run(&mut transaction).map(Output::of)));
-    // Then the rows are not what their indexes say, whatever the procedure says.
-    let told = transaction.inner.torn.map_or(told, |table| Ok(Err(table_full(table))));
-    let ran = outcome(told, transaction.lacks.take(), P::NAME);
-    if !matches!(ran, Ran::Done(_)) {
-        transaction.inner.scratch.undo.undo();
-        if transaction.inner.wrote && !undo {
-            return Ran::Broken(format!("procedure `{}` stopped after it had written: {ran:?}", P::NAME));
-        }
-    }
-    if !keep {
-        transaction.inner.scratch.undo.clear();
-    }
-    ran
+/// What a run needs of a procedure whose type is known.
+pub(super) struct Typed<'a, P> {
+    pub(super) procedure: &'a P,
+    pub(super) stamp: Stamp,
+    pub(super) cells: &'a [Cell; 1],
+    pub(super) place: Place,
+    pub(super) given: &'a [Found],
+    pub(super) keep: bool,
 }
 
-type Told = std::thread::Result<Result<Output, Stop>>;
+impl<P: Procedure> Typed<'_, P> {
+    /// Runs it; why it did not end well, if so.
+    ///
+    /// # Safety
+    /// The cell is the caller's alone.
+    #[inline(always)]
+    pub(super) unsafe fn run(self, watch: impl Watch, output: &mut impl Answers<P::Output>) -> Result<(), Ran> {
+        let Self { procedure, stamp, cells, place, given, keep } = self;
+        let undo = keep || P::ABORTS == Aborts::Anytime;
+        let origin = TypedCall { procedure, number: stamp.procedure };
+        // SAFETY: passed on; the one cell's token stands for the exclusive use of it.
+        let inner = unsafe {
+            let scratch = &mut *cells[0].scratch();
+            // Keys of rows elsewhere are not found, and asked for in vain.
+            prefetch(&mut scratch.lookups, cells, 1, 0, &origin);
+            PartitionedTransaction::new(cells, scratch, &Assigned, 1, 0, Keep { undo, values: false })
+        };
+        let mut transaction = ShardTransaction {
+            inner,
+            partition: cells[0].partition(),
+            place,
+            elsewhere: Elsewhere::new(given),
+            lacks: None,
+            keep_places: keep,
+            watch,
+        };
+        transaction.inner.assign(stamp.now, stamp.seed);
+        let run = || {
+            procedure.answer(&mut transaction, output)?;
+            assert!(output.is_put(), "a procedure has ended well and given no answer");
+            Ok(())
+        };
+        let told = catch_unwind(AssertUnwindSafe(run));
+        // Then the rows are not what their indexes say, whatever the procedure says.
+        let told = transaction.inner.torn.map_or(told, |table| Ok(Err(table_full(table))));
+        let ended = match (transaction.lacks.take(), told) {
+            (None, Ok(Ok(()))) => Ok(()),
+            (lacks, told) => Err(outcome(told, lacks, P::NAME)),
+        };
+        if ended.is_err() {
+            transaction.inner.scratch.undo.undo();
+            if transaction.inner.wrote && !undo {
+                return ended.map_err(|ran| {
+                    Ran::Broken(format!("procedure `{}` stopped after it had written: {ran:?}", P::NAME))
+                });
+            }
+        }
+        if !keep {
+            transaction.inner.scratch.undo.clear();
+        }
+        ended
+    }
+}
 
-/// What a run came to. What the procedure says means nothing when something was lacking.
-#[inline]
+type Told = std::thread::Result<Result<(), Stop>>;
+
+/// What a run came to that did not end well. What the procedure says means nothing when something was lacking.
+#[cold]
 fn outcome(told: Told, lacks: Option<Box<Lacks>>, name: &str) -> Ran {
     match lacks {
         Some(lacks) if lacks.bad.is_some() => return Ran::Failed(lacks.bad.unwrap_or_default()),
@@ -139,7 +188,7 @@ fn outcome(told: Told, lacks: Option<Box<Lacks>>, name: &str) -> Ran {
         None => {}
     }
     match told {
-        Ok(Ok(output)) => Ran::Done(output),
+        Ok(Ok(())) => unreachable!("it ended well"),
         Ok(Err(Stop::Abort(abort))) => Ran::Aborted(abort),
         Ok(Err(Stop::Retry(_))) => Ran::Failed(format!("procedure `{name}` made a retry of its own")),
         Err(_) => Ran::Failed(format!("procedure `{name}` panicked")),

@@ -25,6 +25,7 @@ mod watch;
 pub use carried::{Arguments, Output};
 pub use elsewhere::{Found, Lookup, Wanted};
 pub(crate) use kind::ShardProcedure;
-pub use one::{Call, Kept, Ran, Shard, Task};
+pub use one::{Call, Kept, Ran, Shard, Stamp, Task};
 pub use route::Route;
+pub(crate) use route::Routing;
 pub use watch::{Touch, Watch};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::elsewhere::{Lookup, Wanted, bytes_of};
-use crate::procedure::{KeySet, Mode, Partitions, partition_of};
+use crate::procedure::{Declared, KeySet, Mode, Partitions, Procedure, partition_of};
 use crate::record::{Bounds, Index, Key, Record};
 
 /// Where a call has to go.
@@ -18,7 +18,7 @@ pub struct Route {
 }
 
 /// Collects a [`Route`]; `number` gives a record's table number.
-pub(super) struct Routing<'a> {
+pub(crate) struct Routing<'a> {
     count: u64,
     partitions: Partitions,
     home: Option<u8>,
@@ -27,12 +27,20 @@ pub(super) struct Routing<'a> {
 }
 
 impl<'a> Routing<'a> {
-    pub(super) fn new(count: usize, numbers: &'a dyn Fn(usize) -> Option<u16>) -> Self {
-        Self { count: count as u64, partitions: Partitions::none(count), home: None, shared: Vec::new(), numbers }
+    /// Where this goes, with so many partitions.
+    #[inline]
+    pub(crate) fn of(procedure: &impl Procedure, count: usize, numbers: &'a dyn Fn(usize) -> Option<u16>) -> Route {
+        if count == 1 {
+            return Route { partitions: 1, home: 0, shared: Vec::new() };
+        }
+        let partitions = Partitions::none(count);
+        let mut routing = Self { count: count as u64, partitions, home: None, shared: Vec::new(), numbers };
+        let declared = procedure.declare(&mut routing);
+        routing.route(declared == Declared::Complete)
     }
 
     /// The route; `complete`: the declaration says everything.
-    pub(super) fn route(self, complete: bool) -> Route {
+    fn route(self, complete: bool) -> Route {
         let all = u64::MAX >> (64 - self.count);
         let partitions = if complete { self.partitions.bits } else { all };
         let home = self.home.unwrap_or(partitions.trailing_zeros() as u8 % self.count as u8);

@@ -1,5 +1,7 @@
 //! A shard: the rows of one partition, and what is done with them.
 
+use std::any::TypeId;
+
 use super::super::any_table::TableKind;
 use super::super::partition::Cell;
 use super::super::procedure_kind::ProcedureKind;
@@ -7,12 +9,12 @@ use super::super::undo::UndoBuffer;
 use super::super::whole::new_cells;
 use super::carried::{Arguments, Output};
 use super::elsewhere::{Found, Lookup, Wanted};
-use super::kind::Running;
+use super::kind::{Running, Typed};
 use super::transaction::Place;
-use super::watch::{Touch, Watch, name_of_bytes, space};
+use super::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
 use crate::config::Config;
 use crate::error::Error;
-use crate::procedure::{Abort, partition_of};
+use crate::procedure::{Abort, Procedure, partition_of};
 use crate::record::{Key, Record, Timestamp};
 
 /// A call of a stored procedure, and what was assigned to it.
@@ -26,6 +28,30 @@ pub struct Call {
     pub now: Timestamp,
     /// Where its random numbers begin.
     pub seed: u64,
+}
+
+/// What was assigned to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// The procedure's number in the catalog.
+    pub procedure: u16,
+    /// The transaction's time.
+    pub now: Timestamp,
+    /// Where its random numbers begin.
+    pub seed: u64,
+}
+
+impl Call {
+    /// A call of this procedure.
+    pub fn new<P: Procedure>(procedure: P, stamp: Stamp) -> Self {
+        let Stamp { procedure: number, now, seed } = stamp;
+        Self { procedure: number, arguments: Arguments::of(procedure), now, seed }
+    }
+
+    /// What was assigned to it.
+    pub fn stamp(&self) -> Stamp {
+        Stamp { procedure: self.procedure, now: self.now, seed: self.seed }
+    }
 }
 
 /// What a run of a call may use.
@@ -129,6 +155,28 @@ impl Shard {
             }
         }
         ran
+    }
+
+    /// Runs a procedure that is here, on this partition alone, and commits it when it is done, its output in `output`.
+    /// `None`: that is not what the number stands for.
+    ///
+    /// # Errors
+    /// What it came to otherwise; no [`Ran::Done`].
+    #[inline]
+    pub fn run_here<P: Procedure>(
+        &mut self,
+        procedure: &P,
+        stamp: Stamp,
+        output: &mut Option<P::Output>,
+    ) -> Option<Result<(), Box<Ran>>> {
+        let known = self.procedures.get(usize::from(stamp.procedure))?;
+        if known.id != TypeId::of::<P>() {
+            return None;
+        }
+        let place = Place { index: self.index, count: self.count, participants: 1 << self.index };
+        let typed = Typed { procedure, stamp, cells: &self.cells, place, given: &[], keep: false };
+        // SAFETY: the cell is this shard's, which is borrowed exclusively.
+        Some(unsafe { typed.run(Unwatched, output) }.map_err(Box::new))
     }
 
     fn undo_buffer(&mut self) -> &mut UndoBuffer {
