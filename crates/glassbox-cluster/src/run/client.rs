@@ -11,7 +11,7 @@ use super::clock::now_us;
 use super::late::sleep_precisely;
 use super::link::{Letter, Link};
 use super::shape::Shape;
-use super::ticket::{Flight, Ticket};
+use super::ticket::{Flight, Then, Ticket};
 use crate::address::Address;
 use crate::answered::Answered;
 use crate::member::Packet;
@@ -74,8 +74,8 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// One that sends every call. Otherwise one on a partition that is a machine of this process, and has nothing to do,
-    /// is run by the client itself.
+    /// One that sends every call. Otherwise one on a partition that is a machine of this process, and has nothing to
+    /// do, is run by the client itself.
     #[must_use]
     pub fn by_messages(mut self) -> Self {
         self.by_messages = true;
@@ -122,17 +122,13 @@ impl<L: Link> Client<L> {
         &mut self,
         procedure: P,
         look: F,
-    ) -> Result<Ticket<P, N, impl FnOnce(&mut Option<P::Output>) -> N + use<P, N, F, L>>, Error> {
+    ) -> Result<Ticket<P, N, impl Then<P, N> + use<P, N, F, L>>, Error> {
         self.begin(procedure, |output: &mut Option<P::Output>| look(output.as_ref().expect(HAS_OUTPUT)))
     }
 
     /// Runs a call at once, or sends it.
     #[inline(always)]
-    fn begin<P: Procedure, N, F: FnOnce(&mut Option<P::Output>) -> N>(
-        &mut self,
-        procedure: P,
-        then: F,
-    ) -> Result<Ticket<P, N, F>, Error> {
+    fn begin<P: Procedure, N, F: Then<P, N>>(&mut self, procedure: P, then: F) -> Result<Ticket<P, N, F>, Error> {
         self.check()?;
         // Each gets a number of its own, and from that its random numbers.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -159,10 +155,7 @@ impl<L: Link> Client<L> {
     /// # Errors
     /// As those of [`Client::call`].
     #[inline]
-    pub fn wait<P: Procedure, N, F: FnOnce(&mut Option<P::Output>) -> N>(
-        &mut self,
-        ticket: Ticket<P, N, F>,
-    ) -> Result<N, Error> {
+    pub fn wait<P: Procedure, N, F: Then<P, N>>(&mut self, ticket: Ticket<P, N, F>) -> Result<N, Error> {
         match ticket.flight {
             Flight::Ended(told) => told.map_err(|error| *error),
             Flight::Sent(id, then) => self.wait_for(id)?.output::<P>().map(|output| then(&mut Some(output))),

@@ -44,8 +44,8 @@ pub trait Link {
         let _ = (to, answer);
     }
 
-    /// Has a machine of this process do something at once, if it can be had: it has nothing to do, and has heard all that
-    /// this party has sent. `None`: it cannot, or `work` says so.
+    /// Has a machine of this process do something at once, if it can be had: it has nothing to do, and has heard all
+    /// that this party has sent. `None`: it cannot, or `work` says so.
     fn at_once<T>(&mut self, at: Address, work: impl FnOnce(&mut Node) -> Option<T>) -> Option<T> {
         let _ = (at, work);
         None

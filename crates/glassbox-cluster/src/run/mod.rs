@@ -9,7 +9,7 @@
 //! more for as long as a sleep would cost, and sleeps. So the more there is to do, the more goes in one write. There
 //! are two links: queues between threads of one process ([`Cluster`]), and [`Sockets`]. A [`Client`] has one, too. Who
 //! is who is decided by an [`Operator`]; which scheme suits is said by a [`Watcher`]. Within one process a client takes
-//! a [machine that has nothing to do](seat) and runs its call there itself.
+//! a machine that has nothing to do, and runs its call there itself (`seat.rs`).
 //!
 //! A link can be told to be slow: every message then arrives half a round trip later than it would have. That is how
 //! a network is shown on one machine; whoever prints what was measured so prints the round trip beside it.
@@ -53,5 +53,5 @@ pub use seat::Driven;
 pub use shape::Shape;
 pub use sockets::Sockets;
 pub use threads::Cluster;
-pub use ticket::Ticket;
+pub use ticket::{Then, Ticket};
 pub use watcher::Watcher;

@@ -5,6 +5,10 @@ use std::marker::PhantomData;
 
 use glassbox::{Error, Procedure};
 
+/// What is made of the output of a call, which is there when it is called.
+pub trait Then<P: Procedure, N>: FnOnce(&mut Option<P::Output>) -> N {}
+impl<P: Procedure, N, F: FnOnce(&mut Option<P::Output>) -> N> Then<P, N> for F {}
+
 /// A call that was submitted; to be given to [`Client::wait`](super::Client::wait).
 #[must_use = "the outcome is known only to who waits for it"]
 pub struct Ticket<P: Procedure, N = <P as Procedure>::Output, F = fn(&mut Option<<P as Procedure>::Output>) -> N> {

@@ -1,8 +1,8 @@
 //! What a transaction on one partition costs that goes through the state machines, beside one that takes the token.
 //!
 //! Embedded, a caller takes the token of the partition and runs its procedure itself. A client of partitions that talk
-//! by messages has its call run by the partition's machine. Within one process it takes that machine itself where it has
-//! nothing to do (`machines`), and otherwise sends the call through a queue and hears its answer through another
+//! by messages has its call run by the partition's machine. Within one process it takes that machine itself where it
+//! has nothing to do (`machines`), and otherwise sends the call through a queue and hears its answer through another
 //! (`messages`). All of that is overhead: how much? Goals: at most 1.3 times the instructions of the token path, and at
 //! most 1.1 when 16 calls are submitted together. What goes through queues has none.
 //!

@@ -58,8 +58,8 @@ pub fn parts(points: &Points, workload: Workload) -> Table {
 }
 
 /// What the section says before its tables.
-const LEAD: &str = "An embedded caller takes the token of a partition and runs its procedure. Within one process a client \
-                    of the state machines takes a machine that has nothing to do, and has its call run there \
+const LEAD: &str = "An embedded caller takes the token of a partition and runs its procedure. Within one process a \
+                    client of the state machines takes a machine that has nothing to do, and has its call run there \
                     (machines); otherwise the call is put into a queue, run by the partition's thread, and its answer \
                     comes back through a queue (messages). All were run under callgrind on one partition, with the \
                     same rows and calls: instructions were counted, no time was measured.";

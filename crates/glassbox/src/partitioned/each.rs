@@ -24,8 +24,8 @@ type Found<'a, R> = (Option<Place<'a, R>>, Turn<R>);
 
 impl<'a> PartitionedTransaction<'a> {
     /// Does something with each key, what stands beside it, and where its row is, up to the first whose row
-    /// `is_elsewhere`, which is given back. Asked only of keys whose rows were not found beforehand. `with` may not look
-    /// for rows.
+    /// `is_elsewhere`, which is given back. That is asked only of keys whose rows were not found beforehand. `with` may
+    /// not look for rows.
     #[inline(always)]
     pub(super) fn each<R: Record, C>(
         &mut self,

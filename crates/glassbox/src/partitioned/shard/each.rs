@@ -1,8 +1,8 @@
 //! Many keys of one table: those that are here, the inner transaction takes together.
 //!
-//! What it has found beforehand is here; of others it asks, and gives back one whose row is elsewhere, which is then done
-//! alone. Where each key is watched, or a row is to be inserted, it draws them from an iterator that ends before one
-//! that it must not see.
+//! What it has found beforehand is here; of others it asks, and gives back one whose row is elsewhere, which is then
+//! done alone. Where each key is watched, or a row is to be inserted, it draws them from an iterator that ends before
+//! one that it must not see.
 
 use super::transaction::{Place, ShardTransaction};
 use super::watch::{Touch, Watch, name, space};

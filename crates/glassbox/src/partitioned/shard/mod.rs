@@ -9,6 +9,7 @@
 //!
 //! Nothing here decides when to run what, keeps locks or knows messages. It only tells a [`Watch`] what is touched.
 
+mod call;
 mod carried;
 mod each;
 mod elsewhere;
@@ -22,10 +23,11 @@ mod tests;
 mod transaction;
 mod watch;
 
+pub use call::{Call, Ran, Stamp, Task};
 pub use carried::{Arguments, Output};
 pub use elsewhere::{Found, Lookup, Wanted};
 pub(crate) use kind::ShardProcedure;
-pub use one::{Call, Kept, Ran, Shard, Stamp, Task};
+pub use one::{Kept, Shard};
 pub use route::Route;
 pub(crate) use route::Routing;
 pub use watch::{Touch, Watch};

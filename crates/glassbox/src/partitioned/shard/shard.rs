@@ -7,7 +7,7 @@ use super::super::partition::Cell;
 use super::super::procedure_kind::ProcedureKind;
 use super::super::undo::UndoBuffer;
 use super::super::whole::new_cells;
-use super::carried::{Arguments, Output};
+use super::call::{Call, Ran, Stamp, Task};
 use super::elsewhere::{Found, Lookup, Wanted};
 use super::kind::{Running, Typed};
 use super::transaction::Place;
@@ -15,77 +15,11 @@ use super::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
 use crate::config::Config;
 use crate::error::Error;
 use crate::procedure::{Abort, Procedure, partition_of};
-use crate::record::{Key, Record, Timestamp};
-
-/// A call of a stored procedure, and what was assigned to it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Call {
-    /// The procedure's number in the catalog.
-    pub procedure: u16,
-    /// Its arguments.
-    pub arguments: Arguments,
-    /// The transaction's time.
-    pub now: Timestamp,
-    /// Where its random numbers begin.
-    pub seed: u64,
-}
-
-/// What was assigned to a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    /// The procedure's number in the catalog.
-    pub procedure: u16,
-    /// The transaction's time.
-    pub now: Timestamp,
-    /// Where its random numbers begin.
-    pub seed: u64,
-}
-
-impl Call {
-    /// A call of this procedure.
-    pub fn new<P: Procedure>(procedure: P, stamp: Stamp) -> Self {
-        let Stamp { procedure: number, now, seed } = stamp;
-        Self { procedure: number, arguments: Arguments::of(procedure), now, seed }
-    }
-
-    /// What was assigned to it.
-    pub fn stamp(&self) -> Stamp {
-        Stamp { procedure: self.procedure, now: self.now, seed: self.seed }
-    }
-}
-
-/// What a run of a call may use.
-#[derive(Debug, Clone, Copy)]
-pub struct Task<'a> {
-    /// The partitions that take part, bit *i* for partition *i*.
-    pub participants: u64,
-    /// Rows of other partitions.
-    pub given: &'a [Found],
-}
+use crate::record::{Key, Record};
 
 /// What a run overwrote, so that it can be taken back for as long as its end is not decided.
 #[derive(Debug, Default)]
 pub struct Kept(UndoBuffer);
-
-/// What a run came to. Of all but the first nothing is left in the rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ran {
-    /// It ended; the output.
-    Done(Output),
-    /// The procedure decided against it.
-    Aborted(Abort),
-    /// It needs these rows of other partitions first.
-    Wants(Vec<Wanted>),
-    /// It needs these partitions to take part, bit *i* for partition *i*.
-    Elsewhere(u64),
-    /// The watch refused.
-    Refused,
-    /// The call cannot be run: bad arguments, or a procedure that panics.
-    Failed(String),
-    /// It stopped after a write although its procedure promised not to, and could not be undone: the shard holds half
-    /// a transaction and must not be used.
-    Broken(String),
-}
 
 /// One partition of a database, by itself.
 pub struct Shard {

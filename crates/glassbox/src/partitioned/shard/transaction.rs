@@ -49,9 +49,6 @@ impl Place {
     /// The partition of a key's row, if it is not here.
     #[inline(always)]
     pub(super) fn elsewhere<R: Record>(self, key: &R::Key) -> Option<u8> {
-        if self.count == 1 {
-            return None;
-        }
         let placement = key.placement_at(R::PLACEMENT?);
         let partition = partition_of(placement, u64::from(self.count)) as u8;
         (partition != self.index).then_some(partition)
