@@ -4,7 +4,8 @@
 //! done alone. Where each key is watched, or a row is to be inserted, it draws them from an iterator that ends before
 //! one that it must not see.
 
-use super::transaction::{Place, ShardTransaction};
+use super::place::Place;
+use super::transaction::ShardTransaction;
 use super::watch::{Touch, Watch, name, space};
 use crate::procedure::{Stop, Transaction};
 use crate::record::{Key, Record};

@@ -16,6 +16,7 @@ mod elsewhere;
 mod kind;
 #[path = "shard.rs"]
 mod one;
+mod place;
 mod route;
 mod scan;
 #[cfg(test)]

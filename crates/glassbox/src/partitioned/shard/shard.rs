@@ -10,7 +10,7 @@ use super::super::whole::new_cells;
 use super::call::{Call, Ran, Stamp, Task};
 use super::elsewhere::{Found, Lookup, Wanted};
 use super::kind::{Running, Typed};
-use super::transaction::Place;
+use super::place::Place;
 use super::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
 use crate::config::Config;
 use crate::error::Error;

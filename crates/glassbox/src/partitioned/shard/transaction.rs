@@ -6,17 +6,10 @@ use super::super::partition::Partition;
 use super::super::table::Table;
 use super::super::transaction::{PartitionedTransaction, Place as Found};
 use super::elsewhere::{Elsewhere, Lookup, Wanted, bytes_of};
+use super::place::Place;
 use super::watch::{Touch, Watch, name, space};
-use crate::procedure::{Retry, Stop, Transaction, partition_of};
+use crate::procedure::{Retry, Stop, Transaction};
 use crate::record::{Bounds, Direction, Index, IndexVisitor, Key, Record, Timestamp};
-
-/// Which partition this is, and which take part.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) index: u8,
-    pub(super) count: u8,
-    pub(super) participants: u64,
-}
 
 /// Why a run could not go on; the last of these that came up.
 #[derive(Default)]
@@ -44,16 +37,6 @@ pub(super) struct ShardTransaction<'a, W> {
 }
 
 pub(super) const STOP: Stop = Stop::Retry(Retry { partitions: 0 });
-
-impl Place {
-    /// The partition of a key's row, if it is not here.
-    #[inline(always)]
-    pub(super) fn elsewhere<R: Record>(self, key: &R::Key) -> Option<u8> {
-        let placement = key.placement_at(R::PLACEMENT?);
-        let partition = partition_of(placement, u64::from(self.count)) as u8;
-        (partition != self.index).then_some(partition)
-    }
-}
 
 impl<'a, W: Watch> ShardTransaction<'a, W> {
     #[inline(always)]
