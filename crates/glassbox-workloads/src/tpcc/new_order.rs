@@ -100,6 +100,7 @@ impl Procedure for NewOrder {
     const ABORTS: Aborts = Aborts::BeforeFirstWrite;
     type Output = NewOrderReceipt;
 
+    #[inline(always)]
     fn declare(&self, set: &mut impl KeySet) -> Declared {
         set.index::<OrderByCustomer>(Prefix((self.w_id, self.d_id, self.c_id)), Mode::Insert);
         set.part::<Customer>(&(self.w_id, self.d_id, self.c_id), Mode::Read, Customer::FRONT);

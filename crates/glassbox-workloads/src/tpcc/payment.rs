@@ -85,6 +85,7 @@ impl Procedure for Payment {
     const ABORTS: Aborts = Aborts::BeforeFirstWrite;
     type Output = Option<PaymentReceipt>;
 
+    #[inline(always)]
     fn declare(&self, set: &mut impl KeySet) -> Declared {
         if self.w_id != self.c_w_id {
             set.read::<StockInfo>(&(self.w_id, 1));
