@@ -134,7 +134,10 @@ impl<L: Link> Client<L> {
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let (stamp, route) = (self.router.stamp::<P>(now_us(), self.seed)?, self.router.route(&procedure));
         let home = route.home;
-        if !self.by_messages
+        // Who coordinates transactions looks after them while it waits for a message, and others wait for them.
+        let is_free = !self.router.coordinates() || self.in_flight() == 0;
+        if is_free
+            && !self.by_messages
             && let Some(primary) = self.router.primary_of(&route)
         {
             let (epoch, mut output) = (self.router.epoch(), None);

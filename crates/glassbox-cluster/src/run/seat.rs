@@ -9,10 +9,13 @@
 //! hand, and what is held up on its way, to look like a network, is always sent.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::node::Node;
 use crate::member::Member;
+
+/// Then its own thread ends, too: nobody goes on with half of something.
+const PANICKED: &str = "whoever had the machine panicked";
 
 /// A machine that several threads can reach.
 pub(super) struct Seat(Mutex<Node>);
@@ -28,7 +31,7 @@ impl Seat {
         Self(Mutex::new(node))
     }
 
-    /// The machine, if nobody has it. One whose thread has panicked nobody gets.
+    /// The machine, if nobody has it. After a panic nobody gets it any more.
     #[inline]
     pub(super) fn take_if_free<T>(&self, work: impl FnOnce(&mut Node) -> Option<T>) -> Option<T> {
         work(&mut *self.0.try_lock().ok()?)
@@ -36,7 +39,7 @@ impl Seat {
 
     /// What the machine has become; it does nothing more.
     pub(super) fn end(&self) -> Option<Member> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).member.take()
+        self.0.lock().expect(PANICKED).member.take()
     }
 }
 
@@ -54,6 +57,6 @@ impl Driven for Node {
 
 impl Driven for &Seat {
     fn with<T>(&mut self, work: impl FnOnce(&mut Node) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock().expect(PANICKED))
     }
 }
