@@ -288,8 +288,8 @@ impl Router {
     /// Tries again what takes longer than so long: under locking and occ, it may be in a deadlock across partitions.
     pub fn give_up_waiting(&mut self, patience_us: u64, now_us: u64, out: &mut Outbox) {
         self.own.give_up_waiting(patience_us, now_us, out);
-        let answered = self.own.take_ended();
-        let answered = self.ended(answered, now_us, out);
+        let ended = self.own.take_ended();
+        let answered = self.ended(ended, now_us, out);
         debug_assert!(answered.is_empty(), "what is given up is begun anew");
     }
 

@@ -46,10 +46,10 @@ pub struct Client<L: Link> {
     seed: u64,
     /// Those who cannot be reached: since when, and why.
     gone: BTreeMap<Address, (Instant, String)>,
-    /// Everything is sent, also to machines of this process.
-    by_messages: bool,
     /// Calls for them: sent when somebody can be reached there. A client may hear of who is new before it reaches it.
     unsent: Vec<(Address, u64, Message)>,
+    /// Everything is sent, also to machines of this process.
+    by_messages: bool,
 }
 
 impl<L: Link> Client<L> {
