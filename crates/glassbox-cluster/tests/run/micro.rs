@@ -179,6 +179,28 @@ fn a_call_is_run_at_once_where_nothing_else_is_to_be_done() {
     }
 }
 
+/// Who coordinates makes progress within its methods only: calls at partitions at rest must not keep it from that.
+#[test]
+fn who_coordinates_comes_to_an_end_while_it_calls_others() {
+    let catalog = Arc::new(catalog());
+    for scheme in SCHEMES {
+        let shape = Shape { replicas: 1, ..shape(scheme, 3, 1, Duration::ZERO) };
+        let mut client = Inline::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, 3)).unwrap();
+        let on = |homes: [u8; 2], stamp| {
+            let keys = (0..KEYS).map(|at| (homes[at % 2], at as u16)).collect();
+            ReadWrite { keys, stamp, aborts_at: None, two_rounds: false }
+        };
+        let both = client.submit(on([0, 1], 1)).unwrap();
+        assert_eq!(client.in_flight(), 1);
+        for stamp in 2..20 {
+            client.call(on([2, 2], stamp)).unwrap();
+        }
+        let is_by_clients = scheme.clients_coordinate();
+        assert!(client.in_flight() == 0 || !is_by_clients, "{scheme}");
+        assert_eq!(client.wait(both).unwrap().len(), KEYS);
+    }
+}
+
 #[test]
 fn no_write_is_lost_while_somebody_watches_and_changes_the_scheme() {
     let watched = |cluster: &Cluster, ends: &AtomicBool| {

@@ -28,10 +28,10 @@ pub struct Arguments {
     /// Warehouses [default: 5, or 1 if --quick]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     warehouses: Option<u16>,
-    /// Rounds, besides one to warm up [default: 7, or 3 if --quick]
+    /// Rounds, besides one to warm up [default: 15, or 3 if --quick]
     #[arg(long, short, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
     rounds: Option<usize>,
-    /// Transactions of a round [default: 50000, or 10000 if --quick]
+    /// Transactions of a round [default: 30000, or 10000 if --quick]
     #[arg(long, short, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(100..=10_000_000))]
     transactions: Option<usize>,
     /// Transactions whose instructions are counted [default: 20000, or 2000 if --quick]
@@ -83,7 +83,7 @@ impl Arguments {
 
     /// The measurement of throughput.
     pub fn plan(&self) -> Plan {
-        let (transactions, rounds, most_ms) = if self.quick { (10_000, 3, 100) } else { (50_000, 7, 2_000) };
+        let (transactions, rounds, most_ms) = if self.quick { (10_000, 3, 100) } else { (30_000, 15, 1_000) };
         Plan {
             scale: self.scale(),
             systems: self.chosen(System::all(), |system| !matches!(system, System::Sync(_, 16 | 256))),
