@@ -5,7 +5,7 @@
 //! time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use glassbox::shard::Shard;
 use glassbox::{Catalog, Error};
@@ -17,7 +17,7 @@ use super::node::Node;
 use super::queues::{Post, Queues};
 use super::shape::Shape;
 use crate::address::Address;
-use crate::member::Packet;
+use crate::member::{Member, Packet};
 use crate::outbox::Outbox;
 
 /// A client's queues, and the cluster behind them.
@@ -25,8 +25,8 @@ pub struct Inline {
     own: Queues,
     machines: Vec<(Node, Queues)>,
     out: Outbox,
-    /// Whether what is sent takes time to arrive.
-    is_late: bool,
+    /// How long what is sent takes to arrive, there and back.
+    round_trip: Duration,
 }
 
 impl Inline {
@@ -46,8 +46,15 @@ impl Inline {
             .into_iter()
             .map(|it| Ok((Node::begun(it, shape, shape.member(it, &mut shard)?), join(it))));
         let machines = machines.collect::<Result<_, Error>>()?;
-        let link = Self { own: join(me), machines, out: Outbox::default(), is_late: !shape.round_trip.is_zero() };
+        let link = Self { own: join(me), machines, out: Outbox::default(), round_trip: shape.round_trip };
         Ok(Client::new(me, catalog, &shape, link))
+    }
+
+    /// The machines, as they are when all that is on its way has arrived; they do nothing more.
+    pub fn stop(&mut self) -> Vec<(Address, Member)> {
+        let began = Instant::now();
+        while self.work() || began.elapsed() < self.round_trip * 4 {}
+        self.machines.drain(..).filter_map(|(node, _)| Some((node.me, node.member?))).collect()
     }
 
     /// Has all machines do what there is to do; whether there was anything.
@@ -71,7 +78,7 @@ impl Link for Inline {
     #[inline]
     fn at_once<T>(&mut self, at: Address, work: impl FnOnce(&mut Node) -> Option<T>) -> Option<T> {
         let (node, queues) = self.machines.iter_mut().find(|(node, _)| node.me == at)?;
-        let can_be_had = !self.is_late && self.own.is_at_rest() && queues.is_at_rest();
+        let can_be_had = self.round_trip.is_zero() && self.own.is_at_rest() && queues.is_at_rest();
         can_be_had.then(|| work(node))?
     }
 
@@ -84,6 +91,7 @@ impl Link for Inline {
     }
 
     fn receive(&mut self, wait: Duration) -> Option<Letter> {
+        let mut since = None;
         loop {
             if let Some(letter) = self.own.receive(Duration::ZERO) {
                 return Some(letter);
@@ -91,9 +99,15 @@ impl Link for Inline {
             if wait.is_zero() {
                 return None;
             }
-            // Nobody else sends anything: where the machines have nothing to do, something is on its way or nothing is.
-            if !self.work() {
+            if self.work() {
+                continue;
+            }
+            // Nobody else sends anything: something is on its way to anybody, or nothing is.
+            if self.round_trip.is_zero() {
                 return self.own.receive(wait);
+            }
+            if since.get_or_insert_with(Instant::now).elapsed() >= wait {
+                return None;
             }
         }
     }

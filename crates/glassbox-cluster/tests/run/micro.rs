@@ -241,6 +241,7 @@ fn a_cluster_on_its_clients_thread_does_the_same() {
             let mut client = Inline::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, 3)).unwrap();
             let (writes, aborted) = work(&mut client, 0, 3, 100);
             assert!(aborted > 0 && client.in_flight() == 0);
+            assert_settled(&mut client.link().stop());
             // Whoever writes a row last is seen by nobody, and the first sees that nobody wrote it.
             for (key, writes) in writes {
                 let seen: BTreeSet<_> = writes.iter().map(|(seen, _)| *seen).filter(|seen| *seen > 0).collect();

@@ -1,5 +1,8 @@
 //! The calls that a partition is given, and the rows that it begins with.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+
 use glassbox::procedure::Procedure;
 use glassbox::record::Timestamp;
 use glassbox::shard::{Arguments, Call, Shard};
@@ -35,15 +38,27 @@ impl Workload {
         }
     }
 
-    /// Calls of a kind.
+    /// Calls of a kind, of a quarter of the clients in turn.
     pub fn draw(self, which: Which) -> Draw {
+        self.draw_of(0..CLIENTS / 4, which)
+    }
+
+    /// Calls on both partitions of each other client, whose rows are its own; none where all want the same ones.
+    pub fn others(self) -> Vec<Draw> {
+        let all = if self == Self::Micro { CLIENTS / 4..CLIENTS } else { 0..0 };
+        all.map(|client| self.draw_of(client..client + 1, Which::Both)).collect()
+    }
+
+    fn draw_of(self, clients: Range<u32>, which: Which) -> Draw {
         match self {
             Self::Micro => {
                 let several = if which == Which::Both { ALL } else { 0 };
                 let aborts = if which == Which::Aborting { ALL } else { 0 };
-                let mut drawn = Micro::new(5, 2, Load { several, aborts, ..Load::default() }, 1);
+                let load = Load { several, aborts, ..Load::default() };
+                let mut clients: VecDeque<_> = clients.map(|client| Micro::new(client, 2, load, 1)).collect();
                 Draw::of(micro::catalog(), which, move |catalog| {
-                    let input = drawn.draw();
+                    clients.rotate_left(1);
+                    let input = clients[0].draw();
                     // On one partition it aborts there; on both nothing is to abort.
                     (number::<ReadWrite>(catalog), Arguments::of(input), input.aborts_at.is_some())
                 })
@@ -51,7 +66,7 @@ impl Workload {
             Self::Tpcc => {
                 // So that one finds those on both soon; what they do is the same.
                 let remote = Remote { order_lines: 5.0, ..Remote::SPECIFICATION };
-                let mut inputs = Inputs::new(&Settings { remote, ..Settings::new(SCALE) }, 5);
+                let mut inputs = Inputs::new(&Settings { remote, ..Settings::new(SCALE) }, u64::from(clients.start));
                 Draw::of(tpcc::catalog(), which, move |catalog| {
                     let input = inputs.next();
                     let aborts = input.is_for_unused_item(&SCALE);

@@ -1,4 +1,4 @@
-//! What each kind of work takes: machines by themselves, and the queues between two threads.
+//! What each kind of work takes: machines by themselves, and the queues between them.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -11,49 +11,19 @@ use glassbox_cluster::{
     Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Life, Message,
     Outbox, Packet, Partition, Router, SchemeKind, Submission, TxnId,
 };
-use glassbox_sim::cluster::{Load, Micro};
+use glassbox_sim::cluster::{ALL, Load, Micro};
 use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
 
 use super::draw::{Draw, Which, Workload};
-use crate::real::{CLIENTS, Trial, run};
+use super::round::Round;
+use crate::real::{CLIENTS, Threads, Trial, run};
 
 const CLIENT: Address = Address::Client(0);
 const COORDINATOR: Address = Address::Coordinator(0);
+/// A round trip that is shorter than what forty clients have one thread do meanwhile.
+const SHORT: Duration = Duration::from_micros(2);
 /// Work of one kind whose time is taken together.
 const BATCH: usize = 32;
-
-/// What one round came to; in nanoseconds, but for the share that locks add, in thousandths.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Round {
-    single: f64,
-    speculative: f64,
-    fragment: f64,
-    decision: f64,
-    locking: f64,
-    stopped: f64,
-    undo: f64,
-    coordinator_message: f64,
-    client: f64,
-    message: f64,
-}
-
-/// A name, a unit, and how it is taken from a round.
-type Metric = (&'static str, &'static str, fn(&Round) -> f64);
-
-/// What is told: the table of costs. A message's way through a queue is half the sender's and half the receiver's: a
-/// partition receives and sends one for a transaction and for a fragment, and receives one for a decision.
-pub(super) const METRICS: [Metric; 10] = [
-    ("t_sp", "ns", |round| round.single + round.message),
-    ("t_spS", "ns", |round| round.speculative + round.message),
-    ("fragment", "ns", |round| round.fragment + round.message),
-    ("decision", "ns", |round| round.decision + round.message / 2.0),
-    ("l", "thousandths", |round| round.locking),
-    ("stopped", "ns", |round| round.stopped + round.message),
-    ("undo", "ns", |round| round.undo),
-    ("coordinator's message", "ns", |round| round.coordinator_message + round.message / 2.0),
-    ("client", "ns", |round| round.client + round.message),
-    ("a message through a queue", "ns", |round| round.message),
-];
 
 /// A partition without a thread, and the time it took.
 struct Bench {
@@ -123,16 +93,26 @@ impl Batches {
     }
 }
 
-/// Measures everything once, so many batches of each: of the microbenchmark, and of TPC-C, whose messages are taken to
-/// cost what those of the microbenchmark do.
-pub(super) fn measure(batches: usize) -> anyhow::Result<[Round; 2]> {
+/// Measures everything once, so many batches of each: of the microbenchmark; of TPC-C, whose messages are taken to
+/// cost what those of the microbenchmark do; and of the microbenchmark where everybody is on one thread, without and
+/// with messages that are held up.
+pub(super) fn measure(batches: usize) -> anyhow::Result<[Round; 4]> {
     let (client, coordinator_message) = (client(batches)?, coordinator(batches)?);
-    let threads = between_threads(batches)?;
-    let mut micro = partition(Workload::Micro, batches)?;
-    micro.message = (threads - client.max(micro.single)).max(0.0);
-    (micro.client, micro.coordinator_message) = (client, coordinator_message);
-    let Round { message, .. } = micro;
-    Ok([micro, Round { client, coordinator_message, message, ..partition(Workload::Tpcc, batches)? }])
+    let run = |threads, round_trip, partitions| through_queues(threads, round_trip, partitions, batches);
+    let (slower, both) = (run(Threads::Many, Duration::ZERO, 1)?, run(Threads::One, Duration::ZERO, 1)?);
+    let (late, several) = (run(Threads::One, SHORT, 1)?, run(Threads::One, Duration::ZERO, 2)?);
+    let micro = Round { client, coordinator_message, ..partition(Workload::Micro, batches)? };
+    // On one thread half of a message is the client's, half the partition's.
+    let [on_one, on_one_late] = [both, late].map(|it| ((it - client - micro.single) / 2.0).max(0.0));
+    let parts = client + 2.0 * (micro.fragment + micro.decision) + 8.0 * coordinator_message;
+    // Of a transaction on two, the partitions have six halves of a message, the coordinator eight, the client two.
+    let several_message = ((several - parts - 8.0 * on_one) / 7.0).max(0.0);
+    let message = (slower - client.max(micro.single)).max(0.0);
+    let micro = Round { several_message, ..micro };
+    let of_tpcc = partition(Workload::Tpcc, batches)?;
+    let tpcc = Round { client, coordinator_message, several_message, message, ..of_tpcc };
+    let with = |message| Round { message, ..micro };
+    Ok([with(message), tpcc, with(on_one), with(on_one_late)])
 }
 
 /// What a partition's work takes; nothing of messages, coordinator and client.
@@ -141,12 +121,24 @@ fn partition(workload: Workload, batches: usize) -> anyhow::Result<Round> {
     let bench = |scheme| Bench::new(workload, scheme);
     let (mut blocking, mut forced) = (bench(SchemeKind::Blocking)?, bench(SchemeKind::ForcedLocking)?);
     let mut speculating = bench(SchemeKind::Speculation)?;
-    let [mut single, mut locked, mut stopped, mut fragment, mut decision, mut speculative, mut taking_back] =
-        [const { Batches(Vec::new()) }; 7];
+    let [mut single, mut locked, mut locked_fragment, mut stopped, mut fragment, mut decision] =
+        [const { Batches(Vec::new()) }; 6];
+    let [mut speculative, mut taking_back] = [const { Batches(Vec::new()) }; 2];
+    // Locks are taken among those of others.
+    for mut other in workload.others() {
+        let next = forced.fragment(&mut other);
+        forced.take(vec![(COORDINATOR, next)]);
+    }
     for _ in 0..batches {
         single.add(blocking.singles(&mut one));
         locked.add(forced.singles(&mut one));
         stopped.add(blocking.singles(&mut aborting));
+        let mut running = Duration::ZERO;
+        for _ in 0..BATCH {
+            let next = forced.fragment(&mut both);
+            running += forced.take(vec![(COORDINATOR, next)]) + forced.decide(true);
+        }
+        locked_fragment.add(running);
         let [mut running, mut deciding] = [Duration::ZERO; 2];
         for _ in 0..BATCH {
             let next = blocking.fragment(&mut both);
@@ -170,18 +162,23 @@ fn partition(workload: Workload, batches: usize) -> anyhow::Result<Round> {
     let clock = clock_ns();
     let (single, decision) = (single.each_ns(), (decision.each_ns() - clock).max(0.0));
     let speculative = speculative.each_ns() - decision / BATCH as f64;
+    let fragment = (fragment.each_ns() - clock).max(0.0);
+    // A fragment's locks are given back with its decision.
+    let locked_fragment = locked_fragment.each_ns() - 2.0 * clock - decision;
     Ok(Round {
         single,
         speculative,
-        fragment: (fragment.each_ns() - clock).max(0.0),
+        fragment,
         decision,
-        locking: (1e3 * (locked.each_ns() / speculative - 1.0)).max(0.0),
+        locks: (locked.each_ns() - speculative).max(0.0),
+        fragment_locks: (locked_fragment - fragment).max(0.0),
         stopped: stopped.each_ns(),
         // All are taken back, and then run with nothing kept.
         undo: (taking_back.each_ns() - single - decision / BATCH as f64).max(0.0),
         coordinator_message: 0.0,
         client: 0.0,
         message: 0.0,
+        several_message: 0.0,
     })
 }
 
@@ -261,12 +258,12 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
     Ok(all.each_ns() / 8.0)
 }
 
-/// A transaction on one partition, where client and partition are threads that both have always something to do: the
-/// slower of them, with what the queues between two cores cost it.
-fn between_threads(batches: usize) -> anyhow::Result<f64> {
-    let shape =
-        Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
+/// A transaction on all partitions, where everybody has always something to do. On one, as threads: the slower of
+/// client and partition, with what the queues between two cores cost it; on one thread: all of them, with what the
+/// queues cost.
+fn through_queues(threads: Threads, round_trip: Duration, partitions: u8, batches: usize) -> anyhow::Result<f64> {
+    let shape = Shape { scheme: SchemeKind::Blocking, partitions, replicas: 1, coordinators: 1, round_trip };
     let time = Duration::from_micros(500) * batches as u32;
-    let (load, warm_up) = (Load::default(), time / 4);
-    Ok(1e9 / run(&Trial { shape, auto: false, load, clients: CLIENTS, warm_up, time, seed: 1 })?.per_second)
+    let (load, warm_up) = (Load { several: ALL, ..Load::default() }, time / 4);
+    Ok(1e9 / run(&Trial { shape, threads, auto: false, load, clients: CLIENTS, warm_up, time, seed: 1 })?.per_second)
 }

@@ -2,8 +2,8 @@
 
 use glassbox_sim::cluster::Costs;
 
-use super::machines::METRICS;
-use super::{COSTS, COSTS_OF_TPCC, INJECTED_US, ROUND_TRIP};
+use super::round::METRICS;
+use super::{CALLS, COSTS, COSTS_OF_TPCC, COSTS_ON_ONE_THREAD, COSTS_ON_ONE_THREAD_LATE, INJECTED_US, ROUND_TRIP};
 use crate::points::{Point, Points};
 use crate::report::{Figure, Section, Table};
 
@@ -22,6 +22,7 @@ pub fn costs(points: &Points) -> Table {
             costs.fragment_ns,
             costs.decide_ns,
             costs.locking_thousandths,
+            costs.fragment_locking_thousandths,
             costs.stopped_ns,
             costs.undo_ns,
             costs.coordinator_message_ns,
@@ -37,21 +38,31 @@ pub fn costs(points: &Points) -> Table {
             row.extend(cells(points.get(figure, metric, metric)?));
             row.push(theirs);
         }
+        for figure in [COSTS_ON_ONE_THREAD, COSTS_ON_ONE_THREAD_LATE] {
+            row.extend(cells(points.get(figure, metric, metric)?));
+        }
         Some(row)
     };
     let micro = ["measured on this machine", "", "middle half", "the paper's"];
-    let header = micro.into_iter().chain(["TPC-C", "middle half", "the paper's"]).map(str::to_owned).collect();
+    let others = ["TPC-C", "middle half", "the paper's", "one thread", "middle half", "held up", "middle half"];
+    let header = micro.into_iter().chain(others).map(str::to_owned).collect();
     Table { header, rows: METRICS.iter().enumerate().filter_map(row).collect() }
 }
 
 /// What round trips take.
 pub fn round_trips(points: &Points) -> Table {
     let row = |injected_us: u64| {
-        let point = points.at(ROUND_TRIP, "between threads", injected_us as f64, "reached")?;
-        let spread = point.spread.map_or_else(String::new, |spread| format!("{spread:.1} µs"));
-        Some(vec![format!("{injected_us} µs"), format!("{:.1} µs", point.value), spread])
+        let mut row = vec![format!("{injected_us} µs")];
+        for kind in CALLS {
+            let point = points.at(ROUND_TRIP, kind, injected_us as f64, "reached")?;
+            let spread = point.spread.map_or_else(String::new, |spread| format!("{spread:.1} µs"));
+            row.extend([format!("{:.1} µs", point.value), spread]);
+        }
+        Some(row)
     };
-    let header = ["injected round trip", "a call that is waited for takes", "middle half"].map(str::to_owned).to_vec();
+    let call = "a call that is waited for takes";
+    let header = ["injected round trip", call, "middle half", "on two partitions", "middle half"];
+    let header = header.map(str::to_owned).to_vec();
     Table { header, rows: INJECTED_US.into_iter().filter_map(row).collect() }
 }
 

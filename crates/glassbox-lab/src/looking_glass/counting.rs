@@ -1,5 +1,7 @@
 //! Instructions: each system runs under callgrind, once for each workload.
 
+use anyhow::ensure;
+
 use super::components::{CALLS, COMPONENTS};
 use super::ladder::INSTRUCTIONS;
 use super::systems::System;
@@ -24,7 +26,7 @@ pub(super) fn by_call(workload: Workload) -> String {
 /// Counts, and adds to `points`: see [`Counting::count`].
 ///
 /// # Errors
-/// As there.
+/// As there; when the program's debugging information is not enough for it.
 ///
 /// # Panics
 /// As there.
@@ -38,10 +40,20 @@ pub fn count(
     let all = counting.count(regions, command, watch)?;
     for (at, (system, counted)) in counting.systems.iter().zip(all).enumerate() {
         for (workload, counts) in Workload::ALL.into_iter().zip(counted) {
+            ensure!(
+                matches!(system, System::Kernel) || finds_calls(&counts),
+                "{system}: the debugging information of this program does not say which functions were inlined, so \
+                 instructions cannot be charged to calls; build it with `debug = 1` in its profile, or more"
+            );
             put(points, &system.to_string(), at as f64, workload, &counts);
         }
     }
     Ok(())
+}
+
+/// Whether lookups were found: all do some.
+fn finds_calls(counts: &Counts) -> bool {
+    counts.calls.iter().any(|(name, value)| *name == "B-tree lookup" && *value > 0.0)
 }
 
 fn put(points: &mut Points, row: &str, x: f64, workload: Workload, counts: &Counts) {

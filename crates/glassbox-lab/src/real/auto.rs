@@ -6,7 +6,7 @@ use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::Shape;
 use glassbox_sim::cluster::Load;
 
-use super::drive::{Trial, run};
+use super::drive::{Threads, Trial, run};
 use super::plan::{SCHEMES, put};
 use super::{CLIENTS, THROUGHPUT, figure};
 use crate::format;
@@ -53,7 +53,7 @@ impl Cell {
         let also = [(aborts, "aborts"), (conflicts, "conflicts"), (two_rounds, "in two rounds")];
         let also = also.into_iter().filter(|(share, _)| *share > 0);
         let also: Vec<_> = also.map(|(share, what)| format!(", {share} % {what}")).collect();
-        format!("{}, {several} % on two{}", figure(self.0), also.concat())
+        format!("{}, {several} % on two{}", figure(Threads::Many, self.0), also.concat())
     }
 }
 
@@ -106,6 +106,7 @@ pub fn measure(plan: &AutoPlan, watch: &dyn Watch, points: &mut Points) -> anyho
             let round_trip = Duration::from_micros(cell.0);
             let trial = |scheme| Trial {
                 shape: Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip },
+                threads: Threads::Many,
                 auto: false,
                 load: cell.load(),
                 clients: CLIENTS,

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use glassbox::Error;
-use glassbox_cluster::run::{Cluster, Letter, Link, Shape};
+use glassbox::{Catalog, Error};
+use glassbox_cluster::run::{Cluster, Inline, Letter, Link, Shape};
 use glassbox_cluster::{Action, Address, Outbox, Packet, Router, SchemeKind};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{ABORT_CHOSEN, ReadWrite, catalog};
@@ -24,7 +24,9 @@ const END: Duration = Duration::from_secs(5);
 pub struct Trial {
     /// The cluster.
     pub shape: Shape,
-    /// The shape's scheme is only what it begins with: it is watched.
+    /// Who works on which thread.
+    pub threads: Threads,
+    /// The shape's scheme is only what it begins with: it is watched. Not on one thread.
     pub auto: bool,
     /// What clients ask for.
     pub load: Load,
@@ -36,6 +38,15 @@ pub struct Trial {
     pub time: Duration,
     /// Of the inputs.
     pub seed: u64,
+}
+
+/// On which threads everybody works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// Each machine on its own, the clients on one.
+    Many,
+    /// All on one: nobody has to be given a core first.
+    One,
 }
 
 /// What one run came to.
@@ -69,7 +80,9 @@ impl<L: Link> Clients<'_, L> {
 
     fn call(&mut self, client: usize) -> Result<(), Error> {
         let call = self.micros[client].draw();
-        let id = self.router.call(call, 0, u64::from(call.stamp), &mut self.out)?;
+        // Who coordinates counts its patience from then on.
+        let now_us = if self.router.coordinates() { self.now_us() } else { 0 };
+        let id = self.router.call(call, now_us, u64::from(call.stamp), &mut self.out)?;
         self.calls.insert(id, client);
         Ok(())
     }
@@ -148,15 +161,40 @@ fn advise(cluster: &Cluster, clients: u32, ends: &AtomicBool) -> anyhow::Result<
 /// # Errors
 /// When the cluster fails, or is not in order afterwards.
 pub fn run(trial: &Trial) -> anyhow::Result<Run> {
-    let Trial { shape, load, .. } = *trial;
+    let Trial { shape, .. } = *trial;
     let catalog = Arc::new(catalog());
     let shard = |it| shard(&catalog, it, shape.partitions, trial.clients);
-    let cluster = Cluster::start(shape, Arc::clone(&catalog), shard)?;
-    let mut client = cluster.client();
+    let (run, machines) = match trial.threads {
+        Threads::Many => {
+            let cluster = Cluster::start(shape, Arc::clone(&catalog), shard)?;
+            let mut client = cluster.client();
+            let run = call(trial, &catalog, client.link(), trial.auto.then_some(&cluster))?;
+            drop(client);
+            (run, cluster.stop().map_err(anyhow::Error::msg)?)
+        }
+        Threads::One => {
+            let mut client = Inline::start(shape, Arc::clone(&catalog), shard)?;
+            (call(trial, &catalog, client.link(), None)?, client.link().stop())
+        }
+    };
+    for (address, mut member) in machines {
+        if let Some(wrong) = member.unfinished() {
+            bail!("{address}: {wrong}");
+        }
+        if let Some(Err(wrong)) = member.shard().map(|shard| shard.verify()) {
+            bail!("{address}: {wrong}");
+        }
+    }
+    Ok(run)
+}
+
+/// Has the clients of a cluster call over this link, while somebody watches `advised`; all calls have ended afterwards.
+fn call(trial: &Trial, catalog: &Arc<Catalog>, link: &mut impl Link, advised: Option<&Cluster>) -> anyhow::Result<Run> {
+    let Trial { shape, load, .. } = *trial;
     let micro = |client| Micro::new(client, shape.partitions, load, trial.seed);
     let mut clients = Clients {
-        link: client.link(),
-        router: Router::new(Address::Client(0), catalog.clone(), shape.configuration(), 0),
+        link,
+        router: Router::new(Address::Client(0), Arc::clone(catalog), shape.configuration(), 0),
         out: Outbox::default(),
         micros: (0..trial.clients).map(micro).collect(),
         calls: HashMap::new(),
@@ -171,7 +209,8 @@ pub fn run(trial: &Trial) -> anyhow::Result<Run> {
     clients.send();
     let ends = AtomicBool::new(false);
     let (per_second, scheme) = std::thread::scope(|scope| {
-        let advised = trial.auto.then(|| scope.spawn(|| advise(&cluster, trial.clients, &ends)));
+        let ends = &ends;
+        let advised = advised.map(|cluster| scope.spawn(move || advise(cluster, trial.clients, ends)));
         let per_second = clients.run(trial.warm_up).and_then(|_| clients.run(trial.time));
         ends.store(true, Ordering::Relaxed);
         let scheme = advised.map_or(Ok(shape.scheme), |it| it.join().expect("whoever watches does not panic"));
@@ -182,15 +221,31 @@ pub fn run(trial: &Trial) -> anyhow::Result<Run> {
         ensure!(ending.elapsed() < END, "{} calls never end", clients.calls.len());
         clients.turn(false)?;
     }
-    let retries = clients.router.retries();
-    drop(client);
-    for (address, mut member) in cluster.stop().map_err(anyhow::Error::msg)? {
-        if let Some(wrong) = member.unfinished() {
-            bail!("{address}: {wrong}");
-        }
-        if let Some(Err(wrong)) = member.shard().map(|shard| shard.verify()) {
-            bail!("{address}: {wrong}");
+    Ok(Run { per_second, retries: clients.router.retries(), scheme })
+}
+
+#[cfg(test)]
+mod tests {
+    use glassbox_sim::cluster::ALL;
+
+    use super::*;
+
+    /// Clients have rows of their own, so nobody waits for anybody, and nobody loses patience unless the machine stops
+    /// for a while; it may do that now and then.
+    #[test]
+    fn without_conflicts_transactions_are_not_tried_again() {
+        for threads in [Threads::Many, Threads::One] {
+            let (scheme, round_trip) = (SchemeKind::Locking, Duration::from_micros(10));
+            let shape = Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip };
+            let load = Load { several: ALL, ..Load::default() };
+            let (warm_up, time) = (Duration::from_millis(10), Duration::from_millis(60));
+            let mut calm = (1..=5).filter(|&seed| {
+                let trial = Trial { shape, threads, auto: false, load, clients: 40, warm_up, time, seed };
+                let Run { per_second, retries, scheme } = run(&trial).unwrap();
+                assert!(per_second > 0.0 && scheme == SchemeKind::Locking);
+                (retries as f64) < per_second * time.as_secs_f64() / 10.0
+            });
+            assert!(calm.next().is_some(), "{threads:?}");
         }
     }
-    Ok(Run { per_second, retries, scheme })
 }

@@ -3,10 +3,11 @@
 //!
 //! All clients, usually 40, are one thread (`Clients`), each of which calls again when it is answered: forty threads on
 //! a few cores would measure the system's scheduler. So on two partitions there are four threads, and a machine with
-//! two cores has them share: a prediction is of as many processors as there are.
+//! two cores has them share: a prediction is of as many processors as there are. The same is measured with everybody on
+//! one thread, where nobody has to be given a core first.
 //!
-//! Under `Auto` somebody watches and changes the scheme while it runs. Schemes are interleaved,
-//! and ratios are of neighbours.
+//! Under `Auto` somebody watches and changes the scheme while it runs. Schemes are interleaved, and ratios are of
+//! neighbours.
 
 mod auto;
 mod drive;
@@ -15,7 +16,7 @@ mod predict;
 pub mod tables;
 
 pub use auto::{AutoPlan, measure as measure_auto, table as auto_table};
-pub use drive::{Run, Trial, run};
+pub use drive::{Run, Threads, Trial, run};
 pub use plan::{Plan, SCHEMES, measure};
 pub use predict::{predict, predict_tpcc};
 
@@ -33,8 +34,17 @@ pub const CLIENTS: u32 = 40;
 pub(crate) const THROUGHPUT: &str = "throughput";
 
 /// What is told of a round trip.
-pub fn figure(round_trip_us: u64) -> String {
-    format!("{round_trip_us} µs")
+pub fn figure(threads: Threads, round_trip_us: u64) -> String {
+    match threads {
+        Threads::Many => format!("{round_trip_us} µs"),
+        Threads::One => format!("{round_trip_us} µs, one thread"),
+    }
+}
+
+/// On which threads, and with which round trip, all shares are measured.
+pub fn sweeps(round_trips_us: &[u64]) -> impl Iterator<Item = (Threads, u64)> {
+    let on = |threads| round_trips_us.iter().map(move |&us| (threads, us));
+    [Threads::Many, Threads::One].into_iter().flat_map(on)
 }
 
 /// A partition with the microbenchmark's rows.

@@ -6,8 +6,8 @@ use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::Shape;
 use glassbox_sim::cluster::Load;
 
-use super::drive::{Trial, run};
-use super::{CLIENTS, THROUGHPUT, figure};
+use super::drive::{Threads, Trial, run};
+use super::{CLIENTS, THROUGHPUT, figure, sweeps};
 use crate::calibrate::INJECTED_US;
 use crate::low_overhead::percent;
 use crate::points::{Point, Points};
@@ -57,15 +57,16 @@ impl Plan {
     }
 
     fn cells(&self) -> Vec<Cell> {
-        let each = |&us: &u64| {
-            let of_share = move |&share: &u64| Cell { figure: figure(us), x: share, us, share, clients: CLIENTS };
-            self.shares.iter().map(of_share)
+        let each = |(threads, us)| {
+            let figure = figure(threads, us);
+            let cell = |share| Cell { figure: figure.clone(), x: share, threads, us, share, clients: CLIENTS };
+            self.shares.iter().copied().map(cell).collect::<Vec<_>>()
         };
         let by_clients = self.clients.iter().map(|&clients| {
             let (us, share) = BY_CLIENTS_AT;
-            Cell { figure: BY_CLIENTS.to_owned(), x: u64::from(clients), us, share, clients }
+            Cell { figure: BY_CLIENTS.to_owned(), x: u64::from(clients), threads: Threads::Many, us, share, clients }
         });
-        self.round_trips_us.iter().flat_map(each).chain(by_clients).collect()
+        sweeps(&self.round_trips_us).flat_map(each).chain(by_clients).collect()
     }
 }
 
@@ -79,6 +80,7 @@ pub(super) const RATIOS: &str = "ratios";
 struct Cell {
     figure: String,
     x: u64,
+    threads: Threads,
     us: u64,
     share: u64,
     clients: u32,
@@ -96,15 +98,15 @@ pub fn measure(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::R
             if watch.interrupted() {
                 break;
             }
-            let &Cell { us, share, clients, .. } = cell;
-            let words = format!("real, {us} µs, {share} %, {clients} clients");
+            let &Cell { threads, us, share, clients, .. } = cell;
+            let words = format!("real, {}, {share} %, {clients} clients", figure(threads, us));
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &words);
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
                 let round_trip = Duration::from_micros(us);
                 let shape = Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip };
                 let load = Load { several: percent(share), ..Load::default() };
                 let (auto, seed, &Plan { warm_up, time, .. }) = (false, plan.seed + round as u64, plan);
-                rates.push(run(&Trial { shape, auto, load, clients, warm_up, time, seed })?.per_second);
+                rates.push(run(&Trial { shape, threads, auto, load, clients, warm_up, time, seed })?.per_second);
             }
         }
     }

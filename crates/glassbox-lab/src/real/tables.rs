@@ -2,7 +2,7 @@
 
 use super::auto_table;
 use super::plan::{BY_CLIENTS, RATIOS, SCHEMES};
-use super::{THROUGHPUT, figure};
+use super::{THROUGHPUT, Threads, figure, sweeps};
 use crate::calibrate::INJECTED_US;
 use crate::figures::{Curve, Curves, Stroke, curves};
 use crate::format;
@@ -19,8 +19,9 @@ fn of<'a>(points: &'a Points, figure: &str, row: &str) -> Vec<&'a Point> {
 }
 
 /// Throughput by share at a round trip; `what` says whether it is real or simulated.
-pub fn throughput(points: &Points, us: u64, what: &str) -> Option<Table> {
-    by_x(points, &figure(us), format!("round trip {us} µs, {what}"), &|share| format!("{share} %"))
+pub fn throughput(points: &Points, (threads, us): (Threads, u64), what: &str) -> Option<Table> {
+    let figure = figure(threads, us);
+    by_x(points, &figure, format!("round trip {figure}, {what}"), &|share| format!("{share} %"))
 }
 
 /// Throughput by clients.
@@ -48,17 +49,18 @@ fn by_x(points: &Points, figure: &str, first: String, name: &dyn Fn(f64) -> Stri
 /// How far the prediction is from what was measured, in percent of the latter.
 pub fn apart(real: &Points, predicted: &Points) -> Table {
     let mut rows = Vec::new();
-    for us in INJECTED_US {
+    for (threads, us) in sweeps(&INJECTED_US) {
+        let figure = figure(threads, us);
         for (scheme, _) in SCHEMES {
-            let apart = of(real, &figure(us), scheme).into_iter().filter_map(|point| {
-                let predicted = predicted.at(&figure(us), scheme, point.x, THROUGHPUT)?;
+            let apart = of(real, &figure, scheme).into_iter().filter_map(|point| {
+                let predicted = predicted.at(&figure, scheme, point.x, THROUGHPUT)?;
                 Some((point.x, 100.0 * (predicted.value / point.value - 1.0)))
             });
             let apart: Vec<_> = apart.collect();
             let Some(farthest) = apart.iter().copied().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())) else { continue };
             let near = apart.iter().filter(|(_, percent)| percent.abs() <= NEAR).count();
             rows.push(vec![
-                format!("{us} µs, {scheme}"),
+                format!("{figure}, {scheme}"),
                 format!("{:+.0} % at {} %", farthest.1, farthest.0),
                 format!("{near} of {}", apart.len()),
                 if near == apart.len() { "met" } else { "MISSED" }.to_owned(),
@@ -75,9 +77,9 @@ pub fn goals(real: &Points) -> Table {
     let most = of(real, BY_CLIENTS, SCHEMES[0].0).last().map_or(0.0, |point| point.x);
     let of_clients = format!("200 µs, {most} clients");
     let goals = [
-        ("40 µs", figure(40), 10.0, "over blocking", Some(1.8)),
-        ("40 µs", figure(40), 10.0, "over locking", Some(1.15)),
-        ("200 µs", figure(200), 10.0, "over blocking", None),
+        ("40 µs", figure(Threads::Many, 40), 10.0, "over blocking", Some(1.8)),
+        ("40 µs", figure(Threads::Many, 40), 10.0, "over locking", Some(1.15)),
+        ("200 µs", figure(Threads::Many, 200), 10.0, "over blocking", None),
         (&of_clients, BY_CLIENTS.to_owned(), most, "over blocking", Some(4.0)),
     ];
     let row = |(name, figure, x, metric, goal): &(&str, String, f64, &str, Option<f64>)| {
@@ -94,12 +96,13 @@ pub fn goals(real: &Points) -> Table {
 
 /// The figures of a section: one for each round trip.
 fn drawn(points: &Points, what: &str) -> Vec<Figure> {
-    let each = |us: u64| {
-        let title = format!("Without conflicts, round trip {us} µs ({what})");
+    let each = |sweep: (Threads, u64)| {
+        let figure = figure(sweep.0, sweep.1);
+        let title = format!("Without conflicts, round trip {figure} ({what})");
         let x_unit = "% of transactions on two partitions";
-        Some(one(points, &figure(us), title, (what, x_unit), throughput(points, us, what)?))
+        Some(one(points, &figure, title, (what, x_unit), throughput(points, sweep, what)?))
     };
-    INJECTED_US.into_iter().filter_map(each).collect()
+    sweeps(&INJECTED_US).filter_map(each).collect()
 }
 
 fn one(points: &Points, figure: &str, title: String, (what, x_unit): (&str, &str), table: Table) -> Figure {
@@ -129,7 +132,7 @@ pub fn real(points: &Points) -> Section {
     figures.push(Figure { title, svg: String::new(), caption, table: Some(auto_table(points)) });
     let lead = "Partitions, coordinator and clients, forty where nothing else is said, as threads of one process on \
                 this machine, two partitions; messages are held up for half of the round trip that is named. The \
-                clients are one thread.";
+                clients are one thread. On one thread: all of them are.";
     Section {
         id: "low-overhead-real".to_owned(),
         title: "Low overhead concurrency control, on this machine".to_owned(),
@@ -164,8 +167,8 @@ mod tests {
         let (mut real, mut predicted) = (Points::default(), Points::default());
         for (at, (row, _)) in SCHEMES.into_iter().enumerate() {
             for share in [0.0, 10.0] {
-                real.put(&figure(40), row, share, THROUGHPUT, 1_000.0, "1/s");
-                predicted.put(&figure(40), row, share, THROUGHPUT, 1_000.0 + 100.0 * at as f64, "1/s");
+                real.put(&figure(Threads::Many, 40), row, share, THROUGHPUT, 1_000.0, "1/s");
+                predicted.put(&figure(Threads::Many, 40), row, share, THROUGHPUT, 1_000.0 + 100.0 * at as f64, "1/s");
             }
         }
         let last = |table: Table| table.rows.into_iter().map(|row| row.last().cloned()).collect::<Vec<_>>();

@@ -16,6 +16,8 @@ pub struct Costs {
     pub decide_ns: u64,
     /// What taking locks adds, in thousandths of what is locked: the paper's *l*.
     pub locking_thousandths: u64,
+    /// The same of a fragment, which locks fewer keys than a transaction on one partition.
+    pub fragment_locking_thousandths: u64,
     /// A run that stopped early.
     pub stopped_ns: u64,
     /// Taking a run back.
@@ -24,6 +26,8 @@ pub struct Costs {
     pub coordinator_message_ns: u64,
     /// A client's cost of an answer and of the next call.
     pub client_ns: u64,
+    /// A client's cost of each message of a transaction that it coordinates, on top.
+    pub client_message_ns: u64,
 }
 
 impl Costs {
@@ -39,10 +43,12 @@ impl Costs {
             fragment_ns: 45_000,
             decide_ns: 10_000,
             locking_thousandths: 132,
+            fragment_locking_thousandths: 132,
             stopped_ns: 20_000,
             undo_ns: 9_000,
             coordinator_message_ns: 11_400,
             client_ns: 0,
+            client_message_ns: 0,
         }
     }
 
@@ -63,6 +69,7 @@ impl Costs {
             single_undo_ns: message_ns + run_ns + keep_ns,
             fragment_ns: message_ns + (run_ns + keep_ns) / 2,
             locking_thousandths: 1_000 * 34 / 66,
+            fragment_locking_thousandths: 1_000 * 34 / 66,
             undo_ns: keep_ns,
             ..micro
         }
@@ -91,8 +98,12 @@ impl Costs {
 
     /// Of that, what locks cost.
     pub fn locks(&self, work: Work) -> u64 {
-        let watched = matches!(work, Work::Single { watched: true, .. } | Work::Fragment { watched: true });
-        if watched { self.without_locks(work) * self.locking_thousandths / 1_000 } else { 0 }
+        let thousandths = match work {
+            Work::Single { watched: true, .. } => self.locking_thousandths,
+            Work::Fragment { watched: true } => self.fragment_locking_thousandths,
+            _ => 0,
+        };
+        self.without_locks(work) * thousandths / 1_000
     }
 
     fn without_locks(&self, work: Work) -> u64 {
@@ -120,5 +131,8 @@ mod tests {
         let of_all = tpcc.locks(watched) as f64 / tpcc.of(watched) as f64;
         assert!((of_all - 0.34).abs() < 0.001, "{of_all}");
         assert_eq!(tpcc.locks(Work::Single { undo: true, watched: false }), 0);
+        let fewer = Costs { fragment_locking_thousandths: 100, ..micro };
+        assert_eq!(fewer.locks(Work::Fragment { watched: true }), 4_500);
+        assert_eq!(fewer.locks(watched), micro.locks(watched));
     }
 }

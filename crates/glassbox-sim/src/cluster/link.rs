@@ -11,6 +11,8 @@ use crate::dice::Dice;
 pub struct Link {
     /// One way, at least.
     pub base_ns: u64,
+    /// The same from a coordinator and to one: where it is a thread that has to be given a core first, that is longer.
+    pub coordinator_ns: u64,
     /// The mean of what comes on top, exponentially distributed.
     pub tail_ns: u64,
     /// How many of a million messages are lost and sent again.
@@ -22,7 +24,7 @@ pub struct Link {
 impl Link {
     /// A link that takes just so long.
     pub fn of(base_ns: u64) -> Self {
-        Self { base_ns, tail_ns: 0, lost: 0, again_ns: 200_000 }
+        Self { base_ns, coordinator_ns: base_ns, tail_ns: 0, lost: 0, again_ns: 200_000 }
     }
 }
 
@@ -59,7 +61,9 @@ impl Links {
             sent += self.link.again_ns;
         }
         let cut = self.cuts.get(&(from, to)).copied().unwrap_or_default();
-        let arrival = sent.max(cut) + self.link.base_ns + tail;
+        let by_coordinator = [from, to].iter().any(|it| matches!(it, Address::Coordinator(_)));
+        let base_ns = if by_coordinator { self.link.coordinator_ns } else { self.link.base_ns };
+        let arrival = sent.max(cut) + base_ns + tail;
         let last = self.last.entry((from, to)).or_default();
         *last = arrival.max(*last);
         *last

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use glassbox_cluster::auto::Tally;
-use glassbox_cluster::{Action, Address, Member, Outbox, Packet, Role};
+use glassbox_cluster::{Action, Address, Member, Message, Outbox, Packet, Role};
 
 use super::client::Client;
 use super::costs::Costs;
@@ -81,16 +81,25 @@ impl<W: Workload> Node<W> {
                 self.tally.did(*work, ns);
                 ns
             }
-            Action::Send(..) => self.message_ns(costs),
+            Action::Send(_, message) => match (&self.machine, message) {
+                (Machine::Client(_), Message::Fragment(_) | Message::Decide { .. }) => {
+                    costs.client_message_ns * self.slow
+                }
+                _ => self.message_ns(costs),
+            },
             Action::Forget | Action::Base(_) => 0,
         }
     }
 
-    /// What receiving a message costs this node.
+    /// What receiving the message costs this node that has arrived first.
     pub(super) fn receiving_ns(&mut self, costs: &Costs) -> u64 {
-        match &self.machine {
-            Machine::Client(_) => costs.client_ns * self.slow,
-            Machine::Member(_) => self.message_ns(costs),
+        match (&self.machine, self.inbox.front()) {
+            // One of two of a transaction: with the other one the client calls again.
+            (Machine::Client(_), Some((_, Some(Packet { message: Message::Result(_), .. })))) => {
+                (costs.client_message_ns + costs.client_ns / 2) * self.slow
+            }
+            (Machine::Client(_), _) => costs.client_ns * self.slow,
+            (Machine::Member(_), _) => self.message_ns(costs),
         }
     }
 

@@ -5,7 +5,10 @@
 
 use std::collections::VecDeque;
 
-use glassbox_cluster::Address;
+use glassbox_cluster::{Address, Outbox};
+
+use super::workload::Workload;
+use super::world::{Event, World};
 
 /// The processors of a world.
 #[derive(Debug)]
@@ -17,6 +20,10 @@ pub(super) struct Processors {
     waiting: VecDeque<Address>,
 }
 
+fn is_client(who: Address) -> bool {
+    matches!(who, Address::Client(_))
+}
+
 impl Processors {
     pub(super) fn new(count: Option<u32>) -> Self {
         Self { free: count, client_at_work: false, waiting: VecDeque::new() }
@@ -25,24 +32,63 @@ impl Processors {
     /// Takes a processor for somebody; `false`: it has to wait, and is told of by [`Processors::give_back`].
     pub(super) fn take(&mut self, who: Address) -> bool {
         let Some(free) = &mut self.free else { return true };
-        let is_client = matches!(who, Address::Client(_));
-        if *free == 0 || is_client && self.client_at_work {
+        if *free == 0 || is_client(who) && self.client_at_work {
             if !self.waiting.contains(&who) {
                 self.waiting.push_back(who);
             }
             return false;
         }
         *free -= 1;
-        self.client_at_work |= is_client;
+        self.client_at_work |= is_client(who);
         true
     }
 
-    /// Gives somebody's processor back; those who wait, in their order.
+    /// Gives somebody's processor back; those who wait, in their order: after a client first the others, whose thread
+    /// goes on.
     pub(super) fn give_back(&mut self, who: Address) -> VecDeque<Address> {
         let Some(free) = &mut self.free else { return VecDeque::new() };
         *free += 1;
-        self.client_at_work &= !matches!(who, Address::Client(_));
-        std::mem::take(&mut self.waiting)
+        let mut waiting = std::mem::take(&mut self.waiting);
+        if is_client(who) {
+            self.client_at_work = false;
+            waiting.make_contiguous().sort_by_key(|other| !is_client(*other));
+        }
+        waiting
+    }
+}
+
+impl<W: Workload> World<W> {
+    /// Lets a node do its next thing, if it is not at work.
+    pub(super) fn work(&mut self, address: Address) {
+        if self.nodes.get(&address).is_none_or(|node| node.busy) {
+            return;
+        }
+        if self.processors.take(address) {
+            self.go_on(address);
+        }
+    }
+
+    /// Lets a node that has a processor, if it needs one, do its next thing, or give way.
+    pub(super) fn go_on(&mut self, address: Address) {
+        let Some(node) = self.nodes.get_mut(&address) else { return self.give_way(address) };
+        let mut out = Outbox::default();
+        let received_ns = if node.inbox.is_empty() { 0 } else { node.receiving_ns(&self.settings.costs) };
+        if !node.work(self.now_ns, &mut out) {
+            return self.give_way(address);
+        }
+        node.busy = true;
+        let life = node.life;
+        let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
+        let worked_ns = done_ns - self.now_ns;
+        self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += worked_ns;
+        self.schedule(done_ns, Event::Ready { at: address, life });
+    }
+
+    /// Lets those work who wait for a processor.
+    pub(super) fn give_way(&mut self, address: Address) {
+        for waiting in self.processors.give_back(address) {
+            self.work(waiting);
+        }
     }
 }
 
@@ -57,8 +103,8 @@ mod tests {
         let (one, two) = (Address::Client(1), Address::Client(2));
         let mut cores = Processors::new(Some(2));
         assert!(cores.take(one) && !cores.take(two), "clients are one thread");
-        assert!(cores.take(PARTITION) && !cores.take(Address::Coordinator(0)));
-        assert_eq!(cores.give_back(one), [two, Address::Coordinator(0)]);
+        assert!(cores.take(PARTITION) && !cores.take(Address::Coordinator(0)) && !cores.take(Address::Client(3)));
+        assert_eq!(cores.give_back(one), [two, Address::Client(3), Address::Coordinator(0)]);
         assert!(cores.take(two) && !cores.take(Address::Coordinator(0)));
         let mut plenty = Processors::new(None);
         assert!(plenty.take(one) && plenty.take(two) && plenty.give_back(one).is_empty());

@@ -74,7 +74,7 @@ pub struct World<W: Workload = Load> {
     pub(super) links: Links,
     pub(super) dice: Dice,
     canary: Canary,
-    processors: Processors,
+    pub(super) processors: Processors,
     pub(super) advisor: Option<Advisor>,
     pub(super) switches_made: u64,
     trace: Option<Vec<String>>,
@@ -190,33 +190,6 @@ impl<W: Workload> World<W> {
         self.schedule(arrival, Event::Arrives { number: self.made });
     }
 
-    /// Lets a node do its next thing, if it is not at work.
-    pub(super) fn work(&mut self, address: Address) {
-        let Some(node) = self.nodes.get_mut(&address).filter(|node| !node.busy) else { return };
-        if !self.processors.take(address) {
-            return;
-        }
-        let mut out = Outbox::default();
-        let received = !node.inbox.is_empty();
-        if !node.work(self.now_ns, &mut out) {
-            return self.give_way(address);
-        }
-        node.busy = true;
-        let received_ns = if received { node.receiving_ns(&self.settings.costs) } else { 0 };
-        let life = node.life;
-        let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
-        let worked_ns = done_ns - self.now_ns;
-        self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += worked_ns;
-        self.schedule(done_ns, Event::Ready { at: address, life });
-    }
-
-    /// Lets those work who wait for a processor.
-    fn give_way(&mut self, address: Address) {
-        for waiting in self.processors.give_back(address) {
-            self.work(waiting);
-        }
-    }
-
     /// Lets the next thing happen; `false`: nothing ever will.
     fn step(&mut self) -> bool {
         let Some(Reverse((at_ns, _, event))) = self.events.pop() else { return false };
@@ -236,10 +209,13 @@ impl<W: Workload> World<W> {
                 }
             }
             Event::Ready { at, life } => {
-                self.give_way(at);
-                if let Some(node) = self.nodes.get_mut(&at).filter(|node| node.life == life) {
-                    node.busy = false;
-                    self.work(at);
+                // Who has a processor keeps it as long as there is something to do.
+                match self.nodes.get_mut(&at).filter(|node| node.life == life) {
+                    Some(node) => {
+                        node.busy = false;
+                        self.go_on(at);
+                    }
+                    None => self.give_way(at),
                 }
             }
             Event::LosePatience => self.lose_patience(),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use glassbox_lab::calibrate::{self, CostTables, one_way_ns};
+use glassbox_lab::calibrate::{self, CostTables, link};
 use glassbox_lab::count::{self, Counting};
 use glassbox_lab::in_process::{self, System, Workload};
 use glassbox_lab::low_overhead::{self, TpccPlan};
@@ -67,12 +67,12 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
     real::measure_auto(&auto, &bar, &mut real)?;
     bar.0.finish_and_clear();
     let table = calibrate::costs(&costs.points).context("not everything was measured")?;
-    real::predict(&plan, table, &|us| one_way_ns(&costs.points, us), &mut predicted);
+    real::predict(&plan, table, &|us| link(&costs.points, us), &mut predicted);
     let tpcc = TpccPlan::new(quick);
-    real::predict_tpcc(&tpcc, table, &|us| one_way_ns(&costs.points, us), seed, &mut predicted);
-    for &us in &plan.round_trips_us {
+    real::predict_tpcc(&tpcc, table, &|us| link(&costs.points, us), seed, &mut predicted);
+    for sweep in real::sweeps(&plan.round_trips_us) {
         for (points, what) in [(&real, "real"), (&predicted, "simulated, calibrated")] {
-            if let Some(table) = real::tables::throughput(points, us, what) {
+            if let Some(table) = real::tables::throughput(points, sweep, what) {
                 writeln!(out, "\n{}", of_report(&table))?;
             }
         }
