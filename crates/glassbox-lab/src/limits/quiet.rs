@@ -5,7 +5,9 @@
 //! been used for a few seconds; to get it again takes twenty times as long as the system's own clearing. A kernel has
 //! all its memory beforehand. An engine asks as its tables grow, and should then wait for the system alone.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
 use std::time::{Duration, Instant};
 
 use super::kernel::touch_and_give_back;
@@ -23,21 +25,26 @@ pub(super) fn rest() {
     while started.elapsed() < MOST {
         std::thread::sleep(LOOK);
         let now = others_ran();
-        if now.saturating_sub(before) < IDLE {
+        // One that has ended takes nothing away from what the others did.
+        let since = |(thread, ran): (_, &Duration)| ran.saturating_sub(before.get(thread).copied().unwrap_or_default());
+        if now.iter().map(since).sum::<Duration>() < IDLE {
             break;
         }
         before = now;
     }
 }
 
-/// How long all other threads that there are have run.
-fn others_ran() -> Duration {
+/// How long each other thread that there is has run.
+fn others_ran() -> BTreeMap<OsString, Duration> {
     let this = fs::read_link("/proc/thread-self").unwrap_or_default();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let others = tasks.filter(|task| Some(task.file_name().as_os_str()) != this.file_name());
-    // Nanoseconds on a core come first. A thread may have ended meanwhile.
-    let told = others.filter_map(|task| fs::read_to_string(task.path().join("schedstat")).ok());
-    Duration::from_nanos(told.filter_map(|told| told.split(' ').next()?.parse::<u64>().ok()).sum())
+    let ran = |task: DirEntry| {
+        // A thread may have ended meanwhile. Nanoseconds on a core come first.
+        let told = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        Some((task.file_name(), Duration::from_nanos(told.split(' ').next()?.parse().ok()?)))
+    };
+    others.filter_map(ran).collect()
 }
 
 /// Has the system have as much memory at hand as so many transactions add. An engine asks ahead, and in huge pages: so
