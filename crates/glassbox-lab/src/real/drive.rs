@@ -74,14 +74,14 @@ struct Clients<'a, L> {
 }
 
 impl<L: Link> Clients<'_, L> {
+    /// Only who coordinates asks for the time: its patience with a transaction counts from the call on.
     fn now_us(&self) -> u64 {
-        self.began.elapsed().as_micros() as u64
+        if self.router.coordinates() { self.began.elapsed().as_micros() as u64 } else { 0 }
     }
 
     fn call(&mut self, client: usize) -> Result<(), Error> {
         let call = self.micros[client].draw();
-        // Who coordinates counts its patience from then on.
-        let now_us = if self.router.coordinates() { self.now_us() } else { 0 };
+        let now_us = self.now_us();
         let id = self.router.call(call, now_us, u64::from(call.stamp), &mut self.out)?;
         self.calls.insert(id, client);
         Ok(())
@@ -102,7 +102,7 @@ impl<L: Link> Clients<'_, L> {
         let mut letter = self.link.receive(Duration::from_millis(1));
         while let Some(heard) = letter {
             if let Letter::Message(from, packet) = heard {
-                let now_us = if self.router.coordinates() { self.now_us() } else { 0 };
+                let now_us = self.now_us();
                 for id in self.router.handle(from, packet, now_us, &mut self.out) {
                     let client = self.calls.remove(&id).context("an answer that nobody waits for")?;
                     let answered = self.router.take(id).context("an end that is none")?;
