@@ -176,19 +176,25 @@ impl Partition {
 
     /// Takes a message in its turn, or holds it back.
     fn admit(&mut self, from: Address, message: Message, out: &mut Outbox) {
-        let begins = match &message {
-            Message::Call { .. } => true,
+        match &message {
             Message::Fragment(fragment) if self.store.is_over(fragment.txn) => {
-                return out.send(from, Message::Over(fragment.txn.life().number));
+                out.send(from, Message::Over(fragment.txn.life().number));
             }
+            _ if self.waits_for_rest() && self.begins(&message) => self.held_back.push_back((from, message)),
+            _ => {
+                self.take(from, message, out);
+                self.go_on(out);
+            }
+        }
+    }
+
+    /// Whether nothing of its transaction is under way here.
+    fn begins(&self, message: &Message) -> bool {
+        match message {
+            Message::Call { .. } => true,
             Message::Fragment(fragment) => self.scheme.multis().iter().all(|multi| multi.txn() != fragment.txn),
             _ => false,
-        };
-        if begins && self.waits_for_rest() {
-            return self.held_back.push_back((from, message));
         }
-        self.take(from, message, out);
-        self.go_on(out);
     }
 
     /// Whether nothing begins before what is under way has ended.

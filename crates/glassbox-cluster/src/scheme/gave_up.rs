@@ -3,7 +3,7 @@
 //! If it went first they would all meet again, and so on for ever.
 
 use crate::address::{Address, TxnId};
-use crate::arrived::Arrived;
+use crate::arrived::Multi;
 
 /// Whose transactions were taken back since nobody was ready, by coordinator.
 #[derive(Debug, Default)]
@@ -17,9 +17,9 @@ impl GaveUp {
         }
     }
 
-    /// Whether what arrives is begun by one of them.
-    pub(super) fn has_begun(&self, arrived: &Arrived) -> bool {
-        arrived.multi().is_some_and(|it| self.0.contains(&it.txn().coordinator))
+    /// Whether a transaction is begun by one of them.
+    pub(super) fn has_begun(&self, multi: &Multi) -> bool {
+        self.0.contains(&multi.txn().coordinator)
     }
 
     /// Nobody is ready.

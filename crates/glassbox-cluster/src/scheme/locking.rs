@@ -27,8 +27,12 @@ use crate::store::Store;
 #[derive(Debug)]
 pub(crate) struct Locking {
     locks: LockTable,
-    /// All that have begun and not ended; those on this partition alone are here only while they wait.
-    active: BTreeMap<Owner, Arrived>,
+    /// Transactions of several partitions that have begun and not ended.
+    multis: BTreeMap<Owner, Box<Multi>>,
+    /// The same by their numbers.
+    owners: BTreeMap<TxnId, Owner>,
+    /// Those on this partition alone that wait.
+    singles: BTreeMap<Owner, Single>,
     /// To be run (again): their locks may be free now.
     ready: VecDeque<Owner>,
     next: Owner,
@@ -40,57 +44,56 @@ pub(crate) struct Locking {
 
 impl Locking {
     pub(crate) fn new(forced: bool) -> Self {
-        let (locks, active, ready) = (LockTable::default(), BTreeMap::new(), VecDeque::new());
-        Self { locks, active, ready, next: 0, gave_up: GaveUp::default(), forced }
+        let (multis, owners, singles) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (locks, ready, gave_up) = (LockTable::default(), VecDeque::new(), GaveUp::default());
+        Self { locks, multis, owners, singles, ready, next: 0, gave_up, forced }
     }
 
     pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
         match arrived {
-            Arrived::Single(single) if self.active.is_empty() && !self.forced => store.run_and_answer(&single, out),
-            Arrived::Multi(next) if self.owner(next.txn()).is_some() => {
-                let owner = self.owner(next.txn()).expect("asked a moment ago");
-                if let Some(Arrived::Multi(multi)) = self.active.get_mut(&owner) {
-                    multi.fragment = next.fragment;
-                }
-                self.run(store, owner, out);
+            Arrived::Single(single) if self.is_idle() && !self.forced => store.run_and_answer(&single, out),
+            Arrived::Single(single) => {
+                let owner = self.number();
+                self.run_single(store, owner, single, out);
             }
-            arrived => {
-                let owner = self.next;
-                self.next += 1;
-                let again = self.gave_up.has_begun(&arrived);
-                self.active.insert(owner, arrived);
-                if again {
-                    self.ready.push_back(owner);
-                } else {
-                    self.run(store, owner, out);
+            Arrived::Multi(multi) => match self.owners.get(&multi.txn()) {
+                Some(&owner) => {
+                    let known = self.multis.get_mut(&owner).expect("it is under way");
+                    known.fragment = multi.fragment;
+                    self.run_multi(store, owner, out);
                 }
-            }
+                None => {
+                    let owner = self.number();
+                    let again = self.gave_up.has_begun(&multi);
+                    self.owners.insert(multi.txn(), owner);
+                    self.multis.insert(owner, Box::new(multi));
+                    if again {
+                        self.ready.push_back(owner);
+                    } else {
+                        self.run_multi(store, owner, out);
+                    }
+                }
+            },
         }
     }
 
-    fn owner(&self, txn: TxnId) -> Option<Owner> {
-        self.active.iter().find(|(_, arrived)| arrived.is(txn)).map(|(&owner, _)| owner)
+    fn number(&mut self) -> Owner {
+        self.next += 1;
+        self.next
     }
 
-    /// Runs one that is active.
-    fn run(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
-        match self.active.remove(&owner).expect("it is active") {
-            Arrived::Single(single) => self.run_single(store, owner, single, out),
-            Arrived::Multi(mut multi) => {
-                let ran = store.run_fragment(&mut multi, Some(&mut self.locks.watch(owner)), out);
-                if ran {
-                    store.report(&multi, None, out);
-                }
-                // One that will not commit has nothing left to protect.
-                let lost = matches!(multi.end, Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_)));
-                self.active.insert(owner, Arrived::Multi(multi));
-                if lost {
-                    self.release(owner);
-                }
-                if !ran {
-                    self.resolve_deadlock(store, owner, out);
-                }
-            }
+    fn run_multi(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
+        let multi = self.multis.get_mut(&owner).expect("it is under way");
+        let ran = store.run_fragment(multi, Some(&mut self.locks.watch(owner)), out);
+        if ran {
+            store.report(multi, None, out);
+        }
+        // One that will not commit has nothing left to protect.
+        if matches!(multi.end, Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_))) {
+            self.release(owner);
+        }
+        if !ran {
+            self.resolve_deadlock(store, owner, out);
         }
     }
 
@@ -99,7 +102,7 @@ impl Locking {
         let ran = store.run_single(&single, Some(&mut kept), Some(&mut self.locks.watch(owner)), out);
         match ran {
             Ran::Refused => {
-                self.active.insert(owner, Arrived::Single(single));
+                self.singles.insert(owner, single);
                 return self.resolve_deadlock(store, owner, out);
             }
             Ran::Done(_) => store.commit(kept),
@@ -118,25 +121,24 @@ impl Locking {
     /// Breaks the circles that an owner closed when it began to wait.
     fn resolve_deadlock(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
         while let Some(circle) = self.locks.deadlock(owner) {
-            let is_single = |owner: &&Owner| matches!(self.active.get(owner), Some(Arrived::Single(_)));
-            let victim = circle.iter().filter(is_single).max().or(circle.iter().max());
-            let victim = *victim.expect("a circle has someone in it");
+            let singles = circle.iter().filter(|owner| self.singles.contains_key(owner));
+            let victim = *singles.max().or(circle.iter().max()).expect("a circle has someone in it");
             self.release(victim);
-            match self.active.get_mut(&victim) {
-                Some(Arrived::Multi(multi)) => {
+            match self.multis.get_mut(&victim) {
+                Some(multi) => {
                     store.undo_fragment(multi, out);
                     multi.end = Some(FragmentEnd::Again);
                     store.report(multi, None, out);
                 }
-                _ => self.locks.stand_back(victim, &circle),
+                None => self.locks.stand_back(victim, &circle),
             }
         }
     }
 
     pub(crate) fn decided(&mut self, store: &mut Store, txn: TxnId, commit: bool, out: &mut Outbox) {
-        let Some(owner) = self.owner(txn) else { return };
-        let Some(Arrived::Multi(multi)) = self.active.remove(&owner) else { unreachable!("found there") };
-        store.end(multi, commit, out);
+        let Some(owner) = self.owners.remove(&txn) else { return };
+        let multi = self.multis.remove(&owner).expect("it is under way");
+        store.end(*multi, commit, out);
         self.release(owner);
         if !commit && !self.ready.is_empty() {
             self.gave_up.note(txn);
@@ -148,12 +150,15 @@ impl Locking {
             self.gave_up.forget();
             return false;
         };
-        self.run(store, owner, out);
+        match self.singles.remove(&owner) {
+            Some(single) => self.run_single(store, owner, single, out),
+            None => self.run_multi(store, owner, out),
+        }
         true
     }
 
     pub(crate) fn multis(&self) -> impl Iterator<Item = &Multi> {
-        self.active.values().filter_map(Arrived::multi)
+        self.multis.values().map(Box::as_ref)
     }
 
     /// Whether locks are taken even when there is nobody to be kept off.
@@ -162,7 +167,8 @@ impl Locking {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        debug_assert!(!self.active.is_empty() || self.locks.is_empty(), "nobody holds these locks");
-        self.active.is_empty()
+        let idle = self.multis.is_empty() && self.singles.is_empty();
+        debug_assert!(!idle || self.locks.is_empty(), "nobody holds these locks");
+        idle
     }
 }

@@ -111,7 +111,7 @@ impl Occ {
             arrived => {
                 let number = self.next;
                 self.next += 1;
-                let again = self.gave_up.has_begun(&arrived);
+                let again = arrived.multi().is_some_and(|multi| self.gave_up.has_begun(multi));
                 self.active.insert(number, Active::new(arrived));
                 if again {
                     self.again.push_back(number);
