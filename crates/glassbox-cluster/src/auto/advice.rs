@@ -20,7 +20,8 @@ pub struct Advice {
     pub now: SchemeKind,
     /// Each candidate by the model.
     pub predictions: Vec<Prediction>,
-    /// What was measured under it as a share of what the model said, and 1 if it was not tried under this load.
+    /// What was measured under it as a share of what the model said; if it was not tried under this load, a guess after
+    /// the others.
     pub corrections: Vec<f64>,
     /// The scheme that is to be used.
     pub choice: SchemeKind,

@@ -2,8 +2,9 @@
 //!
 //! The model says what each scheme would come to. What the scheme in use does come to is measured, and believed as long
 //! as the load is about the same; from there the model says only what little the load has changed since. So a scheme
-//! that the model thinks too much of is tried once, and left. The more what is measured varies by itself, the more
-//! another scheme must be ahead.
+//! that the model thinks too much of is tried once, and left. What the model has been wrong by with those that were tried
+//! is believed half of those that were not: in part it is the machine's doing. The more what is measured varies by
+//! itself, the more another scheme must be ahead.
 
 use super::advice::Advice;
 use super::model::{Prediction, predict};
@@ -116,14 +117,22 @@ impl Advisor {
         let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &self.times));
         // How long work takes is measured anew each time, and differently under each scheme: it must not matter here.
         let correct = |(scheme, tried): (SchemeKind, Option<Tried>)| {
-            tried.map_or(1.0, |Tried { load, .. }| load.per_second / predict(scheme, &load, &self.times).per_second)
+            tried.map(|Tried { load, .. }| load.per_second / predict(scheme, &load, &self.times).per_second)
         };
-        let corrections: Vec<_> = CANDIDATES.into_iter().zip(self.tried).map(correct).collect();
+        let measured: Vec<_> = CANDIDATES.into_iter().zip(self.tried).map(correct).collect();
+        let of_untried = untried(measured.iter().copied().flatten());
+        let corrections: Vec<_> = measured.into_iter().map(|it| it.unwrap_or(of_untried)).collect();
         let apart = self.tried.iter().flatten().map(|tried| tried.apart).fold(0.0, f64::max);
         let (choice, why) = choose(self.now, &predictions, &corrections, MARGIN.max(APART * apart));
         let (times, now) = (self.times, self.now);
         Advice { load, times, now, predictions: predictions.to_vec(), corrections, choice, why }
     }
+}
+
+/// The correction of what was not tried: the root of the geometric mean of the others'.
+fn untried(others: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = others.fold((0.0, 0.0), |(sum, count), it| (sum + it.max(1e-3).ln(), count + 1.0));
+    if count > 0.0 { (0.5 * sum / count).exp() } else { 1.0 }
 }
 
 fn choose(now: SchemeKind, predictions: &[Prediction], corrections: &[f64], margin: f64) -> (SchemeKind, String) {

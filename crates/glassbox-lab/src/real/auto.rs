@@ -79,7 +79,7 @@ impl AutoPlan {
         if quick {
             return Self { cells: 1, rounds: 2, warm_up: (ms(20), ms(300)), time: ms(80), seed };
         }
-        Self { cells: CELLS.len(), rounds: 5, warm_up: (ms(100), ms(800)), time: ms(300), seed }
+        Self { cells: CELLS.len(), rounds: 7, warm_up: (ms(100), ms(1200)), time: ms(300), seed }
     }
 
     /// How long it takes, about, in seconds.
