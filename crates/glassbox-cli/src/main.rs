@@ -24,6 +24,11 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use glassbox_lab::format;
 
+/// Messages are allocated by one thread and freed by another: the system's allocator gets slower with every change of
+/// who sends what.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// An OLTP database one can see through.
 #[derive(Parser)]
 #[command(name = "glassbox", version, propagate_version = true, arg_required_else_help = true)]

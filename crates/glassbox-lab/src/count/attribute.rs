@@ -194,7 +194,7 @@ fn finish(profile: &Profile, owners: Vec<Owner>, sums: Shares, calls: Vec<f64>) 
         owners: owners.into_iter().zip(sums).collect(),
         calls,
         copying: within(&["memcpy", "memmove", "memset", "memcmp", "bcmp"]),
-        allocating: within(&["malloc", "calloc", "realloc", "free", "_int_", "memalign"]),
+        allocating: within(&["malloc", "calloc", "realloc", "free", "_int_", "memalign", "mi_"]),
     }
 }
 
