@@ -25,7 +25,7 @@ pub struct Plan {
     pub round_trips_us: Vec<u64>,
     /// Shares of transactions on two partitions, in percent.
     pub shares: Vec<u64>,
-    /// Clients, the usual ones first, where these cannot ask for enough: with the longest round trip.
+    /// Clients, the usual ones first, where these cannot ask for enough: with the longer round trips.
     pub clients: Vec<u32>,
     /// Times that each is measured.
     pub rounds: usize,
@@ -62,17 +62,25 @@ impl Plan {
             let cell = |share| Cell { figure: figure.clone(), x: share, threads, us, share, clients: CLIENTS };
             self.shares.iter().copied().map(cell).collect::<Vec<_>>()
         };
-        let by_clients = self.clients.iter().map(|&clients| {
-            let (us, share) = BY_CLIENTS_AT;
-            Cell { figure: BY_CLIENTS.to_owned(), x: u64::from(clients), threads: Threads::Many, us, share, clients }
-        });
-        sweeps(&self.round_trips_us).flat_map(each).chain(by_clients).collect()
+        let more = |us| {
+            let cell = move |&clients: &u32| {
+                let (figure, x, threads) = (by_clients(us), u64::from(clients), Threads::Many);
+                Cell { figure, x, threads, us, share: BY_CLIENTS_SHARE, clients }
+            };
+            self.clients.iter().map(cell)
+        };
+        sweeps(&self.round_trips_us).flat_map(each).chain(BY_CLIENTS_US.into_iter().flat_map(more)).collect()
     }
 }
 
-/// In results, by clients instead of shares: with this round trip in microseconds, and this share in percent.
-pub(super) const BY_CLIENTS: &str = "200 µs, 10 % on two partitions, by clients";
-const BY_CLIENTS_AT: (u64, u64) = (200, 10);
+/// In results, by clients instead of shares: with a round trip.
+pub(super) fn by_clients(us: u64) -> String {
+    format!("{us} µs, {BY_CLIENTS_SHARE} % on two partitions, by clients")
+}
+
+/// With which ones, and with which share, in percent.
+pub(super) const BY_CLIENTS_US: [u64; 2] = [40, 200];
+const BY_CLIENTS_SHARE: u64 = 10;
 /// In results, ratios within a round.
 pub(super) const RATIOS: &str = "ratios";
 

@@ -1,7 +1,7 @@
 //! Tables and sections: what was measured, what was predicted, and how far they are apart.
 
 use super::auto_table;
-use super::plan::{BY_CLIENTS, RATIOS, SCHEMES};
+use super::plan::{self, BY_CLIENTS_US, RATIOS, SCHEMES};
 use super::{THROUGHPUT, Threads, figure, sweeps};
 use crate::calibrate::INJECTED_US;
 use crate::figures::{Curve, Curves, Stroke, curves};
@@ -24,9 +24,14 @@ pub fn throughput(points: &Points, (threads, us): (Threads, u64), what: &str) ->
     by_x(points, &figure, format!("round trip {figure}, {what}"), &|share| format!("{share} %"))
 }
 
-/// Throughput by clients.
-pub fn by_clients(points: &Points) -> Option<Table> {
-    by_x(points, BY_CLIENTS, format!("{BY_CLIENTS} (real)"), &|clients| format!("{clients}"))
+/// Throughput by clients, by what each is called in results.
+pub fn by_clients(points: &Points) -> Vec<(String, Table)> {
+    let table = |us| {
+        let figure = plan::by_clients(us);
+        let table = by_x(points, &figure, format!("{figure} (real)"), &|clients| format!("{clients}"))?;
+        Some((figure, table))
+    };
+    BY_CLIENTS_US.into_iter().filter_map(table).collect()
 }
 
 fn by_x(points: &Points, figure: &str, first: String, name: &dyn Fn(f64) -> String) -> Option<Table> {
@@ -74,15 +79,17 @@ pub fn apart(real: &Points, predicted: &Points) -> Table {
 /// How many times speculation is as fast as the others, with a tenth of all transactions on two partitions. Where forty
 /// clients cannot ask for more than one scheme does, what counts is with more.
 pub fn goals(real: &Points) -> Table {
-    let most = of(real, BY_CLIENTS, SCHEMES[0].0).last().map_or(0.0, |point| point.x);
-    let of_clients = format!("200 µs, {most} clients");
+    let [some, more] = BY_CLIENTS_US.map(plan::by_clients);
+    let most = of(real, &more, SCHEMES[0].0).last().map_or(0.0, |point| point.x);
+    let of_clients = |us: u64| format!("{us} µs, {most} clients");
     let goals = [
-        ("40 µs", figure(Threads::Many, 40), 10.0, "over blocking", Some(1.8)),
-        ("40 µs", figure(Threads::Many, 40), 10.0, "over locking", Some(1.15)),
-        ("200 µs", figure(Threads::Many, 200), 10.0, "over blocking", None),
-        (&of_clients, BY_CLIENTS.to_owned(), most, "over blocking", Some(4.0)),
+        ("40 µs".to_owned(), figure(Threads::Many, 40), 10.0, "over blocking", Some(1.8)),
+        ("40 µs".to_owned(), figure(Threads::Many, 40), 10.0, "over locking", None),
+        (of_clients(40), some, most, "over locking", Some(1.15)),
+        ("200 µs".to_owned(), figure(Threads::Many, 200), 10.0, "over blocking", None),
+        (of_clients(200), more, most, "over blocking", Some(4.0)),
     ];
-    let row = |(name, figure, x, metric, goal): &(&str, String, f64, &str, Option<f64>)| {
+    let row = |(name, figure, x, metric, goal): &(String, String, f64, &str, Option<f64>)| {
         let point = real.at(&format!("{RATIOS}, {figure}"), "speculation", *x, metric)?;
         let spread = point.spread.map_or_else(String::new, |spread| format!("{spread:.2}"));
         let met = goal.map(|goal| if point.value >= goal { "met" } else { "MISSED" });
@@ -123,8 +130,9 @@ const AUTO_CAPTION: &str = "`Auto` begins with another scheme each time, and is 
 /// The section of what was measured.
 pub fn real(points: &Points) -> Section {
     let mut figures = drawn(points, "real");
-    let title = format!("{BY_CLIENTS} (real)");
-    figures.extend(by_clients(points).map(|table| one(points, BY_CLIENTS, title, ("real", "clients"), table)));
+    let each =
+        |(figure, table): (String, _)| one(points, &figure, format!("{figure} (real)"), ("real", "clients"), table);
+    figures.extend(by_clients(points).into_iter().map(each));
     let (title, caption) =
         ("Speculation beside the others (real)".to_owned(), "Ratios of neighbouring runs.".to_owned());
     figures.push(Figure { title, svg: String::new(), caption, table: Some(goals(points)) });

@@ -77,7 +77,7 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
             }
         }
     }
-    if let Some(table) = real::tables::by_clients(&real) {
+    for (_, table) in real::tables::by_clients(&real) {
         writeln!(out, "\n{}", of_report(&table))?;
     }
     for table in low_overhead::tables::tpcc(&predicted, "simulated, calibrated") {
