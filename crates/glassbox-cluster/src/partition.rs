@@ -190,11 +190,8 @@ impl Partition {
 
     /// Whether nothing of its transaction is under way here.
     fn begins(&self, message: &Message) -> bool {
-        match message {
-            Message::Call { .. } => true,
-            Message::Fragment(fragment) => self.scheme.multis().iter().all(|multi| multi.txn() != fragment.txn),
-            _ => false,
-        }
+        let Message::Fragment(fragment) = message else { return matches!(message, Message::Call { .. }) };
+        self.scheme.multis().iter().all(|multi| multi.txn() != fragment.txn)
     }
 
     /// Whether nothing begins before what is under way has ended.
