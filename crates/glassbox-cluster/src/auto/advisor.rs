@@ -3,8 +3,8 @@
 //! The model says what each scheme would come to. What the scheme in use does come to is measured, and believed as long
 //! as the load is about the same; from there the model says only what little the load has changed since. So a scheme
 //! that the model thinks too much of is tried once, and left. What the model has been wrong by with those that were
-//! tried is believed half of those that were not: in part it is the machine's doing. The more what is measured varies by
-//! itself, the more another scheme must be ahead.
+//! tried is believed half of those that were not: in part it is the machine's doing. The more what is measured varies
+//! by itself, the more another scheme must be ahead.
 
 use super::advice::Advice;
 use super::model::{Prediction, predict};

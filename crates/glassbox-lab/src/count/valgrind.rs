@@ -92,6 +92,8 @@ pub fn run(job: &Job<'_>) -> anyhow::Result<Vec<Counts>> {
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(&program)
         .args(&job.arguments)
+        // The program's allocator gives back memory by the clock, and then instructions would not repeat.
+        .env("MIMALLOC_PURGE_DELAY", "-1")
         .stdin(Stdio::null())
         .output()?;
     if !output.status.success() {
