@@ -202,6 +202,14 @@ mod tests {
     }
 
     #[test]
+    fn what_the_model_is_wrong_by_is_half_believed_of_what_was_not_tried() {
+        for (others, expected) in [(&[][..], 1.0), (&[1.0], 1.0), (&[0.25], 0.5), (&[0.5, 0.125], 0.5), (&[4.0], 2.0)] {
+            let correction = untried(others.iter().copied());
+            assert!((correction - expected).abs() < 1e-9, "{others:?}: {correction}");
+        }
+    }
+
+    #[test]
     fn the_more_it_varies_the_more_another_must_be_ahead() {
         let choice = |varies: f64| {
             let mut advisor = Advisor::new(SchemeKind::Blocking);
