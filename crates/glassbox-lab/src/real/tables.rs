@@ -79,17 +79,17 @@ pub fn apart(real: &Points, predicted: &Points) -> Table {
 /// How many times speculation is as fast as the others, with a tenth of all transactions on two partitions. Where forty
 /// clients cannot ask for more than one scheme does, what counts is with more.
 pub fn goals(real: &Points) -> Table {
-    let [some, more] = BY_CLIENTS_US.map(plan::by_clients);
-    let most = of(real, &more, SCHEMES[0].0).last().map_or(0.0, |point| point.x);
-    let of_clients = |us: u64| format!("{us} µs, {most} clients");
+    let most = of(real, &plan::by_clients(200), SCHEMES[0].0).last().map_or(0.0, |point| point.x);
+    let forty = |us| (format!("{us} µs"), figure(Threads::Many, us), 10.0);
+    let more = |us| (format!("{us} µs, {most} clients"), plan::by_clients(us), most);
     let goals = [
-        ("40 µs".to_owned(), figure(Threads::Many, 40), 10.0, "over blocking", Some(1.8)),
-        ("40 µs".to_owned(), figure(Threads::Many, 40), 10.0, "over locking", None),
-        (of_clients(40), some, most, "over locking", Some(1.15)),
-        ("200 µs".to_owned(), figure(Threads::Many, 200), 10.0, "over blocking", None),
-        (of_clients(200), more, most, "over blocking", Some(4.0)),
+        (forty(40), "over blocking", Some(1.8)),
+        (forty(40), "over locking", Some(1.15)),
+        (more(40), "over locking", Some(1.15)),
+        (forty(200), "over blocking", None),
+        (more(200), "over blocking", Some(4.0)),
     ];
-    let row = |(name, figure, x, metric, goal): &(String, String, f64, &str, Option<f64>)| {
+    let row = |((name, figure, x), metric, goal): &((String, String, f64), &str, Option<f64>)| {
         let point = real.at(&format!("{RATIOS}, {figure}"), "speculation", *x, metric)?;
         let spread = point.spread.map_or_else(String::new, |spread| format!("{spread:.2}"));
         let met = goal.map(|goal| if point.value >= goal { "met" } else { "MISSED" });
