@@ -1,6 +1,7 @@
 //! How a database is opened: what of it may be chosen, with defaults that are right for most.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -146,12 +147,15 @@ fn with_threads() -> bool {
     true
 }
 
+/// The machine's cores; finding out reads files.
+static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+
 impl Default for Config {
     fn default() -> Self {
         Self {
             architecture: Architecture::default(),
             classic: ClassicConfig::default(),
-            partitions: std::thread::available_parallelism().map_or(1, |cores| cores.get().min(64)),
+            partitions: (*CORES).min(64),
             durability: Durability::default(),
             log: LogKind::default(),
             in_flight: 65_536,

@@ -8,16 +8,21 @@
 //!   passed over for ever;
 //! - an owner waits for others only while it is in `waiting`, with one request.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::FixedState;
 use glassbox::shard::{Touch, Watch};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// Who holds locks: numbered by the scheme, in the order of arrival.
 pub(crate) type Owner = u64;
 
 /// Owners that one waits for.
 pub(crate) type Owners = SmallVec<[Owner; 4]>;
+
+/// A space, and a key in it.
+type Key = (u32, u128);
 
 /// Keys of one space, from a first to a last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,19 +38,39 @@ struct Request {
     touch: Touch,
 }
 
-impl Request {
-    fn conflicts(&self, other: &Self) -> bool {
-        let meets =
-            self.span.space == other.span.space && self.span.low <= other.span.high && other.span.low <= self.span.high;
-        meets && (self.touch == Touch::Write || other.touch == Touch::Write)
+impl Span {
+    fn has(&self, (space, key): Key) -> bool {
+        self.space == space && self.low <= key && key <= self.high
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        self.space == other.space && self.low <= other.high && other.low <= self.high
     }
 }
 
-/// Who holds a key.
-#[derive(Debug, Default)]
+impl Request {
+    fn conflicts(&self, other: &Self) -> bool {
+        self.span.meets(&other.span) && (self.touch == Touch::Write || other.touch == Touch::Write)
+    }
+}
+
+/// Who holds a key, and what for: one may write it, or any number read it.
+#[derive(Debug)]
 struct Lock {
-    writer: Option<Owner>,
-    readers: SmallVec<[Owner; 2]>,
+    touch: Touch,
+    owners: SmallVec<[Owner; 2]>,
+}
+
+impl Lock {
+    /// Whether an owner holds all that it wants.
+    fn is_enough(&self, owner: Owner, touch: Touch) -> bool {
+        (self.touch == Touch::Write || touch == Touch::Read) && self.owners.contains(&owner)
+    }
+
+    /// Those who must not hold it, unless they are the one who wants it.
+    fn against(&self, touch: Touch) -> &[Owner] {
+        if self.touch == Touch::Write || touch == Touch::Write { &self.owners } else { &[] }
+    }
 }
 
 /// An owner that was refused.
@@ -61,43 +86,34 @@ struct Waiting {
 /// The locks of a partition.
 #[derive(Debug, Default)]
 pub(crate) struct LockTable {
-    points: BTreeMap<(u32, u128), Lock>,
+    /// By hash: what a lock takes does not depend on how many there are. Ranges, which are rare, look at what is held.
+    points: HashMap<Key, Lock, FixedState>,
     /// Ranges that are read, and by whom.
     ranges: Vec<(Span, Owner)>,
     /// Keys of each owner.
-    held: BTreeMap<Owner, Vec<(u32, u128)>>,
+    held: BTreeMap<Owner, Vec<Key>>,
     /// In the order in which they were refused.
     waiting: Vec<Waiting>,
 }
 
 impl LockTable {
-    /// What an owner is run with.
+    /// What an owner is run with; it waits no more.
     pub(crate) fn watch(&mut self, owner: Owner) -> Locks<'_> {
-        Locks { table: self, owner }
+        self.waiting.retain(|waiting| waiting.owner != owner);
+        let keys = self.held.remove(&owner).unwrap_or_default();
+        Locks { table: self, owner, keys }
     }
 
-    /// Those who keep a request from being granted.
-    fn blockers(&self, owner: Owner, request: &Request) -> Owners {
+    /// Those in the way of a request who hold ranges, or came before.
+    fn before(&self, owner: Owner, holds_some: bool, request: &Request) -> Owners {
         let mut blockers = Owners::new();
-        let mut add = |other: Owner| {
-            if other != owner && !blockers.contains(&other) {
-                blockers.push(other);
-            }
-        };
-        let Span { space, low, high } = request.span;
-        for lock in self.points.range((space, low)..=(space, high)).map(|(_, lock)| lock) {
-            lock.writer.into_iter().for_each(&mut add);
-            if request.touch == Touch::Write {
-                lock.readers.iter().copied().for_each(&mut add);
-            }
-        }
+        let mut add = |other: Owner| add_other(&mut blockers, owner, other);
         if request.touch == Touch::Write {
-            let over =
-                self.ranges.iter().filter(|(span, _)| span.space == space && span.low <= high && low <= span.high);
+            let over = self.ranges.iter().filter(|(span, _)| span.meets(&request.span));
             over.for_each(|&(_, other)| add(other));
         }
         // Who waits for what one holds already must not be waited for: it would never get it.
-        if !self.holds_some(owner) {
+        if !holds_some && !self.ranges.iter().any(|&(_, other)| other == owner) {
             let conflicts = |it: &&Waiting| it.request.is_some_and(|other| other.conflicts(request));
             // Who waits for this one came later.
             let older = self.waiting.iter().filter(conflicts).filter(|it| !it.blockers.contains(&owner));
@@ -106,64 +122,13 @@ impl LockTable {
         blockers
     }
 
-    fn holds_some(&self, owner: Owner) -> bool {
-        self.held.contains_key(&owner) || self.ranges.iter().any(|&(_, other)| other == owner)
-    }
-
-    fn has(&self, owner: Owner, space: u32, key: u128, touch: Touch) -> bool {
-        let lock = self.points.get(&(space, key));
-        lock.is_some_and(|lock| lock.writer == Some(owner) || (touch == Touch::Read && lock.readers.contains(&owner)))
-    }
-
-    fn request(&mut self, owner: Owner, request: Request) -> bool {
-        let blockers = self.blockers(owner, &request);
-        if !self.waiting.is_empty() {
-            self.waiting.retain(|waiting| waiting.owner != owner);
-        }
-        let granted = blockers.is_empty();
-        if !granted {
-            self.waiting.push(Waiting { owner, request: Some(request), blockers });
-        }
-        granted
-    }
-
-    fn point(&mut self, owner: Owner, space: u32, key: u128, touch: Touch) -> bool {
-        if self.has(owner, space, key, touch) {
-            return true;
-        }
-        let request = Request { span: Span { space, low: key, high: key }, touch };
-        if !self.request(owner, request) {
-            return false;
-        }
-        let lock = self.points.entry((space, key)).or_default();
-        let new = lock.writer != Some(owner) && !lock.readers.contains(&owner);
-        match touch {
-            Touch::Write => lock.writer = Some(owner),
-            Touch::Read => lock.readers.push(owner),
-        }
-        if new {
-            self.held.entry(owner).or_default().push((space, key));
-        }
-        true
-    }
-
-    fn range(&mut self, owner: Owner, span: Span) -> bool {
-        let request = Request { span, touch: Touch::Read };
-        let granted = self.request(owner, request);
-        if granted && !self.ranges.contains(&(span, owner)) {
-            self.ranges.push((span, owner));
-        }
-        granted
-    }
-
     /// Gives back all that an owner has and waits for; those who need not wait any more, oldest first.
     pub(crate) fn release(&mut self, owner: Owner) -> Vec<Owner> {
         for key in self.held.remove(&owner).unwrap_or_default() {
-            let lock = self.points.get_mut(&key).expect("what is held is locked");
-            lock.writer.take_if(|writer| *writer == owner);
-            lock.readers.retain(|reader| *reader != owner);
-            if lock.writer.is_none() && lock.readers.is_empty() {
-                self.points.remove(&key);
+            let Entry::Occupied(mut lock) = self.points.entry(key) else { unreachable!("what is held is locked") };
+            lock.get_mut().owners.retain(|other| *other != owner);
+            if lock.get().owners.is_empty() {
+                lock.remove();
             }
         }
         self.ranges.retain(|&(_, other)| other != owner);
@@ -215,55 +180,88 @@ impl LockTable {
     }
 }
 
+fn add_other(blockers: &mut Owners, owner: Owner, other: Owner) {
+    if other != owner && !blockers.contains(&other) {
+        blockers.push(other);
+    }
+}
+
 /// One owner's view: what a run asks.
 pub(crate) struct Locks<'a> {
     table: &'a mut LockTable,
     owner: Owner,
+    /// What it holds; with the table's when the run is over.
+    keys: Vec<Key>,
+}
+
+impl Locks<'_> {
+    /// Not now: these are in the way.
+    fn refuse(&mut self, request: Request, blockers: Owners) -> bool {
+        self.table.waiting.push(Waiting { owner: self.owner, request: Some(request), blockers });
+        false
+    }
 }
 
 impl Watch for Locks<'_> {
     fn point(&mut self, space: u32, key: u128, touch: Touch) -> bool {
-        self.table.point(self.owner, space, key, touch)
+        let owner = self.owner;
+        let request = Request { span: Span { space, low: key, high: key }, touch };
+        let mut blockers = self.table.before(owner, !self.keys.is_empty(), &request);
+        match self.table.points.entry((space, key)) {
+            Entry::Vacant(entry) if blockers.is_empty() => {
+                entry.insert(Lock { touch, owners: smallvec![owner] });
+                self.keys.push((space, key));
+            }
+            Entry::Vacant(_) => return self.refuse(request, blockers),
+            Entry::Occupied(mut entry) => {
+                let lock = entry.get_mut();
+                if lock.is_enough(owner, touch) {
+                    return true;
+                }
+                lock.against(touch).iter().for_each(|&other| add_other(&mut blockers, owner, other));
+                if !blockers.is_empty() {
+                    return self.refuse(request, blockers);
+                }
+                lock.touch = touch;
+                if !lock.owners.contains(&owner) {
+                    lock.owners.push(owner);
+                    self.keys.push((space, key));
+                }
+            }
+        }
+        true
     }
 
     fn range(&mut self, space: u32, low: u128, high: u128) -> bool {
         // What comes from outside may be nonsense, and then nothing is read.
-        low > high || self.table.range(self.owner, Span { space, low, high })
+        if low > high {
+            return true;
+        }
+        let span = Span { space, low, high };
+        let request = Request { span, touch: Touch::Read };
+        let mut blockers = self.table.before(self.owner, !self.keys.is_empty(), &request);
+        for (&other, keys) in &self.table.held {
+            if keys.iter().any(|key| request.span.has(*key) && self.table.points[key].touch == Touch::Write) {
+                add_other(&mut blockers, self.owner, other);
+            }
+        }
+        if !blockers.is_empty() {
+            return self.refuse(request, blockers);
+        }
+        if !self.table.ranges.contains(&(span, self.owner)) {
+            self.table.ranges.push((span, self.owner));
+        }
+        true
+    }
+}
+
+impl Drop for Locks<'_> {
+    fn drop(&mut self) {
+        if !self.keys.is_empty() {
+            self.table.held.insert(self.owner, std::mem::take(&mut self.keys));
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wants(table: &mut LockTable, owner: Owner) -> bool {
-        table.watch(owner).point(0, 7, Touch::Write)
-    }
-
-    #[test]
-    fn who_waited_first_is_not_in_a_circle_with_who_waits_behind_it() {
-        let mut table = LockTable::default();
-        assert!(wants(&mut table, 0) && !wants(&mut table, 1) && !wants(&mut table, 2));
-        assert_eq!(table.release(0), [1]);
-        assert!(wants(&mut table, 1), "the one behind it is not in its way");
-        assert_eq!(table.deadlock(2), None);
-        assert_eq!(table.release(1), [2]);
-        assert!(wants(&mut table, 2));
-        assert!(table.release(2).is_empty());
-        assert!(table.is_empty());
-    }
-
-    #[test]
-    fn who_waited_and_was_not_run_yet_is_not_passed_over() {
-        let mut table = LockTable::default();
-        assert!(wants(&mut table, 0) && !wants(&mut table, 1));
-        assert_eq!(table.release(0), [1]);
-        assert!(!wants(&mut table, 2), "it came later");
-        assert!(table.release(7).is_empty(), "each is told once");
-        assert!(wants(&mut table, 1));
-        assert_eq!(table.release(1), [2]);
-        assert!(wants(&mut table, 2));
-        assert!(table.release(2).is_empty());
-        assert!(table.is_empty());
-    }
-}
+mod tests;

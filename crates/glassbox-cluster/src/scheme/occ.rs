@@ -88,6 +88,8 @@ impl Active {
 pub(crate) struct Occ {
     /// All that have begun and not ended; those on this partition alone are here only while they wait.
     active: BTreeMap<Number, Active>,
+    /// Those of several partitions, by their names.
+    numbers: BTreeMap<TxnId, Number>,
     /// To be run again: what they met has ended.
     ready: VecDeque<Number>,
     next: Number,
@@ -101,29 +103,35 @@ impl Occ {
     pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
         match arrived {
             Arrived::Single(single) if self.active.is_empty() => store.run_and_answer(&single, out),
-            Arrived::Multi(next) if self.number(next.txn()).is_some() => {
-                let number = self.number(next.txn()).expect("asked a moment ago");
-                if let Some(Active { arrived: Arrived::Multi(multi), .. }) = self.active.get_mut(&number) {
-                    multi.fragment = next.fragment;
-                }
-                self.run(store, number, out);
+            Arrived::Single(single) => {
+                let number = self.number();
+                self.run_single(store, (number, single, Vec::new()), out);
             }
-            arrived => {
-                let number = self.next;
-                self.next += 1;
-                let again = arrived.multi().is_some_and(|multi| self.gave_up.has_begun(multi));
-                self.active.insert(number, Active::new(arrived));
-                if again {
-                    self.again.push_back(number);
-                } else {
+            Arrived::Multi(next) => match self.numbers.get(&next.txn()) {
+                Some(&number) => {
+                    if let Some(Active { arrived: Arrived::Multi(multi), .. }) = self.active.get_mut(&number) {
+                        multi.fragment = next.fragment;
+                    }
                     self.run(store, number, out);
                 }
-            }
+                None => {
+                    let number = self.number();
+                    self.numbers.insert(next.txn(), number);
+                    if self.gave_up.has_begun(&next) {
+                        self.active.insert(number, Active::new(Arrived::Multi(next)));
+                        self.again.push_back(number);
+                    } else {
+                        let touched = Footprint::default();
+                        self.run_multi(store, (number, next, Vec::new()), touched, out);
+                    }
+                }
+            },
         }
     }
 
-    fn number(&self, txn: TxnId) -> Option<Number> {
-        self.active.iter().find(|(_, it)| it.arrived.is(txn)).map(|(&number, _)| number)
+    fn number(&mut self) -> Number {
+        self.next += 1;
+        self.next
     }
 
     /// Runs one that is active.
@@ -217,8 +225,8 @@ impl Occ {
     }
 
     pub(crate) fn decided(&mut self, store: &mut Store, txn: TxnId, commit: bool, out: &mut Outbox) {
-        let Some(number) = self.number(txn) else { return };
-        let active = self.active.remove(&number).expect("found a moment ago");
+        let Some(number) = self.numbers.remove(&txn) else { return };
+        let active = self.active.remove(&number).expect("it is under way");
         let Arrived::Multi(multi) = active.arrived else { unreachable!("only these are decided") };
         self.wake(active.waiting);
         store.end(multi, commit, out);

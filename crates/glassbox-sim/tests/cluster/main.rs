@@ -6,6 +6,10 @@ use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Bug, Link, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
+/// Clusters are built and dropped by the thousand; the system's allocator gives their memory back each time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SCHEMES: [SchemeKind; 6] = SchemeKind::ALL;
 
 /// A load and a cluster, any of them, by the seed.

@@ -19,6 +19,7 @@
 use std::ffi::c_void;
 use std::io;
 use std::ptr::{NonNull, null_mut};
+use std::sync::LazyLock;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
@@ -69,7 +70,7 @@ impl Region {
     /// When the system refuses even a small reservation.
     pub(crate) fn reserve(wanted: usize) -> Result<Self, CannotReserve> {
         huge_pages::start();
-        let whole = physical_memory_bytes();
+        let whole = *PHYSICAL_MEMORY_BYTES;
         let mut bytes = wanted.clamp(1, whole).next_multiple_of(HUGE_PAGE_BYTES);
         loop {
             match map(bytes + HUGE_PAGE_BYTES) {
@@ -159,8 +160,8 @@ fn map(bytes: usize) -> io::Result<NonNull<c_void>> {
     NonNull::new(start).ok_or_else(|| io::Error::other("the system mapped address zero"))
 }
 
-/// The machine's memory in bytes, rounded up to a power of two.
-fn physical_memory_bytes() -> usize {
+/// The machine's memory in bytes, rounded up to a power of two; a simulator asks thousands of times a second.
+static PHYSICAL_MEMORY_BYTES: LazyLock<usize> = LazyLock::new(|| {
     #[cfg(target_os = "linux")]
     let bytes = {
         let info = rustix::system::sysinfo();
@@ -170,7 +171,7 @@ fn physical_memory_bytes() -> usize {
     let bytes = UNKNOWN_MEMORY_BYTES;
     let bytes = if bytes == 0 { UNKNOWN_MEMORY_BYTES } else { bytes };
     bytes.checked_next_power_of_two().unwrap_or(UNKNOWN_MEMORY_BYTES)
-}
+});
 
 #[cfg(test)]
 mod tests {
