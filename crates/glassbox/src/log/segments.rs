@@ -127,7 +127,8 @@ impl Segments {
 
     fn make_spare(&self) -> Result<String, IoError> {
         let name = self.new_spare_name();
-        let made = self.files.create(&name).and_then(|file| {
+        // Past the system's cache: what is written here is overwritten before anybody reads it.
+        let made = self.files.create(&name).and_then(|_| self.files.open_direct(&name)).and_then(|file| {
             // In pieces, because the log's own forces wait behind what is being forced here.
             let mut at = 0;
             while at < self.segment_bytes {

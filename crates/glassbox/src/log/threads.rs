@@ -30,8 +30,8 @@ const WORTHWHILE_BYTES: u64 = 1 << 20;
 /// Whoever waits forces for himself if nobody else does. So while there are only callers with tickets, none of whom
 /// waits yet, the log thread could force at its leisure: each force costs processor time, also where transactions run.
 /// But if it were slow, those with few tickets would come to wait, and force in turns with their own work instead of
-/// beside it. How slow is too slow is found out: it pauses longer as long as nobody comes to wait, and less as soon as
-/// somebody does.
+/// beside it. How slow is too slow is found out, and seldom, because it costs a wait each time: the pause grows by
+/// little as long as nobody comes to wait, and is halved as soon as somebody does.
 #[derive(Default)]
 struct Pause {
     length: Duration,
@@ -42,15 +42,14 @@ struct Pause {
 impl Pause {
     /// Shorter than this is not worth going to sleep.
     const LEAST: Duration = Duration::from_micros(50);
+    /// How much longer after each force for which nobody waited.
+    const STEP: Duration = Duration::from_micros(8);
 
     /// How long to pause after a force, when so many waits have begun, ever.
     fn after(&mut self, arrived: u64) -> Duration {
         let nobody_waited = std::mem::replace(&mut self.arrived, arrived) == arrived;
-        self.length = if nobody_waited { (self.length * 2).clamp(Self::LEAST, SOON) } else { self.length / 4 };
-        if self.length < Self::LEAST {
-            self.length = Duration::ZERO;
-        }
-        self.length
+        self.length = if nobody_waited { (self.length + Self::STEP).min(SOON) } else { self.length / 2 };
+        if self.length < Self::LEAST { Duration::ZERO } else { self.length }
     }
 }
 
@@ -191,5 +190,35 @@ impl Shared {
             Some(keeper) => drop(keeper.send(work)),
             None => drop(self.keep(&work)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_comes_near_what_callers_bear_and_stays_there() {
+        let (mut pause, mut arrived, mut waits) = (Pause::default(), 0, Vec::new());
+        // Callers who come to wait when a pause is longer than this.
+        let borne = Duration::from_micros(400);
+        let mut lengths = Vec::new();
+        for _ in 0..1_000 {
+            let length = pause.after(arrived);
+            assert!(length.is_zero() || (Pause::LEAST..=SOON).contains(&length));
+            arrived += u64::from(length > borne);
+            waits.push(length > borne);
+            lengths.push(length);
+        }
+        let late = &lengths[500..];
+        assert!(late.iter().all(|length| *length >= borne / 2), "never far below");
+        let waited = waits[500..].iter().filter(|waited| **waited).count();
+        assert!((1..=500 / 20).contains(&waited), "it is tried seldom: {waited} of 500");
+        // Who calls alone waits each time, and is not kept waiting.
+        for _ in 0..10 {
+            arrived += 1;
+            pause.after(arrived);
+        }
+        assert_eq!(pause.after(arrived + 1), Duration::ZERO);
     }
 }
