@@ -1,3 +1,5 @@
+//! Who keeps whom off, and who may go on when somebody has ended.
+
 use super::*;
 
 fn wants(table: &mut LockTable, owner: Owner) -> bool {
