@@ -199,20 +199,18 @@ mod tests {
 
     #[test]
     fn the_pause_comes_near_what_callers_bear_and_stays_there() {
-        let (mut pause, mut arrived, mut waits) = (Pause::default(), 0, Vec::new());
+        let (mut pause, mut arrived, mut lengths) = (Pause::default(), 0, Vec::new());
         // Callers who come to wait when a pause is longer than this.
         let borne = Duration::from_micros(400);
-        let mut lengths = Vec::new();
         for _ in 0..1_000 {
             let length = pause.after(arrived);
             assert!(length.is_zero() || (Pause::LEAST..=SOON).contains(&length));
             arrived += u64::from(length > borne);
-            waits.push(length > borne);
             lengths.push(length);
         }
         let late = &lengths[500..];
         assert!(late.iter().all(|length| *length >= borne / 2), "never far below");
-        let waited = waits[500..].iter().filter(|waited| **waited).count();
+        let waited = late.iter().filter(|length| **length > borne).count();
         assert!((1..=500 / 20).contains(&waited), "it is tried seldom: {waited} of 500");
         // Who calls alone waits each time, and is not kept waiting.
         for _ in 0..10 {
