@@ -103,11 +103,11 @@ macro_rules! ladder {
                     // The stack is chosen once, not for each call.
                     $(Self::$name(database) => inputs.iter().try_for_each(|input| {
                         match input {
-                            Input::NewOrder(procedure) => drop(black_box(database.call(procedure)?)),
-                            Input::Payment(procedure) => drop(black_box(database.call(procedure)?)),
+                            // Looked at where it is: what a caller does with an answer is not the engine's.
+                            Input::NewOrder(procedure) => database.call_with(procedure, |output| _ = black_box(output)),
+                            Input::Payment(procedure) => database.call_with(procedure, |output| _ = black_box(output)),
                             other => unreachable!("the paper has no {}", other.kind().name()),
                         }
-                        Ok(())
                     }),)*
                 }
             }
@@ -127,4 +127,4 @@ macro_rules! ladder {
     };
 }
 
-ladder!(Full, IntegerKeys, NoDiskLog, NoLog, NoLsn, NoLocks, NoLatches, NoDirectory, LargePages, NoPool, Bare);
+ladder!(Full, IntegerKeys, NoDiskLog, NoLog, NoLsn, NoLocks, NoLatches, NoDirectory, LargePages, NoPool, NoPages, Bare);

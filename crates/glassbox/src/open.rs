@@ -69,11 +69,6 @@ pub(crate) fn open(
         _ => Some(log),
     };
     recovery.log_bytes = end.0 - old.log_start;
-    if let Some(log) = &log {
-        for cell in &mut cells {
-            cell.set_appender(log.appender()?);
-        }
-    }
     // Other random numbers than before the log ended.
     for (at, cell) in cells.iter_mut().enumerate() {
         cell.get_mut().seed = mix(at as u64 ^ mix(end.0 ^ clock.wall_us() as u64));
@@ -84,7 +79,7 @@ pub(crate) fn open(
     remove_leftovers(&*files, &manifest)?;
     let procedures = catalog.numbers(&procedures);
     let storage = Storage { files, manifest: Mutex::new(manifest), log_end: end, _lock: lock };
-    Ok(inner(cells, log, clock, config, catalog, procedures, Some(storage), recovery))
+    inner(cells, log, clock, config, catalog, procedures, Some(storage), recovery)
 }
 
 /// A database without files.
@@ -95,7 +90,7 @@ fn in_memory(clock: Box<dyn Clock>, config: Config, catalog: Catalog) -> Result<
     let numbers: Vec<u16> = (0..catalog.tables.len() as u16).collect();
     let cells = partitioned::new_cells(&catalog.tables, &numbers, &config)?;
     let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
-    Ok(inner(cells, None, clock, config, catalog, procedures, None, Recovery::default()))
+    inner(cells, None, clock, config, catalog, procedures, None, Recovery::default())
 }
 
 #[allow(clippy::too_many_arguments)] // it only puts together what `open` has made
@@ -108,16 +103,16 @@ fn inner(
     procedures: Vec<(TypeId, u16)>,
     storage: Option<Storage>,
     recovery: Recovery,
-) -> Inner {
-    Inner {
-        engine: AnyEngine::Partitioned(Engine::new(cells, log, config.log, clock, &procedures)),
+) -> Result<Inner, Error> {
+    Ok(Inner {
+        engine: AnyEngine::Partitioned(Engine::new(cells, log, config.log, clock, &procedures)?),
         config,
         catalog,
         in_flight: AtomicUsize::new(0),
         failed_checkpoints: AtomicU64::new(0),
         storage,
         recovery,
-    }
+    })
 }
 
 pub(crate) fn seconds_since(started_ns: u64, clock: &dyn Clock) -> f64 {

@@ -7,7 +7,7 @@ use object::{Object, ObjectSymbol};
 
 /// Of each component, where its code is. A symbol is the component's when the first of its names lies there: one that
 /// stands for something of another component *with* this one has its name further behind.
-const COMPONENTS: [(&str, &[&str]); 8] = [
+const COMPONENTS: [(&str, &[&str]); 9] = [
     ("keys by schema", &["glassbox::classic::tree::schema_keys::SchemaKeys as"]),
     ("log on disk", &["glassbox::log::flush::", "glassbox::log::writer::", "glassbox::log::ring::"]),
     ("log records", &["glassbox::classic::wal::record::LogRecord::encode"]),
@@ -15,6 +15,7 @@ const COMPONENTS: [(&str, &[&str]); 8] = [
     ("latches", &["glassbox::classic::latch::read_write::"]),
     ("lookup of stores", &["glassbox::classic::directory::find::find"]),
     ("buffer pool", &["glassbox::classic::buffer::pool::", "glassbox::classic::buffer::clean::"]),
+    ("pages", &["glassbox::classic::page::", "glassbox::classic::heap::", "glassbox::classic::tree::"]),
     ("pool of sessions", &["glassbox::classic::sessions::SessionPool"]),
 ];
 

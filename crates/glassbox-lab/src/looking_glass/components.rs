@@ -11,6 +11,7 @@ pub(super) const COMPONENTS: Parts = Parts {
             "B-trees",
             &[
                 "glassbox/src/classic/tree",
+                "glassbox/src/partitioned/memory/btree",
                 "glassbox-lab/src/limits/kernel/tree",
                 "glassbox-lab/src/limits/kernel/node",
             ],
@@ -37,7 +38,10 @@ pub(super) const COMPONENTS: Parts = Parts {
             "records on pages",
             &["glassbox/src/classic/heap", "glassbox/src/classic/space", "glassbox/src/classic/page."],
         ),
-        ("sessions and transactions", &["glassbox/src/classic/", "glassbox/src/stacks/"]),
+        ("hash tables", &["glassbox/src/partitioned/memory/hash", "glassbox/src/partitioned/memory/dense"]),
+        ("records by pointer", &["glassbox/src/partitioned/memory/", "glassbox/src/partitioned/table"]),
+        ("prefetching", &["glassbox/src/partitioned/prefetch", "glassbox/src/partitioned/lookups"]),
+        ("sessions and transactions", &["glassbox/src/classic/", "glassbox/src/partitioned/", "glassbox/src/stacks/"]),
         ("rows' form and keys", &["glassbox/src/record/", "glassbox-workloads/src/tpcc/schema/"]),
         ("procedures", &["glassbox-workloads/src/"]),
         ("kernel", &["glassbox-lab/src/limits/kernel/"]),
@@ -49,7 +53,14 @@ pub(super) const COMPONENTS: Parts = Parts {
 /// The calls of the paper's Figure 4.
 pub(super) const CALLS: Calls = Calls {
     list: &[
-        ("begin", &[("glassbox/src/classic/sessions", "take"), ("glassbox/src/classic/sessions", "try_at")]),
+        (
+            "begin",
+            &[
+                ("glassbox/src/classic/sessions", "take"),
+                ("glassbox/src/classic/sessions", "try_at"),
+                ("glassbox/src/partitioned/transaction", "new"),
+            ],
+        ),
         (
             "B-tree lookup",
             &[
@@ -59,6 +70,15 @@ pub(super) const CALLS: Calls = Calls {
                 ("glassbox/src/classic/tree/find", "guess"),
                 ("glassbox/src/classic/tree/find", "prefetch"),
                 ("glassbox/src/classic/access", "step"),
+                ("glassbox/src/partitioned/prefetch", "prefetch"),
+                ("glassbox/src/partitioned/transaction", "find"),
+                ("glassbox/src/partitioned/transaction", "look_up"),
+                ("glassbox/src/partitioned/transaction", "table_of"),
+                ("glassbox/src/partitioned/each", "turn"),
+                ("glassbox/src/partitioned/each", "take"),
+                ("glassbox/src/partitioned/each", "skip_to"),
+                ("glassbox/src/partitioned/each", "out_of_turn"),
+                ("glassbox/src/partitioned/lookups", "take"),
             ],
         ),
         (
@@ -71,11 +91,20 @@ pub(super) const CALLS: Calls = Calls {
                 ("glassbox/src/classic/transaction", "change_row"),
                 ("glassbox/src/classic/transaction", "write"),
                 ("glassbox/src/classic/transaction", "write_stored"),
+                ("glassbox/src/partitioned/change", "preserve_for_snapshot"),
+                ("glassbox/src/partitioned/change", "check_key"),
+                ("glassbox/src/partitioned/undo", "updating"),
             ],
         ),
         (
             "create record",
-            &[("glassbox/src/classic/transaction", "put"), ("glassbox/src/classic/transaction", "put_stored")],
+            &[
+                ("glassbox/src/classic/transaction", "put"),
+                ("glassbox/src/classic/transaction", "put_stored"),
+                ("glassbox/src/partitioned/table", "place"),
+                ("glassbox/src/partitioned/memory/rows", "stage"),
+                ("glassbox/src/partitioned/memory/rows", "admit"),
+            ],
         ),
         (
             "insert index",
@@ -83,6 +112,9 @@ pub(super) const CALLS: Calls = Calls {
                 ("glassbox/src/classic/entries", "enter"),
                 ("glassbox/src/classic/entries", "enter_key"),
                 ("glassbox/src/classic/insert_each", "enter_each"),
+                ("glassbox/src/partitioned/table", "insert_primary"),
+                ("glassbox/src/partitioned/table", "index_run"),
+                ("glassbox/src/partitioned/secondary", "insert_secondary"),
             ],
         ),
         (
@@ -91,6 +123,7 @@ pub(super) const CALLS: Calls = Calls {
                 ("glassbox/src/classic/run", "commit"),
                 ("glassbox/src/classic/sessions", "drop"),
                 ("glassbox/src/classic/", "wait"),
+                ("glassbox/src/partitioned/engine", "commit"),
             ],
         ),
     ],

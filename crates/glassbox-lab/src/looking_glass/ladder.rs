@@ -85,7 +85,7 @@ pub const KERNEL: &str = "kernel";
 ///
 /// The paper's Figure 7 does not say to which component "Xactions" belongs; it counts to the buffer manager here, so
 /// that what remains is, as in the text of section 2, "Shore after we had removed everything".
-pub const RUNGS: [Rung; 11] = {
+pub const RUNGS: [Rung; 12] = {
     const fn rung(name: &'static str, switch: &'static str, component: Component) -> Rung {
         Rung { name, switch, component: Some(component) }
     }
@@ -99,7 +99,8 @@ pub const RUNGS: [Rung; 11] = {
         rung("no-latches", "latching", Component::Latching),
         rung("no-directory", "dir lookup", Component::BufferManager),
         rung("large-pages", "small page", Component::BufferManager),
-        rung("no-pool", "page access", Component::BufferManager),
+        rung("no-pool", "buffer pool", Component::BufferManager),
+        rung("no-pages", "page access", Component::BufferManager),
         rung(BARE, "Xactions", Component::BufferManager),
     ]
 };

@@ -51,11 +51,10 @@ pub(crate) mod pages;
 pub(crate) mod recovery;
 mod row_buffer;
 mod run;
-mod session;
+pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod space;
-mod stack;
-pub(crate) mod stacks;
+pub(crate) mod stack;
 mod stores;
 mod table;
 #[cfg(test)]

@@ -14,8 +14,8 @@ use super::wal::forms::Logs;
 use crate::error::Error;
 use crate::executed::TableUsage;
 use crate::log::Log;
+use crate::record::digest;
 use crate::record::layout::encode;
-use crate::record::mix;
 
 impl<S: Stack> Engine<S> {
     /// A number that all rows of all tables give, wherever they are: equal for equal contents.
@@ -127,16 +127,6 @@ impl<S: Stack> Engine<S> {
         wrong.extend(lost.into_iter().map(|rid| format!("index `{}` does not find record {rid}", index.name)));
         Ok(())
     }
-}
-
-/// Of bytes, and what was before them.
-fn digest(before: u64, bytes: &[u8]) -> u64 {
-    let word = |chunk: &[u8]| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(word)
-    };
-    bytes.chunks(8).fold(mix(before ^ bytes.len() as u64), |sum, chunk| mix(sum ^ word(chunk)))
 }
 
 impl Engine<Standard> {

@@ -4,8 +4,8 @@ use std::ptr::NonNull;
 
 use super::memory::RowId;
 use super::table::{Refused, Table};
-use super::transaction::{PartitionedTransaction, table_full};
-use crate::procedure::{Stop, Transaction};
+use super::transaction::{PartitionedTransaction, TABLE_FULL, table_full};
+use crate::procedure::{Abort, Stop, Transaction};
 use crate::record::{Key, Record};
 
 impl PartitionedTransaction<'_> {
@@ -230,5 +230,12 @@ impl Refused {
             Self::Duplicate => Stop::duplicate_key(R::TABLE),
             Self::Full => table_full(R::TABLE),
         }
+    }
+
+    /// Of a row that no procedure inserts.
+    #[cold]
+    pub(super) fn abort<R: Record>(self) -> Abort {
+        let code = if self == Self::Duplicate { Abort::DUPLICATE_KEY } else { TABLE_FULL };
+        Abort { code, message: R::TABLE.into() }
     }
 }

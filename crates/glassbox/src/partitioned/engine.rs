@@ -9,6 +9,7 @@
 //! Serializable because a partition's transactions run one after the other, whole; phantoms cannot be.
 
 use std::any::{Any, TypeId};
+use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,7 +25,7 @@ use crate::error::{Error, NOT_ANSWERED, Unanswered};
 use crate::executed::Executed;
 use crate::health::Health;
 use crate::io::Clock;
-use crate::log::{Log, LogError, Lsn};
+use crate::log::{Appender, Log, LogError, Lsn};
 use crate::procedure::{Abort, Aborts, Declared, Partitions, Procedure, Retry, Stop};
 
 /// The partitions of a database, its log, and its state of health.
@@ -32,6 +33,8 @@ pub(crate) struct Engine {
     pub(crate) cells: Box<[Cell]>,
     /// `None` with [`Durability::None`].
     pub(crate) log: Option<Log>,
+    /// Of each partition, its place in the log's buffer.
+    appenders: Box<[OfHolder<Appender>]>,
     pub(crate) log_kind: LogKind,
     pub(crate) clock: Box<dyn Clock>,
     procedures: Numbers,
@@ -39,6 +42,13 @@ pub(crate) struct Engine {
     /// Runs that touched a partition that their declaration, said to be complete, did not name.
     pub(crate) misdeclared: AtomicU64,
 }
+
+/// What only the holder of a partition's token touches, on cache lines of its own.
+#[repr(align(128))]
+struct OfHolder<T>(UnsafeCell<T>);
+
+// SAFETY: whoever touches it holds the token, so one thread at a time does.
+unsafe impl<T: Send> Sync for OfHolder<T> {}
 
 /// How a run ended that did not commit. It is large, and seldom: whoever runs has a place for it.
 pub(super) enum Ending {
@@ -60,9 +70,12 @@ impl Engine {
         log_kind: LogKind,
         clock: Box<dyn Clock>,
         procedures: &[(TypeId, u16)],
-    ) -> Self {
+    ) -> Result<Self, LogError> {
+        let appender = |log: &Log| Ok(OfHolder(UnsafeCell::new(log.appender()?)));
+        let appenders = log.iter().flat_map(|log| cells.iter().map(move |_| appender(log)));
+        let appenders = appenders.collect::<Result<_, LogError>>()?;
         let (procedures, health, misdeclared) = (Numbers::new(procedures), Health::default(), AtomicU64::new(0));
-        Self { cells, log, log_kind, clock, procedures, health, misdeclared }
+        Ok(Self { cells, log, appenders, log_kind, clock, procedures, health, misdeclared })
     }
 
     /// All partitions, as bits.
@@ -114,15 +127,7 @@ impl Engine {
         }
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         let call = Call { procedure, number };
-        let run = |transaction: &mut PartitionedTransaction<'_>| {
-            // What a run came to that did not count goes now: an output is moved seldom if nothing is dropped between.
-            if answer.is_ok() {
-                *answer = Err(NOT_ANSWERED);
-            }
-            let told = procedure.answer(transaction, &mut Unanswered(answer));
-            assert!(answer.is_ok() || told.is_err(), "a procedure has ended well and given no answer");
-            told
-        };
+        let run = answering(procedure, answer);
         let ended = if unknown {
             self.execute_undeclared(procedure, needed, run, &call)?
         } else {
@@ -270,9 +275,8 @@ impl Engine {
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
-        let cell = &self.cells[home];
         // SAFETY: the home's token is held, and no other transaction uses its scratch.
-        let scratch = unsafe { &mut *cell.scratch() };
+        let scratch = unsafe { &mut *self.cells[home].scratch() };
         let mut end = |how: Ending| {
             *ending = Some(how);
             None
@@ -302,7 +306,7 @@ impl Engine {
         let (wrote, scratch) = (transaction.wrote, &mut *transaction.scratch);
         let committed = match result {
             // SAFETY: the tokens of `held` are held.
-            Ok(Ok(())) => match unsafe { self.commit(held, cell, wrote, scratch) } {
+            Ok(Ok(())) => match unsafe { self.commit(held, home, wrote, scratch) } {
                 Ok(lsn) => Some(lsn),
                 Err(error) => end(Ending::Failed(self.not_logged(error, keep, scratch))),
             },
@@ -327,13 +331,14 @@ impl Engine {
     /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome
     /// is told.
     #[inline(always)]
-    unsafe fn commit(&self, held: u64, home: &Cell, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
+    unsafe fn commit(&self, held: u64, home: usize, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
         let mut last = Lsn::NONE;
-        if wrote && let Some(appender) = &mut scratch.appender {
-            last = appender.append(scratch.record.as_slice())?;
+        if wrote && let Some(appender) = self.appenders.get(home) {
+            // SAFETY: its token is held.
+            last = unsafe { &mut *appender.0.get() }.append(scratch.record.as_slice())?;
         }
         // SAFETY: its token is held.
-        let partition = unsafe { &mut *home.partition() };
+        let partition = unsafe { &mut *self.cells[home].partition() };
         partition.counters.committed += 1;
         if !held.is_power_of_two() {
             // SAFETY: passed on.
@@ -401,6 +406,23 @@ impl Engine {
         let reason = NOT_UNDONE.replace("{}", &what);
         self.stop(reason.clone());
         Error::Stopped { reason }
+    }
+}
+
+/// The body of a procedure, which puts its output where the answer is to be.
+#[inline(always)]
+pub(super) fn answering<P: Procedure>(
+    procedure: &P,
+    answer: &mut Result<P::Output, Error>,
+) -> impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> {
+    move |transaction| {
+        // What a run came to that did not count goes now: an output is moved seldom if nothing is dropped between.
+        if answer.is_ok() {
+            *answer = Err(NOT_ANSWERED);
+        }
+        let told = procedure.answer(transaction, &mut Unanswered(answer));
+        assert!(answer.is_ok() || told.is_err(), "a procedure has ended well and given no answer");
+        told
     }
 }
 

@@ -3,6 +3,7 @@
 //! This module knows records, procedures, files and the log; it knows nothing of other engines or of the
 //! workloads that run on it.
 
+mod alone;
 mod any_table;
 mod arguments;
 mod change;
@@ -40,6 +41,7 @@ pub(crate) mod values;
 mod verify;
 mod whole;
 
+pub(crate) use alone::Alone;
 pub(crate) use any_table::TableKind;
 pub(crate) use checkpoint::DIRECTORY as CHECKPOINTS;
 pub(crate) use command::CommandHead;

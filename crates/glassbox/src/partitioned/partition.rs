@@ -9,7 +9,7 @@ use super::table::Table;
 use super::token::Token;
 use super::undo::UndoBuffer;
 use crate::executed::Counters;
-use crate::log::{Appender, Lsn};
+use crate::log::Lsn;
 use crate::record::Record;
 
 /// A partition and its token. The data may be touched only by the holder.
@@ -47,11 +47,6 @@ impl Cell {
         self.scratch.get()
     }
 
-    /// Gives the partition its place in the log's buffer, before others know of it.
-    pub(crate) fn set_appender(&mut self, appender: Appender) {
-        self.scratch.get_mut().appender = Some(appender);
-    }
-
     /// For the only user, before others know of it or after they are gone.
     pub(crate) fn get_mut(&mut self) -> &mut Partition {
         self.partition.get_mut()
@@ -65,8 +60,6 @@ pub(crate) struct Scratch {
     pub(crate) record: RecordBuffer,
     /// Where the declared rows are.
     pub(crate) lookups: Lookups,
-    /// The partition's place in the log's buffer; `None` when nothing is logged.
-    pub(crate) appender: Option<Appender>,
 }
 
 pub(crate) struct Partition {

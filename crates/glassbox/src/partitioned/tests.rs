@@ -32,6 +32,7 @@ fn engine(prepare: impl FnOnce(&mut [super::Cell])) -> Engine {
     let mut cells = new_cells(&[TableKind::of::<Note>()], &[0], &config).unwrap();
     prepare(&mut cells);
     Engine::new(cells, None, LogKind::Values, Box::new(ManualClock::default()), &[(TypeId::of::<Swallow>(), 0)])
+        .unwrap()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::memory::RowId;
 use super::table::Table;
-use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record, mix};
+use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record, digest};
 
 impl<R: Record> Table<R> {
     /// Checks the structures themselves, that every row is found by its keys, and that no index has more entries than
@@ -43,10 +43,10 @@ impl<R: Record> Table<R> {
 
     /// A number of all rows together, in whatever places they are.
     pub(crate) fn digest(&self) -> u64 {
-        let mut bytes = vec![0; R::ROW_WIDTH];
+        let (table, mut bytes) = (digest(0, R::TABLE.as_bytes()), vec![0; R::ROW_WIDTH]);
         let of_row = |(_, row): (RowId, &R)| {
             row.store(&mut bytes);
-            bytes.iter().fold(0, |hash, &byte| mix(hash ^ u64::from(byte)))
+            digest(table, &bytes)
         };
         self.rows.iter().map(of_row).fold(0, u64::wrapping_add)
     }

@@ -15,7 +15,7 @@ use crate::executed::{Counters, TableUsage};
 use crate::io::Files;
 use crate::log::Lsn;
 use crate::manifest::{CheckpointEntry, Manifest};
-use crate::procedure::{Abort, partition_of};
+use crate::procedure::partition_of;
 use crate::record::{Key, Record, mix};
 
 const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
@@ -128,10 +128,7 @@ impl Engine {
                 if inserted.is_err() && R::PLACEMENT.is_none() && at > 0 {
                     self.stop(COPIES_DIFFER.replace("{}", R::TABLE));
                 }
-                inserted.map_err(|refused| match refused {
-                    Refused::Duplicate => Abort { code: Abort::DUPLICATE_KEY, message: R::TABLE.into() },
-                    Refused::Full => Abort { code: super::transaction::TABLE_FULL, message: R::TABLE.into() },
-                })?;
+                inserted.map_err(Refused::abort::<R>)?;
             }
             Ok(())
         })

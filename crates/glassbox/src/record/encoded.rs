@@ -49,6 +49,16 @@ pub(crate) fn mix(value: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
+/// A number that stands for bytes and what was before them, told by its own.
+pub(crate) fn digest(before: u64, bytes: &[u8]) -> u64 {
+    let word = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    };
+    bytes.chunks(8).fold(mix(before ^ bytes.len() as u64), |sum, chunk| mix(sum ^ word(chunk)))
+}
+
 /// Of some ten thousand multipliers the one that best keeps apart what small numbers beside small numbers make, as the
 /// prefixes of keys are.
 const SPREAD: u64 = 0xb827_a3f3_82e8_fc91;

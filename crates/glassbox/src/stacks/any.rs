@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
+use super::list::{self, named_stacks};
 use super::name::StackName;
 use super::typed::{DatabaseOf, StackConfig};
 use crate::catalog::Catalog;
-use crate::classic::stacks::{self, named_stacks};
 use crate::error::Error;
 use crate::procedure::Procedure;
 use crate::record::Record;
@@ -17,10 +17,9 @@ use crate::record::Record;
 pub struct StackDatabase(Any);
 
 macro_rules! any {
-    ($($name:ident $called:literal $what:literal: $keys:ident $log:ident $locks:ident $latch:ident $lookup:ident
-        $kib:literal $access:ident $sessions:ident;)*) => {
+    ($($name:ident $called:literal $what:literal $components:tt;)*) => {
         enum Any {
-            $($name(Box<DatabaseOf<stacks::$name>>),)*
+            $($name(Box<DatabaseOf<list::$name>>),)*
         }
 
         impl Any {

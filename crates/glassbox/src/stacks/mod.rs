@@ -9,6 +9,9 @@
 //! These are for experiments: such a database is made anew each time and never opened again; its clock counts, so that
 //! equal calls give equal rows. Procedures are the same on all of them, and end in the same [`StackDatabase::digest`].
 //!
+//! The last two of the ladder have no pages: their records lie in plain memory and are reached by pointer, as those of
+//! the engine in memory. A component that is about pages cannot be named together with that.
+//!
 //! A stack without latches or locks serves one thread. [`DatabaseOf`] names the stack by type, and then the compiler
 //! sees to that:
 //!
@@ -25,10 +28,14 @@
 //! ```
 
 mod any;
+mod engine;
+mod list;
 mod name;
+mod paged;
+mod records;
 mod typed;
 
-pub use crate::classic::stacks::*;
 pub use any::StackDatabase;
+pub use list::*;
 pub use name::StackName;
 pub use typed::{DatabaseOf, StackConfig, Submitted};

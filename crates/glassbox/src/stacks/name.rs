@@ -3,11 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::classic::stacks::named_stacks;
+use super::list::named_stacks;
 
 macro_rules! name {
-    ($($name:ident $called:literal $what:literal: $keys:ident $log:ident $locks:ident $latch:ident $lookup:ident
-        $kib:literal $access:ident $sessions:ident;)*) => {
+    ($($name:ident $called:literal $what:literal $components:tt;)*) => {
         /// A named stack.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum StackName {
@@ -74,6 +73,6 @@ mod tests {
             assert_eq!(stack.name().parse(), Ok(*stack));
         }
         assert!("naked".parse::<StackName>().unwrap_err().contains("bare"));
-        assert_eq!((StackName::ladder().len(), StackName::ladder()[10]), (11, StackName::Bare));
+        assert_eq!((StackName::ladder().len(), StackName::ladder()[11]), (12, StackName::Bare));
     }
 }

@@ -1,24 +1,21 @@
 //! A database on a stack that is named by type.
 
-use std::any::TypeId;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::engine::{NamedStack, StackEngine};
 use crate::catalog::Catalog;
-use crate::classic::{Engine, Stack, StackLogs};
-use crate::config::{Architecture, ClassicConfig, Config, Durability};
 use crate::error::{Error, NOT_ANSWERED};
-use crate::io::{Clock, Files, MemoryFiles, RealFiles};
-use crate::log::{Log, Lsn};
-use crate::open::log_config;
+use crate::io::Clock;
+use crate::log::Lsn;
 use crate::procedure::Procedure;
 use crate::record::Record;
 
 /// How a database on a stack is made.
 #[derive(Debug, Clone)]
 pub struct StackConfig {
-    /// Memory for pages, in bytes. Stacks without a buffer pool need room for all of them.
+    /// Memory for pages, in bytes. Stacks without a buffer pool need room for all of them; without pages, so much is
+    /// the most for the rows of a table, and for each of its indexes.
     pub memory_bytes: usize,
     /// Whether an answer waits until the log is forced, in stacks that have one. If not, it is written behind.
     pub forced: bool,
@@ -36,8 +33,8 @@ impl Default for StackConfig {
 
 /// One engine of the stack `S`, one of the types of this module.
 #[expect(private_bounds, reason = "the stacks are those of this module; what they are made of is nobody's business")]
-pub struct DatabaseOf<S: Stack> {
-    engine: Engine<S>,
+pub struct DatabaseOf<S: NamedStack> {
+    engine: S::Engine,
 }
 
 /// A transaction that was run, and may not be durable yet.
@@ -64,33 +61,8 @@ impl Clock for CountingClock {
     }
 }
 
-/// The files of a new database.
-fn files(directory: Option<&Path>, on_disk: bool) -> Result<Arc<dyn Files>, Error> {
-    let files: Arc<dyn Files> = match directory {
-        Some(directory) if on_disk => Arc::new(RealFiles::new(directory)?),
-        None if on_disk => return Err(Error::Config("a stack with a log on disk needs a directory".to_owned())),
-        _ => Arc::new(MemoryFiles::new()),
-    };
-    if let Some(held) = files.list("")?.first() {
-        let problem = format!("it holds `{held}`: a stack needs an empty directory");
-        return Err(Error::Directory { path: held.clone(), problem });
-    }
-    Ok(files)
-}
-
-fn make_log(files: &Arc<dyn Files>, classic: &ClassicConfig, config: &StackConfig) -> Result<Log, Error> {
-    let config = Config {
-        architecture: Architecture::Classic,
-        classic: classic.clone(),
-        durability: if config.forced { Durability::Sync } else { Durability::Async },
-        log_buffer_bytes: config.log_buffer_bytes,
-        ..Config::default()
-    };
-    Ok(Log::create(Arc::clone(files), 0, log_config(&config), Lsn(0))?)
-}
-
 #[expect(private_bounds, reason = "the stacks are those of this module; what they are made of is nobody's business")]
-impl<S: Stack> DatabaseOf<S> {
+impl<S: NamedStack> DatabaseOf<S> {
     /// A new, empty database with the tables and procedures of the catalog. Stacks with a log on disk need an empty
     /// directory; the others do not touch it.
     ///
@@ -98,19 +70,8 @@ impl<S: Stack> DatabaseOf<S> {
     /// When the directory is missing or not empty, or the system does not give files or memory.
     pub fn open(directory: Option<&Path>, config: &StackConfig, catalog: &Catalog) -> Result<Self, Error> {
         catalog.check()?;
-        let files = files(directory, S::Logs::ON_DISK)?;
-        let classic = ClassicConfig {
-            page_bytes: S::PAGE_BYTES,
-            pool_bytes: config.memory_bytes,
-            sessions: config.sessions,
-            ..ClassicConfig::default()
-        };
-        let procedures: Vec<TypeId> = catalog.procedures.iter().map(|procedure| procedure.id).collect();
-        let clock = Arc::new(CountingClock(AtomicU64::new(BEGINNING_US)));
-        let mut engine = Engine::make(&files, clock, &classic, procedures, || make_log(&files, &classic, config))?;
-        for table in &catalog.tables {
-            engine.add_table(table.id, &table.schema, None)?;
-        }
+        let clock = CountingClock(AtomicU64::new(BEGINNING_US));
+        let engine = S::Engine::make(directory, config, clock, catalog)?;
         Ok(Self { engine })
     }
 
@@ -119,7 +80,7 @@ impl<S: Stack> DatabaseOf<S> {
     /// # Errors
     /// [`Error::Aborted`] when its primary key or a unique key is there already; others when pages fail.
     pub fn insert_unlogged<R: Record>(&self, row: &R) -> Result<(), Error> {
-        self.engine.load_row(row)
+        self.engine.load(row)
     }
 
     /// Runs a procedure as a transaction and answers when it is as durable as the stack makes it.
@@ -135,22 +96,41 @@ impl<S: Stack> DatabaseOf<S> {
         answer
     }
 
-    /// Runs a procedure as a transaction, whose answer [`wait`](Self::wait) gives: so one caller has many under way
-    /// that wait for one force together.
+    /// As [`call`](Self::call), and lets `look` see the output where it is: what is large is not moved. `look` is
+    /// called when the outcome may be told.
+    ///
+    /// # Errors
+    /// As for `call`.
+    #[inline]
+    pub fn call_with<P: Procedure, N>(&self, procedure: &P, look: impl FnOnce(&P::Output) -> N) -> Result<N, Error> {
+        let mut answer = Err(NOT_ANSWERED);
+        let lsn = self.engine.execute(procedure, &mut answer)?;
+        self.engine.wait(lsn)?;
+        match answer {
+            Ok(ref output) => Ok(look(output)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs a procedure as a transaction; what `look` makes of its output is the answer that [`wait`](Self::wait)
+    /// gives. So one caller has many under way that wait for one force together. `look` is called at once, unless the
+    /// transaction aborted.
     ///
     /// # Errors
     /// When the engine fails.
-    #[inline(always)]
-    pub fn submit<P: Procedure>(&self, procedure: &P) -> Result<Submitted<P::Output>, Error> {
-        let submitted = self.run(procedure)?;
-        self.engine.nudge();
-        Ok(submitted)
-    }
-
-    #[inline(always)]
-    fn run<P: Procedure>(&self, procedure: &P) -> Result<Submitted<P::Output>, Error> {
+    #[inline]
+    pub fn submit_with<P: Procedure, N>(
+        &self,
+        procedure: &P,
+        look: impl FnOnce(&P::Output) -> N,
+    ) -> Result<Submitted<N>, Error> {
         let mut answer = Err(NOT_ANSWERED);
         let lsn = self.engine.execute(procedure, &mut answer)?;
+        self.engine.nudge();
+        let answer = match answer {
+            Ok(ref output) => Ok(look(output)),
+            Err(error) => Err(error),
+        };
         Ok(Submitted { answer, lsn })
     }
 

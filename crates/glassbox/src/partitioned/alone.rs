@@ -1,0 +1,122 @@
+//! One partition that one thread has to itself: nobody else asks for it, so it has no token; and nothing is logged.
+
+use std::any::TypeId;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+
+use super::any_table::TableKind;
+use super::engine::answering;
+use super::numbers::Numbers;
+use super::origin::Call;
+use super::partition::Cell;
+use super::prefetch::prefetch;
+use super::table::Refused;
+use super::transaction::{Keep, PartitionedTransaction};
+use super::whole::new_cells;
+use crate::config::Config;
+use crate::error::Error;
+use crate::health::Health;
+use crate::io::Clock;
+use crate::procedure::{Aborts, Procedure, Stop};
+use crate::record::Record;
+
+/// The partition. Its user borrows it exclusively, which is all that a token stands for.
+pub(crate) struct Alone {
+    cells: Box<[Cell]>,
+    tables: Vec<TableKind>,
+    procedures: Numbers,
+    clock: Box<dyn Clock>,
+    health: Health,
+}
+
+impl Alone {
+    /// Empty, with these tables and procedures; each table and index may take `table_bytes`.
+    ///
+    /// # Errors
+    /// When the system does not give address space.
+    pub(crate) fn new(
+        tables: &[TableKind],
+        procedures: &[(TypeId, u16)],
+        table_bytes: usize,
+        clock: Box<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let numbers: Vec<_> = (0..tables.len() as u16).collect();
+        let cells = new_cells(tables, &numbers, &Config { partitions: 1, table_bytes, ..Config::default() })?;
+        let (procedures, health) = (Numbers::new(procedures), Health::default());
+        Ok(Self { cells, tables: tables.to_vec(), procedures, clock, health })
+    }
+
+    /// Runs a procedure, whose output or abort becomes the `answer`.
+    ///
+    /// # Errors
+    /// When the catalog does not have it, or a procedure has aborted behind a write although it promised not to.
+    #[inline]
+    pub(crate) fn execute<P: Procedure>(
+        &mut self,
+        procedure: &P,
+        answer: &mut Result<P::Output, Error>,
+    ) -> Result<(), Error> {
+        let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
+        self.health.check()?;
+        let keep = Keep { undo: P::ABORTS == Aborts::Anytime, values: false };
+        // SAFETY: the partition is borrowed exclusively.
+        let mut transaction = unsafe {
+            let scratch = &mut *self.cells[0].scratch();
+            PartitionedTransaction::new(&self.cells, scratch, &*self.clock, 1, 0, keep)
+        };
+        let (running, call, mut run) = (&mut transaction, Call { procedure, number }, answering(procedure, answer));
+        let ended = catch_unwind(AssertUnwindSafe(move || {
+            // SAFETY: as above.
+            unsafe { prefetch(&mut running.scratch.lookups, running.cells, 1, 0, &call) };
+            let told = run(running);
+            running.outcome(told)
+        }));
+        if let Ok(Ok(())) = ended {
+            transaction.scratch.undo.clear();
+            return Ok(());
+        }
+        let broken = transaction.wrote && !keep.undo;
+        *answer = Err(self.take_back(ended, broken)?);
+        Ok(())
+    }
+
+    /// Undoes a run that did not end well, unless nothing was kept to do so; what is answered.
+    #[cold]
+    fn take_back(&mut self, ended: thread::Result<Result<(), Stop>>, broken: bool) -> Result<Error, Error> {
+        // SAFETY: the partition is borrowed exclusively.
+        unsafe { &mut *self.cells[0].scratch() }.undo.undo();
+        let reason = "a procedure that promised not to abort behind a write did so; make the database anew";
+        if broken {
+            self.health.stop(reason.to_owned());
+        }
+        match ended {
+            Err(panic) => resume_unwind(panic),
+            Ok(_) if broken => Err(Error::Stopped { reason: reason.to_owned() }),
+            Ok(Err(Stop::Abort(abort))) => Ok(abort.into()),
+            Ok(stop) => unreachable!("there is no other partition: {stop:?}"),
+        }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] when its primary key or a unique key is there already, or there is no memory for it.
+    pub(crate) fn insert<R: Record>(&mut self, row: &R) -> Result<(), Error> {
+        let inserted = self.cells[0].get_mut().table::<R>().insert(row);
+        Ok(inserted.map(drop).map_err(Refused::abort::<R>)?)
+    }
+
+    /// A number of all rows, equal for equal contents.
+    pub(crate) fn digest(&mut self) -> u64 {
+        let tables = &self.cells[0].get_mut().tables;
+        let tables = self.tables.iter().filter_map(|kind| tables[kind.id].as_ref());
+        tables.fold(0, |sum, table| sum.wrapping_add(table.digest()))
+    }
+
+    /// What is wrong with indexes.
+    pub(crate) fn verify(&mut self) -> Vec<String> {
+        let tables = &self.cells[0].get_mut().tables;
+        let tables = self.tables.iter().filter_map(|kind| tables[kind.id].as_ref());
+        tables.filter_map(|table| table.verify().err()).collect()
+    }
+}

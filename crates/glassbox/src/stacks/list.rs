@@ -1,0 +1,115 @@
+//! The stacks that have a name: what is in each, in the order of Figure 7 of "OLTP Through the Looking Glass"
+//! (Harizopoulos et al., SIGMOD 2008). This is the whole list; everything else about them is made from it.
+
+/// Calls a macro with the list. A row: name, what people call it, what was done; then its components: keys, log, locks,
+/// latch, lookup of stores, KiB of a page, page access, sessions. Where there are no pages there is no log of their
+/// changes, no lock or latch that names them, and no store that consists of them: nothing but sessions is left to say.
+macro_rules! named_stacks {
+    ($with:ident) => {
+        $with! {
+            // The ladder: each has one component less than the one before.
+            Full "full" "everything" [SchemaKeys Wal LockManager ReadWriteLatch Uncached 8 Pool SessionPool];
+            IntegerKeys "integer-keys" "keys compared as integers"
+                [IntegerKeys Wal LockManager ReadWriteLatch Uncached 8 Pool SessionPool];
+            NoDiskLog "no-disk-log" "then log records made, but not written"
+                [IntegerKeys Discarded LockManager ReadWriteLatch Uncached 8 Pool SessionPool];
+            NoLog "no-log" "then no log records"
+                [IntegerKeys Lsns LockManager ReadWriteLatch Uncached 8 Pool SessionPool];
+            NoLsn "no-lsn" "then no log sequence numbers"
+                [IntegerKeys Nothing LockManager ReadWriteLatch Uncached 8 Pool SessionPool];
+            NoLocks "no-locks" "then no locks" [IntegerKeys Nothing NoLocks ReadWriteLatch Uncached 8 Pool SessionPool];
+            NoLatches "no-latches" "then no latches" [IntegerKeys Nothing NoLocks NoLatch Uncached 8 Pool SessionPool];
+            NoDirectory "no-directory" "then no lookup of stores"
+                [IntegerKeys Nothing NoLocks NoLatch Held 8 Pool SessionPool];
+            LargePages "large-pages" "then pages of 32 KiB"
+                [IntegerKeys Nothing NoLocks NoLatch Held 32 Pool SessionPool];
+            NoPool "no-pool" "then no buffer pool" [IntegerKeys Nothing NoLocks NoLatch Held 32 InMemory SessionPool];
+            NoPages "no-pages" "then no pages: records by pointer" [SessionPool];
+            Bare "bare" "then no sessions" [OneSession];
+            // The other order: latches before locks.
+            LatchesFirst "latches-first" "no latches, but locks; else as no-locks"
+                [IntegerKeys Nothing LockManager NoLatch Uncached 8 Pool SessionPool];
+            // Each component alone taken out of the full stack; for keys that is `IntegerKeys`, for the disk of the
+            // log:
+            WithoutDiskLog "without-disk-log" "full, but log records are not written"
+                [SchemaKeys Discarded LockManager ReadWriteLatch Uncached 8 Pool SessionPool];
+            WithoutLog "without-log" "full, but no log records"
+                [SchemaKeys Lsns LockManager ReadWriteLatch Uncached 8 Pool SessionPool];
+            WithoutLsn "without-lsn" "full, but neither log records nor their numbers"
+                [SchemaKeys Nothing LockManager ReadWriteLatch Uncached 8 Pool SessionPool];
+            WithoutLocks "without-locks" "full, but no locks"
+                [SchemaKeys Wal NoLocks ReadWriteLatch Uncached 8 Pool SessionPool];
+            WithoutLatches "without-latches" "full, but no latches"
+                [SchemaKeys Wal LockManager NoLatch Uncached 8 Pool SessionPool];
+            CachedDirectory "cached-directory" "full, but stores once found are remembered"
+                [SchemaKeys Wal LockManager ReadWriteLatch Cached 8 Pool SessionPool];
+            WithoutDirectory "without-directory" "full, but stores are not looked up"
+                [SchemaKeys Wal LockManager ReadWriteLatch Held 8 Pool SessionPool];
+            WithLargePages "with-large-pages" "full, but pages of 32 KiB"
+                [SchemaKeys Wal LockManager ReadWriteLatch Uncached 32 Pool SessionPool];
+            WithoutPool "without-pool" "full, but no buffer pool"
+                [SchemaKeys Wal LockManager ReadWriteLatch Uncached 8 InMemory SessionPool];
+            WithoutSessions "without-sessions" "full, but one session"
+                [SchemaKeys Wal LockManager ReadWriteLatch Uncached 8 Pool OneSession];
+        }
+    };
+}
+pub(crate) use named_stacks;
+
+use super::engine::NamedStack;
+use super::records::Records;
+use crate::classic::{Engine, Stack};
+
+/// The forms as the list calls them.
+mod forms {
+    pub(super) use crate::classic::directory::{Cached, Held, Uncached};
+    pub(super) use crate::classic::latch::{NoLatch, ReadWriteLatch};
+    pub(super) use crate::classic::lock::{LockManager, NoLocks};
+    pub(super) use crate::classic::session::Session;
+    pub(super) use crate::classic::sessions::{OneSession, SessionPool};
+    pub(super) use crate::classic::stack::{AheadOf, InMemory, Pool};
+    pub(super) use crate::classic::tree::{IntegerKeys, SchemaKeys};
+    use crate::classic::wal::forms::NoLog;
+    pub(super) use crate::classic::wal::forms::{Discarded, Wal};
+
+    /// No records, but their numbers.
+    pub(super) type Lsns = NoLog<true>;
+    /// Neither records nor numbers.
+    pub(super) type Nothing = NoLog<false>;
+}
+
+macro_rules! implement {
+    ($($name:ident $called:literal $what:literal [$($components:tt)*];)*) => {
+        $(
+            #[doc = concat!("The stack `", $called, "`: ", $what, ".")]
+            pub enum $name {}
+            implement_one!($name $($components)*);
+        )*
+    };
+}
+
+macro_rules! implement_one {
+    ($name:ident $keys:ident $log:ident $locks:ident $latch:ident $lookup:ident $kib:literal $access:ident
+        $sessions:ident) => {
+        impl Stack for $name {
+            type Keys = forms::$keys;
+            type Logs = forms::$log;
+            type Locks = forms::$locks;
+            type Latch = forms::$latch;
+            type Directory = forms::$lookup;
+            type Pages = forms::$access<forms::$latch, forms::AheadOf<$name>>;
+            type Sessions = forms::$sessions<forms::Session<$name>>;
+            const PAGE_BYTES: usize = $kib << 10;
+        }
+
+        impl NamedStack for $name {
+            type Engine = Engine<$name>;
+        }
+    };
+    ($name:ident $sessions:ident) => {
+        impl NamedStack for $name {
+            type Engine = Records<forms::$sessions<()>>;
+        }
+    };
+}
+named_stacks!(implement);
