@@ -112,6 +112,10 @@ pub enum Error {
     Log(#[from] LogError),
 }
 
+/// Why an engine stops that kept nothing to undo a run and opens no files again.
+pub(crate) const BROKEN_PROMISE: &str =
+    "a procedure that promised not to abort or panic behind a write did so; make the database anew";
+
 /// In an answer's place while there is none.
 pub(crate) const NOT_ANSWERED: Error = Error::Loading;
 

@@ -44,13 +44,15 @@ fn what_was_taken_out_is_gone() {
     let all: Vec<&str> = COMPONENTS.iter().map(|(component, _)| *component).collect();
     assert_eq!(components(&program("stack_full")), all, "the full stack has everything");
     assert_eq!(components(&program("stack_bare")), Vec::<&str>::new(), "the bare stack has nothing");
+    let left = ["pages", "pool of sessions"];
+    assert_eq!(components(&program("stack_no_pool")), left, "the last stack with pages has little else");
     let rest: Vec<&str> = all.into_iter().filter(|component| *component != "locks").collect();
     assert_eq!(components(&program("stack_without_locks")), rest, "locks come out alone");
 }
 
 #[test]
 fn the_programs_do_the_same() {
-    for name in ["stack_full", "stack_bare", "stack_without_locks"] {
+    for name in ["stack_full", "stack_bare", "stack_no_pool", "stack_without_locks"] {
         let directory = tempfile::tempdir().unwrap();
         let output = Command::new(program(name)).arg(directory.path()).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n2\n3\n", "{name}: {output:?}");

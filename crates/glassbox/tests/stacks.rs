@@ -1,6 +1,7 @@
 //! Every named stack, under a history of all that a transaction can do, comes to the state of the full one.
 
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use glassbox::io::Dice;
 use glassbox::procedure::Aborts;
@@ -111,7 +112,8 @@ impl Procedure for Certain {
 
 fn open(stack: StackName, directory: &std::path::Path) -> StackDatabase {
     let config = StackConfig { memory_bytes: 8 << 20, forced: false, sessions: 2, ..StackConfig::default() };
-    let catalog = Catalog::new().table::<Thing>().table::<Seen>().procedure::<Step>().procedure::<Certain>();
+    let catalog =
+        Catalog::new().table::<Thing>().table::<Seen>().procedure::<Step>().procedure::<Certain>().procedure::<Panic>();
     let database = StackDatabase::open(stack, Some(directory), config, catalog).unwrap();
     for id in 0..300 {
         let thing = Thing { shelf: id as u8 % 3, id: id * 7 % 200, count: 0, name: Text::new("loaded").unwrap() };
@@ -155,13 +157,45 @@ fn every_stack_answers_as_the_full_one_and_ends_as_it_does() {
 fn a_broken_promise_stops_a_stack_that_relied_on_it() {
     let directory = tempfile::tempdir().unwrap();
     let broken = Certain { seed: 10, again: false, late: true };
-    let bare = open(StackName::Bare, directory.path());
-    assert!(matches!(bare.call(&broken), Err(Error::Stopped { .. })));
-    assert!(matches!(bare.call(&Step { seed: 13 }), Err(Error::Stopped { .. })));
+    for stack in [StackName::NoPool, StackName::NoPages, StackName::Bare] {
+        let stripped = open(stack, directory.path());
+        assert!(matches!(stripped.call(&broken), Err(Error::Stopped { .. })), "{stack}");
+        assert!(matches!(stripped.call(&Step { seed: 13 }), Err(Error::Stopped { .. })), "{stack}");
+    }
     let full = open(StackName::Full, directory.path());
     let before = full.digest().unwrap();
     assert!(matches!(full.call(&broken), Err(Error::Aborted(_))), "what has a log takes it back all the same");
     assert_eq!(full.digest().unwrap(), before);
+}
+
+/// Inserts, and panics.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Panic;
+
+impl Procedure for Panic {
+    const NAME: &'static str = "panic";
+    type Output = ();
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<(), Stop> {
+        tx.insert(&Seen { id: 1, sum: 0 })?;
+        panic!("as wanted");
+    }
+}
+
+#[test]
+fn a_panic_goes_on_and_leaves_every_stack_as_it_was() {
+    for stack in StackName::ALL {
+        let directory = tempfile::tempdir().unwrap();
+        let database = open(*stack, directory.path());
+        let before = database.digest().unwrap();
+        for _ in 0..3 {
+            let panicked = catch_unwind(AssertUnwindSafe(|| database.call(&Panic)));
+            assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"as wanted"), "{stack}");
+        }
+        assert_eq!(database.digest().unwrap(), before, "{stack}");
+        let answer = database.call(&Step { seed: 13 });
+        assert!(matches!(answer, Ok(_) | Err(Error::Aborted(_))), "{stack}: {answer:?}");
+    }
 }
 
 #[test]

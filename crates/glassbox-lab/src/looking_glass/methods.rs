@@ -20,7 +20,7 @@ pub(super) const fn own_parts(component: Component) -> &'static [&'static str] {
         Component::Logging => &["logging"],
         Component::Locking => &["locking"],
         Component::Latching => &["latching"],
-        Component::BufferManager => &["buffer pool", "directory"],
+        Component::BufferManager => &["buffer pool", "directory", "records on pages"],
         Component::Remaining => &[],
     }
 }
@@ -59,7 +59,7 @@ pub(super) fn figure(points: &Points) -> Option<Figure> {
         svg: bars(&Bars { unit: "instructions of a New-Order".to_owned(), logarithmic: false, lines }),
         caption: "Difference: between neighbouring stacks of the ladder. Own code: instructions that the debugging \
                   information lays in the component's files, in the full stack; the buffer manager's are those of the \
-                  pool and the directory."
+                  pool, the directory and records on pages."
             .to_owned(),
         table: Some(Table { header: ["instructions", "difference", "own code"].map(str::to_owned).to_vec(), rows }),
     })

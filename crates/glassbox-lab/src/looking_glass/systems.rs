@@ -24,7 +24,7 @@ pub enum System {
 }
 
 impl System {
-    /// In the paper's order: the full stack forced, in groups too, and not, ten components less, the kernel.
+    /// In the paper's order: the full stack forced, in groups too, and not, component after component less, the kernel.
     pub fn ladder() -> Vec<Self> {
         let stacks = StackName::ladder().iter().copied().map(Self::Stack);
         [Self::Forced, Self::Grouped].into_iter().chain(stacks).chain([Self::Kernel]).collect()

@@ -23,7 +23,7 @@ use super::transaction::{Ended, StackTransaction};
 use super::undo::TreeUndo;
 use super::wal::forms::{Device, Logs};
 use super::wal::transaction::Savepoint;
-use crate::error::{Error, NOT_ANSWERED, Unanswered};
+use crate::error::{BROKEN_PROMISE, Error, NOT_ANSWERED, Unanswered};
 use crate::executed::Executed;
 use crate::log::Lsn;
 use crate::procedure::{Abort, Aborts, DryRun, Procedure, ReadWriteSet, Stop};
@@ -181,8 +181,7 @@ impl<S: Stack> Engine<S> {
     #[cold]
     pub(super) fn take_back(&self, session: &mut Session<S>) -> Result<(), Error> {
         if session.journal.is_final() {
-            let reason = "a procedure that promised not to abort behind a write did so; make the database anew";
-            self.health.stop(reason.to_owned());
+            self.health.stop(BROKEN_PROMISE.to_owned());
             return self.health.check();
         }
         let taken_back = session.journal.abort(&self.pages, &mut TreeUndo(self));

@@ -1,7 +1,7 @@
-//! One partition that one thread has to itself: nobody else asks for it, so it has no token; and nothing is logged.
+//! One partition that one thread has to itself: nobody asks for its token, and nothing is logged.
 
 use std::any::TypeId;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use super::any_table::TableKind;
@@ -14,7 +14,7 @@ use super::table::Refused;
 use super::transaction::{Keep, PartitionedTransaction};
 use super::whole::new_cells;
 use crate::config::Config;
-use crate::error::Error;
+use crate::error::{BROKEN_PROMISE, Error};
 use crate::health::Health;
 use crate::io::Clock;
 use crate::procedure::{Aborts, Procedure, Stop};
@@ -23,7 +23,6 @@ use crate::record::Record;
 /// The partition. Its user borrows it exclusively, which is all that a token stands for.
 pub(crate) struct Alone {
     cells: Box<[Cell]>,
-    tables: Vec<TableKind>,
     procedures: Numbers,
     clock: Box<dyn Clock>,
     health: Health,
@@ -43,19 +42,21 @@ impl Alone {
         let numbers: Vec<_> = (0..tables.len() as u16).collect();
         let cells = new_cells(tables, &numbers, &Config { partitions: 1, table_bytes, ..Config::default() })?;
         let (procedures, health) = (Numbers::new(procedures), Health::default());
-        Ok(Self { cells, tables: tables.to_vec(), procedures, clock, health })
+        Ok(Self { cells, procedures, clock, health })
     }
 
-    /// Runs a procedure, whose output or abort becomes the `answer`.
+    /// Runs a procedure, whose output or abort becomes the `answer`. Its panic is given back, for the caller to go on
+    /// with when it has let go of what it holds.
     ///
     /// # Errors
-    /// When the catalog does not have it, or a procedure has aborted behind a write although it promised not to.
+    /// When the catalog does not have it, or a procedure, this or one before, has ended behind a write although it
+    /// promised not to.
     #[inline]
     pub(crate) fn execute<P: Procedure>(
         &mut self,
         procedure: &P,
         answer: &mut Result<P::Output, Error>,
-    ) -> Result<(), Error> {
+    ) -> Result<thread::Result<()>, Error> {
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         self.health.check()?;
         let keep = Keep { undo: P::ABORTS == Aborts::Anytime, values: false };
@@ -73,26 +74,28 @@ impl Alone {
         }));
         if let Ok(Ok(())) = ended {
             transaction.scratch.undo.clear();
-            return Ok(());
+            return Ok(Ok(()));
         }
         let broken = transaction.wrote && !keep.undo;
-        *answer = Err(self.take_back(ended, broken)?);
-        Ok(())
+        Ok(self.take_back(ended, broken)?.map(|abort| *answer = Err(abort)))
     }
 
-    /// Undoes a run that did not end well, unless nothing was kept to do so; what is answered.
+    /// Undoes a run that did not end well, unless nothing was kept to do so; its abort or panic.
     #[cold]
-    fn take_back(&mut self, ended: thread::Result<Result<(), Stop>>, broken: bool) -> Result<Error, Error> {
+    fn take_back(
+        &mut self,
+        ended: thread::Result<Result<(), Stop>>,
+        broken: bool,
+    ) -> Result<thread::Result<Error>, Error> {
         // SAFETY: the partition is borrowed exclusively.
         unsafe { &mut *self.cells[0].scratch() }.undo.undo();
-        let reason = "a procedure that promised not to abort behind a write did so; make the database anew";
         if broken {
-            self.health.stop(reason.to_owned());
+            self.health.stop(BROKEN_PROMISE.to_owned());
         }
         match ended {
-            Err(panic) => resume_unwind(panic),
-            Ok(_) if broken => Err(Error::Stopped { reason: reason.to_owned() }),
-            Ok(Err(Stop::Abort(abort))) => Ok(abort.into()),
+            Err(panic) => Ok(Err(panic)),
+            Ok(_) if broken => Err(Error::Stopped { reason: BROKEN_PROMISE.to_owned() }),
+            Ok(Err(Stop::Abort(abort))) => Ok(Ok(abort.into())),
             Ok(stop) => unreachable!("there is no other partition: {stop:?}"),
         }
     }
@@ -108,15 +111,13 @@ impl Alone {
 
     /// A number of all rows, equal for equal contents.
     pub(crate) fn digest(&mut self) -> u64 {
-        let tables = &self.cells[0].get_mut().tables;
-        let tables = self.tables.iter().filter_map(|kind| tables[kind.id].as_ref());
+        let tables = self.cells[0].get_mut().tables.iter().flatten();
         tables.fold(0, |sum, table| sum.wrapping_add(table.digest()))
     }
 
     /// What is wrong with indexes.
     pub(crate) fn verify(&mut self) -> Vec<String> {
-        let tables = &self.cells[0].get_mut().tables;
-        let tables = self.tables.iter().filter_map(|kind| tables[kind.id].as_ref());
+        let tables = self.cells[0].get_mut().tables.iter().flatten();
         tables.filter_map(|table| table.verify().err()).collect()
     }
 }

@@ -18,7 +18,7 @@ pub(crate) trait NamedStack {
 
 /// An engine of which some components may be left out.
 pub(crate) trait StackEngine: Sized {
-    /// An engine with the tables and procedures of the catalog and no rows; in an empty directory, if it needs one.
+    /// An engine with the tables and procedures of the catalog and no rows; in an empty directory, if it writes a log.
     ///
     /// # Errors
     /// When the directory is missing or not empty, or the system does not give files or memory.
@@ -32,7 +32,8 @@ pub(crate) trait StackEngine: Sized {
     /// Adds a row without log and locks, before the first call.
     ///
     /// # Errors
-    /// [`Error::Aborted`] when its primary key or a unique key is there already; others when there is no room.
+    /// [`Error::Aborted`] when its primary key or a unique key is there already, or, without pages, when there is no
+    /// memory for it; others when pages fail.
     fn load<R: Record>(&self, row: &R) -> Result<(), Error>;
 
     /// Runs a procedure, whose output or abort becomes the `answer`: durable at the position that this gives.

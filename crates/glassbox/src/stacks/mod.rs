@@ -1,7 +1,7 @@
 //! The classic engine taken apart: stacks from which components were left out when they were compiled.
 //!
 //! What does each part of a conventional engine cost? "OLTP Through the Looking Glass" (Harizopoulos et al., SIGMOD
-//! 2008) answered by taking one after the other out of Shore. Here each named stack is the engine of
+//! 2008) answered by taking one after the other out of Shore. Here a named stack is the engine of
 //! [`Architecture::Classic`](crate::Architecture::Classic) without some components: [`StackName`] lists them, first
 //! the ladder of that paper from [`StackName::Full`] to [`StackName::Bare`], then the other order of locks and
 //! latches, then each component alone left out.

@@ -39,7 +39,7 @@ macro_rules! name {
 named_stacks!(name);
 
 impl StackName {
-    /// From the full stack to the bare one, each with one component less.
+    /// From the full stack to the bare one, each with one component less than the one before.
     pub fn ladder() -> &'static [StackName] {
         let end = Self::ALL.iter().position(|stack| *stack == Self::Bare).expect("it is one of all");
         &Self::ALL[..=end]

@@ -5,6 +5,7 @@
 //! memory keeps them, which one thread has to itself; and sessions, until they are taken out as well.
 
 use std::cell::RefCell;
+use std::panic::resume_unwind;
 use std::path::Path;
 
 use super::engine::StackEngine;
@@ -42,8 +43,11 @@ impl<T: StackSessions<Session = ()>> StackEngine for Records<T> {
 
     #[inline(always)]
     fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Result<P::Output, Error>) -> Result<Lsn, Error> {
-        let _session = self.sessions.take()?;
-        self.data.borrow_mut().execute(procedure, answer)?;
+        let session = self.sessions.take()?;
+        let ended = self.data.borrow_mut().execute(procedure, answer);
+        // Before a panic goes on: what is held when it passes is not taken again.
+        drop(session);
+        ended?.unwrap_or_else(|panic| resume_unwind(panic));
         Ok(Lsn::NONE)
     }
 

@@ -78,7 +78,8 @@ impl<S: NamedStack> DatabaseOf<S> {
     /// Adds a row without log and locks, before the first call.
     ///
     /// # Errors
-    /// [`Error::Aborted`] when its primary key or a unique key is there already; others when pages fail.
+    /// [`Error::Aborted`] when its primary key or a unique key is there already, or, without pages, when there is no
+    /// memory for it; others when pages fail.
     pub fn insert_unlogged<R: Record>(&self, row: &R) -> Result<(), Error> {
         self.engine.load(row)
     }
@@ -152,7 +153,7 @@ impl<S: NamedStack> DatabaseOf<S> {
         self.engine.digest()
     }
 
-    /// What is wrong with trees, heap files and the space map; empty when nothing is.
+    /// What is wrong with trees, heap files and the space map, or with indexes in memory; empty when nothing is.
     pub fn verify(&self) -> Vec<String> {
         self.engine.verify()
     }

@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             let compared = points.0.iter().filter(|point| point.figure == "checks" && point.metric == "agrees").count();
             writeln!(
                 out,
-                "checks: all trees and heap files are sound; {compared} of the {} stacks had time for all \
+                "checks: all trees, heap files and indexes are sound; {compared} of the {} stacks had time for all \
                  transactions, and ended in the same rows",
                 arguments.plan().systems.len() - 1,
             )?;
