@@ -40,7 +40,7 @@ pub(super) fn figure(points: &Points) -> Option<Figure> {
     let large = Measure::Instructions.of(points, "no-directory", workload)?
         - Measure::Instructions.of(points, "large-pages", workload)?;
     Some(Figure {
-        title: "Figure 7. Eleven switches, one after the other (New-Order)".to_owned(),
+        title: "Figure 7. The switches, one after the other (New-Order)".to_owned(),
         svg: waterfall(&Waterfall { unit: "instructions of a New-Order that are left".to_owned(), steps }),
         caption: format!(
             "Grey: what is left. Coloured: what the switch took, in the colour of its component. Larger pages {} \

@@ -5,9 +5,9 @@
 //! keys, logging, locking, latching and the buffer manager; what is left, "useful work", is a sixtieth; and no single
 //! one makes the difference.
 //!
-//! Here: the classic engine on each stack of [`glassbox::stacks`], with the paper's mix (New-Order of ten items and
-//! Payment by number, within the home warehouse), size (5 warehouses) and length (40,000 transactions a point), and
-//! with the lab's hand-written B+-tree kernel at the end.
+//! Here: the classic engine on each stack of [`glassbox::stacks`], the rows of the engine in memory where no pages are
+//! left, and the lab's hand-written B+-tree kernel at the end; with the paper's mix (New-Order of ten items and Payment
+//! by number, within the home warehouse), size (5 warehouses) and length (40,000 transactions a point).
 //!
 //! What differs: the engine is ours, written so that components can be taken out by the compiler, where Shore was
 //! edited. Instructions are counted by callgrind rather than by the processor, because virtual machines hide its

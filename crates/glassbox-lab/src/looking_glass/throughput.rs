@@ -4,7 +4,7 @@
 //! transactions a second out of the box, 1,700 without flushing the log, 12,700 stripped, 46,500 on the kernel; a
 //! factor of 20 for what was stripped.
 //!
-//! What differs here: the machine is sixteen years younger and its disk is no disk, so only factors can be compared;
+//! What differs here: the machine is eighteen years younger and its disk is no disk, so only factors can be compared;
 //! and in `full-forced` the client waits for each force alone. In `full-forced-64` it has many transactions under way,
 //! which share forces.
 
