@@ -1,4 +1,8 @@
 //! One partition that one thread has to itself: nobody asks for its token, and nothing is logged.
+//!
+//! What is left of an engine when all is taken out that does not serve the procedure. The engine with its log off would
+//! run the same, but a program with it has the log in it, and anybody may share it: here whoever runs a procedure
+//! borrows the partition exclusively, so the compiler sees to what tokens do elsewhere.
 
 use std::any::TypeId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
