@@ -9,7 +9,7 @@ use crate::bulk_load::BulkLoad;
 use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::config::{Config, Durability};
-use crate::error::{Error, NOT_ANSWERED};
+use crate::error::{Error, NOT_ANSWERED, look_at};
 use crate::explain::LockWait;
 use crate::inner::Inner;
 use crate::io::{Clock, Files, RealClock, RealFiles};
@@ -97,10 +97,7 @@ impl Database {
         let mut answer = Err(NOT_ANSWERED);
         let lsn = self.inner.engine.execute(procedure, &mut answer)?;
         self.inner.wait(lsn)?;
-        match answer {
-            Ok(ref output) => Ok(look(output)),
-            Err(error) => Err(error),
-        }
+        look_at(&mut answer, look)
     }
 
     /// Runs a procedure now and gives a ticket for its outcome, to be waited for later: so one thread can have
@@ -133,11 +130,7 @@ impl Database {
         let mut answer = Err(NOT_ANSWERED);
         let lsn = self.inner.engine.execute(procedure, &mut answer)?;
         self.inner.nudge();
-        let answer = match answer {
-            Ok(ref output) => Ok(look(output)),
-            Err(error) => Err(error),
-        };
-        Ok(Ticket::new(place, lsn, answer))
+        Ok(Ticket::new(place, lsn, look_at(&mut answer, look)))
     }
 
     /// Runs a closure as a transaction. It may run several times before one run counts. Needs no catalog entry; with

@@ -119,6 +119,15 @@ pub(crate) const BROKEN_PROMISE: &str =
 /// In an answer's place while there is none.
 pub(crate) const NOT_ANSWERED: Error = Error::Loading;
 
+/// What `look` makes of an output, which is seen where it is; of the answer an error is taken, if it is one.
+#[inline(always)]
+pub(crate) fn look_at<O, N>(answer: &mut Result<O, Error>, look: impl FnOnce(&O) -> N) -> Result<N, Error> {
+    match answer {
+        Ok(output) => Ok(look(output)),
+        Err(error) => Err(std::mem::replace(error, NOT_ANSWERED)),
+    }
+}
+
 /// An answer that is [`NOT_ANSWERED`] yet, or whose run does not count: where an output can be put. What it is of is
 /// large: nothing is asked or dropped on the way.
 pub(crate) struct Unanswered<'a, O>(pub(crate) &'a mut Result<O, Error>);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::engine::{NamedStack, StackEngine};
 use crate::catalog::Catalog;
-use crate::error::{Error, NOT_ANSWERED};
+use crate::error::{Error, NOT_ANSWERED, look_at};
 use crate::io::Clock;
 use crate::log::Lsn;
 use crate::procedure::Procedure;
@@ -107,10 +107,7 @@ impl<S: NamedStack> DatabaseOf<S> {
         let mut answer = Err(NOT_ANSWERED);
         let lsn = self.engine.execute(procedure, &mut answer)?;
         self.engine.wait(lsn)?;
-        match answer {
-            Ok(ref output) => Ok(look(output)),
-            Err(error) => Err(error),
-        }
+        look_at(&mut answer, look)
     }
 
     /// Runs a procedure as a transaction; what `look` makes of its output is the answer that [`wait`](Self::wait)
@@ -128,11 +125,7 @@ impl<S: NamedStack> DatabaseOf<S> {
         let mut answer = Err(NOT_ANSWERED);
         let lsn = self.engine.execute(procedure, &mut answer)?;
         self.engine.nudge();
-        let answer = match answer {
-            Ok(ref output) => Ok(look(output)),
-            Err(error) => Err(error),
-        };
-        Ok(Submitted { answer, lsn })
+        Ok(Submitted { answer: look_at(&mut answer, look), lsn })
     }
 
     /// The answer to what was submitted, when it is as durable as the stack makes it.

@@ -5,6 +5,7 @@ use std::any::TypeId;
 use super::super::any_table::TableKind;
 use super::super::partition::Cell;
 use super::super::procedure_kind::ProcedureKind;
+use super::super::table::Refused;
 use super::super::undo::UndoBuffer;
 use super::super::whole::new_cells;
 use super::call::{Call, Ran, Stamp, Task};
@@ -14,7 +15,7 @@ use super::place::Place;
 use super::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
 use crate::config::Config;
 use crate::error::Error;
-use crate::procedure::{Abort, Procedure, partition_of};
+use crate::procedure::{Procedure, partition_of};
 use crate::record::{Key, Record};
 
 /// What a run overwrote, so that it can be taken back for as long as its end is not decided.
@@ -171,7 +172,7 @@ impl Shard {
             return Ok(());
         }
         let inserted = self.cells[0].get_mut().table::<R>().insert(row);
-        inserted.map(drop).map_err(|_| Abort { code: Abort::DUPLICATE_KEY, message: R::TABLE.into() }.into())
+        Ok(inserted.map(drop).map_err(Refused::abort::<R>)?)
     }
 
     /// Rows of the table with this number in the catalog, in their stored form, after passing over `from` of them, of

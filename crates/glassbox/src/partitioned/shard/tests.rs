@@ -7,9 +7,11 @@ use std::ops::ControlFlow;
 use glassbox_derive::Record;
 use serde::{Deserialize, Serialize};
 
+use super::super::transaction::TABLE_FULL;
 use super::{Call, Found, Kept, Output, Ran, Shard, Task, Touch, Watch};
 use crate::Catalog;
-use crate::procedure::{Declared, KeySet, Mode, Procedure, Stop, Transaction};
+use crate::error::Error;
+use crate::procedure::{Abort, Declared, KeySet, Mode, Procedure, Stop, Transaction};
 use crate::record::{Direction, Timestamp};
 
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
@@ -244,4 +246,15 @@ fn a_watch_hears_of_every_key_and_may_refuse() {
     let insert = ["Write 0 5", "Write 1 1"];
     let scans = ["Range 1 1 1", "Read 0 5", "Read 0 3", "Read 0 2", "Range 0 0 4294967295"];
     assert_eq!(heard, [&delete[..], &insert, &scans].concat());
+}
+
+#[test]
+fn a_row_that_is_not_loaded_says_why() {
+    let mut shard = Shard::new(&catalog(), 0, 1, 1 << 20).unwrap();
+    let mut load = |id| shard.load(&Account { id, owner: id, balance: 0 });
+    let code = |loaded| if let Err(Error::Aborted(abort)) = loaded { abort.code } else { panic!("{loaded:?}") };
+    load(0).unwrap();
+    assert_eq!(code(load(0)), Abort::DUPLICATE_KEY);
+    let full = (1..1 << 20).map(load).find(Result::is_err).expect("a megabyte does not hold a million rows");
+    assert_eq!(code(full), TABLE_FULL);
 }
