@@ -1,6 +1,7 @@
 //! The laboratory: what the papers measured, measured again, and the limits to measure against.
 
 pub mod calibrate;
+mod cores;
 pub mod count;
 pub mod figures;
 pub mod format;

@@ -20,6 +20,7 @@ use super::kernels::{self, AnyKernel};
 use super::quiet;
 use super::systems::System;
 use crate::Watch;
+use crate::cores::quietest_first;
 
 /// What is measured, and how long.
 #[derive(Debug, Clone)]
@@ -87,8 +88,8 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
     plan.systems.len() as u64 * (data + added)
 }
 
-/// Measures. The calling thread stays where it is: a thread of its own is pinned to the last core, and the logs'
-/// threads to the first if there is another.
+/// Measures. The calling thread stays where it is: a thread of its own is pinned to a quiet core, and the logs'
+/// threads to the least quiet if there is another.
 ///
 /// # Errors
 /// When there is not enough memory, or an engine fails. Wrong results are no error but told in [`Measured::wrong`].
@@ -120,8 +121,8 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     fn new(plan: &'a Plan, watch: &'a dyn Watch) -> anyhow::Result<Self> {
         let mut bench = Self { plan, watch, subjects: Vec::new(), step: 0 };
-        let cores = core_affinity::get_core_ids().unwrap_or_default();
-        let log_core = cores.first().filter(|_| cores.len() > 1).copied();
+        let cores = quietest_first();
+        let log_core = cores.last().filter(|_| cores.len() > 1).copied();
         for &system in &plan.systems {
             ensure!(!watch.interrupted(), "interrupted while loading");
             bench.step(&format!("loading {system}"));
@@ -139,7 +140,7 @@ impl<'a> Bench<'a> {
             bench.subjects.push((system, subject, Vec::new()));
         }
         // Loading had all cores; from here on this thread has one.
-        cores.last().copied().map(core_affinity::set_for_current);
+        cores.first().copied().map(core_affinity::set_for_current);
         Ok(bench)
     }
 

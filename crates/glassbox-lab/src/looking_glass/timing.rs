@@ -12,6 +12,7 @@ use super::subject::{Batch, Subject, pool_bytes};
 use super::systems::System;
 use super::work::{Work, Workload};
 use crate::Watch;
+use crate::cores::quietest_first;
 use crate::points::{Point, Points};
 use crate::spread::Spread;
 
@@ -57,7 +58,7 @@ struct Measured {
     complete: bool,
 }
 
-/// Measures, in a thread of its own that is pinned to the last core, and adds to `points`. Gives what is wrong with the
+/// Measures, in a thread of its own that is pinned to a quiet core, and adds to `points`. Gives what is wrong with the
 /// data afterwards.
 ///
 /// # Errors
@@ -85,7 +86,7 @@ fn rounds(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::Result
         all.push(Measured { system, subject, rates: [const { Vec::new() }; 3], complete: true });
     }
     // Only now, so that the threads of logs and pools are free to run elsewhere.
-    core_affinity::get_core_ids().unwrap_or_default().last().copied().map(core_affinity::set_for_current);
+    quietest_first().first().copied().map(core_affinity::set_for_current);
     let mut work = Work::new(&plan.scale, plan.seed);
     let (mut order, mut random) = ((0..all.len()).collect::<Vec<_>>(), Random::new(plan.seed));
     for round in 0..=plan.rounds {
