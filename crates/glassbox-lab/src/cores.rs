@@ -36,8 +36,10 @@ mod tests {
 
     #[test]
     fn interrupts_of_devices_are_added_up_by_core() {
-        let told = "           CPU0       CPU2       \n 28:          7          0  PCI-MSIX   0-edge      disk\n \
-                    36:         12    2388067  PCI-MSIX   1-edge      9 network\nLOC:    4000000          1   Local timer\n\
+        let told = "           CPU0       CPU2\n\
+                     28:          7          0  PCI-MSIX   0-edge      disk\n\
+                     36:         12    2388067  PCI-MSIX   1-edge      9 network\n\
+                    LOC:    4000000          1   Local timer\n\
                     ERR:          0\n";
         assert_eq!([0, 1, 2].map(|core| interrupts(told, core)), [19, 0, 2_388_067]);
         assert_eq!(interrupts("", 0), 0);
