@@ -5,6 +5,7 @@
 //! message of who has it now. A primary counts only on the backups that the configuration names: it cannot leave one
 //! out by itself, so an old primary that nobody hears any more can answer nobody.
 
+use glassbox::shard::PartitionSet;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -94,10 +95,10 @@ impl Configuration {
     }
 
     /// The partitions, bit *i* for partition *i*, whose primary is another one than before, or has begun anew.
-    pub(crate) fn replaced(&self, before: &Self) -> u64 {
+    pub(crate) fn replaced(&self, before: &Self) -> PartitionSet {
         let pairs = self.partitions.iter().zip(&before.partitions);
         let is_another = |(now, was): (&Replicas, &Replicas)| now.primary != was.primary || now.since != was.since;
-        pairs.enumerate().map(|(at, pair)| u64::from(is_another(pair)) << at).sum()
+        pairs.enumerate().filter(|&(_, pair)| is_another(pair)).map(|(partition, _)| partition).collect()
     }
 
     /// Whether this can be who is who of so many partitions.

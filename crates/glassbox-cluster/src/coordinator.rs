@@ -13,6 +13,7 @@
 //! A partition that hears of an abort runs again what came after, and answers again. What it had answered before is
 //! known by how many decisions it says it had heard then.
 
+use glassbox::shard::PartitionSet;
 use std::collections::BTreeMap;
 
 use crate::address::{Address, Life, TxnId};
@@ -78,9 +79,9 @@ impl Coordinator {
             return recovery.waiting.push((client, submission));
         }
         let Submission { id, call, participants, shared, before } = submission;
-        let all = u64::MAX >> (64 - self.primaries.len());
-        if participants & !all != 0 || participants == 0 {
-            let outcome = Outcome::Failed(format!("there are no such partitions: {participants:#b} of {all:#b}"));
+        let all = PartitionSet::all(self.primaries.len());
+        if participants.is_empty() || !participants.difference(all).is_empty() {
+            let outcome = Outcome::Failed(format!("there are no such partitions: {participants:?} of {all:?}"));
             return out.send(client, Message::Answer { id, outcome });
         }
         let answers = vec![None; self.primaries.len()];
@@ -157,7 +158,7 @@ impl Coordinator {
         let stale = result.after.is_some() && told.will_run_again(sequence);
         self.let_go();
         let Some(pending) = self.pending.get_mut(&sequence) else { return Vec::new() };
-        if stale || result.round != pending.round || pending.participants >> partition & 1 == 0 {
+        if stale || result.round != pending.round || !pending.participants.contains(partition) {
             return Vec::new();
         }
         pending.answers[partition] = Some(result);
@@ -238,11 +239,11 @@ impl Coordinator {
     }
 
     /// Takes a transaction back everywhere and begins it anew, on more partitions if need be.
-    pub(crate) fn try_again(&mut self, sequence: u64, elsewhere: u64, now_us: u64, out: &mut Outbox) {
+    pub(crate) fn try_again(&mut self, sequence: u64, elsewhere: PartitionSet, now_us: u64, out: &mut Outbox) {
         let mut pending = self.decide(sequence, false, out);
         let first = pending.taken_back.map_or(pending.participants, |(_, first)| first);
         pending.taken_back = Some((sequence, first));
-        pending.participants |= elsewhere & (u64::MAX >> (64 - self.primaries.len()));
+        pending.participants.extend(elsewhere.intersection(PartitionSet::all(self.primaries.len())));
         (pending.round, pending.begun_us, pending.attempts) = (0, now_us, pending.attempts + 1);
         pending.answers.fill(None);
         pending.given.clear();
@@ -272,7 +273,7 @@ impl Coordinator {
         let is_late = |it: &Pending| now_us.saturating_sub(it.begun_us) > patience_us << it.attempts.min(6);
         let late = self.pending.iter().filter(|(_, pending)| is_late(pending));
         for sequence in late.map(|(&sequence, _)| sequence).collect::<Vec<_>>() {
-            self.try_again(sequence, 0, now_us, out);
+            self.try_again(sequence, PartitionSet::EMPTY, now_us, out);
         }
     }
 

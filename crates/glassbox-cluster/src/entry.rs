@@ -1,6 +1,6 @@
 //! What a primary's stream says: to its backups, and to its journal.
 
-use glassbox::shard::{Call, Found};
+use glassbox::shard::{Call, Found, PartitionSet};
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Address, Life, TxnId};
@@ -51,7 +51,7 @@ pub struct Part {
     /// What is to be run.
     pub call: Call,
     /// The partitions that take part.
-    pub participants: u64,
+    pub participants: PartitionSet,
     /// Rows from elsewhere.
     pub given: Vec<Found>,
     /// Who waits for the answer, and the number of the call; of a call on one partition.

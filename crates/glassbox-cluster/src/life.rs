@@ -192,7 +192,7 @@ impl Router {
 #[cfg(test)]
 mod tests {
     use glassbox::record::Timestamp;
-    use glassbox::shard::{Arguments, Call, Shard};
+    use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
     use glassbox_workloads::micro::{Pair, ReadWrite, catalog};
 
     use super::*;
@@ -221,7 +221,16 @@ mod tests {
         let (txn, work) = (TxnId { coordinator: life.of, sequence: life.first() }, FragmentWork::Run(Vec::new()));
         let settled = txn.sequence;
         let (place, before) = (0, None);
-        Message::Fragment(Box::new(Fragment { txn, round: 0, call, participants: 3, work, settled, place, before }))
+        Message::Fragment(Box::new(Fragment {
+            txn,
+            round: 0,
+            call,
+            participants: PartitionSet::all(2),
+            work,
+            settled,
+            place,
+            before,
+        }))
     }
 
     fn sent(out: &mut Outbox) -> Vec<(Address, Message)> {

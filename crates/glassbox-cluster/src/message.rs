@@ -5,7 +5,7 @@
 //! A message is moved from hand to hand, so what is large and seldom is boxed: most fit into a cache line.
 
 use glassbox::Abort;
-use glassbox::shard::{Call, Found, Output, Wanted};
+use glassbox::shard::{Call, Found, Output, PartitionSet, Wanted};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -138,7 +138,7 @@ pub struct Undecided {
     /// Its number.
     pub sequence: u64,
     /// The partitions that take part.
-    pub participants: u64,
+    pub participants: PartitionSet,
     /// Whether this one has voted for it.
     pub prepared: bool,
 }
@@ -151,7 +151,7 @@ pub struct Submission {
     /// What is to be run.
     pub call: Call,
     /// The partitions that take part, bit *i* for partition *i*.
-    pub participants: u64,
+    pub participants: PartitionSet,
     /// Rows that have to be brought before any run.
     pub shared: Vec<Wanted>,
     /// The client's life in which the client itself tried it before, and took it back.
@@ -168,7 +168,7 @@ pub struct Fragment {
     /// What is to be run.
     pub call: Call,
     /// The partitions that take part.
-    pub participants: u64,
+    pub participants: PartitionSet,
     /// What the partition is to do.
     pub work: FragmentWork,
     /// All partitions have heard how this coordinator's transactions before this one ended.
@@ -218,7 +218,7 @@ pub enum FragmentEnd {
     /// The run needs these rows.
     Wants(Vec<Wanted>),
     /// The run needs these partitions to take part.
-    Elsewhere(u64),
+    Elsewhere(PartitionSet),
     /// The procedure decided against it.
     Aborted(Abort),
     /// It is to be tried again: it was chosen as the victim of a deadlock, or the partition has another scheme now.
@@ -240,7 +240,7 @@ pub enum Outcome {
     /// The procedure decided against it.
     Aborted(Abort),
     /// To be sent again, for these partitions: a run on one needs others too, or who was to coordinate it does not.
-    Elsewhere(u64),
+    Elsewhere(PartitionSet),
     /// It cannot be run.
     Failed(String),
     /// Nobody can tell whether it counts: who would have answered is gone.

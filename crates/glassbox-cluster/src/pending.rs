@@ -1,6 +1,6 @@
 //! A transaction on its way, as its coordinator sees it.
 
-use glassbox::shard::{Call, Found, Wanted};
+use glassbox::shard::{Call, Found, PartitionSet, Wanted};
 
 use crate::address::{Address, Life};
 use crate::message::{FragmentResult, Outcome};
@@ -22,7 +22,7 @@ pub(crate) struct Pending {
     pub(crate) client: Address,
     pub(crate) id: u64,
     pub(crate) call: Call,
-    pub(crate) participants: u64,
+    pub(crate) participants: PartitionSet,
     /// Rows that have to be brought before any run.
     pub(crate) shared: Vec<Wanted>,
     /// The client's life in which the client tried it before.
@@ -37,22 +37,17 @@ pub(crate) struct Pending {
     /// How often it was begun before.
     pub(crate) attempts: u32,
     /// If it was: its number then, and the partitions that took part in the first attempt.
-    pub(crate) taken_back: Option<(u64, u64)>,
+    pub(crate) taken_back: Option<(u64, PartitionSet)>,
 }
 
 impl Pending {
     /// The partitions that take part.
     pub(crate) fn partitions(&self) -> impl Iterator<Item = usize> + use<> {
-        each(self.participants)
+        self.participants.iter()
     }
 
     /// Its end, when it is to be sent elsewhere.
     pub(crate) fn elsewhere(self) -> Ended {
         Ended { client: self.client, id: self.id, outcome: Outcome::Elsewhere(self.participants) }
     }
-}
-
-/// The partitions of a set: bit *i* for partition *i*.
-pub(crate) fn each(set: u64) -> impl Iterator<Item = usize> + use<> {
-    (0..64).filter(move |partition| set >> partition & 1 == 1)
 }

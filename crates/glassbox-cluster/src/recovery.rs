@@ -4,6 +4,7 @@
 //! coordinator before can have decided nothing else. Everything else is aborted (presumed abort), and with it what a
 //! partition ran upon it: that is run again, so its vote does not count.
 
+use glassbox::shard::PartitionSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::{Address, Life};
@@ -30,8 +31,8 @@ impl Recovery {
     }
 
     /// Asks those partitions that have another primary now.
-    pub(crate) fn ask_again(&mut self, changed: u64, primaries: &[Address], out: &mut Outbox) {
-        for partition in (0..primaries.len()).filter(|partition| changed >> partition & 1 == 1) {
+    pub(crate) fn ask_again(&mut self, changed: PartitionSet, primaries: &[Address], out: &mut Outbox) {
+        for partition in changed.iter() {
             self.answers[partition] = None;
             out.send(primaries[partition], Message::Recover(self.life));
         }
@@ -45,11 +46,11 @@ impl Recovery {
     /// answered yet.
     pub(crate) fn decisions(&self) -> Option<Vec<(u64, bool, Vec<usize>)>> {
         // Partitions that run again what came after an abort.
-        let mut run_again = 0;
+        let mut run_again = PartitionSet::EMPTY;
         let decide = |(sequence, found): (u64, Found)| {
-            let commit = found.is_known || (found.voted & !run_again == found.participants);
+            let commit = found.is_known || (found.voted.difference(run_again) == found.participants);
             if !commit {
-                run_again |= found.ignorant;
+                run_again.extend(found.ignorant);
             }
             (sequence, commit, found.to_be_told())
         };
@@ -59,11 +60,12 @@ impl Recovery {
     /// The same of a client, each as soon as all of its partitions have answered, and once. Nothing is run upon what a
     /// client has not decided.
     pub(crate) fn ripe(&mut self) -> Vec<(u64, bool, Vec<usize>)> {
-        let answered =
-            (0..).zip(&self.answers).filter(|(_, answer)| answer.is_some()).fold(0, |all, (at, _)| all | 1 << at);
+        let answered = (0..).zip(&self.answers).filter(|(_, answer)| answer.is_some());
+        let answered: PartitionSet = answered.map(|(partition, _)| partition).collect();
         let undecided = self.undecided().into_iter();
-        let ripe =
-            undecided.filter(|(sequence, it)| it.participants & !answered == 0 && !self.decided.contains(sequence));
+        let ripe = undecided.filter(|(sequence, it)| {
+            it.participants.difference(answered).is_empty() && !self.decided.contains(sequence)
+        });
         let ripe: Vec<_> = ripe
             .map(|(sequence, it)| (sequence, it.is_known || it.voted == it.participants, it.to_be_told()))
             .collect();
@@ -88,9 +90,11 @@ impl Recovery {
         for (partition, answer) in answers() {
             for it in &answer.undecided {
                 let found = undecided.entry(it.sequence).or_default();
-                found.participants |= it.participants;
-                found.ignorant |= 1 << partition;
-                found.voted |= u64::from(it.prepared) << partition;
+                found.participants.extend(it.participants);
+                found.ignorant.insert(partition);
+                if it.prepared {
+                    found.voted.insert(partition);
+                }
             }
         }
         for (_, answer) in answers() {
@@ -102,19 +106,19 @@ impl Recovery {
     }
 }
 
-/// What is known of a transaction; bit *i* for partition *i*.
+/// What is known of a transaction.
 #[derive(Default)]
 struct Found {
-    participants: u64,
+    participants: PartitionSet,
     /// Those that do not know its end.
-    ignorant: u64,
-    voted: u64,
+    ignorant: PartitionSet,
+    voted: PartitionSet,
     /// Somebody knows that it is committed.
     is_known: bool,
 }
 
 impl Found {
     fn to_be_told(&self) -> Vec<usize> {
-        (0..64).filter(|partition| self.ignorant >> partition & 1 == 1).collect()
+        self.ignorant.iter().collect()
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Call, Numbers, Route, Stamp};
+use glassbox::shard::{Call, Numbers, PartitionSet, Route, Stamp};
 use glassbox::{Catalog, Error, Procedure};
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 use smallvec::{SmallVec, smallvec};
@@ -131,8 +131,7 @@ impl Router {
 
     /// Where a call goes that is on one partition.
     pub(crate) fn primary_of(&self, route: &Route) -> Option<Address> {
-        let alone = route.partitions.trailing_zeros() as usize;
-        route.partitions.is_power_of_two().then(|| self.primaries[alone])
+        route.partitions.is_single().then(|| self.primaries[route.partitions.lowest()])
     }
 
     fn send(&mut self, id: u64, call: Call, route: Route, now_us: u64, out: &mut Outbox) {
@@ -272,11 +271,11 @@ impl Router {
         let called = self.calls.get_mut(self.key(id))?;
         let State::Waiting { call, .. } = &called.state else { return None };
         if let Outcome::Elsewhere(partitions) = outcome {
-            let (all, call, home) = (u64::MAX >> (64 - self.primaries.len()), call.clone(), called.home);
+            let (all, call, home) = (PartitionSet::all(self.primaries.len()), call.clone(), called.home);
             // What it had declared need not be found out again.
             let route = self.catalog.route(&call, self.primaries.len()).ok();
-            let (declared, shared) = route.map_or((0, Vec::new()), |route| (route.partitions, route.shared));
-            let partitions = (partitions | declared | 1 << home) & all;
+            let (declared, shared) = route.map_or_else(Default::default, |route| (route.partitions, route.shared));
+            let partitions = partitions.union(declared).with(home.into()).intersection(all);
             self.send(id, call, Route { partitions, home, shared }, now_us, out);
             return None;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use glassbox::shard::{Kept, Ran, Shard, Task, Watch};
+use glassbox::shard::{Kept, PartitionSet, Ran, Shard, Task, Watch};
 use smallvec::smallvec;
 
 use crate::address::{Address, Life, TxnId};
@@ -105,7 +105,7 @@ impl Store {
     ) -> Ran {
         let sampled = self.sampler.is_due();
         let (undo, watched) = (kept.is_some(), watch.is_some() || sampled);
-        let task = Task { participants: 1 << self.shard.index(), given: &[] };
+        let task = Task { participants: PartitionSet::of(self.shard.index()), given: &[] };
         let ran = self.run(&single.call, task, kept, watch, sampled);
         out.did(if matches!(ran, Ran::Done(_)) { Work::Single { undo, watched } } else { Work::Stopped });
         ran
@@ -114,7 +114,7 @@ impl Store {
     /// Tells the backups to repeat a run, if it left anything.
     pub(crate) fn replicate(&mut self, single: &Single, ran: &Ran, speculative: bool, out: &mut Outbox) {
         if matches!(ran, Ran::Done(_)) {
-            let participants = 1 << self.shard.index();
+            let participants = PartitionSet::of(self.shard.index());
             let origin = Some((single.client, single.id));
             let part = || Part { call: single.call.clone(), participants, given: Vec::new(), origin };
             let entry = || if speculative { Entry::Speculate(part()) } else { Entry::Run(part()) };
@@ -276,7 +276,7 @@ impl Store {
         self.seen.aborted += u64::from(aborted);
         if commit || aborted {
             self.seen.rounds += u64::from(multi.fragment.round) + 1;
-            self.seen.participants += u64::from(multi.fragment.participants.count_ones());
+            self.seen.participants += multi.fragment.participants.len() as u64;
         }
     }
 }

@@ -1,13 +1,15 @@
 //! What a coordinator does when somebody takes over a role: a partition has another primary, or it is itself another
 //! coordinator than the one that began; or when by another scheme others coordinate from now on.
 
+use glassbox::shard::PartitionSet;
+
 use crate::address::{Address, Life, TxnId};
 use crate::configuration::Configuration;
 use crate::coordinator::Coordinator;
 use crate::message::{FragmentEnd, Message, Outcome, Recovered, Submission, Undecided};
 use crate::outbox::Outbox;
 use crate::partition::Partition;
-use crate::pending::{Ended, Pending, each};
+use crate::pending::{Ended, Pending};
 use crate::recovery::Recovery;
 
 impl Coordinator {
@@ -31,7 +33,7 @@ impl Coordinator {
     pub(crate) fn leave(&mut self, pending: Pending, out: &mut Outbox) {
         // What a client took back it says with what it submits.
         if let (Some((_, partitions)), Address::Coordinator(_)) = (pending.taken_back, self.me) {
-            each(partitions).for_each(|partition| out.send(self.primaries[partition], Message::AskHeard));
+            partitions.iter().for_each(|partition| out.send(self.primaries[partition], Message::AskHeard));
             self.leaving.push(pending);
             return self.let_go();
         }
@@ -43,7 +45,7 @@ impl Coordinator {
         let Self { leaving, told, ended, .. } = self;
         let may_go = |pending: &mut Pending| {
             let (sequence, partitions) = pending.taken_back.expect("it was begun here");
-            each(partitions).any(|partition| told[partition].has_heard(sequence))
+            partitions.iter().any(|partition| told[partition].has_heard(sequence))
         };
         ended.extend(leaving.extract_if(.., may_go).map(Pending::elsewhere));
     }
@@ -66,7 +68,7 @@ impl Coordinator {
     pub(crate) fn configure(
         &mut self,
         next: &Configuration,
-        changed: u64,
+        changed: PartitionSet,
         all_anew: bool,
         now_us: u64,
         out: &mut Outbox,
@@ -74,7 +76,7 @@ impl Coordinator {
         let primaries = &next.primaries()[..];
         for (partition, &primary) in primaries.iter().enumerate().take(self.primaries.len()) {
             self.primaries[partition] = primary;
-            if changed >> partition & 1 == 1 {
+            if changed.contains(partition) {
                 for (sequence, commit) in self.told[partition].again() {
                     let txn = TxnId { coordinator: self.me, sequence };
                     out.send(primary, Message::Decide { txn, commit });
@@ -95,9 +97,9 @@ impl Coordinator {
         for sequence in self.pending.keys().copied().collect::<Vec<_>>() {
             // Asked one by one: a vote upon one that begins anew counts no more.
             let pending = &self.pending[&sequence];
-            let mut gone = pending.partitions().filter(|partition| changed >> partition & 1 == 1);
+            let mut gone = pending.partitions().filter(|&partition| changed.contains(partition));
             if all_anew || gone.any(|partition| !has_voted(pending, partition)) {
-                self.try_again(sequence, 0, now_us, out);
+                self.try_again(sequence, PartitionSet::EMPTY, now_us, out);
             }
         }
         self.go_on(out);
@@ -198,7 +200,8 @@ mod tests {
         let arguments = Arguments::of(ReadWrite { keys, stamp: 1, aborts_at: None, two_rounds: false });
         for id in 0..transactions {
             let call = Call { procedure: 0, arguments: arguments.clone(), now: Timestamp::default(), seed: 0 };
-            let submission = Submission { id, call, participants: 3, shared: Vec::new(), before: None };
+            let submission =
+                Submission { id, call, participants: PartitionSet::all(2), shared: Vec::new(), before: None };
             it.submit(Address::Client(1), submission, 0, &mut Outbox::default());
         }
         it
@@ -220,7 +223,7 @@ mod tests {
         let mut it = coordinator(2);
         assert_eq!(answers(&mut it, 1, 1, Some(0), done()), 0);
         let next = Configuration::first(2, 2, SchemeKind::Speculation).promote(primary(1, 1)).expect("it is a backup");
-        it.configure(&next, 0b10, false, 0, &mut Outbox::default());
+        it.configure(&next, PartitionSet::of(1), false, 0, &mut Outbox::default());
         assert_eq!(it.retries(), 2, "nobody would vote for the second again");
     }
 
@@ -229,17 +232,18 @@ mod tests {
     fn what_was_taken_back_goes_elsewhere_when_somebody_has_heard_it() {
         let (mut it, mut out) = (coordinator(1), Outbox::default());
         it.let_begin(false, &mut out);
-        it.try_again(0, 0, 0, &mut out);
+        it.try_again(0, PartitionSet::EMPTY, 0, &mut out);
         assert!(it.take_ended().is_empty() && it.pending() == 1, "nobody has heard it");
         let asked = out.actions.iter().filter(|it| matches!(it, Action::Send(_, Message::AskHeard)));
         assert_eq!(asked.count(), 2);
         // Another primary counts anew, and has heard nothing.
         let next = Configuration::first(2, 2, SchemeKind::Speculation).promote(primary(1, 1)).expect("it is a backup");
-        it.configure(&next, 0b10, true, 0, &mut Outbox::default());
+        it.configure(&next, PartitionSet::of(1), true, 0, &mut Outbox::default());
         it.heard(primary(1, 1), 0);
         assert!(it.take_ended().is_empty());
         it.heard(primary(1, 1), 1);
-        assert!(matches!(it.take_ended()[..], [Ended { outcome: Outcome::Elsewhere(3), .. }]) && it.pending() == 0);
+        let outcomes: Vec<_> = it.take_ended().into_iter().map(|ended| ended.outcome).collect();
+        assert_eq!((&outcomes[..], it.pending()), (&[Outcome::Elsewhere(PartitionSet::all(2))][..], 0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the answers of a round come to.
 
-use glassbox::shard::{Found, Wanted};
+use glassbox::shard::{Found, PartitionSet, Wanted};
 
 use crate::message::{FragmentEnd, FragmentResult, Outcome};
 
@@ -8,7 +8,7 @@ use crate::message::{FragmentEnd, FragmentResult, Outcome};
 #[derive(Default)]
 pub(crate) struct Verdict {
     pub(crate) refusal: Option<Outcome>,
-    pub(crate) elsewhere: u64,
+    pub(crate) elsewhere: PartitionSet,
     again: bool,
     pub(crate) wanted: Vec<Wanted>,
     /// It was a round of finding.
@@ -25,7 +25,7 @@ impl Verdict {
                 self.found.extend(found.iter().cloned());
             }
             FragmentEnd::Wants(wanted) => self.wanted.extend(wanted.iter().cloned()),
-            FragmentEnd::Elsewhere(partitions) => self.elsewhere |= partitions,
+            FragmentEnd::Elsewhere(partitions) => self.elsewhere.extend(*partitions),
             FragmentEnd::Aborted(abort) => self.refuse(Outcome::Aborted(abort.clone())),
             FragmentEnd::Again => self.again = true,
             FragmentEnd::Failed(why) => self.refuse(Outcome::Failed(why.clone())),
@@ -40,17 +40,17 @@ impl Verdict {
     }
 
     pub(crate) fn tries_again(&self) -> bool {
-        self.refusal.is_none() && (self.again || self.elsewhere != 0)
+        self.refusal.is_none() && (self.again || !self.elsewhere.is_empty())
     }
 }
 
 /// What of these a partition has to find.
 pub(crate) fn wanted_of(wanted: &[Wanted], partition: usize) -> Vec<Wanted> {
     let mut mine: Vec<Wanted> = Vec::new();
-    for wanted in wanted.iter().filter(|wanted| wanted.partitions >> partition & 1 == 1) {
+    for wanted in wanted.iter().filter(|wanted| wanted.partitions.contains(partition)) {
         let known = mine.iter().any(|known| known.table == wanted.table && known.lookup == wanted.lookup);
         if !known {
-            mine.push(Wanted { partitions: 1 << partition, ..wanted.clone() });
+            mine.push(Wanted { partitions: PartitionSet::of(partition), ..wanted.clone() });
         }
     }
     mine

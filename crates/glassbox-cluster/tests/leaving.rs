@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, Shard};
+use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
 use glassbox_cluster::run::{Client, Identity, Letter, Link, Node, Shape, Sockets, drive};
 use glassbox_cluster::{Address, Fragment, FragmentEnd, FragmentWork, Message, Outbox, Packet, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
@@ -61,8 +61,16 @@ fn leave(at: &[(Address, SocketAddr)], votes: &[u8], life: u64) {
     let call = Call { procedure, arguments, now: Timestamp::default(), seed: 0 };
     let txn = TxnId { coordinator: ME, sequence: life << 40 };
     let work = FragmentWork::Run(Vec::new());
-    let fragment =
-        Fragment { txn, round: 0, call, participants: 3, work, settled: txn.sequence, place: 0, before: None };
+    let fragment = Fragment {
+        txn,
+        round: 0,
+        call,
+        participants: PartitionSet::all(2),
+        work,
+        settled: txn.sequence,
+        place: 0,
+        before: None,
+    };
     for &partition in votes {
         link.send(primary(partition), Packet { epoch: 1, message: Message::Fragment(Box::new(fragment.clone())) });
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, Shard};
+use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
 use glassbox_cluster::{Action, Address, Configuration, Fragment, FragmentWork, Message, Outbox, Partition};
 use glassbox_cluster::{Router, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
@@ -26,7 +26,7 @@ fn first(coordinator: Address, sequence: u64, place: u64) -> Fragment {
     let procedure = catalog().number_of::<ReadWrite>().unwrap();
     let call = Call { procedure, arguments, now: Timestamp::default(), seed: 0 };
     let (txn, work) = (TxnId { coordinator, sequence }, FragmentWork::Run(Vec::new()));
-    Fragment { txn, round: 0, call, participants: 1, work, settled: 0, place, before: None }
+    Fragment { txn, round: 0, call, participants: PartitionSet::of(0), work, settled: 0, place, before: None }
 }
 
 /// What it says to these messages, in short.

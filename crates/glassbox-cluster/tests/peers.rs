@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, Shard};
+use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
 use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, drive};
 use glassbox_cluster::wire::{Expected, HEADER_BYTES, Heard, Hello, Kind, LARGEST_PAYLOAD, Welcome, decode, encode};
 use glassbox_cluster::{Address, Fragment, FragmentWork, Message, Outbox, Packet, SchemeKind, TxnId};
@@ -49,7 +49,7 @@ fn finds(txn: TxnId) -> Fragment {
         txn,
         round: 0,
         call,
-        participants: 1,
+        participants: PartitionSet::of(0),
         work: FragmentWork::Find(Vec::new()),
         settled: 0,
         place: 0,

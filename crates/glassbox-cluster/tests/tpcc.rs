@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use glassbox::procedure::Procedure;
 use glassbox::record::{Record, Timestamp};
-use glassbox::shard::{Arguments, Call, Ran, Shard, Task};
+use glassbox::shard::{Arguments, Call, PartitionSet, Ran, Shard, Task};
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::Shape;
 use glassbox_cluster::{Action, Address, FragmentWork, Member, Message, Outbox, Outcome, Packet, Router, SchemeKind};
@@ -93,7 +93,7 @@ impl Carried {
         let answered = self.router.take(id).expect("every call ends");
         let now = Timestamp::from_micros(now_us as i64);
         let call = Call { procedure: self.catalog.number_of::<P>().unwrap(), arguments, now, seed };
-        let outcome = match self.alone.run(&call, Task { participants: 1, given: &[] }, None, None) {
+        let outcome = match self.alone.run(&call, Task { participants: PartitionSet::of(0), given: &[] }, None, None) {
             Ran::Done(output) => Outcome::Done([(0, output)].into_iter().collect()),
             Ran::Aborted(abort) => Outcome::Aborted(abort),
             other => panic!("alone: {other:?}"),

@@ -5,7 +5,7 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::loaded;
-use glassbox::procedure::{Declared, Entry, EntryKey, Mode, Procedure, ReadWriteSet, Stop, Transaction};
+use glassbox::procedure::{Declared, Entry, EntryKey, Mode, PartitionSet, Procedure, ReadWriteSet, Stop, Transaction};
 use glassbox::record::{Bounds, Direction, EncodedKey, Index, Key, Record, Timestamp};
 use glassbox_workloads::tpcc::{Customers, Input, Inputs, Kind, Remote, Scale, Settings};
 
@@ -13,7 +13,7 @@ use glassbox_workloads::tpcc::{Customers, Input, Inputs, Kind, Remote, Scale, Se
 struct Trace<'a, T> {
     inner: &'a mut T,
     touched: Vec<(Mode, u64)>,
-    partitions: u64,
+    partitions: PartitionSet,
     of: u64,
 }
 
@@ -27,7 +27,9 @@ impl<T> Trace<'_, T> {
     }
 
     fn place(&mut self, placement: Option<u64>) {
-        self.partitions |= placement.map_or(0, |placement| 1 << (placement % self.of));
+        self.partitions.extend(
+            placement.map_or(PartitionSet::EMPTY, |placement| PartitionSet::of((placement % self.of) as usize)),
+        );
     }
 }
 
@@ -94,12 +96,13 @@ fn compare<P: Procedure>(tx: &mut impl Transaction, procedure: &P, whole: bool) 
     let of = 3;
     let mut set = ReadWriteSet::new(of as usize);
     assert_eq!(procedure.declare(&mut set), Declared::Complete);
-    let mut trace = Trace { inner: tx, touched: Vec::new(), partitions: 0, of };
+    let mut trace = Trace { inner: tx, touched: Vec::new(), partitions: PartitionSet::EMPTY, of };
     let committed = procedure.run(&mut trace).is_ok();
     if whole && committed {
         assert_eq!(keys(set.entries()), trace.touched, "{}", P::NAME);
     }
-    assert_eq!(trace.partitions & !set.partitions(), 0, "{} touched more partitions than it declared", P::NAME);
+    let undeclared = trace.partitions.difference(set.partitions());
+    assert_eq!(undeclared, PartitionSet::EMPTY, "{} touched more partitions than it declared", P::NAME);
     if committed {
         assert_eq!(trace.partitions, set.partitions(), "{} declared partitions that it did not touch", P::NAME);
     }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::executed::{Counters, Executed, TableUsage};
 use crate::log::{Log, Lsn};
 use crate::partitioned;
-use crate::procedure::{Procedure, ReadWriteSet, Stop};
+use crate::procedure::{PartitionSet, Procedure, ReadWriteSet, Stop};
 use crate::record::Record;
 
 /// One of the two engines.
@@ -52,7 +52,7 @@ impl AnyEngine {
     pub(crate) fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
         match self {
             Self::Partitioned(engine) => {
-                let discovered = engine.discover(procedure, 0)?;
+                let discovered = engine.discover(procedure, PartitionSet::EMPTY)?;
                 Ok(discovered.unwrap_or_else(|| ReadWriteSet::new(engine.cells.len())))
             }
             Self::Classic(engine) => engine.dry_run(procedure),

@@ -5,6 +5,7 @@ pub use crate::partitioned::Numbers;
 pub use crate::partitioned::shard::{
     Arguments, Call, Found, Kept, Lookup, Output, Ran, Route, Shard, Stamp, Task, Touch, Wanted, Watch,
 };
+pub use crate::procedure::PartitionSet;
 
 use crate::catalog::Catalog;
 use crate::error::Error;

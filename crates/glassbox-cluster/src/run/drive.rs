@@ -137,7 +137,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use glassbox::record::Timestamp;
-    use glassbox::shard::{Arguments, Call, Shard};
+    use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
     use glassbox_workloads::micro::{Pair, ReadWrite, catalog};
 
     use super::*;
@@ -196,7 +196,7 @@ mod tests {
                 txn,
                 round: 0,
                 call: call_of_two,
-                participants: 3,
+                participants: PartitionSet::all(2),
                 work,
                 settled: 0,
                 place: 0,

@@ -10,7 +10,7 @@ use crate::member::Packet;
 use crate::message::{Entry, Message, Outcome, Recovered};
 use crate::turn::Turn;
 use glassbox::record::Timestamp;
-use glassbox::shard::Call;
+use glassbox::shard::{Call, PartitionSet};
 
 const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, largest: LARGEST_PAYLOAD };
 
@@ -59,7 +59,12 @@ pub fn run(bytes: &[u8]) {
 pub fn seeds() -> Vec<Vec<u8>> {
     let call = Call { procedure: 0, arguments: vec![1, 2, 3].into(), now: Timestamp::from_micros(4), seed: 5 };
     let txn = TxnId { coordinator: Address::Coordinator(0), sequence: 300 };
-    let part = crate::message::Part { call: call.clone(), participants: 3, given: Vec::new(), origin: None };
+    let part = crate::message::Part {
+        call: call.clone(),
+        participants: PartitionSet::all(2),
+        given: Vec::new(),
+        origin: None,
+    };
     let messages = [
         Message::Call { id: 1, call },
         Message::Decide { txn, commit: true },

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use glassbox::procedure::Procedure;
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, Shard};
+use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
 use glassbox::{Catalog, Error};
 use glassbox_cluster::Message;
 use glassbox_sim::cluster::{ALL, Load, Micro};
@@ -120,7 +120,7 @@ impl Draw {
     }
 
     pub fn call(&mut self) -> Call {
-        let partitions = if self.which == Which::Both { 0b11 } else { 0b01 };
+        let partitions = PartitionSet::all(if self.which == Which::Both { 2 } else { 1 });
         loop {
             let (procedure, arguments, aborts) = (self.next)(&self.catalog);
             self.made += 1;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use glassbox::shard::Output;
+use glassbox::shard::{Output, PartitionSet};
 use glassbox_cluster::run::Shape;
 use glassbox_cluster::{
     Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Life, Message,
@@ -64,7 +64,7 @@ impl Bench {
             txn,
             round: 0,
             call,
-            participants: 3,
+            participants: PartitionSet::all(2),
             work,
             settled,
             place: 0,
@@ -230,7 +230,13 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
     let (mut all, mut heard) = (Batches(Vec::new()), 0);
     for _ in 0..batches {
         let submissions: Vec<_> = (0..BATCH as u64)
-            .map(|id| Submission { id, call: draw.call(), participants: 3, shared: Vec::new(), before: None })
+            .map(|id| Submission {
+                id,
+                call: draw.call(),
+                participants: PartitionSet::all(2),
+                shared: Vec::new(),
+                before: None,
+            })
             .collect();
         let began = Instant::now();
         submissions.into_iter().for_each(|submission| coordinator.submit(CLIENT, submission, 1, &mut out));

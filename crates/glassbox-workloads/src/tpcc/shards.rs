@@ -3,7 +3,7 @@
 use glassbox::Error;
 use glassbox::procedure::{Procedure, Stop, Transaction};
 use glassbox::record::{Record, Timestamp};
-use glassbox::shard::{Arguments, Call, Ran, Shard, Task};
+use glassbox::shard::{Arguments, Call, PartitionSet, Ran, Shard, Task};
 use serde::{Deserialize, Serialize};
 
 use super::catalog::catalog;
@@ -119,10 +119,13 @@ impl Together {
         let procedure = catalog().procedure::<Conditions>().number_of::<Conditions>().expect("it was just added");
         let arguments = Arguments::of(Conditions { scale: *scale });
         let call = Call { procedure, arguments, now: Timestamp::default(), seed: 0 };
-        let (reports, orders) = match self.shard.run(&call, Task { participants: 1, given: &[] }, None, None) {
-            Ran::Done(output) => output.read::<(_, u64)>().map_err(|why| format!("the conditions' answer: {why}"))?,
-            other => return Err(format!("the conditions cannot be checked: {other:?}")),
-        };
+        let (reports, orders) =
+            match self.shard.run(&call, Task { participants: PartitionSet::of(0), given: &[] }, None, None) {
+                Ran::Done(output) => {
+                    output.read::<(_, u64)>().map_err(|why| format!("the conditions' answer: {why}"))?
+                }
+                other => return Err(format!("the conditions cannot be checked: {other:?}")),
+            };
         let mut payments = 0_u64;
         self.shard.rows::<History>(|_| payments += 1);
         // Every customer begins with one.

@@ -27,7 +27,7 @@ use super::stack::Stack;
 use super::table::{IndexStore, TableStores};
 use super::tree::{Find, Guess, Neighbour, Next};
 use crate::error::Error;
-use crate::procedure::{Retry, Stop};
+use crate::procedure::{PartitionSet, Retry, Stop};
 use crate::record::{EncodedKey, Key, Record, Timestamp};
 
 /// A run of a transaction in a session.
@@ -270,7 +270,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
 }
 
 /// What a run that must be run again says. Which partitions it needs means nothing here.
-pub(super) const AGAIN: Stop = Stop::Retry(Retry { partitions: 0 });
+pub(super) const AGAIN: Stop = Stop::Retry(Retry { partitions: PartitionSet::EMPTY });
 
 impl Wanted {
     #[inline(always)]

@@ -4,7 +4,7 @@ use super::{Every, Touch, every, touch};
 use crate::Record;
 use crate::inspect::{Contents, Value, apply_record};
 use crate::partitioned::{CommandHead, ProcedureKind, RowId, TableKind};
-use crate::procedure::partition_of;
+use crate::procedure::{PartitionSet, partition_of};
 use crate::record::{EncodedKey, Key};
 
 fn stored(row: &Every) -> Vec<u8> {
@@ -87,7 +87,7 @@ pub(super) fn command(bytes: &[u8]) {
         assert!(routed.is_err());
         return;
     };
-    assert!(routed.is_ok_and(|held| held.is_some_and(|held| held & !0xf == 0)));
+    assert!(routed.is_ok_and(|held| held.is_some_and(|held| held.difference(PartitionSet::all(4)).is_empty())));
     let again = postcard::to_stdvec(&call).expect("it is plain data");
     assert_eq!(postcard::from_bytes::<Touch>(&again), Ok(call));
 }

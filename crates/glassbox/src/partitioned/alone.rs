@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::error::{BROKEN_PROMISE, Error};
 use crate::health::Health;
 use crate::io::Clock;
-use crate::procedure::{Aborts, Procedure, Stop};
+use crate::procedure::{Aborts, PartitionSet, Procedure, Stop};
 use crate::record::Record;
 
 /// The partition. Its user borrows it exclusively, which is all that a token stands for.
@@ -67,12 +67,12 @@ impl Alone {
         // SAFETY: the partition is borrowed exclusively.
         let mut transaction = unsafe {
             let scratch = &mut *self.cells[0].scratch();
-            PartitionedTransaction::new(&self.cells, scratch, &*self.clock, 1, 0, keep)
+            PartitionedTransaction::new(&self.cells, scratch, &*self.clock, PartitionSet::of(0), 0, keep)
         };
         let (running, call, mut run) = (&mut transaction, Call { procedure, number }, answering(procedure, answer));
         let ended = catch_unwind(AssertUnwindSafe(move || {
             // SAFETY: as above.
-            unsafe { prefetch(&mut running.scratch.lookups, running.cells, 1, 0, &call) };
+            unsafe { prefetch(&mut running.scratch.lookups, running.cells, PartitionSet::of(0), 0, &call) };
             let told = run(running);
             running.outcome(told)
         }));

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::io::{File, Files};
 use crate::log::Lsn;
 use crate::manifest::CheckpointEntry;
+use crate::procedure::PartitionSet;
 
 /// Directory of the checkpoint files.
 pub(crate) const DIRECTORY: &str = "checkpoint";
@@ -250,7 +251,7 @@ fn write_table(
     while !done {
         block.clear();
         block.resize(BLOCK_HEADER_BYTES, 0);
-        engine.holding(1 << partition, || {
+        engine.holding(PartitionSet::of(partition), || {
             // SAFETY: its token is held.
             let partition = unsafe { &mut *engine.cells[partition].partition() };
             done = table(partition, source).snapshot_slice(SLICE_BYTES, &mut block);

@@ -4,7 +4,7 @@ use super::engine::{Ended, Ending, Engine};
 use super::origin::{AdHoc, Call};
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::error::Error;
-use crate::procedure::{DryRun, Procedure, ReadWriteSet, Stop};
+use crate::procedure::{DryRun, PartitionSet, Procedure, ReadWriteSet, Stop};
 
 impl Engine {
     /// A procedure that could not say what it touches: a dry run finds out, under the tokens that it turns out to need;
@@ -13,7 +13,7 @@ impl Engine {
     pub(super) fn execute_undeclared<P: Procedure>(
         &self,
         procedure: &P,
-        declared: u64,
+        declared: PartitionSet,
         run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         call: &Call<'_, P>,
     ) -> Result<Ended, Error> {
@@ -25,7 +25,11 @@ impl Engine {
     }
 
     /// Dry-runs a procedure until every partition it reads is held: its read and write set; `None` when it panicked.
-    pub(crate) fn discover<P: Procedure>(&self, procedure: &P, declared: u64) -> Result<Option<ReadWriteSet>, Error> {
+    pub(crate) fn discover<P: Procedure>(
+        &self,
+        procedure: &P,
+        declared: PartitionSet,
+    ) -> Result<Option<ReadWriteSet>, Error> {
         let mut held = declared;
         loop {
             let mut discovered = None;
@@ -42,7 +46,7 @@ impl Engine {
             let mut ending = None;
             self.run_holding(held, Keep { undo: false, values: false }, &mut dry, &AdHoc, &mut ending);
             match ending {
-                Some(Ending::Widen(more)) => held |= more,
+                Some(Ending::Widen(more)) => held.extend(more),
                 // It may panic on not finding what it would have written; what is known so far will do.
                 None | Some(Ending::Panicked(_) | Ending::Aborted(..)) => return Ok(discovered),
                 Some(Ending::Failed(error)) => return Err(error),

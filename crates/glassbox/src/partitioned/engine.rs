@@ -26,7 +26,7 @@ use crate::executed::Executed;
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Appender, Log, LogError, Lsn};
-use crate::procedure::{Abort, Aborts, Declared, Partitions, Procedure, Retry, Stop};
+use crate::procedure::{Abort, Aborts, Declared, PartitionSet, Partitions, Procedure, Retry, Stop};
 
 /// The partitions of a database, its log, and its state of health.
 pub(crate) struct Engine {
@@ -55,7 +55,7 @@ pub(super) enum Ending {
     /// Undone; what it told counts, when the log is durable up to there.
     Aborted(Abort, Lsn),
     /// Undone; these partitions are needed too.
-    Widen(u64),
+    Widen(PartitionSet),
     Panicked(Box<dyn Any + Send>),
     Failed(Error),
 }
@@ -78,9 +78,9 @@ impl Engine {
         Ok(Self { cells, log, appenders, log_kind, clock, procedures, health, misdeclared })
     }
 
-    /// All partitions, as bits.
-    pub(crate) fn all(&self) -> u64 {
-        u64::MAX >> (64 - self.cells.len())
+    /// All partitions.
+    pub(crate) fn all(&self) -> PartitionSet {
+        PartitionSet::all(self.cells.len())
     }
 
     /// Refuses all further work.
@@ -119,11 +119,11 @@ impl Engine {
         answer: &mut Result<P::Output, Error>,
     ) -> Result<Lsn, Error> {
         // A run that needs no partition in particular gets the first; with one, nobody has to be asked.
-        let (mut needed, mut unknown) = (1, false);
+        let (mut needed, mut unknown) = (PartitionSet::of(0), false);
         if self.cells.len() > 1 {
             let mut partitions = Partitions::none(self.cells.len());
             unknown = procedure.declare(&mut partitions) == Declared::Unknown;
-            needed = partitions.bits;
+            needed = partitions.set;
         }
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         let call = Call { procedure, number };
@@ -147,7 +147,7 @@ impl Engine {
         &self,
         run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
     ) -> Result<Executed, Error> {
-        Ok(match self.run_until_done(0, true, run, &AdHoc, || {})? {
+        Ok(match self.run_until_done(PartitionSet::EMPTY, true, run, &AdHoc, || {})? {
             Ok(lsn) => Executed { outcome: Ok(()), lsn },
             Err((abort, lsn)) => Executed { outcome: Err(abort), lsn },
         })
@@ -156,7 +156,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn run_until_done(
         &self,
-        mut needed: u64,
+        mut needed: PartitionSet,
         undo: bool,
         mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         origin: &impl Origin,
@@ -171,7 +171,7 @@ impl Engine {
             match ending.expect("a run that did not commit says why") {
                 Ending::Aborted(abort, lsn) => return Ok(Err((abort, lsn))),
                 Ending::Widen(more) => {
-                    needed |= more;
+                    needed.extend(more);
                     widened();
                     // Replaying the call would go by its declaration, which was wrong.
                     keep.values = self.log.is_some();
@@ -187,19 +187,19 @@ impl Engine {
     #[inline(always)]
     pub(super) fn run_holding(
         &self,
-        needed: u64,
+        needed: PartitionSet,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
         // A run that needs no partition in particular gets the first.
-        let needed = needed.max(1);
-        let home = needed.trailing_zeros() as usize;
+        let needed = needed.or_if_empty(0);
+        let home = needed.lowest();
         let cell = &self.cells[home];
         let mut waiter = Waiter::new();
         // SAFETY: the waiter is fresh, and stays here until it is released.
-        if !needed.is_power_of_two() || !unsafe { cell.token.acquire_if_free(&raw mut waiter) } {
+        if !needed.is_single() || !unsafe { cell.token.acquire_if_free(&raw mut waiter) } {
             return self.run_waiting(needed, home, keep, run, origin, ending);
         }
         // SAFETY: the token of `home` is held.
@@ -214,14 +214,14 @@ impl Engine {
     #[inline(never)]
     fn run_waiting(
         &self,
-        needed: u64,
+        needed: PartitionSet,
         home: usize,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
-        if !needed.is_power_of_two() {
+        if !needed.is_single() {
             // SAFETY: the tokens of `needed` are held.
             return self.holding(needed, || unsafe { self.attempt(needed, home, keep, run, origin, ending) });
         }
@@ -237,7 +237,7 @@ impl Engine {
     }
 
     /// Runs `work` while the tokens of `needed` are held, taken in ascending order.
-    pub(crate) fn holding<O>(&self, needed: u64, work: impl FnOnce() -> O) -> O {
+    pub(crate) fn holding<O>(&self, needed: PartitionSet, work: impl FnOnce() -> O) -> O {
         struct Release<'a> {
             cells: &'a [Cell],
             held: smallvec::SmallVec<[usize; 64]>,
@@ -253,7 +253,7 @@ impl Engine {
         }
         let mut waiters = [const { Waiter::new() }; 64];
         let mut release = Release { cells: &self.cells, held: Default::default(), waiters: waiters.as_mut_ptr() };
-        for partition in (0..self.cells.len()).filter(|partition| needed >> partition & 1 == 1) {
+        for partition in needed.iter() {
             // SAFETY: the waiter is fresh, and stays in place until `release` drops, before `waiters`.
             unsafe { self.cells[partition].token.acquire(release.waiters.add(release.held.len())) };
             release.held.push(partition);
@@ -268,7 +268,7 @@ impl Engine {
     #[inline(always)]
     unsafe fn attempt(
         &self,
-        held: u64,
+        held: PartitionSet,
         home: usize,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
@@ -331,7 +331,13 @@ impl Engine {
     /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome
     /// is told.
     #[inline(always)]
-    unsafe fn commit(&self, held: u64, home: usize, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
+    unsafe fn commit(
+        &self,
+        held: PartitionSet,
+        home: usize,
+        wrote: bool,
+        scratch: &mut Scratch,
+    ) -> Result<Lsn, LogError> {
         let mut last = Lsn::NONE;
         if wrote && let Some(appender) = self.appenders.get(home) {
             // SAFETY: its token is held.
@@ -340,7 +346,7 @@ impl Engine {
         // SAFETY: its token is held.
         let partition = unsafe { &mut *self.cells[home].partition() };
         partition.counters.committed += 1;
-        if !held.is_power_of_two() {
+        if !held.is_single() {
             // SAFETY: passed on.
             return Ok(unsafe { self.note_last(held, wrote, last) });
         }
@@ -352,8 +358,8 @@ impl Engine {
 
     /// Notes the position of what these partitions changed; the one to be waited for.
     #[cold]
-    unsafe fn note_last(&self, held: u64, wrote: bool, mut last: Lsn) -> Lsn {
-        for at in ones(held) {
+    unsafe fn note_last(&self, held: PartitionSet, wrote: bool, mut last: Lsn) -> Lsn {
+        for at in held.iter() {
             // SAFETY: its token is held.
             let partition = unsafe { &mut *self.cells[at].partition() };
             if wrote {
@@ -378,7 +384,7 @@ impl Engine {
 
     /// The ending of a run that was undone, or, if it is `broken`, should have been.
     #[cold]
-    unsafe fn stopped(&self, stop: Stop, held: u64, home: usize, broken: bool) -> Ending {
+    unsafe fn stopped(&self, stop: Stop, held: PartitionSet, home: usize, broken: bool) -> Ending {
         // SAFETY: the tokens of `held`, `home` among them, are held.
         unsafe {
             let counters = &mut (*self.cells[home].partition()).counters;
@@ -390,7 +396,7 @@ impl Engine {
                 }
                 Stop::Abort(abort) => {
                     counters.aborted += 1;
-                    let lsn = ones(held).map(|at| (*self.cells[at].partition()).last).max().unwrap_or(Lsn::NONE);
+                    let lsn = held.iter().map(|at| (*self.cells[at].partition()).last).max().unwrap_or(Lsn::NONE);
                     Ending::Aborted(abort, lsn)
                 }
             }
@@ -429,16 +435,6 @@ pub(super) fn answering<P: Procedure>(
 const NOT_UNDONE: &str = "a procedure {} after it had written, although it promised (`ABORTS`, `declare`) that this \
      cannot happen, so nothing was kept to undo it; open the database again to get the state without it, and correct \
      the promise";
-
-/// Positions of the bits that are set.
-#[inline(always)]
-pub(super) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let at = bits.trailing_zeros() as usize;
-        bits &= bits.wrapping_sub(1);
-        (at < 64).then_some(at)
-    })
-}
 
 /// Pointers that go to another thread with a job whose owner waits for it.
 struct SendPtr<T>(T);

@@ -19,7 +19,7 @@ use super::origin::Origin;
 use super::partition::{Cell, Partition};
 use super::table::Table;
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read, prefetch_span};
-use crate::procedure::{KeySet, Mode, partition_of};
+use crate::procedure::{KeySet, Mode, PartitionSet, partition_of};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
 mod step;
@@ -34,7 +34,13 @@ pub(super) const PREFETCH_ROW_BYTES: usize = 320;
 /// # Safety
 /// The tokens of `held`, `home` among them, are held.
 #[inline(always)]
-pub(super) unsafe fn prefetch(lookups: &mut Lookups, cells: &[Cell], held: u64, home: usize, origin: &impl Origin) {
+pub(super) unsafe fn prefetch(
+    lookups: &mut Lookups,
+    cells: &[Cell],
+    held: PartitionSet,
+    home: usize,
+    origin: &impl Origin,
+) {
     let (several, home) = (cells.len() > 1, cells[home].partition());
     let mut begin = Begin { cells, held, home, several, lookups, groups: 0, used: 0, more: false };
     origin.declare(&mut begin);
@@ -67,7 +73,7 @@ type Place<R> = NonNull<Table<R>>;
 /// The first pass: asks for where the lookups begin; of dense keys, for the rows.
 struct Begin<'a> {
     cells: &'a [Cell],
-    held: u64,
+    held: PartitionSet,
     home: *mut Partition,
     several: bool,
     lookups: &'a mut Lookups,
@@ -85,7 +91,7 @@ impl Begin<'_> {
         let partition = match placement {
             Some(placement) if self.several => {
                 let at = partition_of(placement, self.cells.len() as u64) as usize;
-                if self.held >> at & 1 == 0 {
+                if !self.held.contains(at) {
                     return None;
                 }
                 self.cells[at].partition()

@@ -10,12 +10,12 @@ use super::prefetch::prefetch;
 use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
-use crate::procedure::{Declared, Partitions, Procedure, Stop};
+use crate::procedure::{Declared, PartitionSet, Partitions, Procedure, Stop};
 
 /// Which partitions a call needs, of so many; `None`: any may be needed.
-type Route = fn(&[u8], usize) -> Result<Option<u64>, String>;
+type Route = fn(&[u8], usize) -> Result<Option<PartitionSet>, String>;
 /// Runs a call again on the partitions held.
-type Run = unsafe fn(&[Cell], u64, usize, &[u8], CommandHead, &dyn Clock) -> Result<(), String>;
+type Run = unsafe fn(&[Cell], PartitionSet, usize, &[u8], CommandHead, &dyn Clock) -> Result<(), String>;
 
 /// What a catalog keeps of a procedure.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl ProcedureKind {
             route: |arguments, partitions| {
                 let mut needed = Partitions::none(partitions);
                 let declared = decode::<P>(arguments)?.declare(&mut needed);
-                Ok((declared == Declared::Complete).then(|| needed.bits.max(1)))
+                Ok((declared == Declared::Complete).then(|| needed.set.or_if_empty(0)))
             },
             run: run::<P>,
             shard: ShardProcedure::of::<P>(),
@@ -58,7 +58,7 @@ pub(crate) const MISDECLARED: &str = "it needs a partition that its procedure di
 
 unsafe fn run<P: Procedure>(
     cells: &[Cell],
-    held: u64,
+    held: PartitionSet,
     home: usize,
     arguments: &[u8],
     head: CommandHead,

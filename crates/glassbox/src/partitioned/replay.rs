@@ -19,7 +19,7 @@ use super::procedure_kind::ProcedureKind;
 use super::values::{BadChange, COMMAND, VALUES};
 use crate::io::Clock;
 use crate::log::Lsn;
-use crate::procedure::partition_of;
+use crate::procedure::{PartitionSet, partition_of};
 
 /// The problem of a partition that gave up because another one did.
 const FOLLOWS: &str = "another partition's replay failed";
@@ -245,17 +245,17 @@ fn replay_command(
     let number = usize::from(head.procedure);
     let kind = context.procedures.get(number).ok_or("it calls a procedure that the manifest does not name")?;
     let kind = kind.as_ref().map_err(Clone::clone)?;
-    let all = u64::MAX >> (64 - context.cells.len());
-    let held = if all == 1 || context.all_partitions {
+    let all = PartitionSet::all(context.cells.len());
+    let held = if all.is_single() || context.all_partitions {
         all
     } else {
         (kind.route)(arguments, context.cells.len())?.unwrap_or(all)
     };
-    if held >> partition & 1 == 0 {
+    if !held.contains(partition) {
         return Ok(());
     }
-    let home = held.trailing_zeros() as usize;
-    let others = (0..context.cells.len()).filter(|&other| other != partition && held >> other & 1 == 1);
+    let home = held.lowest();
+    let others = held.iter().filter(|&other| other != partition);
     if partition != home {
         return wait(shared, home, ordinal + 1);
     }

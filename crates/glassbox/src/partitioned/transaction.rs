@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use super::partition::{Cell, Partition, Scratch};
 use super::table::Table;
 use crate::io::Clock;
-use crate::procedure::{Abort, Retry, Stop, Transaction, partition_of};
+use crate::procedure::{Abort, PartitionSet, Retry, Stop, Transaction, partition_of};
 use crate::record::{Bounds, Direction, Index, Key, Record, Timestamp, mix};
 
 /// The code of the abort when memory for rows or index nodes is exhausted.
@@ -31,8 +31,8 @@ pub struct PartitionedTransaction<'a> {
     pub(super) cells: &'a [Cell],
     pub(super) scratch: &'a mut Scratch,
     clock: &'a dyn Clock,
-    /// Held partitions, bit *i* for partition *i*.
-    pub(super) held: u64,
+    /// Held partitions.
+    pub(super) held: PartitionSet,
     /// A held partition, whose copy of replicated tables is read.
     pub(super) home: usize,
     pub(super) undo: bool,
@@ -43,7 +43,7 @@ pub struct PartitionedTransaction<'a> {
     pub(crate) seed: u64,
     random: u64,
     /// Partitions that were asked for and are not held.
-    missing: u64,
+    missing: PartitionSet,
     /// The table of which some copies have taken a change and another had no room for it.
     pub(super) torn: Option<&'static str>,
     /// Partition, record and table of the access before: the next one is often to the same.
@@ -68,7 +68,7 @@ impl<'a> PartitionedTransaction<'a> {
         cells: &'a [Cell],
         scratch: &'a mut Scratch,
         clock: &'a dyn Clock,
-        held: u64,
+        held: PartitionSet,
         home: usize,
         keep: Keep,
     ) -> Self {
@@ -88,7 +88,7 @@ impl<'a> PartitionedTransaction<'a> {
             now: None,
             seed,
             random: seed,
-            missing: 0,
+            missing: PartitionSet::EMPTY,
             torn: None,
             last: (usize::MAX, 0, std::ptr::null_mut()),
         }
@@ -102,8 +102,8 @@ impl<'a> PartitionedTransaction<'a> {
     /// A partition, if it is held.
     #[inline(always)]
     fn partition(&mut self, at: usize) -> Result<&'a mut Partition, Stop> {
-        if self.held >> at & 1 == 0 {
-            return Err(self.miss(1 << at));
+        if !self.held.contains(at) {
+            return Err(self.miss(PartitionSet::of(at)));
         }
         // SAFETY: its token is held. References into partitions live only within one call of this type, or borrow it.
         Ok(unsafe { &mut *self.cells[at].partition() })
@@ -116,8 +116,8 @@ impl<'a> PartitionedTransaction<'a> {
     }
 
     #[cold]
-    fn miss(&mut self, partitions: u64) -> Stop {
-        self.missing |= partitions;
+    fn miss(&mut self, partitions: PartitionSet) -> Stop {
+        self.missing.extend(partitions);
         Stop::Retry(Retry { partitions })
     }
 
@@ -128,7 +128,7 @@ impl<'a> PartitionedTransaction<'a> {
     /// When the procedure asks for a retry that this run did not.
     #[inline(always)]
     pub(crate) fn outcome(&self, told: Result<(), Stop>) -> Result<(), Stop> {
-        if self.missing != 0 {
+        if !self.missing.is_empty() {
             return Err(Stop::Retry(Retry { partitions: self.missing }));
         }
         if let Some(table) = self.torn {
@@ -179,7 +179,7 @@ impl<'a> PartitionedTransaction<'a> {
 
     /// Every partition, for a change of a replicated table or a scan whose bounds do not fix one.
     pub(super) fn all_partitions(&mut self) -> Result<impl Iterator<Item = &'a mut Partition> + use<'a>, Stop> {
-        let all = u64::MAX >> (64 - self.cells.len());
+        let all = PartitionSet::all(self.cells.len());
         if self.held != all {
             return Err(self.miss(all));
         }

@@ -15,7 +15,7 @@ use crate::executed::{Counters, TableUsage};
 use crate::io::Files;
 use crate::log::Lsn;
 use crate::manifest::{CheckpointEntry, Manifest};
-use crate::procedure::partition_of;
+use crate::procedure::{PartitionSet, partition_of};
 use crate::record::{Key, Record, mix};
 
 const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
@@ -117,13 +117,13 @@ impl Engine {
     pub(crate) fn load_row<R: Record>(&self, row: &R) -> Result<(), Error> {
         let count = self.cells.len() as u64;
         let needed = match R::PLACEMENT {
-            Some(position) => 1 << partition_of(row.key().placement_at(position), count),
+            Some(position) => PartitionSet::of(partition_of(row.key().placement_at(position), count) as usize),
             None => self.all(),
         };
         self.holding(needed, || {
-            for (at, cell) in self.cells.iter().enumerate().filter(|(at, _)| needed >> at & 1 == 1) {
+            for at in needed.iter() {
                 // SAFETY: its token is held.
-                let partition = unsafe { &mut *cell.partition() };
+                let partition = unsafe { &mut *self.cells[at].partition() };
                 let inserted = partition.table::<R>().insert(row);
                 if inserted.is_err() && R::PLACEMENT.is_none() && at > 0 {
                     self.stop(COPIES_DIFFER.replace("{}", R::TABLE));
@@ -144,7 +144,7 @@ impl Engine {
         };
         let (mut counters, mut usages) = (Counters::default(), kinds.iter().map(empty).collect::<Vec<_>>());
         for at in 0..self.cells.len() {
-            self.holding(1 << at, || {
+            self.holding(PartitionSet::of(at), || {
                 // SAFETY: its token is held.
                 let partition = unsafe { &*self.cells[at].partition() };
                 counters.committed += partition.counters.committed;

@@ -8,6 +8,7 @@
 
 use std::ops::Range;
 
+use super::partition_set::PartitionSet;
 use super::read_write_set::{Mode, partition_of};
 use crate::record::{Bounds, Index, Key, Record};
 
@@ -83,8 +84,8 @@ pub trait KeySet {
 /// The partitions that declared keys are on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Partitions {
-    /// Bit *i* for partition *i*. A read of a replicated table needs none in particular.
-    pub(crate) bits: u64,
+    /// A read of a replicated table needs none in particular.
+    pub(crate) set: PartitionSet,
     count: u64,
 }
 
@@ -95,19 +96,19 @@ impl Partitions {
     /// When there are none or more than 64.
     #[inline(always)]
     pub(crate) fn none(count: usize) -> Self {
-        assert!((1..=64).contains(&count), "partitions are bits of a word");
-        Self { bits: 0, count: count as u64 }
+        assert!((1..=PartitionSet::MAX_PARTITIONS).contains(&count), "a database has 1 to 64 partitions");
+        Self { set: PartitionSet::EMPTY, count: count as u64 }
     }
 
     /// Adds the partitions of a placement number; the one, if it is one.
     #[inline(always)]
     pub(crate) fn add<R: Record>(&mut self, placement: Option<u64>, mode: Mode) -> Option<u8> {
         let partition = placement.map(|placement| partition_of(placement, self.count) as u8);
-        self.bits |= match partition {
-            Some(partition) => 1 << partition,
-            None if R::PLACEMENT.is_none() && mode == Mode::Read => 0,
-            None => u64::MAX >> (64 - self.count),
-        };
+        self.set.extend(match partition {
+            Some(partition) => PartitionSet::of(partition.into()),
+            None if R::PLACEMENT.is_none() && mode == Mode::Read => PartitionSet::EMPTY,
+            None => PartitionSet::all(self.count as usize),
+        });
         partition
     }
 }

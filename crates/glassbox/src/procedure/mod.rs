@@ -4,6 +4,7 @@
 
 mod dry_run;
 mod key_set;
+mod partition_set;
 mod read_write_set;
 mod stop;
 #[path = "procedure.rs"]
@@ -13,6 +14,7 @@ mod transaction;
 pub use dry_run::DryRun;
 pub use key_set::KeySet;
 pub(crate) use key_set::Partitions;
+pub use partition_set::PartitionSet;
 pub(crate) use read_write_set::partition_of;
 pub use read_write_set::{Declared, Entry, EntryKey, Mode, ReadWriteSet};
 pub use stop::{Abort, Retry, Stop};

@@ -8,6 +8,7 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::key_set::{KeySet, Partitions};
+use super::partition_set::PartitionSet;
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
 /// Whether a declaration says everything.
@@ -94,11 +95,10 @@ impl ReadWriteSet {
         &self.bytes
     }
 
-    /// The partitions these keys are on, bit *i* for partition *i*. A read of a replicated table needs none in
-    /// particular.
+    /// The partitions these keys are on. A read of a replicated table needs none in particular.
     #[inline(always)]
-    pub fn partitions(&self) -> u64 {
-        self.partitions.bits
+    pub fn partitions(&self) -> PartitionSet {
+        self.partitions.set
     }
 
     fn push_bytes<R: Record>(&mut self, key: R::Encoded) {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::partition_set::PartitionSet;
+
 /// Why a run stopped. Procedures pass it on with `?`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
@@ -27,12 +29,12 @@ pub struct Abort {
 ///
 /// ```compile_fail,E0451
 /// use glassbox::{Stop, procedure::Retry};
-/// let stop = Stop::Retry(Retry { partitions: 2 });
+/// let stop = Stop::Retry(Retry { partitions: Default::default() });
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Partitions, bit *i* for partition *i*, besides those it has.
-    pub(crate) partitions: u64,
+    /// Partitions in addition to those that the run holds.
+    pub(crate) partitions: PartitionSet,
 }
 
 impl Abort {

@@ -2,7 +2,7 @@
 
 use super::carried::{Arguments, Output};
 use super::elsewhere::{Found, Wanted};
-use crate::procedure::{Abort, Procedure};
+use crate::procedure::{Abort, PartitionSet, Procedure};
 use crate::record::Timestamp;
 
 /// A call of a stored procedure, and what was assigned to it.
@@ -45,8 +45,8 @@ impl Call {
 /// What a run of a call may use.
 #[derive(Debug, Clone, Copy)]
 pub struct Task<'a> {
-    /// The partitions that take part, bit *i* for partition *i*.
-    pub participants: u64,
+    /// The participants.
+    pub participants: PartitionSet,
     /// Rows of other partitions.
     pub given: &'a [Found],
 }
@@ -60,8 +60,8 @@ pub enum Ran {
     Aborted(Abort),
     /// It needs these rows of other partitions first.
     Wants(Vec<Wanted>),
-    /// It needs these partitions to take part, bit *i* for partition *i*.
-    Elsewhere(u64),
+    /// It needs these partitions as participants.
+    Elsewhere(PartitionSet),
     /// The watch refused.
     Refused,
     /// The call cannot be run: bad arguments, or a procedure that panics.

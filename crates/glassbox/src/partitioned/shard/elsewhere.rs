@@ -7,13 +7,14 @@ use std::any::Any;
 
 use serde::{Deserialize, Serialize};
 
+use crate::procedure::PartitionSet;
 use crate::record::{Encoded, EncodedKey, Key, Record};
 
 /// Rows that a run needs from other partitions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
-    /// The partitions to be asked, bit *i* for partition *i*.
-    pub partitions: u64,
+    /// The partitions to be asked.
+    pub partitions: PartitionSet,
     /// The table's number in the catalog.
     pub table: u16,
     /// Which of its rows.
@@ -133,16 +134,16 @@ impl<'a> Elsewhere<'a> {
     pub(super) fn range<R: Record, E: EncodedKey>(
         &self,
         table: u16,
-        partitions: u64,
+        partitions: PartitionSet,
         lookup: &Lookup,
         range: &Encoded<E>,
         key: impl Fn(&R) -> E,
-    ) -> Result<(Vec<R>, u64), String> {
-        let (mut rows, mut unasked) = (Vec::new(), 0);
-        for partition in super::super::engine::ones(partitions) {
+    ) -> Result<(Vec<R>, PartitionSet), String> {
+        let (mut rows, mut unasked) = (Vec::new(), PartitionSet::EMPTY);
+        for partition in partitions.iter() {
             match self.given_rows::<R>(table, partition as u8, lookup)? {
                 Some(given) => rows.extend(given),
-                None => unasked |= 1 << partition,
+                None => unasked.insert(partition),
             }
         }
         let primary = |row: &R| bytes_of(&row.key().encode::<R::Encoded>(), R::Key::WIDTH);

@@ -15,7 +15,7 @@ use super::transaction::{Lacks, ShardTransaction};
 use super::watch::{Unwatched, Watch};
 use crate::io::Clock;
 use crate::procedure::Place as OutputPlace;
-use crate::procedure::{Aborts, Procedure, Stop};
+use crate::procedure::{Aborts, PartitionSet, Procedure, Stop};
 
 /// What a run needs.
 pub(super) struct Running<'a, 'w> {
@@ -136,8 +136,8 @@ impl<P: Procedure> Typed<'_, P> {
         let inner = unsafe {
             let scratch = &mut *cells[0].scratch();
             // Keys of rows elsewhere are not found, and asked for in vain.
-            prefetch(&mut scratch.lookups, cells, 1, 0, &origin);
-            PartitionedTransaction::new(cells, scratch, &Assigned, 1, 0, Keep { undo, values: false })
+            prefetch(&mut scratch.lookups, cells, PartitionSet::of(0), 0, &origin);
+            PartitionedTransaction::new(cells, scratch, &Assigned, PartitionSet::of(0), 0, Keep { undo, values: false })
         };
         let mut transaction = ShardTransaction {
             inner,
@@ -183,7 +183,7 @@ type Told = std::thread::Result<Result<(), Stop>>;
 fn outcome(told: Told, lacks: Option<Box<Lacks>>, name: &str) -> Ran {
     match lacks {
         Some(lacks) if lacks.bad.is_some() => return Ran::Failed(lacks.bad.unwrap_or_default()),
-        Some(lacks) if lacks.partitions != 0 => return Ran::Elsewhere(lacks.partitions),
+        Some(lacks) if !lacks.partitions.is_empty() => return Ran::Elsewhere(lacks.partitions),
         Some(lacks) if lacks.refused => return Ran::Refused,
         Some(lacks) => return Ran::Wants(lacks.wanted),
         None => {}

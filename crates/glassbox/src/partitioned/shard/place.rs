@@ -1,6 +1,6 @@
 //! Where a run is: which rows are here, and which elsewhere.
 
-use crate::procedure::partition_of;
+use crate::procedure::{PartitionSet, partition_of};
 use crate::record::{Key, Record};
 
 /// Which partition this is, and which take part.
@@ -8,7 +8,7 @@ use crate::record::{Key, Record};
 pub(super) struct Place {
     pub(super) index: u8,
     pub(super) count: u8,
-    pub(super) participants: u64,
+    pub(super) participants: PartitionSet,
 }
 
 impl Place {

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use super::elsewhere::{Lookup, Wanted, bytes_of};
-use crate::procedure::{Declared, KeySet, Mode, Partitions, Procedure, partition_of};
+use crate::procedure::{Declared, KeySet, Mode, PartitionSet, Partitions, Procedure, partition_of};
 use crate::record::{Bounds, Index, Key, Record};
 
 /// Where a call has to go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// The partitions that take part, bit *i* for partition *i*; at least one.
-    pub partitions: u64,
+    /// The participants; at least one.
+    pub partitions: PartitionSet,
     /// The partition whose output counts, with what the others have for it.
     pub home: u8,
     /// Rows that runs elsewhere are going to read, and which partition has them: to be brought before any run.
@@ -31,7 +31,7 @@ impl<'a> Routing<'a> {
     #[inline]
     pub(crate) fn of(procedure: &impl Procedure, count: usize, numbers: &'a dyn Fn(usize) -> Option<u16>) -> Route {
         if count == 1 {
-            return Route { partitions: 1, home: 0, shared: Vec::new() };
+            return Route { partitions: PartitionSet::of(0), home: 0, shared: Vec::new() };
         }
         let partitions = Partitions::none(count);
         let mut routing = Self { count: count as u64, partitions, home: None, shared: Vec::new(), numbers };
@@ -41,12 +41,11 @@ impl<'a> Routing<'a> {
 
     /// The route; `complete`: the declaration says everything.
     fn route(self, complete: bool) -> Route {
-        let all = u64::MAX >> (64 - self.count);
-        let partitions = if complete { self.partitions.bits } else { all };
-        let home = self.home.unwrap_or(partitions.trailing_zeros() as u8 % self.count as u8);
+        let partitions = if complete { self.partitions.set } else { PartitionSet::all(self.count as usize) };
+        let home = self.home.unwrap_or(partitions.or_if_empty(0).lowest() as u8);
         // What one partition has alone, nobody has to bring.
-        let shared = if partitions.is_power_of_two() { Vec::new() } else { self.shared };
-        Route { partitions: partitions.max(1 << home), home, shared }
+        let shared = if partitions.is_single() { Vec::new() } else { self.shared };
+        Route { partitions: partitions.or_if_empty(home.into()), home, shared }
     }
 
     fn add<R: Record>(&mut self, placement: Option<u64>, mode: Mode) {
@@ -73,7 +72,7 @@ impl KeySet for Routing<'_> {
     fn share<R: Record>(&mut self, key: &R::Key, mode: Mode) {
         self.key::<R>(key, mode);
         if let (Some(position), Some(table)) = (R::PLACEMENT, (self.numbers)(R::table_id().get())) {
-            let partitions = 1 << partition_of(key.placement_at(position), self.count);
+            let partitions = PartitionSet::of(partition_of(key.placement_at(position), self.count) as usize);
             let key = bytes_of(&key.encode::<R::Encoded>(), R::Key::WIDTH);
             let writes = mode == Mode::Write;
             self.shared.push(Wanted { partitions, table, lookup: Lookup::Key(key), writes });

@@ -6,19 +6,19 @@ use super::elsewhere::Lookup;
 use super::elsewhere::range_of;
 use super::transaction::{STOP, ShardTransaction};
 use super::watch::{Touch, Watch, name, names, space};
-use crate::procedure::{Stop, Transaction, partition_of};
+use crate::procedure::{PartitionSet, Stop, Transaction, partition_of};
 use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, Key, Record};
 
 impl<W: Watch> ShardTransaction<'_, W> {
     /// The partitions other than this that a scan goes to, given its placement (`None`: any).
-    fn others(&self, placed: bool, placement: Option<u64>) -> u64 {
+    fn others(&self, placed: bool, placement: Option<u64>) -> PartitionSet {
         let count = u64::from(self.place.count);
         let on = match placement {
-            _ if !placed => 0,
-            Some(placement) => 1 << partition_of(placement, count),
-            None => u64::MAX >> (64 - count),
+            _ if !placed => PartitionSet::EMPTY,
+            Some(placement) => PartitionSet::of(partition_of(placement, count) as usize),
+            None => PartitionSet::all(count as usize),
         };
-        on & !(1 << self.place.index)
+        on.difference(PartitionSet::of(self.place.index.into()))
     }
 
     /// Whether a scan with this placement finds rows here.
@@ -32,7 +32,7 @@ impl<W: Watch> ShardTransaction<'_, W> {
     #[allow(clippy::too_many_arguments)]
     fn scan_several<R: Record, E: EncodedKey>(
         &mut self,
-        others: u64,
+        others: PartitionSet,
         lookup: Lookup,
         range: &Encoded<E>,
         direction: Direction,
@@ -48,7 +48,7 @@ impl<W: Watch> ShardTransaction<'_, W> {
                 return Err(STOP);
             }
         };
-        if unasked != 0 {
+        if !unasked.is_empty() {
             return Err(self.want(unasked, number, lookup));
         }
         rows.extend(here);
@@ -78,7 +78,7 @@ impl<W: Watch> ShardTransaction<'_, W> {
                 return Err(self.refused());
             }
         }
-        if others == 0 {
+        if others.is_empty() {
             return self.inner.scan::<R>(bounds, direction, visit);
         }
         let mut rows = Vec::new();
@@ -115,10 +115,10 @@ impl<W: Watch> ShardTransaction<'_, W> {
                 let key = row.key().encode::<<I::Record as Record>::Encoded>();
                 let key = name(&key, <<I::Record as Record>::Key as Key>::WIDTH);
                 allowed = watch.point(space(number, None), key, Touch::Read);
-                match (allowed, others) {
+                match (allowed, others.is_empty()) {
                     (false, _) => ControlFlow::Break(()),
-                    (true, 0) => visit(row),
-                    (true, _) => {
+                    (true, true) => visit(row),
+                    (true, false) => {
                         rows.push(*row);
                         ControlFlow::Continue(())
                     }
@@ -128,7 +128,7 @@ impl<W: Watch> ShardTransaction<'_, W> {
                 return Err(self.refused());
             }
         }
-        if others == 0 {
+        if others.is_empty() {
             return Ok(());
         }
         let lookup = range_of(Some(I::POSITION), &range, I::Key::WIDTH);

@@ -15,7 +15,7 @@ use super::place::Place;
 use super::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
 use crate::config::Config;
 use crate::error::Error;
-use crate::procedure::{Procedure, partition_of};
+use crate::procedure::{PartitionSet, Procedure, partition_of};
 use crate::record::{Key, Record};
 
 /// What a run overwrote, so that it can be taken back for as long as its end is not decided.
@@ -108,7 +108,7 @@ impl Shard {
         if known.id != TypeId::of::<P>() {
             return None;
         }
-        let place = Place { index: self.index, count: self.count, participants: 1 << self.index };
+        let place = Place { index: self.index, count: self.count, participants: PartitionSet::of(self.index.into()) };
         let typed = Typed { procedure, stamp, cells: &self.cells, place, given: &[], keep: false };
         // SAFETY: the cell is this shard's, which is borrowed exclusively.
         Some(unsafe { typed.run(Unwatched, output) }.map_err(Box::new))

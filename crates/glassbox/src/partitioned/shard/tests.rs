@@ -11,7 +11,7 @@ use super::super::transaction::TABLE_FULL;
 use super::{Call, Found, Kept, Output, Ran, Shard, Task, Touch, Watch};
 use crate::Catalog;
 use crate::error::Error;
-use crate::procedure::{Abort, Declared, KeySet, Mode, Procedure, Stop, Transaction};
+use crate::procedure::{Abort, Declared, KeySet, Mode, PartitionSet, Procedure, Stop, Transaction};
 use crate::record::{Direction, Timestamp};
 
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
@@ -111,7 +111,7 @@ fn run_everywhere(catalog: &Catalog, shards: &mut [Shard], call: &Call) -> (usiz
     let route = catalog.route(call, shards.len()).unwrap();
     let mut given: Vec<Found> = Vec::new();
     for wanted in &route.shared {
-        let owner = wanted.partitions.trailing_zeros() as usize;
+        let owner = wanted.partitions.lowest();
         given.push(shards[owner].find(wanted, None).unwrap().unwrap());
     }
     for round in 1.. {
@@ -131,7 +131,7 @@ fn run_everywhere(catalog: &Catalog, shards: &mut [Shard], call: &Call) -> (usiz
             if matches!(ran[at], Ran::Done(_)) {
                 shard.undo(std::mem::take(&mut kept[at]));
             }
-            for wanted in wanted.iter().filter(|wanted| wanted.partitions >> at & 1 == 1) {
+            for wanted in wanted.iter().filter(|wanted| wanted.partitions.contains(at)) {
                 let found = shard.find(wanted, None).unwrap().unwrap();
                 if !given.contains(&found) {
                     given.push(found);
@@ -176,8 +176,8 @@ fn both_abort_and_nothing_is_left() {
 fn a_partition_that_does_not_take_part_is_asked_for() {
     let mut shards = shards(2);
     let transfer = call(&Transfer { from: 0, to: 1, amount: 30, shares: false });
-    let alone = Task { participants: 1, given: &[] };
-    assert_eq!(shards[0].run(&transfer, alone, None, None), Ran::Elsewhere(2));
+    let alone = Task { participants: PartitionSet::of(0), given: &[] };
+    assert_eq!(shards[0].run(&transfer, alone, None, None), Ran::Elsewhere(PartitionSet::of(1)));
     assert_eq!(balances(&mut shards), [100; 4]);
 }
 
@@ -196,7 +196,7 @@ fn transactions_that_do_not_meet_are_taken_back_in_any_order() {
     let mut shards = shards(1);
     let shard = &mut shards[0];
     let before = shard.digest();
-    let task = Task { participants: 1, given: &[] };
+    let task = Task { participants: PartitionSet::of(0), given: &[] };
     let (mut first, mut second) = (Kept::default(), Kept::default());
     let runs = [(&mut first, 1, 5), (&mut second, 2, 6)];
     for (kept, old, new) in runs {
@@ -231,7 +231,7 @@ fn a_watch_hears_of_every_key_and_may_refuse() {
         }
     }
     let mut shards = shards(1);
-    let task = Task { participants: 1, given: &[] };
+    let task = Task { participants: PartitionSet::of(0), given: &[] };
     let replace = call(&Replace { old: 1, new: 5, owner: 1 });
     let before = shards[0].digest();
     for refuse in 1..=6 {

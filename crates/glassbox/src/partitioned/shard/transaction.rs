@@ -8,7 +8,7 @@ use super::super::transaction::{PartitionedTransaction, Place as Found};
 use super::elsewhere::{Elsewhere, Lookup, Wanted, bytes_of};
 use super::place::Place;
 use super::watch::{Touch, Watch, name, space};
-use crate::procedure::{Retry, Stop, Transaction};
+use crate::procedure::{PartitionSet, Retry, Stop, Transaction};
 use crate::record::{Bounds, Direction, Index, IndexVisitor, Key, Record, Timestamp};
 
 /// Why a run could not go on; the last of these that came up.
@@ -16,7 +16,7 @@ use crate::record::{Bounds, Direction, Index, IndexVisitor, Key, Record, Timesta
 pub(super) struct Lacks {
     pub(super) wanted: Vec<Wanted>,
     /// Partitions that do not take part and would have to.
-    pub(super) partitions: u64,
+    pub(super) partitions: PartitionSet,
     /// The watch refused.
     pub(super) refused: bool,
     /// What was given cannot be right.
@@ -36,7 +36,7 @@ pub(super) struct ShardTransaction<'a, W> {
     pub(super) watch: W,
 }
 
-pub(super) const STOP: Stop = Stop::Retry(Retry { partitions: 0 });
+pub(super) const STOP: Stop = Stop::Retry(Retry { partitions: PartitionSet::EMPTY });
 
 impl<'a, W: Watch> ShardTransaction<'a, W> {
     #[inline(always)]
@@ -98,10 +98,10 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
 
     /// Asks for rows of other partitions; those that do not take part would have to.
     #[cold]
-    pub(super) fn want(&mut self, partitions: u64, table: u16, lookup: Lookup) -> Stop {
+    pub(super) fn want(&mut self, partitions: PartitionSet, table: u16, lookup: Lookup) -> Stop {
         let participants = self.place.participants;
         let lacks = self.lacks();
-        lacks.partitions |= partitions & !participants;
+        lacks.partitions.extend(partitions.difference(participants));
         lacks.wanted.push(Wanted { partitions, table, lookup, writes: false });
         STOP
     }
@@ -112,7 +112,7 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
         let bytes = bytes_of(&key.encode::<R::Encoded>(), R::Key::WIDTH);
         match self.elsewhere.row::<R>(number, partition, &bytes) {
             Ok(Some(_)) => {}
-            Ok(None) => return Err(self.want(1 << partition, number, Lookup::Key(bytes))),
+            Ok(None) => return Err(self.want(PartitionSet::of(partition.into()), number, Lookup::Key(bytes))),
             Err(bad) => {
                 self.lacks().bad = Some(bad);
                 return Err(STOP);
@@ -124,10 +124,10 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
 
     /// A write to a row of a partition that does not take part would be lost.
     fn takes_part(&mut self, partition: u8) -> Result<(), Stop> {
-        if self.place.participants >> partition & 1 == 1 {
+        if self.place.participants.contains(partition.into()) {
             return Ok(());
         }
-        self.lacks().partitions |= 1 << partition;
+        self.lacks().partitions.insert(partition.into());
         Err(STOP)
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::super::{Call, Kept, Ran, Shard, Task, Touch, Watch};
 use super::run_everywhere;
 use crate::Catalog;
-use crate::procedure::{Declared, KeySet, Mode, Procedure, Stop, Transaction};
+use crate::procedure::{Declared, KeySet, Mode, PartitionSet, Procedure, Stop, Transaction};
 use crate::record::{Timestamp, mix};
 
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
@@ -191,7 +191,7 @@ impl Watch for Listener {
 
 #[test]
 fn a_watch_hears_the_same_in_the_same_order() {
-    let task = Task { participants: 1, given: &[] };
+    let task = Task { participants: PartitionSet::of(0), given: &[] };
     for change in changes().filter(|change| !change.aborts).take(40) {
         let heard = [false, true].map(|alone| {
             let mut listener = Listener::default();
