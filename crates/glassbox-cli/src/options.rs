@@ -162,7 +162,7 @@ pub enum DurabilityOption {
     Sync,
     /// At once; a crash loses the last moments
     Async,
-    /// At once, and nothing is kept
+    /// At once; a crash keeps only the last checkpoint
     None,
 }
 

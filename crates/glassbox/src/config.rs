@@ -15,7 +15,10 @@ pub enum Durability {
     /// At once; the log is written and forced behind. A crash loses at most the last moments, in order, never
     /// consistency.
     Async,
-    /// At once, and nothing is kept but what a checkpoint writes: for measurements and data that can be loaded again.
+    /// At once, and no answer waits for a force: a crash may lose everything since the last checkpoint or flush. For
+    /// measurements, and data that can be loaded again. [`Database::flush`](crate::Database::flush) and a clean
+    /// [`Database::close`](crate::Database::close) keep every answered transaction, as with the other two; the
+    /// partitioned engine writes no log then, so both write a checkpoint of all rows.
     None,
 }
 

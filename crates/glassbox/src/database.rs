@@ -25,6 +25,7 @@ use crate::ticket::Ticket;
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
     checkpointer: Option<Checkpointer>,
+    closed: bool,
 }
 
 impl Database {
@@ -69,7 +70,7 @@ impl Database {
     fn new(inner: Inner) -> Self {
         let inner = Arc::new(inner);
         let checkpointer = Checkpointer::start(&inner);
-        Self { inner, checkpointer }
+        Self { inner, checkpointer, closed: false }
     }
 
     /// Runs a procedure; returns when its outcome may be told: with [`Durability::Sync`], when it is durable.
@@ -188,12 +189,14 @@ impl Database {
         self.inner.checkpoint(false)
     }
 
-    /// Returns when everything answered before is durable, whatever the durability: with [`Durability::Async`], a point
-    /// behind which a crash loses nothing. Where nothing is logged, nothing is forced; and what a bulk load has put in
-    /// counts only when that is [finished](BulkLoad::finish).
+    /// Returns when everything answered before is durable, whatever the durability: then a crash loses none of it. With
+    /// [`Durability::None`] the partitioned engine has no log to force and writes a checkpoint instead, which takes as
+    /// long as [`Database::checkpoint`]. The rows of a bulk load are durable only when that is
+    /// [finished](BulkLoad::finish); a database [in memory](Database::in_memory) has nothing to write.
     ///
     /// # Errors
-    /// When the log cannot be forced; nobody knows then what of the rest is on disk, and the database stops.
+    /// When the log cannot be forced: the rest of it may or may not be on disk, and the database stops. Without a log,
+    /// as for [`Database::checkpoint`]: the older checkpoint stays, and `flush` may be repeated.
     pub fn flush(&self) -> Result<(), Error> {
         self.inner.flush()
     }
@@ -238,15 +241,20 @@ impl Database {
         self.inner.engine.partitions()
     }
 
-    /// Forces the log and ends it properly.
+    /// Forces the log and ends it properly, whatever the durability; without a log (partitioned, [`Durability::None`]),
+    /// writes a checkpoint. The next opening finds every answered transaction.
     ///
     /// # Errors
-    /// When the log cannot be forced; what was answered before as durable is durable all the same.
+    /// When the log cannot be forced; what was answered before as durable is durable all the same. When a checkpoint
+    /// cannot be written, or the database has stopped: without a log the next opening finds the older checkpoint.
     pub fn close(mut self) -> Result<(), Error> {
         self.shut_down()
     }
 
     fn shut_down(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.closed, true) {
+            return Ok(());
+        }
         self.checkpointer.take();
         self.inner.close()
     }

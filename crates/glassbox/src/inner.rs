@@ -33,7 +33,7 @@ pub(crate) struct Storage {
     pub(crate) files: Arc<dyn Files>,
     /// Also makes checkpoints wait for each other.
     pub(crate) manifest: Mutex<Manifest>,
-    /// Where the log ends when it is not written (`Durability::None`).
+    /// Where the log ends when it is not written (`Durability::None`): every checkpoint is of this position.
     pub(crate) log_end: Lsn,
     pub(crate) _lock: DirectoryLock,
 }
@@ -66,11 +66,13 @@ impl Inner {
         error.into()
     }
 
-    /// Waits until everything appended before is durable.
+    /// Makes every transaction answered before durable: by a force of the log or, where there is none, a checkpoint.
     pub(crate) fn flush(&self) -> Result<(), Error> {
-        let forced = self.engine.log().map_or(Ok(()), Log::force);
-        forced.inspect_err(|error| self.engine.stop(error.to_string()))?;
-        Ok(())
+        match self.engine.log() {
+            Some(log) => Ok(log.force().inspect_err(|error| self.engine.stop(error.to_string()))?),
+            None if self.storage.is_some() => self.checkpoint(false),
+            None => Ok(()),
+        }
     }
 
     /// Whether [`Inner::wait`] would return at once, if only with an error.
@@ -192,14 +194,16 @@ impl Inner {
         Ok(())
     }
 
-    /// Ends the log properly; of the classic engine, after writing its pages, so that the next opening has nothing to
-    /// do again.
+    /// Ends the log properly, or writes a checkpoint where there is none; of the classic engine, after writing its
+    /// pages, so that the next opening has nothing to redo.
     pub(crate) fn close(&self) -> Result<(), Error> {
         if matches!(self.engine, AnyEngine::Classic(_)) && self.engine.check().is_ok() {
             // What cannot be written now is in the log.
             let _ = self.checkpoint(false);
         }
-        self.engine.log().map_or(Ok(()), Log::close)?;
-        Ok(())
+        match self.engine.log() {
+            Some(log) => Ok(log.close()?),
+            None => self.flush(),
+        }
     }
 }

@@ -46,7 +46,7 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, scale: &Scale, db: &
         match arguments.durability.into() {
             Durability::Sync => format!("durable when answered{logged}"),
             Durability::Async => format!("durable a moment after the answer{logged}"),
-            Durability::None => "nothing kept".to_owned(),
+            Durability::None => "durable at a clean end".to_owned(),
         },
     )
 }
