@@ -8,6 +8,12 @@ const MAX_FILE_LINES: usize = 600;
 /// Lines of a function, from `fn` to its closing brace.
 const MAX_FUNCTION_LINES: usize = 70;
 
+/// Lines that a file needs to be worth opening; fewer need a reason.
+const MIN_FILE_LINES: usize = 60;
+
+/// Short files that stand by themselves, and why.
+const SHORT_FILES: [(&str, &str); 0] = [];
+
 /// Files that may be longer, up to a number of lines, and why.
 const LONGER_FILES: [(&str, usize, &str); 0] = [];
 
@@ -43,6 +49,25 @@ pub fn sizes(source: &Source, problems: &mut Problems) {
             );
         }
     }
+}
+
+/// Files too short to stand by themselves. A `mod.rs` opens a folder, a test or an example stands alone by its purpose.
+pub fn tiny(sources: &[Source]) -> Vec<(String, usize, String)> {
+    let is_module =
+        |path: &str| path.contains("/src/") && !["mod.rs", "lib.rs", "main.rs"].iter().any(|it| path.ends_with(it));
+    let tiny = sources.iter().filter(|source| {
+        let excepted = SHORT_FILES.iter().any(|(path, _)| *path == source.path);
+        is_module(&source.path) && !source.is_test() && !excepted && source.text.len() < MIN_FILE_LINES
+    });
+    let finding = |source: &Source| {
+        let lines = source.text.len();
+        (
+            source.path.clone(),
+            lines,
+            format!("the file has only {lines} lines: join it with the file that it belongs to"),
+        )
+    };
+    tiny.map(finding).collect()
 }
 
 /// An exception that nothing needs any more must go.

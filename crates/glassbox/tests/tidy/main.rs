@@ -6,9 +6,13 @@
 
 mod arrows;
 mod budgets;
+mod circles;
+mod names;
+mod ratchet;
 mod source;
 mod style;
 mod unsafety;
+mod words;
 
 use source::Source;
 
@@ -88,4 +92,42 @@ fn exceptions_are_needed() {
 #[test]
 fn unsafe_code_is_where_it_belongs_and_says_why() {
     everywhere(unsafety::placed_and_argued);
+}
+
+#[test]
+fn modules_stand_in_no_circle() {
+    let sources = source::all();
+    let mut found = Vec::new();
+    for room in circles::ROOMS {
+        for circle in circles::of(room, &sources) {
+            let text = format!("uses itself over a circle of {} files: {}", circle.len(), circle.join(", "));
+            found.extend(circle.iter().map(|path| (path.clone(), 1, text.clone())));
+        }
+    }
+    ratchet::check("circle", &found);
+}
+
+#[test]
+fn a_type_name_has_one_meaning_in_a_crate() {
+    ratchet::check("name", &names::meanings(&source::all()));
+}
+
+#[test]
+fn methods_of_a_type_stand_in_few_files() {
+    ratchet::check("impl", &names::scattered(&source::all()));
+}
+
+#[test]
+fn files_are_not_tiny() {
+    ratchet::check("tiny", &budgets::tiny(&source::all()));
+}
+
+#[test]
+fn prose_is_in_the_words_of_the_field() {
+    let found = words::all(&source::all());
+    let found: Vec<_> = found
+        .into_iter()
+        .map(|it| (it.path, it.line, format!("`{}`: see the table of words in CONTRIBUTING.md", it.word)))
+        .collect();
+    ratchet::check("word", &found);
 }
