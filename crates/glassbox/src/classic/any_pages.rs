@@ -1,7 +1,7 @@
 //! Pages of whatever kind, for those who are not in a hurry.
 //!
 //! Access methods are compiled for each kind of pages, which makes them quick, and for each stack again what differs by
-//! stack. What is done seldom, such as checking all pages of a file, gains nothing by that: it takes pages in this form
+//! stack. Rare work, such as a check of all pages of a file, gains nothing by that: it is given pages in this form
 //! and is compiled once. A page costs an allocation and a call that is not known beforehand.
 
 use std::ops::{Deref, DerefMut};

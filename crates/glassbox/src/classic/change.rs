@@ -1,13 +1,13 @@
-//! A change of one page, as data: what is applied, logged, done again by recovery, and taken back.
+//! A change of one page, as data: what is applied, logged, redone by recovery, and undone.
 //!
 //! Problem: a page is changed in normal work, by redo, and by undo, and each must do exactly the same to its bytes, or
-//! recovery brings back another database. So there is one description of a change and one function that applies it,
-//! and normal work uses it too: whoever wants to change a page makes a [`Change`] and gives it to the [`Journal`],
+//! recovery brings back another database. So there is one description of a change and one function that applies it, and
+//! normal work uses it too: the caller that wants to change a page makes a [`Change`] and gives it to the [`Journal`],
 //! which logs it and applies it. Changes are physiological (Gray and Reuter 1993, §10.3.5): they name the page, and
 //! what is done within it by slot or position.
 //!
-//! How a change is taken back is said with it ([`Undo`]). In the page, by its inverse: right as long as nobody else can
-//! have moved what it touched, as for records, whose slots stay, or within a nested action, whose pages nobody else
+//! A change says how it is undone ([`Undo`]). In the page, by its inverse: right as long as no other transaction can
+//! have moved what it touched, as for records, whose slots stay, or within a nested action, whose pages no other thread
 //! saw. Or logically, for entries of trees: the entry may be on another page by then. Or not at all.
 
 use super::directory::DirectoryChange;
@@ -23,7 +23,7 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change<'a> {
     /// Makes the page a new one of this kind, with `body` behind the header, the rest zeros. Needs nothing of what the
-    /// page held. Taken back by the space map, which gives the page back; so its own inverse is nothing.
+    /// page held. Undone by the space map, which frees the page; so its own inverse is nothing.
     Format { kind: PageKind, store: StoreId, body: &'a [u8] },
     /// Changes a page of the directory.
     Directory(DirectoryChange<'a>),
@@ -45,15 +45,15 @@ pub(crate) enum Change<'a> {
 #[error("a logged change of a page {0}")]
 pub(crate) struct BadChange(pub(crate) &'static str);
 
-/// How a change is taken back when its transaction does not commit.
+/// How a change is undone when its transaction does not commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Undo {
-    /// It stays: it harms nobody.
+    /// It stays: it does no harm.
     Nothing = 0,
     /// By [`Change::inverse`] on the same page.
     Page = 1,
-    /// By whoever owns the store, wherever it is by then.
+    /// By the owner of the store, wherever the entry is by then.
     Logical = 2,
 }
 
@@ -83,7 +83,7 @@ pub(crate) trait Journal {
         self.change(page, change, undo)
     }
 
-    /// Whether nobody needs to know how a page is changed: there is no log, and nothing will be taken back.
+    /// Whether a change of a page need not be described: there is no log, and nothing will be undone.
     #[inline(always)]
     fn is_silent(&self) -> bool {
         false
@@ -109,7 +109,7 @@ pub(crate) trait Journal {
     fn give_back(&mut self, _room: Vec<u8>) {}
 
     /// Begins a nested top action: changes that stay once it has ended, even if the transaction does not commit (a
-    /// split of a node). While it is going on, what it changed is latched, and is taken back page by page.
+    /// split of a node). While it is going on, what it changed is latched, and is undone page by page.
     fn begin_nested(&mut self) -> Self::Nested;
 
     /// Ends a nested top action: from here on it stays.
@@ -250,7 +250,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// What takes it back on the same page; `None` when nothing need be done. It holds bytes of the change itself, so
+    /// Its inverse on the same page; `None` when nothing need be done. It holds bytes of the change itself, so
     /// what a change removes or overwrites must be in it.
     pub(crate) fn inverse(&self) -> Option<Change<'a>> {
         match self {

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::record::BadRow;
 
 impl<S: Stack> Engine<S> {
-    /// What came of reading or changing a row, when it is not the row.
+    /// The result of reading or changing a row, when it is not the row.
     #[cold]
     pub(super) fn no_row(&self, table: &str, rid: Rid, failed: Result<Option<Result<(), BadRow>>, Error>) -> Error {
         match failed {

@@ -4,7 +4,7 @@
 //! other: the leaf, the entry in it, the slot on the record's page, the record. But those of different keys do not
 //! depend on each other, and the processor follows many at once. So the keys of a batch take each step together: all
 //! ask for the leaf and the entry that are guessed ([`Guess`]); all are found and locked, in their order, and ask for
-//! the slot and the place where the record should be; all are read. What is asked for are addresses that follow from
+//! the slot and the place where the record should be; all are read. The prefetched addresses follow from
 //! numbers: nothing is read that is not latched.
 //!
 //! The locks are those that the keys would get one by one, in the same order; only that those of a batch are all taken

@@ -45,7 +45,7 @@ pub(crate) struct Engine<S: Stack = Standard> {
     /// Behind the last commit record.
     pub(super) last_commit: AtomicU64,
     pub(super) loading: Loading,
-    /// While what had not ended is taken back: all trees, by what the directory says of them.
+    /// While losers are rolled back: all trees, by what the directory says of them.
     pub(super) recovered: Vec<Definition<S::Keys>>,
     /// Ends with the engine.
     pub(super) _writer: WriterOf<S>,
@@ -104,7 +104,7 @@ impl<S: Stack> Engine<S> {
         self.logs.wait(lsn).inspect_err(|error| self.health.stop(error.to_string()))
     }
 
-    /// Lets whoever forces the log know that somebody will wait for it, but does not yet.
+    /// Announces a later wait for the log to the thread that forces it.
     #[inline(always)]
     pub(crate) fn nudge(&self) {
         self.logs.nudge();

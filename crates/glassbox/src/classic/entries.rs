@@ -65,7 +65,7 @@ impl<S: Stack> StackTransaction<'_, S> {
             let mut near = Near { key, rid, undo, fingers: Some(fingers), following, followed: 0 };
             let inserted = tree.insert_near(journal, &mut near, S::Locks::ASKS, |neighbour| {
                 let want = match neighbour {
-                    // Perhaps only until the one who inserted it is taken back: known once its record can be read.
+                    // Perhaps only until its inserter is rolled back: known once its record can be read.
                     Neighbour::Here(other) => Wanted::record(heap, other, Mode::S),
                     Neighbour::Beyond(next) => {
                         Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) }
@@ -109,7 +109,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         }
     }
 
-    /// Inserts a row; on a duplicate key everything that was done for it is taken back.
+    /// Inserts a row; on a duplicate key everything that was done for it is undone.
     #[inline(always)]
     pub(super) fn insert_row<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         let table = self.table::<R>()?;
@@ -128,8 +128,8 @@ impl<S: Stack> StackTransaction<'_, S> {
         self.end_access::<R>(entered, before, keeps)
     }
 
-    /// Inserts a row that is in no index but that of its key, while nobody is told what is changed: the only thing that
-    /// there can be to be taken back is done here.
+    /// Inserts a row that is in no index but that of its key, while changes are not logged: the only thing that
+    /// may have to be undone is done here.
     #[inline(always)]
     fn insert_silently<R: Record>(&mut self, table: &TableStores<S>, row: &R) -> Result<(), Stop> {
         let was_final = self.session.journal.is_final();
@@ -140,7 +140,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         }
     }
 
-    /// Ends an access whose changes were kept, so that it could be taken back alone.
+    /// Ends an access whose changes were kept, so that it could be undone alone.
     #[inline(always)]
     fn end_access<R: Record>(&mut self, changed: Changed, before: Savepoint, keeps: bool) -> Result<(), Stop> {
         let ended = match changed {

@@ -2,8 +2,8 @@
 //!
 //! As inserting each alone, but what their entries have in common is done once: where keys follow each other, as the
 //! lines of an order, they go into one leaf, which is found and latched once, and the gap that they go into is asked
-//! about once. So all rows of a batch are put into the heap file before the first of their entries is made; nobody else
-//! can find them meanwhile. If one turns out to have a duplicate key, it and those behind it are deleted again.
+//! about once. So all rows of a batch are put into the heap file before the first of their entries is made; no other
+//! transaction can find them meanwhile. If one turns out to have a duplicate key, it and those after it are deleted.
 
 use smallvec::SmallVec;
 
@@ -69,8 +69,8 @@ impl<S: Stack> StackTransaction<'_, S> {
         Ok(entered)
     }
 
-    /// Deletes rows that have no entries. Where nothing is kept for taking changes back, whether the transaction can
-    /// still be taken back is set to what it was before them, if that is given.
+    /// Deletes rows that have no entries. Where nothing is kept to undo changes, whether the transaction can
+    /// still be rolled back is set to what it was before them, if that is given.
     #[cold]
     pub(super) fn take_puts_back<R: Record>(
         &mut self,

@@ -1,8 +1,8 @@
 //! Bulk loads: rows into an empty database, without log and locks.
 //!
 //! A page that is changed without the log cannot be brought back by it. So a load is only for a database without rows:
-//! the manifest says that it is going on, and if it does not end well, the next opening makes the volume anew, empty as
-//! it was.
+//! the manifest says that it is going on, and if it does not end well, the next opening makes the volume again from
+//! scratch, empty as it was.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,7 +29,7 @@ type Journal = TransactionLog<Unlogged>;
 /// Rows and keys on their way; those of usual size need no allocation.
 type Bytes = smallvec::SmallVec<[u8; 1024]>;
 
-/// The journals of a load, handed out to whoever adds a row.
+/// The journals of a load, handed out to the threads that add rows.
 #[derive(Default)]
 pub(super) struct Loading {
     table: Mutex<Option<Arc<TransactionTable>>>,
@@ -122,7 +122,7 @@ impl<S: Stack> Engine<S> {
     }
 }
 
-/// Nobody is in the way.
+/// No lock is in the way.
 fn any_place(_: Rid) -> bool {
     true
 }

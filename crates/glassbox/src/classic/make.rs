@@ -106,7 +106,7 @@ fn lock_config(config: &ClassicConfig) -> LockConfig {
     let chosen = [&config.granularity].into_iter().chain(config.granularity_of.values());
     LockConfig {
         granularity: granularity(config.granularity),
-        // Nothing locks pages if nobody asks for it, so records need no intents on theirs.
+        // Nothing locks pages if no store is configured so, so records need no intents on theirs.
         lock_pages: chosen.into_iter().any(|chosen| *chosen == config::Granularity::Page),
         escalate_store_at: u32::try_from(config.escalate_at).unwrap_or(u32::MAX),
         broken_s_beside_x: config.broken_locks,
@@ -115,7 +115,7 @@ fn lock_config(config: &ClassicConfig) -> LockConfig {
     }
 }
 
-/// What was chosen, as the lock manager calls it.
+/// The configured granularity, as the lock manager calls it.
 pub(super) fn granularity(chosen: config::Granularity) -> Granularity {
     match chosen {
         config::Granularity::Record => Granularity::Record,

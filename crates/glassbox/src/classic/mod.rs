@@ -19,10 +19,10 @@
 //! ```
 //!
 //! A latch is physical and short: it keeps the bytes of a page whole while they are read or changed. A lock is logical
-//! and long: it keeps a transaction's records from others until it ends. While a latch is held nobody waits for a lock:
-//! the access methods ask whoever called them whether they may go on, let go of all latches when not, and begin again.
+//! and long: it keeps a transaction's records from others until it ends. A thread that holds a latch never waits for a
+//! lock: the access methods ask their caller whether they may go on, release all latches when not, and restart.
 //! The order in which latches are taken: a tree's pages from the root down and from left to right, then pages of heaps,
-//! then those of the space map; so nobody waits in a circle.
+//! then those of the space map; so no circle of waits arises.
 
 // Builds that try interleavings leave out most tests, and what only those use.
 #![cfg_attr(any(loom, shuttle), allow(dead_code, unused_imports, unfulfilled_lint_expectations))]

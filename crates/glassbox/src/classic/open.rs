@@ -41,7 +41,7 @@ pub(crate) struct Volume {
     losers: Option<Losers>,
     /// Records of the log that were read.
     pub(crate) log_records: u64,
-    /// Changes of pages that were done again.
+    /// Changes of pages that were redone.
     pub(crate) redone: u64,
 }
 
@@ -89,7 +89,7 @@ impl Volume {
         Ok((Self { pool, losers: Some(losers), log_records, redone }, found))
     }
 
-    /// Transactions that had not ended when the log ended, and are to be taken back.
+    /// Transactions that had not ended when the log ended, and are to be rolled back.
     pub(crate) fn losers(&self) -> u64 {
         self.losers.as_ref().map_or(0, Losers::len) as u64
     }
@@ -106,8 +106,8 @@ pub(super) fn unlogged(table: &Arc<TransactionTable>) -> Result<TransactionLog<U
 }
 
 impl Engine<Standard> {
-    /// An engine on a volume and its log, which is open for appending from now on. What had not ended when the log
-    /// ended is taken back. Its tables are added by [`Engine::add_table`].
+    /// An engine on a volume and its log, which is open for appending from now on. The transactions that had not ended
+    /// when the log ended are rolled back. Its tables are added by [`Engine::add_table`].
     ///
     /// # Errors
     /// When pages are damaged or cannot be had, or the log fails; it can be begun again then.
@@ -134,19 +134,19 @@ impl Engine<Standard> {
         engine._writer = writer;
         if let Some(losers) = losers {
             engine.recovered = engine.all_trees()?;
-            engine.take_back_losers(losers)?;
+            engine.roll_back_losers(losers)?;
             engine.recovered.clear();
         }
         Ok(engine)
     }
 
-    fn take_back_losers(&self, losers: Losers) -> Result<(), Error> {
+    fn roll_back_losers(&self, losers: Losers) -> Result<(), Error> {
         let mut session = self.sessions.take()?;
         let in_doubt = losers.undo(&mut session.journal, &self.pages, &mut TreeUndo(self))?;
-        // Nobody coordinates transactions of this engine yet, so nobody will ever decide: presumed abort.
+        // Transactions of this engine have no coordinator yet, so none will ever be decided: presumed abort.
         for transaction in in_doubt {
             session.journal.resume(transaction.suspended);
-            self.take_back(&mut session)?;
+            self.abort(&mut session)?;
         }
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Whose every page is: the space map, compared with what the directory and the stores say.
 //!
 //! The map says which pages are in use, the stores which are theirs, and neither is made from the other; so they are
-//! compared. A page in use must have one owner: the volume itself, the directory, the map, or one store. What two own
-//! will be overwritten by one of them; what the map calls free, by the next who asks for a page. A page that nobody
-//! owns is lost room.
+//! compared. A page in use must have one owner: the volume itself, the directory, the map, or one store. A page of two
+//! owners will be overwritten by one of them; one that the map calls free, by the next allocation. A page without an
+//! owner is leaked.
 //!
 //! The stores are those of the directory, whatever the manifest thinks of them: what is left of an index that a program
 //! has given up takes room as well.
@@ -48,8 +48,8 @@ impl<S: Stack> Engine<S> {
         any_tree(entry, self.page_bytes())
     }
 
-    /// How many pages are in use, as the space map says, those of the volume itself among them. What is wrong with it,
-    /// compared with all who own pages, is added to `wrong`. Nobody changes anything meanwhile.
+    /// How many pages are in use, as the space map says, those of the volume itself among them. Its faults,
+    /// compared with all owners of pages, are added to `wrong`. Nothing may be changed meanwhile.
     ///
     /// # Errors
     /// When a page is damaged or cannot be read.
@@ -121,7 +121,7 @@ fn verify_space(pages: AnyPages<'_>, wrong: &mut Vec<String>) -> Result<u64, Err
     let mut unowned: Vec<_> = used.iter().filter(|page| !owners.contains_key(page)).collect();
     unowned.sort_unstable();
     for page in unowned {
-        wrong.push(format!("page {page} is in use, as the space map says, but nobody has it"));
+        wrong.push(format!("page {page} is in use, as the space map says, but has no owner (leaked)"));
     }
     Ok(used.len() as u64)
 }

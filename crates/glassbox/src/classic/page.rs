@@ -114,7 +114,7 @@ pub(crate) fn is_sealed(page: &[u8]) -> bool {
     u32_at(page, 0) == crc32c::crc32c(&page[4..])
 }
 
-/// What is wrong with a page, as an error.
+/// The fault of a page, as an error.
 #[cold]
 pub(crate) fn damaged(id: PageId, page_bytes: usize, problem: impl Into<String>) -> Error {
     let offset = u64::from(id.0) * page_bytes as u64;

@@ -119,7 +119,8 @@ pub(crate) trait FixedPage: Deref<Target = [u8]> {
         None
     }
 
-    /// Says so: they were checked, or there are none yet. What is stored from then on must be sound too.
+    /// Notes that its records are sound: they were checked, or there are none yet. Records stored later must be sound
+    /// too.
     #[inline(always)]
     fn note_sound(&self, _is_sound: bool) {}
 }

@@ -1,12 +1,13 @@
 //! How a procedure runs as a transaction.
 //!
 //! A run goes: take a session; run the procedure, which locks what it touches and logs what it changes; append the
-//! commit record; release the locks; give the session back. Whoever asked waits for the force after that: so a lock is
-//! not held while a disk turns. That is safe because the log is one sequence: whoever has read what is not durable yet
-//! has a later commit record, or, if it has only read, waits for the last commit record that there was when it ended.
+//! commit record; release the locks; give the session back. The caller waits for the force after that: so a lock is not
+//! held during a force. That is safe because the log is one sequence: a transaction that has read what is not durable
+//! yet has a later commit record, or, if it has only read, waits for the last commit record that there was when it
+//! ended.
 //!
-//! A run that was chosen to end a deadlock, or that waited too long, is taken back and run again from the start, after
-//! a pause that grows with each time. A procedure is deterministic code without effects outside, so nobody can tell.
+//! A run that was chosen to end a deadlock, or that waited too long, is rolled back and restarted, after a pause that
+//! grows with each attempt. A procedure is deterministic code without outside effects, so a restart is not visible.
 
 use std::any::{Any, TypeId};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -68,9 +69,9 @@ impl<S: Stack> Engine<S> {
         Ok(executed.lsn)
     }
 
-    /// Whether what a procedure changes must be kept for taking back. A log needs it, and so does whoever may be in the
-    /// way of others. Without either, a procedure that promises not to abort behind a write needs it only within an
-    /// access; if it breaks the promise, the engine stops.
+    /// Whether what a procedure changes must be kept for a rollback. A log needs it, and so does a transaction that may
+    /// be in the way of others. Without either, a procedure that promises not to abort behind a write needs it only
+    /// within an access; if it breaks the promise, the engine stops.
     const fn keeps(aborts: Aborts) -> bool {
         <S::Logs as Logs>::Device::RECORDS || !S::Locks::ALONE || matches!(aborts, Aborts::Anytime)
     }
@@ -108,7 +109,7 @@ impl<S: Stack> Engine<S> {
         }
     }
 
-    /// Runs once, and commits or takes back.
+    /// Runs once, and commits or rolls back.
     #[inline]
     fn attempt(
         &self,
@@ -131,7 +132,7 @@ impl<S: Stack> Engine<S> {
                 Attempt::Panicked(Box::new("a procedure kept a `Stop::Retry` of another run and answers it"))
             }
         };
-        if let Err(error) = self.take_back(session) {
+        if let Err(error) = self.abort(session) {
             return Attempt::Failed(error);
         }
         match &attempt {
@@ -146,7 +147,7 @@ impl<S: Stack> Engine<S> {
     fn commit(&self, session: &mut Session<S>) -> Attempt {
         let committed = session.journal.commit();
         if let Ok(lsn) = committed {
-            // Before the locks are released: whoever then reads what this one wrote must wait for it.
+            // Before the locks are released: a later reader of these changes must wait for it.
             self.last_commit.fetch_max(lsn.0, Ordering::AcqRel);
         }
         self.release_all(session);
@@ -156,7 +157,7 @@ impl<S: Stack> Engine<S> {
                 let executed = if lsn == Lsn::NONE { self.told(Ok(())) } else { Executed { outcome: Ok(()), lsn } };
                 Attempt::Done(executed)
             }
-            // What it changed is neither certain nor taken back.
+            // Its changes are neither durable nor undone.
             Err(error) => {
                 self.health.stop(error.to_string());
                 Attempt::Failed(error)
@@ -177,23 +178,23 @@ impl<S: Stack> Engine<S> {
         Executed { outcome, lsn: Lsn(self.last_commit.load(Ordering::Acquire)) }
     }
 
-    /// Takes the transaction back and releases its locks.
+    /// Rolls the transaction back and releases its locks.
     #[cold]
-    pub(super) fn take_back(&self, session: &mut Session<S>) -> Result<(), Error> {
+    pub(super) fn abort(&self, session: &mut Session<S>) -> Result<(), Error> {
         if session.journal.is_final() {
             self.health.stop(BROKEN_PROMISE.to_owned());
             return self.health.check();
         }
-        let taken_back = session.journal.abort(&self.pages, &mut TreeUndo(self));
+        let rolled_back = session.journal.abort(&self.pages, &mut TreeUndo(self));
         self.release_all(session);
-        taken_back.inspect_err(|error| self.health.stop(error.to_string()))
+        rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
     }
 
-    /// Takes a part of a transaction back, which goes on.
+    /// Rolls a transaction back to a savepoint; it goes on.
     #[cold]
     pub(super) fn roll_back(&self, session: &mut Session<S>, to: Savepoint) -> Result<(), Error> {
-        let taken_back = session.journal.roll_back(to, &self.pages, &mut TreeUndo(self));
-        taken_back.inspect_err(|error| self.health.stop(error.to_string()))
+        let rolled_back = session.journal.roll_back(to, &self.pages, &mut TreeUndo(self));
+        rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
     }
 
     /// Runs a procedure without changing anything: what it would read and write.

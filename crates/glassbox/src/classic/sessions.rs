@@ -1,15 +1,15 @@
-//! Sessions: what a thread needs for a transaction, handed to whoever has one to run.
+//! Sessions: what a thread needs for a transaction, handed to the threads that run one.
 //!
-//! Problem: a transaction needs buffers, a journal and a place among those who hold locks. Making them anew costs more
-//! than the transaction; giving each thread its own bounds the threads, and nobody knows how many will come. So there
-//! is a fixed number of sessions, each behind a lock of its own. A thread tries the one it had last time first: then
-//! taking it is one exchange of a word that nobody else uses, and its memory is warm. If that one is taken it tries the
+//! Problem: a transaction needs buffers, a journal and a place among those who hold locks. Making them for each costs
+//! more than the transaction; giving each thread its own bounds the threads, whose number is unknown. So there is a
+//! fixed number of sessions, each behind a lock of its own. A thread tries the one it had last time first: then taking
+//! it is one exchange of a word that no other thread uses, and its memory is warm. If that one is taken it tries the
 //! others, and if all are, it waits.
 //!
-//! *Nobody sleeps while a session is free.* Whoever finds none counts itself as waiting, then tries all again, then
-//! sleeps, all under one mutex; whoever gives a session back unlocks it, then looks whether anybody waits, and if so
-//! wakes one under the same mutex. With a fence between the two on both sides, either the first sees the session free
-//! or the second sees that somebody waits.
+//! *No thread sleeps while a session is free.* A thread that finds none counts itself as waiting, then tries all again,
+//! then sleeps, all under one mutex; a thread that returns a session unlocks it, then checks for waiters, and if there
+//! are any wakes one under the same mutex. With a fence between the two on both sides, either the first sees the
+//! session free or the second sees the waiter.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
@@ -23,7 +23,7 @@ mod tests;
 
 /// Hands out sessions.
 pub(crate) trait Sessions {
-    /// What is handed out.
+    /// The pooled value.
     type Session;
     /// The right to use one, until it is dropped.
     type Taken<'a>: DerefMut<Target = Self::Session>
@@ -73,7 +73,7 @@ impl<S> SessionPool<S> {
     /// A pool of these, at least one.
     pub(crate) fn new(sessions: impl IntoIterator<Item = S>) -> Self {
         let sessions: Box<[_]> = sessions.into_iter().map(|session| Place(Mutex::new(session))).collect();
-        assert!(!sessions.is_empty(), "a pool of no sessions lets nobody in");
+        assert!(!sessions.is_empty(), "a pool needs a session");
         Self { sessions, waiting: AtomicUsize::new(0), gate: Mutex::default(), given_back: Condvar::new() }
     }
 
@@ -197,7 +197,7 @@ impl<S> Sessions for OneSession<S> {
 
     #[inline(always)]
     fn take(&self) -> Result<RefMut<'_, S>, Error> {
-        // Not an error that waiting would cure: nobody else could give it back.
+        // Not an error that waiting would cure: no other thread could return it.
         Ok(self.0.borrow_mut())
     }
 

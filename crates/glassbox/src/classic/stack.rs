@@ -1,7 +1,7 @@
 //! A stack: the components of a conventional engine, bundled.
 //!
-//! Each component is a type that can be taken out: beside its working form it has one that does less, or nothing,
-//! takes no room, and leaves no trace in the program. Whoever runs an engine names its stack, and everything below is
+//! Each component is a type that can be taken out: beside its working form it has one that does less, or nothing, takes
+//! no room, and leaves no trace in the program. The caller that runs an engine names its stack, and everything below is
 //! compiled for it. A database runs on [`Standard`]; which others have names says [`stacks`](crate::stacks).
 //!
 //! What must not be is no type. Without latches or without locks there is nothing to keep threads apart, so these forms
@@ -48,7 +48,7 @@ pub(crate) trait Stack: Sized + 'static {
 
 /// What the stack's pages wait for before they are written.
 pub(crate) type AheadOf<S> = <<S as Stack>::Logs as StackLogs>::Ahead;
-/// What writes the stack's pages before somebody needs their room.
+/// The background writer of the stack's pages.
 pub(crate) type WriterOf<S> = <<S as Stack>::Pages as PageStore<AheadOf<S>>>::Writer;
 
 /// The stack of a database: everything in its working form, and of those that only differ in speed the quicker ones.
@@ -134,7 +134,7 @@ without_disk!(NoLog<STAMPED>, STAMPED);
 
 /// A form of locking that a stack can be made with.
 pub(crate) trait StackLocks: Locks {
-    /// Whether transactions run one after the other, so that none is ever taken back because of another.
+    /// Whether transactions run one after the other, so that none is ever rolled back because of another.
     const ALONE: bool;
 
     /// With these settings, if it has any.
@@ -168,7 +168,7 @@ impl StackLocks for NoLocks {
 
 /// A form of page access that a stack can be made with. `A`: what pages wait for before they are written.
 pub(crate) trait PageStore<A>: Pages + Clone {
-    /// A thread that writes pages before somebody needs their room, if there is one.
+    /// A thread that writes pages before their frames are needed, if there is one.
     type Writer: Default;
 
     /// Room for so many pages of so many bytes, and an empty file for them if they have one.
@@ -239,7 +239,7 @@ impl<T> StackSessions for OneSession<T> {
     }
 }
 
-/// What a stack must be, whoever names it.
+/// The conditions that every stack must meet.
 pub(crate) const fn check<S: Stack>() {
     assert!(is_page_size(S::PAGE_BYTES), "a stack's pages have 4, 8, 16 or 32 KiB");
 }

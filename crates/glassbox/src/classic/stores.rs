@@ -2,8 +2,8 @@
 //!
 //! A table has a heap file of its own name; the tree of its primary key is called `name/`, that of an index
 //! `name/index`. Which of them are whole, the manifest says: it names tables and indexes only after their stores were
-//! made and filled. What is in the directory beyond that was left by an attempt that was interrupted, or by an index
-//! that a program has given up; it is never used again, and a new store of that name gets a number behind it
+//! made and filled. Other stores in the directory were left by an interrupted attempt, or by an index
+//! that a program has dropped; it is never used again, and a new store of that name gets a number behind it
 //! (`name/index~2`). The one with the highest number counts.
 
 use super::change::Undo;
@@ -82,7 +82,7 @@ impl<S: Stack> Engine<S> {
         Ok(store)
     }
 
-    /// Enters all rows of a table into an index that is new. Nothing of that is ever taken back: an index counts only
+    /// Inserts all rows of a table into a new index. Nothing of that is ever undone: an index exists only
     /// once the manifest names it.
     fn fill(&self, table: &TableStores<S>, index: &IndexStore<S>) -> Result<(), Error> {
         let mut session = self.sessions.take()?;
@@ -123,7 +123,7 @@ impl<S: Stack> Engine<S> {
         })
     }
 
-    /// A name for a new store: the plain one if nobody has it.
+    /// A name for a new store: the plain one if it is free.
     fn new_name(&self, name: &str) -> Result<String, Error> {
         let entries = directory::list(&self.pages)?;
         let count = entries.iter().filter(|entry| base(entry) == name.as_bytes()).count();
@@ -136,7 +136,7 @@ impl<S: Stack> Engine<S> {
             .map_err(|_| Error::Catalog(format!("a row of table `{}` is larger than any page", schema.name)))?;
         let mut session = self.sessions.take()?;
         let journal = &mut session.journal;
-        // What fails halfway is left as it is, for the next opening to take back.
+        // A failed attempt is left as it is, for the next opening to undo.
         let made = directory::create_heap(&self.pages, &self.space, journal, name.as_bytes(), width)?;
         journal.commit()?;
         Ok(made)
@@ -159,7 +159,7 @@ impl<S: Stack> Engine<S> {
         Ok(made)
     }
 
-    /// All trees of the directory, whatever they are of: enough to take back what a transaction did to them.
+    /// All trees of the directory, whatever they are of: enough to undo a transaction's changes of them.
     pub(super) fn all_trees(&self) -> Result<Vec<Definition<S::Keys>>, Error> {
         let entries = directory::list(&self.pages)?;
         entries.iter().filter_map(|entry| self.any_tree(entry).transpose()).collect()

@@ -120,7 +120,7 @@ pub(crate) struct MemoryLog(pub(crate) Arc<Mutex<Vec<Logged>>>);
 /// A journal on a [`MemoryLog`].
 pub(crate) struct MemoryJournal {
     log: MemoryLog,
-    /// The places in the log of this journal's own changes that would be taken back.
+    /// The places in the log of this journal's own changes that would be undone.
     own: Vec<usize>,
 }
 
@@ -142,7 +142,7 @@ impl MemoryLog {
 }
 
 impl MemoryJournal {
-    /// Takes back, newest first, what this journal changed outside of nested actions that have ended: in the page by
+    /// Undoes, newest first, what this journal changed outside of nested actions that have ended: in the page by
     /// the inverse, logically by `logical`, which is given the page and the change.
     pub(crate) fn roll_back(
         mut self,
@@ -166,7 +166,7 @@ impl MemoryJournal {
                 }
                 Undo::Logical => logical(&mut self, logged.page, change),
             }
-            // What takes back is not taken back itself.
+            // A compensation is not undone itself.
             self.own.truncate(before);
         }
     }

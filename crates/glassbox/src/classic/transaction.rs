@@ -8,15 +8,15 @@
 //! reading a key        S on its record; if it is not there, on the record of the next key (the gap where it would be)
 //! scanning             S on each record, and on the first one above the range
 //! updating             X on the record
-//! inserting a key      X on the record, from before it can be seen; and for a moment X on the next key's: nobody has
-//!                      read the gap; if the key is there, S on its record
+//! inserting a key      X on the record, from before it can be seen; and for a moment X on the next key's: the gap
+//!                      was not read; if the key is there, S on its record
 //! deleting a key       X on the record, and on the next key's to the end: the gap that the key leaves is not certain
 //!                      before
 //! ```
 //!
 //! Behind the last key stands the index's end, which can be locked like a record. Locks are asked for while the leaf
-//! is latched, so that what was found is still so when the lock is granted; but without waiting. If somebody is in the
-//! way, the latches are let go, the transaction waits, and the access begins again from the root.
+//! is latched, so that the result of the search still holds when the lock is granted; but without waiting. If another
+//! lock is in the way, the latches are released, the transaction waits, and the access restarts from the root.
 
 use super::engine::{Engine, TreeOf};
 use super::heap::OnPage;
@@ -77,7 +77,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         if self.ended.is_some() { Err(AGAIN) } else { Ok(self.engine.table::<R>()) }
     }
 
-    /// Locks without waiting, for whoever holds a latch.
+    /// Locks without waiting, under a latch.
     #[inline(always)]
     pub(super) fn try_lock(locks: &S::Locks, owner: &mut <S::Locks as Locks>::Owner, wanted: Wanted) -> bool {
         locks.lock(owner, wanted.name, wanted.mode, false, wanted.duration) == Outcome::Granted
@@ -87,7 +87,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     pub(super) fn wait_for(&mut self, wanted: Wanted) -> Result<(), Stop> {
         let locks = &self.engine.locks;
         locks.set_txn(&mut self.session.owner, self.session.journal.transaction());
-        // Whoever has been a victim before is so again only if all others were oftener.
+        // A former victim is chosen again only if all others were victims more often.
         locks.set_work(&mut self.session.owner, self.repeated << 32 | self.session.journal.changes() as u64);
         match locks.lock(&mut self.session.owner, wanted.name, wanted.mode, true, wanted.duration) {
             Outcome::Granted => Ok(()),
@@ -136,8 +136,8 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
 
     // What does not depend on the record's type is compiled once for all of them.
 
-    /// Looks for a key that a guess did not find: in the whole tree, or, if the guess was `refused`, once nobody is in
-    /// the way.
+    /// Looks for a key that a guess did not find: in the whole tree, or, if the guess was `refused`, once no lock is
+    /// in the way.
     #[inline(never)]
     fn find_key(
         &mut self,
@@ -182,7 +182,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     }
 
     /// Changes a record that is locked in X, unless `change`, which is told what it was too, says that its page is to
-    /// stay as it was. What is stored is in no index under another key than before; so the page is fixed only once.
+    /// stay as it was. The new row has the same key in every index; so the page is fixed only once.
     #[inline(always)]
     pub(super) fn change_row<R: Record, O>(
         &mut self,
@@ -218,7 +218,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         }
     }
 
-    /// Puts a row into the heap file; the record is locked before anybody can see it.
+    /// Puts a row into the heap file; the record is locked before it is visible.
     #[inline(always)]
     pub(super) fn put<R: Record>(&mut self, table: &TableStores<S>, row: &R) -> Result<Rid, Stop> {
         self.session.stored.resize(R::ROW_WIDTH, 0);
@@ -260,7 +260,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             });
             match self.or_fail(put)? {
                 Some(rid) => return Ok(rid),
-                // Somebody has locked the whole table, or the pages that could take it.
+                // Another transaction has locked the whole table, or all pages with room.
                 None => {
                     self.wait_for(Wanted { name: LockName::Store(heap), mode: Mode::IX, duration: Duration::Commit })?
                 }

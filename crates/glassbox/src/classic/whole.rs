@@ -38,7 +38,7 @@ impl<S: Stack> Engine<S> {
 
     /// The space of each table. Reads all trees and heap files.
     pub(crate) fn usage(&self) -> Vec<TableUsage> {
-        // What cannot be read is said by whoever needs it; here there is only nothing to count.
+        // An unreadable table is reported by its users; here it counts as empty.
         self.tables.iter().flatten().filter_map(|table| self.usage_of(table).ok()).collect()
     }
 
@@ -63,8 +63,8 @@ impl<S: Stack> Engine<S> {
         Ok(TableUsage { table: table.schema.name.to_string(), rows, row_bytes: heap_pages * page_bytes, index_bytes })
     }
 
-    /// What is wrong: with the structure of trees and heap files, with indexes that do not agree with their table, with
-    /// pages that two use or nobody. No transaction runs meanwhile.
+    /// Faults: in the structure of trees and heap files, in indexes that do not agree with their table, in
+    /// pages of two owners or of none. No transaction runs meanwhile.
     pub(crate) fn verify(&self) -> Vec<String> {
         let checked = self.sessions.quietly(|_| {
             let mut wrong = Vec::new();
@@ -73,7 +73,7 @@ impl<S: Stack> Engine<S> {
                     wrong.push(format!("table `{}`: {error}", table.schema.name));
                 }
             }
-            // Of what is broken already nobody can say which pages it should have.
+            // The pages of a broken structure are unknown.
             if wrong.is_empty()
                 && let Err(error) = self.verify_space(&mut wrong)
             {
@@ -181,7 +181,7 @@ impl Engine<Standard> {
         recovery::checkpoint(&self.logs, &mut device, &self.transactions, || self.pages.dirty_pages())
     }
 
-    /// Refuses a checkpoint of what does not count: half a transaction that could not be taken back, or, unless it is
+    /// Refuses a checkpoint of what does not count: half a transaction that could not be undone, or, unless it is
     /// the load that asks, half a bulk load.
     pub(crate) fn check_whole(&self, loading: bool) -> Result<(), Error> {
         if loading && !self.health.is_stopped() { Ok(()) } else { self.check() }

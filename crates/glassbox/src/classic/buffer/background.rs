@@ -1,8 +1,8 @@
-//! The background writer: a thread that writes dirty pages before somebody needs their frames.
+//! The background writer: a thread that writes dirty pages before their frames are needed.
 //!
-//! It looks at the frames that the clock will come to next and writes those that are dirty; sooner when somebody has
-//! met a dirty page there. It is no part of the pool: without it, whoever needs a frame writes a batch himself, and a
-//! test repeats.
+//! It looks at the frames that the clock will come to next and writes those that are dirty; sooner after a thread has
+//! met a dirty page there. It is no part of the pool: without it, the thread that needs a frame writes a batch itself,
+//! and a test repeats.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -78,7 +78,7 @@ impl BackgroundWriter {
         assert!(!was_running, "a pool has one background writer");
         let running = Running(signal.clone());
         let run = move || {
-            // A failure stops the pool, and tells whoever needs to write.
+            // A failure stops the pool, and every later writer gets it as an error.
             while running.0.wait() && write(&pool).is_ok() {}
         };
         let thread = Builder::new().name("glassbox-pages".into()).spawn(run);
@@ -101,7 +101,7 @@ impl Drop for BackgroundWriter {
     }
 }
 
-/// Says that nobody listens any more when the thread ends.
+/// Marks the signal as without a listener when the thread ends.
 struct Running(Arc<Signal>);
 
 impl Drop for Running {

@@ -1,20 +1,20 @@
-//! Writing pages out: for whoever needs a frame, for checkpoints, and before closing.
+//! Writing pages out: for a thread that needs a frame, for checkpoints, and before closing.
 //!
-//! *No circles of waiting.* A thread that needs a frame may hold latches, and waits for the batch. So whoever has the
-//! batch never waits for a latch: pages that are latched are left over, and when they must be written too, their latch
-//! is waited for without the batch, and the batch then waited for with the latch, to read.
+//! *No circles of waiting.* A thread that needs a frame may hold latches, and waits for the batch. So the thread that
+//! has the batch never waits for a latch: pages that are latched are left over, and when they must be written too,
+//! their latch is waited for without the batch, and the batch then waited for with the latch, to read.
 //!
 //! *No dirty page is missed by a checkpoint.* [`BufferPool::dirty_pages`] is called after the checkpoint has taken its
-//! position in the log. A record before that position was appended by somebody who had its page latched exclusively,
-//! and who says in the frame from where on it is needed before he lets go. The list takes every frame's latch to
-//! look, so it either comes later and finds that said, or came before he had the latch, and then his record is behind
-//! the position, where a recovery begins to read anyway. What it finds is a lower bound: `from` was read before the
-//! record was appended. A page that moves to a frame that was looked at already was clean on the way, and what changes
-//! it there is behind the position.
+//! position in the log. A record before that position was appended by a thread that had its page latched exclusively,
+//! and that notes in the frame from where on the log is needed before it releases the latch. The list takes every
+//! frame's latch to look, so it either comes later and finds that said, or came before he had the latch, and then his
+//! record is behind the position, where a recovery begins to read anyway. What it finds is a lower bound: `from` was
+//! read before the record was appended. A page that moves to a frame that was looked at already was clean on the way,
+//! and what changes it there is behind the position.
 //!
-//! *A failure stops the writing for good.* After a failed write or force nobody knows what is on disk. The pages of the
-//! batch stay dirty, none of them leaves memory, and everybody who needs to write is told. Recovery begins with what
-//! the disk really holds; the images are still there.
+//! *A failure stops the writing for good.* After a failed write or force the contents of the disk are unknown. The
+//! pages of the batch stay dirty, none of them leaves memory, and every later writer gets the error. Recovery begins
+//! with what the disk really holds; the images are still there.
 
 use std::sync::MutexGuard;
 

@@ -16,7 +16,7 @@ const ROUNDS: usize = 3;
 /// Most frames that are looked at before the hand comes to them.
 const MOST_AHEAD: usize = 2048;
 
-/// What came of taking a frame.
+/// The result of choosing a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Take {
     /// It is the caller's.

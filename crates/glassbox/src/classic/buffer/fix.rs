@@ -5,7 +5,7 @@
 //! ```text
 //! 1  claim a frame whose page is to leave, and take that page out of the table
 //! 2  say that it will hold the new page                               (still claimed, and so latched exclusively)
-//! 3  enter it into the table, unless somebody else was quicker        (then the frame stays empty, and begin again)
+//! 3  insert it into the table, unless another thread was quicker      (then the frame stays empty, and restart)
 //! 4  end the claim, still latched; read the page; go on with the latch that was wanted
 //! ```
 //!

@@ -5,17 +5,17 @@
 //! latch's one atomic operation, and the frame is then asked whether it holds the page that was wanted.
 //!
 //! *The page does not change under a latch.* A frame gets another page, or loses its page, only while it is latched
-//! exclusively: by who has claimed it, or by who could not read what it should hold. So whoever has it latched, either
-//! way, and then finds that it is the page he wants, keeps it by that alone. If it is not, the page table was out of
-//! date, and he looks again.
+//! exclusively: by the thread that has claimed it, or that could not read its page. So a thread that has it latched, in
+//! either mode, and then finds that it is the page it wants, keeps it by that alone. If it is not, the page table was
+//! out of date, and he looks again.
 //!
-//! *Who must wait pins first.* Latches are taken in the order of what they protect, so nobody may wait for a latch of
-//! which he does not know the page. Who finds it taken adds a pin to a word of the frame:
+//! *A waiter pins first.* Latches are taken in the order of what they protect, so a thread must not wait for a latch
+//! without knowing its page. A thread that finds the latch taken adds a pin to a word of the frame:
 //!
 //! ```text
 //! bits 0-29   pins: how many wait for the latch, or, where there are no latches, have fixed the page
 //! bit 30      ALONE: fixed to be changed, where there are no latches
-//! bit 31      CLAIMED: somebody takes the frame for another page
+//! bit 31      CLAIMED: a thread uses the frame for another page
 //! ```
 //!
 //! Who wants the frame sets CLAIMED by an exchange that succeeds only while there are no pins, takes the latch if that
@@ -23,12 +23,12 @@
 //! takes the pin back and knows nothing. If not, his pin lies between two claims in the order of the word, and the next
 //! claim does not succeed before he unpins; so the page is that of the claim before, whose change of `page` he sees,
 //! because all changes of the word are additions and exchanges and pass on what was released by the claim's end. One
-//! exception: a page that could not be read leaves the frame while others are pinned and wait for its latch; so whoever
-//! has waited looks once more which page it is.
+//! exception: a page that could not be read leaves the frame while others are pinned and wait for its latch; so a
+//! waiter checks once more which page it is.
 //!
-//! Rejected: a pin for everybody, beside the latch: two more atomic operations for each fix, which say nothing new.
-//! *Uses* are counted without an atomic addition: of several who fix a page to read it in the same moment some may not
-//! be counted. They are statistics, and tell whether the page was used lately.
+//! Rejected: a pin for every user, in addition to the latch: two more atomic operations for each fix, which say nothing
+//! new. *Uses* are counted without an atomic addition: of several who fix a page to read it in the same moment some may
+//! not be counted. They are statistics, and tell whether the page was used lately.
 //!
 //! *Dirty.* `rec_lsn` is the position from which on the log is needed to bring back what changed since the page was
 //! last copied to be written; `writing_lsn` is the same for the copy being written now. Both are CLEAN when nothing is
@@ -56,7 +56,7 @@ pub(super) const NO_PAGE: PageId = PageId(u32::MAX);
 /// Nothing in the log is needed.
 const CLEAN: u64 = u64::MAX;
 
-/// What came of trying to fix.
+/// The result of an attempt to fix a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fix {
     /// It is fixed; whether that meant waiting for the latch.
@@ -77,8 +77,8 @@ pub(super) struct Frame<L> {
     uses: AtomicU64,
     rec_lsn: AtomicU64,
     writing_lsn: AtomicU64,
-    /// 1: the page was found sound since it came. Changed by who has latched it; so whoever finds it 1 sees bytes that
-    /// are.
+    /// 1: the page was found sound since it was read. Changed under its latch; so a thread that finds it 1 sees sound
+    /// bytes.
     sound: AtomicU32,
 }
 
@@ -137,7 +137,7 @@ impl<L: Latch> Frame<L> {
         }
     }
 
-    /// What was latched, if it is this page; else lets go of it.
+    /// The latched frame, if it holds this page; else the latch is released.
     #[inline(always)]
     fn if_still(&self, page: PageId, exclusive: bool, waited: bool) -> Fix {
         if self.page() == page {
@@ -204,7 +204,7 @@ impl<L: Latch> Frame<L> {
         Fix::Fixed { waited: false }
     }
 
-    /// How often the page was fixed since it came; `None` while somebody has fixed it or claims the frame.
+    /// How often the page was fixed since it came; `None` while it is fixed or the frame is claimed.
     pub fn uses_if_unfixed(&self) -> Option<u64> {
         let is_unfixed = self.word.load(Ordering::Relaxed) == 0 && self.latch.is_free();
         is_unfixed.then(|| self.uses())
@@ -215,7 +215,7 @@ impl<L: Latch> Frame<L> {
         self.uses.load(Ordering::Relaxed)
     }
 
-    /// Claims the frame if nobody has fixed its page and it is clean. Gives the page, and how often it was fixed.
+    /// Claims the frame if its page is not fixed and clean. Gives the page, and how often it was fixed.
     pub fn claim(&self) -> Option<(PageId, u64)> {
         self.word.compare_exchange(0, CLAIMED, Ordering::Acquire, Ordering::Relaxed).ok()?;
         if self.latch.try_exclusive() {
@@ -261,7 +261,7 @@ impl<L: Latch> Frame<L> {
         }
     }
 
-    /// What was said of the page last, or that it is not known to be sound.
+    /// The last note about the page, or that it is not known to be sound.
     #[inline(always)]
     pub fn is_sound(&self) -> bool {
         self.sound.load(Ordering::Relaxed) != 0

@@ -15,7 +15,7 @@ pub(super) struct Frames<L> {
     memory: Memory,
 }
 
-/// A frame that somebody has claimed for another page.
+/// A frame that is claimed for another page.
 pub(super) struct Claimed<'a, L: Latch> {
     frames: &'a Frames<L>,
     number: usize,
@@ -25,7 +25,7 @@ pub(super) struct Claimed<'a, L: Latch> {
 pub(super) trait Guard<'a, L: Latch>: Sized {
     const EXCLUSIVE: bool;
 
-    /// What came of fixing the page in this frame, and if it is fixed, the page.
+    /// The result of fixing the page in this frame, and if it is fixed, the page.
     fn fix(frames: &'a Frames<L>, number: usize, page: PageId, wait: bool) -> (Fix, Option<Self>);
 
     /// The same way to have a page that has just come.
@@ -110,7 +110,7 @@ impl<L: Latch> Frames<L> {
         }
     }
 
-    /// Claims a frame if nobody has fixed its page and it is clean. Gives that page and how often it was fixed.
+    /// Claims a frame if its page is not fixed and clean. Gives that page and how often it was fixed.
     pub fn claim(&self, number: usize) -> Option<(Claimed<'_, L>, PageId, u64)> {
         let (page, uses) = self.headers[number].claim()?;
         Some((Claimed { frames: self, number }, page, uses))

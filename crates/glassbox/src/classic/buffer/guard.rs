@@ -55,7 +55,7 @@ impl<L: Latch> Deref for SharedFrame<'_, L> {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: fixed to read until this is dropped: the frame keeps its page, and nobody can fix it to change.
+        // SAFETY: fixed to read until this is dropped: the frame keeps its page, and no thread can fix it to change.
         unsafe { self.bytes.as_ref() }
     }
 }
@@ -65,7 +65,7 @@ impl<L: Latch> Deref for ExclusiveFrame<'_, L> {
 
     #[inline(always)]
     fn deref(&self) -> &[u8] {
-        // SAFETY: fixed to change until this is dropped: the frame keeps its page, and nobody else can fix it.
+        // SAFETY: fixed to change until this is dropped: the frame keeps its page, and no other thread can fix it.
         unsafe { self.bytes.as_ref() }
     }
 }
@@ -73,7 +73,7 @@ impl<L: Latch> Deref for ExclusiveFrame<'_, L> {
 impl<L: Latch> DerefMut for ExclusiveFrame<'_, L> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and whoever borrows this mutably is alone in using it.
+        // SAFETY: as above, and a mutable borrow is the only one.
         unsafe { self.bytes.as_mut() }
     }
 }

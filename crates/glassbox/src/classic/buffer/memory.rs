@@ -12,7 +12,7 @@ use crate::huge_pages::{self, HUGE_PAGE_BYTES};
 /// What direct reads and writes want offsets and addresses to be multiples of.
 pub(super) const DISK_ALIGNMENT: usize = 4096;
 
-/// Pages of memory, zeros at first. It gives out addresses; whoever uses them keeps others out.
+/// Pages of memory, zeros at first. It gives out addresses; their users keep other threads out.
 pub(super) struct Memory {
     whole: NonNull<u8>,
     layout: Layout,
@@ -88,7 +88,7 @@ impl Memory {
         NonNull::slice_from_raw_parts(unsafe { self.base.add(page * self.page_bytes) }, self.page_bytes)
     }
 
-    /// Where page number `page` begins, if there is one, for whoever does not look there yet.
+    /// Where page number `page` begins, if there is one, for a prefetch.
     #[inline(always)]
     pub fn address(&self, page: usize) -> Option<*const u8> {
         (page < self.pages).then(|| self.base.as_ptr().cast_const().wrapping_add(page * self.page_bytes))
@@ -97,7 +97,7 @@ impl Memory {
     /// All pages, of one who has the memory for himself.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let bytes = self.pages * self.page_bytes;
-        // SAFETY: the block is that long, and nobody else can have it while the borrow lasts.
+        // SAFETY: the block is that long, and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), bytes) }
     }
 }

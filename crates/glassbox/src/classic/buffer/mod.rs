@@ -14,8 +14,8 @@
 //!    on the log is needed for it, and checkpoints ask for that.
 //! 4. Writing ahead of need is left to a thread of its own ([`background`]), which a pool can do without.
 //!
-//! What is certain: a page is in at most one frame. While it is fixed, it stays in its frame. A page that is not on
-//! disk as it is in memory does not leave memory. What is on disk is explained by the log on disk. After a crash and
+//! Invariants: a page is in at most one frame. While it is fixed, it stays in its frame. A page that is not on disk as
+//! it is in memory does not leave memory. Every change on disk is described by the log on disk. After a crash and
 //! [`repair`], each page is whole: as written by the last batch that was forced, or by the one before.
 //!
 //! Where memory suffices for everything, the pool can be taken out: [`Resident`].

@@ -44,10 +44,10 @@ pub(crate) struct BufferPool<L: Latch, W> {
     pub(super) table: PageTable,
     pub(super) clock: Clock,
     pub(super) volume: Volume,
-    /// Writing pages is a role of one at a time. Who has it waits for the log and the disk, but for no latch.
+    /// Writing pages is a role of one at a time. Its holder waits for the log and the disk, but for no latch.
     pub(super) batch: Mutex<Batch>,
     pub(super) batch_pages: usize,
-    /// Frames that the clock has chosen and somebody has written, more than he needed: for those who come next.
+    /// Frames that the clock has chosen and a batch has written beyond its need: for the next threads.
     pub(super) chosen: Mutex<Vec<(PageId, usize)>>,
     pub(super) wal: W,
     /// Why nothing can be written any more.
@@ -108,7 +108,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.volume.set_recovering(recovering);
     }
 
-    /// What was given to make the log durable.
+    /// The log that is made durable before pages are written.
     pub(crate) fn wal(&self) -> &W {
         &self.wal
     }
@@ -140,7 +140,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         Some(simulate(&trace, self.frames()))
     }
 
-    /// What was recorded since the last call; nothing unless tracing was configured.
+    /// The trace since the last call; empty unless tracing was configured.
     #[cfg(test)]
     pub(crate) fn take_trace(&self) -> Vec<Event> {
         self.trace.as_ref().map_or_else(Vec::new, |trace| {

@@ -1,6 +1,6 @@
 //! Pages without a pool: all of them in memory, each at its place.
 //!
-//! What is left when the buffer manager is taken out: the address of a page is a multiplication away, nothing is
+//! Pages without a buffer manager: the address of a page is a multiplication away, nothing is
 //! pinned, because nothing ever leaves, and nothing is written. Latches are what they were; without them there is one
 //! number for each page, by which a page that is fixed twice is found out.
 
@@ -32,7 +32,7 @@ struct Use<L> {
 }
 
 // SAFETY: with latches that keep threads out, `alone` is not used, and the bytes of a page are reached only under its
-// latch. Latches that keep nobody out are not `Sync`.
+// latch. Latches that exclude no thread are not `Sync`.
 unsafe impl<L: Latch + Sync> Sync for Resident<L> {}
 
 /// A resident page that may be read.
@@ -174,7 +174,7 @@ impl<L: Latch> Deref for ExclusiveResident<'_, L> {
 impl<L: Latch> DerefMut for ExclusiveResident<'_, L> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and whoever borrows this mutably is alone in using it.
+        // SAFETY: as above, and a mutable borrow is the only one.
         unsafe { self.bytes.as_mut() }
     }
 }

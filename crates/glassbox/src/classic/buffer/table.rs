@@ -2,8 +2,8 @@
 //!
 //! Page numbers are dense, so this is an array and not a hash table: two loads and no comparison of keys. It has two
 //! levels, and the chunks of the second are made when a page in them is first fixed. An entry may be out of date when
-//! it is used; the frame knows better ([`super::frame`]). What is certain: an entry is set only while it is empty, and
-//! by whoever has claimed the frame, so no page is in two frames.
+//! it is used; the frame knows better ([`super::frame`]). The invariant: an entry is set only while it is empty, and
+//! by the thread that has claimed the frame, so no page is in two frames.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,7 +47,7 @@ impl PageTable {
         entry.compare_exchange(EMPTY, frame as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Says that no frame holds the page. Only for whoever claimed or latched the frame that did.
+    /// Says that no frame holds the page. Only for the thread that claimed or latched the frame that did.
     pub fn clear(&self, page: PageId) {
         let chunk = self.chunks[page.0 as usize / CHUNK].get().expect("a page that is held has an entry");
         chunk[page.0 as usize % CHUNK].store(EMPTY, Ordering::Release);

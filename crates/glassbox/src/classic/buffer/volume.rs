@@ -78,7 +78,7 @@ impl Volume {
     /// Forces what was written.
     ///
     /// # Errors
-    /// When that fails; nobody knows what is on disk then.
+    /// When that fails; the contents of the disk are unknown then.
     pub fn force(&self) -> Result<(), IoError> {
         self.file.sync_data()
     }
@@ -128,7 +128,7 @@ pub(crate) fn check_file(files: &dyn Files, page_bytes: usize, mut damaged: impl
     Ok(pages)
 }
 
-/// What is wrong with the bytes of a page as they were read; `None` when they are right.
+/// The fault in the bytes of a page as they were read; `None` when they are right.
 pub(super) fn problem(id: PageId, bytes: &[u8]) -> Option<String> {
     if page::is_sealed(bytes) {
         let found = page::id(bytes);

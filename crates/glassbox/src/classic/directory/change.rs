@@ -87,7 +87,7 @@ impl<'a> DirectoryChange<'a> {
         Ok(())
     }
 
-    /// What takes it back.
+    /// The change that undoes it.
     pub(crate) fn inverse(&self) -> Self {
         match *self {
             DirectoryChange::Add { index, entry } => DirectoryChange::Remove { index, entry },

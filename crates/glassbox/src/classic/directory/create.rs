@@ -56,7 +56,7 @@ pub(crate) fn create_tree<P: Pages, S: Space, J: Journal>(
 ///
 /// # Errors
 /// When the name is taken, empty or too long; when `make_root` fails, the volume is full, the directory is damaged or
-/// cannot be read, or the log does not take it. The transaction must be taken back then.
+/// cannot be read, or the log does not take it. The transaction must be rolled back then.
 pub(crate) fn create_store<P: Pages, S: Space, J: Journal>(
     pages: &P,
     space: &S,

@@ -57,7 +57,7 @@ impl Directory for Uncached {
     }
 }
 
-/// Nothing is looked up: whoever opened a store keeps what he found.
+/// Nothing is looked up: the opener of a store keeps its entry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Held;
 
@@ -80,7 +80,7 @@ pub(crate) struct Cached {
 
 impl Directory for Cached {
     fn find<P: Pages>(&self, pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
-        // Entries never change, so even a map that somebody left in panic holds only true ones.
+        // Entries never change, so even a map whose writer panicked holds only true ones.
         if let Some(entry) = self.entries.read().unwrap_or_else(PoisonError::into_inner).get(name) {
             return Ok(Some(*entry));
         }

@@ -4,8 +4,8 @@
 //! taken for one that it is not: of another database, page size, or format. So page 0 says what the volume is, and
 //! begins a chain of pages with an entry for each store: its name, number and root, and what one must know of its
 //! records or keys to undo a change of it before any schema is known ([`StoreEntry`]). The chain is in no order and
-//! read from its beginning: there are as many entries as tables and indexes, and whoever wants to be quick keeps what
-//! he found ([`Cached`]). What a look at the pages at every access costs is one of the numbers of "OLTP Through the
+//! read from its beginning: there are as many entries as tables and indexes, and a caller in a hurry keeps what
+//! it found ([`Cached`]). The cost of a look at the pages at every access is one of the numbers of "OLTP Through the
 //! Looking Glass" (Harizopoulos et al. 2008); [`Uncached`] pays it.
 //!
 //! Invariants: an entry is never changed or removed once the nested action that made its store has ended, whatever

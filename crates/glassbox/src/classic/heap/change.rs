@@ -4,11 +4,11 @@ use super::{difference, slotted};
 use crate::classic::change::BadChange;
 use crate::classic::page::{self, PageKind};
 
-/// A change of a page of records. Each can be taken back in the page as long as the record's lock is held, because slot
+/// A change of a page of records. Each can be undone in the page as long as the record's lock is held, because slot
 /// and room of a record are its own until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeapChange<'a> {
-    /// Puts a record into the next slot, or into that of a ghost. Taken back by [`HeapChange::Delete`].
+    /// Puts a record into the next slot, or into that of a ghost. Undone by [`HeapChange::Delete`].
     Insert { slot: u16, record: &'a [u8] },
     /// Makes a record, which has these bytes, a ghost.
     Delete { slot: u16, record: &'a [u8] },
@@ -76,7 +76,7 @@ impl<'a> HeapChange<'a> {
         }
     }
 
-    /// What takes it back.
+    /// The change that undoes it.
     pub(crate) fn inverse(&self) -> Self {
         match *self {
             HeapChange::Insert { slot, record } => HeapChange::Delete { slot, record },

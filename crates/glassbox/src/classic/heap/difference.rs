@@ -8,7 +8,7 @@
 use crate::classic::change::BadChange;
 
 const WORD: usize = 8;
-/// What is looked at as one where it is equal, as most of a long record is.
+/// The bytes compared at once where they are equal, as most of a long record is.
 const BLOCK: usize = 128;
 
 /// Appends the ranges in which `after` differs from `before`, in order; none if they are equal.

@@ -17,7 +17,7 @@ const MOST_PAGES_TRIED: usize = 3;
 /// Ghosts of a page whose place one insert asks for in vain before it goes on.
 const MOST_GHOSTS_TRIED: usize = 8;
 
-/// What came of trying a page.
+/// The result of trying a page.
 enum Tried {
     /// The record is there; whether another one fits as well.
     Inserted { rid: Rid, has_room: bool },
@@ -33,11 +33,11 @@ impl HeapFile {
     /// Before it takes a place, that of a ghost or a new one, it asks `reusable`, while the page is latched: the caller
     /// should lock the record id without waiting, and say whether he could. A place that he refuses is left alone, and
     /// what he locked when he agreed is where the record is. `None`: he refused places in every page that was tried,
-    /// also in one that nobody else knew.
+    /// also in one that no other transaction knew.
     ///
     /// # Errors
     /// When the volume is full, a page is damaged or cannot be read, or the log does not take it. The transaction must
-    /// be taken back then.
+    /// be rolled back then.
     ///
     /// # Panics
     /// When the record has not the width of the file's records.
@@ -55,7 +55,7 @@ impl HeapFile {
             if id == PageId::NONE {
                 return self.insert_elsewhere(pages, space, journal, target, record, &mut reusable);
             }
-            // Somebody else inserts there; the next target is as good. But somewhere one has to wait.
+            // Another thread inserts there; the next target is as good. But somewhere one has to wait.
             let fixed = if number + 1 < TARGETS {
                 match pages.try_fix_exclusive(id)? {
                     Some(fixed) => fixed,
@@ -202,7 +202,7 @@ impl HeapFile {
         let body = slotted::new_body(page.len(), list_page.id(), index);
         let format = Change::Format { kind: PageKind::Heap, store: self.store(), body: &body };
         journal.change(&mut page, format, Undo::Page)?;
-        // What comes onto it is stored by this process, until it leaves memory.
+        // Its records are stored by this process, until it leaves memory.
         page.note_sound(true);
         let append = Change::HeapPages(ListChange::Append { index, page: id });
         journal.change(&mut list_page, append, Undo::Page)?;

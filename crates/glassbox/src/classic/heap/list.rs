@@ -133,7 +133,7 @@ impl ListChange {
         Ok(())
     }
 
-    /// What takes it back.
+    /// The change that undoes it.
     pub(crate) fn inverse(&self) -> Self {
         match *self {
             ListChange::Append { index, page } => ListChange::Remove { index, page },

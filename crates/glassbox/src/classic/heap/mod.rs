@@ -5,12 +5,12 @@
 //! pages are slotted ([`slotted`]; Gray and Reuter 1993, §14.3.1): the name is the page and the slot, and the slot says
 //! where the bytes are.
 //!
-//! **Ghosts.** A transaction that deletes a record may still be taken back, and then the record must find its slot and
+//! **Ghosts.** A transaction that deletes a record may still be rolled back, and then the record must find its slot and
 //! its room again, whatever others did in the page meanwhile. So a deleted record stays, marked as a ghost: no
 //! reader is given it, but slot and bytes are kept. Whether the deleting transaction has ended is what the lock of
 //! the record says; so an insert that could use a ghost's place asks its caller, who tries to take that lock without
 //! waiting ([`HeapFile::insert`]). The same question is asked about a slot that was never used, so that the new record
-//! is locked before anybody can see it. A taken-back insert leaves a ghost, too.
+//! is locked before any other transaction can see it. An undone insert leaves a ghost, too.
 //!
 //! **Where to insert.** A list of pages tells which pages the file has and which of them have room ([`list`]). Reading
 //! it at each insert would make all inserts wait for one page. So what it says is kept in memory too ([`room`]), with a

@@ -10,7 +10,7 @@ use crate::classic::ids::PageId;
 /// How many pages may be inserted to at the same time before inserts wait for each other.
 pub(crate) const TARGETS: usize = 8;
 
-/// What is known of the room in a heap file.
+/// Hints about the free room in a heap file.
 pub(crate) struct Room {
     /// The pages that are inserted to.
     pub(crate) targets: [Target; TARGETS],
@@ -110,7 +110,7 @@ impl Room {
         is_new
     }
 
-    /// A page that was just made has room, and somebody inserts to it.
+    /// A page that was just made has room, and a thread inserts into it.
     pub(crate) fn note_new(&self, page: PageId) {
         self.open().known.insert(page, false);
     }
@@ -126,7 +126,7 @@ impl Room {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        // Whoever panicked left hints, and any hints will do.
+        // A thread that panicked left hints, and any hints will do.
         self.open.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use crate::classic::page;
 use crate::classic::pages::Pages;
 use crate::error::Error;
 
-/// What is done with each record.
+/// The visitor of each record.
 type EachRecord<'f> = dyn FnMut(Rid, &[u8]) -> Result<(), Error> + 'f;
 /// And with each page.
 type EachPage<'f> = dyn FnMut(PageId, &[u8]) -> Result<(), Error> + 'f;

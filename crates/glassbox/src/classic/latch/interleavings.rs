@@ -48,7 +48,7 @@ impl Guarded {
         });
         self.latch.downgrade();
         // SAFETY: held shared.
-        assert_eq!(self.number.with(|number| unsafe { *number }), added, "changed by somebody else meanwhile");
+        assert_eq!(self.number.with(|number| unsafe { *number }), added, "changed by another thread meanwhile");
         self.latch.release_shared();
     }
 

@@ -1,7 +1,7 @@
 //! Latches: what keeps the bytes of a page whole while they are read or changed.
 //!
-//! A latch is physical and short. Nobody who holds one waits for a disk longer than one page takes, and nobody waits
-//! for a lock; deadlocks are prevented by the order in which latches are taken (see [`super`]), so they are not looked
+//! A latch is physical and short. A holder does not wait for a disk longer than one page takes, nor for a lock
+//! at all; deadlocks are prevented by the order in which latches are taken (see [`super`]), so they are not looked
 //! for. There are many latches, one for each frame, and nearly all of them are free nearly always: a latch must be
 //! small, and taking a free one must be one atomic operation.
 //!
@@ -20,11 +20,11 @@ pub(crate) use read_write::ReadWriteLatch;
 
 /// Held shared by any number, or exclusively by one. There are two: [`ReadWriteLatch`] and [`NoLatch`].
 ///
-/// What is done while it is held happens before what is done by those who are kept out meanwhile. Whoever takes it
-/// again while holding it may wait for ever.
+/// The holder's accesses happen before those of the threads that it excluded. A thread that acquires it a second time
+/// while holding it may wait for ever.
 pub(crate) trait Latch: Default + Send + 'static {
-    /// Whether it keeps other threads out. If not, whoever uses it must see to it himself that what one thread fixed
-    /// is not fixed twice.
+    /// Whether it keeps other threads out. If not, its user must ensure that a page which one thread
+    /// fixed is not fixed twice.
     const CONCURRENT: bool;
 
     /// Takes it to read. Says whether that meant waiting.
@@ -48,6 +48,6 @@ pub(crate) trait Latch: Default + Send + 'static {
     /// Goes on reading what was taken to change.
     fn downgrade(&self);
 
-    /// Whether nobody holds it, as far as it keeps anybody out. It may be otherwise by now.
+    /// Whether it is free, as far as it excludes threads at all. It may be otherwise by now.
     fn is_free(&self) -> bool;
 }

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 
 use super::Latch;
 
-/// Keeps nobody out and costs nothing. It is not [`Sync`], and so nothing that contains it is: what has such latches
-/// cannot be shared between threads.
+/// Excludes no thread and costs nothing. It is not [`Sync`], and so nothing that contains it is: a structure with such
+/// latches cannot be shared between threads.
 #[derive(Default)]
 pub(crate) struct NoLatch(PhantomData<Cell<()>>);
 

@@ -2,23 +2,25 @@
 //!
 //! ```text
 //! bits 0-28  how many hold it shared
-//! bit 29     PARKED: somebody sleeps until it is let go
-//! bit 30     URGENT: one of them wants it exclusively, so nobody new takes it shared
+//! bit 29     PARKED: a thread sleeps until it is released
+//! bit 30     URGENT: one of them wants it exclusively, so no new reader gets it
 //! bit 31     EXCLUSIVE: held exclusively
 //! ```
 //!
-//! Whoever finds it taken looks again a few times, because most holders need less than a sleep takes; then sleeps at a
-//! *spot*: a mutex and a condition, shared by all latches whose addresses fall on it, so that a latch stays a word.
+//! A thread that finds it taken retries a few times, because most holders need less than a sleep takes; then it sleeps
+//! at a *spot*: a mutex and a condition, shared by all latches whose addresses fall on it, so that a latch stays a
+//! word.
 //!
 //! *No wake-up is lost.* A sleeper sets PARKED while he holds the mutex of the spot, by an exchange that succeeds only
 //! on a word that is still unavailable to him, and keeps the mutex until he sleeps. PARKED is cleared only under the
-//! mutex, together with waking all who sleep. Whoever makes the latch available does so by one operation, which gives
-//! him the word as it was: if PARKED was set, he wakes, which he can do only when the sleeper sleeps. If it was not
+//! mutex, together with waking all who sleep. A thread makes the latch available by one operation, which gives
+//! the word as it was: if PARKED was set, he wakes, which he can do only when the sleeper sleeps. If it was not
 //! set, the sleeper's exchange fails and he looks again.
 //!
-//! *Nobody waits for a holder who will not come.* A reader may also sleep because of URGENT alone. URGENT is set by a
-//! writer before he sleeps, and cleared by a writer who slept, when he takes the latch: so while it is set there is a
-//! writer, asleep or just woken, who will take the latch; and he finds PARKED set by the reader when he lets it go.
+//! *No thread waits for a wake-up that will not come.* A reader may also sleep because of URGENT alone. URGENT is set
+//! by a writer before he sleeps, and cleared by a writer who slept, when he takes the latch: so while it is set there
+//! is a writer, asleep or just woken, who will take the latch; and he finds PARKED set by the reader when he lets it
+//! go.
 //!
 //! *Writers do not starve.* URGENT stays set until one of them has the latch, and those who held it before let it go.
 //! Readers cannot starve writers; a stream of writers can hold up readers, but writers of one page wait for the log and
@@ -191,7 +193,7 @@ impl Latch for ReadWriteLatch {
     #[inline(always)]
     fn release_shared(&self) {
         let word = self.word.fetch_sub(1, Ordering::Release);
-        debug_assert!(word & READERS != 0, "nobody held it shared");
+        debug_assert!(word & READERS != 0, "it was not held shared");
         if word & (READERS | PARKED) == (PARKED | 1) {
             self.wake();
         }
@@ -200,7 +202,7 @@ impl Latch for ReadWriteLatch {
     #[inline(always)]
     fn release_exclusive(&self) {
         let word = self.word.fetch_and(!EXCLUSIVE, Ordering::Release);
-        debug_assert!(word & EXCLUSIVE != 0, "nobody held it exclusively");
+        debug_assert!(word & EXCLUSIVE != 0, "it was not held exclusively");
         if word & PARKED != 0 {
             self.wake();
         }
@@ -209,7 +211,7 @@ impl Latch for ReadWriteLatch {
     #[inline(always)]
     fn downgrade(&self) {
         let word = self.word.fetch_sub(EXCLUSIVE - 1, Ordering::Release);
-        debug_assert!(word & EXCLUSIVE != 0, "nobody held it exclusively");
+        debug_assert!(word & EXCLUSIVE != 0, "it was not held exclusively");
         if word & PARKED != 0 {
             self.wake();
         }

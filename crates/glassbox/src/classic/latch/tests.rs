@@ -19,7 +19,7 @@ fn what_is_held_keeps_out_what_it_must() {
     assert!(latch.try_shared() && !latch.try_exclusive());
     latch.release_shared();
     latch.release_shared();
-    assert!(!latch.exclusive(), "it is free, so nobody waits");
+    assert!(!latch.exclusive(), "it is free, so no thread waits");
     latch.release_exclusive();
     assert!(!latch.shared());
     latch.release_shared();
@@ -37,7 +37,7 @@ fn no_latch_is_nothing_and_stays_on_its_thread() {
     assert_eq!(size_of::<ReadWriteLatch>(), 4);
 }
 
-/// Two numbers that are equal whenever nobody holds the latch exclusively.
+/// Two numbers that are equal whenever the latch is not held exclusively.
 #[derive(Default)]
 struct Guarded {
     latch: ReadWriteLatch,

@@ -2,9 +2,9 @@
 //!
 //! Problem: each lock latches its partition of the table twice, once to be taken and once to be given back, and nearly
 //! always finds the latch free. The standard library's needs two atomic operations for that, the second to see whether
-//! somebody sleeps. But what is done under a partition's latch are some tens of instructions, which wait for nobody. So
-//! here nobody sleeps, and letting go is a plain store. Who finds the latch taken looks again, because it will be free
-//! in a moment; if it is not, whoever has it was descheduled, and others are let on the processor.
+//! a thread sleeps. But a partition's latch is held for some tens of instructions, which wait for nothing. So here no
+//! thread sleeps, and the release is a plain store. A thread that finds the latch taken retries, because it will be
+//! free in a moment; if it is not, its holder was descheduled, and the thread yields the processor.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -67,7 +67,7 @@ impl<T> Brief<T> {
         }
         // Asking whether the thread panics is left to who does.
         let breaks = Breaks(&self.word);
-        // SAFETY: nobody else has the latch until the store below.
+        // SAFETY: no other thread has the latch until the store below.
         let out = work(unsafe { &mut *self.value.get() });
         std::mem::forget(breaks);
         self.word.store(FREE, Ordering::Release);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_what_a_thread_that_panicked_has_left() {
+    fn the_value_of_a_thread_that_panicked_is_not_used_again() {
         let panics: [fn(&Brief<u64>); 2] = [
             |count| {
                 let _held = count.latch();

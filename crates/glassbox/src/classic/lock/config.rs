@@ -9,7 +9,7 @@ pub(crate) enum Granularity {
     /// Its page, as in Berkeley DB.
     Page,
     /// Its store.
-    #[cfg_attr(not(test), expect(dead_code, reason = "whoever opens a database chooses between the other two"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "a database is opened with one of the other two"))]
     Store,
 }
 
@@ -18,7 +18,7 @@ pub(crate) enum Granularity {
 pub(crate) struct LockConfig {
     /// Parts of the lock table, each with a latch of its own; a power of two.
     pub(crate) partitions: usize,
-    /// What is locked in stores of which nothing else is said.
+    /// The lock granularity of stores without one of their own.
     pub(crate) granularity: Granularity,
     /// Whether pages can be locked. If not, requests for pages lock the store, and a record needs no intent on its
     /// page: one lock less for each.

@@ -1,13 +1,13 @@
-//! Who waits for whom in a circle, and who must give up.
+//! Deadlocks: cycles of owners that wait for each other, and the choice of the victim.
 //!
 //! Problem: of transactions that wait for each other in a circle none ever goes on. The naive ways are to give up after
 //! some time, which ends those that are only slow, too, and to look at the whole table from time to time, which stops
-//! everybody. Here, whoever is about to wait looks whether that closes a circle, so a deadlock is ended in the moment
-//! in which it comes about, and who does not wait pays nothing.
+//! all owners. Here, an owner that is about to wait checks whether that closes a cycle, so a deadlock is ended in the
+//! moment in which it arises, and an owner that does not wait pays nothing.
 //!
 //! The *waits-for graph*: from an owner whose request waits to each owner in its way (`Partition::blockers`): holders
 //! of what the request cannot go with, and, as newcomers do not pass, all who wait ahead in the same queue. A request
-//! goes on only when all of these are gone; so owners on a cycle never go on, and if there is no cycle somebody can.
+//! goes on only when all of these are gone; so owners on a cycle never go on, and if there is no cycle some owner can.
 //!
 //! *Order.* A request enters a queue while its thread holds the detector's latch, and looks for a cycle through its
 //! owner before it lets go of it. It reads the queues one after the other, holding the latch of one partition at a
@@ -18,16 +18,17 @@
 //! waits; then by a conversion, as nothing else passes a request that waits. Take the edge of a cycle that came about
 //! last. If by (1) or (2), A or B looks next, and before it lets go of the latch; all other edges are there, and none
 //! can go, as none of the owners goes on. If by (3), B was just granted and did not wait, so the edge out of B came
-//! about later, in contradiction to the choice. And if there is no cycle, somebody goes on: whoever has no edges has
-//! been granted, because what ends an edge looks who can be granted (`Partition::settle`). All but a granted conversion
-//! does; that ends none, because a stronger mode goes with nothing that a weaker one does not go with (see `mode`).
+//! about later, in contradiction to the choice. And if there is no cycle, some owner goes on: an owner without edges
+//! has been granted, because what ends an edge looks who can be granted (`Partition::settle`). All but a granted
+//! conversion does; that ends none, because a stronger mode goes with nothing that a weaker one does not go with (see
+//! `mode`).
 //!
-//! *What is found is a cycle.* Say the reader saw the edges of A1 to A2, A2 to A3, ..., An to A1, one after the other.
-//! When Ai's edges were seen, Ai waited; it waited already when the reader took the detector's latch, as nobody begins
-//! to wait without it. Nor is a wait ended without that latch, but by a grant. Suppose some Ai was granted before all
-//! of the cycle was seen, and take the first. Its edges had been seen by then, or it would not have been waiting; so
-//! the edge to the next owner of the cycle had gone in between, for which that one must have released something or been
-//! granted. But it had waited all the time up to then. So nobody was granted, and the edges seen were there at the same
+//! *Every cycle that is found exists.* Say the reader saw the edges of A1 to A2, A2 to A3, ..., An to A1, one after the
+//! other. When Ai's edges were seen, Ai waited; it waited already when the reader took the detector's latch, as no wait
+//! begins without it. Nor is a wait ended without that latch, but by a grant. Suppose some Ai was granted before all of
+//! the cycle was seen, and take the first. Its edges had been seen by then, or it would not have been waiting; so the
+//! edge to the next owner of the cycle had gone in between, for which that one must have released something or been
+//! granted. But it had waited all the time up to then. So none was granted, and the edges seen were there at the same
 //! time.
 //!
 //! *The victim* is the one on the cycle that has done the least work, as it said itself; if several, the one of the
@@ -49,7 +50,7 @@ use crate::classic::ids::TxnId;
 /// Owners beyond this would not fit the counts in the heads.
 const MOST_OWNERS: usize = u16::MAX as usize;
 
-/// What is known of all owners, behind one latch.
+/// The state of all owners, behind one latch.
 #[derive(Default)]
 pub(super) struct Detector {
     owners: Vec<Registered>,
@@ -103,7 +104,7 @@ impl LockManager {
         Owner { number: number as u32, held: HeldLocks::new(), waiter }
     }
 
-    /// Whether an owner is in a queue, and will stay there until somebody else does something.
+    /// Whether an owner is in a queue, and will stay there until another owner acts.
     #[cfg(test)]
     pub(crate) fn is_waiting(&self, number: u32) -> bool {
         latch(&self.detector).owners[number as usize].waiter.waits()

@@ -2,7 +2,7 @@
 //!
 //! To lock a name is to go down to it from the volume. On each level above the name, what the owner holds may *cover*
 //! the request (then nothing more is needed), or be a sufficient intent (then it goes on below), or the intent is
-//! taken. It begins at the store, because whoever holds an intent there holds one on the volume too.
+//! taken. It begins at the store, because the holder of an intent there holds one on the volume too.
 
 use super::config::Granularity;
 use super::held::Held;
@@ -30,7 +30,7 @@ enum Above {
 }
 
 impl Place {
-    /// What is held here, seen from below by who wants `mode`; nothing if it is not enough.
+    /// The mode held here, as seen from below by a request for `mode`; nothing if it is not enough.
     #[inline(always)]
     fn above(self, owner: &Owner, mode: Mode) -> Option<Above> {
         let at = self.at?;
@@ -139,7 +139,7 @@ impl LockManager {
         self.take(owner, target, mode, wait, duration).map(drop)
     }
 
-    /// What is locked when a name is asked for.
+    /// The name that is locked for a requested one.
     #[cfg(test)]
     pub(super) fn target(&self, owner: &Owner, key: Key) -> Key {
         if key.kind() <= STORE {
@@ -149,7 +149,7 @@ impl LockManager {
         self.coarser(key, self.granularity_for(owner, store))
     }
 
-    /// What is locked in a store by this owner: that does not change while it holds something there.
+    /// The lock granularity of this owner in a store: it does not change while it holds something there.
     #[inline(always)]
     fn granularity_for(&self, owner: &Owner, store: Place) -> Granularity {
         match store.at {
@@ -158,7 +158,7 @@ impl LockManager {
         }
     }
 
-    /// What is locked in place of something in a store.
+    /// The name that is locked in place of one in a store.
     #[cold]
     fn coarser(&self, key: Key, granularity: Granularity) -> Key {
         let store = Key::of_store(key.store());

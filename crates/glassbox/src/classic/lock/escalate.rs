@@ -16,7 +16,7 @@ use super::owner::Owner;
 use super::sync::latch;
 
 impl LockManager {
-    /// Locks the whole if too much below it is locked and nobody is in the way. Says whether it did.
+    /// Locks the whole if too much below it is locked and no other lock is in the way. Returns whether it did.
     #[inline(always)]
     pub(super) fn escalates(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
         let held = owner.held.entry(at);

@@ -1,4 +1,4 @@
-//! What is reported of waiting: counts, and the last waits as data.
+//! The report of lock waits: counts, and the last waits as data.
 
 use std::collections::VecDeque;
 use std::fmt;

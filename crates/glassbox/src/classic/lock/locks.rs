@@ -15,9 +15,9 @@ pub(crate) enum Outcome {
     Granted,
     /// Others are in the way, and the request was not to wait. Nothing is waited for; intents above may be held.
     WouldBlock,
-    /// This transaction was chosen to end a deadlock: it must be taken back and release its locks.
+    /// This transaction was chosen to end a deadlock: it must be rolled back and release its locks.
     Deadlock,
-    /// It waited too long: it must be taken back and release its locks.
+    /// It waited too long: it must be rolled back and release its locks.
     Timeout,
 }
 
@@ -26,7 +26,8 @@ pub(crate) enum Outcome {
 pub(crate) enum Duration {
     /// Until the transaction ends.
     Commit,
-    /// For the moment in which it is granted only ("instant duration" in ARIES/IM): it says that nobody is in the way.
+    /// For the moment in which it is granted only ("instant duration" in ARIES/IM): it says that no other lock is in
+    /// the way.
     Momentary,
 }
 
@@ -41,12 +42,12 @@ pub(crate) trait Locks {
     fn owner(&self) -> Self::Owner;
 
     /// Locks `name` in `mode`, after the intents on all that is above it, which stay until the end whatever the
-    /// duration. What is held already, or is part of something held, costs next to nothing.
+    /// duration. A lock that is held already, or is covered by a held one, costs next to nothing.
     fn lock(&self, owner: &mut Self::Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome;
 
     /// Releases one lock before the end: that of a read that need not be repeatable. Does nothing when it is not held
     /// in IS, S or U, or when locks below it are held.
-    #[cfg_attr(not(test), expect(dead_code, reason = "who prepares need not keep what was only read; nobody does yet"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "a prepared transaction need not keep read locks"))]
     fn release(&self, owner: &mut Self::Owner, name: LockName);
 
     /// Releases all: the transaction has ended.
@@ -58,7 +59,7 @@ pub(crate) trait Locks {
 
     /// Appends the names held in X, for the record of a prepared transaction; see
     /// [`decode_exclusive`](super::name::decode_exclusive).
-    #[allow(dead_code, reason = "nobody prepares transactions yet")]
+    #[allow(dead_code, reason = "no transaction is prepared yet")]
     fn encode_exclusive(&self, owner: &Self::Owner, out: &mut Vec<u8>);
 
     /// Says for whom the owner locks from now on, to be read in what is reported.

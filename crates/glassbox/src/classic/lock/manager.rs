@@ -73,7 +73,7 @@ impl LockManager {
         all.get(store.0 as usize).copied().flatten().unwrap_or(self.config.granularity)
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub(crate) fn counters(&self) -> LockCounters {
         latch(&self.history).counters
     }
@@ -83,7 +83,7 @@ impl LockManager {
         latch(&self.history).waits()
     }
 
-    /// How many names somebody holds or waits for.
+    /// The number of names that are held or waited for.
     #[cfg(test)]
     pub(crate) fn names(&self) -> usize {
         self.partitions.iter().map(|partition| partition.0.latch().names()).sum()
@@ -102,8 +102,8 @@ impl LockManager {
 }
 
 impl LockManager {
-    /// Locks a record as it goes nearly always: something in its store is locked already, and the record by nobody.
-    /// Says whether that was so; otherwise nothing has happened.
+    /// Locks a record in the usual case: something in its store is locked already, and the record is not locked.
+    /// Returns whether that was so; otherwise nothing has happened.
     #[inline(never)]
     fn lock_record(&self, owner: &mut Owner, key: Key, mode: Mode, duration: Duration) -> bool {
         let Some(above) = owner.held.known_store(key.store()).filter(|_| !self.config.lock_pages) else { return false };
@@ -130,8 +130,8 @@ impl LockManager {
         }
     }
 
-    /// Takes the intents on the volume and on a store of which records are locked, as it goes nearly always: nobody is
-    /// in the way. Says whether that was so.
+    /// Takes the intents on the volume and on a store whose records are locked, in the usual case: no other lock is in
+    /// the way. Returns whether that was so.
     fn enter_store(&self, owner: &mut Owner, store: StoreId, mode: Mode) -> bool {
         if self.config.lock_pages || self.granularity(store) != Granularity::Record {
             return false;

@@ -2,8 +2,8 @@
 //!
 //! Problem: transactions that run at the same time must give what they would give one after the other. Strict two-phase
 //! locking ensures it: whatever is read or written is locked first, and all locks are kept to the end. One lock for
-//! everything would do, and let nobody run beside another; one lock for each record alone makes those expensive who
-//! read a whole store. So locks are hierarchical (Gray et al. 1976): volume, store, page, record; who locks one of
+//! everything would do, and let no two transactions run at once; one lock for each record alone makes those expensive
+//! who read a whole store. So locks are hierarchical (Gray et al. 1976): volume, store, page, record; who locks one of
 //! these says so on all above it by an intent, and who locks a whole store need not lock anything in it.
 //!
 //! ```text
@@ -24,20 +24,20 @@
 //!
 //! *A lock is found in three steps.* The owner's own list, which no other thread sees, tells how the store is locked:
 //! the intents above are there nearly always. Then one latch, of the partition in which the name hashes. Then the home
-//! of the name, where its queue is if nobody else's is there: so it is free, or tells who holds it, the owner himself
+//! of the name, where its queue is if no other name's is there: so it is free, or names its holder, the owner itself
 //! perhaps. Nothing is allocated, nothing else is touched, unless the request must wait.
 //! A list of the owner's records to be searched first was left out: it cost every lock what it saved the few that are
 //! asked for twice.
 //!
 //! *Latches.* Three kinds, always in this order, and at most one of each: the detector's, a partition's, an owner's
-//! signal. Who takes or releases a lock without waiting takes a partition's, and that of the signal of each whom that
-//! wakes. Who must wait takes the detector's first; why that finds every deadlock, and none that is not, is argued in
-//! `deadlock`.
+//! signal. A thread that acquires or releases a lock without waiting takes a partition's, and the signal's of each
+//! owner that it wakes. A thread that must wait takes the detector's first; why that finds every deadlock, and none
+//! that is not, is argued in `deadlock`.
 //!
-//! What was rejected: a latch for each queue (one more cache line and one more atomic operation for each lock; the
+//! Rejected: a latch for each queue (one more cache line and one more atomic operation for each lock; the
 //! partitions suffice); looking for deadlocks from time to time in a thread of its own (transactions that could go on
 //! would wait for it, and tests for the clock); one list for the granted and the waiting (finding the first who waits
-//! would pass all who hold the lock, and everybody holds the volume's).
+//! would pass all holders of the lock, and every transaction holds the volume's).
 
 mod brief;
 mod config;

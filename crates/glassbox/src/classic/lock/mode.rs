@@ -4,8 +4,9 @@
 //! beside S, but once U is granted no further S is, so that the conversion to X that U promises is not put off for
 //! ever. Two entries differ, both with U in them, so that a stronger mode never goes with more than a weaker one:
 //!
-//! - U is granted beside IS, as it is beside S; the book refuses it. There, who waits for U because of an IS could go
-//!   on when that becomes S; but a conversion that is granted must never set others free, as nobody looks then.
+//! - U is granted beside IS, as it is beside S; the book refuses it. There, a request for U that waits because of an IS
+//!   could go on when that becomes S; but a granted conversion must never make another request grantable, as none is
+//!   checked then.
 //! - U and SIX make X; the book has SIX. There, what a sequence of requests makes depends on their order (IX and U make
 //!   X, and X is above SIX).
 

@@ -170,7 +170,7 @@ impl LockName {
 ///
 /// # Errors
 /// When the bytes are no such list.
-#[cfg_attr(not(test), expect(dead_code, reason = "nobody prepares transactions yet"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "no transaction is prepared yet"))]
 pub(crate) fn decode_exclusive(bytes: &[u8]) -> Result<Vec<LockName>, BadLocks> {
     let mut rest = bytes;
     let mut names = Vec::new();

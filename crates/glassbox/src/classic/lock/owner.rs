@@ -14,7 +14,7 @@ use crate::io::Clock;
 /// A holder of locks: one transaction after the other, all of one thread at a time. Made by
 /// [`LockManager`](super::LockManager), to be used with that one only, and to be kept: its memory is used again.
 ///
-/// One that is dropped while it holds locks holds them for ever: nobody can say what it did under them.
+/// An owner that is dropped while it holds locks holds them for ever: its changes under them are unknown.
 pub(crate) struct Owner {
     pub(super) number: u32,
     pub(super) held: HeldLocks,

@@ -22,7 +22,7 @@ pub(super) fn latch<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     whole(mutex.lock())
 }
 
-/// What is behind a latch, if nobody panicked while he held it.
+/// The value behind a latch, if no holder panicked.
 #[inline(always)]
 pub(super) fn whole<T>(latched: LockResult<T>) -> T {
     latched.unwrap_or_else(|_| panic!("a thread panicked in the lock manager"))

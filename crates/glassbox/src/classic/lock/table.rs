@@ -4,13 +4,14 @@
 //! The *waiting* requests hold nothing. The rules:
 //!
 //! - A conversion is granted when the wanted mode goes with what all others hold; what others want does not matter.
-//! - A new request is granted when it goes with what all hold, and nobody waits, converting or not. So a newcomer never
-//!   passes a waiter, and conversions go before all that wait.
+//! - A new request is granted when it is compatible with all held modes, and no request waits, converting or not. So a
+//!   newcomer never passes a waiter, and conversions go before all that wait.
 //! - Whenever a mode weakens or a request leaves, conversions are granted as they can be, in the order in which they
 //!   were asked for; then, when none is left, waiting requests from the front until one cannot be granted.
 //!
-//! Nobody starves: while a request waits no newcomer is granted, so there are finitely many ahead of it. Conversions
-//! may pass each other, because making them wait for each other would add deadlocks: each is by one who holds the lock.
+//! No request starves: while a request waits no newcomer is granted, so there are finitely many ahead of it.
+//! Conversions may pass each other, because making them wait for each other would add deadlocks: each is by one who
+//! holds the lock.
 //!
 //! Heads and requests are in one pool of *nodes*, used again: nothing is allocated in steady state. The node of a head
 //! has its first request too, because most names are locked by one owner; other requests have nodes of their own.
@@ -49,7 +50,7 @@ struct Head {
     lists: [List; 2],
     /// How many hold each mode.
     holders: [u16; 6],
-    /// The modes that somebody holds.
+    /// The modes that are held.
     modes: Modes,
     /// How many of the granted are converting.
     converting: u16,
@@ -72,9 +73,9 @@ struct Request {
     previous: u32,
     /// In its list.
     next: u32,
-    /// What is held, if anything.
+    /// The held mode, if any.
     mode: Mode,
-    /// What is waited for, if it is.
+    /// The mode that is waited for, if any.
     wanted: Mode,
     state: State,
 }
@@ -147,7 +148,7 @@ impl Partition {
     /// Puts a new request, which cannot be granted, into the queue.
     pub(super) fn enqueue(&mut self, key: Key, hash: u64, by: By, wanted: Mode, waiter: &Arc<Waiter>) -> u32 {
         let head = self.find(key, hash);
-        assert!(head != NONE, "somebody is in the way");
+        assert!(head != NONE, "another lock is in the way");
         let request = self.new_request(head, by, wanted);
         self.push(WAITING, request);
         self.wait(request, State::Waiting, wanted, waiter);
@@ -176,7 +177,7 @@ impl Partition {
         request.owner == owner && matches!(request.state, State::Waiting | State::Converting)
     }
 
-    /// Ends a wait without a grant. What was held before is still held.
+    /// Ends a wait without a grant. A mode that was held before is still held.
     pub(super) fn cancel(&mut self, request: u32, signal: Signal) {
         let Request { head, state, .. } = self.nodes[request as usize].request;
         let waiter = self.nodes[request as usize].waiter.take();
@@ -215,7 +216,7 @@ impl Partition {
         self.settle(self.nodes[request as usize].request.head);
     }
 
-    /// Grants what can be granted now; forgets the name if nobody is left.
+    /// Grants the requests that can be granted now; forgets the name if none is left.
     #[inline(always)]
     fn settle(&mut self, head: u32) {
         let Head { lists, converting, .. } = &self.nodes[head as usize].head;

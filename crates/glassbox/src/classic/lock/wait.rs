@@ -12,7 +12,7 @@ use super::owner::{Owner, Signal};
 use super::sync::latch;
 use super::table::Partition;
 
-/// What is waited for.
+/// The request that waits.
 struct Wanted {
     key: Key,
     hash: u64,
@@ -25,7 +25,7 @@ impl LockManager {
     /// Locks a name that could not be locked at once.
     ///
     /// # Errors
-    /// [`Outcome::Deadlock`] or [`Outcome::Timeout`]. What was held before is still held.
+    /// [`Outcome::Deadlock`] or [`Outcome::Timeout`]. A mode that was held before is still held.
     #[cold]
     pub(super) fn wait(&self, owner: &mut Owner, key: Key, mode: Mode, duration: Duration) -> Result<(), Outcome> {
         let Place { hash, at, .. } = self.place(owner, key);
@@ -75,7 +75,7 @@ impl LockManager {
         let mut signal = owner.waiter.sleep(deadline_ns, &*self.clock);
         let timed_out = signal == Signal::Waiting;
         if timed_out {
-            // While somebody looks for deadlocks only grants end waits.
+            // During a search for deadlocks only grants end waits.
             let _detector = latch(&self.detector);
             let mut partition = self.partition(hash);
             if partition.waits(request, owner.number) {

@@ -107,7 +107,7 @@ impl Analysis {
             Body::Update { .. } => loser.own.push(bytes, lsn),
             Body::Compensation { undo_next, .. } | Body::NestedEnd { undo_next } => {
                 if undo_next >= lsn {
-                    return Err(damaged(lsn, "takes back what comes after it"));
+                    return Err(damaged(lsn, "undoes a later record"));
                 }
                 loser.own.truncate_behind(undo_next);
             }
@@ -120,7 +120,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// Everything has been read: what is to be done again, and what is to be taken back.
+    /// The end of the log was read: what is to be redone, and what is to be undone.
     ///
     /// # Errors
     /// When the log lacks something that the manifest says it has.

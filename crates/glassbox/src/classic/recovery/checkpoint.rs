@@ -3,7 +3,7 @@
 //! *Nothing that is needed lies before `needed_from`.* A record is needed when it is of a transaction that has not
 //! ended, or when its page on disk may lack it. Take one before "begin". Its transaction is then in the table that is
 //! read after "begin", or has ended in the log before "end" (argued in `wal::table`). Its page is known to be dirty
-//! when the pages are collected, since whoever collects them waits for those who have a page latched to change it
+//! when the pages are collected, since the collector waits for the threads that have a page latched to change it
 //! (argued in `buffer::clean`); or it was written and forced by then. And `needed_from` is below what both tables say,
 //! and below "begin".
 
@@ -27,7 +27,7 @@ pub(crate) struct CheckpointLsns {
 }
 
 /// Makes a checkpoint, durably. The caller writes it to the manifest, durably, and then truncates the log below
-/// `needed_from`. One at a time; not before recovery has taken back the losers.
+/// `needed_from`. One at a time; not before recovery has rolled back the losers.
 ///
 /// `dirty_pages` tells of each page that is not on disk as it is in memory, or has been written and not yet forced, a
 /// position from which on the log has all changes that the disk lacks: the `from` of the first of its

@@ -3,25 +3,25 @@
 //! Problem: after a crash the pages on disk are each as of some moment of their own, with changes of transactions that
 //! did not commit, without those of some that did. The log has everything. ARIES (see `wal`) reads it three times:
 //!
-//! 1. [`Analysis`] finds who had not ended, what of theirs is to be taken back, and which pages may be older than
-//!    the log.
-//! 2. [`Redo`](redo::Redo) repeats history: every change that a page does not have yet, of whomever, losers too. Then
-//!    all pages are as at the moment of the crash, so that the ways in which things are taken back in normal work are
-//!    right again.
-//! 3. [`Losers::undo`] takes back what had not ended, appending as a rollback does.
+//! 1. [`Analysis`] finds the losers, which of their changes are to be undone, and which pages may be older than the
+//!    log.
+//! 2. [`Redo`](redo::Redo) repeats history: every change that a page does not have yet, losers' too. Then
+//!    all pages are as at the moment of the crash, so that undo works as in a rollback during normal work.
+//! 3. [`Losers::undo`] rolls back the losers, appending as a rollback does.
 //!
 //! Neither of the first two changes the log, and redo does nothing to a page that has it already: so a crash in them
-//! changes nothing. A crash in the third finds some of it taken back, and says so in the log, and goes on.
+//! changes nothing. After a crash in the third the log says which changes are undone, and the next recovery goes on
+//! from there.
 //!
 //! How much is read is bounded by [`checkpoint`](checkpoint::checkpoint)s. They are fuzzy: nothing stops and no page is
 //! written. A checkpoint writes to the log which pages are dirty since when; from this, and from the oldest
 //! transaction, follows from where on the log is needed.
 //!
-//! What differs from the paper: analysis begins where redo does, not at the checkpoint, because it collects what may
-//! have to be taken back; so the third pass reads no log. Transactions are found by their records, since all of a
-//! running one's are needed in any case. And losers' unfinished nested actions are taken back before everything else:
-//! the trees must be whole before anybody looks for an entry in them. That is right out of order, because what they
-//! changed was latched up to the crash, so that nobody has changed it since.
+//! What differs from the paper: analysis begins where redo does, not at the checkpoint, because it collects the changes
+//! that may have to be undone; so the third pass reads no log. Transactions are found by their records, since all of a
+//! running one's are needed in any case. And losers' unfinished nested actions are undone before everything else:
+//! the trees must be whole before an entry is looked up in them. That is right out of order, because the pages they
+//! changed were latched up to the crash, so that no other transaction has changed them since.
 
 mod analysis;
 pub(crate) mod checkpoint;

@@ -1,4 +1,4 @@
-//! The second reading of the log: every change that a page does not have yet is done again.
+//! The second reading of the log: every change that a page does not have yet is redone.
 //!
 //! A page that is formatted is not read, and is formatted even if it is newer on disk: what came after is in the log
 //! too, behind the formatting, and follows. So a page that was never written, or torn when it was first written, need
@@ -36,7 +36,7 @@ impl Redo {
         self.end
     }
 
-    /// Changes done again so far.
+    /// Changes redone so far.
     pub(crate) fn done(&self) -> u64 {
         self.done
     }

@@ -37,7 +37,7 @@ pub(crate) struct Losers {
 
 /// A transaction that had promised to do what its coordinator says. It is in the transaction table, so checkpoints
 /// keep its records.
-#[cfg_attr(not(test), expect(dead_code, reason = "whoever coordinates transactions will ask which they are"))]
+#[cfg_attr(not(test), expect(dead_code, reason = "a coordinator will ask which they are"))]
 pub(crate) struct InDoubt {
     pub(crate) transaction: TxnId,
     /// The coordinator's name for it.
@@ -64,7 +64,7 @@ impl Losers {
         self.losers.values().filter(|loser| loser.own.ends_nested()).count()
     }
 
-    /// Takes back all but those in doubt, which are returned. `log` is a journal without a transaction, of the table
+    /// Rolls back all but those in doubt, which are returned. `log` is a journal without a transaction, of the table
     /// that the engine will use, on the log that was read, which is open for appending by now.
     ///
     /// # Errors
@@ -90,13 +90,13 @@ impl Losers {
         }
         for loser in &mut losers {
             while loser.own.ends_nested() {
-                log.take_back_newest_of(loser, pages, undoer)?;
+                log.undo_newest_of(loser, pages, undoer)?;
             }
         }
         let newest = |at: usize, loser: &Active| loser.own.newest_lsn().map(|lsn| (lsn, at));
         let mut order: BinaryHeap<_> = losers.iter().enumerate().filter_map(|(at, it)| newest(at, it)).collect();
         while let Some((_, at)) = order.pop() {
-            log.take_back_newest_of(&mut losers[at], pages, undoer)?;
+            log.undo_newest_of(&mut losers[at], pages, undoer)?;
             order.extend(newest(at, &losers[at]));
         }
         for loser in &mut losers {

@@ -137,7 +137,7 @@ impl MapChange {
         Ok(())
     }
 
-    /// What takes it back.
+    /// The change that undoes it.
     pub(crate) fn inverse(&self) -> Self {
         match *self {
             MapChange::Take { bit } => MapChange::Give { bit },

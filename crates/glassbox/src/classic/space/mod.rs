@@ -6,12 +6,12 @@
 //! in use. So there is one bit for each page, in map pages at places that follow from the page size: the map page that
 //! speaks for a page is found without reading anything else ([`map`]).
 //!
-//! Invariant: a page whose bit is clear is named by no page. Taking a page sets its bit before anybody names it, in the
-//! nested action that makes it part of a store; when that is taken back, so is the bit, whatever other bits of the same
-//! map page have changed meanwhile. Giving a page back is not as simple. If its bit were cleared within the nested
-//! action that cuts the page off, another transaction could take the page before that action ends, and then the action
-//! could not be taken back any more. If it were cleared after that, a crash between the two would lose the page. So it
-//! is cleared in the action, and the map page stays latched until the action has ended ([`Space::end_nested_freeing`]).
+//! Invariant: a page whose bit is clear is named by no page. An allocation sets the bit before the page is named, in
+//! the nested action that makes it part of a store; when that is undone, so is the bit, whatever other bits of the same
+//! map page have changed meanwhile. Freeing a page is not as simple. If its bit were cleared within the nested action
+//! that cuts the page off, another transaction could take the page before that action ends, and then the action could
+//! not be undone any more. If it were cleared after that, a crash between the two would lose the page. So it is cleared
+//! in the action, and the map page stays latched until the action has ended ([`Space::end_nested_freeing`]).
 
 mod map;
 mod space_map;
@@ -27,7 +27,7 @@ pub(crate) use space_map::SpaceMap;
 
 /// Who gives pages to stores.
 pub(crate) trait Space {
-    /// Takes a page that nobody uses. Its bytes are what they happen to be: fix it by
+    /// Allocates a page. Its bytes are what they happen to be: fix it by
     /// [`Pages::fix_new`](super::pages::Pages::fix_new) and format it. Call it in a nested action, which is what keeps
     /// the page if the transaction does not commit.
     ///

@@ -176,7 +176,8 @@ impl<P: Pages> Space for SpaceMap<P> {
         for (map, bit) in freeing.places {
             journal.change(&mut freeing.maps[map], Change::Map(MapChange::Give { bit }), Undo::Page)?;
         }
-        // While the map pages are latched nobody takes these pages: whoever does is behind this end in the log.
+        // While the map pages are latched no thread allocates these pages: a later allocation is after this end in the
+        // log.
         journal.end_nested(begun)?;
         self.hint.fetch_min(freeing.lowest.0, Ordering::Relaxed);
         Ok(())

@@ -87,7 +87,7 @@ fn freed_pages_are_used_again() {
 }
 
 #[test]
-fn what_is_taken_back_is_free_again_and_what_has_ended_stays() {
+fn an_undone_allocation_is_free_again_and_an_ended_one_stays() {
     let volume = volume(100);
     let mut journal = volume.log.journal();
     let begun = journal.begin_nested();

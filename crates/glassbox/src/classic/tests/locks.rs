@@ -3,8 +3,8 @@
 //! What the lock manager does for one request, the intents above it, an escalation, a page in place of a record, shows
 //! in the list of what the owner holds: it is compared with what it was before.
 //!
-//! Two rules are checked at each request: nobody waits for a lock while a page is latched, and whoever asks without
-//! waiting has latched what he found the name on, or it may be gone when the lock is granted.
+//! Two rules are checked at each request: no thread waits for a lock while a page is latched, and a request without
+//! waiting has latched the page of the name, which may be gone otherwise when the lock is granted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn held(owner: &Owner) -> Held {
     owner.locks().collect()
 }
 
-/// What was asked for.
+/// The requested lock.
 #[derive(Clone, Copy)]
 struct Request {
     name: LockName,

@@ -81,7 +81,7 @@ fn note(trace: &mut Trace, lsn: Lsn, record: &[u8]) {
             ("end of the nested action".to_owned(), format!("; next to undo {}", trace.earlier(undo_next)))
         }
         Body::Commit => ("commit".to_owned(), String::new()),
-        Body::End => ("end, all is taken back".to_owned(), String::new()),
+        Body::End => ("end, all is undone".to_owned(), String::new()),
         other => (format!("{other:?}"), String::new()),
     };
     trace.add(&format!("log {number}"), &format!("{whose} after {previous}: {what}{more}"));

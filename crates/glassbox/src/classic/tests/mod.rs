@@ -8,7 +8,7 @@
 //!
 //! The engine has no hooks for this. A stack is made of types, so here is one more stack ([`world`]) whose pages, locks
 //! and log each are the working form in a wrapper that notes what passes through it ([`pages`], [`locks`], [`log`]) in
-//! a list of this thread ([`trace`]), in words ([`describe`]). `GLASSBOX_BLESS=1` writes the files anew; read them
+//! a list of this thread ([`trace`]), in words ([`describe`]). `GLASSBOX_BLESS=1` rewrites the files; read them
 //! before you commit them.
 
 mod describe;

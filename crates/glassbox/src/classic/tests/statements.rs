@@ -39,8 +39,8 @@ fn get_missing() {
         Ok(())
     });
     let caption =
-        "A key that is not there. What is locked is the gap where it would be: by the record of the next key, or
-        behind the last key by the end of the index. So nobody inserts it before this transaction has ended.";
+        "A key that is not there. The lock covers the gap where it would be: by the record of the next key, or
+        after the last key by the end of the index. So it is not inserted before this transaction has ended.";
     golden("get-missing", caption, &lines);
 }
 
@@ -71,8 +71,8 @@ fn update_of_an_indexed_column() {
     let caption =
         "A column that is part of an index: the entry moves. Its removal is a deletion in that index, which locks
         the next key in X to the end: the gap that it leaves is not certain before. Putting it elsewhere is an
-        insertion, for which the next key is locked in X for a moment only: it says that nobody has read the
-        gap. Entries are taken back by their key, wherever they will be then; the record on its page.";
+        insertion, for which the next key is locked in X for a moment only: it says that no transaction has read
+        the gap. Entries are undone by their key, wherever they will be then; the record on its page.";
     golden("update-indexed", caption, &lines);
 }
 
@@ -84,10 +84,9 @@ fn insert() {
         say("commit");
         Ok(())
     });
-    let caption =
-        "The record comes first, into a page with room. It is locked in X before anybody can see it, as the lock
+    let caption = "The record comes first, into a page with room. It is locked in X before it is visible, as the lock
         of the record is that of its keys too. Then one entry in each tree, each after a moment's X lock on the
-        record of the next key there: nobody has read the gap that the new key falls into.";
+        record of the next key there: no transaction has read the gap that the new key falls into.";
     golden("insert", caption, &lines);
 }
 
@@ -99,9 +98,8 @@ fn insert_of_a_duplicate() {
         say("abort, as the procedure passes it on");
         Err(stop)
     });
-    let caption =
-        "The key is there. Its record is locked in S, under the latch: whoever inserted it may yet be taken back,
-        and then the answer would be another. It is granted, so what the statement did is taken back: the
+    let caption = "The key is there. Its record is locked in S, under the latch: its inserter may yet be rolled back,
+        and then the answer would be another. It is granted, so the statement is undone: the
         compensation says that nothing is left to undo. The new record becomes a ghost, whose slot is used again
         when its lock is gone.";
     golden("insert-duplicate", caption, &lines);
@@ -163,7 +161,7 @@ fn delete_that_empties_a_leaf() {
     let caption =
         "The leaf that became empty is unlinked in a nested action of its own, by a second descent: both siblings
         and the parent are changed, and the page goes back to the space map, which stays latched until the
-        action has ended, so that nobody is given the page before. Siblings are latched from left to right, so
+        action has ended, so that the page is not allocated before. Siblings are latched from left to right, so
         the left one is only tried.";
     golden("delete-empties-a-leaf", caption, &lines);
 }
@@ -180,7 +178,7 @@ fn delete_that_shrinks_the_root() {
     });
     let caption =
         "When the root has only one child left, it becomes what that child is: a second nested action. The root
-        keeps its page, so that nobody who remembers it is led astray.";
+        keeps its page, so that a remembered address stays right.";
     golden("delete-shrinks-the-root", caption, &lines);
 }
 
@@ -238,7 +236,7 @@ fn lookup_by_an_index() {
         Ok(())
     });
     let caption =
-        "By a secondary index: its entries name the records, so the tree of the primary key is not visited. What
-        is locked are the same records as by the primary key, and the one that is next in the order of this index.";
+        "By a secondary index: its entries name the records, so the tree of the primary key is not visited. The
+        locks are on the same records as by the primary key, and the one that is next in the order of this index.";
     golden("index-lookup", caption, &lines);
 }

@@ -1,6 +1,6 @@
 //! What happens in this thread, as lines.
 //!
-//! What is indented stands under latches: each page that is fixed moves what follows to the right, until it is let go.
+//! Indented lines stand under latches: each fixed page indents the lines that follow, until it is released.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ thread_local! {
     static TRACE: RefCell<Option<Trace>> = const { RefCell::new(None) };
 }
 
-/// What has happened so far.
+/// The events so far.
 #[derive(Default)]
 pub struct Trace {
     pub names: Names,

@@ -49,9 +49,8 @@ fn abort() {
         say("abort");
         Err(Stop::abort(1, "not enough money"))
     });
-    let caption =
-        "Everything is taken back, newest first. Each record that takes one back says which is next, so that a
-        crash in the middle takes nothing back twice. Entries are looked for by key from the root; records are changed
+    let caption = "Everything is undone, newest first. Each compensation says which record is next, so that after a
+        crash in the middle nothing is undone twice. Entries are looked for by key from the root; records are changed
         where they are. No lock is asked for: those of the changes are still held. They are released when all is done.";
     golden("abort", caption, &lines);
 }
@@ -71,8 +70,8 @@ fn rollback_to_a_savepoint() {
         Ok(())
     });
     let caption =
-        "A savepoint is a place in the list of what would be undone: no record, no page. Rolling back to it takes
-        back what came behind, and says that what came before is the next to undo. Locks are kept: two-phase locking
+        "A savepoint is a place in the list of what would be undone: no record, no page. A rollback to it undoes the
+        later changes, and says that the earlier ones are the next to undo. Locks are kept: two-phase locking
         gives none back before the end.";
     golden("savepoint", caption, &lines);
 }
@@ -110,8 +109,8 @@ fn escalation() {
         Ok(())
     });
     let caption =
-        "Too many locks in one table (here more than three) become one: the intent is converted to X, as nobody
-        else is there, and the locks below are given up, being covered. What follows needs no lock of its own.";
+        "Too many locks in one table (here more than three) become one: the intent is converted to X, as no other
+        transaction is there, and the locks below are given up, being covered. What follows needs no lock of its own.";
     golden("escalation", caption, &lines);
 }
 
@@ -157,7 +156,8 @@ fn a_record_that_another_has_locked() {
             Ok(())
         },
     );
-    let caption = "Nobody waits for a lock with a latch in hand. The lock is asked for without waiting, the latches
+    let caption =
+        "No thread waits for a lock while it holds a latch. The lock is asked for without waiting, the latches
         are let go, then it is waited for, and the access begins again from the root: the entry may have moved
         or gone. The other has released its locks before its commit was forced; so this answer has to wait for
         that.";

@@ -98,7 +98,7 @@ impl World {
         self.engine.wait(self.unforced(run)).unwrap();
     }
 
-    /// Runs one whose answer nobody waits for: up to where it would have to be durable.
+    /// Runs one without waiting for its durability: the log position up to which it would have to be durable.
     pub fn unforced(&self, run: impl FnMut(&mut Tx<'_>) -> Result<(), Stop>) -> Lsn {
         let executed = self.engine.execute_adhoc(run).unwrap();
         executed.outcome.unwrap();

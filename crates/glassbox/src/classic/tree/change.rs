@@ -1,8 +1,8 @@
 //! Changes of nodes, as data.
 //!
 //! Entries come and go one at a time when keys are inserted and removed; the rest is what structure changes are made
-//! of. A change carries what it takes away, so that it can be taken back on its page; and those of single entries carry
-//! the tree's number, because by the time they are taken back logically their page may belong to somebody else.
+//! of. A change carries what it takes away, so that it can be undone on its page; and those of single entries carry
+//! the tree's number, because by the time they are undone logically their page may belong to another store.
 
 use super::node::{self, FIRST, Links, Node, RETIRED, SLACK, Sequence};
 use crate::classic::change::BadChange;
@@ -162,7 +162,7 @@ impl<'a> NodeChange<'a> {
         }
     }
 
-    /// What takes it back on the same page.
+    /// Its inverse on the same page.
     pub(crate) fn inverse(&self) -> NodeChange<'a> {
         match *self {
             NodeChange::Insert { store, at, entry } => NodeChange::Remove { store, at, entry },

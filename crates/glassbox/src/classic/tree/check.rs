@@ -1,4 +1,4 @@
-//! The whole structure of a tree, looked at page by page. Nobody may change the tree meanwhile.
+//! The whole structure of a tree, checked page by page. The tree must not change meanwhile.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ struct Walk {
 type Range = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
-    /// What is wrong with the tree: order of keys, separators, levels, widths, links between leaves, pages that are in
+    /// The faults of the tree: order of keys, separators, levels, widths, links between leaves, pages that are in
     /// it twice.
     ///
     /// # Errors

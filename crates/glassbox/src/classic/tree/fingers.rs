@@ -6,7 +6,7 @@
 //! long as the leaf has the LSN that it had then, because whatever changes its entries or its bounds changes the leaf:
 //! a split takes entries from it, or gives it another sibling, and so does the unlinking of the leaf behind it.
 //!
-//! Fingers belong to a session, so nobody else sees them. Keys of more than 8 bytes have none.
+//! Fingers belong to a session, so no other thread sees them. Keys of more than 8 bytes have none.
 
 use super::hints::Hints;
 use crate::classic::ids::{PageId, StoreId};

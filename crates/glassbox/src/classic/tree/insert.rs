@@ -25,11 +25,11 @@ pub(crate) enum Inserted {
     Refused(Neighbour),
 }
 
-/// What is inserted, and what is remembered of insertions before.
+/// The entry to insert, and hints from earlier insertions.
 pub(crate) struct Near<'a> {
     pub(crate) key: &'a [u8],
     pub(crate) rid: Rid,
-    /// How the change is taken back.
+    /// How the change is undone.
     pub(crate) undo: Undo,
     pub(crate) fingers: Option<&'a mut Fingers>,
     /// What may be inserted with it, while its leaf is latched, as long as each key comes right behind the one before:
@@ -51,7 +51,7 @@ struct Spot {
 impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// Inserts a key. `admit` is told the record of the next key, or that of the key itself if it is there, while the
     /// leaf is exclusively latched; it may be asked several times, the last time counts. `undo` says how the change is
-    /// taken back.
+    /// undone.
     ///
     /// # Errors
     /// When a page cannot be read or is no node of the tree, or there is no page for a split, or the log does not take
@@ -69,7 +69,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         self.insert_near(journal, &mut near, true, admit)
     }
 
-    /// As [`Tree::insert`], with guesses where the key belongs. Not `asks`: everything is admitted, nobody is asked.
+    /// As [`Tree::insert`], with guesses where the key belongs. Not `asks`: everything is admitted without a question.
     ///
     /// # Errors
     /// As for [`Tree::insert`].
@@ -158,7 +158,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         self.put_entry(journal, (&mut page, header), at, (near.key, near.rid), near.undo)?;
         if let Some((mut key, place)) = finger {
             let mut at = at + 1;
-            // What was asked about the next key is so for these too, because the leaf is still latched.
+            // The answer about the next key holds for these too, because the leaf is still latched.
             for &(number, rid) in near.following {
                 header = header.grown();
                 let (node, belongs) = (header.on(&page), key < number && number <= last);
@@ -206,7 +206,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         match self.insert(journal, key, rid, Undo::Nothing, anywhere)? {
             Inserted::Done => Ok(()),
             Inserted::Exists(_) | Inserted::Refused(_) => {
-                Err(self.damaged(self.definition.root(), "leads to a key whose removal is to be taken back"))
+                Err(self.damaged(self.definition.root(), "leads to a key whose removal is to be undone"))
             }
         }
     }

@@ -1,9 +1,9 @@
 //! B+-trees on pages: ordered keys of a fixed width, each with the record that it belongs to.
 //!
 //! Problem: an index that outgrows memory, that many threads read and change at once, and that is whole again after a
-//! crash at any moment; whose changes are taken back when their transaction does not commit, although others have moved
-//! the entries meanwhile. Naive: one latch for the tree, and old pages to go back to. The first makes everybody wait
-//! for whoever reads a page from disk, the second takes back what others did on the same page.
+//! crash at any moment; whose changes are undone when their transaction does not commit, although others have moved
+//! the entries meanwhile. Naive: one latch for the tree, and old pages to go back to. The first makes all threads
+//! wait for one that reads a page from disk, the second undoes what others did on the same page.
 //!
 //! # Design
 //!
@@ -12,13 +12,13 @@
 //! compared is a parameter ([`keys`]). The root never changes its number: when it is full, what is in it moves to a new
 //! child.
 //!
-//! Changes of entries are physiological and taken back logically, by a descent of their own; structure changes (splits,
-//! the unlinking of empty nodes, the growing and shrinking of the root) are nested top actions, taken back page by
+//! Changes of entries are physiological and undone logically, by a descent of their own; structure changes (splits,
+//! the unlinking of empty nodes, the growing and shrinking of the root) are nested top actions, undone page by
 //! page, and only if the crash was within them (Mohan and Levine 1992, ARIES/IM). Each leaves a whole tree, so a
 //! transaction that fails behind a split leaves the split. Recovery must take unfinished nested actions back first,
 //! those of all transactions: a logical undo descends, and needs a whole tree. That is possible because what a nested
-//! action changed was latched until the crash, so nobody changed it later. That holds for the space map too: pages that
-//! are unlinked are given back within the nested action, and nobody is given them before it has ended.
+//! action changed was latched until the crash, so no later change exists. That holds for the space map too: pages that
+//! are unlinked are freed within the nested action, and not allocated before it has ended.
 //!
 //! Locks are not the tree's business. Where one is needed the caller is asked, under the latch, whether he has it
 //! without waiting: for the record of a key found, for that of the next key where one is missing, comes or goes
@@ -32,12 +32,12 @@
 //! latched at most; one that became empty is unlinked by a second descent that keeps the nodes above it that become
 //! empty with it, and the one that loses an entry.
 //!
-//! Nobody waits in a circle. Whoever waits for a latch on a node holds, in this tree, only latches on nodes of higher
-//! levels and on leaves to the left of it; all waits go down or to the right, which is an order. Those that would go to
-//! the left only try: an unlinking, which begins again, and a walk down, which goes on from the root. A new page is
-//! latched before anybody knows it; who has it latched from a former life (a cursor) finds it changed and waits for
-//! nothing while he looks. Pages of the space map are latched last, and no lock is ever waited for. The order of levels
-//! is meaningful because a page's level changes only in the root, while that is exclusively latched.
+//! No circle of waits arises. A thread that waits for a latch on a node holds, in this tree, only latches on nodes of
+//! higher levels and on leaves to the left of it; all waits go down or to the right, which is an order. Those that
+//! would go to the left only try: an unlinking, which begins again, and a walk down, which goes on from the root. A new
+//! page is latched before it is reachable; a cursor that has it latched from its former use finds it changed and waits
+//! for nothing while it looks. Pages of the space map are latched last, and no lock is ever waited for. The order of
+//! levels is meaningful because a page's level changes only in the root, while that is exclusively latched.
 //!
 //! # Invariants
 //!
@@ -45,7 +45,7 @@
 //!   first entry, whose separator means nothing, and smaller than the next one's.
 //! * A child is one level below its parent. All leaves are linked in order. Inner nodes have no links.
 //! * An inner node has a child. Leaves may be empty, for a moment or for longer; everything passes over them.
-//! * A page that leaves the tree is stamped, so that nobody who remembers it takes it for what it was.
+//! * A page that leaves the tree is stamped, so that a remembered address is not mistaken for what it was.
 //!
 //! # Rejected
 //!

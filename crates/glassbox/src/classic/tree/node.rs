@@ -174,7 +174,7 @@ impl<'p> Node<'p> {
         (is_leaf && fits).then_some(Self { page, level: 0, count, key_width, stride })
     }
 
-    /// What was read.
+    /// The value that was read.
     #[inline(always)]
     pub(super) fn header(self) -> Header {
         let Self { level, count, key_width, stride, .. } = self;

@@ -42,7 +42,7 @@ enum Unlinked {
 
 impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// Removes a key. `admit` is told the record of the next key while the leaf is exclusively latched. `undo` says how
-    /// the change is taken back.
+    /// the change is undone.
     ///
     /// # Errors
     /// When a page cannot be read or is no node of the tree, or the log does not take the change.
@@ -84,7 +84,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         match self.remove(journal, key, Undo::Nothing, anywhere)? {
             Removed::Done(_) => Ok(()),
             Removed::Missing | Removed::Refused(_) => {
-                Err(self.damaged(self.definition.root(), "does not lead to a key whose insertion is to be taken back"))
+                Err(self.damaged(self.definition.root(), "does not lead to a key whose insertion is to be undone"))
             }
         }
     }
@@ -162,7 +162,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         }
         self.remove_child(journal, &mut path[0], at)?;
         self.space.end_nested_freeing(journal, nested, freeing)?;
-        // Somebody may have been given them, and be waiting for their latches, before this waits for another.
+        // Another thread may have allocated them, and wait for their latches, before this waits for another.
         drop((left, right));
         path.truncate(1);
         let mut top = path.pop().expect("the first stays");

@@ -121,7 +121,7 @@ impl<K: Keys> Fixture<K> {
         found
     }
 
-    /// Takes back what the journal did, as the owner of the trees would.
+    /// Undoes what the journal did, as the owner of the trees would.
     pub(super) fn roll_back(&self, journal: MemoryJournal) {
         journal.roll_back(&self.pages, |journal, _, change| match change {
             Change::Node(NodeChange::Insert { store: STORE, entry, .. }) => {
@@ -132,7 +132,7 @@ impl<K: Keys> Fixture<K> {
                 let (key, rid) = NodeChange::leaf_entry(entry).unwrap();
                 self.tree().undo_remove(journal, key, rid).unwrap();
             }
-            other => panic!("{other:?} is not taken back logically"),
+            other => panic!("{other:?} is not undone logically"),
         });
     }
 }

@@ -23,7 +23,7 @@ pub(crate) enum Next {
     End,
 }
 
-/// What was found where a key belongs.
+/// The result of a search for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Neighbour {
     /// The key, with its record.
@@ -54,7 +54,7 @@ impl<P, S, K> Clone for Tree<'_, P, S, K> {
 
 impl<P, S, K> Copy for Tree<'_, P, S, K> {}
 
-/// For whoever is alone, or holds the locks already: admits any insertion or removal.
+/// For a caller that is alone, or holds the locks already: admits any insertion or removal.
 pub(crate) fn anywhere<T>(_: T) -> bool {
     true
 }
@@ -187,7 +187,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     }
 
     /// Asks about the record behind position `at` of a latched leaf. All leaves that the gap before that record reaches
-    /// into are latched while `ask` answers, so that nobody fills the gap meanwhile.
+    /// into are latched while `ask` answers, so that the gap is not filled meanwhile.
     #[inline(always)]
     pub(super) fn ask_next(
         &self,

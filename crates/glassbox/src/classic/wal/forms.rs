@@ -21,18 +21,18 @@ pub(crate) trait Logs: Send + Sync {
     /// When there are too many.
     fn device(&self) -> Result<Self::Device, Error>;
 
-    /// Returns when what was appended up to `lsn` survives a crash: for whoever answers a commit. At once when the log
+    /// Returns when what was appended up to `lsn` survives a crash: for the answer to a commit. At once when the log
     /// is configured not to wait.
     ///
     /// # Errors
     /// When the log has failed.
     fn wait(&self, lsn: Lsn) -> Result<(), Error>;
 
-    /// Somebody will wait, but does not yet.
+    /// A thread will wait, but does not yet.
     #[inline(always)]
     fn nudge(&self) {}
 
-    /// Returns when what was appended up to `lsn` survives a crash, whatever is configured: for whoever writes a page
+    /// Returns when what was appended up to `lsn` survives a crash, whatever is configured: for the writer of a page
     /// or a checkpoint.
     ///
     /// # Errors
@@ -54,8 +54,8 @@ pub(crate) trait Device: Send {
     /// When the log refuses; then nothing was appended.
     fn append(&mut self, record: &[u8]) -> Result<Lsn, Error>;
 
-    /// What a page is stamped with that had the stamp `page` and was changed by the record that ends at `lsn`. Whoever
-    /// remembers the page's stamp must find another one now.
+    /// The stamp of a page that had the stamp `page` and was changed by the record that ends at `lsn`. It differs from
+    /// every stamp that the page had before.
     #[inline(always)]
     fn stamp(_page: Lsn, lsn: Lsn) -> Lsn {
         lsn
@@ -137,7 +137,7 @@ impl Device for Discarded {
 }
 
 /// No records. `STAMPED`: pages still get LSNs, which grow over all pages; else each counts its own changes, so that a
-/// cursor knows a leaf that has changed, and nobody shares a number with anybody.
+/// cursor knows a leaf that has changed, and no two pages share a number.
 #[derive(Clone, Default)]
 pub(crate) struct NoLog<const STAMPED: bool>(Discarded);
 
@@ -177,7 +177,7 @@ impl<const STAMPED: bool> Device for NoLog<STAMPED> {
 }
 
 /// No records, and pages without stamps, beside a log in which they will have some: for a load into an empty database,
-/// which nobody reads until it has ended.
+/// which is not read until it has ended.
 pub(crate) struct Unlogged;
 
 impl Device for Unlogged {

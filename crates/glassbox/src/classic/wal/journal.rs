@@ -8,7 +8,7 @@ use crate::classic::pages::ExclusivePage;
 use crate::error::Error;
 
 impl<D: Device> TransactionLog<D> {
-    /// Makes a change that is to be taken back, or is logged.
+    /// Makes a change that can be undone, or is logged.
     #[inline]
     fn change_and_tell(
         &mut self,
@@ -88,7 +88,7 @@ impl<D: Device> Journal for TransactionLog<D> {
         Nested(self.active.own.len())
     }
 
-    /// Without a record when nothing in the action could be taken back.
+    /// Without a record when nothing in the action could be undone.
     fn end_nested(&mut self, begun: Nested) -> Result<(), Error> {
         self.skip_to(begun.0)?;
         self.nested -= 1;

@@ -1,4 +1,4 @@
-//! What a transaction may have to take back: its own records, newest last.
+//! The records that a transaction may have to undo: its own, newest last.
 
 use super::record::LogRecord;
 use crate::classic::change::Start;
@@ -32,7 +32,7 @@ impl OwnRecords {
         self.places.len()
     }
 
-    /// Makes a record that comes next, of three parts; it is there for nobody until [`OwnRecords::keep`].
+    /// Makes a record that comes next, of three parts; it is not visible until [`OwnRecords::keep`].
     #[inline(always)]
     pub(super) fn draft(&mut self, (head, head_bytes): Start<32>, (start, start_bytes): Start<8>, rest: &[u8]) {
         // The first two are written whole, as that takes less than looking how long they are.

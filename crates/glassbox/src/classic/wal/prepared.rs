@@ -26,7 +26,8 @@ impl Suspended {
 #[cfg_attr(not(test), expect(dead_code, reason = "no coordinator prepares transactions yet"))]
 impl<D: Device> TransactionLog<D> {
     /// Promises to do what a coordinator will say, also after a crash once the log is durable up to what is returned.
-    /// `global` is the coordinator's name for the transaction, `locks` what it holds, for whoever brings it back.
+    /// `global` is the coordinator's name for the transaction, `locks` what it holds, for the recovery of the
+    /// transaction.
     ///
     /// # Errors
     /// When the log refuses, or the two are too long for a record; nothing is promised then.

@@ -19,17 +19,17 @@ pub(crate) struct LogRecord<'a> {
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body<'a> {
-    /// A change of a page, to be done again, and to be taken back as `undo` says. `nested`: made in a nested action;
-    /// as long as that has not ended, only the inverse on the same page may take it back.
+    /// A change of a page, to be redone, and to be undone as `undo` says. `nested`: made in a nested action;
+    /// as long as that has not ended, only the inverse on the same page may undo it.
     Update { page: PageId, store: StoreId, undo: Undo, nested: bool, change: &'a [u8] },
-    /// A change that takes another one back: to be done again and never to be taken back. What the transaction still
-    /// has to take back ends at `undo_next`. (The paper's compensation log record and its `UndoNxtLSN`, §3.)
+    /// A change that undoes another one: to be redone and never to be undone. The records that the transaction still
+    /// has to undo end at `undo_next`. (The paper's compensation log record and its `UndoNxtLSN`, §3.)
     Compensation { page: PageId, undo_next: Lsn, change: &'a [u8] },
     /// A nested action has ended: what lies between `undo_next` and here stays. (The paper's dummy CLR, §10.)
     NestedEnd { undo_next: Lsn },
     /// The transaction has committed. Nothing of it follows.
     Commit,
-    /// The transaction has been taken back entirely. Nothing of it follows.
+    /// The transaction has been rolled back entirely. None of its records follows.
     End,
     /// The transaction will do what its coordinator says, and holds these locks until then.
     Prepared { global: &'a [u8], locks: &'a [u8] },
@@ -178,7 +178,7 @@ impl<'a> LogRecord<'a> {
                     0 => Undo::Nothing,
                     1 => Undo::Page,
                     2 => Undo::Logical,
-                    _ => return Err(BadRecord("is to be taken back in a way unknown")),
+                    _ => return Err(BadRecord("is to be undone in an unknown way")),
                 };
                 let nested = match (head[2], undo) {
                     (0, _) => false,
@@ -230,7 +230,7 @@ fn lsn(bytes: &[u8]) -> Result<(Lsn, &[u8]), BadRecord> {
     number(bytes).map(|(number, rest)| (Lsn(u64::from_le_bytes(number)), rest))
 }
 
-/// What was read, if nothing is left.
+/// The value that was read, if no bytes are left.
 fn all<T>((read, rest): (T, &[u8])) -> Result<T, BadRecord> {
     if rest.is_empty() { Ok(read) } else { Err(BadRecord("is longer than it should be")) }
 }

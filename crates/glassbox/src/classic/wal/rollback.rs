@@ -1,20 +1,20 @@
 //! Taking back: of a part of a transaction, or of all of it.
 //!
-//! Newest first, one record at a time; each is dropped from the transaction's stack by the very record that takes it
-//! back, the *compensation*, which says where the rest ends. So however often a crash interrupts this, nothing is taken
-//! back twice.
+//! Newest first, one record at a time; each is dropped from the transaction's stack by the very record that undoes it,
+//! the *compensation*, which says where the rest ends. So however often a crash interrupts this, nothing is undone
+//! twice.
 //!
-//! A record is taken back on its page by the inverse of its change. Or logically, by the owner of the store
-//! ([`Undoer`]): the entry may be on another page, and taking it back may need more than one page, as when a deleted
+//! A record is undone on its page by the inverse of its change. Or logically, by the owner of the store
+//! ([`Undoer`]): the entry may be on another page, and its undo may need more than one page, as when a deleted
 //! entry comes back to a leaf that is full by now. The owner uses the same [`Journal`] as ever:
 //!
 //! - Its first change outside of nested actions is logged as the compensation.
-//! - What comes after that outside of nested actions must need no undo: a crash in between may lose it.
+//! - Later changes outside of nested actions must need no undo: a crash in between may lose it.
 //! - Nested actions, as the split that makes room first and the unlinking of a leaf that is empty now, are logged as
-//!   ever: with updates that can be taken back until the action has ended. A crash after its end finds the split done
-//!   and the record not yet taken back, and goes on.
+//!   ever: with updates that can be undone until the action has ended. After a crash behind its end the split is done
+//!   and the record not yet undone, and recovery goes on.
 //!
-//! Transactions hold their locks until they are taken back, so what another one has changed is never in the way.
+//! Transactions hold their locks until they are rolled back, so what another one has changed is never in the way.
 
 use super::forms::Device;
 use super::record::{Body, LogRecord};
@@ -25,10 +25,10 @@ use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::pages::Pages;
 use crate::error::Error;
 
-/// Takes back what is marked [`Undo::Logical`].
+/// Undoes changes that are marked [`Undo::Logical`].
 pub(crate) trait Undoer {
-    /// Takes back `change`, made on `page` of `store`, wherever what it concerns is by now. It holds no latches when
-    /// it is called nor when it returns. The first change outside of nested actions is the one that takes back,
+    /// Undoes `change`, made on `page` of `store`, wherever what it concerns is by now. It holds no latches when
+    /// it is called nor when it returns. The first change outside of nested actions is the compensation,
     /// whatever it says about its undo; later ones must be [`Undo::Nothing`]. None is made when nothing is to be done.
     ///
     /// # Errors
@@ -45,15 +45,15 @@ pub(crate) trait Undoer {
 /// When nothing is logical.
 impl Undoer for () {
     fn undo(&mut self, _: &mut impl Journal, store: StoreId, page: PageId, _: Change<'_>) -> Result<(), Error> {
-        panic!("page {page} of store {store} was changed by nobody who knows how to take it back");
+        panic!("page {page} of store {store} was changed without a way to undo it");
     }
 }
 
 impl<D: Device> TransactionLog<D> {
-    /// Takes back what was changed since `to`, and nested actions that were given up. The transaction goes on.
+    /// Undoes the changes since `to`, and nested actions that were given up. The transaction goes on.
     ///
     /// # Errors
-    /// As of [`Undoer::undo`]. What is not taken back yet is known still; but the engine cannot go on.
+    /// As of [`Undoer::undo`]. The changes not undone yet stay known; but the engine cannot go on.
     pub(crate) fn roll_back(
         &mut self,
         to: Savepoint,
@@ -62,12 +62,12 @@ impl<D: Device> TransactionLog<D> {
     ) -> Result<(), Error> {
         self.nested = 0;
         while self.active.own.len() > to.0 {
-            self.take_back_newest(pages, undoer)?;
+            self.undo_newest(pages, undoer)?;
         }
         Ok(())
     }
 
-    /// Takes back the whole transaction and ends it.
+    /// Rolls the whole transaction back and ends it.
     ///
     /// # Errors
     /// As of [`TransactionLog::roll_back`].
@@ -83,20 +83,20 @@ impl<D: Device> TransactionLog<D> {
         Ok(())
     }
 
-    /// Takes back the newest record of a transaction that is in no session, for recovery.
-    pub(crate) fn take_back_newest_of(
+    /// Undoes the newest record of a transaction that is in no session, for recovery.
+    pub(crate) fn undo_newest_of(
         &mut self,
         active: &mut Active,
         pages: &impl Pages,
         undoer: &mut impl Undoer,
     ) -> Result<(), Error> {
         std::mem::swap(&mut self.active, active);
-        let taken_back = self.take_back_newest(pages, undoer);
+        let undone = self.undo_newest(pages, undoer);
         std::mem::swap(&mut self.active, active);
-        taken_back
+        undone
     }
 
-    /// Says that a transaction which is in no session has been taken back.
+    /// Logs that a transaction which is in no session has been rolled back.
     pub(crate) fn end_of(&mut self, active: &mut Active) -> Result<(), Error> {
         std::mem::swap(&mut self.active, active);
         let ended = self.append(Body::End);
@@ -104,21 +104,21 @@ impl<D: Device> TransactionLog<D> {
         ended.map(drop)
     }
 
-    /// Takes back the newest record, of which there is one.
-    fn take_back_newest(&mut self, pages: &impl Pages, undoer: &mut impl Undoer) -> Result<(), Error> {
+    /// Undoes the newest record, of which there is one.
+    fn undo_newest(&mut self, pages: &impl Pages, undoer: &mut impl Undoer) -> Result<(), Error> {
         let count = self.active.own.len() - 1;
-        // Taking back makes records in the buffer that holds the one that is taken back.
+        // The undo makes records in the buffer that holds the undone one.
         let mut record = std::mem::take(&mut self.scratch);
         record.clear();
         record.extend_from_slice(self.active.own.newest().expect("there is one"));
         self.taking_back = Some(count);
-        let taken_back = self.take_back(&record, count, pages, undoer);
+        let undone = self.undo_record(&record, count, pages, undoer);
         self.taking_back = None;
         self.scratch = record;
-        taken_back
+        undone
     }
 
-    fn take_back(
+    fn undo_record(
         &mut self,
         record: &[u8],
         count: usize,
@@ -127,7 +127,7 @@ impl<D: Device> TransactionLog<D> {
     ) -> Result<(), Error> {
         let record = LogRecord::decode(record).expect("own records are sound");
         let Body::Update { page, store, undo, change, .. } = record.body else {
-            panic!("only updates are taken back");
+            panic!("only updates are undone");
         };
         let change = Change::decode(change).map_err(|bad| does_not_fit(page, &[], bad))?;
         match undo {

@@ -1,12 +1,12 @@
 //! The transaction table: which transactions run, and since when.
 //!
-//! Problem: a checkpoint must know from where on the log is needed, without stopping anybody; and a transaction of ten
-//! microseconds cannot afford a lock that all sessions share. So each session has a slot of its own, on a cache line of
-//! its own, written by that session and read by checkpoints.
+//! Problem: a checkpoint must know from where on the log is needed, without stopping a transaction; and a transaction
+//! of ten microseconds cannot afford a lock that all sessions share. So each session has a slot of its own, on a cache
+//! line of its own, written by that session and read by checkpoints.
 //!
 //! A race would make a checkpoint say too little. It is closed like this: what the session says in its slot is stored
 //! *before* it appends the record, and the checkpoint appends its first record, "begin", *before* it reads the slots.
-//! Appending is one atomic addition to the log's head by everybody, so for each record of a session either it lies
+//! An append is one atomic addition to the log's head by every session, so for each record of a session either it lies
 //! behind "begin", and recovery finds it by reading from there; or its addition, and so what was stored before it,
 //! happened before the checkpoint reads the slot.
 //!
@@ -32,7 +32,7 @@ use crate::log::Lsn;
 pub(crate) enum State {
     /// It reads and changes.
     Active = 0,
-    /// It takes back.
+    /// It rolls back.
     RollingBack = 1,
     /// It waits for its coordinator.
     Prepared = 2,
@@ -75,7 +75,7 @@ impl TransactionTable {
         Arc::new(Self { next: AtomicU64::new(1), entries: (0..slots).map(|_| Entry::default()).collect() })
     }
 
-    /// Takes a slot that nobody has.
+    /// Takes a free slot.
     ///
     /// # Errors
     /// When there is none.

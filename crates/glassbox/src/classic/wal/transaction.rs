@@ -3,12 +3,12 @@
 //! Invariants of [`TransactionLog`]:
 //!
 //! - A transaction is in the table before its first record is in the log, and until its last one is.
-//! - `own` is what recovery would find to take back if the log ended after this transaction's last record.
+//! - `own` is what recovery would find to undo if the log ended after this transaction's last record.
 //! - Of a change that failed nothing is left, neither on the page nor in the log. A change that was applied and that
-//!   the log then refused is taken back by its inverse. A page that was formatted and refused stays formatted, which
-//!   harms nobody: its content was said not to matter, and whatever takes it into use formats it.
+//!   the log then refused is undone by its inverse. A page that was formatted and refused stays formatted, which
+//!   does no harm: its content does not matter, and its next user formats it.
 //!
-//! While something is taken back logically, changes are *compensations*: see `rollback`.
+//! During a logical undo, changes are *compensations*: see `rollback`.
 
 use super::forms::Device;
 use super::own::OwnRecords;
@@ -46,15 +46,15 @@ pub(crate) struct TransactionLog<D> {
     pub(super) active: Active,
     /// Nested actions that are going on.
     pub(super) nested: usize,
-    /// While the newest own record is being taken back: how many there will be then.
+    /// While the newest own record is being undone: how many there will be then.
     pub(super) taking_back: Option<usize>,
-    /// The record that is being taken back.
+    /// The record that is being undone.
     pub(super) scratch: Vec<u8>,
     /// For describing changes.
     pub(super) room: Vec<u8>,
     /// For records and changes that are seldom.
     other: Vec<u8>,
-    /// Whether what a change would have to be taken back with is kept.
+    /// Whether the data to undo a change is kept.
     pub(super) keeps: bool,
     /// Whether the transaction has changed something without keeping that.
     pub(super) is_final: bool,
@@ -73,24 +73,24 @@ impl<D: Device> TransactionLog<D> {
         self.active.transaction
     }
 
-    /// How many changes it would have to take back.
+    /// How many changes it would have to undo.
     #[inline]
     pub(crate) fn changes(&self) -> usize {
         self.active.own.len()
     }
 
-    /// Says whether what changes have to be taken back with is kept from here on; how it was before.
+    /// Sets whether the data to undo changes is kept from here on; returns the value of before.
     #[inline(always)]
     pub(crate) fn keep(&mut self, keeps: bool) -> bool {
         std::mem::replace(&mut self.keeps, keeps)
     }
 
-    /// Whether the transaction has changed something that it cannot take back.
+    /// Whether the transaction has changed something that it cannot undo.
     pub(crate) fn is_final(&self) -> bool {
         self.is_final
     }
 
-    /// Says it, for whoever has taken back by himself what made it so.
+    /// Sets it, for a caller that has undone by itself what made it so.
     pub(crate) fn set_final(&mut self, is_final: bool) {
         self.is_final = is_final;
     }
@@ -101,7 +101,7 @@ impl<D: Device> TransactionLog<D> {
         self.active.own.truncate(since.0);
     }
 
-    /// This moment. What is changed from here on is taken back by
+    /// This moment. Later changes are undone by
     /// [`TransactionLog::roll_back`](Self::roll_back) to it.
     #[inline]
     pub(crate) fn savepoint(&self) -> Savepoint {
@@ -198,7 +198,7 @@ impl<D: Device> TransactionLog<D> {
             Err(_) => {
                 self.active.own.drop_draft(start);
                 if let Some(inverse) = change.inverse() {
-                    inverse.apply(id, page).expect("what was just done can be taken back");
+                    inverse.apply(id, page).expect("an applied change can be undone");
                 }
             }
         }
@@ -222,7 +222,7 @@ impl<D: Device> TransactionLog<D> {
         apply: impl FnOnce(&mut [u8]) -> Result<(), BadChange>,
     ) -> Result<(), Error> {
         let nested = self.nested > 0;
-        assert!(!nested || undo != Undo::Logical, "a nested action is taken back page by page");
+        assert!(!nested || undo != Undo::Logical, "a nested action is undone page by page");
         let store = store_of(page, &change);
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
         let start = self.active.own.draft_start();
@@ -240,14 +240,14 @@ impl<D: Device> TransactionLog<D> {
         Ok(())
     }
 
-    /// Makes the change that takes back the newest own record, of which there are `count` then.
+    /// Makes the change that undoes the newest own record, of which there are `count` then.
     pub(super) fn compensate(
         &mut self,
         page: &mut impl ExclusivePage,
         change: Change<'_>,
         count: usize,
     ) -> Result<(), Error> {
-        assert!(self.active.own.len() == count + 1, "a nested action left something to be taken back");
+        assert!(self.active.own.len() == count + 1, "a nested action left something to be undone");
         // The bytes may have come with the log from another process.
         page.note_sound(false);
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
@@ -258,7 +258,7 @@ impl<D: Device> TransactionLog<D> {
         Ok(())
     }
 
-    /// Says that what lies behind the oldest `count` own records is not to be taken back.
+    /// Logs that records after the oldest `count` own ones are not to be undone.
     pub(super) fn skip_to(&mut self, count: usize) -> Result<(), Error> {
         if self.active.own.len() > count {
             let undo_next = self.active.own.lsn_below(count);

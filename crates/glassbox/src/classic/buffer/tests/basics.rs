@@ -109,12 +109,12 @@ fn a_wait_for_a_latch_is_counted() {
 }
 
 #[test]
-fn nobody_waits_for_the_latch_of_another_page() {
+fn no_thread_waits_for_the_latch_of_another_page() {
     let frame = Frame::<ReadWriteLatch>::default();
     frame.claim().unwrap();
     frame.prepare(PageId(1));
     frame.publish();
-    // Fixed to be changed by whoever brought it.
+    // Fixed to be changed by the thread that read it.
     assert_eq!(frame.fix(PageId(2), false, true), Fix::Other);
     assert_eq!(frame.fix(PageId(2), true, true), Fix::Other);
     assert_eq!(frame.fix(PageId(1), false, false), Fix::Busy);

@@ -1,4 +1,4 @@
-//! Many threads, few frames: whoever fixes a page sees its last version whole, however often it left memory.
+//! Many threads, few frames: a thread that fixes a page sees its last version whole, however often it left memory.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::super::BackgroundWriter;
 use super::*;
 
-/// Pages, and of each the version that whoever fixes it must find. Changed and read under its latch.
+/// Pages, and of each the version that a thread which fixes it must find. Changed and read under its latch.
 struct Model {
     versions: Vec<AtomicU64>,
     lsns: Vec<AtomicU64>,

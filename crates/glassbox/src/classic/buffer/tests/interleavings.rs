@@ -28,7 +28,7 @@ unsafe impl Sync for World {}
 unsafe impl Send for World {}
 
 impl World {
-    /// The frame holds the old page, as it is on disk, fixed by nobody.
+    /// The frame holds the old page, as it is on disk, not fixed.
     fn new() -> Arc<World> {
         let world = World { frame: Frame::default(), memory: UnsafeCell::new(0), disk: UnsafeCell::new(10 * OLD.0) };
         assert!(world.take_for(OLD));
@@ -128,7 +128,7 @@ fn check(switches: usize, threads: &'static [fn(&World)]) {
         let running: Vec<_> = threads[1..].iter().map(spawn).collect();
         threads[0](&world);
         running.into_iter().for_each(|thread| thread.join().unwrap());
-        assert!(world.frame.uses_if_unfixed().is_some(), "somebody still has it fixed");
+        assert!(world.frame.uses_if_unfixed().is_some(), "the page is still fixed");
     });
 }
 
@@ -140,7 +140,7 @@ fn who_fixes_gets_the_page_he_wants() {
 }
 
 #[test]
-fn nobody_gets_a_page_that_could_not_be_read() {
+fn a_page_that_could_not_be_read_is_not_returned() {
     check(4, &[World::take_in_vain, World::look_for_new]);
     check(3, &[World::take_in_vain, World::look_for_new, World::take_for_new]);
 }

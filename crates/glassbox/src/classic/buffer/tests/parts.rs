@@ -24,7 +24,7 @@ fn only_a_pool_with_latches_is_shared() {
 }
 
 #[test]
-fn the_log_is_forced_before_a_page_is_written_even_if_nobody_waits_for_it() {
+fn the_log_is_forced_before_a_page_is_written_even_without_a_waiter() {
     let files = MemoryFiles::new();
     let wal = OnceLock::<Arc<Log>>::new();
     let pool = BufferPool::<ReadWriteLatch, _>::create(&files, &config(16), wal).unwrap();

@@ -28,7 +28,7 @@ fn behaves<P: Pages>(pages: &P) {
     assert_eq!(read(pages, 1).unwrap(), 1);
 }
 
-/// Where nobody waits, to wait for oneself is found out.
+/// Without latches that wait, a self-deadlock is detected.
 fn finds_out_who_fixes_twice<P: Pages>(pages: &P) {
     let fixed = pages.fix_shared(PageId(1)).unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| drop(pages.fix_exclusive(PageId(1))))).is_err());

@@ -131,7 +131,7 @@ fn a_failed_force_stops_the_writing_and_loses_nothing() {
         let now = pool.dirty_pages();
         let known = |page: &(PageId, Lsn)| dirty.contains(page);
         assert!(now.iter().all(known) && now.len() == if force < 2 { 8 } else { 4 }, "{now:?}");
-        // What is in memory can be read, and clean pages can leave it; changed ones never do.
+        // Pages in memory can be read, and clean ones can leave it; changed ones never do.
         (0..16).for_each(|id| assert_eq!(read(&pool, id).unwrap(), if id < 8 { 2 } else { 1 }));
         (0..16).for_each(|id| drop(change(&pool, pool.wal(), id, 3)));
         let error = (16..64).find_map(|id| pool.fix_new(PageId(id)).err()).unwrap();

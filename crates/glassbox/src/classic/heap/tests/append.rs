@@ -41,7 +41,7 @@ fn they_end_before_the_page_is_full() {
     let first = insert(&volume, [9; WIDTH]);
     let rids = append(&volume, 100, |_| true);
     assert!(rids.iter().all(|rid| rid.page == first.page));
-    // The last one is inserted alone: whoever does that notes that the page is full.
+    // The last one is inserted alone: that notes that the page is full.
     let last = insert(&volume, [9; WIDTH]);
     assert_eq!(last, Rid { slot: rids.last().unwrap().slot + 1, ..first });
     assert_ne!(insert(&volume, [9; WIDTH]).page, first.page);

@@ -90,7 +90,7 @@ fn work(seed: u64) -> (Volume, Rc<RefCell<Notes>>) {
     let notes = Rc::new(RefCell::new(Notes::default()));
     let made = volume.log.0.lock().unwrap().len();
     notes.borrow_mut().owners.resize(made, usize::MAX);
-    // What made the volume is never taken back.
+    // The records that made the volume are never undone.
     notes.borrow_mut().commits.push((0, usize::MAX, Vec::new()));
     let mut dice = Dice(seed);
     let mut next = 0..;

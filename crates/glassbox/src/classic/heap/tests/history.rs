@@ -1,4 +1,4 @@
-//! Histories of several transactions at a time, some of which are taken back, against a model.
+//! Histories of several transactions at a time, some of which are rolled back, against a model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::io::Dice;
 struct Running {
     journal: MemoryJournal,
     locks: BTreeSet<Rid>,
-    /// What was there before, newest last.
+    /// Earlier values, newest last.
     before: Vec<(Rid, Option<Vec<u8>>)>,
 }
 
@@ -92,7 +92,7 @@ impl History {
         if commit {
             return;
         }
-        running.journal.roll_back(&self.volume.pages, |_, _, _| panic!("records are taken back in their pages"));
+        running.journal.roll_back(&self.volume.pages, |_, _, _| panic!("records are undone in their pages"));
         for (rid, before) in running.before.into_iter().rev() {
             match before {
                 Some(record) => self.model.insert(rid, record),
@@ -152,7 +152,7 @@ fn histories_do_what_the_model_does_and_redo_does_the_same() {
 }
 
 #[test]
-fn a_transaction_may_use_the_place_of_its_own_ghost_and_be_taken_back() {
+fn a_transaction_may_use_the_place_of_its_own_ghost_and_be_rolled_back() {
     let volume = Volume::new(128, 20, 100);
     let Volume { pages, space, heap, log, .. } = &volume;
     let rid = heap.insert(&**pages, space, &mut log.journal(), &[1; 20], |_| true).unwrap().unwrap();

@@ -5,10 +5,10 @@ use crate::classic::lock::mode::Mode;
 use crate::classic::lock::name::Key;
 use crate::classic::lock::owner::By;
 
-/// What came of asking for a lock that nobody should hold.
+/// The result of a request for a lock that should be free.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::classic::lock) enum Alone {
-    /// Nobody held it: this request was granted.
+    /// It was free: this request was granted.
     Granted(u32),
     /// The owner who asks held it, and that suffices.
     Held,

@@ -1,9 +1,9 @@
 //! The memory of a partition: its heads and requests.
 //!
 //! Most names are locked by one owner alone, and forgotten when he gives the lock back. So the hash of a name says
-//! which node is its *home*, and if nobody else is there it becomes its head: nothing is looked for, and nothing
+//! which node is its *home*, and if no other name is there it becomes its head: nothing is looked for, and nothing
 //! chained. It is already what such a name needs, but for the name, the owner and the mode: its one request is in its
-//! list of granted ones, and nobody holds any mode or waits. Only the head of a name whose home is another's is one of
+//! list of granted ones, and no other request exists. Only the head of a name whose home is another's is one of
 //! the nodes that are no homes, in the chain of its bucket; numbers take the place of addresses.
 
 use super::{Head, List, NONE, Node, Partition, Request, State};

@@ -1,5 +1,5 @@
-//! A few owners in many orders of their threads: nobody sleeps for ever, nobody is let in who should not be, and who
-//! gives up does so because of a deadlock.
+//! A few owners in many orders of their threads: no owner sleeps for ever, no incompatible request is granted, and an
+//! owner gives up only because of a deadlock.
 //!
 //! Run with `RUSTFLAGS="--cfg shuttle" cargo test -p glassbox --lib lock::tests::interleavings`. Shuttle runs the
 //! threads one at a time, changes from one to another wherever they latch, wait or wake, and fails when all of them
@@ -81,7 +81,7 @@ fn check_with(lock_pages: bool, transactions: &'static [Steps], may_deadlock: bo
     let times = if std::env::var_os("GLASSBOX_LONG").is_some() { 100 } else { 1 };
     shuttle::check_random(body.clone(), 1_000 * times);
     shuttle::check_pct(body, 1_000 * times, 4);
-    assert_eq!(seen.load(SeqCst) > 0, may_deadlock, "whether anybody gave up");
+    assert_eq!(seen.load(SeqCst) > 0, may_deadlock, "whether an owner gave up");
 }
 
 /// Says whether it got to its end.

@@ -66,7 +66,7 @@ fn a_stronger_mode_goes_with_less() {
 }
 
 #[test]
-fn what_covers_below_lets_nobody_in_who_would_disturb() {
+fn a_covering_mode_excludes_every_conflicting_mode_below() {
     for [held, below, others] in all() {
         // Another who wants `others` below must hold the intent for it beside `held`.
         let let_in = goes(others.intent(), held);

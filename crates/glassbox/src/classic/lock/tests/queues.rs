@@ -168,7 +168,7 @@ fn the_broken_manager_grants_s_beside_x() {
 }
 
 #[test]
-fn a_conversion_sets_nobody_free() {
+fn a_conversion_makes_no_other_request_grantable() {
     // If U were refused beside IS, t2 would have to be granted when t1 converts.
     play(
         LockConfig::default(),

@@ -124,7 +124,7 @@ fn step_once(
                 write!(result, "{separator}{name} {done}").unwrap();
             }
         }
-        // Who waits looks at the clock when it wakes, so after time has passed what must come may be late.
+        // A waiter looks at the clock when it wakes, so after time has passed an expected result may be late.
         if who != "pass" || result == expected || began.elapsed() > PATIENCE {
             return result;
         }
@@ -139,7 +139,7 @@ fn step_once(
 fn settle(manager: &LockManager, clients: &BTreeMap<&str, Client>) {
     let began = time::Instant::now();
     let quiet = |client: &Client| {
-        // In this order: who was found waiting may be granted then, but not by anybody who is quiet.
+        // In this order: a client that was found waiting may be granted then, but not by a quiet one.
         !client.result.lock().unwrap().busy || manager.is_waiting(client.number)
     };
     // Twice, because one who was quiet may have been woken by one who was not yet.

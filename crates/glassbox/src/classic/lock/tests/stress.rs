@@ -93,7 +93,7 @@ fn seed() -> u64 {
 
 #[test]
 fn no_two_hold_what_does_not_go_together() {
-    // Nobody waits that long, unless a deadlock was not seen or a thread has failed.
+    // No wait is that long, unless a deadlock was not seen or a thread has failed.
     let usual = || LockConfig { partitions: 4, timeout_ns: Some(LIMIT_NS), ..LockConfig::default() };
     let configs = [
         usual(),
@@ -110,7 +110,7 @@ fn no_two_hold_what_does_not_go_together() {
         let counters = manager.counters();
         assert_eq!(done + counters.deadlocks + counters.timeouts, 6 * 1_500, "each ends in one way");
         let last: Vec<String> = manager.waits().iter().map(ToString::to_string).collect();
-        assert!(timed || counters.timeouts == 0, "somebody waited for ever: {last:#?}");
+        assert!(timed || counters.timeouts == 0, "an owner waited for ever: {last:#?}");
         waits += counters.waits;
         deadlocks += counters.deadlocks;
         timeouts += counters.timeouts;
@@ -137,7 +137,7 @@ fn the_oracle_notices_a_broken_manager() {
 
 #[test]
 fn two_who_count_lose_nothing() {
-    // Read, then write what was read plus one: U keeps the other from reading in between, so nobody gives up.
+    // Read, then write what was read plus one: U keeps the other from reading in between, so no owner gives up.
     let config = LockConfig { timeout_ns: Some(LIMIT_NS), ..LockConfig::default() };
     let manager = Arc::new(LockManager::new(config, Arc::new(RealClock::new())));
     let count = Arc::new(Mutex::new(0_u64));

@@ -1,6 +1,6 @@
 //! A small access method, with everything that recovery must be able to deal with: entries that move between pages
-//! while transactions run, found wherever they are and taken back logically; pages that come into being in nested
-//! actions; registers that stay where they are and are taken back on their page; a hint that is never taken back.
+//! while transactions run, found wherever they are and undone logically; pages that come into being in nested
+//! actions; registers that stay where they are and are undone on their page; a hint that is never undone.
 
 use std::collections::BTreeMap;
 

@@ -45,7 +45,7 @@ fn of(transaction: u64, previous: u64, body: Body<'_>) -> Vec<u8> {
     bytes
 }
 
-/// Takes back by the inverse where the change was made.
+/// Undoes by the inverse where the change was made.
 struct InPlace<'a>(&'a MemoryPages);
 
 impl Undoer for InPlace<'_> {

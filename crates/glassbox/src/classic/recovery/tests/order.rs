@@ -1,4 +1,4 @@
-//! In which order losers are taken back, and what is left to be decided, on logs written by hand.
+//! The order in which losers are rolled back, and the transactions that stay in doubt, on logs written by hand.
 
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
@@ -59,7 +59,7 @@ fn journal() -> TransactionLog<Discarded> {
 }
 
 #[test]
-fn losers_are_taken_back_together_newest_first() {
+fn losers_are_undone_together_newest_first() {
     struct Notes<'a>(&'a MemoryPages, Vec<u32>);
     impl Undoer for Notes<'_> {
         fn undo(&mut self, log: &mut impl Journal, _: StoreId, id: PageId, change: Change<'_>) -> Result<(), Error> {
@@ -83,7 +83,7 @@ fn losers_are_taken_back_together_newest_first() {
 }
 
 #[test]
-fn a_promise_that_was_being_taken_back_is_a_loser() {
+fn a_prepared_transaction_whose_rollback_had_begun_is_a_loser() {
     let (ab, cd) = (replace(b"ab", b"cd"), replace(b"cd", b"ab"));
     let prepared = [
         record(1, 0, on(3, Undo::Nothing, false, &format())),
@@ -103,10 +103,10 @@ fn a_promise_that_was_being_taken_back_is_a_loser() {
     assert_eq!(pages.fix_shared(PageId(3)).unwrap()[24..26], *b"ab");
 }
 
-/// The cell is where only those find it who find the tree whole: a nested action of another transaction, older than
-/// what is to be taken back logically, must be taken back before.
+/// The cell is found only in a whole tree: a nested action of another transaction, older than the change that is to be
+/// undone logically, must be undone before.
 #[test]
-fn unfinished_nested_actions_are_taken_back_first() {
+fn unfinished_nested_actions_are_undone_first() {
     struct FindsIt<'a>(&'a MemoryPages, bool);
     impl Undoer for FindsIt<'_> {
         fn undo(&mut self, log: &mut impl Journal, _: StoreId, _: PageId, change: Change<'_>) -> Result<(), Error> {

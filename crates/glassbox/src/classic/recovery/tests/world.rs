@@ -194,8 +194,8 @@ impl Model {
         state
     }
 
-    /// Names of promises that nobody may have forgotten when the log ends at `end`; and of those that may still be
-    /// there, because they were being taken back.
+    /// Names of prepared transactions that must be in doubt when the log ends at `end`; and of those that may be,
+    /// because their rollback had begun.
     fn promises(&self, end: Lsn) -> (BTreeSet<u64>, BTreeSet<u64>) {
         let open = self.promised.iter().filter(|(_, promised)| {
             promised.prepared <= end && promised.committed.is_none_or(|committed| committed > end)
@@ -219,7 +219,7 @@ impl Model {
         assert_eq!(running.len(), found.len(), "{what}: {running:?}");
         let mut visible = world_contents(world);
         for (name, it) in found {
-            assert!(sure.contains(&name) || maybe.contains(&name), "{what}: nobody has promised {name}");
+            assert!(sure.contains(&name) || maybe.contains(&name), "{what}: {name} was never prepared");
             let promised = &self.promised[&name];
             assert_eq!(it.global, name.to_le_bytes(), "{what}");
             assert_eq!(it.locks, locks(&promised.changes), "{what}");

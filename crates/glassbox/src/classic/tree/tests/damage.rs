@@ -52,7 +52,7 @@ fn mutated_changes_are_refused_or_done() {
             Ok(()) => {
                 done += 1;
                 if let (Change::Node(_), Some(inverse)) = (change, change.inverse()) {
-                    inverse.apply(*id, &mut changed).expect("what was done can be taken back");
+                    inverse.apply(*id, &mut changed).expect("an applied change can be undone");
                 }
             }
         }
@@ -63,7 +63,7 @@ fn mutated_changes_are_refused_or_done() {
     assert!(refused > 1000 && done > 1000, "{refused} {done}");
 }
 
-/// Each change, taken back on the page that it was done to, gives the entries, siblings and level that were there.
+/// Each change, undone on the page that it was applied to, gives the entries, siblings and level that were there.
 #[test]
 fn every_change_has_its_inverse() {
     let fixture = used(3);

@@ -1,4 +1,4 @@
-//! Redo gives the same pages; transactions can be taken back at any time, whatever others did to the pages meanwhile;
+//! Redo gives the same pages; transactions can be rolled back at any time, whatever others did to the pages meanwhile;
 //! and after a crash at any record of the log, recovery gives what was committed, and no page is lost.
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ enum Event {
     EndNested {
         txn: usize,
     },
-    /// Committed, or wholly taken back.
+    /// Committed, or wholly rolled back.
     Ended {
         txn: usize,
     },
@@ -75,8 +75,8 @@ impl Journal for Recorder {
 type Definite = Definition<IntegerKeys>;
 type Map = SpaceMap<Arc<MemoryPages>>;
 
-/// The places of what a transaction has to take back logically, in a log that ends here; newest last.
-fn to_take_back(events: &[Event], of: usize) -> Vec<usize> {
+/// The places of what a transaction has to undo logically, in a log that ends here; newest last.
+fn to_undo(events: &[Event], of: usize) -> Vec<usize> {
     let mut places = Vec::new();
     for (at, event) in events.iter().enumerate() {
         match event {
@@ -100,7 +100,7 @@ fn compensate(tree: &Tree<'_, MemoryPages, Map, IntegerKeys>, events: &Events, t
             let (key, rid) = NodeChange::leaf_entry(entry).unwrap();
             tree.undo_remove(&mut journal, key, rid).unwrap();
         }
-        other => panic!("{other:?} is not taken back logically"),
+        other => panic!("{other:?} is not undone logically"),
     }
 }
 
@@ -117,14 +117,14 @@ fn recover(log: &[Event], definition: &Definite) -> (Arc<MemoryPages>, Map) {
     let ended = |of: usize| log.iter().any(|event| matches!(event, Event::Ended { txn } if *txn == of));
     let losers: Vec<usize> = (0..TRANSACTIONS).filter(|txn| !ended(*txn)).collect();
     for loser in &losers {
-        take_back_nested(&pages, log, *loser);
+        undo_nested(&pages, log, *loser);
     }
     let space = SpaceMap::new(Arc::clone(&pages), MOST_PAGES);
     let events = Events::new(Mutex::new(log.to_vec()));
     let tree = Tree::new(&*pages, &space, definition);
     assert_eq!(tree.check().unwrap(), [], "before logical undo");
     let mut all: Vec<(usize, usize)> =
-        losers.iter().flat_map(|txn| to_take_back(log, *txn).into_iter().map(|place| (place, *txn))).collect();
+        losers.iter().flat_map(|txn| to_undo(log, *txn).into_iter().map(|place| (place, *txn))).collect();
     all.sort_unstable();
     for (place, txn) in all.into_iter().rev() {
         compensate(&tree, &events, txn, place);
@@ -132,7 +132,7 @@ fn recover(log: &[Event], definition: &Definite) -> (Arc<MemoryPages>, Map) {
     (pages, space)
 }
 
-fn take_back_nested(pages: &MemoryPages, log: &[Event], of: usize) {
+fn undo_nested(pages: &MemoryPages, log: &[Event], of: usize) {
     for event in log.iter().rev() {
         match event {
             Event::EndNested { txn } if *txn == of => return,
@@ -154,7 +154,7 @@ const ACTIVE: usize = 4;
 const MAKER: usize = usize::MAX;
 const MOST_PAGES: u32 = 1000;
 
-/// What was committed when the log had so many records.
+/// The committed state at each length of the log.
 type Committed = Vec<(usize, BTreeMap<Vec<u8>, Rid>)>;
 
 /// A transaction: its number, which keys are its own, and what it made of them.
@@ -205,7 +205,7 @@ fn history(seed: u64) -> (Vec<Event>, usize, Committed, Definite) {
         }
         let Active { txn, own, .. } = active.swap_remove(at);
         if dice.below(3) == 0 {
-            let places = to_take_back(&events.lock().unwrap(), txn);
+            let places = to_undo(&events.lock().unwrap(), txn);
             for place in places.into_iter().rev() {
                 compensate(&tree, &events, txn, place);
             }

@@ -1,4 +1,5 @@
-//! Many threads at once: what they did to disjoint keys is there, scans see all that stays, and nobody waits for ever.
+//! Many threads at once: what they did to disjoint keys is there, scans see all that stays, and no thread waits for
+//! ever.
 
 use std::sync::atomic::AtomicBool;
 use std::thread;

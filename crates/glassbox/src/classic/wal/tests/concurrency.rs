@@ -154,7 +154,7 @@ fn checkpoints_miss_nothing() {
             let (mut dirty, mut written) = (BTreeMap::new(), Vec::new());
             let lsns = checkpoint(&logs, &mut device, &table, || {
                 for (at, known) in known.iter().enumerate() {
-                    // As the pool does: whoever changes the page has noted it then.
+                    // As the pool does: a changed page is noted by then.
                     let _latched = known.latch.lock().unwrap();
                     match known.dirty.load(SeqCst) {
                         0 => {}

@@ -67,7 +67,7 @@ fn all_forms_make_the_same_pages() {
     let bytes = |pages: &BTreeMap<PageId, (Lsn, Vec<u8>)>| pages.values().map(|it| it.1.clone()).collect::<Vec<_>>();
     assert_eq!(bytes(&full), bytes(&stamped));
     assert_eq!(bytes(&full), bytes(&bare));
-    assert!(bytes(&full).iter().any(|page| page[24..].iter().any(|byte| *byte != 0)), "not all was taken back");
+    assert!(bytes(&full).iter().any(|page| page[24..].iter().any(|byte| *byte != 0)), "not all was undone");
     assert!(full.values().zip(stamped.values()).all(|(full, stamped)| full.0 > stamped.0 && stamped.0 > Lsn::NONE));
     // Without LSNs each page counts its own changes, which are fewer than there are positions.
     assert!(bare.values().zip(stamped.values()).all(|(bare, stamped)| Lsn::NONE < bare.0 && bare.0 <= stamped.0));

@@ -98,7 +98,7 @@ fn who_only_reads_is_not_in_the_log() {
 }
 
 #[test]
-fn rolling_back_to_a_savepoint_takes_back_what_came_after() {
+fn a_rollback_to_a_savepoint_undoes_later_changes() {
     let (mut log, pages) = journal(None);
     set(&mut log, &pages, bytes(b"ab", b"cd"), Undo::Page).unwrap();
     let savepoint = log.savepoint();
@@ -160,7 +160,7 @@ impl Undoer for TwoSteps<'_> {
 }
 
 #[test]
-fn one_change_takes_back_and_the_rest_is_nested() {
+fn one_change_compensates_and_the_rest_is_nested() {
     let (mut log, pages) = journal(None);
     set(&mut log, &pages, bytes(b"ab", b"cd"), Undo::Logical).unwrap();
     log.abort(&pages, &mut TwoSteps(&pages, true)).unwrap();
@@ -194,7 +194,7 @@ impl Undoer for Otherwise<'_> {
 }
 
 #[test]
-fn what_was_taken_back_otherwise_is_not_taken_back_again() {
+fn a_change_that_was_undone_otherwise_is_not_undone_twice() {
     for nested in [true, false] {
         let (mut log, pages) = journal(None);
         set(&mut log, &pages, bytes(b"ab", b"cd"), Undo::Logical).unwrap();
