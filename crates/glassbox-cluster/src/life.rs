@@ -153,7 +153,12 @@ impl Router {
     pub(crate) fn lose(&mut self, is_lost: impl Fn(Option<Address>, bool) -> bool) -> EndedNow {
         let first = self.first;
         let lost = self.calls.iter_mut().filter_map(|(key, called)| {
-            let State::Waiting { at, .. } = called.state else { return None };
+            let at = match called.state {
+                State::Waiting { at, .. } => at,
+                // It was not sent to anyone; an earlier attempt of this client's may still be committed.
+                State::Held { .. } => None,
+                State::Ended(_) => return None,
+            };
             is_lost(at, called.tried).then(|| {
                 called.state = State::Ended(Outcome::Unknown);
                 key.data().as_ffi().wrapping_add(first)

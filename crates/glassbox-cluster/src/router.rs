@@ -4,6 +4,7 @@
 //! the client coordinates it itself. A procedure may turn out to need partitions that it had not declared: its call
 //! then goes out again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
@@ -39,6 +40,8 @@ pub struct Router {
     pub(crate) waiting: usize,
     /// Messages from configurations that are not here yet.
     early: Vec<(Address, Packet)>,
+    /// Members that have not announced their configuration on their present connection.
+    unannounced: BTreeSet<Address>,
 }
 
 /// The numbers of calls that have ended now. Most messages end one or none.
@@ -58,6 +61,11 @@ pub(crate) enum State {
     Waiting {
         call: Call,
         at: Option<Address>,
+    },
+    /// Not sent yet: a member that it needs has not announced its configuration.
+    Held {
+        call: Call,
+        route: Box<Route>,
     },
     Ended(Outcome),
 }
@@ -81,6 +89,43 @@ impl Router {
             first: life,
             waiting: 0,
             early: Vec::new(),
+            unannounced: BTreeSet::new(),
+        }
+    }
+
+    /// Holds calls that need this member until it announces its configuration ([`Message::Configure`]).
+    ///
+    /// A call that is sent under an older configuration than the member's cannot be told from one that the member's
+    /// predecessor received, so its outcome would be unknown.
+    pub fn hold(&mut self, member: Address) {
+        self.unannounced.insert(member);
+    }
+
+    /// Whether a call of this route needs a member that has not announced its configuration.
+    #[inline]
+    pub(crate) fn is_held(&self, route: &Route) -> bool {
+        !self.unannounced.is_empty() && self.needs_unannounced(route)
+    }
+
+    #[cold]
+    fn needs_unannounced(&self, route: &Route) -> bool {
+        let mut primaries = route.partitions.iter().filter_map(|partition| self.primaries.get(partition));
+        if self.primary_of(route).is_some() || self.coordinates() {
+            return primaries.any(|primary| self.unannounced.contains(primary));
+        }
+        self.unannounced.contains(&self.central)
+    }
+
+    /// Sends the held calls whose members have announced their configurations since.
+    #[cold]
+    fn send_held(&mut self, now_us: u64, out: &mut Outbox) {
+        let held = self.calls.iter().filter_map(|(key, called)| match &called.state {
+            State::Held { call, route } => Some((key, call.clone(), route.clone())),
+            _ => None,
+        });
+        for (key, call, route) in held.collect::<Vec<_>>() {
+            let id = key.data().as_ffi().wrapping_add(self.first);
+            self.send(id, call, *route, now_us, out);
         }
     }
 
@@ -118,7 +163,7 @@ impl Router {
 
     /// Sends a call there; its number.
     pub(crate) fn call_on<P: Procedure>(&mut self, procedure: P, stamp: Stamp, route: Route, out: &mut Outbox) -> u64 {
-        let (call, at) = (Call::new(procedure, stamp), self.primary_of(&route));
+        let (call, at) = (Call::new(procedure, stamp), self.primary_of(&route).filter(|_| !self.is_held(&route)));
         let called = Called { home: route.home, state: State::Waiting { call: call.clone(), at }, tried: false };
         let id = self.calls.insert(called).data().as_ffi().wrapping_add(self.first);
         self.waiting += 1;
@@ -135,18 +180,23 @@ impl Router {
     }
 
     fn send(&mut self, id: u64, call: Call, route: Route, now_us: u64, out: &mut Outbox) {
-        let (key, primary) = (self.key(id), self.primary_of(&route));
-        let Some(Called { state: State::Waiting { at, .. }, tried, .. }) = self.calls.get_mut(key) else {
-            unreachable!("it waits from when it is called")
-        };
-        if let Some(primary) = primary {
-            *at = Some(primary);
-            return out.send(primary, Message::Call { id, call });
+        let (key, primary, is_held) = (self.key(id), self.primary_of(&route), self.is_held(&route));
+        let called = self.calls.get_mut(key).expect("it waits from when it is called");
+        if is_held {
+            called.state = State::Held { call, route: Box::new(route) };
+            return;
         }
         let alone = self.configuration.scheme.clients_coordinate();
-        *at = (!alone).then_some(self.central);
-        let before = tried.then(|| self.own.life());
-        *tried |= alone;
+        let at = primary.or_else(|| (!alone).then_some(self.central));
+        match &mut called.state {
+            State::Waiting { at: before, .. } => *before = at,
+            held => *held = State::Waiting { call: call.clone(), at },
+        }
+        if let Some(primary) = primary {
+            return out.send(primary, Message::Call { id, call });
+        }
+        let before = called.tried.then(|| self.own.life());
+        called.tried |= alone;
         let submission = Submission { id, call, participants: route.partitions, shared: route.shared, before };
         if alone {
             self.own.submit(self.me, submission, now_us, out);
@@ -158,7 +208,9 @@ impl Router {
     /// A message arrives; the calls that have ended.
     pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) -> EndedNow {
         if let Message::Configure(configuration) = packet.message {
+            self.unannounced.remove(&from);
             let mut ended = self.configure(*configuration, now_us, out);
+            self.send_held(now_us, out);
             let epoch = self.epoch();
             let due: Vec<_> = self.early.extract_if(.., |(_, packet)| packet.epoch <= epoch).collect();
             ended.extend(due.into_iter().flat_map(|(from, packet)| self.handle(from, packet, now_us, out)));
@@ -218,16 +270,19 @@ impl Router {
 
     /// The end of a call, once; `None`: it has none yet.
     pub fn take(&mut self, id: u64) -> Option<Answered> {
-        if let State::Waiting { .. } = self.calls.get(self.key(id))?.state {
+        if !matches!(self.calls.get(self.key(id))?.state, State::Ended(_)) {
             return None;
         }
         let Called { home, state: State::Ended(outcome), .. } = self.calls.remove(self.key(id))? else { return None };
         Some(Answered { id, outcome, home })
     }
 
-    /// Whether a call has not ended.
-    pub(crate) fn is_waiting(&self, id: u64) -> bool {
-        self.calls.get(self.key(id)).is_some_and(|called| matches!(called.state, State::Waiting { .. }))
+    /// Gives up a call that is held: it is not sent any more.
+    pub(crate) fn drop_held(&mut self, id: u64) {
+        if let Some(Called { state: State::Held { .. }, .. }) = self.calls.get(self.key(id)) {
+            self.calls.remove(self.key(id));
+            self.waiting -= 1;
+        }
     }
 
     /// Calls that have not ended.

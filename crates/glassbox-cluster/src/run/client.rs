@@ -14,6 +14,7 @@ use super::shape::Shape;
 use super::ticket::{Flight, Then, Ticket};
 use crate::address::Address;
 use crate::answered::Answered;
+use crate::configuration::Configuration;
 use crate::member::Packet;
 use crate::message::Message;
 use crate::outbox::{Action, Outbox};
@@ -44,10 +45,8 @@ pub struct Client<L: Link> {
     patience: Duration,
     looked: Instant,
     seed: u64,
-    /// Those who cannot be reached: since when, and why.
+    /// Disconnected members, until they have announced their configuration again: since when, and why.
     gone: BTreeMap<Address, (Instant, String)>,
-    /// Calls for them: sent when somebody can be reached there. A client may hear of who is new before it reaches it.
-    unsent: Vec<(Address, u64, Message)>,
     /// Everything is sent, also to machines of this process.
     by_messages: bool,
 }
@@ -55,9 +54,24 @@ pub struct Client<L: Link> {
 impl<L: Link> Client<L> {
     /// A client of a cluster that it is linked to.
     pub fn new(me: Address, catalog: Arc<Catalog>, shape: &Shape, link: L) -> Self {
+        Self::in_configuration(me, catalog, shape, shape.configuration(), link)
+    }
+
+    /// A client of a cluster that has this configuration, as far as is known.
+    pub(super) fn in_configuration(
+        me: Address,
+        catalog: Arc<Catalog>,
+        shape: &Shape,
+        configuration: Configuration,
+        link: L,
+    ) -> Self {
         sleep_precisely();
         // Another program may have had this address before.
-        let router = Router::new(me, catalog, shape.configuration(), RandomState::new().build_hasher().finish());
+        let session = RandomState::new().build_hasher().finish();
+        let mut router = Router::new(me, catalog, configuration, session);
+        if link.announces() {
+            shape.machines().into_iter().for_each(|member| router.hold(member));
+        }
         let number = if let Address::Client(number) = me { number } else { 0 };
         let patience = PATIENCE + shape.round_trip * 8;
         Self {
@@ -70,7 +84,6 @@ impl<L: Link> Client<L> {
             seed: now_us() ^ u64::from(number) << 48,
             gone: BTreeMap::new(),
             by_messages: false,
-            unsent: Vec::new(),
         }
     }
 
@@ -138,6 +151,7 @@ impl<L: Link> Client<L> {
         let is_free = !self.router.coordinates() || self.in_flight() == 0;
         if is_free
             && !self.by_messages
+            && !self.router.is_held(&route)
             && let Some(primary) = self.router.primary_of(&route)
         {
             let (epoch, mut output) = (self.router.epoch(), None);
@@ -171,7 +185,7 @@ impl<L: Link> Client<L> {
                 return Ok(answered);
             }
             if let Err(error) = self.check() {
-                self.unsent.retain(|(_, unsent, _)| *unsent != id);
+                self.router.drop_held(id);
                 return Err(error);
             }
             self.turn(self.patience / 4);
@@ -220,19 +234,26 @@ impl<L: Link> Client<L> {
         while let Some(heard) = letter {
             match heard {
                 Letter::Message(from, packet) => {
-                    // Only who coordinates asks for the time.
-                    let now_us = if self.router.coordinates() { now_us() } else { 0 };
+                    let announces = matches!(packet.message, Message::Configure(_));
+                    if announces && !self.gone.is_empty() {
+                        self.gone.remove(&from);
+                    }
+                    // Only a client that coordinates, or may have to from now on, reads the clock.
+                    let now_us = if announces || self.router.coordinates() { now_us() } else { 0 };
                     self.router.handle(from, packet, now_us, &mut self.out);
                 }
                 Letter::Here(who) => {
-                    if self.gone.remove(&who).is_some() {
+                    if let Some((_, why)) = self.gone.get_mut(&who) {
+                        "it was restarted and has no place in the cluster".clone_into(why);
                         self.router.found_again(who, &mut self.out);
-                        self.send_unsent(who);
                     }
                 }
                 Letter::Gone(who, why) => {
                     self.gone.insert(who, (Instant::now(), why));
                     self.router.lost(who);
+                    if self.link.announces() {
+                        self.router.hold(who);
+                    }
                 }
                 Letter::Question(..) | Letter::Answer(..) => {}
             }
@@ -254,25 +275,7 @@ impl<L: Link> Client<L> {
         let epoch = self.router.epoch();
         for action in self.out.actions.drain(..) {
             let Action::Send(to, message) = action else { continue };
-            let id = match &message {
-                Message::Call { id, .. } => Some(*id),
-                Message::Submit(submission) => Some(submission.id),
-                // What else is missing there, who is found again is told.
-                _ => None,
-            };
-            match id {
-                Some(id) if !self.gone.is_empty() && self.gone.contains_key(&to) => self.unsent.push((to, id, message)),
-                _ => self.link.send(to, Packet { epoch, message }),
-            }
-        }
-    }
-
-    fn send_unsent(&mut self, to: Address) {
-        let epoch = self.router.epoch();
-        for (to, id, message) in self.unsent.extract_if(.., |(at, ..)| *at == to) {
-            if self.router.is_waiting(id) {
-                self.link.send(to, Packet { epoch, message });
-            }
+            self.link.send(to, Packet { epoch, message });
         }
     }
 }

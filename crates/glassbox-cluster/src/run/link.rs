@@ -51,6 +51,12 @@ pub trait Link {
         None
     }
 
+    /// Whether each member announces its configuration ([`Message::Configure`](crate::Message::Configure)) as the first
+    /// message of a connection.
+    fn announces(&self) -> bool {
+        false
+    }
+
     /// Finds out who can be reached, until `until` at the latest, where that changes.
     fn look_around(&mut self, until: Instant) {
         let _ = until;

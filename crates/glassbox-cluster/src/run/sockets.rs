@@ -260,6 +260,10 @@ impl Link for Sockets {
         self.put(to, Kind::Answer, &bytes);
     }
 
+    fn announces(&self) -> bool {
+        true
+    }
+
     fn look_around(&mut self, until: Instant) {
         self.find_called(until);
     }

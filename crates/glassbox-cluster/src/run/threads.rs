@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use glassbox::shard::Shard;
 use glassbox::{Catalog, Error};
 
+use super::asking::ask_all;
 use super::client::Client;
 use super::drive::drive;
 use super::late::sleep_precisely;
@@ -19,6 +20,10 @@ use super::shape::Shape;
 use super::watcher::Watcher;
 use crate::address::Address;
 use crate::member::Member;
+use crate::wire::{Answer, Question};
+
+/// How long the machines may take to tell a new client the configuration.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// A cluster of threads in this process.
 #[derive(Debug)]
@@ -72,8 +77,15 @@ impl Cluster {
     /// A new client.
     pub fn client(&self) -> Client<Queues> {
         let me = Address::Client(self.clients.fetch_add(1, Ordering::Relaxed));
-        let link = Queues::join(&self.post, me, self.shape.round_trip);
-        Client::new(me, Arc::clone(&self.catalog), &self.shape, link)
+        let mut link = Queues::join(&self.post, me, self.shape.round_trip);
+        let standings = self.shape.machines().into_iter().map(|member| (member, Question::Standing));
+        let answers = ask_all(&mut link, standings, Instant::now() + ANSWERS_WITHIN);
+        let known = answers.into_values().filter_map(|answer| match answer {
+            Ok(Answer::Standing(standing)) => standing.configuration().cloned(),
+            _ => None,
+        });
+        let newest = known.max_by_key(|known| known.epoch).unwrap_or_else(|| self.shape.configuration());
+        Client::in_configuration(me, Arc::clone(&self.catalog), &self.shape, newest, link)
     }
 
     /// Whoever looks after it: there is one at a time.

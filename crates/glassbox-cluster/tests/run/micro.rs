@@ -251,3 +251,26 @@ fn a_cluster_on_its_clients_thread_does_the_same() {
         }
     }
 }
+
+/// Its first messages carry the epoch of a configuration, and so do the answers.
+#[test]
+fn a_client_that_joins_after_a_change_of_the_configuration_is_answered() {
+    let catalog = Arc::new(catalog());
+    let shape = shape(SchemeKind::Blocking, 2, 1, Duration::ZERO);
+    let cluster = Cluster::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, 2)).unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        if receiver.recv_timeout(Duration::from_secs(60)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("a client that joins later is not answered");
+            std::process::abort();
+        }
+    });
+    for scheme in SCHEMES {
+        cluster.operator().change_scheme(scheme).unwrap();
+        work(&mut cluster.client(), 0, 2, 20);
+    }
+    cluster.operator().promote(1).unwrap();
+    work(&mut cluster.client(), 0, 2, 20);
+    drop(sender);
+    assert_settled(&mut cluster.stop().unwrap());
+}

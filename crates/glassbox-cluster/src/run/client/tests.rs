@@ -2,9 +2,13 @@
 
 use std::collections::VecDeque;
 
-use glassbox_workloads::micro::{ReadWrite, catalog};
+use glassbox::shard::Output;
+use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
+use smallvec::smallvec;
 
 use super::*;
+use crate::configuration::Configuration;
+use crate::message::Outcome;
 use crate::scheme::SchemeKind;
 
 const ME: Address = Address::Client(1);
@@ -26,6 +30,10 @@ impl Link for Script {
         Vec::new()
     }
 
+    fn announces(&self) -> bool {
+        true
+    }
+
     fn flush(&mut self) {}
 
     fn receive(&mut self, _wait: Duration) -> Option<Letter> {
@@ -33,50 +41,78 @@ impl Link for Script {
     }
 }
 
-/// It hears from others that who was gone has begun anew, and calls before it can reach it: that call was lost.
+fn shape() -> Shape {
+    Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO }
+}
+
+fn call() -> ReadWrite {
+    ReadWrite { keys: [(0, 1)].into_iter().collect(), stamp: 1, aborts_at: None, two_rounds: false }
+}
+
+fn announces(member: Address, configuration: &Configuration) -> Letter {
+    let message = Message::Configure(Box::new(configuration.clone()));
+    Letter::Message(member, Packet { epoch: configuration.epoch, message })
+}
+
+impl Client<Script> {
+    fn hears(&mut self, letters: impl IntoIterator<Item = Letter>) {
+        self.link.letters.extend(letters);
+        self.turn(Duration::ZERO);
+    }
+
+    /// Calls that were sent to the primary.
+    fn calls(&self) -> usize {
+        self.link.sent.iter().filter(|(to, it)| *to == PRIMARY && matches!(it.message, Message::Call { .. })).count()
+    }
+}
+
 #[test]
-fn a_call_waits_for_who_has_begun_and_cannot_be_reached_yet() {
-    let shape =
-        Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
-    let next = shape.configuration().resume(&[PRIMARY], &[], &[]);
-    let mut client = Client::new(ME, Arc::new(catalog()), &shape, Script::default());
-    let call = || ReadWrite { keys: [(0, 1)].into_iter().collect(), stamp: 1, aborts_at: None, two_rounds: false };
-    let calls = |client: &Client<Script>| client.link.sent.iter().filter(|(to, _)| *to == PRIMARY).count();
+fn a_session_that_begins_after_a_resume_has_no_call_of_unknown_outcome() {
+    let resumed = shape().configuration().resume(&[PRIMARY], &[], &[]);
+    let mut client = Client::new(ME, Arc::new(catalog()), &shape(), Script::default());
+    let ticket = client.submit(call()).unwrap();
+    client.hears([]);
+    assert_eq!(client.calls(), 0, "under which configuration?");
+    client.hears([Letter::Here(PRIMARY), announces(PRIMARY, &resumed), announces(Address::Coordinator(0), &resumed)]);
+    assert_eq!(client.calls(), 1);
+    let (_, Packet { epoch, message: Message::Call { id, .. } }) = &client.link.sent[0] else { panic!("a call") };
+    assert_eq!(*epoch, resumed.epoch);
+    let answer = Message::Answer { id: *id, outcome: Outcome::Done(smallvec![(0, Output::of(Seen::new()))]) };
+    client.hears([Letter::Message(PRIMARY, Packet { epoch: 2, message: answer })]);
+    assert!(client.wait(ticket).is_ok());
+}
+
+#[test]
+fn a_call_is_held_until_a_restarted_member_has_announced_its_configuration() {
+    let next = shape().configuration().resume(&[PRIMARY], &[], &[]);
+    let mut client = Client::new(ME, Arc::new(catalog()), &shape(), Script::default());
+    client.hears([announces(PRIMARY, &shape().configuration())]);
     let first = client.submit(call()).unwrap();
-    assert_eq!(calls(&client), 1);
-    client.link.letters.push_back(Letter::Gone(PRIMARY, "its power is gone".to_owned()));
-    let told = Packet { epoch: next.epoch, message: Message::Configure(Box::new(next)) };
-    client.link.letters.push_back(Letter::Message(Address::Coordinator(0), told));
-    client.turn(Duration::ZERO);
-    assert!(matches!(client.wait(first), Err(Error::Uncertain { .. })), "nobody knows its end");
+    assert_eq!(client.calls(), 1);
+    client.hears([Letter::Gone(PRIMARY, "its power is gone".to_owned()), announces(Address::Coordinator(0), &next)]);
+    assert!(matches!(client.wait(first), Err(Error::Uncertain { .. })), "it was sent and not answered");
     let second = client.submit(call()).unwrap();
-    client.turn(Duration::ZERO);
-    assert_eq!(calls(&client), 1, "it would be lost");
-    client.link.letters.push_back(Letter::Here(PRIMARY));
-    client.turn(Duration::ZERO);
-    assert_eq!(calls(&client), 2);
-    let (_, Packet { epoch, message }) = client.link.sent.last().unwrap();
-    assert!(*epoch == 2 && matches!(message, Message::Call { .. }), "{message:?}");
-    // It is not sent again.
-    client.link.letters.push_back(Letter::Here(PRIMARY));
-    client.turn(Duration::ZERO);
-    assert_eq!(calls(&client), 2);
+    client.hears([Letter::Here(PRIMARY)]);
+    assert_eq!(client.calls(), 1, "it has no place yet, and would lose the call");
+    // A connection that breaks again does not lose a call that was never sent on it.
+    client.hears([Letter::Gone(PRIMARY, "the connection broke".to_owned()), Letter::Here(PRIMARY)]);
+    client.hears([announces(PRIMARY, &next)]);
+    assert_eq!(client.calls(), 2);
+    assert_eq!(client.link.sent.last().unwrap().1.epoch, 2);
+    client.hears([Letter::Here(PRIMARY), announces(PRIMARY, &next)]);
+    assert_eq!(client.calls(), 2, "it is sent once");
     client.router.lost(PRIMARY);
     assert!(client.wait(second).is_err());
 }
 
 #[test]
-fn who_gives_up_waiting_does_not_send_it_later() {
-    let shape =
-        Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
-    let mut client = Client::new(ME, Arc::new(catalog()), &shape, Script::default());
-    let call = ReadWrite { keys: [(0, 1)].into_iter().collect(), stamp: 1, aborts_at: None, two_rounds: false };
-    client.gone.insert(PRIMARY, (Instant::now(), "it is gone".to_owned()));
-    let ticket = client.submit(call).unwrap();
+fn a_call_whose_caller_stopped_waiting_is_not_sent_later() {
+    let mut client = Client::new(ME, Arc::new(catalog()), &shape(), Script::default());
+    let ticket = client.submit(call()).unwrap();
     let Some(long_ago) = Instant::now().checked_sub(PATIENCE_WITH_GONE * 2) else { return };
     client.gone.insert(PRIMARY, (long_ago, "it is gone".to_owned()));
     assert!(matches!(client.wait(ticket), Err(Error::Stopped { .. })));
-    client.link.letters.push_back(Letter::Here(PRIMARY));
-    client.turn(Duration::ZERO);
-    assert!(client.link.sent.is_empty());
+    assert_eq!(client.in_flight(), 0);
+    client.hears([Letter::Here(PRIMARY), announces(PRIMARY, &shape().configuration())]);
+    assert_eq!(client.calls(), 0);
 }
