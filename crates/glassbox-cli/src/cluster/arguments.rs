@@ -188,13 +188,9 @@ impl Arguments {
         let asked = Config { round_trip_us: found.round_trip_us, ..asked };
         ensure!(
             asked == found,
-            "{} is another cluster than asked for: it has {} partitions with {} replicas, {} coordinators, and {:?}; \
-             ask for that, or choose another directory",
+            "cluster in {} is another than asked for: {}; ask for that one, or choose another directory",
             file.display(),
-            found.partitions,
-            found.replicas,
-            found.coordinators,
-            found.workload
+            found.differences(&asked).join(", ")
         );
         Ok(Some(Config { round_trip_us: self.rtt_us, ..found }))
     }

@@ -58,14 +58,25 @@ impl Counted {
     }
 }
 
-/// Checks all. `before`: what there was when the clients began, if not what a cluster begins with.
-pub fn check(config: &Config, measured: &Measured, before: &[Counted], until: Instant) -> anyhow::Result<Checked> {
+/// Processes that have ended, and how.
+pub type Ended = BTreeMap<Address, String>;
+
+/// Checks all processes but those that have ended. `before`: the counts when the clients began, if they are not those
+/// of a new cluster.
+pub fn check(
+    config: &Config,
+    measured: &Measured,
+    before: &[Counted],
+    ended: &Ended,
+    until: Instant,
+) -> anyhow::Result<Checked> {
     let told = |line: &str| eprintln!("{line}");
     // Nothing is held up: it is not a part of the cluster.
     let identity = config.identity(Address::CHECKER);
     let mut sockets = Sockets::new(identity, None, Duration::ZERO, told)?;
-    let machines = config.shape().machines();
-    for (machine, at) in config.calls(Address::CHECKER)? {
+    let mut machines = config.shape().machines();
+    machines.retain(|it| !ended.contains_key(it));
+    for (machine, at) in config.calls(Address::CHECKER)?.into_iter().filter(|(it, _)| machines.contains(it)) {
         sockets.dial(machine, at, until).map_err(anyhow::Error::msg)?;
     }
     let settled = Instant::now() + SETTLE;
@@ -75,9 +86,14 @@ pub fn check(config: &Config, measured: &Measured, before: &[Counted], until: In
         std::thread::sleep(Duration::from_millis(20));
         problems = self::problems(&mut sockets, &machines, &configuration, until)?;
     }
+    let primaries = configuration.primaries();
+    let missing = primaries.iter().filter_map(|primary| ended.get(primary));
+    problems.extend(missing.map(|obituary| format!("the rows of a partition cannot be checked: {obituary}")));
     let (conditions, mut counted) = match &config.workload {
-        Workload::Tpcc { scale, .. } => conditions(config, scale, measured, &mut sockets, until)?,
-        Workload::Micro { .. } => Default::default(),
+        Workload::Tpcc { scale, .. } if primaries.iter().all(|it| machines.contains(it)) => {
+            conditions(&primaries, scale, measured, &mut sockets, until)?
+        }
+        _ => Default::default(),
     };
     for (counted, before) in counted.iter_mut().zip(before) {
         counted.found = counted.found.saturating_sub(before.found);
@@ -140,15 +156,14 @@ fn gather(primaries: &[Address], all: &mut Together, sockets: &mut Sockets, unti
 }
 
 fn conditions(
-    config: &Config,
+    primaries: &[Address],
     scale: &Scale,
     measured: &Measured,
     sockets: &mut Sockets,
     until: Instant,
 ) -> anyhow::Result<(Vec<Condition>, Vec<Counted>)> {
     let mut all = Together::new(glassbox::Config::default().table_bytes)?;
-    let primaries = newest(sockets, &config.shape().machines(), until)?.primaries();
-    gather(&primaries, &mut all, sockets, until)?;
+    gather(primaries, &mut all, sockets, until)?;
     let found = all.check(scale).map_err(anyhow::Error::msg)?;
     let conditions = found.reports.into_iter().map(|it| (it.condition, it.checked, it.wrong, it.to_string())).collect();
     let counted = |what, kind: Kind, found| {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use anyhow::{Context, anyhow, bail};
 use glassbox_cluster::Address;
@@ -16,6 +16,8 @@ use super::config::Config;
 /// them.
 pub struct Children {
     processes: BTreeMap<Address, Child>,
+    /// Processes that ended although this one did not end them, and how.
+    ended: BTreeMap<Address, ExitStatus>,
     /// Where replicas have their journals.
     dir: Option<PathBuf>,
 }
@@ -24,7 +26,8 @@ impl Children {
     /// Starts a cluster's processes, none of which has a place yet; with it, where they listen.
     pub fn start(config: &Config, dir: Option<&Path>) -> anyhow::Result<(Self, Config)> {
         let dir = dir.map(Path::to_owned);
-        let (mut children, mut config) = (Self { processes: BTreeMap::new(), dir }, config.clone());
+        let (processes, ended) = (BTreeMap::new(), BTreeMap::new());
+        let (mut children, mut config) = (Self { processes, ended, dir }, config.clone());
         config.nodes.clear();
         let machines = config.shape().machines();
         for &address in &machines {
@@ -80,14 +83,44 @@ impl Children {
         Ok(())
     }
 
-    /// Whether all are still there.
-    pub fn check(&mut self) -> anyhow::Result<()> {
-        for (address, child) in &mut self.processes {
-            if let Some(status) = child.try_wait()? {
-                bail!("the process of {address} ended by itself ({status}); its message is above");
+    /// Looks for processes that have ended by themselves since the last time.
+    pub fn find_ended(&mut self) -> anyhow::Result<Vec<Address>> {
+        let mut found = Vec::new();
+        for (&address, child) in &mut self.processes {
+            if !self.ended.contains_key(&address)
+                && let Some(status) = child.try_wait()?
+            {
+                self.ended.insert(address, status);
+                found.push(address);
             }
         }
-        Ok(())
+        Ok(found)
+    }
+
+    /// Processes that have ended by themselves, as far as was found.
+    pub fn ended(&self) -> impl Iterator<Item = Address> {
+        self.ended.keys().copied()
+    }
+
+    /// How a process ended.
+    pub fn obituary(&self, address: Address) -> String {
+        match self.ended.get(&address) {
+            // A process that ends with a status has told the reason on standard error, which it shares with this one.
+            Some(status) if status.code().is_some_and(|code| code != 0) => {
+                format!("process of {address} ended by itself: {status}; its own message is above")
+            }
+            Some(status) => format!("process of {address} ended by itself: {status}"),
+            None => format!("process of {address} runs"),
+        }
+    }
+
+    /// Whether all are still there.
+    pub fn check(&mut self) -> anyhow::Result<()> {
+        self.find_ended()?;
+        match self.ended.keys().next() {
+            Some(&address) => bail!(self.obituary(address)),
+            None => Ok(()),
+        }
     }
 }
 

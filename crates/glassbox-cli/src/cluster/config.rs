@@ -95,6 +95,46 @@ impl Config {
         Ok(())
     }
 
+    /// The cluster as options of the command line, each with its value.
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        let mut options = vec![
+            ("--partitions", self.partitions.to_string()),
+            ("--replicas", self.replicas.to_string()),
+            ("--coordinators", self.coordinators.to_string()),
+        ];
+        match &self.workload {
+            Workload::Tpcc { scale: Scale { warehouses, items, customers, orders }, .. } => options.extend([
+                ("workload", "tpcc".to_owned()),
+                ("--warehouses", warehouses.to_string()),
+                ("--small (items, customers, orders)", format!("({items}, {customers}, {orders})")),
+            ]),
+            Workload::Micro { clients, load: MicroLoad { several, conflicts, aborts, two_rounds } } => {
+                // Shares are of one million.
+                let percent = |share: u64| (share as f64 / 1e4).to_string();
+                options.extend([
+                    ("workload", "micro".to_owned()),
+                    ("--several", percent(*several)),
+                    ("--aborts", percent(*aborts)),
+                    ("conflicts in percent", percent(*conflicts)),
+                    ("calls of two rounds in percent", percent(*two_rounds)),
+                    ("--clients", clients.to_string()),
+                ]);
+            }
+        }
+        options
+    }
+
+    /// What another cluster has and this one has not: `option is value (asked: value)`.
+    pub fn differences(&self, asked: &Self) -> Vec<String> {
+        let asked = asked.options();
+        let of = |name: &str| asked.iter().find(|(other, _)| *other == name).map_or("none", |(_, value)| value);
+        let differs = |(name, value): (&str, String)| {
+            let asked = of(name);
+            (asked != value).then(|| format!("{name} is {value} (asked for: {asked})"))
+        };
+        self.options().into_iter().filter_map(differs).collect()
+    }
+
     pub fn shape(&self) -> Shape {
         let Self { scheme, partitions, replicas, coordinators, round_trip_us, .. } = *self;
         Shape { scheme, partitions, replicas, coordinators, round_trip: Duration::from_micros(round_trip_us) }

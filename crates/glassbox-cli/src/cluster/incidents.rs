@@ -106,6 +106,36 @@ impl Incidents<'_> {
         Ok(())
     }
 
+    /// Tells the user of processes that have ended by themselves, and what can be done about them.
+    pub fn report_ended(&mut self) -> anyhow::Result<()> {
+        for address in self.children.find_ended()? {
+            let Some(file) = self.file else {
+                eprintln!(
+                    "{}; what needs it waits: interrupt, and run with --save FILE or --dir DIR for commands that replace it",
+                    self.children.obituary(address)
+                );
+                continue;
+            };
+            let command = |words: &str| format!("`glassbox cluster {words} --config {}`", file.display());
+            let action = match address {
+                Address::Replica { partition, replica } => format!(
+                    "what needs it waits: {} if it was a backup, {} if it was the primary",
+                    command(&format!("leave-out {partition} {replica}")),
+                    command(&format!("promote {partition}"))
+                ),
+                _ => "what needs it waits: interrupt, and run again".to_owned(),
+            };
+            eprintln!("{}; {action}", self.children.obituary(address));
+        }
+        Ok(())
+    }
+
+    /// The processes that have ended by themselves, as the reason of something that waits.
+    pub fn missing(&self) -> String {
+        let ended: Vec<_> = self.children.ended().map(|it| it.to_string()).collect();
+        if ended.is_empty() { String::new() } else { format!(": {} not running", ended.join(" and ")) }
+    }
+
     fn decide<T>(&self, decide: impl FnOnce(&mut Operator<Sockets>) -> Result<T, String>) -> anyhow::Result<T> {
         let _alone = self.decides.lock().map_err(|_| anyhow!("whoever decides about the cluster has panicked"))?;
         decide(&mut operator(self.config, self.file)?).map_err(anyhow::Error::msg)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use glassbox::procedure::Procedure;
@@ -15,7 +16,7 @@ use hdrhistogram::Histogram;
 
 use super::arguments::LoadOptions;
 use super::config::{Config, Workload};
-use super::incidents::Watch;
+use super::incidents::{Incidents, Watch};
 use crate::interrupt;
 
 /// What became of one type of transaction.
@@ -139,17 +140,20 @@ fn work(
     calling.measured
 }
 
-/// Runs the clients, once all are connected, and beside them `beside`, to its end.
+/// After the end of the run, how long the last answers may take before the user is told what is waited for.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Runs the clients, once all are connected, and beside them so many rounds of incidents, to their end.
 pub fn run(
     load: &LoadOptions,
     config: &Config,
     until: Instant,
-    watch: &Watch,
-    beside: impl FnOnce() -> anyhow::Result<()>,
+    incidents: &mut Incidents<'_>,
+    rounds: u32,
 ) -> anyhow::Result<Measured> {
     // All connect before any calls: a cluster that is not there yet is no part of what is measured.
     let clients = (0..load.clients).map(|number| connect(config, number, until)).collect::<anyhow::Result<Vec<_>>>()?;
-    let (stop, barrier) = (AtomicBool::new(false), Barrier::new(clients.len() + 1));
+    let (stop, barrier, watch) = (AtomicBool::new(false), Barrier::new(clients.len() + 1), incidents.watch);
     let mut measured = std::thread::scope(|scope| {
         let (stop, barrier) = (&stop, &barrier);
         let thread = |(number, client): (u32, Client<Sockets>)| {
@@ -162,16 +166,18 @@ pub fn run(
         barrier.wait();
         let began = Instant::now();
         let mut sum = Measured::default();
-        let went = beside();
+        let mut went = incidents.run(rounds);
         while went.is_ok()
             && began.elapsed().as_secs_f64() < load.seconds
             && !interrupt::requested()
-            && !threads.iter().all(std::thread::ScopedJoinHandle::is_finished)
+            && !threads.iter().all(ScopedJoinHandle::is_finished)
         {
             std::thread::sleep(Duration::from_millis(10));
+            went = incidents.report_ended();
         }
         sum.seconds = began.elapsed().as_secs_f64();
         stop.store(true, Ordering::Relaxed);
+        wait_for_last_answers(&threads, incidents)?;
         for thread in threads {
             let one = thread.join().expect("clients do not panic");
             for (kind, tally) in &one.tallies {
@@ -184,4 +190,25 @@ pub fn run(
     })?;
     measured.interrupted = interrupt::requested();
     Ok(measured)
+}
+
+/// Waits until all clients have their last answers, and says so if that takes long.
+fn wait_for_last_answers<T>(threads: &[ScopedJoinHandle<'_, T>], incidents: &mut Incidents<'_>) -> anyhow::Result<()> {
+    let (began, mut is_told) = (Instant::now(), false);
+    loop {
+        let waiting = threads.iter().filter(|it| !it.is_finished()).count();
+        if waiting == 0 {
+            return Ok(());
+        }
+        incidents.report_ended()?;
+        if !is_told && began.elapsed() > LAST_ANSWERS {
+            is_told = true;
+            eprintln!(
+                "{waiting} of {} clients wait for the answers to their last calls{}; interrupt twice to end without them",
+                threads.len(),
+                incidents.missing()
+            );
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

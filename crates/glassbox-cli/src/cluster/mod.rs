@@ -11,6 +11,7 @@ mod node;
 mod operate;
 mod report;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
@@ -54,7 +55,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     report::headline(&mut *out, arguments, workload.load(), &config)?;
     let (mut before, mut was_good) = (Vec::new(), true);
     if is_resumed {
-        let mut found = check::check(&config, &load::Measured::default(), &[], until)?;
+        let mut found = check::check(&config, &load::Measured::default(), &[], &BTreeMap::new(), until)?;
         // Of what there was before, nobody says here how much it should be.
         before = std::mem::take(&mut found.counted);
         writeln!(out, "resumed from its journals:")?;
@@ -80,7 +81,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
             auto::follow((&config, file), calls, &decides, ends, |change| changes.push(change.clone()))
         };
         let auto = arguments.scheme.kind().is_none().then(|| scope.spawn(follow));
-        let measured = load::run(workload.load(), &config, until, &watch, || incidents.run(arguments.incidents));
+        let measured = load::run(workload.load(), &config, until, &mut incidents, arguments.incidents);
         ended.store(true, Ordering::Relaxed);
         auto.map_or(Ok(()), |auto| auto.join().expect("whoever watches does not panic")).and(measured)
     });
@@ -95,12 +96,14 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     report::measured(&mut *out, &mut results, arguments.rtt_us, &measured)?;
     report::changes(&mut *out, &mut results, &changes)?;
     report::pauses(&mut *out, &mut results, &pauses)?;
-    children.check()?;
-    let checked = check::check(&config, &measured, &before, Instant::now() + PATIENCE)?;
+    children.find_ended()?;
+    let ended = children.ended().map(|it| (it, children.obituary(it))).collect();
+    let checked = check::check(&config, &measured, &before, &ended, Instant::now() + PATIENCE)?;
     report::checked(&mut *out, &mut results, &checked)?;
-    children.check()?;
+    children.find_ended()?;
+    children.ended().try_for_each(|it| writeln!(out, "{}", children.obituary(it)))?;
     results.finish()?;
-    let good = checked.is_good() && was_good && measured.failed.is_empty();
+    let good = checked.is_good() && was_good && measured.failed.is_empty() && children.ended().next().is_none();
     Ok(if good { Verdict::Good } else { Verdict::Bad })
 }
 

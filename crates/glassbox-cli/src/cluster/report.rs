@@ -77,7 +77,11 @@ pub fn measured(out: &mut dyn Write, results: &mut Results, round_trip_us: u64, 
         writeln!(out, "tried again because of deadlocks: {}", format::count(measured.retries))?;
     }
     if all.uncertain > 0 {
-        writeln!(out, "of {} calls nobody can tell whether they count: who ran them was killed", all.uncertain)?;
+        let uncertain = all.uncertain;
+        writeln!(
+            out,
+            "calls with an unknown outcome: {uncertain}; the process that had them failed before it answered"
+        )?;
     }
     if measured.interrupted {
         writeln!(out, "interrupted after {:.1} s", measured.seconds)?;

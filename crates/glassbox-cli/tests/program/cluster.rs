@@ -57,6 +57,20 @@ fn with_journals_nothing_is_lost_when_all_processes_are_killed() {
 }
 
 #[test]
+fn no_call_of_a_resumed_cluster_has_an_unknown_outcome() {
+    for scheme in ["blocking", "speculation", "local-speculation", "locking", "forced-locking", "occ"] {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = crate::common::text(dir.path());
+        let micro = ["micro", "--several", "50", "--seconds", "0.3", "--clients", "4"];
+        let words = [&["cluster", "--replicas", "1", "--scheme", scheme, "--dir", kept][..], &micro].concat();
+        run_well(&words);
+        let ran = run_well(&words);
+        let is_resumed = ran.out.contains("resumed from its journals");
+        assert!(is_resumed && !ran.out.contains("unknown outcome"), "{scheme}: {}", ran.out);
+    }
+}
+
+#[test]
 fn a_journal_that_does_not_fit_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let kept = crate::common::text(dir.path());
@@ -67,7 +81,10 @@ fn a_journal_that_does_not_fit_is_refused() {
         let ran = run(words);
         assert!(ran.status == Some(1) && ran.err.contains(what), "{words:?}: {}", ran.err);
     };
-    says(&[&cluster[..], &["--partitions", "3"], &micro].concat(), "is another cluster than asked for");
+    let other = [&cluster[..], &["--partitions", "3"], &micro, &["--several", "20"]].concat();
+    says(&other, "is another than asked for: --partitions is 2 (asked for: 3), --several is 10 (asked for: 20); ");
+    let tpcc = [&cluster[..], &["tpcc", "--small"]].concat();
+    says(&tpcc, "is another than asked for: workload is micro (asked for: tpcc), ");
     // Of the journals' own directories: nothing in them is a database.
     let journal = dir.path().join("partition-0-replica-0");
     let at = crate::common::text(&journal);
@@ -137,6 +154,35 @@ fn a_cluster_that_runs_is_told_who_is_who() {
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.status, Some(0), "{}", ran.err);
     assert!(ran.out.contains("2 backups have the rows"), "{}", ran.out);
+}
+
+#[test]
+fn a_backup_that_ended_is_reported_and_the_others_are_checked_once_it_is_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.json");
+    let file = crate::common::text(&file);
+    let micro = ["micro", "--seconds", "1", "--clients", "2"];
+    let mut child = program(&[&["cluster", "--partitions", "1", "--save", file][..], &micro].concat()).spawn().unwrap();
+    let started = Instant::now();
+    while !run(&["cluster", "status", "--config", file]).out.contains("backup") {
+        assert!(started.elapsed() < Duration::from_secs(60), "it does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The processes were started in the order of the addresses: the backup is the last one.
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
+    let backup: i32 = children.split_whitespace().last().unwrap().parse().unwrap();
+    // SAFETY: a plain system call; the process is a child of our child, which has not ended.
+    assert_eq!(unsafe { libc::kill(backup, libc::SIGKILL) }, 0);
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(child.try_wait().unwrap().is_none(), "its clients wait");
+    run_well(&["cluster", "leave-out", "--config", file, "0", "1"]);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ended = "process of partition 0 replica 1 ended by itself: signal: 9 (SIGKILL)";
+    for words in [ended, "leave-out 0 1 --config", "2 of 2 clients wait", "partition 0 replica 1 not running"] {
+        assert!(ran.err.contains(words), "no `{words}` in {}", ran.err);
+    }
+    assert!(ran.out.contains("0 backups have the rows") && ran.out.contains(ended), "{}", ran.out);
+    assert!(ran.status == Some(1) && !ran.err.contains("message is above"), "{}", ran.err);
 }
 
 #[test]
