@@ -12,54 +12,37 @@
 //! - [`run`]: carries their messages, between threads or over sockets;
 //! - [`wire`]: what goes over a socket.
 
-mod address;
-mod answered;
-mod arrived;
 pub mod auto;
-mod backup;
-mod committed;
-mod configuration;
-mod configuring;
+mod client;
 mod coordinator;
-mod entry;
-mod heard;
-mod here;
-pub mod journal;
-mod life;
-mod member;
-mod message;
-mod order;
-mod ordering;
-mod outbox;
-mod partition;
-mod pending;
-mod recovery;
-mod role;
-mod router;
+mod node;
+mod participant;
+mod protocol;
 pub mod run;
 mod scheme;
-mod store;
-mod stream;
-mod succession;
-mod told;
-mod turn;
-mod verdict;
+mod sequencer;
 pub mod wire;
 
-pub use address::{Address, Life, TxnId};
-pub use answered::Answered;
-pub use backup::Backup;
-pub use configuration::{Configuration, Replicas};
-pub use coordinator::Coordinator;
-pub use member::{MakeShard, Member, Packet};
-pub use message::{
-    Entry, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Part, Parts, Recovered, Submission,
+/// A replica's journal: its records, and a replica's recovery from them.
+pub mod journal {
+    pub use crate::node::journal::{Reading, Recovered};
+    pub use crate::protocol::entry::{Base, FORMAT, Record};
+}
+
+pub use client::answered::Answered;
+pub use client::router::{EndedNow, Router};
+pub use coordinator::commit::Coordinator;
+pub use coordinator::pending::Ended;
+pub use node::member::Member;
+pub use node::role::{MakeShard, Role};
+pub use participant::backup::Backup;
+pub use participant::partition::Partition;
+pub use protocol::address::{Address, Life, TxnId};
+pub use protocol::configuration::{Configuration, Replicas};
+pub use protocol::entry::{Entry, Part};
+pub use protocol::message::{
+    Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Packet, Parts, Recovered, Submission, Turn,
     Undecided,
 };
-pub use outbox::{Action, Outbox, Work};
-pub use partition::Partition;
-pub use pending::Ended;
-pub use role::Role;
-pub use router::{EndedNow, Router};
-pub use scheme::SchemeKind;
-pub use turn::Turn;
+pub use protocol::outbox::{Action, Outbox, Work};
+pub use protocol::scheme_kind::SchemeKind;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::model::Prediction;
 use super::statistics::Statistics;
 use super::times::Times;
-use crate::scheme::SchemeKind;
+use crate::protocol::scheme_kind::SchemeKind;
 
 /// What was seen, what each scheme would come to, and what follows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

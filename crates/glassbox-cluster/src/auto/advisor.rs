@@ -11,7 +11,7 @@ use super::model::{Prediction, predict};
 use super::seen::Seen;
 use super::statistics::{Counted, Statistics, Surroundings};
 use super::times::Times;
-use crate::scheme::SchemeKind;
+use crate::protocol::scheme_kind::SchemeKind;
 
 /// What the advisor chooses from: one of these is the best for every load.
 pub const CANDIDATES: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::Locking];

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::statistics::Statistics;
 use super::times::Times;
-use crate::scheme::SchemeKind;
+use crate::protocol::scheme_kind::SchemeKind;
 
 /// A part of what a transaction takes, in microseconds of partitions, all together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

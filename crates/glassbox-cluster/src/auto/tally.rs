@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::outbox::Work;
+use crate::protocol::outbox::Work;
 
 /// Kinds of work.
 const KINDS: usize = 9;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
-use crate::outbox::Work;
-use crate::scheme::SchemeKind;
+use crate::protocol::outbox::Work;
+use crate::protocol::scheme_kind::SchemeKind;
 
 /// How long work takes, in microseconds; by the names of *Low Overhead Concurrency Control*, Table 2, where it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

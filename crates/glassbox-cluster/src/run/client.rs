@@ -1,24 +1,23 @@
 //! A user's program: calls procedures of a cluster, and waits.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use glassbox::{Catalog, Error, Procedure};
 
-use super::clock::now_us;
-use super::late::sleep_precisely;
 use super::link::{Letter, Link};
 use super::shape::Shape;
-use super::ticket::{Flight, Then, Ticket};
-use crate::address::Address;
-use crate::answered::Answered;
-use crate::configuration::Configuration;
-use crate::member::Packet;
-use crate::message::Message;
-use crate::outbox::{Action, Outbox};
-use crate::router::Router;
+use super::timing::{now_us, sleep_precisely};
+use crate::client::answered::Answered;
+use crate::client::router::Router;
+use crate::protocol::address::Address;
+use crate::protocol::configuration::Configuration;
+use crate::protocol::message::{Message, Packet};
+use crate::protocol::outbox::{Action, Outbox};
 
 /// Under locking and occ, how long a transaction may take before it is thought to be in a deadlock that no partition
 /// sees, at least. To this come some round trips.
@@ -290,6 +289,44 @@ impl<L: Link> Drop for Client<L> {
         self.router.give_up(&mut self.out);
         self.send();
         self.link.flush();
+    }
+}
+
+/// What is made of the output of a call, which is there when it is called.
+pub trait Then<P: Procedure, N>: FnOnce(&mut Option<P::Output>) -> N {}
+impl<P: Procedure, N, F: FnOnce(&mut Option<P::Output>) -> N> Then<P, N> for F {}
+
+/// A call that was submitted; to be given to [`Client::wait`](super::Client::wait).
+#[must_use = "the outcome is known only to who waits for it"]
+pub struct Ticket<P: Procedure, N = <P as Procedure>::Output, F = fn(&mut Option<<P as Procedure>::Output>) -> N> {
+    home: u8,
+    pub(super) flight: Flight<N, F>,
+    procedure: PhantomData<fn() -> P>,
+}
+
+/// Where a call is.
+pub(super) enum Flight<N, F> {
+    /// Sent, by this number; what is wanted of its output.
+    Sent(u64, F),
+    /// It was run at once. Tickets stay small.
+    Ended(Result<N, Box<Error>>),
+}
+
+impl<P: Procedure, N, F> fmt::Debug for Ticket<P, N, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+impl<P: Procedure, N, F> Ticket<P, N, F> {
+    #[inline]
+    pub(super) fn new(home: u8, flight: Flight<N, F>) -> Self {
+        Self { home, flight, procedure: PhantomData }
+    }
+
+    /// The partition whose output counts.
+    pub fn home(&self) -> u8 {
+        self.home
     }
 }
 

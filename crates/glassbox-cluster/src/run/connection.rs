@@ -1,6 +1,6 @@
 //! One connection: bytes in, bytes out.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 use serde::Serialize;
 
-use super::conversation::Conversation;
-use super::identity::Identity;
-use crate::address::Address;
+use super::conversation::{Conversation, ENDED, trouble, write_some};
+use super::shape::Identity;
+use crate::protocol::address::Address;
 use crate::wire::{BadFrame, Hello, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, decode, encode};
 
 /// Bytes that are read at a time.
@@ -45,25 +45,7 @@ pub(super) struct Connection {
 /// A frame, and who is now to be told of how many.
 type Taken = (Kind, Vec<u8>, Option<(Address, u64)>);
 
-/// Writes as much as goes; how much that was.
-pub(super) fn write_some(stream: &mut impl Write, bytes: &[u8]) -> Result<usize, String> {
-    let mut written = 0;
-    while written < bytes.len() {
-        match stream.write(&bytes[written..]) {
-            Ok(0) => return Err(Connection::ENDED.to_owned()),
-            Ok(more) => written += more,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => break,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(Connection::trouble("write", &error)),
-        }
-    }
-    Ok(written)
-}
-
 impl Connection {
-    /// The reason when the other side has simply gone.
-    pub(super) const ENDED: &'static str = "the other side closed it";
-
     /// How the reason begins when the other side gave it.
     pub(super) const SAYS: &'static str = "it says: ";
 
@@ -134,14 +116,14 @@ impl Connection {
         let read = self.stream.read(&mut self.input[before..]);
         self.input.truncate(before + read.as_ref().map_or(0, |bytes| *bytes));
         match read {
-            Ok(0) => Err(Self::ENDED.to_owned()),
+            Ok(0) => Err(ENDED.to_owned()),
             Ok(_) => Ok(()),
             Err(error)
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted | ErrorKind::NotConnected) =>
             {
                 Ok(())
             }
-            Err(error) => Err(Self::trouble("read", &error)),
+            Err(error) => Err(trouble("read", &error)),
         }
     }
 
@@ -161,13 +143,6 @@ impl Connection {
 
     pub(super) fn has_output(&self) -> bool {
         !self.greeting.is_empty() || self.talk.as_ref().is_some_and(Conversation::has_output)
-    }
-
-    fn trouble(what: &str, error: &std::io::Error) -> String {
-        match error.kind() {
-            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Self::ENDED.to_owned(),
-            _ => format!("cannot {what}: {error}"),
-        }
     }
 
     /// Writes as much as goes.

@@ -6,11 +6,10 @@
 //! for it, but what was said since it went is. A client is told what became uncertain instead, and keeps nothing.
 
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
-use super::connection::write_some;
-use super::identity::Identity;
-use crate::address::Address;
+use super::shape::Identity;
+use crate::protocol::address::Address;
 use crate::wire::{BadFrame, Heard, Kind, LARGEST_PAYLOAD, decode, encode};
 
 /// Bytes that wait for somebody who does not read them.
@@ -219,6 +218,31 @@ impl Conversation {
             rest = others;
         }
         Ok(())
+    }
+}
+
+/// The reason when the other side has simply gone.
+pub(super) const ENDED: &str = "the other side closed it";
+
+/// Writes as much as goes; how much that was.
+pub(super) fn write_some(stream: &mut impl Write, bytes: &[u8]) -> Result<usize, String> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match stream.write(&bytes[written..]) {
+            Ok(0) => return Err(ENDED.to_owned()),
+            Ok(more) => written += more,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(trouble("write", &error)),
+        }
+    }
+    Ok(written)
+}
+
+pub(super) fn trouble(what: &str, error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => ENDED.to_owned(),
+        _ => format!("cannot {what}: {error}"),
     }
 }
 

@@ -11,14 +11,15 @@ use glassbox::shard::Shard;
 use glassbox::{Catalog, Error};
 
 use super::client::Client;
-use super::drive::step;
+use super::driver::step;
 use super::link::{Letter, Link};
 use super::node::Node;
 use super::queues::{Post, Queues};
 use super::shape::Shape;
-use crate::address::Address;
-use crate::member::{Member, Packet};
-use crate::outbox::Outbox;
+use crate::node::member::Member;
+use crate::protocol::address::Address;
+use crate::protocol::message::Packet;
+use crate::protocol::outbox::Outbox;
 
 /// A client's queues, and the cluster behind them.
 pub struct Inline {

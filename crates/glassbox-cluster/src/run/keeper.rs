@@ -11,10 +11,10 @@ use glassbox::journal::{Forcer, Journal, JournalConfig, Lsn};
 use glassbox::shard::Shard;
 use glassbox::{Catalog, Error};
 
-use crate::address::Address;
-use crate::configuration::Configuration;
-use crate::journal::{Base, FORMAT, Reading, Record, Recovered};
-use crate::message::Entry;
+use crate::node::journal::{Reading, Recovered};
+use crate::protocol::address::Address;
+use crate::protocol::configuration::Configuration;
+use crate::protocol::entry::{Base, Entry, FORMAT, Record};
 
 /// After so many bytes of records the journal begins with another base, or as many as the base has, if that is more.
 const BASE_AFTER_BYTES: u64 = 256 << 20;

@@ -14,44 +14,38 @@
 //! A link can be told to be slow: every message then arrives half a round trip later than it would have. That is how
 //! a network is shown on one machine; whoever prints what was measured so prints the round trip beside it.
 
-mod asking;
-mod calling;
 mod client;
-mod clock;
+mod cluster;
 mod connection;
 mod conversation;
-mod drive;
-mod hearing;
-mod identity;
+mod dialing;
+mod driver;
 mod inline;
-mod journaling;
 mod keeper;
-mod late;
 mod link;
 mod node;
 mod operator;
 mod queues;
+mod receiving;
 mod seat;
 mod shape;
 mod sockets;
-mod threads;
-mod ticket;
-mod waker;
+mod timing;
 mod watcher;
 
-pub use asking::ask;
 pub use client::Client;
-pub use drive::drive;
-pub use identity::Identity;
+pub use client::{Then, Ticket};
+pub use cluster::Cluster;
+pub use driver::drive;
 pub use inline::Inline;
 pub use keeper::Keeper;
+pub use link::ask;
 pub use link::{Letter, Link};
 pub use node::Node;
 pub use operator::{Operator, Standings};
 pub use queues::Queues;
 pub use seat::Driven;
+pub use shape::Identity;
 pub use shape::Shape;
 pub use sockets::Sockets;
-pub use threads::Cluster;
-pub use ticket::{Then, Ticket};
 pub use watcher::Watcher;

@@ -8,12 +8,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::asking::ask_all;
-use super::link::Link;
+use super::link::{Link, ask_all};
 use super::sockets::Sockets;
-use crate::address::Address;
-use crate::configuration::{Configuration, Replicas};
-use crate::scheme::SchemeKind;
+use crate::protocol::address::Address;
+use crate::protocol::configuration::{Configuration, Replicas};
+use crate::protocol::scheme_kind::SchemeKind;
 use crate::wire::{Answer, Question, Standing};
 
 /// How long a process that is there may take to answer. One that loads rows is silent for longer, and waited for.

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use super::late::Late;
 use super::link::{Letter, Link, NOT_HERE};
 use super::node::Node;
 use super::seat::Seat;
-use crate::address::Address;
-use crate::member::Packet;
+use super::timing::Late;
+use crate::protocol::address::Address;
+use crate::protocol::message::Packet;
 use crate::wire::{Answer, Question};
 
 /// A message that comes so soon is not waited for asleep. To sleep and be woken takes up to 25 µs of a core on a

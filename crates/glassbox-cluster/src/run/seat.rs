@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use super::node::Node;
-use crate::member::Member;
+use crate::node::member::Member;
 
 /// Then its own thread ends, too: nobody goes on with half of something.
 const PANICKED: &str = "whoever had the machine panicked";

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use glassbox::shard::Shard;
 
-use crate::address::Address;
-use crate::configuration::Configuration;
-use crate::member::{MakeShard, Member};
-use crate::outbox::Outbox;
-use crate::scheme::SchemeKind;
+use crate::node::member::Member;
+use crate::node::role::MakeShard;
+use crate::protocol::address::Address;
+use crate::protocol::configuration::Configuration;
+use crate::protocol::outbox::Outbox;
+use crate::protocol::scheme_kind::SchemeKind;
+use crate::wire::Expected;
 
 /// What a cluster is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,5 +58,22 @@ impl Shape {
             Address::Replica { partition, .. } => Member::replica(me, configuration, shard(partition)?, empty),
             _ => Member::coordinator(me, configuration, &mut Outbox::default()),
         })
+    }
+}
+
+/// Who a party is, and to which cluster it belongs.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity {
+    /// Its address.
+    pub me: Address,
+    /// The cluster's number.
+    pub cluster: u64,
+    /// [`Catalog::digest`](glassbox::Catalog::digest).
+    pub catalog: u64,
+}
+
+impl Identity {
+    pub(super) fn frame(&self, sequence: u64, largest: usize) -> Expected {
+        Expected { cluster: self.cluster, catalog: self.catalog, sequence, largest }
     }
 }

@@ -10,20 +10,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::connection::Connection;
-use super::conversation::Conversation;
-use super::identity::Identity;
-use super::late::Late;
+use super::conversation::{Conversation, ENDED};
 use super::link::{Letter, Link};
-use super::waker::{Woken, waker};
-use crate::address::Address;
-use crate::member::Packet;
-use crate::message::Message;
+use super::shape::Identity;
+use super::timing::Late;
+use crate::protocol::address::Address;
+use crate::protocol::message::{Message, Packet};
 use crate::wire::{Answer, Kind, Question};
 
 /// So soon a message is not waited for asleep.
@@ -73,7 +73,7 @@ impl Sockets {
         round_trip: Duration,
         tell: fn(&str),
     ) -> std::io::Result<Self> {
-        super::late::sleep_precisely();
+        super::timing::sleep_precisely();
         if let Some(listener) = &listener {
             listener.set_nonblocking(true)?;
         }
@@ -143,7 +143,7 @@ impl Sockets {
         let is_news = match (peer, connection.calls) {
             (None, Some(_)) => why.starts_with(Connection::SAYS),
             (None, None) => true,
-            (Some(_), _) => why != Connection::ENDED,
+            (Some(_), _) => why != ENDED,
         };
         if is_news && self.told.len() < MOST_TOLD && self.told.insert(line.clone()) {
             (self.tell)(&line);
@@ -299,5 +299,35 @@ impl Link for Sockets {
                 std::thread::yield_now();
             }
         }
+    }
+}
+
+/// The side of who sleeps.
+#[derive(Debug)]
+pub(super) struct Woken {
+    /// Can be read from when it is to wake.
+    pub(super) stream: UnixStream,
+    was: bool,
+}
+
+/// Both sides; the other one wakes.
+pub(super) fn waker() -> std::io::Result<(Woken, impl Fn() + Send + 'static)> {
+    let (writes, stream) = UnixStream::pair()?;
+    writes.set_nonblocking(true)?;
+    stream.set_nonblocking(true)?;
+    // Full: it has been woken and has not looked yet.
+    Ok((Woken { stream, was: false }, move || drop((&writes).write(&[0]))))
+}
+
+impl Woken {
+    /// Takes what was sent.
+    pub(super) fn hear(&mut self) {
+        // More than this wakes it once more.
+        self.was |= matches!(self.stream.read(&mut [0; 64]), Ok(1..));
+    }
+
+    /// Whether it was woken since this was asked before.
+    pub(super) fn take(&mut self) -> bool {
+        std::mem::take(&mut self.was)
     }
 }

@@ -5,12 +5,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::asking::{ask, ask_all};
-use super::link::Link;
-use crate::address::Address;
+use super::link::{Link, ask, ask_all};
 use crate::auto::{Advice, Advisor, Counted, Seen, Surroundings, Tally};
-use crate::configuration::Configuration;
-use crate::scheme::SchemeKind;
+use crate::protocol::address::Address;
+use crate::protocol::configuration::Configuration;
+use crate::protocol::scheme_kind::SchemeKind;
 use crate::wire::{Answer, Counts, Question, Standing};
 
 /// How long everybody together may take to answer.
@@ -165,7 +164,7 @@ fn working<'a>(now: &Configuration, counts: &'a BTreeMap<Address, Counts>) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::member::Packet;
+    use crate::protocol::message::Packet;
     use crate::run::Letter;
 
     /// Two partitions with a backup each, and a coordinator, who answer at once.

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use crate::address::TxnId;
-use crate::arrived::{Arrived, Multi};
-use crate::outbox::Outbox;
-use crate::store::Store;
+use crate::participant::arrived::{Arrived, Multi};
+use crate::participant::store::Store;
+use crate::protocol::address::TxnId;
+use crate::protocol::outbox::Outbox;
 
 #[derive(Debug, Default)]
 pub(crate) struct Blocking {

@@ -2,8 +2,8 @@
 //! first message comes right behind its own end. Those who had waited for it are ready by then, but have not been run.
 //! If it went first they would all meet again, and so on for ever.
 
-use crate::address::{Address, TxnId};
-use crate::arrived::Multi;
+use crate::participant::arrived::Multi;
+use crate::protocol::address::{Address, TxnId};
 
 /// Whose transactions were taken back since nobody was ready, by coordinator.
 #[derive(Debug, Default)]

@@ -18,11 +18,11 @@ use glassbox::shard::{Kept, Ran};
 
 use super::gave_up::GaveUp;
 use super::lock_table::{LockTable, Owner};
-use crate::address::TxnId;
-use crate::arrived::{Arrived, Multi, Single};
-use crate::message::FragmentEnd;
-use crate::outbox::Outbox;
-use crate::store::Store;
+use crate::participant::arrived::{Arrived, Multi, Single};
+use crate::participant::store::Store;
+use crate::protocol::address::TxnId;
+use crate::protocol::message::FragmentEnd;
+use crate::protocol::outbox::Outbox;
 
 #[derive(Debug)]
 pub(crate) struct Locking {

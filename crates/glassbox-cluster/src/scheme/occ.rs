@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, VecDeque};
 use glassbox::shard::{Kept, Ran, Touch, Watch};
 
 use super::gave_up::GaveUp;
-use crate::address::TxnId;
-use crate::arrived::{Arrived, Multi, Single};
-use crate::message::FragmentEnd;
-use crate::outbox::Outbox;
-use crate::store::Store;
+use crate::participant::arrived::{Arrived, Multi, Single};
+use crate::participant::store::Store;
+use crate::protocol::address::TxnId;
+use crate::protocol::message::FragmentEnd;
+use crate::protocol::outbox::Outbox;
 
 /// What runs touched.
 #[derive(Debug, Default)]

@@ -17,10 +17,10 @@ use std::collections::VecDeque;
 
 use glassbox::shard::{Kept, Ran};
 
-use crate::address::{Address, TxnId};
-use crate::arrived::{Arrived, Multi, Single};
-use crate::outbox::Outbox;
-use crate::store::Store;
+use crate::participant::arrived::{Arrived, Multi, Single};
+use crate::participant::store::Store;
+use crate::protocol::address::{Address, TxnId};
+use crate::protocol::outbox::Outbox;
 
 #[derive(Debug)]
 enum Uncommitted {

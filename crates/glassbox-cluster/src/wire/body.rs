@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::Address;
 use crate::auto::{Seen, Tally};
-use crate::configuration::Configuration;
+use crate::protocol::address::Address;
+use crate::protocol::configuration::Configuration;
 
 /// The first thing that is said on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,15 +2,14 @@
 //!
 //! Not part of the library's interface. `tests/wire.rs` runs it on mutated [`seeds`].
 
-use super::body::{Answer, Heard, Hello, Question, Welcome};
-use super::frame::{Expected, HEADER_BYTES, Kind, LARGEST_PAYLOAD, decode, encode};
-use crate::address::{Address, Life, TxnId};
-use crate::journal::Base;
-use crate::member::Packet;
-use crate::message::{Entry, Message, Outcome, Recovered};
-use crate::turn::Turn;
 use glassbox::record::Timestamp;
 use glassbox::shard::{Call, PartitionSet};
+
+use super::body::{Answer, Heard, Hello, Question, Welcome};
+use super::frame::{Expected, HEADER_BYTES, Kind, LARGEST_PAYLOAD, decode, encode};
+use crate::protocol::address::{Address, Life, TxnId};
+use crate::protocol::entry::{Base, Entry};
+use crate::protocol::message::{Message, Outcome, Packet, Recovered, Turn};
 
 const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, largest: LARGEST_PAYLOAD };
 
@@ -59,7 +58,7 @@ pub fn run(bytes: &[u8]) {
 pub fn seeds() -> Vec<Vec<u8>> {
     let call = Call { procedure: 0, arguments: vec![1, 2, 3].into(), now: Timestamp::from_micros(4), seed: 5 };
     let txn = TxnId { coordinator: Address::Coordinator(0), sequence: 300 };
-    let part = crate::message::Part {
+    let part = crate::protocol::entry::Part {
         call: call.clone(),
         participants: PartitionSet::all(2),
         given: Vec::new(),
@@ -80,7 +79,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
             pieces: 300,
             base: Box::new(Base {
                 held: 7,
-                scheme: crate::scheme::SchemeKind::Occ,
+                scheme: crate::protocol::scheme_kind::SchemeKind::Occ,
                 remembered: vec![Entry::Committed(txn)],
             }),
         },

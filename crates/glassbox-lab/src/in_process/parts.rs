@@ -8,9 +8,9 @@ pub(super) const PARTS: Parts = Parts {
         ("procedures", &["glassbox-workloads/src/tpcc/", "glassbox-workloads/src/micro"]),
         ("encoding and decoding", &["/postcard-", "/serde_core-", "/serde-", "/cobs-", "glassbox-workloads/src/up_to"]),
         ("carrying values", &["glassbox/src/partitioned/shard/carried"]),
-        ("routing", &["glassbox/src/partitioned/shard/route", "glassbox/src/shard", "glassbox-cluster/src/router"]),
+        ("routing", &["glassbox/src/partitioned/shard/route", "glassbox/src/shard", "glassbox-cluster/src/client/"]),
         ("client", &["glassbox-cluster/src/run/client"]),
-        ("queues", &["glassbox-cluster/src/run/", "glassbox-cluster/src/outbox"]),
+        ("queues", &["glassbox-cluster/src/run/", "glassbox-cluster/src/protocol/outbox"]),
         ("machine", &["glassbox-cluster/src/"]),
         ("running on a shard", &["glassbox/src/partitioned/shard/"]),
         (
@@ -32,9 +32,9 @@ mod tests {
             let path = format!("/home/me/crates/{file}");
             PARTS.of_file(&path).map(|part| PARTS.names().nth(part).unwrap())
         };
-        assert_eq!(part("glassbox-cluster/src/run/threads.rs"), Some("queues"));
+        assert_eq!(part("glassbox-cluster/src/run/cluster.rs"), Some("queues"));
         assert_eq!(part("glassbox-cluster/src/run/client.rs"), Some("client"));
-        assert_eq!(part("glassbox-cluster/src/store.rs"), Some("machine"));
+        assert_eq!(part("glassbox-cluster/src/participant/store.rs"), Some("machine"));
         assert_eq!(part("glassbox/src/partitioned/shard/route.rs"), Some("routing"));
         assert_eq!(part("glassbox/src/partitioned/token.rs"), Some("running"));
     }

@@ -7,9 +7,9 @@ use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
 use smallvec::smallvec;
 
 use super::*;
-use crate::configuration::Configuration;
-use crate::message::Outcome;
-use crate::scheme::SchemeKind;
+use crate::protocol::configuration::Configuration;
+use crate::protocol::message::Outcome;
+use crate::protocol::scheme_kind::SchemeKind;
 
 const ME: Address = Address::Client(1);
 const PRIMARY: Address = Address::Replica { partition: 0, replica: 0 };

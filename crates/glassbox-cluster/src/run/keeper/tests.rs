@@ -6,7 +6,7 @@ use glassbox_workloads::micro::catalog;
 use tempfile::TempDir;
 
 use super::*;
-use crate::scheme::SchemeKind;
+use crate::protocol::scheme_kind::SchemeKind;
 
 const ME: Address = Address::Replica { partition: 0, replica: 0 };
 

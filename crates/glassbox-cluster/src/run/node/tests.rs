@@ -5,9 +5,9 @@ use glassbox::shard::{Arguments, Call, Shard};
 use glassbox_workloads::micro::{ReadWrite, catalog};
 
 use super::*;
-use crate::message::Outcome;
-use crate::outbox::Action;
-use crate::scheme::SchemeKind;
+use crate::protocol::message::Outcome;
+use crate::protocol::outbox::Action;
+use crate::protocol::scheme_kind::SchemeKind;
 
 /// A request is made once: who hears it before it has a place must not forget it.
 #[test]

@@ -1,0 +1,57 @@
+//! What the answers of a round come to.
+
+use glassbox::shard::{Found, PartitionSet, Wanted};
+
+use crate::protocol::message::{FragmentEnd, FragmentResult, Outcome};
+
+/// What the answers of a round come to.
+#[derive(Default)]
+pub(crate) struct Verdict {
+    pub(crate) refusal: Option<Outcome>,
+    pub(crate) elsewhere: PartitionSet,
+    again: bool,
+    pub(crate) wanted: Vec<Wanted>,
+    /// It was a round of finding.
+    pub(crate) finding: bool,
+    pub(crate) found: Vec<Found>,
+}
+
+impl Verdict {
+    pub(crate) fn add(&mut self, answer: &FragmentResult) {
+        match &answer.end {
+            FragmentEnd::Done(_) => {}
+            FragmentEnd::Found(found) => {
+                self.finding = true;
+                self.found.extend(found.iter().cloned());
+            }
+            FragmentEnd::Wants(wanted) => self.wanted.extend(wanted.iter().cloned()),
+            FragmentEnd::Elsewhere(partitions) => self.elsewhere.extend(*partitions),
+            FragmentEnd::Aborted(abort) => self.refuse(Outcome::Aborted(abort.clone())),
+            FragmentEnd::Again => self.again = true,
+            FragmentEnd::Failed(why) => self.refuse(Outcome::Failed(why.clone())),
+            FragmentEnd::Unclear => self.refusal = Some(Outcome::Unknown),
+        }
+    }
+
+    fn refuse(&mut self, outcome: Outcome) {
+        if self.refusal != Some(Outcome::Unknown) {
+            self.refusal = Some(outcome);
+        }
+    }
+
+    pub(crate) fn tries_again(&self) -> bool {
+        self.refusal.is_none() && (self.again || !self.elsewhere.is_empty())
+    }
+}
+
+/// What of these a partition has to find.
+pub(crate) fn wanted_of(wanted: &[Wanted], partition: usize) -> Vec<Wanted> {
+    let mut mine: Vec<Wanted> = Vec::new();
+    for wanted in wanted.iter().filter(|wanted| wanted.partitions.contains(partition)) {
+        let known = mine.iter().any(|known| known.table == wanted.table && known.lookup == wanted.lookup);
+        if !known {
+            mine.push(Wanted { partitions: PartitionSet::of(partition), ..wanted.clone() });
+        }
+    }
+    mine
+}

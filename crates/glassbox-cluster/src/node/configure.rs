@@ -1,0 +1,78 @@
+//! What a member becomes when a configuration arrives.
+
+use crate::node::member::{Member, answer};
+use crate::node::role::Role;
+use crate::participant::partition::Partition;
+use crate::protocol::address::Address;
+use crate::protocol::configuration::Configuration;
+use crate::protocol::outbox::Outbox;
+
+impl Member {
+    /// A configuration arrives.
+    pub(crate) fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) {
+        if !next.follows(&self.configuration) {
+            return;
+        }
+        let before = std::mem::replace(&mut self.configuration, next);
+        self.order_since = self.configuration.order_since();
+        match self.me {
+            Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, out),
+            Address::Coordinator(_) => {
+                let since = |configuration: &Configuration| configuration.coordinator_since(self.me);
+                match &mut self.role {
+                    // Another has its place.
+                    role if since(&self.configuration) != since(&before) => *role = Role::Idle,
+                    Role::Coordinator(it) => {
+                        it.let_begin(!self.configuration.scheme.clients_coordinate(), out);
+                        let anew = self.order_since != before.order_since();
+                        if anew {
+                            it.begin_order(self.configuration.coordinators.len());
+                        }
+                        it.configure(&self.configuration, self.configuration.replaced(&before), anew, now_us, out);
+                        answer(it.take_ended(), out);
+                    }
+                    _ => {}
+                }
+            }
+            Address::Client(_) => {}
+        }
+        self.begun = self.role.begun(self.me, &self.configuration);
+        let epoch = self.configuration.epoch;
+        let due: Vec<_> = self.early.extract_if(.., |(_, packet)| packet.epoch <= epoch).collect();
+        for (from, packet) in due {
+            self.handle(from, packet, now_us, out);
+        }
+    }
+
+    fn take_role(&mut self, partition: usize, before: &Configuration, out: &mut Outbox) {
+        let scheme = self.configuration.scheme;
+        let another_scheme = self.configuration.scheme_since != before.scheme_since;
+        let (now, was) = (&self.configuration.partitions[partition], &before.partitions[partition]);
+        let (me, since) = (self.me, self.configuration.backup_since(self.me));
+        let follows = since.is_some() && since == before.backup_since(me) && now.since == was.since;
+        let role = std::mem::replace(&mut self.role, Role::Idle);
+        self.role = match role {
+            Role::Primary(mut partition) if now.primary == me && now.since == was.since => {
+                if self.order_since != before.order_since() {
+                    partition.begin_order();
+                }
+                if another_scheme {
+                    partition.switch(scheme, out);
+                }
+                let journal = self.journals.then_some(me);
+                partition.keep_backups(&now.backups().into_iter().chain(journal).collect::<Vec<_>>(), out);
+                Role::Primary(partition)
+            }
+            Role::Backup(backup) if now.primary == me => {
+                let mut partition = Partition::promoted(*backup, out);
+                partition.sample(self.samples);
+                if partition.scheme() != scheme {
+                    partition.switch(scheme, out);
+                }
+                Role::Primary(Box::new(partition))
+            }
+            role @ (Role::Backup(_) | Role::Joining { .. }) if follows => role,
+            _ => Role::joining(me, &self.configuration, &self.make, out),
+        };
+    }
+}

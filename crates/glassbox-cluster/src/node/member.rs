@@ -1,0 +1,274 @@
+//! A member of a cluster: one address, the role that the configuration gives it, and a guard at its door.
+//!
+//! The guard passes on what comes from who has the role to send it, keeps for later what comes from a configuration
+//! that has not arrived here yet, and tells the others which one it is now.
+
+use std::sync::Arc;
+
+use glassbox::shard::{Shard, Stamp};
+use glassbox::{Error, Procedure};
+
+use crate::coordinator::commit::Coordinator;
+use crate::coordinator::pending::Ended;
+use crate::node::role::{MakeShard, Role};
+use crate::participant::backup::Backup;
+use crate::participant::partition::Partition;
+use crate::protocol::address::{Address, Life};
+use crate::protocol::configuration::Configuration;
+use crate::protocol::entry::Base;
+use crate::protocol::message::{MOST_EARLY, Message, Packet};
+use crate::protocol::outbox::{Action, Outbox};
+
+/// A member of a cluster.
+pub struct Member {
+    pub(crate) me: Address,
+    pub(crate) configuration: Configuration,
+    pub(crate) make: MakeShard,
+    pub(crate) role: Role,
+    /// Messages from configurations that are not here yet.
+    pub(crate) early: Vec<(Address, Packet)>,
+    /// Of the configuration, which many messages need.
+    pub(crate) order_since: Option<u64>,
+    /// Since which epoch it is what it is, as a primary or coordinator: what was sent before was for the one before,
+    /// who may have had the same address.
+    pub(crate) begun: u64,
+    /// Whether a primary notes what a few runs touch.
+    pub(crate) samples: bool,
+    /// Whether it has a journal.
+    pub(crate) journals: bool,
+}
+
+impl Member {
+    /// A replica at the cluster's beginning, with the partition's first rows.
+    pub fn replica(me: Address, configuration: Configuration, shard: Shard, make: MakeShard) -> Self {
+        let Address::Replica { partition, .. } = me else { panic!("{me} is no replica") };
+        let (replicas, scheme) = (&configuration.partitions[usize::from(partition)], configuration.scheme);
+        let role = if replicas.primary == me {
+            Role::Primary(Box::new(Partition::new(shard, scheme, &replicas.backups())))
+        } else {
+            Role::Backup(Box::new(Backup::new(shard, replicas.primary, scheme)))
+        };
+        Self::new(me, configuration, make, role)
+    }
+
+    pub(crate) fn new(me: Address, configuration: Configuration, make: MakeShard, role: Role) -> Self {
+        let (order_since, begun) = (configuration.order_since(), role.begun(me, &configuration));
+        Self { me, configuration, make, role, early: Vec::new(), order_since, begun, samples: false, journals: false }
+    }
+
+    /// Since which epoch it has the role that it has, if that is a replica's.
+    pub fn since(&self) -> Option<u64> {
+        let Address::Replica { partition, .. } = self.me else { return None };
+        let replicas = &self.configuration.partitions[usize::from(partition)];
+        let backup = self.configuration.backup_since(self.me).map(|(_, since)| since);
+        backup.or((replicas.primary == self.me).then_some(replicas.since))
+    }
+
+    /// A replica that comes back with nothing: a backup if the configuration names it, otherwise as soon as one does.
+    pub fn returning(me: Address, configuration: Configuration, make: MakeShard, out: &mut Outbox) -> Self {
+        let role = Role::joining(me, &configuration, &make, out);
+        Self::new(me, configuration, make, role)
+    }
+
+    /// A coordinator; one that is not the cluster's first finds out what the one before left undecided.
+    pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
+        let since = configuration.coordinator_since(me).unwrap_or_default();
+        // Its numbers follow on those of the one before.
+        let life = Life::new(me, since.saturating_sub(1));
+        let mut coordinator = Coordinator::new(life, configuration.primaries());
+        coordinator.let_begin(!configuration.scheme.clients_coordinate(), out);
+        coordinator.begin_order(configuration.coordinators.len());
+        if since > 1 {
+            coordinator.recover(out);
+        }
+        let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
+        let role = Role::Coordinator(Box::new(coordinator));
+        Self::new(me, configuration, make, role)
+    }
+
+    /// Has a primary note what a few runs touch, for whoever [advises](crate::auto) on the scheme. To be said again in
+    /// each stretch of time: the more runs there are in one, the smaller a share of them is noted.
+    pub fn sample(&mut self) {
+        self.samples = true;
+        if let Role::Primary(partition) = &mut self.role {
+            partition.sample(true);
+        }
+    }
+
+    /// Who is who, as far as it knows.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// What is under way here, or went wrong; `None`: nothing.
+    pub fn unfinished(&self) -> Option<String> {
+        match &self.role {
+            Role::Primary(partition) => (!partition.is_idle()).then(|| "something is under way".to_owned()),
+            Role::Backup(backup) => backup.lost().map(|why| format!("it does not follow any more: {why}")),
+            Role::Joining { .. } => Some("it waits for rows".to_owned()),
+            Role::Coordinator(coordinator) => {
+                let pending = coordinator.pending();
+                (pending > 0).then(|| format!("{pending} transactions are not decided"))
+            }
+            Role::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
+            Role::Idle => None,
+        }
+    }
+
+    /// The epoch of what it sends.
+    pub fn epoch(&self) -> u64 {
+        self.configuration.epoch
+    }
+
+    /// What it does.
+    pub fn role(&self) -> &Role {
+        &self.role
+    }
+
+    pub(crate) fn role_mut(&mut self) -> &mut Role {
+        &mut self.role
+    }
+
+    /// Whether it has a journal.
+    pub fn has_journal(&self) -> bool {
+        self.journals
+    }
+
+    /// The rows, if it has any.
+    pub fn shard(&mut self) -> Option<&mut Shard> {
+        match &mut self.role {
+            Role::Primary(partition) => Some(partition.shard()),
+            Role::Backup(backup) => Some(backup.shard()),
+            _ => None,
+        }
+    }
+
+    /// A message arrives.
+    pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
+        if let Message::Configure(configuration) = packet.message {
+            return self.configure(*configuration, now_us, out);
+        }
+        if packet.epoch > self.configuration.epoch {
+            // More than this comes from nobody who means well.
+            if self.early.len() < MOST_EARLY {
+                self.early.push((from, packet));
+            }
+            return;
+        }
+        if !self.configuration.admits(from, packet.epoch) || packet.epoch < self.begun && !begins(&packet.message) {
+            return out.send(from, Message::Configure(Box::new(self.configuration.clone())));
+        }
+        self.dispatch(from, packet, now_us, out);
+    }
+
+    fn dispatch(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
+        let Configuration { scheme, scheme_since, .. } = self.configuration;
+        let is_old = self.order_since.is_some_and(|since| packet.epoch < since);
+        // Clients coordinate under locking and occ only.
+        let is_other =
+            packet.epoch < scheme_since || matches!(from, Address::Client(_)) && !scheme.clients_coordinate();
+        match (&mut self.role, packet.message) {
+            // It began under another scheme, and has not begun here.
+            (Role::Primary(partition), Message::Fragment(fragment)) if is_other && fragment.round == 0 => {
+                partition.refuse(from, *fragment, out);
+            }
+            // Its coordinator begins it anew when it hears of the new order.
+            (Role::Primary(_), Message::Fragment(fragment)) if is_old && fragment.place > 0 => {}
+            (Role::Coordinator(_), Message::AskTurn { .. } | Message::Turn(_)) if is_old => {}
+            (Role::Primary(partition), message) => partition.handle(from, message, out),
+            (Role::Backup(backup), message) => backup.handle(from, message, out),
+            (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, *submission, now_us, out),
+            (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
+            (Role::Coordinator(it), Message::HeardSoFar { heard, .. }) => it.heard(from, heard),
+            (Role::Coordinator(it), Message::Left(life)) => it.inherit(life, out),
+            (Role::Coordinator(it), Message::Withdrawn(txn)) => it.withdrawn(from, txn),
+            (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
+            (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(*turn, out),
+            (Role::Coordinator(it), Message::Result(result)) => answer(it.hears(*result, now_us, out), out),
+            // Rows are believed of the primary only.
+            (Role::Joining { primary, .. }, _) if from != *primary => {}
+            (Role::Joining { since, shard, pieces, .. }, Message::Rows { since: sent, table, rows })
+                if sent == *since =>
+            {
+                *pieces += 1;
+                if let Err(why) = shard.load_stored(table, &rows) {
+                    self.role = Role::Unfit(why);
+                }
+            }
+            (Role::Joining { since, remembered, pieces, .. }, Message::Remember { since: sent, entries })
+                if sent == *since =>
+            {
+                *pieces += 1;
+                remembered.extend(entries);
+            }
+            (Role::Joining { since, .. }, Message::State { since: sent, pieces, base }) if sent == *since => {
+                self.joined(from, *base, pieces);
+                if self.journals {
+                    out.actions.push(Action::Forget);
+                    self.take_journal();
+                    self.renew_base(out);
+                }
+            }
+            _ => {}
+        }
+        if let Role::Coordinator(it) = &mut self.role {
+            answer(it.take_ended(), out);
+        }
+    }
+
+    /// All rows are here, if as many messages came as were sent.
+    fn joined(&mut self, from: Address, base: Base, sent: u64) {
+        self.role = match std::mem::replace(&mut self.role, Role::Idle) {
+            Role::Joining { shard, remembered, pieces, .. } if pieces == sent => {
+                let backup = Backup::following(*shard, from, Base { remembered, ..base });
+                backup.map_or_else(Role::Unfit, |backup| Role::Backup(Box::new(backup)))
+            }
+            Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages with rows came")),
+            other => other,
+        };
+    }
+
+    /// A primary's [`Partition::run_here`], for a client that is in this configuration or one before.
+    #[inline]
+    pub(crate) fn run_here<P: Procedure>(
+        &mut self,
+        epoch: u64,
+        procedure: &P,
+        stamp: Stamp,
+        output: &mut Option<P::Output>,
+    ) -> Option<Result<(), Box<Error>>> {
+        match &mut self.role {
+            Role::Primary(partition) if epoch <= self.configuration.epoch => {
+                partition.run_here(procedure, stamp, output)
+            }
+            _ => None,
+        }
+    }
+
+    /// A client cannot be reached any more, or not in the way that it could before: nothing that it has sent so far is
+    /// still to come.
+    pub fn gone(&mut self, client: Address, out: &mut Outbox) {
+        if let Role::Primary(partition) = &mut self.role {
+            partition.gone(client, out);
+        }
+    }
+
+    /// Runs one thing that waited and can be run now; whether there was one.
+    pub fn proceed(&mut self, out: &mut Outbox) -> bool {
+        match &mut self.role {
+            Role::Primary(partition) => partition.proceed(out),
+            _ => false,
+        }
+    }
+}
+
+/// Whether it is a client's call, which is for whoever has the place.
+fn begins(message: &Message) -> bool {
+    matches!(message, Message::Call { .. } | Message::Submit(_))
+}
+
+pub(crate) fn answer(ended: Vec<Ended>, out: &mut Outbox) {
+    for end in ended {
+        out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
+    }
+}

@@ -1,0 +1,6 @@
+//! A member of a cluster as one state machine: the role that the configuration gives it, and what guards it.
+
+mod configure;
+pub(crate) mod journal;
+pub(crate) mod member;
+pub(crate) mod role;

@@ -1,0 +1,219 @@
+//! One node on one thread.
+
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
+
+use super::link::{Letter, Link};
+use super::node::Node;
+use super::seat::Driven;
+use super::timing::now_us;
+use crate::protocol::address::Address;
+use crate::protocol::message::{Message, Packet};
+use crate::protocol::outbox::{Action, Outbox, Work};
+use crate::wire::Answer;
+
+/// Things done before what they want sent is sent, when there is always more to do.
+const DONE_AT_ONCE: u32 = 16;
+/// How long to sleep when nothing happens: whoever wants the thread to end waits for so long.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Works until `ends` says so, or its journal has failed; that is asked whenever there is nothing to do, and once in a
+/// while otherwise.
+pub fn drive(node: &mut impl Driven, link: &mut impl Link, mut ends: impl FnMut() -> bool) {
+    let mut out = Outbox::default();
+    loop {
+        let (busy, failed) = node.with(|node| (work(node, link, &mut out), node.failed().is_some()));
+        link.flush();
+        if ends() || failed {
+            return;
+        }
+        if !busy && let Some(letter) = link.receive(NAP) {
+            node.with(|node| take_in(node, letter, link, &mut out));
+        }
+    }
+}
+
+/// Does some things; whether there may be more to do.
+fn work(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
+    let busy = (0..DONE_AT_ONCE).all(|_| step(node, link, out));
+    if busy {
+        // Messages may never end, and what waits would wait for ever.
+        proceed(node, link, out);
+    }
+    busy
+}
+
+/// Takes in what has arrived next, or else does one thing that waited; whether there was either.
+pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
+    match link.receive(Duration::ZERO) {
+        Some(letter) => {
+            take_in(node, letter, link, out);
+            true
+        }
+        None => proceed(node, link, out),
+    }
+}
+
+/// Does one thing that waited; whether there was one.
+fn proceed(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
+    let began = node.is_timed().then(Instant::now);
+    let did = node.proceed(out);
+    send(node, out, link, began.filter(|_| did));
+    did
+}
+
+fn take_in(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
+    let began = node.is_timed().then(Instant::now);
+    hand(node, letter, link, out);
+    send(node, out, link, began);
+}
+
+fn hand(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
+    let epoch = node.epoch();
+    match letter {
+        // A call brings its own time with it.
+        Letter::Message(from, packet @ Packet { message: Message::Call { .. }, .. }) => {
+            node.handle(from, packet, 0, out)
+        }
+        Letter::Message(from, packet) => node.handle(from, packet, now_us(), out),
+        Letter::Question(from, question) => {
+            let mut answer = node.answer(question, now_us(), out);
+            if let Answer::Counts(counts) = &mut answer {
+                let clients = link.everybody().into_iter().filter(|it| matches!(it, Address::Client(_)));
+                counts.clients = clients.filter(|it| *it != from && *it != Address::OPERATOR).count() as u32;
+            }
+            link.reply(from, answer);
+        }
+        // Whoever is new may not have heard who is who; with two equal ones nothing happens.
+        Letter::Here(peer) => tell(node, peer, link),
+        Letter::Gone(peer, _) => node.gone(peer, out),
+        Letter::Answer(..) => {}
+    }
+    // Whoever decided may have told nobody else.
+    if node.epoch() != epoch {
+        link.everybody().into_iter().for_each(|peer| tell(node, peer, link));
+    }
+}
+
+fn tell(node: &Node, peer: Address, link: &mut impl Link) {
+    if let Some(configuration) = node.configuration() {
+        let message = Message::Configure(Box::new(configuration.clone()));
+        link.send(peer, Packet { epoch: configuration.epoch, message });
+    }
+}
+
+/// Sends what is to be sent. Of what began at `began`, the node hears how long it took.
+fn send(node: &mut Node, out: &mut Outbox, link: &mut impl Link, began: Option<Instant>) {
+    if out.actions.is_empty() && began.is_none() {
+        return;
+    }
+    let epoch = node.epoch();
+    let (mut works, mut sent) = (SmallVec::<[Work; 8]>::new(), 0);
+    while !out.actions.is_empty() {
+        let mut actions = std::mem::take(&mut out.actions);
+        for action in actions.drain(..) {
+            match node.keep(action) {
+                Some(Action::Send(to, message)) => {
+                    sent += 1;
+                    link.send(to, Packet { epoch, message });
+                }
+                Some(Action::Work(work)) if began.is_some() => works.push(work),
+                Some(_) | None => {}
+            }
+        }
+        // For the next time: it has room.
+        out.actions = actions;
+        node.force(out);
+    }
+    if let Some(began) = began {
+        node.took(began.elapsed(), &works, sent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use glassbox::record::Timestamp;
+    use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
+    use glassbox_workloads::micro::{Pair, ReadWrite, catalog};
+
+    use super::*;
+    use crate::protocol::address::TxnId;
+    use crate::protocol::message::{Fragment, FragmentWork};
+    use crate::protocol::scheme_kind::SchemeKind;
+    use crate::run::Shape;
+
+    /// Somebody always says something.
+    struct Chatter {
+        first: VecDeque<(Address, Message)>,
+        answers: std::rc::Rc<std::cell::Cell<u32>>,
+    }
+
+    impl Link for Chatter {
+        fn send(&mut self, _: Address, packet: Packet) {
+            let answer = u32::from(matches!(packet.message, Message::Answer { .. }));
+            self.answers.set(self.answers.get() + answer);
+        }
+
+        fn everybody(&self) -> Vec<Address> {
+            Vec::new()
+        }
+
+        fn flush(&mut self) {}
+
+        fn receive(&mut self, _: Duration) -> Option<Letter> {
+            let (from, message) = self.first.pop_front().unwrap_or((Address::Client(9), Message::AskHeard));
+            Some(Letter::Message(from, Packet { epoch: 1, message }))
+        }
+    }
+
+    #[test]
+    fn what_waits_is_done_although_messages_keep_coming() {
+        let (client, coordinator) = (Address::Client(0), Address::Coordinator(0));
+        let (partitions, round_trip) = (2, Duration::ZERO);
+        for scheme in SchemeKind::ALL {
+            let shape = Shape { scheme, partitions, replicas: 1, coordinators: 1, round_trip };
+            let catalog = catalog();
+            let me = Address::Replica { partition: 0, replica: 0 };
+            let shard = |_| {
+                let mut shard = Shard::new(&catalog, 0, 2, 1 << 20)?;
+                shard.load(&Pair { home: 0, id: 0, value: 0 })?;
+                Ok::<_, glassbox::Error>(shard)
+            };
+            let mut node = Node::begun(me, shape, shape.member(me, shard).unwrap());
+            let by = if scheme.clients_coordinate() { client } else { coordinator };
+            let call = |keys: &[(u8, u16)], stamp| {
+                let keys = keys.iter().copied().collect();
+                let arguments = Arguments::of(ReadWrite { keys, stamp, aborts_at: None, two_rounds: false });
+                Call { procedure: 0, arguments, now: Timestamp::from_micros(0), seed: 0 }
+            };
+            let txn = TxnId { coordinator: by, sequence: 0 };
+            let (work, call_of_two) = (FragmentWork::Run(Vec::new()), call(&[(0, 0), (1, 0)], 1));
+            let fragment = Fragment {
+                txn,
+                round: 0,
+                call: call_of_two,
+                participants: PartitionSet::all(2),
+                work,
+                settled: 0,
+                place: 0,
+                before: None,
+            };
+            let first = [
+                (by, Message::Fragment(Box::new(fragment))),
+                (client, Message::Call { id: 1, call: call(&[(0, 0)], 2) }),
+                (by, Message::Decide { txn, commit: true }),
+            ];
+            let answers = std::rc::Rc::default();
+            let mut link = Chatter { first: first.into(), answers: std::rc::Rc::clone(&answers) };
+            let mut asked = 0;
+            drive(&mut node, &mut link, || {
+                asked += 1;
+                answers.get() > 0 || asked > 100
+            });
+            assert_eq!(answers.get(), 1, "{scheme}");
+        }
+    }
+}

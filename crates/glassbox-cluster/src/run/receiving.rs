@@ -1,0 +1,126 @@
+//! What comes on a socket: whether it is taken, and as what.
+
+use serde::de::DeserializeOwned;
+
+use super::connection::Connection;
+use super::conversation::{Conversation, ENDED};
+use super::link::Letter;
+use super::sockets::Sockets;
+use crate::protocol::address::Address;
+use crate::protocol::message::Packet;
+use crate::wire::{Hello, Kind, Question, Welcome, allowed};
+
+impl Sockets {
+    /// Takes a frame; an error is why the connection has to be closed.
+    pub(super) fn hear(&mut self, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
+        if kind == Kind::Refusal {
+            return Err(refusal(payload));
+        }
+        let Some(from) = self.connections[at].peer() else { return self.greeted(at, kind, payload) };
+        let heard = self.hear_from(from, at, kind, payload);
+        if let (Err(why), Some(talk)) = (&heard, &mut self.connections[at].talk) {
+            talk.lose(why);
+        }
+        heard
+    }
+
+    /// Takes the first frame of a connection.
+    fn greeted(&mut self, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
+        match (self.connections[at].calls, kind) {
+            (Some(to), Kind::Welcome) if !self.peers.contains_key(&to) => {
+                let Welcome { life, received } = read(kind, payload)?;
+                self.is_here(at, to, life, received)
+            }
+            (Some(_), _) => Err(format!("it answers with a frame of kind {kind:?}")),
+            (None, Kind::Hello) => self.welcome(at, &read(kind, payload)?),
+            (None, _) => Err("its first frame does not say who it is".to_owned()),
+        }
+    }
+
+    /// Takes any other.
+    fn hear_from(&mut self, from: Address, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
+        let letter = match kind {
+            Kind::Message => {
+                let packet: Packet = read(kind, payload)?;
+                allowed(from, self.who.me, &packet.message)?;
+                Letter::Message(from, packet)
+            }
+            Kind::Question if matches!(from, Address::Client(_)) => {
+                let question = read(kind, payload)?;
+                let decides = matches!(question, Question::Begin(_) | Question::Configure(_));
+                if decides && from != Address::OPERATOR {
+                    return Err(format!("{from} must not say who is who"));
+                }
+                Letter::Question(from, question)
+            }
+            Kind::Answer => Letter::Answer(from, read(kind, payload)?),
+            Kind::Taken if from.is_member() => {
+                let talk = self.connections[at].talk.as_mut().expect("it says something");
+                return talk.taken(read(kind, payload)?);
+            }
+            Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Question | Kind::Taken => {
+                return Err(format!("a frame of kind {kind:?} is not due"));
+            }
+        };
+        self.arrived.push(letter);
+        Ok(())
+    }
+
+    fn welcome(&mut self, at: usize, hello: &Hello) -> Result<(), String> {
+        if hello.to != self.who.me {
+            return Err(format!("it wants {}, and this is {}", hello.to, self.who.me));
+        }
+        let number = self.connections[at].number;
+        if let Some(before) = self.peers.get(&hello.from).and_then(|it| self.at(*it)) {
+            let talk = self.connections[before].talk.as_ref();
+            // Who calls again knows already that the connection before is broken. The operator before may have lost
+            // its power.
+            if hello.from != Address::OPERATOR && talk.and_then(Conversation::life) != Some(hello.life) {
+                return Err(format!("{} is connected already: give each party an address of its own", hello.from));
+            }
+            self.close(before, ENDED);
+        }
+        if hello.from == self.who.me {
+            return Err(format!("{} is connected already: give each party an address of its own", hello.from));
+        }
+        let at = self.at(number).expect("another was closed");
+        let mine = hello.heard.filter(|heard| heard.life == self.life);
+        let before = self.talks.get(&hello.from).and_then(Conversation::life);
+        if mine.is_some() && before != Some(hello.life) {
+            return Err(format!("another process was {} meanwhile: start it anew", hello.from));
+        }
+        self.is_here(at, hello.from, hello.life, mine.map_or(1, |heard| heard.received))
+    }
+
+    /// From here on it is told everything, from what it has not taken.
+    fn is_here(&mut self, at: usize, peer: Address, life: u64, taken: u64) -> Result<(), String> {
+        let mut talk = self.talks.remove(&peer).unwrap_or_else(|| Conversation::new(self.who.me, peer));
+        let goes_on = talk.goes_on(&self.who, life, taken);
+        let connection = &mut self.connections[at];
+        match goes_on {
+            Err(why) => {
+                self.talks.insert(peer, talk);
+                return Err(why);
+            }
+            Ok(true) => self.arrived.push(Letter::Gone(peer, "another process has its address".to_owned())),
+            Ok(false) => {}
+        }
+        if connection.calls.is_none() {
+            connection.greet(&self.who, Kind::Welcome, &Welcome { life: self.life, received: talk.received() });
+        }
+        connection.talk = Some(talk);
+        self.peers.insert(peer, connection.number);
+        self.arrived.push(Letter::Here(peer));
+        Ok(())
+    }
+}
+
+fn read<T: DeserializeOwned>(kind: Kind, payload: &[u8]) -> Result<T, String> {
+    postcard::from_bytes(payload).map_err(|_| format!("a frame of kind {kind:?} cannot be read"))
+}
+
+/// Why the other side closes it, as far as that can be told in a line.
+fn refusal(payload: &[u8]) -> String {
+    let words: String = String::from_utf8_lossy(payload).chars().take(500).flat_map(char::escape_debug).collect();
+    format!("{}{words}", Connection::SAYS)
+}
