@@ -1,16 +1,16 @@
-//! Partitions of a Glassbox database that are processes of their own and talk by messages.
+//! Partitions of a Glassbox database that are separate processes and exchange messages.
 //!
 //! *Low Overhead Concurrency Control for Partitioned Main Memory Databases* (Jones, Abadi, Madden, SIGMOD 2010) as
-//! state machines without threads, sockets or clocks: each is handed a message and says what is to be sent. So the same
-//! code runs wherever something carries messages, and in a simulator.
+//! state machines without threads, sockets or clocks: each receives a message and returns the messages to send. The
+//! same code runs over threads, over sockets and in a simulator.
 //!
-//! - [`Partition`]: the primary of a partition, under one of several schemes ([`SchemeKind`]);
-//! - [`Backup`]: repeats what the primary decided;
-//! - [`Coordinator`]: orders and decides transactions of several partitions;
-//! - [`Router`]: a client's part: sends a call where it has to go;
-//! - [`journal`]: what a replica writes to a disk;
-//! - [`run`]: carries their messages, between threads or over sockets;
-//! - [`wire`]: what goes over a socket.
+//! - [`Partition`]: the primary of a partition, under one of several concurrency-control schemes ([`SchemeKind`]);
+//! - [`Backup`]: applies the primary's replication stream;
+//! - [`Coordinator`]: orders and decides distributed transactions by two-phase commit;
+//! - [`Router`]: a client's state machine, which routes its calls;
+//! - [`journal`]: a replica's log on disk;
+//! - [`run`]: transports messages, between threads or over sockets;
+//! - [`wire`]: the frames on a socket.
 
 pub mod auto;
 mod client;
@@ -25,24 +25,22 @@ pub mod wire;
 
 /// A replica's journal: its records, and a replica's recovery from them.
 pub mod journal {
-    pub use crate::node::journal::{Reading, Recovered};
+    pub use crate::node::journal::{JournalReplay, RecoveredReplica};
     pub use crate::protocol::entry::{Base, FORMAT, Record};
 }
 
 pub use client::answered::Answered;
 pub use client::router::{EndedNow, Router};
-pub use coordinator::commit::Coordinator;
-pub use coordinator::pending::Ended;
+pub use coordinator::commit::{Coordinator, Ended};
 pub use node::member::Member;
 pub use node::role::{MakeShard, Role};
 pub use participant::backup::Backup;
 pub use participant::partition::Partition;
-pub use protocol::address::{Address, Life, TxnId};
-pub use protocol::configuration::{Configuration, Replicas};
+pub use protocol::address::{Address, Session, TxnId};
+pub use protocol::configuration::{Configuration, Replicas, SchemeKind};
 pub use protocol::entry::{Entry, Part};
 pub use protocol::message::{
     Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Packet, Parts, Recovered, Submission, Turn,
     Undecided,
 };
 pub use protocol::outbox::{Action, Outbox, Work};
-pub use protocol::scheme_kind::SchemeKind;

@@ -1,5 +1,5 @@
-//! A client that coordinates its own transactions and goes away in the midst of one, over real sockets: what it leaves
-//! is ended by others, the same everywhere.
+//! A client that coordinates its own transactions and disconnects in the middle of one, over real sockets: coordinator
+//! 0 ends its transactions, with the same outcome at all participants.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use glassbox::record::Timestamp;
 use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
-use glassbox_cluster::run::{Client, Identity, Letter, Link, Node, Shape, Sockets, drive};
+use glassbox_cluster::run::{Client, Identity, Link, LinkEvent, Node, Shape, Sockets, drive};
 use glassbox_cluster::{Address, Fragment, FragmentEnd, FragmentWork, Message, Outbox, Packet, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
@@ -35,7 +35,7 @@ fn serve(me: Address, shape: Shape, listener: TcpListener, calls: &[(Address, So
         Ok::<_, glassbox::Error>(shard)
     };
     let first = Arc::new(move || first().map_err(|error| error.to_string()));
-    let mut node = Node::new(me, shape, first, Arc::new(|| unreachable!("nobody comes back")));
+    let mut node = Node::new(me, shape, first, Arc::new(|| unreachable!("no process is restarted")));
     node.begin(shape.configuration(), 0, &mut Outbox::default()).unwrap();
     let mut sockets = sockets(me, Some(listener));
     calls.iter().for_each(|&(to, at)| sockets.call(to, at));
@@ -54,7 +54,7 @@ fn connected(at: &[(Address, SocketAddr)]) -> Sockets {
     sockets
 }
 
-/// Has a transaction voted for by these partitions, and is gone before anybody hears a decision.
+/// Gets these partitions' votes for a transaction, and disconnects before it sends a decision.
 fn leave(at: &[(Address, SocketAddr)], votes: &[u8], life: u64) {
     let mut link = connected(at);
     let (arguments, procedure) = (Arguments::of(writes(1)), catalog().number_of::<ReadWrite>().unwrap());
@@ -78,22 +78,22 @@ fn leave(at: &[(Address, SocketAddr)], votes: &[u8], life: u64) {
     let mut voted = 0;
     while voted < votes.len() {
         let letter = link.receive(Duration::from_secs(20)).expect("a partition votes");
-        if let Letter::Message(_, Packet { message: Message::Result(result), .. }) = letter {
+        if let LinkEvent::Message(_, Packet { message: Message::Result(result), .. }) = letter {
             assert!(matches!(result.end, FragmentEnd::Done(_)), "{result:?}");
             voted += 1;
         }
     }
 }
 
-/// Calls as the next program with this address; what the one before left on the rows.
+/// Calls as a successor with the same address; the values that the predecessor left.
 fn follow(at: &[(Address, SocketAddr)], shape: &Shape) -> Vec<u32> {
     let mut client = Client::new(ME, Arc::new(catalog()), shape, connected(at));
     let ticket = client.submit(writes(2)).unwrap();
     let (sender, receiver) = std::sync::mpsc::channel::<()>();
-    // A test that waits for ever says nothing.
+    // Bounds the time of the test.
     std::thread::spawn(move || {
         if receiver.recv_timeout(Duration::from_secs(60)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            eprintln!("the rows are still kept for somebody who is gone");
+            eprintln!("the rows are still locked for a disconnected client");
             std::process::abort();
         }
     });
@@ -109,7 +109,7 @@ fn leaves(scheme: SchemeKind, votes: &[u8]) -> Vec<u32> {
     let at: Vec<_> = parties.into_iter().zip(&listeners).map(|(it, of)| (it, of.local_addr().unwrap())).collect();
     std::thread::scope(|scope| {
         for (me, listener) in parties.into_iter().zip(listeners) {
-            // A coordinator calls the replicas.
+            // A coordinator dials the replicas.
             let calls = if me == CENTRAL { at[..2].to_vec() } else { Vec::new() };
             let ends = &ends;
             scope.spawn(move || serve(me, shape, listener, &calls, ends));
@@ -124,9 +124,9 @@ fn leaves(scheme: SchemeKind, votes: &[u8]) -> Vec<u32> {
 }
 
 #[test]
-fn what_a_client_left_counts_everywhere_or_nowhere() {
+fn a_disconnected_clients_transaction_commits_at_all_participants_or_at_none() {
     for scheme in [SchemeKind::Locking, SchemeKind::ForcedLocking, SchemeKind::Occ] {
-        // It may have told somebody that it counts.
+        // With all votes, the client may have reported the commit.
         assert_eq!(leaves(scheme, &[0, 1]), [1; KEYS], "{scheme}");
         assert_eq!(leaves(scheme, &[1]), [0; KEYS], "{scheme}");
     }

@@ -1,4 +1,4 @@
-//! What one partition does with transactions of several coordinators, message by message.
+//! Transactions of several coordinators at one partition, message by message.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ fn first(coordinator: Address, sequence: u64, place: u64) -> Fragment {
     Fragment { txn, round: 0, call, participants: PartitionSet::of(0), work, settled: 0, place, before: None }
 }
 
-/// What it says to these messages, in short.
+/// The partition's answers to these messages, in short.
 fn says(partition: &mut Partition, messages: Vec<(Address, Message)>) -> Vec<String> {
     let mut out = Outbox::default();
     for (from, message) in messages {
@@ -63,7 +63,7 @@ fn decide(coordinator: Address, sequence: u64, commit: bool) -> (Address, Messag
 fn transactions_begin_in_the_order_of_their_places() {
     let mut it = partition(SchemeKind::Blocking);
     assert!(says(&mut it, vec![fragment(first(TWO, 0, 3)), fragment(first(TWO, 1, 4))]).is_empty());
-    // One of them is given up, so nothing comes in its place.
+    // One of them is aborted, so its place stays empty.
     assert!(says(&mut it, vec![decide(TWO, 0, false), fragment(first(ONE, 1, 2))]).is_empty());
     assert!(!it.is_idle());
     assert_eq!(says(&mut it, vec![fragment(first(ONE, 0, 1))]), ["1.0 after -"]);
@@ -74,7 +74,7 @@ fn transactions_begin_in_the_order_of_their_places() {
 }
 
 #[test]
-fn a_result_upon_another_coordinators_is_said_again_when_it_is_certain() {
+fn a_result_that_depends_on_another_coordinator_is_sent_again_once_it_is_valid() {
     let mut it = partition(SchemeKind::Speculation);
     let batches = vec![first(ONE, 0, 1), first(ONE, 1, 2), first(TWO, 0, 3), first(TWO, 1, 4)];
     let told = says(&mut it, batches.into_iter().map(fragment).collect());
@@ -85,14 +85,14 @@ fn a_result_upon_another_coordinators_is_said_again_when_it_is_certain() {
 }
 
 #[test]
-fn what_is_run_again_is_withdrawn_where_nobody_could_know() {
+fn results_are_withdrawn_from_coordinators_that_cannot_know_of_the_rerun() {
     let mut it = partition(SchemeKind::Speculation);
     let batches = vec![first(ONE, 0, 1), first(ONE, 1, 2), first(TWO, 0, 3), first(TWO, 1, 4)];
     says(&mut it, batches.into_iter().map(fragment).collect());
     let told = says(&mut it, vec![decide(ONE, 0, false)]);
     assert_eq!(told, ["2.0 withdrawn", "1.1 after -", "2.0 after 1.1", "2.1 after 2.0"]);
-    // Another partition needs a further round of a transaction that had ended here: its own coordinator, which has
-    // results upon it, cannot know either when they are void.
+    // Another participant needs a further round of a transaction that had ended here. Its own coordinator has results
+    // that depend on it, and cannot know that they are void.
     let again = Fragment { round: 1, place: 0, ..first(ONE, 1, 0) };
     assert_eq!(says(&mut it, vec![fragment(first(ONE, 2, 5))]), ["1.2 after 2.1"]);
     let told = says(&mut it, vec![fragment(again)]);
@@ -102,7 +102,7 @@ fn what_is_run_again_is_withdrawn_where_nobody_could_know() {
     );
 }
 
-/// The one that is gone may have had the turn: then calls through another one do not end either.
+/// A failed coordinator may have had the turn: then calls through the others do not end either.
 #[test]
 fn a_client_needs_all_coordinators() {
     let configuration = Configuration::first(2, 1, SchemeKind::Speculation).with_coordinators(2);

@@ -1,4 +1,4 @@
-//! One partition behind a socket, and peers that it should not believe. Whatever they send, it goes on serving others.
+//! One partition behind a socket, and malformed or hostile peers: it keeps serving the others.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use glassbox::record::Timestamp;
 use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
 use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, drive};
-use glassbox_cluster::wire::{Expected, HEADER_BYTES, Heard, Hello, Kind, LARGEST_PAYLOAD, Welcome, decode, encode};
+use glassbox_cluster::wire::{
+    Expected, HEADER_BYTES, Hello, Kind, MAX_PAYLOAD_BYTES, Received, Welcome, decode, encode,
+};
 use glassbox_cluster::{Address, Fragment, FragmentWork, Message, Outbox, Packet, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
@@ -32,14 +34,14 @@ fn serve(me: Address, listener: TcpListener, ends: &AtomicBool) -> Result<(), St
         Ok::<_, glassbox::Error>(shard)
     };
     let first = Arc::new(move || shard().map_err(|error| error.to_string()));
-    let mut node = Node::new(me, shape(), first, Arc::new(|| unreachable!("nobody comes back")));
+    let mut node = Node::new(me, shape(), first, Arc::new(|| unreachable!("no process is restarted")));
     node.begin(shape().configuration(), 0, &mut Outbox::default())?;
     let mut sockets = Sockets::new(identity(me), Some(listener), Duration::ZERO, |_| ()).unwrap();
     drive(&mut node, &mut sockets, || ends.load(Ordering::Relaxed));
     Ok(())
 }
 
-/// What only looks for rows, so that nothing is voted for.
+/// A fragment that only reads rows, so no vote follows.
 fn finds(txn: TxnId) -> Fragment {
     let catalog = catalog();
     let arguments = Arguments::of(writes(9));
@@ -66,7 +68,7 @@ fn packet(message: Message) -> Packet {
     Packet { epoch: 1, message }
 }
 
-/// A peer that writes its bytes itself.
+/// A peer that writes its own bytes.
 struct Raw {
     stream: TcpStream,
     of: Expected,
@@ -76,7 +78,12 @@ impl Raw {
     fn new(at: SocketAddr) -> Self {
         let stream = TcpStream::connect(at).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let of = Expected { cluster: CLUSTER, catalog: catalog().digest(), sequence: 0, largest: LARGEST_PAYLOAD };
+        let of = Expected {
+            cluster: CLUSTER,
+            catalog: catalog().digest(),
+            sequence: 0,
+            payload_bytes_max: MAX_PAYLOAD_BYTES,
+        };
         Self { stream, of }
     }
 
@@ -89,12 +96,12 @@ impl Raw {
     }
 
     fn hello(&mut self, from: Address) -> &mut Self {
-        let hello = self.frame(Kind::Hello, &Hello { from, to: NODE, life: 0, heard: None });
+        let hello = self.frame(Kind::Hello, &Hello { from, to: NODE, incarnation: 0, heard: None });
         self.stream.write_all(&hello).unwrap();
         self
     }
 
-    /// What comes next, in bytes: the frame with this number.
+    /// The bytes of the next frame, which has this number.
     fn next_frame(&mut self, sequence: u64) -> Vec<u8> {
         let of = Expected { sequence, ..self.of };
         let mut bytes = vec![0; HEADER_BYTES];
@@ -106,9 +113,9 @@ impl Raw {
         bytes
     }
 
-    /// Says that it is a member; how it is welcomed, or why not.
-    fn calls_as_member(&mut self, life: u64, heard: Option<Heard>) -> Result<Welcome, String> {
-        let hello = self.frame(Kind::Hello, &Hello { from: Address::Coordinator(5), to: NODE, life, heard });
+    /// Dials as a member; the welcome, or the reason of the refusal.
+    fn calls_as_member(&mut self, incarnation: u64, heard: Option<Received>) -> Result<Welcome, String> {
+        let hello = self.frame(Kind::Hello, &Hello { from: Address::Coordinator(5), to: NODE, incarnation, heard });
         self.stream.write_all(&hello).unwrap();
         let bytes = self.next_frame(0);
         let frame = decode(&bytes, &Expected { sequence: 0, ..self.of }).unwrap().expect("it is whole");
@@ -118,9 +125,9 @@ impl Raw {
         }
     }
 
-    /// Sends, and wants the connection closed with a reason that has these words in it.
+    /// Sends bytes, and expects the connection to be closed with a reason that contains these words.
     fn refused(&mut self, bytes: &[u8], words: &str) {
-        // It may be closed before all of it is written.
+        // The connection may be closed before all bytes are written.
         let _ = self.stream.write_all(bytes);
         let mut heard = Vec::new();
         let _ = self.stream.read_to_end(&mut heard);
@@ -158,12 +165,12 @@ fn with_peers(checks: impl FnOnce(SocketAddr) + std::panic::UnwindSafe) {
 }
 
 #[test]
-fn bad_peers_are_sent_away_with_a_reason_and_others_are_served() {
+fn malformed_peers_are_refused_with_a_reason_and_others_are_served() {
     with_peers(refusals);
 }
 
 #[test]
-fn a_member_that_calls_again_is_told_what_it_has_not_taken() {
+fn a_member_that_dials_again_receives_the_frames_that_it_has_not_acknowledged() {
     with_peers(|at| {
         let mut first = Raw::new(at);
         let welcome = first.calls_as_member(1, None).unwrap();
@@ -171,18 +178,23 @@ fn a_member_that_calls_again_is_told_what_it_has_not_taken() {
         let ask = first.frame(Kind::Message, &packet(Message::AskHeard));
         first.stream.write_all(&ask).unwrap();
         let told = [first.next_frame(1), first.next_frame(2)];
-        // The other side does not know yet that this connection is of no use any more.
+        // The other side does not know yet that this connection is broken.
         let mut second = Raw::new(at);
-        let again = second.calls_as_member(1, Some(Heard { life: welcome.life, received: 2 })).unwrap();
-        assert_eq!(again, Welcome { life: welcome.life, received: 2 });
+        let again =
+            second.calls_as_member(1, Some(Received { incarnation: welcome.incarnation, received: 2 })).unwrap();
+        assert_eq!(again, Welcome { incarnation: welcome.incarnation, received: 2 });
         assert_eq!(second.next_frame(2), told[1]);
         let mut liar = Raw::new(at);
-        let refused = liar.calls_as_member(1, Some(Heard { life: welcome.life, received: 1_000 })).unwrap_err();
-        assert!(refused.contains("it has taken 1000 frames"), "{refused}");
+        let refused =
+            liar.calls_as_member(1, Some(Received { incarnation: welcome.incarnation, received: 1_000 })).unwrap_err();
+        assert!(refused.contains("it acknowledges 1000 frames"), "{refused}");
         let mut late = Raw::new(at);
-        let refused = late.calls_as_member(1, Some(Heard { life: welcome.life, received: 1 })).unwrap_err();
-        assert!(refused.contains("start it anew"), "{refused}");
-        let refused = Raw::new(at).calls_as_member(2, Some(Heard { life: welcome.life, received: 3 })).unwrap_err();
+        let refused =
+            late.calls_as_member(1, Some(Received { incarnation: welcome.incarnation, received: 1 })).unwrap_err();
+        assert!(refused.contains("restart it"), "{refused}");
+        let refused = Raw::new(at)
+            .calls_as_member(2, Some(Received { incarnation: welcome.incarnation, received: 3 }))
+            .unwrap_err();
         assert!(refused.contains("another process was coordinator 5 meanwhile"), "{refused}");
         assert_eq!(Raw::new(at).calls_as_member(2, None), Ok(Welcome { received: 1, ..welcome }));
     });
@@ -193,31 +205,31 @@ fn refusals(at: SocketAddr) {
     Raw::new(at).refused(b"GET / HTTP/1.1\r\n\r\n", "no frame of Glassbox");
     let mut stranger = Raw::new(at);
     stranger.of.cluster = 1;
-    let bytes = stranger.frame(Kind::Hello, &Hello { from: me, to: NODE, life: 1, heard: None });
+    let bytes = stranger.frame(Kind::Hello, &Hello { from: me, to: NODE, incarnation: 1, heard: None });
     stranger.refused(&bytes, "belongs to cluster 0x1");
     let mut old = Raw::new(at);
     old.of.catalog = 2;
-    let bytes = old.frame(Kind::Hello, &Hello { from: me, to: NODE, life: 1, heard: None });
+    let bytes = old.frame(Kind::Hello, &Hello { from: me, to: NODE, incarnation: 1, heard: None });
     old.refused(&bytes, "build both from");
     let bytes = Raw::new(at).frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
-    Raw::new(at).refused(&bytes, "does not say who it is");
+    Raw::new(at).refused(&bytes, "does not identify it");
     let bytes = Raw::new(at).frame(Kind::Hello, &vec![0_u8; 5_000]);
-    Raw::new(at).refused(&bytes[..41], "may have 1024");
-    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: CENTRAL, life: 1, heard: None });
-    Raw::new(at).refused(&bytes, "it wants coordinator 0");
+    Raw::new(at).refused(&bytes[..41], "the maximum is 1024");
+    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: CENTRAL, incarnation: 1, heard: None });
+    Raw::new(at).refused(&bytes, "it dials coordinator 0");
 
     let mut first = Raw::new(at);
     first.hello(me);
-    // Welcomed before the second calls.
+    // Welcomed before the second one dials.
     first.stream.read_exact(&mut [0; 40]).unwrap();
-    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: NODE, life: 1, heard: None });
+    let bytes = Raw::new(at).frame(Kind::Hello, &Hello { from: me, to: NODE, incarnation: 1, heard: None });
     Raw::new(at).refused(&bytes, "client 9 is connected already");
     let mut first_again = Raw::new(at);
     first_again.hello(me);
     first_again.stream.read_exact(&mut [0; 40]).unwrap();
     let mut first = first_again;
     let held = first.frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
-    first.refused(&held, "must not say this");
+    first.refused(&held, "must not send this");
 
     let txn = TxnId { coordinator: me, sequence: 0 };
     let commit = packet(Message::Decide { txn, commit: true });
@@ -227,7 +239,7 @@ fn refusals(at: SocketAddr) {
         raw.stream.read_exact(&mut [0; 40]).unwrap();
         raw
     };
-    // It commits what this partition has not voted for: that counts for nothing here, and harms nobody.
+    // It commits without this partition's vote, which harms no other transaction.
     let mut raw = fresh();
     let fragment = raw.frame(Kind::Message, &packet(Message::Fragment(Box::new(finds(txn)))));
     let bytes = raw.frame(Kind::Message, &commit);
@@ -239,7 +251,7 @@ fn refusals(at: SocketAddr) {
     raw.refused(&bytes, "a transaction that it does not coordinate");
     let mut raw = fresh();
     let abort = raw.frame(Kind::Message, &packet(Message::Decide { txn, commit: false }));
-    raw.refused(&[&abort[..], &abort].concat(), "frame 1 came where frame 2 was due");
+    raw.refused(&[&abort[..], &abort].concat(), "frame 1 arrived where frame 2 was expected");
     let mut raw = fresh();
     let mut damaged = raw.frame(Kind::Message, &commit);
     *damaged.last_mut().unwrap() ^= 1;
@@ -247,7 +259,7 @@ fn refusals(at: SocketAddr) {
     let mut raw = fresh();
     let mut huge = raw.frame(Kind::Message, &commit);
     huge[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
-    raw.refused(&huge, "bytes of payload, and may have");
+    raw.refused(&huge, "bytes of payload: the maximum is");
     let mut raw = fresh();
     let nonsense = raw.frame(Kind::Message, &[0xff_u8; 30]);
     raw.refused(&nonsense, "cannot be read");

@@ -1,5 +1,5 @@
-//! Members whose connections break again and again while all of them live: they go on where they were, and clients
-//! notice nothing but time.
+//! Members whose connections break again and again while all of them run: they continue their channels, and clients
+//! notice nothing but delays.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -33,7 +33,7 @@ fn listen() -> (TcpListener, SocketAddr) {
     (listener, at)
 }
 
-/// Whom a member calls.
+/// Whether a member dials another one.
 fn calls(me: Address, other: Address) -> bool {
     match (me, other) {
         (CENTRAL, Address::Replica { .. }) => true,
@@ -52,14 +52,14 @@ fn serve(me: Address, shape: Shape, listener: TcpListener, calls: &[(Address, So
         Ok::<_, glassbox::Error>(shard)
     };
     let first = Arc::new(move || first().map_err(|error| error.to_string()));
-    let mut node = Node::new(me, shape, first, Arc::new(|| unreachable!("nobody comes back")));
+    let mut node = Node::new(me, shape, first, Arc::new(|| unreachable!("no process is restarted")));
     node.begin(shape.configuration(), 0, &mut Outbox::default()).unwrap();
     let mut sockets = sockets(me, Some(listener));
     calls.iter().for_each(|&(to, at)| sockets.call(to, at));
     drive(&mut node, &mut sockets, || ends.load(Ordering::Relaxed));
 }
 
-/// Carries bytes between two members until somebody cuts it.
+/// Relays bytes between two members until a connection is cut.
 struct Relay {
     live: Mutex<Vec<[TcpStream; 2]>>,
 }
@@ -92,7 +92,7 @@ impl Relay {
         });
     }
 
-    /// Cuts one of those that there are; whether there was one.
+    /// Cuts one of the connections; whether there was one.
     fn cut(&self, which: impl FnOnce(u64) -> u64) -> bool {
         let mut live = self.live.lock().unwrap();
         let cut = (!live.is_empty()).then(|| which(live.len() as u64) as usize).map(|at| live.swap_remove(at));
@@ -102,7 +102,7 @@ impl Relay {
 }
 
 fn carry(mut from: TcpStream, mut to: TcpStream) {
-    // So small that frames are cut in two.
+    // Small reads cut frames in two.
     let mut bytes = [0; 100];
     loop {
         match from.read(&mut bytes) {
@@ -115,7 +115,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream) {
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// Calls of one client: what each wrote, and what was there before.
+/// The calls of one client: what each wrote, and the value before.
 fn work(number: u32, shape: Shape, at: &[(Address, SocketAddr)]) -> Vec<(u32, u32)> {
     let me = Address::Client(number);
     let mut sockets = sockets(me, None);
@@ -134,7 +134,7 @@ fn work(number: u32, shape: Shape, at: &[(Address, SocketAddr)]) -> Vec<(u32, u3
     (0..CALLS).map(call).collect()
 }
 
-/// Waits until nothing is under way and each backup has its primary's rows.
+/// Waits until no transaction is active and each backup has its primary's rows.
 fn agree(at: &[(Address, SocketAddr)]) {
     let mut sockets = sockets(Address::CHECKER, None);
     let until = Instant::now() + Duration::from_secs(20);
@@ -191,19 +191,19 @@ fn breaks(scheme: SchemeKind) {
         ends.store(true, Ordering::Relaxed);
         let steps = ended.unwrap();
         agreed.unwrap();
-        // Each came after another one, and no two after the same.
+        // Each call follows another one, and no two follow the same.
         let befores: std::collections::BTreeSet<_> = steps.iter().map(|(before, _)| *before).collect();
         assert_eq!(befores.len() as u32, CLIENTS * CALLS, "{scheme}: one was lost");
         assert!(befores.contains(&0) && cuts > 20, "{scheme}: {cuts} connections were cut");
     });
 }
 
-/// A test that waits for ever says nothing.
+/// Bounds the time of a test.
 fn within(limit: Duration, test: impl FnOnce()) {
     let (sender, receiver) = std::sync::mpsc::channel::<()>();
     std::thread::spawn(move || {
         if receiver.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            eprintln!("members whose connections broke do not speak to each other again");
+            eprintln!("members do not continue their channels");
             std::process::abort();
         }
     });
@@ -212,7 +212,7 @@ fn within(limit: Duration, test: impl FnOnce()) {
 }
 
 #[test]
-fn members_whose_connections_break_go_on_where_they_were() {
+fn members_continue_their_channels_when_connections_break() {
     for scheme in [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::Locking, SchemeKind::Occ] {
         within(Duration::from_secs(60), || breaks(scheme));
     }

@@ -1,5 +1,5 @@
-//! TPC-C's procedures on several shards, one call after the other, against one shard that has everything: same answers,
-//! same rows, and never more than one round.
+//! TPC-C's procedures on several shards, one call after the other, against one shard with all rows: the same answers,
+//! the same rows, and at most one round.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,15 +24,15 @@ fn shard(catalog: &Catalog, scale: &Scale, index: usize, count: usize) -> Shard 
     shard
 }
 
-/// A cluster whose messages are carried one after the other.
+/// A cluster whose messages are delivered one after the other.
 struct Carried {
     catalog: Arc<Catalog>,
     machines: BTreeMap<Address, Member>,
     router: Router,
     post: VecDeque<(Address, Address, Message)>,
-    /// Calls that went to several partitions.
+    /// Calls that were distributed.
     several: u64,
-    /// Has everything.
+    /// The shard with all rows.
     alone: Shard,
     calls: u64,
 }
@@ -65,7 +65,7 @@ impl Carried {
         }
     }
 
-    /// Carries messages until there are none.
+    /// Delivers messages until there are none.
     fn settle(&mut self) {
         while let Some((from, to, message)) = self.post.pop_front() {
             let mut out = Outbox::default();
@@ -84,7 +84,7 @@ impl Carried {
         self.calls += 1;
         let (now_us, seed) = (self.calls, self.calls * 77);
         let mut out = Outbox::default();
-        // Both ways get one, and not every procedure can be copied.
+        // Each side needs its own procedure, and not every procedure can be cloned.
         let arguments: Arguments = postcard::to_allocvec(procedure).unwrap().into();
         let procedure = postcard::from_bytes::<P>(&arguments.bytes()).unwrap();
         let id = self.router.call(procedure, now_us, seed, &mut out).unwrap();
@@ -145,7 +145,7 @@ impl Carried {
     }
 }
 
-/// Answers, in words, with everything that is in them.
+/// Compares answers in their debug form.
 struct Comparing<'a>(&'a mut Carried);
 
 impl tpcc::Call for Comparing<'_> {
@@ -187,7 +187,7 @@ fn several_shards_answer_and_end_as_one_does_in_one_round() {
 }
 
 #[test]
-fn a_payment_of_nobody_changes_nothing() {
+fn a_payment_of_an_unknown_customer_changes_nothing() {
     let mut carried = Carried::new(2, SchemeKind::Speculation, &scale());
     let amount = glassbox::record::Decimal::from_whole(10);
     for c_w_id in [1, 2, 9] {

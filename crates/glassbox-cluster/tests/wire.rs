@@ -1,10 +1,10 @@
-//! The decoders of what comes over a connection, on inputs that are right and on mutations of them.
+//! The decoders of everything that a connection delivers, on valid inputs and on mutations of them.
 
 use glassbox::io::Dice;
 use glassbox_cluster::wire::fuzzing::{run, seeds};
 
 #[test]
-fn nothing_that_comes_is_too_strange() {
+fn decoders_survive_mutated_inputs() {
     let seeds = seeds();
     seeds.iter().for_each(|seed| run(seed));
     let mut dice = Dice(1);

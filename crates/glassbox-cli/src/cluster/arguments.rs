@@ -11,10 +11,10 @@ use super::config::{Config, Workload};
 use super::operate::OperateOption;
 use crate::options::Common;
 
-/// Run a cluster of processes on this machine, under load, and check it; or decide who is who in one that runs
+/// Run a cluster of processes on this machine, under load, and check it; or operate a running cluster
 ///
-/// Each replica of each partition and each coordinator is a process of its own (`glassbox node`); the clients are here.
-/// What keeps rows is replicas, and with --dir the disk as well.
+/// Each replica of each partition and each coordinator is a separate process (`glassbox node`); the clients are threads
+/// of this one. Rows are kept by replicas, and with --dir on disk as well.
 #[derive(Args)]
 pub struct Arguments {
     /// Partitions
@@ -26,36 +26,36 @@ pub struct Arguments {
     /// Coordinators of transactions on several partitions; they take turns
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub coordinators: u8,
-    /// What a partition does while it waits for others
+    /// Concurrency control of a partition while distributed transactions are undecided
     #[arg(long, value_enum, default_value = "speculation")]
     pub scheme: SchemeOption,
-    /// Hold up messages so that a round trip takes so many microseconds more than it does
+    /// Delay messages, so that a round trip takes this many microseconds longer
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
     pub rtt_us: u64,
-    /// While clients work, so many times one after the other: kill a backup, leave it out and bring it back; kill a
-    /// primary, promote a backup and bring it back; kill a coordinator and start another; with --dir, kill all
-    /// processes at once and have their journals resumed
+    /// Failures while clients work, this many rounds: kill a backup, leave it out and bring it back; kill a primary,
+    /// promote a backup and bring it back; kill a coordinator and start another; with --dir, kill all processes at once
+    /// and resume them from their journals
     #[arg(long, value_name = "N", default_value = "0")]
     pub incidents: u32,
-    /// Keep the rows on the disk, too: each replica has a journal in this directory, and answers wait for it. A cluster
-    /// that is there already goes on
+    /// Keep the rows on disk too: each replica has a journal in this directory, and answers wait for it. A cluster that
+    /// is there already is resumed
     #[arg(long, value_name = "DIR", conflicts_with = "save")]
     pub dir: Option<PathBuf>,
-    /// Write the cluster to this file, for `promote` and the like in another terminal
+    /// Write the cluster to this file, for `promote` and other commands in another terminal
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// What is run, or decided
+    /// The workload, or the command
     #[command(subcommand)]
     pub action: ActionOption,
 }
 
-/// What is run, or decided.
+/// The workload, or the command.
 #[derive(Subcommand)]
 pub enum ActionOption {
-    /// A cluster that begins and ends with this command
+    /// A cluster that begins and ends with this command.
     #[command(flatten)]
     Run(WorkloadOption),
-    /// One that is there
+    /// A running cluster.
     #[command(flatten)]
     Operate(OperateOption),
 }
@@ -63,23 +63,23 @@ pub enum ActionOption {
 /// A scheme.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum SchemeOption {
-    /// Nothing
+    /// Other transactions wait
     Blocking,
-    /// What comes next, to be taken back if need be
+    /// Other transactions run speculatively, and are undone if the distributed one aborts
     Speculation,
-    /// The same, but results wait until they are certain
+    /// As speculation, but results wait until what they depend on is decided
     LocalSpeculation,
-    /// What does not touch the same rows, by locks
+    /// Transactions lock the rows that they touch
     Locking,
-    /// The same, with locks always
+    /// As locking, with locks always
     ForcedLocking,
-    /// What does not touch the same rows, as is found afterwards
+    /// Transactions are validated afterwards
     Occ,
-    /// Blocking, speculation or locking, whichever suits the load, found and changed while it runs
+    /// Blocking, speculation or locking, as the load suggests; changed while the cluster runs
     Auto,
 }
 
-/// What is run on a cluster.
+/// A workload.
 #[derive(Subcommand)]
 pub enum WorkloadOption {
     /// TPC-C, the full mix, and its consistency conditions
@@ -108,7 +108,7 @@ pub enum WorkloadOption {
     },
 }
 
-/// How much is run.
+/// Clients and time.
 #[derive(Args)]
 pub struct LoadOptions {
     /// Clients; each waits for its answer before it calls again
@@ -117,13 +117,13 @@ pub struct LoadOptions {
     /// How long to run
     #[arg(long, short, value_name = "S", default_value = "10", value_parser = seconds)]
     pub seconds: f64,
-    /// What all measurements have
+    /// Options of all measurements
     #[command(flatten)]
     pub common: Common,
 }
 
 impl SchemeOption {
-    /// As a cluster knows it; `None`: it is to be found.
+    /// The scheme's kind; `None`: to be found.
     pub const fn kind(self) -> Option<SchemeKind> {
         match self {
             Self::Blocking => Some(SchemeKind::Blocking),
@@ -136,7 +136,7 @@ impl SchemeOption {
         }
     }
 
-    /// As it is written on the command line.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Blocking => "blocking",
@@ -151,14 +151,14 @@ impl SchemeOption {
 }
 
 impl WorkloadOption {
-    /// How much.
+    /// Clients and time.
     pub const fn load(&self) -> &LoadOptions {
         match self {
             Self::Tpcc { load, .. } | Self::Micro { load, .. } => load,
         }
     }
 
-    /// Where results for programs go.
+    /// The file for machine-readable results.
     pub fn json(&self) -> Option<&Path> {
         self.load().common.json.as_deref()
     }
@@ -175,12 +175,12 @@ impl WorkloadOption {
 }
 
 impl Arguments {
-    /// The file of the cluster, for commands that decide about it.
+    /// The cluster's file, for commands that operate it.
     pub fn file(&self) -> Option<PathBuf> {
         self.dir.as_ref().map(|dir| dir.join("cluster.json")).or_else(|| self.save.clone())
     }
 
-    /// The cluster that is in the directory already, if it is one as it was asked for.
+    /// The cluster that is in the directory already, if it is the one that was asked for.
     pub fn existing(&self, workload: &WorkloadOption) -> anyhow::Result<Option<Config>> {
         let Some(file) = self.dir.as_ref().and(self.file()).filter(|file| file.exists()) else { return Ok(None) };
         let (found, wanted) = (Config::read(&file)?, self.config(workload)?);

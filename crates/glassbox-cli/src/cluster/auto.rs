@@ -1,4 +1,4 @@
-//! Whoever watches a cluster and changes its scheme as the load suggests.
+//! The watcher of a cluster, which changes the scheme as the load suggests.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -12,25 +12,25 @@ use glassbox_cluster::{Address, SchemeKind};
 use super::config::Config;
 use super::operate::operator;
 
-/// A stretch of time that is looked at.
+/// The interval of observations.
 const STRETCH: Duration = Duration::from_millis(100);
 
-/// A change that was made.
+/// A change of the scheme.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// After so long.
+    /// The time since the beginning.
     pub after: Duration,
-    /// To this scheme.
+    /// The new scheme.
     pub to: SchemeKind,
-    /// The sums that led to it.
+    /// The advice that led to it.
     pub advice: Advice,
 }
 
-/// Watches, and changes the scheme, until `ends`; `told` hears of each change. `calls`: how many are under way at a
-/// time, if that is known. Whoever else decides about the cluster in this process holds `decides` meanwhile.
+/// Watches and changes the scheme until `ends`; `told` is called with each change. `calls`: the calls in flight, if
+/// their number is known. Other operators in this process hold `decides` while they decide.
 ///
 /// # Errors
-/// When nobody can be called at all. A change that cannot be made, because of who is gone, is tried again.
+/// When no connection is possible at all. A change that a failed member prevents is tried again.
 pub fn follow(
     (config, file): (&Config, Option<&Path>),
     calls: Option<u32>,
@@ -58,18 +58,18 @@ pub fn follow(
                 continue;
             }
             Err(why) => {
-                tell(Some(format!("nothing can be said of the load now: {why}; `glassbox cluster status` tells more")));
+                tell(Some(format!("load cannot be observed: {why}; see `glassbox cluster status`")));
                 continue;
             }
         };
-        let _alone = decides.lock().map_err(|_| anyhow!("whoever decides about the cluster has panicked"))?;
+        let _alone = decides.lock().map_err(|_| anyhow!("an operator of the cluster has panicked"))?;
         match operator(config, file).and_then(|mut it| it.change_scheme(to).map_err(anyhow::Error::msg)) {
             Ok(()) => {
                 let advice = watcher.advice().expect("something was proposed").clone();
                 told(&Change { after: began.elapsed(), to, advice });
                 tell(None);
             }
-            Err(why) => tell(Some(format!("the scheme cannot be changed to {to} now: {why:#}; it is tried again"))),
+            Err(why) => tell(Some(format!("scheme cannot be changed to {to}: {why:#}; it is tried again"))),
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! What is right of a cluster after its clients have gone: nothing is under way, replicas have the same rows, and
-//! TPC-C's conditions hold of the rows of all primaries together.
+//! Checks of a cluster after its clients have disconnected: no transaction is active, replicas have the same rows, and
+//! TPC-C's consistency conditions hold for the rows of all primaries together.
 //!
-//! The rows are fetched and put into one shard here, which runs the conditions as a procedure.
+//! The rows are fetched into one shard here, which runs the conditions as a procedure.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,26 +15,26 @@ use glassbox_workloads::tpcc::{Kind, Scale, Together};
 use super::config::{Config, Workload};
 use super::load::Measured;
 
-/// How long what is under way may take to end, and backups to follow.
+/// How long active transactions and backups may take to finish.
 const SETTLE: Duration = Duration::from_secs(20);
 
-/// A condition's number, how many things were compared, how many were wrong, and what was found.
+/// A condition's number, how many comparisons were made, how many failed, and the findings.
 pub type Condition = (u8, u64, u64, String);
 
-/// What the checks found.
+/// The result of the checks.
 pub struct Checked {
-    /// Replicas that were compared with their primaries.
+    /// The number of backups that were compared with their primaries.
     pub replicas: usize,
-    /// What is wrong with them, or under way for ever.
+    /// Failed or unfinished members.
     pub problems: Vec<String>,
-    /// What was acknowledged, and is to be there.
+    /// The rows that acknowledged transactions left.
     pub counted: Vec<Counted>,
-    /// Each condition: its number, how many things were compared, how many were wrong, and what was found.
+    /// The conditions.
     pub conditions: Vec<Condition>,
 }
 
 impl Checked {
-    /// Whether nothing is wrong.
+    /// Whether all checks passed.
     pub fn is_good(&self) -> bool {
         self.problems.is_empty()
             && self.counted.iter().all(|it| it.lost() == 0)
@@ -51,7 +51,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// How many are missing, or too many.
+    /// How many rows are missing or excess.
     pub fn lost(&self) -> u64 {
         let most = self.acknowledged + self.uncertain;
         self.acknowledged.saturating_sub(self.found) + self.found.saturating_sub(most)
@@ -71,7 +71,7 @@ pub fn check(
     until: Instant,
 ) -> anyhow::Result<Checked> {
     let told = |line: &str| eprintln!("{line}");
-    // Nothing is held up: it is not a part of the cluster.
+    // Without injected delays: the checker is not part of the cluster.
     let identity = config.identity(Address::CHECKER);
     let mut sockets = Sockets::new(identity, None, Duration::ZERO, told)?;
     let mut machines = config.shape().machines();
@@ -102,12 +102,12 @@ pub fn check(
     Ok(Checked { replicas, problems, counted, conditions })
 }
 
-/// Who is who, as the one says who knows most.
+/// The newest configuration that a process knows.
 fn newest(sockets: &mut Sockets, machines: &[Address], until: Instant) -> anyhow::Result<Configuration> {
     let mut newest: Option<Configuration> = None;
     for machine in machines {
         let answer = ask(sockets, *machine, Question::Standing, until).map_err(anyhow::Error::msg)?;
-        let Answer::Standing(standing) = answer else { bail!("{machine} does not answer what it was asked") };
+        let Answer::Standing(standing) = answer else { bail!("{machine} gave the answer to another question") };
         let known = standing.configuration();
         let newer = known.filter(|known| newest.as_ref().is_none_or(|newest| known.epoch > newest.epoch));
         newest = newer.cloned().or(newest);
@@ -124,7 +124,9 @@ fn problems(
     let (mut problems, mut digests) = (Vec::new(), BTreeMap::new());
     for machine in machines {
         let answer = ask(sockets, *machine, Question::State, until).map_err(anyhow::Error::msg)?;
-        let Answer::State { unfinished, digest } = answer else { bail!("{machine} does not answer what it was asked") };
+        let Answer::State { unfinished, digest } = answer else {
+            bail!("{machine} gave the answer to another question")
+        };
         problems.extend(unfinished.map(|what| format!("{machine}: {what}")));
         match digest {
             Some(Ok(digest)) => drop(digests.insert(*machine, digest)),
@@ -136,14 +138,14 @@ fn problems(
         let primary = digests.get(&replicas.primary);
         for backup in replicas.backups() {
             if primary.is_none() || digests.get(&backup) != primary {
-                problems.push(format!("{backup} has other rows than its primary"));
+                problems.push(format!("{backup} differs from its primary"));
             }
         }
     }
     Ok(problems)
 }
 
-/// All rows in one place.
+/// Fetches the rows of all primaries.
 fn gather(primaries: &[Address], all: &mut Together, sockets: &mut Sockets, until: Instant) -> anyhow::Result<()> {
     for &primary in primaries {
         let stored = |table, from| match ask(sockets, primary, Question::Rows { table, from }, until)? {

@@ -12,18 +12,18 @@ use glassbox_cluster::Address;
 
 use super::config::Config;
 
-/// Processes. When this is dropped they are ended; when this process is killed, the end of their standard input tells
+/// The processes. They are killed when this is dropped; if this process is killed, the end of their standard input ends
 /// them.
 pub struct Children {
     processes: BTreeMap<Address, Child>,
     /// Processes that ended although this one did not end them, and how.
     ended: BTreeMap<Address, ExitStatus>,
-    /// Where replicas have their journals.
+    /// The directory of the journals.
     dir: Option<PathBuf>,
 }
 
 impl Children {
-    /// Starts a cluster's processes, none of which has a place yet; with it, where they listen.
+    /// Starts a cluster's processes, which have no places yet; with the addresses on which they listen.
     pub fn start(config: &Config, dir: Option<&Path>) -> anyhow::Result<(Self, Config)> {
         let dir = dir.map(Path::to_owned);
         let (processes, ended) = (BTreeMap::new(), BTreeMap::new());
@@ -41,7 +41,7 @@ impl Children {
         Ok((children, config))
     }
 
-    /// Ends one at once, as `kill -9` does.
+    /// Kills one at once, as `kill -9` does.
     pub fn kill(&mut self, address: Address) -> anyhow::Result<()> {
         let mut child = self.processes.remove(&address).ok_or_else(|| anyhow!("there is no process of {address}"))?;
         child.kill()?;
@@ -49,7 +49,7 @@ impl Children {
         Ok(())
     }
 
-    /// Starts one anew that was killed: where it listened, and without a place.
+    /// Restarts one that was killed: on the same address, and without a place.
     pub fn restart(&mut self, address: Address, config: &Config) -> anyhow::Result<()> {
         self.spawn(address, &config.at(address)?.to_string())?;
         self.listens(address)?;
@@ -61,13 +61,13 @@ impl Children {
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line)?;
         let at = line.trim().strip_prefix("listening ").and_then(|at| at.parse().ok());
-        at.with_context(|| format!("the process of {address} did not begin to listen"))
+        at.with_context(|| format!("process of {address} does not listen"))
     }
 
     fn tell(&mut self, address: Address, config: &Config) -> anyhow::Result<()> {
         let input = self.processes.get_mut(&address).and_then(|child| child.stdin.as_mut()).expect("it is piped");
         let line = format!("{}\n", serde_json::to_string(config)?);
-        input.write_all(line.as_bytes()).with_context(|| format!("the process of {address} has ended"))
+        input.write_all(line.as_bytes()).with_context(|| format!("process of {address} has ended"))
     }
 
     fn spawn(&mut self, address: Address, at: &str) -> anyhow::Result<()> {
@@ -77,7 +77,7 @@ impl Children {
         if let Some(dir) = &self.dir {
             command.arg("--dir").arg(dir);
         }
-        // Of a group of their own: Ctrl-C is for this process, which then ends them in its own time.
+        // A process group of their own: Ctrl-C goes to this process, which then ends them.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         self.processes.insert(address, command.spawn().context("cannot start another process")?);
         Ok(())
@@ -105,7 +105,8 @@ impl Children {
     /// How a process ended.
     pub fn obituary(&self, address: Address) -> String {
         match self.ended.get(&address) {
-            // A process that ends with a status has told the reason on standard error, which it shares with this one.
+            // A process that ends with a status has reported the reason on standard error, which it shares with this
+            // one.
             Some(status) if status.code().is_some_and(|code| code != 0) => {
                 format!("process of {address} ended by itself: {status}; its own message is above")
             }
@@ -114,7 +115,7 @@ impl Children {
         }
     }
 
-    /// Whether all are still there.
+    /// Whether all processes run.
     pub fn check(&mut self) -> anyhow::Result<()> {
         self.find_ended()?;
         match self.ended.keys().next() {
@@ -127,7 +128,7 @@ impl Children {
 impl Drop for Children {
     fn drop(&mut self) {
         for child in self.processes.values_mut() {
-            // It may have ended by itself; then there is nothing to do.
+            // It may have ended by itself, which is fine.
             let _ = child.kill();
             let _ = child.wait();
         }

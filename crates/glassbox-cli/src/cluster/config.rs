@@ -1,4 +1,4 @@
-//! What every process of a cluster has to know, as JSON.
+//! A cluster's description as JSON, which every process reads.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Its number: what is said to another is refused.
+    /// The cluster's number: frames of another one are refused.
     pub cluster: u64,
-    /// What partitions do while they wait for others.
+    /// The concurrency-control scheme.
     pub scheme: SchemeKind,
     pub partitions: u8,
     /// Of each partition, the primary included.
@@ -28,11 +28,11 @@ pub struct Config {
     /// They take turns.
     #[serde(default = "one")]
     pub coordinators: u8,
-    /// How long messages and their answers are held up, together.
+    /// The injected round trip.
     pub round_trip_us: u64,
-    /// What the rows and procedures are.
+    /// The rows and procedures.
     pub workload: Workload,
-    /// Where each process listens: the coordinators, then partition by partition the primary and its backups.
+    /// The addresses of the processes: the coordinators, then partition by partition the primary and its backups.
     pub nodes: Vec<SocketAddr>,
 }
 
@@ -42,11 +42,11 @@ pub struct Config {
 pub enum Workload {
     /// TPC-C, loaded with a seed.
     Tpcc { scale: Scale, seed: u64 },
-    /// The microbenchmark, for so many clients.
+    /// The microbenchmark, for this number of clients.
     Micro { clients: u32, load: MicroLoad },
 }
 
-/// What the microbenchmark's clients do; shares are of one million.
+/// The microbenchmark's load; shares are of one million.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MicroLoad {
@@ -75,10 +75,10 @@ const fn one() -> u8 {
 }
 
 impl Config {
-    /// Refuses what cannot be.
+    /// Refuses an invalid description.
     pub fn check(&self) -> anyhow::Result<()> {
         ensure!((1..=64).contains(&self.partitions), "`partitions` is {}: give 1 to 64", self.partitions);
-        ensure!(self.replicas >= 1, "`replicas` is 0: a partition has at least its primary");
+        ensure!(self.replicas >= 1, "`replicas` is 0: give at least 1, the primary");
         ensure!((1..=64).contains(&self.coordinators), "`coordinators` is {}: give 1 to 64", self.coordinators);
         let wanted = self.shape().machines().len();
         let given = self.nodes.len();
@@ -124,7 +124,7 @@ impl Config {
         options
     }
 
-    /// What another cluster has and this one has not: `option is value (asked: value)`.
+    /// The options in which another cluster differs: `option is value (asked for: value)`.
     pub fn differences(&self, asked: &Self) -> Vec<String> {
         let asked = asked.options();
         let of = |name: &str| asked.iter().find(|(other, _)| *other == name).map_or("none", |(_, value)| value);
@@ -151,13 +151,13 @@ impl Config {
         Identity { me, cluster: self.cluster, catalog: self.catalog().digest() }
     }
 
-    /// Reads one.
+    /// Reads a description.
     pub fn read(file: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} is no cluster", file.display()))
+        serde_json::from_str(&text).with_context(|| format!("invalid cluster file {}", file.display()))
     }
 
-    /// Those whom a machine calls, and where; it is called by the others that it talks to. A client calls all.
+    /// The parties that a member dials, and their addresses; the others dial it. A client dials all members.
     pub fn calls(&self, me: Address) -> anyhow::Result<Vec<(Address, SocketAddr)>> {
         let calls = |other: &Address| match (me, *other) {
             (Address::Client(_), _) | (Address::Coordinator(_), Address::Replica { .. }) => true,
@@ -171,12 +171,12 @@ impl Config {
         machines.into_iter().filter(calls).map(|other| Ok((other, self.at(other)?))).collect()
     }
 
-    /// Where a machine listens.
+    /// The address of a member.
     pub fn at(&self, address: Address) -> anyhow::Result<SocketAddr> {
         let place = self.shape().machines().iter().position(|it| *it == address);
         match place.and_then(|place| self.nodes.get(place)) {
             Some(at) => Ok(*at),
-            None => bail!("{address} is none of the cluster's machines"),
+            None => bail!("{address} is no member of the cluster"),
         }
     }
 
@@ -186,7 +186,7 @@ impl Config {
         Shard::new(&self.catalog(), at, of, glassbox::Config::default().table_bytes)
     }
 
-    /// The rows that a partition begins with.
+    /// The initial rows of a partition.
     pub fn shard(&self, partition: u8) -> anyhow::Result<Shard> {
         let mut shard = self.empty_shard(partition)?;
         match &self.workload {

@@ -1,4 +1,4 @@
-//! Processes that are killed while clients work, and what the operator does about it.
+//! Failures while clients work: processes are killed, replaced and restarted.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,19 +14,19 @@ use super::config::Config;
 use super::operate::operator;
 use crate::interrupt;
 
-/// Between one incident and the next.
+/// The pause between two incidents.
 const REST: Duration = Duration::from_millis(150);
-/// How long something may take to be as it should.
+/// How long a member may take to reach a state.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// When the first call of each partition was answered that began after some moment.
+/// For each partition, the time of the first answer to a call that began after a certain moment.
 pub struct Watch {
     began: Instant,
     partitions: Vec<(AtomicU64, AtomicU64)>,
 }
 
 impl Watch {
-    /// Of so many partitions.
+    /// A watch of this number of partitions.
     pub fn new(partitions: u8) -> Self {
         let partition = |_| (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
         Self { began: Instant::now(), partitions: (0..partitions).map(partition).collect() }
@@ -36,7 +36,7 @@ impl Watch {
         at.saturating_duration_since(self.began).as_nanos() as u64
     }
 
-    /// A call was answered.
+    /// Notes the answer of a call.
     pub fn answered(&self, partition: u8, began: Instant) {
         let (since, first) = &self.partitions[usize::from(partition)];
         if self.now(began) >= since.load(Ordering::Relaxed) {
@@ -44,7 +44,7 @@ impl Watch {
         }
     }
 
-    /// How long after `since` the first call was answered that began then or later.
+    /// The time from `since` to the first answer of a call that began later.
     fn pause(&self, partition: u8, since: Instant) -> anyhow::Result<Duration> {
         let (begin, first) = &self.partitions[usize::from(partition)];
         first.store(u64::MAX, Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl Watch {
         let waited = Instant::now();
         while first.load(Ordering::Relaxed) == u64::MAX {
             if waited.elapsed() > PATIENCE {
-                bail!("partition {partition} answers nobody for {} s", PATIENCE.as_secs());
+                bail!("partition {partition} has not answered for {} s", PATIENCE.as_secs());
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -60,36 +60,36 @@ impl Watch {
     }
 }
 
-/// How long each incident of a kind held up a partition; from the operator's command to the first answer after it.
+/// How long incidents of each kind blocked a partition: from the operator's command to the first answer after it.
 #[derive(Debug, Default)]
 pub struct Pauses {
-    /// A backup was killed, and left out.
+    /// A backup was killed and left out.
     pub left_out: Vec<Duration>,
-    /// A primary was killed, and a backup promoted.
+    /// A primary was killed and a backup promoted.
     pub promoted: Vec<Duration>,
-    /// A coordinator was killed, started anew, and given its place.
+    /// A coordinator was killed, restarted, and given its place.
     pub coordinator: Vec<Duration>,
-    /// Everybody was killed, started anew, and resumed.
+    /// All processes were killed, restarted and resumed.
     pub resumed: Vec<Duration>,
-    /// Until a backup that was started anew had the rows; nobody waits for that, but for the copying.
+    /// Until a restarted backup had the rows; only the copying blocks the partition.
     pub returned: Vec<Duration>,
 }
 
-/// What is needed to cause incidents.
+/// The cluster in which incidents are caused.
 pub struct Incidents<'a> {
     pub config: &'a Config,
     pub file: Option<&'a std::path::Path>,
     pub children: &'a mut Children,
     pub watch: &'a Watch,
-    /// Whether the rows are on the disk, too.
+    /// Whether there are journals.
     pub has_journals: bool,
-    /// Held while something is decided.
+    /// Held while an operator decides.
     pub decides: &'a Mutex<()>,
     pub pauses: Pauses,
 }
 
 impl Incidents<'_> {
-    /// So many rounds: each kills a backup, a primary and a coordinator, one after the other.
+    /// Runs this many rounds: each kills a backup, a primary and a coordinator, one after the other.
     pub fn run(&mut self, rounds: u32) -> anyhow::Result<()> {
         for round in 0..rounds {
             let partition = (round % u32::from(self.config.partitions)) as u8;
@@ -106,12 +106,13 @@ impl Incidents<'_> {
         Ok(())
     }
 
-    /// Tells the user of processes that have ended by themselves, and what can be done about them.
+    /// Reports processes that have ended by themselves, and the commands that replace them.
     pub fn report_ended(&mut self) -> anyhow::Result<()> {
         for address in self.children.find_ended()? {
             let Some(file) = self.file else {
                 eprintln!(
-                    "{}; what needs it waits: interrupt, and run with --save FILE or --dir DIR for commands that replace it",
+                    "{}; what needs it waits: interrupt, and run with --save FILE or --dir DIR for commands that \
+                     replace it",
                     self.children.obituary(address)
                 );
                 continue;
@@ -130,20 +131,20 @@ impl Incidents<'_> {
         Ok(())
     }
 
-    /// The processes that have ended by themselves, as the reason of something that waits.
+    /// The processes that have ended by themselves, as the reason of a wait.
     pub fn missing(&self) -> String {
         let ended: Vec<_> = self.children.ended().map(|it| it.to_string()).collect();
         if ended.is_empty() { String::new() } else { format!(": {} not running", ended.join(" and ")) }
     }
 
     fn decide<T>(&self, decide: impl FnOnce(&mut Operator<Sockets>) -> Result<T, String>) -> anyhow::Result<T> {
-        let _alone = self.decides.lock().map_err(|_| anyhow!("whoever decides about the cluster has panicked"))?;
+        let _alone = self.decides.lock().map_err(|_| anyhow!("an operator of the cluster has panicked"))?;
         decide(&mut operator(self.config, self.file)?).map_err(anyhow::Error::msg)
     }
 
-    /// Not while somebody decides: what is told to some only would have to be decided again.
+    /// Not during a decision: one that only some members received would have to be made again.
     fn kill(&mut self, who: Address) -> anyhow::Result<()> {
-        let _alone = self.decides.lock().map_err(|_| anyhow!("whoever decides about the cluster has panicked"))?;
+        let _alone = self.decides.lock().map_err(|_| anyhow!("an operator of the cluster has panicked"))?;
         self.children.kill(who)
     }
 
@@ -158,7 +159,7 @@ impl Incidents<'_> {
         let backups = self.newest()?.partitions[usize::from(partition)].backups();
         let backup = *backups.first().ok_or_else(|| anyhow!("partition {partition} has no backup"))?;
         self.kill(backup)?;
-        // Every other time it comes back at once, while its primary waits for it.
+        // Every other time it is brought back at once, while its primary waits for it.
         if round.is_multiple_of(2) {
             let began = Instant::now();
             self.decide(|operator| operator.leave_out(backup))?;
@@ -194,16 +195,16 @@ impl Incidents<'_> {
             match standing {
                 Standing::Backup(_) | Standing::Primary(_) => return Ok(()),
                 Standing::Joining(_) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
-                other => bail!("{replica} does not become a backup: {other:?}"),
+                other => bail!("{replica} did not become a backup: {other:?}"),
             }
         }
     }
 
-    /// As when the power is gone.
+    /// As a power failure does.
     fn lose_all(&mut self, _round: u32, partition: u8) -> anyhow::Result<()> {
         let machines = self.config.shape().machines();
         {
-            let _alone = self.decides.lock().map_err(|_| anyhow!("whoever decides about the cluster has panicked"))?;
+            let _alone = self.decides.lock().map_err(|_| anyhow!("an operator of the cluster has panicked"))?;
             machines.iter().try_for_each(|&machine| self.children.kill(machine))?;
         }
         machines.iter().try_for_each(|&machine| self.children.restart(machine, self.config))?;

@@ -1,4 +1,4 @@
-//! The clients of a cluster: each a thread that calls, waits, and calls again.
+//! The clients of a cluster: threads in a closed loop.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,19 +19,19 @@ use super::config::{Config, Workload};
 use super::incidents::{Incidents, Watch};
 use crate::interrupt;
 
-/// What became of one type of transaction.
+/// The results of one type of transaction.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// Of all that were answered, nanoseconds.
+    /// Of all answered calls, in nanoseconds.
     pub latency: Histogram<u64>,
-    /// Of those, how many aborted as they were to.
+    /// Of the answered calls, those that aborted as intended.
     pub aborted: u64,
-    /// Not among them: those of which nobody can tell whether they count.
+    /// In addition: calls with an unknown outcome.
     pub uncertain: u64,
 }
 
 impl Tally {
-    /// Nothing yet.
+    /// An empty tally.
     pub fn new() -> Self {
         Self {
             latency: Histogram::new_with_bounds(1, 100_000_000_000, 2).expect("constants"),
@@ -40,7 +40,7 @@ impl Tally {
         }
     }
 
-    /// Adds another's.
+    /// Adds another tally.
     pub fn add(&mut self, other: &Self) {
         self.latency.add(&other.latency).expect("all have the same bounds");
         self.aborted += other.aborted;
@@ -48,13 +48,13 @@ impl Tally {
     }
 }
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub struct Measured {
-    /// By type, in the order of their places.
+    /// By type.
     pub tallies: BTreeMap<(usize, &'static str), Tally>,
     pub seconds: f64,
-    /// Transactions that clients tried again because of deadlocks.
+    /// Restarts of transactions that clients coordinate.
     pub retries: u64,
     /// Why clients ended early.
     pub failed: Vec<String>,
@@ -68,7 +68,7 @@ struct Calling<'a> {
 }
 
 impl Calling<'_> {
-    /// Calls, waits, and notes what came of it; an abort with the code `may` is right.
+    /// Calls, waits, and notes the outcome; an abort with the code `may` is intended.
     fn run<P: Procedure>(&mut self, kind: (usize, &'static str), procedure: P, may: u32) {
         let began = Instant::now();
         let ticket = match self.client.submit(procedure) {
@@ -140,10 +140,10 @@ fn work(
     calling.measured
 }
 
-/// After the end of the run, how long the last answers may take before the user is told what is waited for.
+/// How long the last answers may take before the user is told what is waited for.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Runs the clients, once all are connected, and beside them so many rounds of incidents, to their end.
+/// Runs the clients, once all are connected, and this many rounds of incidents at the same time.
 pub fn run(
     load: &LoadOptions,
     config: &Config,
@@ -151,7 +151,7 @@ pub fn run(
     incidents: &mut Incidents<'_>,
     rounds: u32,
 ) -> anyhow::Result<Measured> {
-    // All connect before any calls: a cluster that is not there yet is no part of what is measured.
+    // All clients connect before the first call: the time until the cluster runs is not measured.
     let clients = (0..load.clients).map(|number| connect(config, number, until)).collect::<anyhow::Result<Vec<_>>>()?;
     let (stop, barrier, watch) = (AtomicBool::new(false), Barrier::new(clients.len() + 1), incidents.watch);
     let mut measured = std::thread::scope(|scope| {
@@ -192,7 +192,7 @@ pub fn run(
     Ok(measured)
 }
 
-/// Waits until all clients have their last answers, and says so if that takes long.
+/// Waits until all clients have their last answers, and reports a long wait.
 fn wait_for_last_answers<T>(threads: &[ScopedJoinHandle<'_, T>], incidents: &mut Incidents<'_>) -> anyhow::Result<()> {
     let (began, mut is_told) = (Instant::now(), false);
     loop {
@@ -204,7 +204,8 @@ fn wait_for_last_answers<T>(threads: &[ScopedJoinHandle<'_, T>], incidents: &mut
         if !is_told && began.elapsed() > LAST_ANSWERS {
             is_told = true;
             eprintln!(
-                "{waiting} of {} clients wait for the answers to their last calls{}; interrupt twice to end without them",
+                "{waiting} of {} clients wait for the answers to their last calls{}; interrupt twice to end without \
+                 them",
                 threads.len(),
                 incidents.missing()
             );

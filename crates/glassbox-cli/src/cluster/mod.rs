@@ -29,10 +29,10 @@ use children::Children;
 use config::Config;
 use incidents::{Incidents, Pauses, Watch};
 
-/// How long until all processes have loaded and found each other.
+/// How long all processes may take to load and to connect.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Does what was asked for.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     match &arguments.action {
         ActionOption::Run(workload) => run_load(arguments, workload),
@@ -45,7 +45,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     interrupt::listen()?;
     ensure!(
         arguments.incidents == 0 || arguments.replicas > 1 || arguments.dir.is_some(),
-        "a partition without backups cannot lose its primary: give --incidents with at least --replicas 2, or --dir"
+        "--incidents needs backups or journals: give at least --replicas 2, or --dir"
     );
     let mut out = report_to(workload.json());
     let (until, file) = (Instant::now() + PATIENCE, arguments.file());
@@ -56,7 +56,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     let (mut before, mut was_good) = (Vec::new(), true);
     if is_resumed {
         let mut found = check::check(&config, &load::Measured::default(), &[], &BTreeMap::new(), until)?;
-        // Of what there was before, nobody says here how much it should be.
+        // The counts of earlier runs have no expected values here.
         before = std::mem::take(&mut found.counted);
         writeln!(out, "resumed from its journals:")?;
         report::checked(&mut *out, &mut results, &found)?;
@@ -83,7 +83,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
         let auto = arguments.scheme.kind().is_none().then(|| scope.spawn(follow));
         let measured = load::run(workload.load(), &config, until, &mut incidents, arguments.incidents);
         ended.store(true, Ordering::Relaxed);
-        auto.map_or(Ok(()), |auto| auto.join().expect("whoever watches does not panic")).and(measured)
+        auto.map_or(Ok(()), |auto| auto.join().expect("the watcher does not panic")).and(measured)
     });
     let pauses = incidents.pauses;
     let measured = match measured {
@@ -107,7 +107,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     Ok(if good { Verdict::Good } else { Verdict::Bad })
 }
 
-/// Starts the processes and lets the cluster begin, or resumes the one that is there already; whether it does that.
+/// Starts the processes and begins the cluster, or resumes the one that is there already; whether it was resumed.
 fn start(
     arguments: &Arguments,
     workload: &WorkloadOption,
@@ -115,25 +115,25 @@ fn start(
 ) -> anyhow::Result<(Children, Config, bool)> {
     let existing = arguments.existing(workload)?;
     let (is_resumed, asked) = (existing.is_some(), existing.map_or_else(|| arguments.config(workload), Ok)?);
-    // Whatever happens from here on, they end when this does.
+    // From here on the processes end with this one.
     let (mut children, config) = Children::start(&asked, arguments.dir.as_deref())?;
     if let (Some(file), false) = (file, is_resumed) {
-        // Nothing is decided about it yet.
+        // A new cluster has no decisions.
         forget_decided(file)?;
         save(&config, file)?;
     }
-    let (mut anybody, until) = (operate::operator(&config, None)?, Instant::now() + PATIENCE);
-    while !anybody.wait_for_all(Duration::from_millis(100)) && Instant::now() < until {
-        // One that cannot use its directory has said why.
+    let (mut probe, until) = (operate::operator(&config, None)?, Instant::now() + PATIENCE);
+    while !probe.wait_for_all(Duration::from_millis(100)) && Instant::now() < until {
+        // A process that cannot use its directory has reported the reason.
         children.check()?;
     }
-    drop(anybody);
+    drop(probe);
     if let (Some(file), true) = (file, is_resumed) {
-        // They have their directories: nobody else runs it, whose addresses these would be.
+        // The processes hold their directories, so no other command runs this cluster at other addresses.
         save(&config, file)?;
     }
     let mut operator = operate::operator(&config, file)?;
-    // One that was stopped before it had begun begins now.
+    // A cluster that was stopped before it had begun begins now.
     let begun = if is_resumed && operator.newest().is_ok() {
         operator.resume()
     } else {
@@ -146,14 +146,14 @@ fn start(
     Ok((children, config, is_resumed))
 }
 
-/// Writes where the processes are.
+/// Writes the cluster's file.
 fn save(config: &Config, file: &Path) -> anyhow::Result<()> {
     let context = || format!("cannot write {}", file.display());
     let text = serde_json::to_string_pretty(config)? + "\n";
     if let Some(parent) = file.parent() {
         std::fs::create_dir_all(parent).with_context(context)?;
     }
-    // With a part of it, or with other addresses, nobody would find the journals again.
+    // With half a file, or wrong addresses, the journals could not be resumed.
     let beside = file.with_extension("json.new");
     let written = std::fs::File::create(&beside).and_then(|mut new| {
         new.write_all(text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! `glassbox node`: one machine of a cluster, until it is told to end.
+//! `glassbox node`: one member of a cluster, until it is told to end.
 
 use std::io::{BufRead, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -9,35 +9,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, bail};
 use clap::Args;
 use glassbox_cluster::Address;
-use glassbox_cluster::run::{Keeper, Node, Sockets, drive};
+use glassbox_cluster::run::{JournalWriter, Node, Sockets, drive};
 
 use super::config::Config;
 use crate::results::is_standard_output as is_dash;
 use crate::{Verdict, interrupt};
 
-/// Run one replica, or a coordinator, of a cluster
+/// Run one replica or coordinator of a cluster
 ///
-/// Says `listening ADDRESS` when it can be called. Which of the machines it is follows from where it listens. It has no
-/// place in the cluster until it is given one (`glassbox cluster begin`, `bring-back`, `begin-coordinator`). Nothing is
-/// encrypted and nobody needs a password: listen on a private network only.
+/// Prints `listening ADDRESS` when it accepts connections. Its address decides which member it is. It has no place in
+/// the cluster until a command gives it one (`glassbox cluster begin`, `bring-back`, `begin-coordinator`). There is no
+/// encryption and no password: listen on a private network only.
 #[derive(Args)]
 #[command(name = "node")]
 pub struct Arguments {
-    /// Where to listen; port 0: any that is free
+    /// Where to listen; port 0: any free port
     #[arg(long, value_name = "ADDRESS")]
     listen: SocketAddr,
     /// The cluster, as JSON; -: one line of standard input, whose end then ends the process
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Keep what a replica has on the disk, too: its journal is in this directory, by its name
+    /// Keep a replica's rows on disk too: its journal is in this directory, under its name
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-/// Standard input has ended: whoever started this is gone.
+/// Standard input has ended: the parent process ended.
 static ORPHANED: AtomicBool = AtomicBool::new(false);
 
-/// Serves.
+/// Runs the node.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     interrupt::listen()?;
     let listener =
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         let directory = dir.join(format!("partition-{partition}-replica-{replica}"));
         let (empty, wake) = (config.empty_shard(partition)?, sockets.waker()?);
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        let keeper = Keeper::open(&directory, (me, config.cluster), &config.catalog(), empty, wake);
+        let keeper = JournalWriter::open(&directory, (me, config.cluster), &config.catalog(), empty, wake);
         node = node.with_journal(keeper.with_context(|| format!("cannot use {}", directory.display()))?);
     }
     config.calls(me)?.into_iter().for_each(|(other, at)| sockets.call(other, at));
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     node.close();
     match node.failed() {
         None => Ok(Verdict::Good),
-        Some(why) => bail!("{me} has stopped, since nothing more gets to its journal: {why}"),
+        Some(why) => bail!("{me} has stopped: its journal failed: {why}"),
     }
 }
 
@@ -84,12 +84,12 @@ fn read(arguments: &Arguments) -> anyhow::Result<Config> {
     }
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
-    // From here on whatever it is doing it ends, also while it loads.
+    // From here on the end of standard input ends the process, also while it loads.
     std::thread::spawn(|| {
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
         ORPHANED.store(true, Ordering::Relaxed);
         std::thread::sleep(std::time::Duration::from_secs(2));
         std::process::exit(1);
     });
-    serde_json::from_str(&line).context("standard input has no cluster")
+    serde_json::from_str(&line).context("standard input is no cluster")
 }

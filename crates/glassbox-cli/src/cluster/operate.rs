@@ -1,4 +1,4 @@
-//! Commands to a cluster that runs: who is who, and who it is from now on.
+//! Commands for a running cluster: its state, and changes of its configuration.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -18,33 +18,33 @@ use super::config::Config;
 use super::{PATIENCE, auto};
 use crate::{Verdict, interrupt};
 
-/// How long another command may take to decide something.
+/// How long another command may take to decide.
 const DECIDES_WITHIN: Duration = Duration::from_secs(15);
 
-/// What is decided about a cluster.
+/// A command for a running cluster.
 #[derive(Subcommand)]
 pub enum OperateOption {
-    /// Tell who is who in a cluster, as each of its processes says
+    /// Show the role of each process
     Status(ClusterFile),
-    /// Let a cluster begin whose processes have all been started (`glassbox node`)
+    /// Begin a new cluster, once all of its processes are started (`glassbox node`)
     Begin(ClusterFile),
-    /// Give all processes that were started anew their places; partitions without a primary go on from what journals
-    /// have (`glassbox node --dir`)
+    /// Give all restarted processes their places; partitions without a primary continue from journals (`glassbox node
+    /// --dir`)
     Resume {
         #[command(flatten)]
         cluster: ClusterFile,
-        /// How long to wait for processes that are not there
+        /// How long to wait for processes that do not run
         #[arg(long, value_name = "S", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=86_400))]
         wait_s: u64,
     },
-    /// Make a backup the primary of its partition, at any moment
+    /// Promote a backup to the primary of its partition, at any time
     Promote {
         #[command(flatten)]
         cluster: ClusterFile,
         /// The partition
         partition: u8,
     },
-    /// Let a partition's primary no longer wait for a backup
+    /// Remove a backup, for which its primary then no longer waits
     LeaveOut {
         #[command(flatten)]
         cluster: ClusterFile,
@@ -53,7 +53,7 @@ pub enum OperateOption {
         /// The replica
         replica: u8,
     },
-    /// Give a replica that was started anew, or lost its place, the place of a backup
+    /// Make a restarted or removed replica a backup
     BringBack {
         #[command(flatten)]
         cluster: ClusterFile,
@@ -62,46 +62,46 @@ pub enum OperateOption {
         /// The replica
         replica: u8,
     },
-    /// Have partitions do something else while they wait for others, from now on; `auto` watches the load and changes
-    /// it as that suggests, until interrupted
+    /// Change the concurrency-control scheme; `auto` watches the load and changes the scheme as it suggests, until
+    /// interrupted
     Scheme {
         #[command(flatten)]
         cluster: ClusterFile,
-        /// What
+        /// The scheme
         scheme: SchemeOption,
     },
-    /// Give a coordinator that was started anew its place
+    /// Give a restarted coordinator its place
     BeginCoordinator {
         #[command(flatten)]
         cluster: ClusterFile,
-        /// Which, where there are several
+        /// The coordinator's number
         #[arg(default_value = "0")]
         coordinator: u16,
     },
 }
 
-/// Which cluster.
+/// The cluster.
 #[derive(Args)]
 pub struct ClusterFile {
-    /// The cluster, as JSON. What is decided is kept beside it, in FILE.decided
+    /// The cluster, as JSON. Decisions are kept next to it, in FILE.decided
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
 }
 
-/// Where is kept what is decided about a cluster.
+/// The file with the decisions about a cluster.
 pub fn decided(config: &Path) -> PathBuf {
     let mut path = config.as_os_str().to_owned();
     path.push(".decided");
     path.into()
 }
 
-/// So that a file that is new there is found again when the power was gone.
+/// Makes a new file durable in its directory.
 pub fn force_directory_of(file: &Path) -> std::io::Result<()> {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// What was decided about a cluster: a configuration on each line of a file, the newest last. Who holds it is alone.
+/// The decisions about a cluster: one configuration a line, the newest last. Its holder is the only operator.
 struct Decided {
     file: File,
     path: PathBuf,
@@ -116,12 +116,12 @@ impl Decided {
         force_directory_of(&path).with_context(context)?;
         let until = Instant::now() + DECIDES_WITHIN;
         while file.try_lock().is_err() {
-            ensure!(Instant::now() < until, "{} is in use: another command decides; try again", path.display());
+            ensure!(Instant::now() < until, "{} is in use by another command; try again", path.display());
             std::thread::sleep(Duration::from_millis(20));
         }
         let mut text = String::new();
         file.read_to_string(&mut text).with_context(context)?;
-        // A last line without its end was told nobody.
+        // An incomplete last line was sent to no member.
         let whole = &text[..text.rfind('\n').map_or(0, |at| at + 1)];
         ensure!(whole.len() == text.len() || file.set_len(whole.len() as u64).is_ok(), context());
         let newest = whole.lines().last().map(serde_json::from_str::<Configuration>).transpose();
@@ -134,15 +134,15 @@ impl Decided {
     fn record(&mut self, next: &Configuration) -> Result<(), String> {
         let line = serde_json::to_string(next).map_err(|error| error.to_string())? + "\n";
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());
-        written.map_err(|error| format!("nothing was decided: cannot write {}: {error}", self.path.display()))
+        written.map_err(|error| format!("decision failed: cannot write {}: {error}", self.path.display()))
     }
 }
 
-/// An operator of a cluster, whose decisions are kept beside this file. Without one, only the members know of them: for
-/// a cluster that ends with its one operator.
+/// An operator of a cluster, whose decisions are kept next to this file. Without a file only the members know them: for
+/// a cluster that ends with its operator.
 pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator<Sockets>> {
     let told = |line: &str| eprintln!("{line}");
-    // Nothing is held up: it is not a part of the cluster.
+    // Without injected delays: the operator is not part of the cluster.
     let mut sockets = Sockets::new(config.identity(Address::OPERATOR), None, Duration::ZERO, told)?;
     let machines = config.shape().machines();
     config.calls(Address::OPERATOR)?.into_iter().for_each(|(machine, at)| sockets.call(machine, at));
@@ -167,7 +167,7 @@ impl OperateOption {
     }
 }
 
-/// Does what was asked for, and says what came of it.
+/// Runs a command, and reports its result.
 pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
     let config = Config::read(option.file())?;
     config.check()?;
@@ -195,7 +195,7 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
             operator.bring_back(Address::Replica { partition, replica })
         }
         OperateOption::Scheme { scheme, .. } => {
-            operator.change_scheme(scheme.kind().context("`auto` is no scheme but whichever suits")?)
+            operator.change_scheme(scheme.kind().context("`auto` is no scheme of its own")?)
         }
         OperateOption::BeginCoordinator { coordinator, .. } => {
             operator.begin_coordinator(Address::Coordinator(coordinator))
@@ -209,7 +209,7 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
 /// Watches until interrupted.
 fn watch(config: &Config, file: &Path) -> anyhow::Result<Verdict> {
     interrupt::listen()?;
-    println!("watching; every change is told with the sums that led to it");
+    println!("watching; each change is printed with its calculation");
     auto::follow((config, Some(file)), None, &Mutex::new(()), interrupt::requested, |change| {
         println!("\nafter {:.1} s: {}\n{}", change.after.as_secs_f64(), change.to, change.advice);
     })?;
@@ -220,19 +220,19 @@ fn table(standings: glassbox_cluster::run::Standings) -> Table {
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
-    table.set_header(["process", "is", "configuration"]);
+    table.set_header(["process", "role", "configuration"]);
     for (machine, standing) in standings {
         let epoch = standing.as_ref().ok().and_then(Standing::configuration).map_or(0, |known| known.epoch);
         let is = match standing {
-            Ok(Standing::None) => "without a place: started, and not told to begin".to_owned(),
+            Ok(Standing::None) => "without a place: begin the cluster, or bring it back".to_owned(),
             Ok(Standing::Primary(_)) => "primary".to_owned(),
             Ok(Standing::Backup(_)) => "backup".to_owned(),
-            Ok(Standing::Joining(_)) => "about to be a backup: it gets the rows".to_owned(),
-            Ok(Standing::Lost(_, why)) => format!("lost: {why}; leave it out, start it anew, bring it back"),
+            Ok(Standing::Joining(_)) => "joining as a backup: it is sent the rows".to_owned(),
+            Ok(Standing::Lost(_, why)) => format!("lost: {why}; leave it out, restart it, bring it back"),
             Ok(Standing::Coordinator(_)) => "coordinator".to_owned(),
             Ok(Standing::Kept(..)) => "without a place; its journal has rows: resume the cluster".to_owned(),
-            Ok(Standing::Idle(_)) => "without a place: bring it back to give it one".to_owned(),
-            Err(why) => format!("gone: {why}"),
+            Ok(Standing::Idle(_)) => "without a place: bring it back".to_owned(),
+            Err(why) => format!("not reachable: {why}"),
         };
         table.add_row([machine.to_string(), is, if epoch == 0 { "none".to_owned() } else { epoch.to_string() }]);
     }

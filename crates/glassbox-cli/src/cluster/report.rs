@@ -1,4 +1,4 @@
-//! What is told of a run on a cluster.
+//! The report of a run on a cluster.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use super::load::{Measured, Tally};
 use crate::format;
 use crate::results::{Figure, Results};
 
-/// What is about to run.
+/// The setting of the run.
 pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, config: &Config) -> io::Result<()> {
     let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let what = match &config.workload {
@@ -36,7 +36,7 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, 
     )?;
     let disk = match &arguments.dir {
         Some(dir) => format!("answers wait for the journals in {}", dir.display()),
-        None => "nothing is on disk".to_owned(),
+        None => "no disk".to_owned(),
     };
     writeln!(out, "round trip: loopback's, and {} us injected; {disk}", config.round_trip_us)
 }
@@ -74,7 +74,7 @@ pub fn measured(out: &mut dyn Write, results: &mut Results, round_trip_us: u64, 
     }
     writeln!(out, "{table}")?;
     if measured.retries > 0 {
-        writeln!(out, "tried again because of deadlocks: {}", format::count(measured.retries))?;
+        writeln!(out, "restarts because of deadlocks: {}", format::count(measured.retries))?;
     }
     if all.uncertain > 0 {
         let uncertain = all.uncertain;
@@ -92,7 +92,7 @@ pub fn measured(out: &mut dyn Write, results: &mut Results, round_trip_us: u64, 
     Ok(())
 }
 
-/// Which schemes were found to suit, one after the other.
+/// The changes of the scheme.
 pub fn changes(out: &mut dyn Write, results: &mut Results, changes: &[Change]) -> io::Result<()> {
     for Change { after, to, advice } in changes {
         let (x, row) = (after.as_secs_f64(), to.to_string());
@@ -103,21 +103,21 @@ pub fn changes(out: &mut dyn Write, results: &mut Results, changes: &[Change]) -
     Ok(())
 }
 
-/// How long incidents held up partitions.
+/// How long incidents blocked partitions.
 pub fn pauses(out: &mut dyn Write, results: &mut Results, pauses: &Pauses) -> io::Result<()> {
     let kinds = [
         ("left-out", "after a backup was left out", &pauses.left_out),
         ("promoted", "after a backup was promoted", &pauses.promoted),
         ("coordinator", "after another coordinator began", &pauses.coordinator),
         ("resumed", "after all were killed and resumed", &pauses.resumed),
-        ("returned", "until a returned backup has the rows", &pauses.returned),
+        ("returned", "until a backup that was brought back has the rows", &pauses.returned),
     ];
     for (row, words, times) in kinds {
         let mut ns: Vec<f64> = times.iter().map(|time| time.as_nanos() as f64).collect();
         ns.sort_unstable_by(f64::total_cmp);
         let (Some(most), middle) = (ns.last(), ns.len() / 2) else { continue };
         let (median, many) = (format::time(ns[middle]), ns.len());
-        writeln!(out, "pause {words}: {median} in the middle, {} at most, of {many}", format::time(*most))?;
+        writeln!(out, "pause {words}: median {median}, maximum {}, of {many}", format::time(*most))?;
         for (x, value) in ns.iter().enumerate() {
             let x = x as f64;
             results.put(Figure {
@@ -134,7 +134,7 @@ pub fn pauses(out: &mut dyn Write, results: &mut Results, pauses: &Pauses) -> io
     Ok(())
 }
 
-/// What the checks found.
+/// The results of the checks.
 pub fn checked(out: &mut dyn Write, results: &mut Results, checked: &Checked) -> io::Result<()> {
     let mut put = |row: &str, x, value| {
         results.put(Figure { figure: "checks", row, x, metric: "violations", value, spread: None, unit: "violations" })
@@ -144,14 +144,14 @@ pub fn checked(out: &mut dyn Write, results: &mut Results, checked: &Checked) ->
         writeln!(out, "WRONG: {problem}")?;
     }
     if checked.problems.is_empty() {
-        writeln!(out, "nothing is under way; {} backups have the rows of their primaries", checked.replicas)?;
+        writeln!(out, "no transaction is active; {} backups have the rows of their primaries", checked.replicas)?;
     }
     for counted in &checked.counted {
         put("lost", 0.0, counted.lost() as f64)?;
         let Counted { what, acknowledged, uncertain, found } = counted;
         let verdict = if counted.lost() == 0 { "none is lost" } else { "WRONG" };
         let (acknowledged, found) = (format::count(*acknowledged), format::count(*found));
-        writeln!(out, "{what}: {acknowledged} acknowledged, {uncertain} uncertain, {found} there: {verdict}")?;
+        writeln!(out, "{what}: {acknowledged} acknowledged, {uncertain} unknown, {found} found: {verdict}")?;
     }
     let mut violated = 0;
     for (number, _, wrong, words) in &checked.conditions {

@@ -49,7 +49,7 @@ fn with_journals_nothing_is_lost_when_all_processes_are_killed() {
         {
             assert!(ran.out.contains(words), "no `{words}` under {scheme} in {}", ran.out);
         }
-        // It goes on with the same rows.
+        // It continues with the same rows.
         let ran = run_well(&again);
         let right = ran.out.matches("all 13 conditions hold").count();
         assert!(ran.out.contains("resumed from its journals") && right == 2, "{}", ran.out);
@@ -71,7 +71,7 @@ fn no_call_of_a_resumed_cluster_has_an_unknown_outcome() {
 }
 
 #[test]
-fn a_journal_that_does_not_fit_is_refused() {
+fn a_journal_of_another_cluster_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let kept = crate::common::text(dir.path());
     let micro = ["micro", "--seconds", "0.2", "--clients", "2"];
@@ -85,7 +85,7 @@ fn a_journal_that_does_not_fit_is_refused() {
     says(&other, "is another than asked for: --partitions is 2 (asked for: 3), --several is 10 (asked for: 20); ");
     let tpcc = [&cluster[..], &["tpcc", "--small"]].concat();
     says(&tpcc, "is another than asked for: workload is micro (asked for: tpcc), ");
-    // Of the journals' own directories: nothing in them is a database.
+    // The directories of journals hold no databases.
     let journal = dir.path().join("partition-0-replica-0");
     let at = crate::common::text(&journal);
     says(&["tpcc", "--small", "--seconds", "0.1", "--dir", at], "it holds the journal of partition 0 replica 0");
@@ -93,7 +93,7 @@ fn a_journal_that_does_not_fit_is_refused() {
     assert!(run_well(&["dump", at, "pair", "--as-of-checkpoint"]).out.lines().count() > 10);
     assert!(run_well(&["info", at]).out.contains("journal     of partition 0 replica 0 of cluster"));
     assert!(run_well(&["verify", at]).out.contains("entries of a journal are whole"));
-    // One that is damaged names the file and the place.
+    // Damage is reported with file and offset.
     let log = std::fs::read_dir(journal.join("log")).unwrap().map(|entry| entry.unwrap().path()).min().unwrap();
     let mut bytes = std::fs::read(&log).unwrap();
     bytes[4096 + 40] ^= 1;
@@ -101,11 +101,11 @@ fn a_journal_that_does_not_fit_is_refused() {
     says(&[&cluster[..], &micro].concat(), "offset");
     // Without the rows of a partition nothing is resumed.
     std::fs::remove_dir_all(&journal).unwrap();
-    says(&[&cluster[..], &micro].concat(), "nobody is there who has the rows of partition 0 replica 0");
+    says(&[&cluster[..], &micro].concat(), "no running process has the rows of partition 0 replica 0");
 }
 
 #[test]
-fn a_cluster_that_runs_is_told_who_is_who() {
+fn a_running_cluster_is_operated_by_commands() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cluster.json");
     let file = crate::common::text(&file);
@@ -128,21 +128,21 @@ fn a_cluster_that_runs_is_told_who_is_who() {
     };
     says(&["begin"], 1, "has begun already");
     says(&["promote", "0"], 0, "partition 0 replica 1 is primary\nconfiguration 2");
-    says(&["promote", "0"], 1, "no backup that is there");
+    says(&["promote", "0"], 1, "no running backup with the rows");
     says(&["bring-back", "0", "0"], 0, "configuration 3");
     says(&["bring-back", "0", "1"], 1, "cannot become a backup");
     says(&["leave-out", "1", "1"], 0, "configuration 4");
     says(&["leave-out", "1", "1"], 1, "is no backup");
     says(&["bring-back", "1", "1"], 0, "configuration 5");
-    says(&["promote", "7"], 1, "no partition 7");
+    says(&["promote", "7"], 1, "unknown partition 7");
     says(&["scheme", "locking"], 0, "configuration 6");
     says(&["scheme", "blocking"], 0, "configuration 7");
     says(&["begin-coordinator"], 1, "has its place");
     says(&["begin-coordinator", "1"], 1, "has its place");
-    says(&["begin-coordinator", "2"], 1, "coordinator 2 is not known");
+    says(&["begin-coordinator", "2"], 1, "coordinator 2 is unknown");
     let watch = program(&["cluster", "scheme", "auto", "--config", file]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
-    // While somebody watches, a person can decide.
+    // While a watcher runs, a user can decide.
     says(&["promote", "1"], 0, "is primary");
     // SAFETY: a plain system call; the child is ours and not yet waited for.
     assert_eq!(unsafe { libc::kill(watch.id() as i32, libc::SIGINT) }, 0);
@@ -186,7 +186,7 @@ fn a_backup_that_ended_is_reported_and_the_others_are_checked_once_it_is_left_ou
 }
 
 #[test]
-fn the_microbenchmark_is_right_and_told_to_programs() {
+fn the_microbenchmark_is_right_and_reported_as_json() {
     let micro = ["micro", "--several", "30", "--aborts", "5", "--seconds", "0.5", "--clients", "4", "--json", "-"];
     let ran = run_well(&[&["cluster", "--partitions", "3"][..], &micro].concat());
     let line = ran.out.lines().find(|line| line.contains("\"several\"") && line.contains("throughput"));
@@ -223,7 +223,7 @@ fn ctrl_c_ends_with_the_results_so_far_and_leaves_no_process() {
 }
 
 #[test]
-fn a_node_refuses_a_configuration_that_cannot_be() {
+fn a_node_refuses_an_invalid_configuration() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cluster.json");
     let workload =

@@ -1,4 +1,4 @@
-//! The advisor's sums, for people.
+//! The advisor's calculation, in print.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 use super::model::Prediction;
 use super::statistics::Statistics;
 use super::times::Times;
-use crate::protocol::scheme_kind::SchemeKind;
+use crate::protocol::configuration::SchemeKind;
 
-/// What was seen, what each scheme would come to, and what follows.
+/// The observed load, the prediction for each scheme, and the choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// The load.
     pub load: Statistics,
-    /// How long work takes.
+    /// The durations of work.
     pub times: Times,
-    /// The scheme that it was seen under.
+    /// The scheme in force.
     pub now: SchemeKind,
-    /// Each candidate by the model.
+    /// The model's prediction for each candidate.
     pub predictions: Vec<Prediction>,
-    /// What was measured under it as a share of what the model said; if it was not tried under this load, a guess after
-    /// the others.
+    /// For each candidate, the measured throughput as a share of the predicted one; a guess from the others if the
+    /// candidate was not tried under this load.
     pub corrections: Vec<f64>,
-    /// The scheme that is to be used.
+    /// The scheme to use.
     pub choice: SchemeKind,
-    /// Why that one.
+    /// The reason.
     pub why: String,
 }
 
 impl Advice {
-    /// What is expected of each candidate: the prediction, corrected.
+    /// The expected throughput of each candidate: its corrected prediction.
     pub fn expected(&self) -> impl Iterator<Item = (SchemeKind, f64)> {
         let corrected = self.predictions.iter().zip(&self.corrections);
         corrected.map(|(prediction, correction)| (prediction.scheme, prediction.per_second * correction))
@@ -41,10 +41,14 @@ impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Statistics { several, participants, rounds, single_aborts, several_aborts, hottest, .. } = self.load;
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-        writeln!(f, "load:  {} on several partitions, on {participants:.1} in {rounds:.2} rounds", percent(several))?;
         writeln!(
             f,
-            "       aborts: {} of those on one partition, {} of those on several; the most wanted row: {} of a \
+            "load:  {} distributed transactions, on {participants:.1} partitions in {rounds:.2} rounds",
+            percent(several)
+        )?;
+        writeln!(
+            f,
+            "       aborts: {} of those on one partition, {} of those on several; the hottest row: {} of a \
              partition's runs",
             percent(single_aborts),
             percent(several_aborts),
@@ -52,7 +56,7 @@ impl fmt::Display for Advice {
         )?;
         writeln!(
             f,
-            "       {} partitions, coordinators: {}, {:.0} calls under way, {:.0} transactions a second, a round trip \
+            "       {} partitions, coordinators: {}, {:.0} calls in flight, {:.0} transactions a second, a round trip \
              of {:.1} µs",
             self.load.partitions,
             self.load.coordinators,
@@ -63,7 +67,7 @@ impl fmt::Display for Advice {
         let t = &self.times;
         writeln!(
             f,
-            "times: t_sp {:.2} µs, t_spS {:.2}, l {}, a fragment {:.2}, a decision {:.2}, stopping {:.2}, taking back \
+            "times: t_sp {:.2} µs, t_spS {:.2}, l {}, a fragment {:.2}, a decision {:.2}, stopping {:.2}, undoing \
              {:.2}, a message at the coordinator {:.2}",
             t.single_us,
             t.single_us * t.keeping,

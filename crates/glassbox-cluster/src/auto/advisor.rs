@@ -1,62 +1,60 @@
 //! Proposes schemes.
 //!
-//! The model says what each scheme would come to. What the scheme in use does come to is measured, and believed as long
-//! as the load is about the same; from there the model says only what little the load has changed since. So a scheme
-//! that the model thinks too much of is tried once, and left. What the model has been wrong by with those that were
-//! tried is believed half of those that were not: in part it is the machine's doing. The more what is measured varies
-//! by itself, the more another scheme must be ahead.
+//! The model predicts the throughput of each scheme. The throughput of the scheme in force is measured, and trusted
+//! while the load stays similar; the model then only accounts for the small changes of the load. So a scheme that the
+//! model overestimates is tried once, and left. Half of the error on the tried schemes is applied to the untried ones:
+//! part of it is due to the machine. The more the measurements vary, the larger the lead that another scheme must have.
 
 use super::advice::Advice;
 use super::model::{Prediction, predict};
-use super::seen::Seen;
-use super::statistics::{Counted, Statistics, Surroundings};
+use super::statistics::{Counted, Counters, Statistics, Surroundings};
 use super::times::Times;
-use crate::protocol::scheme_kind::SchemeKind;
+use crate::protocol::configuration::SchemeKind;
 
-/// What the advisor chooses from: one of these is the best for every load.
+/// The candidates: for every load one of these is the best.
 pub const CANDIDATES: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::Locking];
 
-/// Another scheme must be better by this share at least.
+/// The minimum lead of another scheme, as a share.
 const MARGIN: f64 = 0.03;
-/// How much the newest measurement counts.
+/// The weight of the newest measurement.
 const NEWEST: f64 = 0.3;
-/// Another scheme must be better by so many times what a measurement is apart from the one before.
+/// The minimum lead of another scheme, in terms of the difference of successive measurements.
 const APART: f64 = 1.5;
 
-/// What a scheme came to when it was in use.
+/// The throughput of a scheme while it was in force.
 #[derive(Debug, Clone, Copy)]
 struct Tried {
-    /// The load of the last time, with the throughput of all times.
+    /// The last load, with the mean throughput.
     load: Statistics,
-    /// The throughput of the last time.
+    /// The last throughput.
     last: f64,
-    /// How far a measurement was from the one before, as a share.
+    /// The mean difference of successive measurements, as a share.
     apart: f64,
 }
 
-/// Watches a load, and proposes the scheme that suits it.
+/// Observes a load, and proposes the scheme that suits it.
 #[derive(Debug)]
 pub struct Advisor {
     now: SchemeKind,
     times: Times,
     before: Option<Counted>,
-    /// Stretches of time that are passed over because something has just changed.
+    /// Intervals to skip because of a recent change.
     settling: u32,
-    /// By candidate: all under loads that resemble the first of them.
+    /// By candidate, under loads that resemble `first`.
     tried: [Option<Tried>; CANDIDATES.len()],
-    /// That one.
+    /// The first of these loads.
     first: Option<Statistics>,
     advice: Option<Advice>,
 }
 
 impl Advisor {
-    /// An advisor of a cluster that has begun with this scheme.
+    /// An advisor of a cluster that began with this scheme.
     pub fn new(now: SchemeKind) -> Self {
         let tried = [None; CANDIDATES.len()];
         Self { now, times: Times::default(), before: None, settling: 0, tried, first: None, advice: None }
     }
 
-    /// What the sums were when they were last made.
+    /// The latest advice.
     pub fn advice(&self) -> Option<&Advice> {
         self.advice.as_ref()
     }
@@ -68,13 +66,13 @@ impl Advisor {
         }
     }
 
-    /// Something else than the scheme was the matter: the stretch of time that ends now says nothing of it.
+    /// The present interval was disturbed, and says nothing about the scheme.
     pub fn disturbed(&mut self) {
         self.settling = self.settling.max(1);
     }
 
-    /// A stretch of time is over: what was counted until now, and what else was seen in it. The scheme that is to be
-    /// used instead of the one of now, if there is one.
+    /// Ends an interval, with the counters so far and the conditions in the interval; the scheme to change to, if there
+    /// is one.
     pub fn observe(&mut self, counted: &Counted, around: &Surroundings) -> Option<SchemeKind> {
         let before = self.before.replace(*counted)?;
         self.times.learn(
@@ -87,7 +85,7 @@ impl Advisor {
             return None;
         }
         let seen = counted.seen.since(before.seen);
-        if seen == Seen::default() || around.hottest.is_none() {
+        if seen == Counters::default() || around.hottest.is_none() {
             return None;
         }
         let advice = self.consider(Statistics::of(&seen, around));
@@ -110,12 +108,12 @@ impl Advisor {
                     Tried { load: Statistics { per_second, ..load }, last: load.per_second, apart }
                 }
             });
-            // Of what is long ago nobody knows how much it would vary now.
+            // The variation of older measurements loses its weight.
             let others = self.tried.iter_mut().enumerate().filter(|(at, _)| *at != now);
             others.filter_map(|(_, tried)| tried.as_mut()).for_each(|tried| tried.apart *= 1.0 - NEWEST / 2.0);
         }
         let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &self.times));
-        // How long work takes is measured anew each time, and differently under each scheme: it must not matter here.
+        // Both with the present durations, which differ with every measurement and scheme, so their changes cancel out.
         let correct = |(scheme, tried): (SchemeKind, Option<Tried>)| {
             tried.map(|Tried { load, .. }| load.per_second / predict(scheme, &load, &self.times).per_second)
         };
@@ -129,7 +127,7 @@ impl Advisor {
     }
 }
 
-/// The correction of what was not tried: the root of the geometric mean of the others'.
+/// The correction of an untried scheme: the square root of the geometric mean of the others'.
 fn untried(others: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = others.fold((0.0, 0.0), |(sum, count), it| (sum + it.max(1e-3).ln(), count + 1.0));
     if count > 0.0 { (0.5 * sum / count).exp() } else { 1.0 }
@@ -140,21 +138,21 @@ fn choose(now: SchemeKind, predictions: &[Prediction], corrections: &[f64], marg
     let Some(at) = CANDIDATES.iter().position(|scheme| *scheme == now) else {
         let best = (0..CANDIDATES.len()).max_by(|&a, &b| expected(a).total_cmp(&expected(b)));
         let best = CANDIDATES[best.expect("there are candidates")];
-        return (best, "the highest; the scheme of now is none to be chosen from".to_owned());
+        return (best, "the highest; the present scheme is no candidate".to_owned());
     };
     let ahead = |other: usize| expected(other) / expected(at) - 1.0;
     let others = (0..CANDIDATES.len()).filter(|other| *other != at);
     let best = others.max_by(|&a, &b| ahead(a).total_cmp(&ahead(b))).expect("there are several");
     if ahead(best) > margin {
         let more = 100.0 * ahead(best);
-        (CANDIDATES[best], format!("{more:.1} % more is expected of it than of {now}"))
+        (CANDIDATES[best], format!("expected to be {more:.1} % faster than {now}"))
     } else {
-        (now, format!("no other is more than {:.1} % ahead of it", 100.0 * margin))
+        (now, format!("no other is expected to be more than {:.1} % faster", 100.0 * margin))
     }
 }
 
 impl Advice {
-    /// What follows from a load and from how long work takes, when nothing has been tried.
+    /// The advice for a load and durations, when no scheme was tried.
     pub fn of_model(load: Statistics, times: Times, now: SchemeKind) -> Self {
         let predictions = CANDIDATES.map(|scheme| predict(scheme, &load, &times));
         let corrections = vec![1.0; CANDIDATES.len()];
@@ -172,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ahead_is_proposed_and_left_when_it_is_not() {
+    fn a_scheme_that_is_ahead_is_proposed_and_left_when_it_disappoints() {
         let mut advisor = Advisor::new(SchemeKind::Blocking);
         let predicted = |scheme, several| predict(scheme, &load(several, 0.0), &Times::default()).per_second;
         let as_predicted = |scheme, several| load(several, predicted(scheme, several));
         let advice = advisor.consider(as_predicted(SchemeKind::Blocking, 0.3));
         let first = advice.choice;
         assert_ne!(first, SchemeKind::Blocking, "{advice}");
-        // It comes to much less than the model said: something else is tried, and in the end the best is kept.
+        // It achieves much less than predicted: others are tried, and finally the best is kept.
         advisor.switched(first);
         let poor = load(0.3, 0.5 * predicted(SchemeKind::Blocking, 0.3));
         let mut tried = vec![first];
@@ -195,14 +193,14 @@ mod tests {
         }
         assert_eq!(advisor.now, SchemeKind::Blocking, "{tried:?}");
         assert_eq!(advisor.consider(as_predicted(SchemeKind::Blocking, 0.3)).choice, SchemeKind::Blocking);
-        // Another load: what was learned does not hold any more.
+        // Another load: the measurements are no longer valid.
         let advice = advisor.consider(as_predicted(SchemeKind::Blocking, 0.8));
         assert_eq!(advice.choice, first, "{advice}");
         assert!(advice.to_string().contains("the choice: "));
     }
 
     #[test]
-    fn what_the_model_is_wrong_by_is_half_believed_of_what_was_not_tried() {
+    fn half_of_the_models_error_is_applied_to_untried_schemes() {
         for (others, expected) in [(&[][..], 1.0), (&[1.0], 1.0), (&[0.25], 0.5), (&[0.5, 0.125], 0.5), (&[4.0], 2.0)] {
             let correction = untried(others.iter().copied());
             assert!((correction - expected).abs() < 1e-9, "{others:?}: {correction}");
@@ -210,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_more_it_varies_the_more_another_must_be_ahead() {
+    fn the_required_lead_grows_with_the_variation_of_the_measurements() {
         let choice = |varies: f64| {
             let mut advisor = Advisor::new(SchemeKind::Blocking);
             for (scheme, per_second) in [(SchemeKind::Blocking, 100.0), (SchemeKind::Locking, 1_060.0)] {

@@ -1,41 +1,41 @@
-//! How often the most wanted row is touched: of a few runs, all that they touch is noted.
+//! The share of runs that write the hottest row, from a sample of runs.
 
 use std::collections::BTreeMap;
 
 use glassbox::shard::{Touch, Watch};
 use smallvec::SmallVec;
 
-/// One run in so many is noted; at first, until there are enough.
+/// One run in this many is sampled until there are enough.
 const ONE_IN_AT_FIRST: u32 = 4;
-/// One run in so many is noted, later, at least.
+/// One run in at least this many is sampled later.
 const ONE_IN: u32 = 16;
-/// A stretch of time begins with so many times more notes than the one before ended with.
+/// The factor by which the sampling rate rises at the beginning of an interval.
 const AFRESH: u32 = 2;
-/// Enough runs for a share.
+/// The number of samples that suffice for a share.
 const ENOUGH: u64 = 32;
-/// Runs after which half of what was noted is forgotten.
+/// The number of samples after which all counts are halved.
 const FULL: u64 = 8 * ENOUGH;
 
 /// A space and a key in it.
-pub(crate) type Key = (u32, u128);
+pub(crate) type RowKey = (u32, u128);
 
-/// Notes what some runs touch.
+/// Samples runs.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
     on: bool,
     runs: u32,
-    /// One run in so many is noted now. To note a run costs more than to run it, and for a share there need not be more
-    /// notes because there are more runs: with each that are enough, half as many.
+    /// The present sampling rate: one run in this many. Recording a run costs more than running it, and more runs need
+    /// no more samples, so the rate is halved whenever there are enough.
     one_in: u32,
-    /// Until fewer are noted.
+    /// Samples until the rate is halved.
     left: u64,
     noted: u64,
-    /// How many of the noted runs wrote each.
-    written: BTreeMap<Key, u64>,
+    /// For each key, the sampled runs that wrote it.
+    written: BTreeMap<RowKey, u64>,
 }
 
 impl Sampler {
-    /// Notes nothing from now on, or begins a stretch of time.
+    /// Turns sampling off, or begins an interval.
     pub(crate) fn turn(&mut self, on: bool) {
         self.on = on;
         self.left = ENOUGH;
@@ -43,13 +43,13 @@ impl Sampler {
         self.one_in = (self.one_in / AFRESH).max(first);
     }
 
-    /// Whether some runs are noted.
+    /// Whether sampling is on.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.on
     }
 
-    /// Whether the next run is to be noted.
+    /// Whether the next run is sampled.
     pub(crate) fn is_due(&mut self) -> bool {
         if !self.on {
             return false;
@@ -62,8 +62,8 @@ impl Sampler {
         due
     }
 
-    /// Notes what a run wrote.
-    pub(crate) fn note(&mut self, written: &[Key]) {
+    /// Adds a sample: the keys that a run wrote.
+    pub(crate) fn note(&mut self, written: &[RowKey]) {
         if self.noted >= FULL {
             self.noted /= 2;
             self.written.retain(|_, count| {
@@ -82,17 +82,17 @@ impl Sampler {
         }
     }
 
-    /// The share of runs that write the most wanted row; `None`: too few were noted.
+    /// The share of runs that write the hottest row; `None`: too few samples.
     pub(crate) fn hottest(&self) -> Option<f64> {
         let most = self.written.values().max().copied().unwrap_or_default();
         (self.noted >= ENOUGH).then(|| (most as f64 / self.noted as f64).min(1.0))
     }
 }
 
-/// Watches one run, beside who watches it anyway.
+/// Watches one run, in addition to its own watch.
 pub(crate) struct Sampling<'a, 'w> {
     /// Each key once.
-    pub(crate) written: SmallVec<[Key; 16]>,
+    pub(crate) written: SmallVec<[RowKey; 16]>,
     watch: Option<&'a mut (dyn Watch + 'w)>,
 }
 
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_wanted_row_is_found_and_forgotten() {
+    fn the_hottest_row_is_found_and_forgotten() {
         let mut sampler = Sampler::default();
         assert!((0..100).all(|_| !sampler.is_due()), "it is off");
         sampler.turn(true);
@@ -142,7 +142,7 @@ mod tests {
             sampler.note(&watch.written);
         }
         assert!((sampler.hottest().unwrap() - 0.25).abs() < 0.01, "{sampler:?}");
-        // Twelve times there were enough: one in 32,768 is noted, and then one in half as many.
+        // Enough samples for the twelfth time: one run in 32,768 is sampled, and then half as many.
         assert_eq!((0..3_276_800).filter(|_| sampler.is_due()).count(), 100);
         sampler.turn(true);
         assert_eq!((0..1_638_400).filter(|_| sampler.is_due()).count(), 100);

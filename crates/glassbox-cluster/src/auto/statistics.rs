@@ -1,35 +1,34 @@
-//! What the model needs to know of a load.
+//! The load, as the model needs it.
 
 use serde::{Deserialize, Serialize};
 
-use super::seen::Seen;
 use super::tally::Tally;
 
-/// What machines counted and those who drive them timed, of a whole cluster, since it began.
+/// The counters and durations of a whole cluster since its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counted {
-    /// By all primaries.
-    pub seen: Seen,
-    /// At all primaries.
+    /// Of all primaries.
+    pub seen: Counters,
+    /// Of all primaries.
     pub partitions: Tally,
-    /// At the coordinators.
+    /// Of the coordinators.
     pub coordinator: Tally,
 }
 
-/// What is seen from outside, of a stretch of time.
+/// The conditions in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Surroundings {
-    /// How long it was.
+    /// Its length.
     pub span_us: f64,
     /// Partitions.
     pub partitions: u32,
     /// Coordinators.
     pub coordinators: u32,
-    /// Calls under way at a time.
+    /// Calls in flight.
     pub clients: f64,
-    /// A message there and another back, without the work.
+    /// The round trip of a message, without work.
     pub round_trip_us: f64,
-    /// Of a partition's runs, the share that writes its most wanted row; of the partition with the highest. `None`: not
+    /// The share of a partition's runs that write its hottest row, of the partition with the highest share. `None`: not
     /// known yet.
     pub hottest: Option<f64>,
 }
@@ -38,27 +37,27 @@ pub struct Surroundings {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Statistics {
-    /// Transactions that ended, in a second.
+    /// Transactions that end in a second.
     pub per_second: f64,
     /// Partitions.
     pub partitions: u32,
     /// Coordinators.
     pub coordinators: u32,
-    /// Calls under way at a time.
+    /// Calls in flight.
     pub clients: f64,
-    /// *f*: transactions on several partitions, as a share of all.
+    /// *f*: the share of distributed transactions.
     pub several: f64,
-    /// Partitions of such a transaction.
+    /// The participants of a distributed transaction.
     pub participants: f64,
-    /// Rounds of such a transaction.
+    /// The rounds of a distributed transaction.
     pub rounds: f64,
-    /// The share that aborts, of transactions on one partition.
+    /// The share of single-partition transactions that abort.
     pub single_aborts: f64,
-    /// The same of those on several.
+    /// The share of distributed transactions that abort.
     pub several_aborts: f64,
-    /// Of a partition's runs, the share that writes its most wanted row.
+    /// The share of a partition's runs that write its hottest row.
     pub hottest: f64,
-    /// A message there and another back, without the work.
+    /// The round trip of a message, without work.
     pub round_trip_us: f64,
 }
 
@@ -81,14 +80,15 @@ impl Default for Statistics {
 }
 
 impl Statistics {
-    /// Of what was seen in a stretch of time.
-    pub fn of(seen: &Seen, around: &Surroundings) -> Self {
+    /// The load of an interval.
+    pub fn of(seen: &Counters, around: &Surroundings) -> Self {
         let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
         let or_one = |part: u64, of: u64| if of > 0 { (part as f64 / of as f64).max(1.0) } else { 1.0 };
         let ended = seen.committed + seen.aborted;
         let participants = if ended > 0 { or_one(seen.participants, ended) } else { 2.0 };
         let singles = seen.singles as f64;
-        // Each of a transaction's partitions counts it as committed; the one that decided against it, as aborted.
+        // Each participant counts a committed transaction; an aborted one is counted by the participant that aborted
+        // it.
         let aborted = seen.aborted as f64;
         let severals = seen.committed as f64 / participants + aborted;
         Self {
@@ -115,8 +115,50 @@ impl Statistics {
             && near(self.single_aborts, other.single_aborts, 0.03, 0.3)
             && near(self.several_aborts, other.several_aborts, 0.04, 0.4)
             && near(self.hottest, other.hottest, 0.15, 0.3)
-            // The shortest that is found on a busy machine is a shorter one now and then.
+            // The shortest round trip on a busy machine varies.
             && near(self.round_trip_us, other.round_trip_us, 10.0, 0.3)
             && near(self.clients, other.clients, 2.0, 0.2)
+    }
+}
+
+/// The workload counters of a primary since its promotion. They only grow: readers take differences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Counters {
+    /// Single-partition transactions that ended.
+    pub singles: u64,
+    /// Single-partition transactions that aborted.
+    pub singles_aborted: u64,
+    /// Distributed transactions that committed.
+    pub committed: u64,
+    /// Distributed transactions that the procedure aborted on this partition.
+    pub aborted: u64,
+    /// The sum of their rounds.
+    pub rounds: u64,
+    /// The sum of their participants.
+    pub participants: u64,
+}
+
+impl Counters {
+    /// The increase since then.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        self.with(before, u64::saturating_sub)
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.with(other, |a, b| a + b)
+    }
+
+    fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            singles: of(self.singles, other.singles),
+            singles_aborted: of(self.singles_aborted, other.singles_aborted),
+            committed: of(self.committed, other.committed),
+            aborted: of(self.aborted, other.aborted),
+            rounds: of(self.rounds, other.rounds),
+            participants: of(self.participants, other.participants),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! How long a machine's work took, as whoever drives it found.
+//! The durations of a member's work, as its driver measured them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,14 +7,14 @@ use crate::protocol::outbox::Work;
 /// Kinds of work.
 const KINDS: usize = 9;
 
-/// How often a machine did each kind of work since it began, and how long that took. The numbers only grow.
+/// For each kind of work, how often it was done and how long it took. The numbers only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     works: [Spent; KINDS],
     messages: Spent,
 }
 
-/// Times, and how long all of them took.
+/// A count, and the sum of the durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Spent {
     times: u64,
@@ -36,7 +36,7 @@ impl Spent {
     }
 }
 
-/// So many have a mean.
+/// The minimum count for a mean.
 const ENOUGH: u64 = 5;
 
 fn index(work: Work) -> usize {
@@ -49,7 +49,7 @@ fn index(work: Work) -> usize {
     }
 }
 
-/// How long work takes beside other work, about: the shares of *Low Overhead Concurrency Control*, Table 2.
+/// The approximate share of a kind of work in a mixture: *Low Overhead Concurrency Control*, Table 2.
 fn share(work: Work) -> u64 {
     match work {
         Work::Single { .. } => 20,
@@ -60,29 +60,29 @@ fn share(work: Work) -> u64 {
 }
 
 impl Tally {
-    /// All this work was done, in so long.
+    /// Adds work that was done together in this time.
     pub fn did_all(&mut self, works: impl Iterator<Item = Work> + Clone, ns: u64) {
         let all: u64 = works.clone().map(share).sum();
         works.for_each(|work| self.did(work, ns * share(work) / all));
     }
 
-    /// Work was done, in so long.
+    /// Adds work that was done in this time.
     pub fn did(&mut self, work: Work, ns: u64) {
         self.works[index(work)].add(ns);
     }
 
-    /// A message was received or sent, in so long.
+    /// Adds a message that was received or sent in this time.
     pub fn message(&mut self, ns: u64) {
         self.messages.add(ns);
     }
 
-    /// What was done since then.
+    /// The increase since then.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         self.with(before, u64::saturating_sub)
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         self.with(other, |a, b| a + b)
@@ -93,12 +93,12 @@ impl Tally {
         Self { works, messages: self.messages.with(other.messages, of) }
     }
 
-    /// How long such work took on average, if it was done a few times.
+    /// The mean duration of a kind of work, if it was done a few times.
     pub fn mean_us(&self, work: Work) -> Option<f64> {
         self.works[index(work)].mean_us()
     }
 
-    /// How long a message took on average, if there were a few.
+    /// The mean duration of a message, if there were a few.
     pub fn message_us(&self) -> Option<f64> {
         self.messages.mean_us()
     }

@@ -1,20 +1,21 @@
-//! How long work takes, of all kinds: measured where it is done, and derived where the scheme of now does not do it.
+//! The durations of all kinds of work: measured where the scheme in force does them, derived otherwise.
 
 use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
+use crate::protocol::configuration::SchemeKind;
 use crate::protocol::outbox::Work;
-use crate::protocol::scheme_kind::SchemeKind;
 
-/// How long work takes, in microseconds; by the names of *Low Overhead Concurrency Control*, Table 2, where it has one.
+/// The durations of work in microseconds, by the names of *Low Overhead Concurrency Control*, Table 2, where it has
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Times {
-    /// *t_sp*: a transaction on one partition, nothing kept.
+    /// *t_sp*: a single-partition transaction without undo buffer.
     pub single_us: f64,
-    /// *t_spS* / *t_sp*: with what it overwrites kept.
+    /// *t_spS* / *t_sp*: the factor for an undo buffer.
     pub keeping: f64,
-    /// *l*: what locks add, as a share.
+    /// *l*: the share that locks add.
     pub locking: f64,
     /// A fragment; with a decision, *t_mpC*.
     pub fragment_us: f64,
@@ -22,14 +23,14 @@ pub struct Times {
     pub decide_us: f64,
     /// A run that stops early.
     pub stopped_us: f64,
-    /// Taking a run back.
+    /// Undoing a run.
     pub undo_us: f64,
     /// A message that the coordinator receives or sends.
     pub message_us: f64,
 }
 
 impl Default for Times {
-    /// Before anything is measured: the paper's shares, of a transaction of 10 µs.
+    /// Before any measurement: the paper's shares, of a transaction of 10 µs.
     fn default() -> Self {
         let single_us = 10.0;
         Self {
@@ -46,17 +47,17 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Takes in what was measured under a scheme.
+    /// Learns from measurements under a scheme.
     pub fn learn(&mut self, scheme: SchemeKind, partitions: &Tally, coordinator: &Tally) {
         let single = |undo, watched| partitions.mean_us(Work::Single { undo, watched });
         match (single(false, false), single(true, false)) {
             (Some(plain), Some(kept)) => (self.single_us, self.keeping) = (plain, (kept / plain).max(1.0)),
             (Some(plain), None) => self.single_us = plain,
-            // Transactions may have become longer, but hardly other ones.
+            // Transactions may have become longer, but their kind hardly changes.
             (None, Some(kept)) => self.single_us = kept / self.keeping,
             (None, None) => {}
         }
-        // Otherwise these are runs of which was noted what they touch, which is less than to lock it.
+        // Otherwise these are sampled runs, and sampling costs less than locks.
         let locked = single(true, true).filter(|_| scheme.is_locking());
         match (locked, single(false, false)) {
             (Some(locked), Some(_)) => self.locking = (locked / (self.single_us * self.keeping) - 1.0).max(0.0),

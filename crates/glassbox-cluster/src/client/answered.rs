@@ -1,4 +1,4 @@
-//! The end of a call, as its caller sees it.
+//! The outcome of a call, for its caller.
 
 use glassbox::shard::Output;
 use glassbox::{Error, Procedure};
@@ -10,21 +10,21 @@ use crate::protocol::message::Outcome;
 pub struct Answered {
     /// The number that [`Router::call`](crate::Router::call) gave it.
     pub id: u64,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The partition whose output counts.
+    /// The home partition, whose output is the basis of the result.
     pub home: u8,
 }
 
-/// What a caller is told whose transaction may have happened or not.
+/// The reason of an unknown outcome.
 const UNKNOWN: &str =
     "whoever ran it is gone, so nobody can tell whether it counts: look for what it would have changed";
 
 impl Answered {
-    /// The output, when it was a call of this procedure, of all partitions' parts.
+    /// The output of a call of this procedure, merged from all participants.
     ///
     /// # Errors
-    /// The procedure's abort; an outcome that cannot be read.
+    /// The procedure's abort; an outcome that cannot be decoded.
     pub fn output<P: Procedure>(self) -> Result<P::Output, Error> {
         let bad = |error| Error::Config(format!("the answer of procedure `{}` cannot be read: {error}", P::NAME));
         let read = |output: Output| output.read_or::<P::Output, _>(bad);

@@ -1,4 +1,5 @@
-//! The client's state machine: routes calls, coordinates its own transactions under locking and OCC, and keeps outcomes.
+//! The client's state machine: it routes calls, coordinates its own transactions under locking and OCC, and keeps
+//! outcomes.
 
 pub(crate) mod answered;
 pub(crate) mod router;

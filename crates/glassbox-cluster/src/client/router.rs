@@ -1,8 +1,8 @@
-//! A client's part: knows the catalog, sends each call where it has to go, and puts together what comes back.
+//! The router: knows the catalog and the configuration, sends each call to its destination, and collects outcomes.
 //!
-//! A call on one partition goes straight to its primary. One on several goes to the coordinator; under locking and occ
-//! the client coordinates it itself. A procedure may turn out to need partitions that it had not declared: its call
-//! then goes out again.
+//! A single-partition call goes to the partition's primary. A distributed transaction goes to the coordinator, or under
+//! locking and OCC to the client's own coordinator. A run may turn out to need partitions that the procedure did not
+//! declare: its call is then routed again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,14 +14,13 @@ use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 use smallvec::{SmallVec, smallvec};
 
 use crate::client::answered::Answered;
-use crate::coordinator::commit::Coordinator;
-use crate::coordinator::pending::Ended;
-use crate::protocol::address::{Address, Life};
+use crate::coordinator::commit::{Coordinator, Ended};
+use crate::protocol::address::{Address, Session};
 use crate::protocol::configuration::{Configuration, Replicas};
-use crate::protocol::message::{FragmentResult, MOST_EARLY, Message, Outcome, Packet, Submission};
+use crate::protocol::message::{FragmentResult, MAX_EARLY_PACKETS, Message, Outcome, Packet, Submission};
 use crate::protocol::outbox::Outbox;
 
-/// A client's connection to a cluster, without the connecting.
+/// A client's state machine.
 #[derive(Debug)]
 pub struct Router {
     catalog: Arc<Catalog>,
@@ -29,34 +28,34 @@ pub struct Router {
     configuration: Configuration,
     pub(crate) primaries: Vec<Address>,
     central: Address,
-    /// This client's own: under locking and occ it begins transactions, otherwise it ends those that it has begun.
+    /// The client's own coordinator: active under locking and OCC, otherwise it only finishes what it has begun.
     pub(crate) own: Coordinator,
     me: Address,
     pub(crate) calls: SlotMap<DefaultKey, Called>,
-    /// Added to the place of a call, it is the call's number: a program that had this one's address before had others.
+    /// The offset of call numbers: a predecessor with the same address used others.
     pub(crate) first: u64,
-    /// Of these, how many have not ended.
+    /// The number of calls that have not ended.
     pub(crate) waiting: usize,
-    /// Messages from configurations that are not here yet.
+    /// Packets of later configurations.
     early: Vec<(Address, Packet)>,
     /// Members that have not announced their configuration on their present connection.
     unannounced: BTreeSet<Address>,
 }
 
-/// The numbers of calls that have ended now. Most messages end one or none.
+/// The numbers of calls that a message ended; mostly one or none.
 pub type EndedNow = SmallVec<[u64; 2]>;
 
 #[derive(Debug)]
 pub(crate) struct Called {
     home: u8,
-    pub(crate) state: State,
-    /// In this life of its the client has tried it itself.
+    pub(crate) state: CallState,
+    /// Whether the client's present session has coordinated an attempt of it.
     pub(crate) tried: bool,
 }
 
 #[derive(Debug)]
-pub(crate) enum State {
-    /// For whoever `at` is; `None`: this client's own coordinator.
+pub(crate) enum CallState {
+    /// Sent to `at`; `None`: to this client's own coordinator.
     Waiting {
         call: Call,
         at: Option<Address>,
@@ -70,12 +69,11 @@ pub(crate) enum State {
 }
 
 impl Router {
-    /// A client of a cluster with this configuration. `life` is any number that no program has had before that had
-    /// this address.
-    pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration, life: u64) -> Self {
+    /// A client of a cluster with this configuration. `session` is a number that no predecessor with this address had.
+    pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration, session: u64) -> Self {
         let (primaries, central) = (configuration.primaries(), configuration.coordinator_of(me));
-        let mut own = Coordinator::new(Life::new(me, life), primaries.clone());
-        own.let_begin(configuration.scheme.clients_coordinate(), &mut Outbox::default());
+        let mut own = Coordinator::new(Session::new(me, session), primaries.clone());
+        own.set_active(configuration.scheme.clients_coordinate(), &mut Outbox::default());
         Self {
             numbers: catalog.procedure_numbers(),
             catalog,
@@ -85,7 +83,7 @@ impl Router {
             own,
             me,
             calls: SlotMap::new(),
-            first: life,
+            first: session,
             waiting: 0,
             early: Vec::new(),
             unannounced: BTreeSet::new(),
@@ -119,7 +117,7 @@ impl Router {
     #[cold]
     fn send_held(&mut self, now_us: u64, out: &mut Outbox) {
         let held = self.calls.iter().filter_map(|(key, called)| match &called.state {
-            State::Held { call, route } => Some((key, call.clone(), route.clone())),
+            CallState::Held { call, route } => Some((key, call.clone(), route.clone())),
             _ => None,
         });
         for (key, call, route) in held.collect::<Vec<_>>() {
@@ -128,12 +126,12 @@ impl Router {
         }
     }
 
-    /// The place of a call with this number.
+    /// The slot of a call with this number.
     fn key(&self, id: u64) -> DefaultKey {
         KeyData::from_ffi(id.wrapping_sub(self.first)).into()
     }
 
-    /// The epoch of what it sends.
+    /// The client's epoch.
     pub fn epoch(&self) -> u64 {
         self.configuration.epoch
     }
@@ -147,23 +145,23 @@ impl Router {
         Ok(self.call_on(procedure, self.stamp::<P>(now_us, seed)?, route, out))
     }
 
-    /// What is assigned to a call, if the catalog names its procedure.
+    /// The stamp of a call, if the catalog names its procedure.
     #[inline(always)]
     pub(crate) fn stamp<P: Procedure>(&self, now_us: u64, seed: u64) -> Result<Stamp, Error> {
         let procedure = self.numbers.of::<P>().ok_or(Error::UnknownProcedure { name: P::NAME })?;
         Ok(Stamp { procedure, now: Timestamp::from_micros(now_us as i64), seed })
     }
 
-    /// Where a call has to go.
+    /// The route of a call.
     #[inline(always)]
     pub(crate) fn route(&self, procedure: &impl Procedure) -> Route {
         self.catalog.route_of(procedure, self.primaries.len())
     }
 
-    /// Sends a call there; its number.
+    /// Sends a call along a route; its number.
     pub(crate) fn call_on<P: Procedure>(&mut self, procedure: P, stamp: Stamp, route: Route, out: &mut Outbox) -> u64 {
         let (call, at) = (Call::new(procedure, stamp), self.primary_of(&route).filter(|_| !self.is_held(&route)));
-        let called = Called { home: route.home, state: State::Waiting { call: call.clone(), at }, tried: false };
+        let called = Called { home: route.home, state: CallState::Waiting { call: call.clone(), at }, tried: false };
         let id = self.calls.insert(called).data().as_ffi().wrapping_add(self.first);
         self.waiting += 1;
         match at {
@@ -173,7 +171,7 @@ impl Router {
         id
     }
 
-    /// Where a call goes that is on one partition.
+    /// The primary of a single-partition route.
     pub(crate) fn primary_of(&self, route: &Route) -> Option<Address> {
         route.partitions.is_single().then(|| self.primaries[route.partitions.lowest()])
     }
@@ -182,19 +180,19 @@ impl Router {
         let (key, primary, is_held) = (self.key(id), self.primary_of(&route), self.is_held(&route));
         let called = self.calls.get_mut(key).expect("it waits from when it is called");
         if is_held {
-            called.state = State::Held { call, route: Box::new(route) };
+            called.state = CallState::Held { call, route: Box::new(route) };
             return;
         }
         let alone = self.configuration.scheme.clients_coordinate();
         let at = primary.or_else(|| (!alone).then_some(self.central));
         match &mut called.state {
-            State::Waiting { at: before, .. } => *before = at,
-            held => *held = State::Waiting { call: call.clone(), at },
+            CallState::Waiting { at: before, .. } => *before = at,
+            held => *held = CallState::Waiting { call: call.clone(), at },
         }
         if let Some(primary) = primary {
             return out.send(primary, Message::Call { id, call });
         }
-        let before = called.tried.then(|| self.own.life());
+        let before = called.tried.then(|| self.own.session());
         called.tried |= alone;
         let submission = Submission { id, call, participants: route.partitions, shared: route.shared, before };
         if alone {
@@ -204,7 +202,7 @@ impl Router {
         }
     }
 
-    /// A message arrives; the calls that have ended.
+    /// Receives a message; the calls that it ends.
     pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) -> EndedNow {
         if let Message::Configure(configuration) = packet.message {
             self.unannounced.remove(&from);
@@ -216,7 +214,7 @@ impl Router {
             return ended;
         }
         if packet.epoch > self.epoch() {
-            if self.early.len() < MOST_EARLY {
+            if self.early.len() < MAX_EARLY_PACKETS {
                 self.early.push((from, packet));
             }
             return EndedNow::new();
@@ -225,21 +223,22 @@ impl Router {
             Message::Answer { id, outcome } => {
                 self.answered(id, outcome, now_us, out).map_or_else(EndedNow::new, |id| smallvec![id])
             }
-            // Who has lost its role can answer only what was certain before.
+            // A member that has lost its role can only answer calls.
             _ if !self.configuration.admits(from, packet.epoch) => EndedNow::new(),
-            Message::Result(result) => self.hears(*result, now_us, out),
-            Message::HeardSoFar { life, heard } => {
-                if life == self.own.life().number {
+            Message::Result(result) => self.on_result(*result, now_us, out),
+            Message::HeardSoFar { session, heard } => {
+                if session == self.own.session().number {
                     self.own.heard(from, heard);
                 }
                 EndedNow::new()
             }
-            Message::Over(life) => self.is_over(life, out),
+            Message::Over(session) => self.is_over(session, out),
             _ => EndedNow::new(),
         }
     }
 
-    /// Another configuration: of what waits at those who have lost their role, nobody knows the end.
+    /// Adopts another configuration. Calls that were sent to members that have lost their roles have an unknown
+    /// outcome.
     fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) -> EndedNow {
         if !next.follows(&self.configuration) {
             return EndedNow::new();
@@ -258,8 +257,8 @@ impl Router {
         self.primaries = next.primaries();
         let another_scheme = next.scheme_since != self.configuration.scheme_since;
         self.configuration = next;
-        self.own.let_begin(self.configuration.scheme.clients_coordinate(), out);
-        // What waits for locks would keep the partitions from another scheme.
+        self.own.set_active(self.configuration.scheme.clients_coordinate(), out);
+        // Transactions that wait for locks would delay the change of the scheme.
         let Self { own, configuration, .. } = self;
         own.configure(configuration, replaced, another_scheme, now_us, out);
         let ended = self.own.take_ended();
@@ -267,86 +266,88 @@ impl Router {
         answered
     }
 
-    /// The end of a call, once; `None`: it has none yet.
+    /// The outcome of a call, once; `None`: it has not ended.
     pub fn take(&mut self, id: u64) -> Option<Answered> {
-        if !matches!(self.calls.get(self.key(id))?.state, State::Ended(_)) {
+        if !matches!(self.calls.get(self.key(id))?.state, CallState::Ended(_)) {
             return None;
         }
-        let Called { home, state: State::Ended(outcome), .. } = self.calls.remove(self.key(id))? else { return None };
+        let Called { home, state: CallState::Ended(outcome), .. } = self.calls.remove(self.key(id))? else {
+            return None;
+        };
         Some(Answered { id, outcome, home })
     }
 
-    /// Gives up a call that is held: it is not sent any more.
+    /// Gives up a held call: it will not be sent.
     pub(crate) fn drop_held(&mut self, id: u64) {
-        if let Some(Called { state: State::Held { .. }, .. }) = self.calls.get(self.key(id)) {
+        if let Some(Called { state: CallState::Held { .. }, .. }) = self.calls.get(self.key(id)) {
             self.calls.remove(self.key(id));
             self.waiting -= 1;
         }
     }
 
-    /// Calls that have not ended.
+    /// The number of calls that have not ended.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// The partition whose output of a call counts, until it is taken.
+    /// The home partition of a call, until the outcome is taken.
     pub fn home(&self, id: u64) -> Option<u8> {
         self.calls.get(self.key(id)).map(|called| called.home)
     }
 
-    /// Whether this client coordinates its transactions of several partitions itself.
+    /// Whether this client coordinates its distributed transactions itself.
     pub fn coordinates(&self) -> bool {
         self.configuration.scheme.clients_coordinate()
     }
 
-    /// Whether calls cannot end without this party. Any coordinator can have the turn.
+    /// Whether calls may depend on this party. Any coordinator can have the turn.
     pub fn needs(&self, party: Address) -> bool {
         self.configuration.coordinator_since(party).is_some() || self.primaries.contains(&party)
     }
 
-    fn hears(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> EndedNow {
-        if result.txn.coordinator == self.me && result.txn.life() != self.own.life() {
-            // Nobody who has this address now will decide it.
+    fn on_result(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> EndedNow {
+        if result.txn.coordinator == self.me && result.txn.session() != self.own.session() {
+            // The result belongs to a predecessor's session, which has ended.
             let primary = self.primaries.get(usize::from(result.partition));
-            primary.into_iter().for_each(|&to| out.send(to, Message::Over(result.txn.life().number)));
+            primary.into_iter().for_each(|&to| out.send(to, Message::Over(result.txn.session().number)));
             return EndedNow::new();
         }
-        let ended = self.own.hears(result, now_us, out);
+        let ended = self.own.on_result(result, now_us, out);
         self.ended(ended, now_us, out)
     }
 
-    /// What this client's own coordinator ended.
+    /// Outcomes of this client's own coordinator.
     fn ended(&mut self, ended: Vec<Ended>, now_us: u64, out: &mut Outbox) -> EndedNow {
         ended.into_iter().filter_map(|end| self.answered(end.id, end.outcome, now_us, out)).collect()
     }
 
-    /// The end of a call, if it is one; its number then.
+    /// Receives the outcome of a call; its number if that ends it.
     fn answered(&mut self, id: u64, outcome: Outcome, now_us: u64, out: &mut Outbox) -> Option<u64> {
         let called = self.calls.get_mut(self.key(id))?;
-        let State::Waiting { call, .. } = &called.state else { return None };
+        let CallState::Waiting { call, .. } = &called.state else { return None };
         if let Outcome::Elsewhere(partitions) = outcome {
             let (all, call, home) = (PartitionSet::all(self.primaries.len()), call.clone(), called.home);
-            // What it had declared need not be found out again.
+            // The declared partitions and rows need not be discovered again.
             let route = self.catalog.route(&call, self.primaries.len()).ok();
             let (declared, shared) = route.map_or_else(Default::default, |route| (route.partitions, route.shared));
             let partitions = partitions.union(declared).with(home.into()).intersection(all);
             self.send(id, call, Route { partitions, home, shared }, now_us, out);
             return None;
         }
-        called.state = State::Ended(outcome);
+        called.state = CallState::Ended(outcome);
         self.waiting -= 1;
         Some(id)
     }
 
-    /// Tries again what takes longer than so long: under locking and occ, it may be in a deadlock across partitions.
-    pub fn give_up_waiting(&mut self, patience_us: u64, now_us: u64, out: &mut Outbox) {
-        self.own.give_up_waiting(patience_us, now_us, out);
+    /// Restarts transactions that exceed their timeout: under locking and OCC they may be in a distributed deadlock.
+    pub fn restart_timed_out(&mut self, patience_us: u64, now_us: u64, out: &mut Outbox) {
+        self.own.restart_timed_out(patience_us, now_us, out);
         let ended = self.own.take_ended();
         let answered = self.ended(ended, now_us, out);
-        debug_assert!(answered.is_empty(), "what is given up is begun anew");
+        debug_assert!(answered.is_empty(), "a timeout restarts transactions");
     }
 
-    /// How often a transaction of this client's own coordination was tried again because of a deadlock.
+    /// The number of restarts of transactions that this client coordinates.
     pub fn retries(&self) -> u64 {
         self.own.retries()
     }

@@ -1,40 +1,39 @@
 //! Several coordinators: one order of all their transactions, in batches.
 //!
-//! A coordinator dispatches when it is its [turn](crate::sequencer::turn): everything that was submitted since it had it last,
-//! each with its place at each partition. It asks for the turn again when all of that is decided. Speculation makes
-//! batches worth while: upon what its own coordinator decides, a partition's result needs no more messages; upon what
-//! another one decides it needs one more, to say that it has become certain (*Low Overhead Concurrency Control*,
-//! section 4.2.2).
+//! A coordinator dispatches while it has the [turn](crate::sequencer::turn): all transactions submitted since it had
+//! the turn last, each with its place at each partition. It requests the turn again when that batch is decided.
+//! Speculation makes batches worth while: a result that depends on the same coordinator's transactions needs no further
+//! message; one that depends on another coordinator's needs one more when that is decided (*Low Overhead Concurrency
+//! Control*, section 4.2.2).
 
-use crate::coordinator::commit::{Coordinator, Ordering};
-use crate::coordinator::pending::Pending;
+use crate::coordinator::commit::{Coordinator, Ordering, PendingTxn};
 use crate::protocol::address::{Address, TxnId};
 use crate::protocol::message::Turn;
 use crate::protocol::outbox::Outbox;
-use crate::sequencer::turn::Turns;
+use crate::sequencer::turn::TurnState;
 
 impl Coordinator {
-    /// The order of so many coordinators begins, or begins anew; what is collected stays.
+    /// Begins or restarts the order of this number of coordinators; collected transactions stay.
     pub(crate) fn begin_order(&mut self, coordinators: usize) {
         let (Address::Coordinator(me), true) = (self.me, coordinators > 1) else { return };
-        let turns = Turns::begin(me, coordinators, self.primaries.len());
+        let turns = TurnState::begin(me, coordinators, self.primaries.len());
         let collected = self.ordering.take().map(|before| before.collected).unwrap_or_default();
         self.ordering = Some(Box::new(Ordering { turns, waits: false, collected }));
     }
 
     /// Whether a transaction may be dispatched now.
-    pub(crate) fn may_dispatch(&self) -> bool {
+    pub(crate) fn has_turn(&self) -> bool {
         self.ordering.as_ref().is_none_or(|ordering| ordering.turns.is_mine())
     }
 
-    /// Keeps a transaction until it is this coordinator's turn.
-    pub(crate) fn collect(&mut self, pending: Pending, out: &mut Outbox) {
+    /// Keeps a transaction until this coordinator has the turn.
+    pub(crate) fn collect(&mut self, pending: PendingTxn, out: &mut Outbox) {
         let Some(ordering) = &mut self.ordering else { return };
         ordering.collected.push_back(pending);
         self.go_on(out);
     }
 
-    /// Dispatches what was collected, or asks for the turn to do so if the batch before is decided.
+    /// Dispatches the collected transactions, or requests the turn for them if the previous batch is decided.
     pub(crate) fn go_on(&mut self, out: &mut Outbox) {
         let Some(ordering) = &mut self.ordering else { return };
         if ordering.turns.is_mine() {
@@ -47,14 +46,14 @@ impl Coordinator {
         }
     }
 
-    /// Another coordinator asks for the turn.
+    /// Another coordinator requests the turn.
     pub(crate) fn asked_for_turn(&mut self, from: Address, number: u64, out: &mut Outbox) {
         if let (Some(ordering), Address::Coordinator(from)) = (&mut self.ordering, from) {
             ordering.turns.asked(from, number, out);
         }
     }
 
-    /// It is this coordinator's turn.
+    /// This coordinator receives the turn.
     pub(crate) fn take_turn(&mut self, turn: Turn, out: &mut Outbox) {
         let Some(ordering) = &mut self.ordering else { return };
         if !ordering.turns.take(turn) {
@@ -67,8 +66,8 @@ impl Coordinator {
         }
     }
 
-    /// A partition takes back its results of a transaction and of those after it: it runs them again. What does not
-    /// depend on others was no run that can be taken back, and is not said again.
+    /// A partition withdraws its results of a transaction and of later ones, because it runs them again. Results that
+    /// do not depend on other transactions stay: they are not sent again.
     pub(crate) fn withdrawn(&mut self, from: Address, txn: TxnId) {
         let partition = self.primaries.iter().position(|primary| *primary == from);
         if let (Some(partition), true) = (partition, txn.coordinator == self.me) {

@@ -1,85 +1,84 @@
-//! The coordinator: divides transactions of several partitions into fragments, round by round, and decides their ends
-//! by two-phase commit.
+//! The coordinator: divides a distributed transaction into fragments, round by round, and decides it by two-phase
+//! commit.
 //!
-//! A partition's answer to the last fragment is its vote (*Low Overhead Concurrency Control*, section 3.3), so a
-//! transaction whose partitions run once takes one round trip, and a message more that nobody waits for. Invariants:
+//! A partition's result of the last fragment is its vote (*Low Overhead Concurrency Control*, section 3.3). So a
+//! transaction of one round takes one round trip, and one further message that delays no other. Invariants:
 //!
-//! - all fragments of one coordinator reach each partition in the order of the transactions' numbers: the global order
-//!   (of several, the [turn](crate::sequencer::turn) makes one);
-//! - a transaction is decided when every partition has answered its latest round, and everything that these answers
+//! - the fragments of one coordinator reach each partition in the order of the transactions' sequence numbers, which is
+//!   the global order (of several coordinators, the [turn](crate::sequencer::turn) makes one);
+//! - a transaction is decided when every participant has answered its latest round and everything that these answers
 //!   depend on is decided;
-//! - so those that a partition ran one upon the other are decided in that order.
+//! - so transactions that a partition ran one upon the other are decided in that order.
 //!
-//! A partition that hears of an abort runs again what came after, and answers again. What it had answered before is
-//! known by how many decisions it says it had heard then.
+//! A partition that receives an abort runs the later transactions again and answers again. Each result says how many
+//! decisions the partition had received, which tells a stale result from a valid one.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::shard::PartitionSet;
+use glassbox::shard::{Call, Found, PartitionSet, Wanted};
 
-use crate::coordinator::pending::{Ended, Pending};
 use crate::coordinator::recovery::Recovery;
-use crate::coordinator::unacked_decisions::Told;
+use crate::coordinator::unacked_decisions::UnackedDecisions;
 use crate::coordinator::verdict::{Verdict, wanted_of};
-use crate::protocol::address::{Address, Life, TxnId};
+use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::message::{Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Submission};
 use crate::protocol::outbox::Outbox;
-use crate::sequencer::turn::Turns;
+use crate::sequencer::turn::TurnState;
 
-/// Orders and decides transactions of several partitions.
+/// Orders and decides distributed transactions.
 #[derive(Debug)]
 pub struct Coordinator {
     pub(crate) me: Address,
-    /// The number of its next transaction.
+    /// The sequence number of its next transaction.
     pub(crate) next: u64,
-    /// Where each partition's primary is.
+    /// The primary of each partition.
     pub(crate) primaries: Vec<Address>,
-    pub(crate) pending: BTreeMap<u64, Pending>,
-    /// What each partition was told.
-    pub(crate) told: Vec<Told>,
-    /// While it finds out what the one before left: submissions wait.
+    pub(crate) pending: BTreeMap<u64, PendingTxn>,
+    /// For each partition, the decisions that it has not acknowledged.
+    pub(crate) unacked: Vec<UnackedDecisions>,
+    /// The recovery of its predecessor's transactions: submissions wait meanwhile.
     pub(crate) recovery: Option<Recovery>,
-    /// The same, of clients whose lives are over.
-    pub(crate) heirs: BTreeMap<Life, Recovery>,
-    /// Victims of deadlocks that were tried again.
+    /// Recoveries of clients' sessions that are over.
+    pub(crate) heirs: BTreeMap<Session, Recovery>,
+    /// Restarts of transactions.
     pub(crate) retries: u64,
-    /// Whether it begins transactions: under locking and occ only clients do, their own.
+    /// Whether it begins transactions: under locking and OCC only clients do.
     pub(crate) begins: bool,
-    /// What ended otherwise than by an answer.
+    /// Submissions that ended otherwise than by a result.
     pub(crate) ended: Vec<Ended>,
-    /// What was taken back, and goes elsewhere when a partition has heard that.
-    pub(crate) leaving: Vec<Pending>,
-    /// Where there are several coordinators.
+    /// Aborted transactions that go to another coordinator once a participant has acknowledged the abort.
+    pub(crate) leaving: Vec<PendingTxn>,
+    /// The shared order, if there are several coordinators.
     pub(crate) ordering: Option<Box<Ordering>>,
 }
 
-/// A coordinator's part in an order that it makes together with others.
+/// A coordinator's part in the order of several coordinators.
 #[derive(Debug)]
 pub(crate) struct Ordering {
-    pub(crate) turns: Turns,
-    /// It has asked for the turn.
+    pub(crate) turns: TurnState,
+    /// Whether it has requested the turn.
     pub(crate) waits: bool,
-    /// What was submitted and not dispatched.
-    pub(crate) collected: VecDeque<Pending>,
+    /// Transactions that were submitted and not dispatched.
+    pub(crate) collected: VecDeque<PendingTxn>,
 }
 
 impl Coordinator {
-    /// A coordinator that has not begun, of these partitions.
-    pub fn new(life: Life, primaries: Vec<Address>) -> Self {
-        let told = primaries.iter().map(|_| Told::default()).collect();
-        let (me, next) = (life.of, life.first());
+    /// A coordinator of these partitions, at the beginning of a session.
+    pub fn new(session: Session, primaries: Vec<Address>) -> Self {
+        let unacked = primaries.iter().map(|_| UnackedDecisions::default()).collect();
+        let (me, next) = (session.of, session.first());
         let (pending, heirs, ended, leaving) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
         let (recovery, retries, begins, ordering) = (None, 0, true, None);
-        Self { me, next, primaries, pending, told, recovery, heirs, retries, begins, ended, leaving, ordering }
+        Self { me, next, primaries, pending, unacked, recovery, heirs, retries, begins, ended, leaving, ordering }
     }
 
-    /// Transactions that are not decided yet.
+    /// The number of undecided transactions.
     pub fn pending(&self) -> usize {
         let collected = self.ordering.as_ref().map_or(0, |ordering| ordering.collected.len());
         self.pending.len() + collected + self.leaving.len()
     }
 
-    /// How often a transaction was tried again because of a deadlock.
+    /// The number of restarts.
     pub fn retries(&self) -> u64 {
         self.retries
     }
@@ -92,13 +91,13 @@ impl Coordinator {
         let Submission { id, call, participants, shared, before } = submission;
         let all = PartitionSet::all(self.primaries.len());
         if participants.is_empty() || !participants.difference(all).is_empty() {
-            let outcome = Outcome::Failed(format!("there are no such partitions: {participants:?} of {all:?}"));
+            let outcome = Outcome::Failed(format!("unknown partitions: {participants:?} of {all:?}"));
             return out.send(client, Message::Answer { id, outcome });
         }
         let answers = vec![None; self.primaries.len()];
-        let (round, given, begun_us, attempts, taken_back) = (0, Vec::new(), now_us, 0, None);
+        let (round, given, begun_us, attempts, aborted_attempt) = (0, Vec::new(), now_us, 0, None);
         self.begin(
-            Pending {
+            PendingTxn {
                 client,
                 id,
                 call,
@@ -110,24 +109,24 @@ impl Coordinator {
                 given,
                 begun_us,
                 attempts,
-                taken_back,
+                aborted_attempt,
             },
             out,
         );
     }
 
-    fn begin(&mut self, pending: Pending, out: &mut Outbox) {
+    fn begin(&mut self, pending: PendingTxn, out: &mut Outbox) {
         if !self.begins {
             return self.leave(pending, out);
         }
-        if self.may_dispatch() { self.dispatch(pending, out) } else { self.collect(pending, out) }
+        if self.has_turn() { self.dispatch(pending, out) } else { self.collect(pending, out) }
     }
 
-    /// Sends a transaction to its partitions.
-    pub(crate) fn dispatch(&mut self, pending: Pending, out: &mut Outbox) {
+    /// Sends the first fragments of a transaction.
+    pub(crate) fn dispatch(&mut self, pending: PendingTxn, out: &mut Outbox) {
         let sequence = self.next;
         self.next += 1;
-        self.ask_heard(out);
+        self.query_acks(out);
         let shared = &pending.shared;
         if shared.is_empty() {
             self.send_round(sequence, &pending, |_| FragmentWork::Run(Vec::new()), out);
@@ -137,7 +136,13 @@ impl Coordinator {
         self.pending.insert(sequence, pending);
     }
 
-    fn send_round(&mut self, sequence: u64, pending: &Pending, work: impl Fn(usize) -> FragmentWork, out: &mut Outbox) {
+    fn send_round(
+        &mut self,
+        sequence: u64,
+        pending: &PendingTxn,
+        work: impl Fn(usize) -> FragmentWork,
+        out: &mut Outbox,
+    ) {
         let settled = self.settled(sequence);
         for partition in pending.partitions() {
             let place = match &mut self.ordering {
@@ -158,16 +163,16 @@ impl Coordinator {
         }
     }
 
-    /// A partition answers; the ends that follow from it.
-    pub fn hears(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> Vec<Ended> {
+    /// Receives a fragment's result; the submissions that it ends.
+    pub fn on_result(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> Vec<Ended> {
         let (sequence, partition) = (result.txn.sequence, usize::from(result.partition));
         if result.txn.coordinator != self.me || partition >= self.primaries.len() {
             return Vec::new();
         }
-        let told = &mut self.told[partition];
-        told.heard(result.heard);
-        let stale = result.after.is_some() && told.will_run_again(sequence);
-        self.let_go();
+        let unacked = &mut self.unacked[partition];
+        unacked.ack(result.heard);
+        let stale = result.after.is_some() && unacked.will_run_again(sequence);
+        self.release_aborted();
         let Some(pending) = self.pending.get_mut(&sequence) else { return Vec::new() };
         if stale || result.round != pending.round || !pending.participants.contains(partition) {
             return Vec::new();
@@ -180,12 +185,12 @@ impl Coordinator {
         ends
     }
 
-    /// Goes on with a transaction and with those that waited for its end.
+    /// Advances a transaction, and those that waited for its decision.
     fn advance_from(&mut self, sequence: u64, now_us: u64, ends: &mut Vec<Ended>, out: &mut Outbox) {
         if !self.advance(sequence, now_us, ends, out) {
             return;
         }
-        let waits = |pending: &Pending| {
+        let waits = |pending: &PendingTxn| {
             let mut after = pending.answers.iter().flatten().filter_map(|answer| answer.after);
             after.any(|txn| txn.sequence == sequence && txn.coordinator == self.me)
         };
@@ -196,11 +201,11 @@ impl Coordinator {
         }
     }
 
-    /// Goes on with a transaction, if it can; whether it ended.
+    /// Advances a transaction if possible; whether it ended.
     fn advance(&mut self, sequence: u64, now_us: u64, ends: &mut Vec<Ended>, out: &mut Outbox) -> bool {
         let Some(pending) = self.pending.get(&sequence) else { return false };
         let answered = pending.partitions().all(|partition| pending.answers[partition].is_some());
-        // How another one's transaction ended is the partition's to say.
+        // A decision of another coordinator is reported by the partition.
         let undecided = |after: TxnId| after.coordinator != self.me || self.pending.contains_key(&after.sequence);
         if !answered || pending.answers.iter().flatten().any(|answer| answer.after.is_some_and(undecided)) {
             return false;
@@ -208,12 +213,12 @@ impl Coordinator {
         let mut verdict = Verdict::default();
         let answers = pending.answers.iter().flatten();
         answers.for_each(|answer| verdict.add(answer));
-        if verdict.tries_again() {
-            self.try_again(sequence, verdict.elsewhere, now_us, out);
+        if verdict.is_restarted() {
+            self.restart(sequence, verdict.elsewhere, now_us, out);
             return true;
         }
         if let Some(outcome) = verdict.refusal {
-            let Pending { client, id, .. } = self.decide(sequence, false, out);
+            let PendingTxn { client, id, .. } = self.decide(sequence, false, out);
             ends.push(Ended { client, id, outcome });
             return true;
         }
@@ -221,7 +226,7 @@ impl Coordinator {
             self.next_round(sequence, verdict, out);
             return false;
         }
-        let Pending { client, id, answers, .. } = self.decide(sequence, true, out);
+        let PendingTxn { client, id, answers, .. } = self.decide(sequence, true, out);
         let parts = answers.into_iter().flatten().filter_map(|answer| match answer.end {
             FragmentEnd::Done(output) => Some((answer.partition, output)),
             _ => None,
@@ -230,7 +235,7 @@ impl Coordinator {
         true
     }
 
-    /// Brings what is wanted, or runs with what was found.
+    /// Reads the remote rows that are needed, or runs with those that were read.
     fn next_round(&mut self, sequence: u64, verdict: Verdict, out: &mut Outbox) {
         let mut pending = self.pending.remove(&sequence).expect("it is being advanced");
         pending.round += 1;
@@ -249,11 +254,11 @@ impl Coordinator {
         self.pending.insert(sequence, pending);
     }
 
-    /// Takes a transaction back everywhere and begins it anew, on more partitions if need be.
-    pub(crate) fn try_again(&mut self, sequence: u64, elsewhere: PartitionSet, now_us: u64, out: &mut Outbox) {
+    /// Aborts a transaction at all participants and restarts it, with more participants if needed.
+    pub(crate) fn restart(&mut self, sequence: u64, elsewhere: PartitionSet, now_us: u64, out: &mut Outbox) {
         let mut pending = self.decide(sequence, false, out);
-        let first = pending.taken_back.map_or(pending.participants, |(_, first)| first);
-        pending.taken_back = Some((sequence, first));
+        let first = pending.aborted_attempt.map_or(pending.participants, |(_, first)| first);
+        pending.aborted_attempt = Some((sequence, first));
         pending.participants.extend(elsewhere.intersection(PartitionSet::all(self.primaries.len())));
         (pending.round, pending.begun_us, pending.attempts) = (0, now_us, pending.attempts + 1);
         pending.answers.fill(None);
@@ -262,14 +267,14 @@ impl Coordinator {
         self.begin(pending, out);
     }
 
-    fn decide(&mut self, sequence: u64, commit: bool, out: &mut Outbox) -> Pending {
+    fn decide(&mut self, sequence: u64, commit: bool, out: &mut Outbox) -> PendingTxn {
         let pending = self.pending.remove(&sequence).expect("it is being decided");
         let txn = TxnId { coordinator: self.me, sequence };
         for partition in pending.partitions() {
-            self.told[partition].tell(sequence, commit);
+            self.unacked[partition].add(sequence, commit);
             out.send(self.primaries[partition], Message::Decide { txn, commit });
             if !commit {
-                // It runs again what came after, and answers again.
+                // The partition runs the later transactions again and answers again.
                 for (_, later) in self.pending.range_mut(sequence + 1..) {
                     later.answers[partition].take_if(|answer| answer.after.is_some());
                 }
@@ -278,27 +283,27 @@ impl Coordinator {
         pending
     }
 
-    /// Takes back and begins anew what takes longer than so long: it may be in a deadlock that no partition can see.
-    /// Each attempt is given twice as long as the one before, up to 64 times.
-    pub fn give_up_waiting(&mut self, patience_us: u64, now_us: u64, out: &mut Outbox) {
-        let is_late = |it: &Pending| now_us.saturating_sub(it.begun_us) > patience_us << it.attempts.min(6);
+    /// Restarts transactions that exceed their timeout: they may be in a deadlock that no partition can detect. The
+    /// timeout doubles with each attempt, up to 64 times.
+    pub fn restart_timed_out(&mut self, patience_us: u64, now_us: u64, out: &mut Outbox) {
+        let is_late = |it: &PendingTxn| now_us.saturating_sub(it.begun_us) > patience_us << it.attempts.min(6);
         let late = self.pending.iter().filter(|(_, pending)| is_late(pending));
         for sequence in late.map(|(&sequence, _)| sequence).collect::<Vec<_>>() {
-            self.try_again(sequence, PartitionSet::EMPTY, now_us, out);
+            self.restart(sequence, PartitionSet::EMPTY, now_us, out);
         }
     }
 
-    /// All transactions before this number have ended, and all their partitions have heard it; of those before `begun`.
+    /// All transactions before this number, which is at most `begun`, are decided and acknowledged by all participants.
     fn settled(&self, begun: u64) -> u64 {
-        let unheard = self.told.iter().filter_map(Told::first_unheard).min().unwrap_or(begun);
+        let unacked = self.unacked.iter().filter_map(UnackedDecisions::first_unacked).min().unwrap_or(begun);
         let pending = self.pending.first_key_value().map_or(begun, |(&sequence, _)| sequence);
-        unheard.min(pending).min(begun)
+        unacked.min(pending).min(begun)
     }
 
-    /// Asks those who have not said for long what they have heard.
-    fn ask_heard(&mut self, out: &mut Outbox) {
-        for (told, &primary) in self.told.iter().zip(&self.primaries) {
-            let late = told.first_unheard().is_some_and(|first| self.next - first > LONG);
+    /// Asks partitions that have not reported for long how many decisions they have received.
+    fn query_acks(&mut self, out: &mut Outbox) {
+        for (unacked, &primary) in self.unacked.iter().zip(&self.primaries) {
+            let late = unacked.first_unacked().is_some_and(|first| self.next - first > LONG);
             if late && self.next.is_multiple_of(LONG) {
                 out.send(primary, Message::AskHeard);
             }
@@ -306,5 +311,52 @@ impl Coordinator {
     }
 }
 
-/// Transactions after which a partition is asked what it has heard.
+/// The number of transactions after which a partition is asked for its acknowledgements.
 const LONG: u64 = 1024;
+
+/// The outcome of a submission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// The client that submitted it.
+    pub client: Address,
+    /// The client's number for it.
+    pub id: u64,
+    /// The outcome.
+    pub outcome: Outcome,
+}
+
+/// An undecided transaction.
+#[derive(Debug)]
+pub(crate) struct PendingTxn {
+    pub(crate) client: Address,
+    pub(crate) id: u64,
+    pub(crate) call: Call,
+    pub(crate) participants: PartitionSet,
+    /// Remote rows that any run needs.
+    pub(crate) shared: Vec<Wanted>,
+    /// The client's session in which the client coordinated it before.
+    pub(crate) before: Option<Session>,
+    pub(crate) round: u32,
+    /// The latest result of each participant in this round.
+    pub(crate) answers: Vec<Option<FragmentResult>>,
+    /// Remote rows that were read so far.
+    pub(crate) given: Vec<Found>,
+    /// When the present attempt began, for the timeout.
+    pub(crate) begun_us: u64,
+    /// The number of earlier attempts.
+    pub(crate) attempts: u32,
+    /// If there were any: the sequence number of the last one, and the participants of the first.
+    pub(crate) aborted_attempt: Option<(u64, PartitionSet)>,
+}
+
+impl PendingTxn {
+    /// The participants.
+    pub(crate) fn partitions(&self) -> impl Iterator<Item = usize> + use<> {
+        self.participants.iter()
+    }
+
+    /// Its outcome when another coordinator is responsible for it.
+    pub(crate) fn elsewhere(self) -> Ended {
+        Ended { client: self.client, id: self.id, outcome: Outcome::Elsewhere(self.participants) }
+    }
+}

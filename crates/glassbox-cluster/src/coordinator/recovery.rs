@@ -1,41 +1,41 @@
-//! What a coordinator that begins decides about the transactions of the one before, from what their partitions hold.
+//! The recovery of undecided transactions whose coordinator failed, from their participants' reports.
 //!
-//! Committed is what one partition knows to be committed, and what all of its partitions have voted for: the
-//! coordinator before can have decided nothing else. Everything else is aborted (presumed abort), and with it what a
-//! partition ran upon it: that is run again, so its vote does not count.
+//! A transaction is committed if one participant knows that it committed, or if all participants have voted for it: the
+//! failed coordinator cannot have decided otherwise. Every other transaction is aborted (presumed abort). What a
+//! participant ran upon an aborted one is run again, so that vote is void.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use glassbox::shard::PartitionSet;
 
-use crate::protocol::address::{Address, Life};
+use crate::protocol::address::{Address, Session};
 use crate::protocol::message::{Message, Recovered, Submission};
 use crate::protocol::outbox::Outbox;
 
-/// A coordinator's beginning; or a client's end, which is decided in the same way.
+/// The recovery of a failed coordinator's transactions, or of those of a client's session.
 #[derive(Debug)]
 pub(crate) struct Recovery {
-    /// Of whom; `None`: of the coordinator before.
-    life: Option<Life>,
-    /// What each partition said.
+    /// The client's session; `None`: the predecessor of this coordinator.
+    session: Option<Session>,
+    /// The report of each partition.
     answers: Vec<Option<Recovered>>,
-    /// What was decided of a client's.
+    /// The transactions of a client that are decided already.
     decided: BTreeSet<u64>,
-    /// What was submitted meanwhile.
+    /// Submissions that wait for the end of the recovery.
     pub(crate) waiting: Vec<(Address, Submission)>,
 }
 
 impl Recovery {
-    pub(crate) fn begin(life: Option<Life>, primaries: &[Address], out: &mut Outbox) -> Self {
-        primaries.iter().for_each(|&primary| out.send(primary, Message::Recover(life)));
-        Self { life, answers: vec![None; primaries.len()], decided: BTreeSet::new(), waiting: Vec::new() }
+    pub(crate) fn begin(session: Option<Session>, primaries: &[Address], out: &mut Outbox) -> Self {
+        primaries.iter().for_each(|&primary| out.send(primary, Message::Recover(session)));
+        Self { session, answers: vec![None; primaries.len()], decided: BTreeSet::new(), waiting: Vec::new() }
     }
 
-    /// Asks those partitions that have another primary now.
+    /// Asks the partitions that have another primary now.
     pub(crate) fn ask_again(&mut self, changed: PartitionSet, primaries: &[Address], out: &mut Outbox) {
         for partition in changed.iter() {
             self.answers[partition] = None;
-            out.send(primaries[partition], Message::Recover(self.life));
+            out.send(primaries[partition], Message::Recover(self.session));
         }
     }
 
@@ -43,23 +43,23 @@ impl Recovery {
         self.answers[partition] = Some(found);
     }
 
-    /// Each undecided transaction, in order: whether it is committed, and who is to be told. `None`: not all have
-    /// answered yet.
+    /// The decision of each undecided transaction, in order, and the partitions that need it. `None`: a report is
+    /// missing.
     pub(crate) fn decisions(&self) -> Option<Vec<(u64, bool, Vec<usize>)>> {
-        // Partitions that run again what came after an abort.
+        // Partitions that run later transactions again after an abort.
         let mut run_again = PartitionSet::EMPTY;
-        let decide = |(sequence, found): (u64, Found)| {
+        let decide = |(sequence, found): (u64, Evidence)| {
             let commit = found.is_known || (found.voted.difference(run_again) == found.participants);
             if !commit {
-                run_again.extend(found.ignorant);
+                run_again.extend(found.uninformed);
             }
             (sequence, commit, found.to_be_told())
         };
         self.is_complete().then(|| self.undecided().into_iter().map(decide).collect())
     }
 
-    /// The same of a client, each as soon as all of its partitions have answered, and once. Nothing is run upon what a
-    /// client has not decided.
+    /// The decisions of a client's transactions, each once all of its participants have reported, and once only. No
+    /// partition runs a transaction upon an undecided one of a client.
     pub(crate) fn ripe(&mut self) -> Vec<(u64, bool, Vec<usize>)> {
         let answered = (0..).zip(&self.answers).filter(|(_, answer)| answer.is_some());
         let answered: PartitionSet = answered.map(|(partition, _)| partition).collect();
@@ -74,25 +74,25 @@ impl Recovery {
         ripe
     }
 
-    /// Whether all have answered.
+    /// Whether all partitions have reported.
     pub(crate) fn is_complete(&self) -> bool {
         self.answers.iter().all(Option::is_some)
     }
 
-    /// Whether something has been decided.
+    /// Whether a transaction was decided.
     pub(crate) fn has_decided(&self) -> bool {
         !self.decided.is_empty()
     }
 
-    /// What those who have answered know of each undecided transaction.
-    fn undecided(&self) -> BTreeMap<u64, Found> {
-        let mut undecided: BTreeMap<u64, Found> = BTreeMap::new();
+    /// The combined reports about each undecided transaction.
+    fn undecided(&self) -> BTreeMap<u64, Evidence> {
+        let mut undecided: BTreeMap<u64, Evidence> = BTreeMap::new();
         let answers = || (0..).zip(&self.answers).filter_map(|(at, answer)| answer.as_ref().map(|answer| (at, answer)));
         for (partition, answer) in answers() {
             for it in &answer.undecided {
                 let found = undecided.entry(it.sequence).or_default();
                 found.participants.extend(it.participants);
-                found.ignorant.insert(partition);
+                found.uninformed.insert(partition);
                 if it.prepared {
                     found.voted.insert(partition);
                 }
@@ -107,19 +107,19 @@ impl Recovery {
     }
 }
 
-/// What is known of a transaction.
+/// The combined reports about a transaction.
 #[derive(Default)]
-struct Found {
+struct Evidence {
     participants: PartitionSet,
-    /// Those that do not know its end.
-    ignorant: PartitionSet,
+    /// Participants that do not know the decision.
+    uninformed: PartitionSet,
     voted: PartitionSet,
-    /// Somebody knows that it is committed.
+    /// Whether a participant knows that it committed.
     is_known: bool,
 }
 
-impl Found {
+impl Evidence {
     fn to_be_told(&self) -> Vec<usize> {
-        self.ignorant.iter().collect()
+        self.uninformed.iter().collect()
     }
 }

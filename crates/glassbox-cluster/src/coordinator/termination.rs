@@ -1,20 +1,19 @@
-//! What a coordinator does when somebody takes over a role: a partition has another primary, or it is itself another
-//! coordinator than the one that began; or when by another scheme others coordinate from now on.
+//! What a coordinator does when a role changes hands: a partition has another primary, this coordinator replaces a
+//! failed one, a client's session is over, or under another scheme other parties coordinate.
 
 use glassbox::shard::PartitionSet;
 
-use crate::coordinator::commit::Coordinator;
-use crate::coordinator::pending::{Ended, Pending};
+use crate::coordinator::commit::{Coordinator, Ended, PendingTxn};
 use crate::coordinator::recovery::Recovery;
-use crate::protocol::address::{Address, Life, TxnId};
+use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::message::{FragmentEnd, Message, Outcome, Recovered, Submission};
 use crate::protocol::outbox::Outbox;
 
 impl Coordinator {
-    /// Whether it begins transactions from now on. If not, it ends those that it has begun; what is submitted, and what
-    /// would have to begin anew, is to be sent elsewhere.
-    pub(crate) fn let_begin(&mut self, begins: bool, out: &mut Outbox) {
+    /// Sets whether it begins transactions. An inactive coordinator finishes the transactions that it has begun;
+    /// submissions and restarts go back to their clients.
+    pub(crate) fn set_active(&mut self, begins: bool, out: &mut Outbox) {
         self.begins = begins;
         if let (false, Some(recovery)) = (begins, &mut self.recovery) {
             for (client, Submission { id, participants, .. }) in std::mem::take(&mut recovery.waiting) {
@@ -27,48 +26,50 @@ impl Coordinator {
         }
     }
 
-    /// Sends a transaction elsewhere. If it was begun here, that waits until one of its partitions has heard that it
-    /// was taken back: they may all have voted for it, and who came in this one's place could commit it meanwhile.
-    pub(crate) fn leave(&mut self, pending: Pending, out: &mut Outbox) {
-        // What a client took back it says with what it submits.
-        if let (Some((_, partitions)), Address::Coordinator(_)) = (pending.taken_back, self.me) {
+    /// Returns a transaction to its client. If it was begun here, the return waits until one participant has
+    /// acknowledged the abort: all may have voted for it, and a successor of this coordinator could otherwise commit
+    /// it.
+    pub(crate) fn leave(&mut self, pending: PendingTxn, out: &mut Outbox) {
+        // A client that coordinates states its aborted attempts with its next submission.
+        if let (Some((_, partitions)), Address::Coordinator(_)) = (pending.aborted_attempt, self.me) {
             partitions.iter().for_each(|partition| out.send(self.primaries[partition], Message::AskHeard));
             self.leaving.push(pending);
-            return self.let_go();
+            return self.release_aborted();
         }
         self.ended.push(pending.elsewhere());
     }
 
-    /// Lets those go elsewhere for whom somebody has heard it.
-    pub(crate) fn let_go(&mut self) {
-        let Self { leaving, told, ended, .. } = self;
-        let may_go = |pending: &mut Pending| {
-            let (sequence, partitions) = pending.taken_back.expect("it was begun here");
-            partitions.iter().any(|partition| told[partition].has_heard(sequence))
+    /// Returns the aborted transactions whose abort a participant has acknowledged.
+    pub(crate) fn release_aborted(&mut self) {
+        let Self { leaving, unacked, ended, .. } = self;
+        let may_go = |pending: &mut PendingTxn| {
+            let (sequence, partitions) = pending.aborted_attempt.expect("it was begun here");
+            partitions.iter().any(|partition| unacked[partition].is_acked(sequence))
         };
-        ended.extend(leaving.extract_if(.., may_go).map(Pending::elsewhere));
+        ended.extend(leaving.extract_if(.., may_go).map(PendingTxn::elsewhere));
     }
 
-    /// What ended otherwise than by an answer.
+    /// Submissions that ended otherwise than by a result.
     pub(crate) fn take_ended(&mut self) -> Vec<Ended> {
         std::mem::take(&mut self.ended)
     }
 
-    /// A partition says which decisions it has heard.
+    /// A partition reports how many decisions it has received.
     pub(crate) fn heard(&mut self, from: Address, heard: u64) {
         if let Some(partition) = self.primaries.iter().position(|primary| *primary == from) {
-            self.told[partition].heard(heard);
-            self.let_go();
+            self.unacked[partition].ack(heard);
+            self.release_aborted();
         }
     }
 
-    /// Other primaries: they are told again what the ones before may not have heard; and what these had begun and not
-    /// voted for begins anew, since what it had read there is not protected any more; or all does.
+    /// Adopts new primaries. They are sent the decisions that their predecessors may not have received. Transactions
+    /// without a vote of a replaced primary are restarted, because its reads are no longer protected; `restarts_all`
+    /// restarts every transaction.
     pub(crate) fn configure(
         &mut self,
         next: &Configuration,
         changed: PartitionSet,
-        all_anew: bool,
+        restarts_all: bool,
         now_us: u64,
         out: &mut Outbox,
     ) {
@@ -76,7 +77,7 @@ impl Coordinator {
         for (partition, &primary) in primaries.iter().enumerate().take(self.primaries.len()) {
             self.primaries[partition] = primary;
             if changed.contains(partition) {
-                for (sequence, commit) in self.told[partition].again() {
+                for (sequence, commit) in self.unacked[partition].resend() {
                     let txn = TxnId { coordinator: self.me, sequence };
                     out.send(primary, Message::Decide { txn, commit });
                 }
@@ -89,31 +90,31 @@ impl Coordinator {
         if let Some(recovery) = &mut self.recovery {
             return recovery.ask_again(changed, primaries, out);
         }
-        let has_voted = |pending: &Pending, partition: usize| {
+        let has_voted = |pending: &PendingTxn, partition: usize| {
             let answer = pending.answers[partition].as_ref();
             answer.is_some_and(|answer| matches!(answer.end, FragmentEnd::Done(_)))
         };
         for sequence in self.pending.keys().copied().collect::<Vec<_>>() {
-            // Asked one by one: a vote upon one that begins anew counts no more.
+            // Looked up again for each: a vote upon a restarted transaction is void.
             let pending = &self.pending[&sequence];
             let mut gone = pending.partitions().filter(|&partition| changed.contains(partition));
-            if all_anew || gone.any(|partition| !has_voted(pending, partition)) {
-                self.try_again(sequence, PartitionSet::EMPTY, now_us, out);
+            if restarts_all || gone.any(|partition| !has_voted(pending, partition)) {
+                self.restart(sequence, PartitionSet::EMPTY, now_us, out);
             }
         }
         self.go_on(out);
     }
 
-    /// Asks all partitions what the coordinator before left undecided.
+    /// Asks all partitions for the undecided transactions of this coordinator's predecessor.
     pub(crate) fn recover(&mut self, out: &mut Outbox) {
         self.recovery = Some(Recovery::begin(None, &self.primaries, out));
     }
 
-    /// A partition says what it knows; when all have, what is undecided is decided.
+    /// Receives a partition's report; once all have reported, the undecided transactions are decided.
     pub(crate) fn recovered(&mut self, from: Address, found: &Recovered, now_us: u64, out: &mut Outbox) {
         let Some(partition) = self.primaries.iter().position(|primary| *primary == from) else { return };
-        if let Some(life) = found.life {
-            return self.recovered_of(life, partition, found, out);
+        if let Some(session) = found.session {
+            return self.recovered_of(session, partition, found, out);
         }
         let Some(recovery) = &mut self.recovery else { return };
         recovery.hear(partition, found.clone());
@@ -121,7 +122,7 @@ impl Coordinator {
         for (sequence, commit, partitions) in decisions {
             let txn = TxnId { coordinator: self.me, sequence };
             for partition in partitions {
-                self.told[partition].tell(sequence, commit);
+                self.unacked[partition].add(sequence, commit);
                 out.send(self.primaries[partition], Message::Decide { txn, commit });
             }
         }
@@ -131,36 +132,37 @@ impl Coordinator {
         }
     }
 
-    /// Decides from now on what a client left.
-    pub(crate) fn inherit(&mut self, life: Life, out: &mut Outbox) {
-        if matches!(life.of, Address::Client(_)) && !self.heirs.contains_key(&life) {
-            self.heirs.insert(life, Recovery::begin(Some(life), &self.primaries, out));
+    /// Takes over the undecided transactions of a client's session.
+    pub(crate) fn inherit(&mut self, session: Session, out: &mut Outbox) {
+        if matches!(session.of, Address::Client(_)) && !self.heirs.contains_key(&session) {
+            self.heirs.insert(session, Recovery::begin(Some(session), &self.primaries, out));
         }
     }
 
-    /// A partition says what it has of a client. Each transaction is decided when all of its partitions have; when
-    /// nothing is undecided any more, nobody has to remember what was committed.
-    pub(crate) fn recovered_of(&mut self, life: Life, partition: usize, found: &Recovered, out: &mut Outbox) {
-        let Some(recovery) = self.heirs.get_mut(&life) else { return };
+    /// Receives a partition's report about a client's session. A transaction is decided when all of its participants
+    /// have reported. Once none is undecided, no partition needs its outcomes any more.
+    pub(crate) fn recovered_of(&mut self, session: Session, partition: usize, found: &Recovered, out: &mut Outbox) {
+        let Some(recovery) = self.heirs.get_mut(&session) else { return };
         recovery.hear(partition, found.clone());
         for (sequence, commit, partitions) in recovery.ripe() {
-            let txn = TxnId { coordinator: life.of, sequence };
+            let txn = TxnId { coordinator: session.of, sequence };
             for partition in partitions {
                 out.send(self.primaries[partition], Message::Decide { txn, commit });
             }
         }
         if recovery.is_complete() && recovery.has_decided() {
-            // Behind the decisions: whoever becomes primary before it hears one has something undecided again.
-            *recovery = Recovery::begin(Some(life), &self.primaries, out);
+            // Sent after the decisions: a backup that is promoted before it receives one has undecided transactions
+            // again.
+            *recovery = Recovery::begin(Some(session), &self.primaries, out);
         } else if recovery.is_complete() {
-            self.heirs.remove(&life);
-            self.primaries.iter().for_each(|&primary| out.send(primary, Message::Ended(life)));
+            self.heirs.remove(&session);
+            self.primaries.iter().for_each(|&primary| out.send(primary, Message::Ended(session)));
         }
     }
 
-    /// In which life it begins transactions now.
-    pub(crate) fn life(&self) -> Life {
-        TxnId { coordinator: self.me, sequence: self.next }.life()
+    /// The session in which it begins transactions now.
+    pub(crate) fn session(&self) -> Session {
+        TxnId { coordinator: self.me, sequence: self.next }.session()
     }
 }
 
@@ -171,9 +173,9 @@ mod tests {
     use glassbox_workloads::micro::{ReadWrite, Seen};
 
     use super::*;
+    use crate::protocol::configuration::SchemeKind;
     use crate::protocol::message::FragmentResult;
     use crate::protocol::outbox::Action;
-    use crate::protocol::scheme_kind::SchemeKind;
 
     const ME: Address = Address::Coordinator(0);
 
@@ -181,9 +183,9 @@ mod tests {
         Address::Replica { partition, replica }
     }
 
-    /// A coordinator with so many transactions on both of two partitions.
+    /// A coordinator with this number of transactions on two partitions.
     fn coordinator(transactions: u64) -> Coordinator {
-        let mut it = Coordinator::new(Life::new(ME, 0), vec![primary(0, 0), primary(1, 0)]);
+        let mut it = Coordinator::new(Session::new(ME, 0), vec![primary(0, 0), primary(1, 0)]);
         let keys = std::iter::empty().collect();
         let arguments = Arguments::of(ReadWrite { keys, stamp: 1, aborts_at: None, two_rounds: false });
         for id in 0..transactions {
@@ -199,7 +201,7 @@ mod tests {
         let txn = |sequence| TxnId { coordinator: ME, sequence };
         let (txn, after) = (txn(sequence), after.map(txn));
         let result = FragmentResult { txn, round: 0, partition, end, after, heard: 0 };
-        it.hears(result, 0, &mut Outbox::default()).len()
+        it.on_result(result, 0, &mut Outbox::default()).len()
     }
 
     fn done() -> FragmentEnd {
@@ -207,24 +209,24 @@ mod tests {
     }
 
     #[test]
-    fn a_vote_upon_one_that_begins_anew_with_its_partition_is_lost_with_it() {
+    fn a_vote_upon_a_transaction_that_a_failover_restarts_is_void() {
         let mut it = coordinator(2);
         assert_eq!(answers(&mut it, 1, 1, Some(0), done()), 0);
         let next = Configuration::first(2, 2, SchemeKind::Speculation).promote(primary(1, 1)).expect("it is a backup");
         it.configure(&next, PartitionSet::of(1), false, 0, &mut Outbox::default());
-        assert_eq!(it.retries(), 2, "nobody would vote for the second again");
+        assert_eq!(it.retries(), 2, "the second would get no further vote");
     }
 
-    /// Both may have voted for it: whoever takes this one's place would commit it, when nobody has heard otherwise.
+    /// All participants may have voted for it: a successor would commit it if no participant had received the abort.
     #[test]
-    fn what_was_taken_back_goes_elsewhere_when_somebody_has_heard_it() {
+    fn an_aborted_transaction_moves_on_once_a_participant_has_acknowledged_the_abort() {
         let (mut it, mut out) = (coordinator(1), Outbox::default());
-        it.let_begin(false, &mut out);
-        it.try_again(0, PartitionSet::EMPTY, 0, &mut out);
-        assert!(it.take_ended().is_empty() && it.pending() == 1, "nobody has heard it");
+        it.set_active(false, &mut out);
+        it.restart(0, PartitionSet::EMPTY, 0, &mut out);
+        assert!(it.take_ended().is_empty() && it.pending() == 1, "no participant has acknowledged it");
         let asked = out.actions.iter().filter(|it| matches!(it, Action::Send(_, Message::AskHeard)));
         assert_eq!(asked.count(), 2);
-        // Another primary counts anew, and has heard nothing.
+        // Another primary counts from 0 and has received nothing.
         let next = Configuration::first(2, 2, SchemeKind::Speculation).promote(primary(1, 1)).expect("it is a backup");
         it.configure(&next, PartitionSet::of(1), true, 0, &mut Outbox::default());
         it.heard(primary(1, 1), 0);
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_not_withdrawn_with_results() {
+    fn a_refusal_is_not_withdrawn_with_speculative_results() {
         let mut it = coordinator(3);
         assert_eq!(answers(&mut it, 0, 1, Some(0), done()), 0);
         assert_eq!(answers(&mut it, 0, 2, None, FragmentEnd::Again), 0);

@@ -1,46 +1,63 @@
-//! What a coordinator has told a partition, and what of it the partition has heard.
+//! Decisions sent to a participant and not yet acknowledged.
 
 use std::collections::VecDeque;
 
-/// Decisions told to a partition.
+/// Decisions sent to a participant and not yet acknowledged.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
-    /// Those that it may not have heard, in the order in which they were told.
-    unheard: VecDeque<(u64, bool)>,
-    /// How many it has heard.
-    heard: u64,
+pub(crate) struct UnackedDecisions {
+    /// In the order of sending: sequence number, and whether it commits.
+    unacked: VecDeque<(u64, bool)>,
+    /// The number of decisions that the present primary has acknowledged.
+    acked: u64,
 }
 
-impl Told {
-    pub(crate) fn tell(&mut self, sequence: u64, commit: bool) {
-        self.unheard.push_back((sequence, commit));
+impl UnackedDecisions {
+    pub(crate) fn add(&mut self, sequence: u64, commit: bool) {
+        self.unacked.push_back((sequence, commit));
     }
 
-    /// The partition says what it has heard.
-    pub(crate) fn heard(&mut self, heard: u64) {
-        while self.heard < heard && self.unheard.pop_front().is_some() {
-            self.heard += 1;
+    /// The participant has received this number of decisions.
+    pub(crate) fn ack(&mut self, received: u64) {
+        while self.acked < received && self.unacked.pop_front().is_some() {
+            self.acked += 1;
         }
     }
 
-    /// Whether it has yet to hear that a transaction before this one is aborted: it then runs again what came after.
+    /// Whether the abort of an earlier transaction is unacknowledged: the participant will run this one again.
     pub(crate) fn will_run_again(&self, sequence: u64) -> bool {
-        self.unheard.iter().any(|&(aborted, commit)| !commit && aborted < sequence)
+        self.unacked.iter().any(|&(aborted, commit)| !commit && aborted < sequence)
     }
 
-    /// The lowest transaction whose end it may not have heard.
-    pub(crate) fn first_unheard(&self) -> Option<u64> {
-        self.unheard.iter().map(|&(sequence, _)| sequence).min()
+    /// The lowest transaction whose decision is unacknowledged.
+    pub(crate) fn first_unacked(&self) -> Option<u64> {
+        self.unacked.iter().map(|&(sequence, _)| sequence).min()
     }
 
-    /// Whether it has heard the end of a transaction that it was told.
-    pub(crate) fn has_heard(&self, sequence: u64) -> bool {
-        self.unheard.iter().all(|&(unheard, _)| unheard != sequence)
+    /// Whether the decision of a transaction that was sent is acknowledged.
+    pub(crate) fn is_acked(&self, sequence: u64) -> bool {
+        self.unacked.iter().all(|&(unacked, _)| unacked != sequence)
     }
 
-    /// Another primary is told again what the one before may not have heard, and counts anew.
-    pub(crate) fn again(&mut self) -> impl Iterator<Item = (u64, bool)> + use<> {
-        self.heard = 0;
-        self.unheard.clone().into_iter()
+    /// The unacknowledged decisions, for another primary, which counts from 0.
+    pub(crate) fn resend(&mut self) -> impl Iterator<Item = (u64, bool)> + use<> {
+        self.acked = 0;
+        self.unacked.clone().into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decisions_are_acknowledged_in_order_and_resent_to_another_primary() {
+        let mut unacked = UnackedDecisions::default();
+        [(3, true), (1, false), (5, true)].into_iter().for_each(|(sequence, commit)| unacked.add(sequence, commit));
+        assert!(unacked.will_run_again(2) && !unacked.will_run_again(1));
+        unacked.ack(1);
+        assert!(unacked.is_acked(3) && !unacked.is_acked(1) && unacked.first_unacked() == Some(1));
+        assert!(unacked.resend().eq([(1, false), (5, true)]));
+        unacked.ack(1);
+        assert!(unacked.is_acked(1) && !unacked.will_run_again(2) && unacked.first_unacked() == Some(5));
     }
 }

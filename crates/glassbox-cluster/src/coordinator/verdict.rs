@@ -1,17 +1,17 @@
-//! What the answers of a round come to.
+//! The combined results of a round.
 
 use glassbox::shard::{Found, PartitionSet, Wanted};
 
 use crate::protocol::message::{FragmentEnd, FragmentResult, Outcome};
 
-/// What the answers of a round come to.
+/// The combined results of a round.
 #[derive(Default)]
 pub(crate) struct Verdict {
     pub(crate) refusal: Option<Outcome>,
     pub(crate) elsewhere: PartitionSet,
     again: bool,
     pub(crate) wanted: Vec<Wanted>,
-    /// It was a round of finding.
+    /// Whether the round read rows.
     pub(crate) finding: bool,
     pub(crate) found: Vec<Found>,
 }
@@ -39,12 +39,12 @@ impl Verdict {
         }
     }
 
-    pub(crate) fn tries_again(&self) -> bool {
+    pub(crate) fn is_restarted(&self) -> bool {
         self.refusal.is_none() && (self.again || !self.elsewhere.is_empty())
     }
 }
 
-/// What of these a partition has to find.
+/// The rows of these that a partition has to read.
 pub(crate) fn wanted_of(wanted: &[Wanted], partition: usize) -> Vec<Wanted> {
     let mut mine: Vec<Wanted> = Vec::new();
     for wanted in wanted.iter().filter(|wanted| wanted.partitions.contains(partition)) {

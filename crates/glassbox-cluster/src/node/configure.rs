@@ -1,4 +1,4 @@
-//! What a member becomes when a configuration arrives.
+//! The change of a member's role when a configuration arrives.
 
 use crate::node::member::{Member, answer};
 use crate::node::role::Role;
@@ -8,7 +8,7 @@ use crate::protocol::configuration::Configuration;
 use crate::protocol::outbox::Outbox;
 
 impl Member {
-    /// A configuration arrives.
+    /// Receives a configuration.
     pub(crate) fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) {
         if !next.follows(&self.configuration) {
             return;
@@ -20,15 +20,21 @@ impl Member {
             Address::Coordinator(_) => {
                 let since = |configuration: &Configuration| configuration.coordinator_since(self.me);
                 match &mut self.role {
-                    // Another has its place.
+                    // The coordinator was replaced.
                     role if since(&self.configuration) != since(&before) => *role = Role::Idle,
                     Role::Coordinator(it) => {
-                        it.let_begin(!self.configuration.scheme.clients_coordinate(), out);
-                        let anew = self.order_since != before.order_since();
-                        if anew {
+                        it.set_active(!self.configuration.scheme.clients_coordinate(), out);
+                        let restarts_order = self.order_since != before.order_since();
+                        if restarts_order {
                             it.begin_order(self.configuration.coordinators.len());
                         }
-                        it.configure(&self.configuration, self.configuration.replaced(&before), anew, now_us, out);
+                        it.configure(
+                            &self.configuration,
+                            self.configuration.replaced(&before),
+                            restarts_order,
+                            now_us,
+                            out,
+                        );
                         answer(it.take_ended(), out);
                     }
                     _ => {}

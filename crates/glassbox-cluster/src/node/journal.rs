@@ -1,11 +1,11 @@
-//! What a replica writes to its journal, and what it is again when it has read it.
+//! Recovery of a replica from its journal, and the member's side of journaling.
 //!
-//! A journal follows its replica's stream as a backup does, and holds an entry when it is on disk: so whatever waits
-//! until all backups hold something waits for the disk as well. What is logged is therefore what a backup repeats, and
-//! recovery makes a backup, which then becomes primary as after a promotion. So nothing that a partition has told
-//! anybody is missing: neither answers nor votes, nor decisions that it said it had heard.
+//! A journal is written like a backup: it receives the replication stream, and acknowledges an entry once it is forced.
+//! So everything that waits for the acknowledgements of all backups waits for the disk as well. The log contains what a
+//! backup applies, recovery produces a backup, and the backup is then promoted. So nothing that a partition sent is
+//! lost: neither answers nor votes nor acknowledged decisions.
 //!
-//! A base is of the rows as far as they are decided: on a primary, of a moment at which nothing is under way.
+//! A base has the rows without undecided changes; a primary writes one while no transaction is active.
 
 use glassbox::shard::Shard;
 
@@ -18,47 +18,47 @@ use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::Record;
 use crate::protocol::outbox::Outbox;
 
-/// A replica that reads its journal.
+/// A replica that replays its journal.
 #[derive(Debug)]
-pub struct Reading {
+pub struct JournalReplay {
     me: Address,
     shard: Option<Shard>,
     configuration: Option<Configuration>,
     backup: Option<(u64, Backup)>,
 }
 
-/// What a replica has of a journal that it has read.
+/// The result of a replay.
 #[derive(Debug)]
-pub struct Recovered {
-    /// Who was who when it was written last.
+pub struct RecoveredReplica {
+    /// The last configuration in the journal.
     pub configuration: Configuration,
-    /// Since which epoch the replica had its role when the base was made.
+    /// The epoch since which the replica had its role when the base was written.
     pub since: u64,
     pub(crate) backup: Backup,
 }
 
-impl Reading {
+impl JournalReplay {
     /// Begins with the rows of the base, if there is one.
     pub fn new(me: Address, rows: Option<Shard>) -> Self {
         Self { me, shard: rows, configuration: None, backup: None }
     }
 
-    /// The next record.
+    /// Replays the next record.
     ///
     /// # Errors
-    /// When it is none, or does not fit what was before.
+    /// When the bytes are no record, or the record does not fit its predecessors.
     pub fn record(&mut self, bytes: &[u8]) -> Result<(), String> {
-        self.take(postcard::from_bytes(bytes).map_err(|error| format!("it is no record of a replica: {error}"))?)
+        self.take(postcard::from_bytes(bytes).map_err(|error| format!("invalid journal record: {error}"))?)
     }
 
-    /// The same, of one that was read already.
+    /// Replays the next record, decoded.
     ///
     /// # Errors
-    /// When it does not fit what was before.
+    /// When it does not fit its predecessors.
     pub fn take(&mut self, record: Record) -> Result<(), String> {
         match (record, &mut self.backup) {
             (Record::Base { since, held, scheme }, None) => {
-                let shard = self.shard.take().ok_or("a base without rows")?;
+                let shard = self.shard.take().ok_or("the journal has a base without rows")?;
                 let backup = Backup::at(shard, self.me, held, scheme).with_journal(self.me);
                 self.backup = Some((since, backup));
                 Ok(())
@@ -69,25 +69,25 @@ impl Reading {
             }
             (Record::Remembered(entry), Some((_, backup))) => backup.apply(entry, &mut Outbox::default()),
             (Record::Entry { sequence, entry }, Some((_, backup))) => backup.repeat(sequence, entry),
-            (Record::Base { .. }, Some(_)) => Err("there is a base already".to_owned()),
-            (_, None) => Err("the base is missing".to_owned()),
+            (Record::Base { .. }, Some(_)) => Err("the journal has a second base".to_owned()),
+            (_, None) => Err("the journal has no base".to_owned()),
         }
     }
 
-    /// What came of it; `None`: there was no base.
-    pub fn end(self) -> Option<Recovered> {
+    /// The result; `None`: the journal has no base.
+    pub fn end(self) -> Option<RecoveredReplica> {
         let (configuration, (since, backup)) = (self.configuration?, self.backup?);
-        Some(Recovered { configuration, since, backup })
+        Some(RecoveredReplica { configuration, since, backup })
     }
 }
 
 impl Member {
-    /// A primary that has what a journal had, which goes on.
+    /// A primary that continues from a journal.
     pub fn recovered(
         me: Address,
         configuration: Configuration,
         make: MakeShard,
-        recovered: Recovered,
+        recovered: RecoveredReplica,
         out: &mut Outbox,
     ) -> Self {
         let mut partition = Partition::promoted(recovered.backup, out);
@@ -97,7 +97,7 @@ impl Member {
         Self { journals: true, ..Self::new(me, configuration, make, Role::Primary(Box::new(partition))) }
     }
 
-    /// From now on it has a journal, which is to have what it has.
+    /// Begins a journal of the present state.
     pub fn begin_journal(&mut self, out: &mut Outbox) {
         self.journals = true;
         match &mut self.role {
@@ -106,7 +106,7 @@ impl Member {
                 self.take_journal();
                 self.renew_base(out);
             }
-            // It has nothing yet.
+            // It has no rows yet.
             _ => {}
         }
     }
@@ -118,7 +118,7 @@ impl Member {
         };
     }
 
-    /// Has the journal begin with another base, as soon as nothing is under way.
+    /// Begins another base of the journal once no transaction is active.
     pub fn renew_base(&mut self, out: &mut Outbox) {
         match &mut self.role {
             Role::Primary(partition) => partition.renew_base(out),

@@ -1,22 +1,21 @@
-//! A member of a cluster: one address, the role that the configuration gives it, and a guard at its door.
+//! A member of a cluster: one address, the role that the configuration gives it, and a guard of its messages.
 //!
-//! The guard passes on what comes from who has the role to send it, keeps for later what comes from a configuration
-//! that has not arrived here yet, and tells the others which one it is now.
+//! The guard admits messages whose senders have the role to send them, keeps messages of later configurations until
+//! these arrive, and sends the present configuration to senders that have an older one.
 
 use std::sync::Arc;
 
 use glassbox::shard::{Shard, Stamp};
 use glassbox::{Error, Procedure};
 
-use crate::coordinator::commit::Coordinator;
-use crate::coordinator::pending::Ended;
+use crate::coordinator::commit::{Coordinator, Ended};
 use crate::node::role::{MakeShard, Role};
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
-use crate::protocol::address::{Address, Life};
+use crate::protocol::address::{Address, Session};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::Base;
-use crate::protocol::message::{MOST_EARLY, Message, Packet};
+use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
 use crate::protocol::outbox::{Action, Outbox};
 
 /// A member of a cluster.
@@ -25,21 +24,21 @@ pub struct Member {
     pub(crate) configuration: Configuration,
     pub(crate) make: MakeShard,
     pub(crate) role: Role,
-    /// Messages from configurations that are not here yet.
+    /// Packets of later configurations.
     pub(crate) early: Vec<(Address, Packet)>,
-    /// Of the configuration, which many messages need.
+    /// A copy from the configuration, which many messages need.
     pub(crate) order_since: Option<u64>,
-    /// Since which epoch it is what it is, as a primary or coordinator: what was sent before was for the one before,
-    /// who may have had the same address.
+    /// The epoch since which it has its role as a primary or coordinator: older messages were for a predecessor, which
+    /// may have had the same address.
     pub(crate) begun: u64,
-    /// Whether a primary notes what a few runs touch.
+    /// Whether a primary samples runs.
     pub(crate) samples: bool,
     /// Whether it has a journal.
     pub(crate) journals: bool,
 }
 
 impl Member {
-    /// A replica at the cluster's beginning, with the partition's first rows.
+    /// A replica at the beginning of a cluster, with the partition's initial rows.
     pub fn replica(me: Address, configuration: Configuration, shard: Shard, make: MakeShard) -> Self {
         let Address::Replica { partition, .. } = me else { panic!("{me} is no replica") };
         let (replicas, scheme) = (&configuration.partitions[usize::from(partition)], configuration.scheme);
@@ -56,7 +55,7 @@ impl Member {
         Self { me, configuration, make, role, early: Vec::new(), order_since, begun, samples: false, journals: false }
     }
 
-    /// Since which epoch it has the role that it has, if that is a replica's.
+    /// The epoch since which a replica has its role.
     pub fn since(&self) -> Option<u64> {
         let Address::Replica { partition, .. } = self.me else { return None };
         let replicas = &self.configuration.partitions[usize::from(partition)];
@@ -64,19 +63,19 @@ impl Member {
         backup.or((replicas.primary == self.me).then_some(replicas.since))
     }
 
-    /// A replica that comes back with nothing: a backup if the configuration names it, otherwise as soon as one does.
+    /// A restarted replica without rows: a backup as soon as a configuration names it.
     pub fn returning(me: Address, configuration: Configuration, make: MakeShard, out: &mut Outbox) -> Self {
         let role = Role::joining(me, &configuration, &make, out);
         Self::new(me, configuration, make, role)
     }
 
-    /// A coordinator; one that is not the cluster's first finds out what the one before left undecided.
+    /// A coordinator; one with a predecessor first recovers the predecessor's transactions.
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let since = configuration.coordinator_since(me).unwrap_or_default();
-        // Its numbers follow on those of the one before.
-        let life = Life::new(me, since.saturating_sub(1));
-        let mut coordinator = Coordinator::new(life, configuration.primaries());
-        coordinator.let_begin(!configuration.scheme.clients_coordinate(), out);
+        // Its sequence numbers are higher than its predecessor's.
+        let session = Session::new(me, since.saturating_sub(1));
+        let mut coordinator = Coordinator::new(session, configuration.primaries());
+        coordinator.set_active(!configuration.scheme.clients_coordinate(), out);
         coordinator.begin_order(configuration.coordinators.len());
         if since > 1 {
             coordinator.recover(out);
@@ -86,8 +85,8 @@ impl Member {
         Self::new(me, configuration, make, role)
     }
 
-    /// Has a primary note what a few runs touch, for whoever [advises](crate::auto) on the scheme. To be said again in
-    /// each stretch of time: the more runs there are in one, the smaller a share of them is noted.
+    /// Has a primary sample runs for the [advisor](crate::auto). To be repeated in each interval: the share of sampled
+    /// runs falls as their number grows.
     pub fn sample(&mut self) {
         self.samples = true;
         if let Role::Primary(partition) = &mut self.role {
@@ -95,32 +94,32 @@ impl Member {
         }
     }
 
-    /// Who is who, as far as it knows.
+    /// The configuration, as far as it knows.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
     }
 
-    /// What is under way here, or went wrong; `None`: nothing.
+    /// Unfinished work or a failure; `None`: neither.
     pub fn unfinished(&self) -> Option<String> {
         match &self.role {
-            Role::Primary(partition) => (!partition.is_idle()).then(|| "something is under way".to_owned()),
-            Role::Backup(backup) => backup.lost().map(|why| format!("it does not follow any more: {why}")),
-            Role::Joining { .. } => Some("it waits for rows".to_owned()),
+            Role::Primary(partition) => (!partition.is_idle()).then(|| "transactions are active".to_owned()),
+            Role::Backup(backup) => backup.lost().map(|why| format!("replication has stopped: {why}")),
+            Role::Joining { .. } => Some("it waits for its rows".to_owned()),
             Role::Coordinator(coordinator) => {
                 let pending = coordinator.pending();
-                (pending > 0).then(|| format!("{pending} transactions are not decided"))
+                (pending > 0).then(|| format!("{pending} transactions are undecided"))
             }
             Role::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
             Role::Idle => None,
         }
     }
 
-    /// The epoch of what it sends.
+    /// The member's epoch.
     pub fn epoch(&self) -> u64 {
         self.configuration.epoch
     }
 
-    /// What it does.
+    /// Its role.
     pub fn role(&self) -> &Role {
         &self.role
     }
@@ -143,14 +142,14 @@ impl Member {
         }
     }
 
-    /// A message arrives.
+    /// Receives a message.
     pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
         if let Message::Configure(configuration) = packet.message {
             return self.configure(*configuration, now_us, out);
         }
         if packet.epoch > self.configuration.epoch {
-            // More than this comes from nobody who means well.
-            if self.early.len() < MOST_EARLY {
+            // A well-behaved cluster never sends more than this.
+            if self.early.len() < MAX_EARLY_PACKETS {
                 self.early.push((from, packet));
             }
             return;
@@ -164,7 +163,7 @@ impl Member {
     fn dispatch(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
         let Configuration { scheme, scheme_since, .. } = self.configuration;
         let is_old = self.order_since.is_some_and(|since| packet.epoch < since);
-        // Clients coordinate under locking and occ only.
+        // Clients coordinate under locking and OCC only.
         let is_other =
             packet.epoch < scheme_since || matches!(from, Address::Client(_)) && !scheme.clients_coordinate();
         match (&mut self.role, packet.message) {
@@ -172,7 +171,7 @@ impl Member {
             (Role::Primary(partition), Message::Fragment(fragment)) if is_other && fragment.round == 0 => {
                 partition.refuse(from, *fragment, out);
             }
-            // Its coordinator begins it anew when it hears of the new order.
+            // Its coordinator restarts it when it receives the configuration with the new order.
             (Role::Primary(_), Message::Fragment(fragment)) if is_old && fragment.place > 0 => {}
             (Role::Coordinator(_), Message::AskTurn { .. } | Message::Turn(_)) if is_old => {}
             (Role::Primary(partition), message) => partition.handle(from, message, out),
@@ -180,12 +179,12 @@ impl Member {
             (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, *submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::HeardSoFar { heard, .. }) => it.heard(from, heard),
-            (Role::Coordinator(it), Message::Left(life)) => it.inherit(life, out),
+            (Role::Coordinator(it), Message::Left(session)) => it.inherit(session, out),
             (Role::Coordinator(it), Message::Withdrawn(txn)) => it.withdrawn(from, txn),
             (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
             (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(*turn, out),
-            (Role::Coordinator(it), Message::Result(result)) => answer(it.hears(*result, now_us, out), out),
-            // Rows are believed of the primary only.
+            (Role::Coordinator(it), Message::Result(result)) => answer(it.on_result(*result, now_us, out), out),
+            // Rows are accepted from the primary only.
             (Role::Joining { primary, .. }, _) if from != *primary => {}
             (Role::Joining { since, shard, pieces, .. }, Message::Rows { since: sent, table, rows })
                 if sent == *since =>
@@ -216,19 +215,19 @@ impl Member {
         }
     }
 
-    /// All rows are here, if as many messages came as were sent.
+    /// All rows are here, if all messages arrived.
     fn joined(&mut self, from: Address, base: Base, sent: u64) {
         self.role = match std::mem::replace(&mut self.role, Role::Idle) {
             Role::Joining { shard, remembered, pieces, .. } if pieces == sent => {
                 let backup = Backup::following(*shard, from, Base { remembered, ..base });
                 backup.map_or_else(Role::Unfit, |backup| Role::Backup(Box::new(backup)))
             }
-            Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages with rows came")),
+            Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages with rows arrived")),
             other => other,
         };
     }
 
-    /// A primary's [`Partition::run_here`], for a client that is in this configuration or one before.
+    /// [`Partition::run_here`] of a primary, for a client with this configuration or an older one.
     #[inline]
     pub(crate) fn run_here<P: Procedure>(
         &mut self,
@@ -245,15 +244,14 @@ impl Member {
         }
     }
 
-    /// A client cannot be reached any more, or not in the way that it could before: nothing that it has sent so far is
-    /// still to come.
+    /// A client disconnected, or one of its connections broke: none of its messages is still to come.
     pub fn gone(&mut self, client: Address, out: &mut Outbox) {
         if let Role::Primary(partition) = &mut self.role {
             partition.gone(client, out);
         }
     }
 
-    /// Runs one thing that waited and can be run now; whether there was one.
+    /// Runs one waiting transaction that can proceed; whether there was one.
     pub fn proceed(&mut self, out: &mut Outbox) -> bool {
         match &mut self.role {
             Role::Primary(partition) => partition.proceed(out),
@@ -262,7 +260,7 @@ impl Member {
     }
 }
 
-/// Whether it is a client's call, which is for whoever has the place.
+/// Whether it is a client's call, which any holder of the role may handle.
 fn begins(message: &Message) -> bool {
     matches!(message, Message::Call { .. } | Message::Submit(_))
 }

@@ -1,4 +1,4 @@
-//! A member of a cluster as one state machine: the role that the configuration gives it, and what guards it.
+//! A member of a cluster as one state machine: the role that the configuration gives it, and the guard of its messages.
 
 mod configure;
 pub(crate) mod journal;

@@ -1,4 +1,4 @@
-//! What a member does, and how it begins to be a backup.
+//! The role of a member.
 
 use std::sync::Arc;
 
@@ -13,39 +13,39 @@ use crate::protocol::entry::Entry;
 use crate::protocol::message::Message;
 use crate::protocol::outbox::Outbox;
 
-/// Makes a shard of a member's partition: an empty one, or one with the rows that it begins with.
+/// Makes a shard of a member's partition: an empty one, or one with the initial rows.
 pub type MakeShard = Arc<dyn Fn() -> Result<Shard, String> + Send + Sync>;
 
-/// What a member does.
+/// The role of a member.
 #[derive(Debug)]
 pub enum Role {
     /// Runs transactions.
     Primary(Box<Partition>),
-    /// Repeats what its primary decided.
+    /// Applies its primary's replication stream.
     Backup(Box<Backup>),
-    /// Will be a backup when its primary has sent it the rows.
+    /// Becomes a backup once its primary has sent it the rows.
     Joining {
-        /// Who sends them.
+        /// The sender of the rows.
         primary: Address,
-        /// Since which epoch the configuration has it as a backup.
+        /// The epoch since which it is a backup.
         since: u64,
-        /// The rows that have come so far.
+        /// The rows so far.
         shard: Box<Shard>,
-        /// What goes with them, so far.
+        /// The state besides the rows so far.
         remembered: Vec<Entry>,
-        /// In how many messages all that came.
+        /// The number of messages with rows and state so far.
         pieces: u64,
     },
-    /// Cannot be a backup, and why: its primary waits for it until the configuration does not name it any more.
+    /// Cannot be a backup, for this reason. The primary waits for it until the configuration excludes it.
     Unfit(String),
-    /// Orders and decides transactions of several partitions.
+    /// Orders and decides distributed transactions.
     Coordinator(Box<Coordinator>),
-    /// The configuration has nothing for it to do.
+    /// The configuration gives it no role.
     Idle,
 }
 
 impl Role {
-    /// That of a replica without rows.
+    /// The role of a replica without rows.
     pub(crate) fn joining(me: Address, configuration: &Configuration, make: &MakeShard, out: &mut Outbox) -> Self {
         match configuration.backup_since(me) {
             Some((primary, since)) => match make() {
@@ -59,7 +59,7 @@ impl Role {
         }
     }
 
-    /// Since which epoch the member has this role.
+    /// The epoch since which the member has this role.
     pub(crate) fn begun(&self, me: Address, configuration: &Configuration) -> u64 {
         match (self, me) {
             (Self::Primary(_), Address::Replica { partition, .. }) => {

@@ -1,50 +1,50 @@
-//! A backup: repeats what its primary decided, in that order, without locks and without two-phase commit.
+//! A backup: applies its primary's replication stream in order, without locks and without two-phase commit.
 //!
-//! *Low Overhead Concurrency Control*, sections 3.2, 3.3 and 4.3. It holds an entry when it has it: running it is the
-//! same there as here, since procedures are deterministic. What is not decided yet waits in the order of the stream.
+//! *Low Overhead Concurrency Control*, sections 3.2, 3.3 and 4.3. A backup acknowledges an entry on receipt: procedures
+//! are deterministic, so a later run has the same result. Undecided runs wait in the order of the stream.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use glassbox::shard::{Ran, Shard, Task};
 
-use crate::participant::decisions::Committed;
+use crate::participant::decisions::CommittedTxns;
+use crate::participant::replication::ReplicationStream;
 use crate::participant::store::Store;
-use crate::participant::stream::Stream;
-use crate::protocol::address::{Address, Life, TxnId};
+use crate::protocol::address::{Address, Session, TxnId};
+use crate::protocol::configuration::SchemeKind;
 use crate::protocol::entry::{Base, Entry, Part};
 use crate::protocol::message::Message;
 use crate::protocol::outbox::{Action, Outbox, Work};
-use crate::protocol::scheme_kind::SchemeKind;
 
 /// A backup of a partition.
 #[derive(Debug)]
 pub struct Backup {
     shard: Shard,
     primary: Address,
-    /// Under which the primary ran what is undecided here.
+    /// The scheme under which the primary ran the undecided runs.
     scheme: SchemeKind,
-    /// The last entry's number.
+    /// The last entry's sequence number.
     held: u64,
-    undecided: VecDeque<Waits>,
-    committed: Committed,
-    /// What clients coordinated in these lives is a coordinator's to decide.
-    over: BTreeSet<Life>,
-    /// Why it does not follow any more.
+    undecided: VecDeque<UndecidedRun>,
+    committed: CommittedTxns,
+    /// Sessions of clients that are over: a coordinator decides their transactions.
+    over: BTreeSet<Session>,
+    /// Why replication has stopped.
     lost: Option<String>,
-    /// Its own address, if it has a journal: it holds what that has.
+    /// Its own address, if it has a journal: it then acknowledges what the journal has forced.
     journal: Option<Address>,
 }
 
-/// A run that is not decided yet.
+/// An undecided run.
 #[derive(Debug, Clone)]
-pub(crate) enum Waits {
-    /// The round that it was the vote in.
+pub(crate) enum UndecidedRun {
+    /// With the round whose result was the vote.
     Prepared(TxnId, u32, Part),
     Speculative(Part),
 }
 
-impl Waits {
-    /// What has it wait.
+impl UndecidedRun {
+    /// The entry that makes a backup hold it.
     fn entry(self) -> Entry {
         match self {
             Self::Prepared(txn, round, part) => Entry::Prepare { txn, round, part, settled: 0 },
@@ -61,14 +61,14 @@ impl Backup {
 
     /// A backup with the rows as they are after this entry of the stream.
     pub(crate) fn at(shard: Shard, primary: Address, held: u64, scheme: SchemeKind) -> Self {
-        let (undecided, committed, over) = (VecDeque::new(), Committed::default(), BTreeSet::new());
+        let (undecided, committed, over) = (VecDeque::new(), CommittedTxns::default(), BTreeSet::new());
         Self { shard, primary, scheme, held, undecided, committed, over, lost: None, journal: None }
     }
 
-    /// A backup with these rows and what goes with them.
+    /// A backup with these rows and this state.
     ///
     /// # Errors
-    /// When that does not fit.
+    /// When the state does not fit the rows.
     pub fn following(shard: Shard, primary: Address, base: Base) -> Result<Self, String> {
         let mut backup = Self::at(shard, primary, base.held, base.scheme);
         let mut remembered = base.remembered.into_iter();
@@ -76,47 +76,47 @@ impl Backup {
         Ok(backup)
     }
 
-    /// The same, of one that has a journal.
+    /// This backup, with a journal.
     #[must_use]
     pub(crate) fn with_journal(self, me: Address) -> Self {
         Self { journal: Some(me), ..self }
     }
 
-    /// Has a base made of the rows as they are now.
+    /// Begins a base of the present rows.
     pub(crate) fn base(&mut self, out: &mut Outbox) {
         if self.lost.is_some() {
             return;
         }
         self.shard.fix();
-        let undecided = self.undecided.iter().cloned().map(Waits::entry);
+        let undecided = self.undecided.iter().cloned().map(UndecidedRun::entry);
         let over = self.over.iter().copied().map(Entry::Over);
         let remembered = over.chain(self.committed.all().map(Entry::Committed)).chain(undecided).collect();
         out.actions.push(Action::Base(Box::new(Base { held: self.held, scheme: self.scheme, remembered })));
     }
 
-    /// Makes a primary's store of it; and what is undecided.
-    pub(crate) fn into_store(self) -> (Store, VecDeque<Waits>) {
-        let mut store = Store::new(self.shard, Stream::going_on(self.journal, self.held), self.scheme);
+    /// The store of a primary with these rows, and the undecided runs.
+    pub(crate) fn into_store(self) -> (Store, VecDeque<UndecidedRun>) {
+        let mut store = Store::new(self.shard, ReplicationStream::going_on(self.journal, self.held), self.scheme);
         (store.committed, store.over) = (self.committed, self.over);
         (store, self.undecided)
     }
 
-    /// Under which the primary ran what is undecided here.
+    /// The scheme under which the primary ran the undecided runs.
     pub(crate) fn scheme(&self) -> SchemeKind {
         self.scheme
     }
 
-    /// The rows, as far as they are decided.
+    /// The rows, without undecided changes.
     pub fn shard(&mut self) -> &mut Shard {
         &mut self.shard
     }
 
-    /// Why it does not follow any more, if it does not.
+    /// Why replication has stopped, if it has.
     pub fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
 
-    /// A message arrives. What is not from its primary is passed over.
+    /// Receives a message. Messages of other parties than its primary are ignored.
     pub fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
         match message {
             Message::Held { sequence } if self.journal == Some(from) => {
@@ -136,7 +136,7 @@ impl Backup {
                 out.send(self.primary, Message::Held { sequence });
                 self.apply(entry, out)
             }
-            // Only what could be done can be done again.
+            // The journal only gets entries that could be applied, because recovery applies them again.
             Some(me) => {
                 let kept = Message::Replicate { sequence, entry: Box::new(entry.clone()) };
                 self.apply(entry, out).inspect(|()| out.send(me, kept))
@@ -145,32 +145,32 @@ impl Backup {
         self.lost = repeated.err();
     }
 
-    /// The next entry is this one.
+    /// Advances to the next entry.
     fn take(&mut self, sequence: u64) -> Result<(), String> {
         if sequence != self.held + 1 {
-            return Err(format!("entry {sequence} follows {}: some are missing", self.held));
+            return Err(format!("entry {sequence} follows entry {}: entries are missing", self.held));
         }
         self.held = sequence;
         Ok(())
     }
 
-    /// Does the next entry again.
+    /// Redoes the next entry of a journal.
     pub(crate) fn repeat(&mut self, sequence: u64, entry: Entry) -> Result<(), String> {
         self.take(sequence)?;
         self.apply(entry, &mut Outbox::default())
     }
 
-    /// Does an entry.
+    /// Applies an entry.
     pub(crate) fn apply(&mut self, entry: Entry, out: &mut Outbox) -> Result<(), String> {
         match entry {
             Entry::Run(part) => self.run(&part, out),
             Entry::Speculate(part) => {
-                self.undecided.push_back(Waits::Speculative(part));
+                self.undecided.push_back(UndecidedRun::Speculative(part));
                 self.run_certain(out)
             }
             Entry::Prepare { txn, round, part, settled } => {
                 self.committed.settle(TxnId { sequence: settled, ..txn });
-                self.undecided.push_back(Waits::Prepared(txn, round, part));
+                self.undecided.push_back(UndecidedRun::Prepared(txn, round, part));
                 Ok(())
             }
             Entry::Decide { txn, commit, cascade } => self.decide(txn, commit, cascade, out),
@@ -179,12 +179,12 @@ impl Backup {
                 Ok(())
             }
             Entry::Mark => Ok(()),
-            Entry::Over(life) => {
-                self.over.insert(life);
+            Entry::Over(session) => {
+                self.over.insert(session);
                 Ok(())
             }
-            Entry::Ended(life) => {
-                self.committed.end(life);
+            Entry::Ended(session) => {
+                self.committed.end(session);
                 Ok(())
             }
             Entry::Committed(txn) => {
@@ -195,13 +195,12 @@ impl Backup {
     }
 
     fn decide(&mut self, txn: TxnId, commit: bool, cascade: bool, out: &mut Outbox) -> Result<(), String> {
-        let is = |it: &Waits| matches!(it, Waits::Prepared(prepared, ..) if *prepared == txn);
-        let at =
-            self.undecided.iter().position(is).ok_or_else(|| format!("{txn:?} is decided but was not prepared"))?;
+        let is = |it: &UndecidedRun| matches!(it, UndecidedRun::Prepared(prepared, ..) if *prepared == txn);
+        let at = self.undecided.iter().position(is).ok_or_else(|| format!("{txn:?} was decided and not prepared"))?;
         if cascade {
             self.undecided.truncate(at + 1);
         }
-        let Some(Waits::Prepared(.., part)) = self.undecided.remove(at) else { unreachable!("found there") };
+        let Some(UndecidedRun::Prepared(.., part)) = self.undecided.remove(at) else { unreachable!("found there") };
         if commit {
             self.run(&part, out)?;
             self.committed.add(txn);
@@ -209,9 +208,10 @@ impl Backup {
         if at == 0 { self.run_certain(out) } else { Ok(()) }
     }
 
-    /// Runs what does not depend on anything undecided.
+    /// Runs everything before the first undecided transaction.
     fn run_certain(&mut self, out: &mut Outbox) -> Result<(), String> {
-        while let Some(Waits::Speculative(part)) = self.undecided.pop_front_if(|it| matches!(it, Waits::Speculative(_)))
+        while let Some(UndecidedRun::Speculative(part)) =
+            self.undecided.pop_front_if(|it| matches!(it, UndecidedRun::Speculative(_)))
         {
             self.run(&part, out)?;
         }
@@ -223,7 +223,7 @@ impl Backup {
         out.did(Work::Single { undo: false, watched: false });
         match self.shard.run(&part.call, task, None, None) {
             Ran::Done(_) => Ok(()),
-            other => Err(format!("a run ended otherwise than on the primary: {other:?}")),
+            other => Err(format!("a run ended differently from the primary's: {other:?}")),
         }
     }
 }
@@ -234,9 +234,9 @@ mod tests {
 
     use super::*;
 
-    /// It would stop whoever reads it, at every start.
+    /// Recovery would fail at such an entry at every start.
     #[test]
-    fn what_could_not_be_done_is_not_kept() {
+    fn an_entry_that_cannot_be_applied_is_not_journaled() {
         let replica = |replica| Address::Replica { partition: 0, replica };
         let shard = Shard::new(&catalog(), 0, 1, 1 << 20).unwrap();
         let mut backup = Backup::new(shard, replica(0), SchemeKind::Blocking).with_journal(replica(1));

@@ -3,29 +3,29 @@
 
 use std::collections::BTreeSet;
 
-use crate::protocol::address::{Address, Life, TxnId};
+use crate::protocol::address::{Address, Session, TxnId};
 
-/// Committed transactions that somebody may ask for.
+/// Committed transactions whose outcome a coordinator may still ask for.
 #[derive(Debug, Default)]
-pub(crate) struct Committed(BTreeSet<TxnId>);
+pub(crate) struct CommittedTxns(BTreeSet<TxnId>);
 
-impl Committed {
+impl CommittedTxns {
     pub(crate) fn add(&mut self, txn: TxnId) {
         self.0.insert(txn);
     }
 
-    /// All partitions have heard how the transactions of this one's coordinator before it ended; of a client, those of
-    /// the same life.
+    /// All participants have received the decisions of this coordinator's transactions before this one; for a client,
+    /// of those in the same session.
     pub(crate) fn settle(&mut self, txn: TxnId) {
         let is_client = matches!(txn.coordinator, Address::Client(_));
-        let first = TxnId { sequence: if is_client { txn.life().first() } else { 0 }, ..txn };
+        let first = TxnId { sequence: if is_client { txn.session().first() } else { 0 }, ..txn };
         let settled: Vec<_> = self.0.range(first..txn).copied().collect();
         self.forget(&settled);
     }
 
-    /// All partitions have heard how all transactions of this life ended.
-    pub(crate) fn end(&mut self, life: Life) {
-        let ended: Vec<_> = self.in_life(life).collect();
+    /// All participants have received the decisions of all transactions of this session.
+    pub(crate) fn end(&mut self, session: Session) {
+        let ended: Vec<_> = self.in_session(session).collect();
         self.forget(&ended);
     }
 
@@ -35,14 +35,14 @@ impl Committed {
         });
     }
 
-    /// Those of a coordinator.
+    /// The transactions of a coordinator.
     pub(crate) fn of(&self, coordinator: Address) -> impl Iterator<Item = TxnId> {
         self.between(coordinator, 0, u64::MAX)
     }
 
-    /// Those of a life.
-    pub(crate) fn in_life(&self, life: Life) -> impl Iterator<Item = TxnId> {
-        self.between(life.of, life.first(), life.last())
+    /// The transactions of a session.
+    pub(crate) fn in_session(&self, session: Session) -> impl Iterator<Item = TxnId> {
+        self.between(session.of, session.first(), session.last())
     }
 
     fn between(&self, coordinator: Address, first: u64, last: u64) -> impl Iterator<Item = TxnId> {
@@ -55,42 +55,42 @@ impl Committed {
     }
 }
 
-/// Decisions that were heard, by coordinator.
+/// The number of received decisions, by coordinator.
 #[derive(Debug, Default)]
-pub(crate) struct Heard(Vec<(Life, u64)>);
+pub(crate) struct DecisionCounts(Vec<(Session, u64)>);
 
-impl Heard {
-    /// Counts a decision about this.
+impl DecisionCounts {
+    /// Counts a decision about this transaction.
     pub(crate) fn add(&mut self, txn: TxnId) {
-        let life = counted_in(txn);
-        match self.0.iter_mut().find(|(known, _)| known.of == life.of) {
-            Some((known, heard)) if *known == life => *heard += 1,
-            Some(other) => *other = (life, 1),
-            None => self.0.push((life, 1)),
+        let session = counted_in(txn);
+        match self.0.iter_mut().find(|(known, _)| known.of == session.of) {
+            Some((known, heard)) if *known == session => *heard += 1,
+            Some(other) => *other = (session, 1),
+            None => self.0.push((session, 1)),
         }
     }
 
-    /// Those from whoever coordinates this.
+    /// The number of decisions of this transaction's coordinator.
     pub(crate) fn of(&self, txn: TxnId) -> u64 {
-        let life = counted_in(txn);
-        self.0.iter().find(|(known, _)| *known == life).map_or(0, |&(_, heard)| heard)
+        let session = counted_in(txn);
+        self.0.iter().find(|(known, _)| *known == session).map_or(0, |&(_, heard)| heard)
     }
 
-    /// Those from somebody, and in which life of its.
+    /// A coordinator's session, and the number of its decisions.
     pub(crate) fn from(&self, coordinator: Address) -> (u64, u64) {
         let known = self.0.iter().find(|(known, _)| known.of == coordinator);
-        known.map_or((0, 0), |&(life, heard)| (life.number, heard))
+        known.map_or((0, 0), |&(session, heard)| (session.number, heard))
     }
 
-    /// Somebody counts anew.
+    /// Restarts the count of a coordinator.
     pub(crate) fn forget(&mut self, coordinator: Address) {
         self.0.retain(|(known, _)| known.of != coordinator);
     }
 }
 
-/// A client counts anew in each life; a coordinator that begins goes on about the transactions of the one before.
-fn counted_in(txn: TxnId) -> Life {
-    if matches!(txn.coordinator, Address::Client(_)) { txn.life() } else { Life::new(txn.coordinator, 0) }
+/// The count of a client restarts with each session; a coordinator continues the count of its predecessor.
+fn counted_in(txn: TxnId) -> Session {
+    if matches!(txn.coordinator, Address::Client(_)) { txn.session() } else { Session::new(txn.coordinator, 0) }
 }
 
 #[cfg(test)]
@@ -98,25 +98,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_life_that_there_can_be_ends_like_any_other() {
-        let (client, mut committed) = (Address::Client(1), Committed::default());
+    fn the_highest_session_number_ends_like_any_other() {
+        let (client, mut committed) = (Address::Client(1), CommittedTxns::default());
         for number in [6, 7, u64::MAX] {
-            let life = Life::new(client, number);
-            for sequence in [life.first(), life.first() + 9] {
+            let session = Session::new(client, number);
+            for sequence in [session.first(), session.first() + 9] {
                 committed.add(TxnId { coordinator: client, sequence });
             }
         }
         for (number, left) in [(u64::MAX, 4), (6, 2), (7, 0)] {
-            committed.end(Life::new(client, number));
+            committed.end(Session::new(client, number));
             assert_eq!(committed.all().count(), left);
         }
     }
 
     #[test]
-    fn a_client_counts_anew_in_each_life_and_a_coordinator_goes_on() {
+    fn a_clients_count_restarts_with_each_session_and_a_coordinators_continues() {
         for (coordinator, later) in [(Address::Client(1), 1), (Address::Coordinator(1), 3)] {
-            let (first, mut heard) = (Life::new(coordinator, 7), Heard::default());
-            let of = |life: Life| TxnId { coordinator, sequence: life.first() + 5 };
+            let (first, mut heard) = (Session::new(coordinator, 7), DecisionCounts::default());
+            let of = |session: Session| TxnId { coordinator, sequence: session.first() + 5 };
             heard.add(of(first));
             heard.add(of(first));
             assert_eq!((heard.of(of(first)), heard.from(coordinator).1), (2, 2));

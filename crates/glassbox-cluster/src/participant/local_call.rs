@@ -1,12 +1,12 @@
-//! A call by somebody in the same process, who has the machine to himself while it runs.
+//! Calls from a thread of the same process, which runs its procedure on the partition itself.
 //!
-//! Where a partition has nothing under way, a call on it alone is run when it arrives, and answered: nothing of it is
-//! left in the machine but what it counts. So whoever has the machine at hand need not send it: the procedure is run
-//! where its caller has it, and its output is made where the caller wants it. It is the same run, at the same place in
-//! the order of all others, as if the call had arrived and its answer gone out in this moment.
+//! An idle partition runs a single-partition call on arrival and answers it: nothing of it stays in the state machine
+//! but counters. So a client that can reach the state machine need not send the call: the procedure runs on the
+//! caller's value, and its output is made where the caller needs it. The run has the same place in the serial order as
+//! if the call had arrived, and its answer had left, at this moment.
 //!
-//! What more there would be to do is left to messages: to have backups or a journal hold it, to wait for others, to
-//! note what is touched or how long it takes, to go elsewhere.
+//! Everything else goes by message: replication and journals, waiting for other transactions, sampling, timing, and
+//! calls that turn out to need other partitions.
 
 use glassbox::shard::{Ran, Stamp};
 use glassbox::{Error, Procedure};
@@ -15,8 +15,8 @@ use crate::participant::partition::Partition;
 use crate::participant::store::Store;
 
 impl Partition {
-    /// Runs a procedure that is here, on this partition alone, as if it were called, for who waits for it; `None`: it
-    /// is to be called by a message, because something is under way, or somebody else has to hear of it.
+    /// Runs a caller's procedure on this partition alone, as a call. `None`: the call has to be sent, because a
+    /// transaction is active or a replica has to receive it.
     #[inline]
     pub(crate) fn run_here<P: Procedure>(
         &mut self,
@@ -32,8 +32,8 @@ impl Partition {
 }
 
 impl Store {
-    /// Runs a procedure on this partition alone for who waits for it here, where nobody else has to hear of it and
-    /// nothing is noted; `None`: it is to be called by a message.
+    /// Runs a caller's procedure on this partition alone, if no replica has to receive it and nothing is sampled;
+    /// `None`: the call has to be sent.
     #[inline]
     pub(crate) fn run_here<P: Procedure>(
         &mut self,
@@ -41,7 +41,7 @@ impl Store {
         stamp: Stamp,
         output: &mut Option<P::Output>,
     ) -> Option<Result<(), Box<Error>>> {
-        if self.stream.is_followed() || self.sampler.is_on() || self.broken.is_some() {
+        if self.stream.is_replicated() || self.sampler.is_on() || self.broken.is_some() {
             return None;
         }
         match self.shard.run_here(procedure, stamp, output)? {
@@ -62,7 +62,7 @@ impl Store {
             }
             Ran::Failed(why) => Error::Config(why),
             Ran::Elsewhere(_) => return None,
-            ran => unreachable!("{ran:?} is no end of a call"),
+            ran => unreachable!("a call cannot end with {ran:?}"),
         };
         self.seen.singles += 1;
         Some(Err(Box::new(why)))

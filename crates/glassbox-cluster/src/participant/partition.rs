@@ -1,25 +1,25 @@
-//! A partition's primary: data, scheme, and stream to the backups.
+//! A partition's primary: data, concurrency-control scheme, and replication stream.
 
 use std::collections::VecDeque;
 
 use glassbox::shard::{Call, Shard};
 
-use crate::auto::Seen;
-use crate::participant::arrived::{Arrived, Multi, Single};
-use crate::participant::backup::{Backup, Waits};
+use crate::auto::Counters;
+use crate::participant::backup::{Backup, UndecidedRun};
+use crate::participant::replication::ReplicationStream;
 use crate::participant::store::Store;
-use crate::participant::stream::Stream;
-use crate::protocol::address::{Address, Life, TxnId};
+use crate::participant::txn::{DistributedTxn, LocalTxn, Txn};
+use crate::protocol::address::{Address, Session, TxnId};
+use crate::protocol::configuration::SchemeKind;
 use crate::protocol::message::{Fragment, FragmentEnd, FragmentWork, Message};
 use crate::protocol::outbox::{Action, Outbox};
-use crate::protocol::scheme_kind::SchemeKind;
 use crate::scheme::Scheme;
-use crate::sequencer::reorder_buffer::Order;
+use crate::sequencer::reorder_buffer::ReorderBuffer;
 
-/// Bytes of rows in one message to a backup that joins.
+/// Bytes of rows in one message to a joining backup.
 const ROWS_BYTES: usize = 1 << 20;
 
-/// Entries in one message to it.
+/// Entries in one message to a joining backup.
 const ENTRIES: usize = 1 << 14;
 
 /// The primary of a partition.
@@ -28,64 +28,64 @@ pub struct Partition {
     pub(crate) store: Store,
     pub(crate) scheme: Scheme,
     pub(crate) kind: SchemeKind,
-    /// The scheme that comes when what is under way has ended.
+    /// The scheme that follows once no transaction is active.
     next: Option<SchemeKind>,
     /// Backups that wait for the rows.
     joining: Vec<(Address, u64)>,
-    /// The journal waits for another base.
+    /// Whether the journal waits for another base.
     base_due: bool,
-    /// What arrived while something is under way that has to end first: it begins after that.
+    /// Messages that would begin a transaction while the partition drains.
     pub(crate) held_back: VecDeque<(Address, Message)>,
-    /// Of several coordinators.
-    order: Order,
+    /// The order of several coordinators.
+    order: ReorderBuffer,
 }
 
 impl Partition {
-    /// A primary with these rows, which these backups have too.
+    /// A primary with these rows, whose backups have the same rows.
     pub fn new(shard: Shard, kind: SchemeKind, backups: &[Address]) -> Self {
-        Self::of(Store::new(shard, Stream::new(backups, 0), kind), kind)
+        Self::of(Store::new(shard, ReplicationStream::new(backups, 0), kind), kind)
     }
 
     fn of(store: Store, kind: SchemeKind) -> Self {
         let scheme = Scheme::new(kind);
-        let (joining, held_back, order) = (Vec::new(), VecDeque::new(), Order::default());
+        let (joining, held_back, order) = (Vec::new(), VecDeque::new(), ReorderBuffer::default());
         Self { store, scheme, kind, next: None, joining, base_due: false, held_back, order }
     }
 
-    /// The primary that a backup becomes. What it holds undecided is run again in the same order and under the same
-    /// scheme, and comes to the same: so its votes hold.
+    /// Promotes a backup. Its undecided runs are executed again in the same order and under the same scheme. They have
+    /// the same results, so their votes hold.
     pub(crate) fn promoted(backup: Backup, out: &mut Outbox) -> Self {
         let kind = backup.scheme();
         let (store, waiting) = backup.into_store();
         let mut partition = Self::of(store, kind);
         for waits in waiting {
             let arrived = match waits {
-                Waits::Prepared(txn, round, part) => {
+                UndecidedRun::Prepared(txn, round, part) => {
                     let (call, participants, work) = (part.call, part.participants, FragmentWork::Run(part.given));
                     let (settled, place, before) = (0, 0, None);
                     let fragment = Fragment { txn, round, call, participants, work, settled, place, before };
-                    Arrived::Multi(Multi::new(fragment))
+                    Txn::Distributed(DistributedTxn::new(fragment))
                 }
-                Waits::Speculative(part) => {
+                UndecidedRun::Speculative(part) => {
                     let Some((client, id)) = part.origin else { continue };
-                    Arrived::Single(Single { client, id, call: part.call })
+                    Txn::Local(LocalTxn { client, id, call: part.call })
                 }
             };
             partition.scheme.arrives(&mut partition.store, arrived, out);
         }
         while partition.proceed(out) {}
-        partition.store.stream.has_repeated(out);
+        partition.store.stream.finish_redo(out);
         partition.tell_left(out);
         partition
     }
 
-    /// Writes what it does to its journal, which begins with a base of the rows as they are.
+    /// Begins a journal with a base of the present rows.
     pub(crate) fn begin_journal(&mut self, me: Address, out: &mut Outbox) {
         self.store.stream.add(me);
         self.renew_base(out);
     }
 
-    /// Has a base made of the rows as they are when nothing is under way.
+    /// Begins another base of the journal once no transaction is active.
     pub(crate) fn renew_base(&mut self, out: &mut Outbox) {
         self.base_due = true;
         self.go_on(out);
@@ -96,17 +96,17 @@ impl Partition {
         self.kind
     }
 
-    /// What it has counted.
-    pub fn seen(&self) -> Seen {
+    /// The workload counters.
+    pub fn seen(&self) -> Counters {
         self.store.seen
     }
 
-    /// The share of runs that write the most wanted row, if enough were [sampled](Self::sample).
+    /// The share of runs that write the hottest row, if enough runs were [sampled](Self::sample).
     pub fn hottest(&self) -> Option<f64> {
         self.store.sampler.hottest()
     }
 
-    /// Notes of a few runs what they touch, or of none.
+    /// Turns sampling of runs on or off.
     pub fn sample(&mut self, on: bool) {
         self.store.sampler.turn(on);
     }
@@ -116,15 +116,15 @@ impl Partition {
         self.store.shard()
     }
 
-    /// Counts on these backups only.
+    /// Replicates to these backups only.
     pub(crate) fn keep_backups(&mut self, backups: &[Address], out: &mut Outbox) {
         self.joining.retain(|(joining, _)| backups.contains(joining));
         self.store.stream.keep(backups, out);
         self.go_on(out);
     }
 
-    /// Runs what begins from now on under another scheme, once what is under way has ended. Transactions of several
-    /// partitions that would begin here and began elsewhere before that are not among them.
+    /// Changes the scheme once no transaction is active. Held first fragments of distributed transactions are refused:
+    /// they began elsewhere under the former scheme.
     pub(crate) fn switch(&mut self, kind: SchemeKind, out: &mut Outbox) {
         self.next = Some(kind);
         for (from, message) in std::mem::take(&mut self.held_back) {
@@ -136,7 +136,7 @@ impl Partition {
         self.go_on(out);
     }
 
-    /// Has a transaction of several partitions that would begin here tried again.
+    /// Has a distributed transaction that has not begun here restarted.
     pub(crate) fn refuse(&mut self, from: Address, fragment: Fragment, out: &mut Outbox) {
         if fragment.coordinator() == from {
             self.answer_at_once(fragment, FragmentEnd::Again, out);
@@ -144,21 +144,21 @@ impl Partition {
     }
 
     fn answer_at_once(&mut self, fragment: Fragment, end: FragmentEnd, out: &mut Outbox) {
-        self.store.report(&Multi { end: Some(end), ..Multi::new(fragment) }, None, out);
+        self.store.report(&DistributedTxn { end: Some(end), ..DistributedTxn::new(fragment) }, None, out);
     }
 
-    /// Several coordinators order their transactions anew: each begins anew what has not begun here.
+    /// The coordinators restart their order: each restarts the transactions that have not begun here.
     pub(crate) fn begin_order(&mut self) {
-        self.order = Order::default();
+        self.order = ReorderBuffer::default();
         self.held_back.retain(|(_, message)| !matches!(message, Message::Fragment(fragment) if fragment.place > 0));
     }
 
-    /// A message arrives. What is none for a primary is passed over.
+    /// Receives a message. Messages that no primary handles are ignored.
     pub fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
         match message {
-            // Most messages are these.
+            // The hot path.
             Message::Call { id, call } if !self.waits_for_rest() => self.run(from, id, call, out),
-            // A client's transactions have no place among these.
+            // A client's transactions are not part of the coordinators' order.
             Message::Fragment(fragment) if fragment.place > 0 && !matches!(from, Address::Coordinator(_)) => {}
             Message::Fragment(fragment) if fragment.place > 0 && fragment.coordinator() == from => {
                 self.order.put(*fragment);
@@ -172,14 +172,14 @@ impl Partition {
 
     #[inline]
     fn run(&mut self, client: Address, id: u64, call: Call, out: &mut Outbox) {
-        self.scheme.arrives(&mut self.store, Arrived::Single(Single { client, id, call }), out);
+        self.scheme.arrives(&mut self.store, Txn::Local(LocalTxn { client, id, call }), out);
     }
 
-    /// Takes a message in its turn, or holds it back.
+    /// Handles a message, or holds it back while the partition drains.
     fn admit(&mut self, from: Address, message: Message, out: &mut Outbox) {
         match &message {
             Message::Fragment(fragment) if self.store.is_over(fragment.txn) => {
-                out.send(from, Message::Over(fragment.txn.life().number));
+                out.send(from, Message::Over(fragment.txn.session().number));
             }
             _ if self.waits_for_rest() && self.begins(&message) => self.held_back.push_back((from, message)),
             _ => {
@@ -189,13 +189,13 @@ impl Partition {
         }
     }
 
-    /// Whether nothing of its transaction is under way here.
+    /// Whether this is the first message of a transaction here.
     fn begins(&self, message: &Message) -> bool {
         let Message::Fragment(fragment) = message else { return matches!(message, Message::Call { .. }) };
         self.scheme.multis().iter().all(|multi| multi.txn() != fragment.txn)
     }
 
-    /// Whether nothing begins before what is under way has ended.
+    /// Whether the partition drains: no transaction begins before the active ones have ended.
     pub(crate) fn waits_for_rest(&self) -> bool {
         self.next.is_some() || !self.joining.is_empty() || self.base_due
     }
@@ -204,11 +204,11 @@ impl Partition {
         match message {
             Message::Call { id, call } => self.run(from, id, call, out),
             Message::Fragment(fragment) if fragment.coordinator() == from => {
-                if fragment.before.is_some_and(|life| self.store.over.contains(&life)) {
+                if fragment.before.is_some_and(|session| self.store.over.contains(&session)) {
                     return self.answer_at_once(*fragment, FragmentEnd::Unclear, out);
                 }
                 self.store.committed.settle(TxnId { coordinator: from, sequence: fragment.settled });
-                self.scheme.arrives(&mut self.store, Arrived::Multi(Multi::new(*fragment)), out);
+                self.scheme.arrives(&mut self.store, Txn::Distributed(DistributedTxn::new(*fragment)), out);
             }
             Message::Decide { txn, commit } if self.decides(from, txn) => {
                 if txn.coordinator == from {
@@ -218,25 +218,26 @@ impl Partition {
                 self.held_back.retain(|(_, it)| !matches!(it, Message::Fragment(fragment) if fragment.txn == txn));
                 self.scheme.decided(&mut self.store, txn, commit, out);
             }
-            Message::Held { sequence } => self.store.stream.hears(from, sequence, out),
+            Message::Held { sequence } => self.store.stream.on_ack(from, sequence, out),
             Message::Join { since } => {
-                // Whatever it held before, it has nothing now: nobody waits for it until it has the rows.
+                // A joining backup has no rows, whatever it acknowledged before: it is not waited for until it has
+                // them.
                 self.store.stream.forget(from, out);
                 self.joining.retain(|(joining, _)| *joining != from);
                 self.joining.push((from, since));
             }
             Message::AskHeard => {
-                let (life, heard) = self.store.heard.from(from);
-                self.store.stream.send_when_held(from, Message::HeardSoFar { life, heard }, out);
+                let (session, heard) = self.store.heard.from(from);
+                self.store.stream.send_when_acked(from, Message::HeardSoFar { session, heard }, out);
             }
-            Message::Recover(life) => self.recover(from, life, out),
-            Message::Ended(life) => self.store.forget_life(life, out),
-            Message::Over(number) if matches!(from, Address::Client(_)) => self.over(Life::new(from, number), out),
+            Message::Recover(session) => self.recover(from, session, out),
+            Message::Ended(session) => self.store.forget_session(session, out),
+            Message::Over(number) if matches!(from, Address::Client(_)) => self.over(Session::new(from, number), out),
             _ => {}
         }
     }
 
-    /// When nothing is under way: begins the next scheme, sends the rows to those who wait for them, and goes on.
+    /// Once no transaction is active: changes the scheme, sends rows to joining backups, and handles the held messages.
     #[inline]
     fn go_on(&mut self, out: &mut Outbox) {
         if self.waits_for_rest() || !self.held_back.is_empty() {
@@ -280,21 +281,21 @@ impl Partition {
                 pieces += 1;
                 out.send(backup, Message::Remember { since, entries: entries.to_vec() });
             }
-            // It has all of it at once: it may be the only one that is left a moment later.
+            // It receives everything in one go: it may be the only replica left a moment later.
             out.send(backup, Message::State { since, pieces, base: base.clone() });
             self.store.stream.add(backup);
         }
     }
 
-    /// Runs one thing that waited and can be run now; whether there was one. To be called, when no message is there to
-    /// be handled, until it says `false`.
+    /// Runs one waiting transaction that can proceed; whether there was one. To be called, when there is no message to
+    /// handle, until it returns `false`.
     pub fn proceed(&mut self, out: &mut Outbox) -> bool {
         let proceeded = self.scheme.proceed(&mut self.store, out);
         self.go_on(out);
         proceeded
     }
 
-    /// Whether nothing is under way or waiting.
+    /// Whether no transaction is active or waiting.
     pub fn is_idle(&self) -> bool {
         self.scheme.is_idle() && self.held_back.is_empty() && self.order.is_empty()
     }

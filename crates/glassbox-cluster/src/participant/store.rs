@@ -1,43 +1,43 @@
-//! A primary's data and its stream, and what every scheme does with them: run, answer, vote, end.
+//! A primary's data and replication stream, and the operations that all schemes share: run, answer, vote, end.
 
 use std::collections::BTreeSet;
 
 use glassbox::shard::{Kept, PartitionSet, Ran, Shard, Task, Watch};
 use smallvec::smallvec;
 
-use crate::auto::{Sampler, Sampling, Seen};
-use crate::participant::arrived::{Multi, Single};
-use crate::participant::decisions::{Committed, Heard};
-use crate::participant::stream::Stream;
-use crate::protocol::address::{Address, Life, TxnId};
+use crate::auto::{Counters, Sampler, Sampling};
+use crate::participant::decisions::{CommittedTxns, DecisionCounts};
+use crate::participant::replication::ReplicationStream;
+use crate::participant::txn::{DistributedTxn, LocalTxn};
+use crate::protocol::address::{Address, Session, TxnId};
+use crate::protocol::configuration::SchemeKind;
 use crate::protocol::entry::{Base, Entry, Part};
 use crate::protocol::message::{Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome};
 use crate::protocol::outbox::{Outbox, Work};
-use crate::protocol::scheme_kind::SchemeKind;
 
-/// The data of a partition's primary, and its stream to the backups.
+/// The data of a partition's primary, and its replication stream.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) shard: Shard,
-    pub(crate) stream: Stream,
-    /// Decisions heard from each coordinator.
-    pub(crate) heard: Heard,
-    pub(crate) committed: Committed,
-    /// Lives of clients that are over: what they left is a coordinator's to decide.
-    pub(crate) over: BTreeSet<Life>,
-    /// Whether what comes after a transaction is taken back with it.
+    pub(crate) stream: ReplicationStream,
+    /// The number of decisions received from each coordinator.
+    pub(crate) heard: DecisionCounts,
+    pub(crate) committed: CommittedTxns,
+    /// Sessions of clients that are over: a coordinator decides their transactions.
+    pub(crate) over: BTreeSet<Session>,
+    /// Whether an abort undoes the transactions that ran after it.
     cascades: bool,
-    /// Why nothing is run any more.
+    /// Why the partition has stopped.
     pub(crate) broken: Option<String>,
-    /// What was counted.
-    pub(crate) seen: Seen,
+    /// Workload counters.
+    pub(crate) seen: Counters,
     pub(crate) sampler: Sampler,
 }
 
 impl Store {
-    pub(crate) fn new(shard: Shard, stream: Stream, kind: SchemeKind) -> Self {
-        let (heard, committed, over) = (Heard::default(), Committed::default(), BTreeSet::new());
-        let (seen, sampler) = (Seen::default(), Sampler::default());
+    pub(crate) fn new(shard: Shard, stream: ReplicationStream, kind: SchemeKind) -> Self {
+        let (heard, committed, over) = (DecisionCounts::default(), CommittedTxns::default(), BTreeSet::new());
+        let (seen, sampler) = (Counters::default(), Sampler::default());
         Self { shard, stream, heard, committed, over, cascades: kind.cascades(), broken: None, seen, sampler }
     }
 
@@ -70,7 +70,7 @@ impl Store {
         self.unless_broken(ran)
     }
 
-    /// What a run came to; nothing is run any more, if it has left half of what it did.
+    /// The result of a run. The partition stops if the run left a change half done.
     #[inline]
     pub(crate) fn unless_broken(&mut self, ran: Ran) -> Ran {
         if let Ran::Broken(why) = ran {
@@ -81,23 +81,23 @@ impl Store {
         ran
     }
 
-    /// Whether what comes after a transaction is taken back with it, from now on; the backups hear which scheme it is.
+    /// Begins a scheme, and replicates which one.
     pub(crate) fn begin_scheme(&mut self, kind: SchemeKind, out: &mut Outbox) {
         self.cascades = kind.cascades();
         self.stream.append(|| Entry::Under(kind), out);
     }
 
-    /// What goes with the rows as they are, while nothing is under way.
+    /// The state besides the rows, while no transaction is active.
     pub(crate) fn base(&self, scheme: SchemeKind) -> Base {
         let over = self.over.iter().copied().map(Entry::Over);
         let remembered = over.chain(self.committed.all().map(Entry::Committed)).collect();
         Base { held: self.stream.last(), scheme, remembered }
     }
 
-    /// Runs a call on this partition alone.
+    /// Runs a single-partition call.
     pub(crate) fn run_single(
         &mut self,
-        single: &Single,
+        single: &LocalTxn,
         kept: Option<&mut Kept>,
         watch: Option<&mut dyn Watch>,
         out: &mut Outbox,
@@ -110,8 +110,8 @@ impl Store {
         ran
     }
 
-    /// Tells the backups to repeat a run, if it left anything.
-    pub(crate) fn replicate(&mut self, single: &Single, ran: &Ran, speculative: bool, out: &mut Outbox) {
+    /// Replicates a run, if it succeeded.
+    pub(crate) fn replicate(&mut self, single: &LocalTxn, ran: &Ran, speculative: bool, out: &mut Outbox) {
         if matches!(ran, Ran::Done(_)) {
             let participants = PartitionSet::of(self.shard.index());
             let origin = Some((single.client, single.id));
@@ -121,8 +121,8 @@ impl Store {
         }
     }
 
-    /// Tells a client the end of its call, once the backups hold what it saw.
-    pub(crate) fn answer(&mut self, single: &Single, ran: Ran, out: &mut Outbox) {
+    /// Answers a call once all backups have acknowledged what it saw.
+    pub(crate) fn answer(&mut self, single: &LocalTxn, ran: Ran, out: &mut Outbox) {
         self.seen.singles += 1;
         self.seen.singles_aborted += u64::from(matches!(ran, Ran::Aborted(_)));
         let outcome = match ran {
@@ -130,28 +130,38 @@ impl Store {
             Ran::Aborted(abort) => Outcome::Aborted(abort),
             Ran::Elsewhere(partitions) => Outcome::Elsewhere(partitions),
             Ran::Failed(why) => Outcome::Failed(why),
-            Ran::Wants(_) | Ran::Refused | Ran::Broken(_) => unreachable!("{ran:?} is no end of a call"),
+            Ran::Wants(_) | Ran::Refused | Ran::Broken(_) => unreachable!("a call cannot end with {ran:?}"),
         };
-        self.stream.send_when_held(single.client, Message::Answer { id: single.id, outcome }, out);
+        self.stream.send_when_acked(single.client, Message::Answer { id: single.id, outcome }, out);
     }
 
-    /// Runs a call without keeping anything, and answers it: the path on which nothing has to be kept.
-    pub(crate) fn run_and_answer(&mut self, single: &Single, out: &mut Outbox) {
+    /// Runs a call without undo buffer and answers it: the hot path.
+    pub(crate) fn run_and_answer(&mut self, single: &LocalTxn, out: &mut Outbox) {
         let ran = self.run_single(single, None, None, out);
         self.replicate(single, &ran, false, out);
         self.answer(single, ran, out);
     }
 
-    /// Does the latest fragment of a transaction, after taking back what the one before did; `false`: the watch
-    /// refused, and it is to be repeated.
-    pub(crate) fn run_fragment(&mut self, multi: &mut Multi, watch: Option<&mut dyn Watch>, out: &mut Outbox) -> bool {
+    /// Runs the latest fragment of a transaction, after undoing its predecessor; `false`: the watch refused an access,
+    /// and the fragment has to be run again.
+    pub(crate) fn run_fragment(
+        &mut self,
+        multi: &mut DistributedTxn,
+        watch: Option<&mut dyn Watch>,
+        out: &mut Outbox,
+    ) -> bool {
         let ran = self.perform(multi, watch, out);
         self.prepare(multi, out);
         ran
     }
 
-    /// The same, without the backups' hearing of it.
-    pub(crate) fn perform(&mut self, multi: &mut Multi, mut watch: Option<&mut dyn Watch>, out: &mut Outbox) -> bool {
+    /// As [`Self::run_fragment`], without replication.
+    pub(crate) fn perform(
+        &mut self,
+        multi: &mut DistributedTxn,
+        mut watch: Option<&mut dyn Watch>,
+        out: &mut Outbox,
+    ) -> bool {
         self.undo_fragment(multi, out);
         let sampled = matches!(multi.fragment.work, FragmentWork::Run(_)) && self.sampler.is_due();
         let watched = watch.is_some() || sampled;
@@ -190,8 +200,8 @@ impl Store {
         multi.end.is_some()
     }
 
-    /// Takes back what a transaction did here, if it did anything.
-    pub(crate) fn undo_fragment(&mut self, multi: &mut Multi, out: &mut Outbox) {
+    /// Undoes the changes of a transaction here, if there are any.
+    pub(crate) fn undo_fragment(&mut self, multi: &mut DistributedTxn, out: &mut Outbox) {
         if let Some(kept) = multi.kept.take() {
             self.undo(kept, out);
         }
@@ -211,9 +221,9 @@ impl Store {
         self.shard.commit(kept);
     }
 
-    /// Has the backups hold a run in its place among the others: one that is done, for its vote; where others are run
-    /// upon it, one that will not commit too, since they are taken back with it.
-    pub(crate) fn prepare(&mut self, multi: &mut Multi, out: &mut Outbox) {
+    /// Replicates a run in its place among the others. A successful run is replicated for its vote. Under a cascading
+    /// scheme a failed run is too, because later runs are undone with it.
+    pub(crate) fn prepare(&mut self, multi: &mut DistributedTxn, out: &mut Outbox) {
         let Fragment { txn, round, ref call, participants, ref work, settled, .. } = multi.fragment;
         let held = match multi.end {
             Some(FragmentEnd::Done(_)) => true,
@@ -227,28 +237,27 @@ impl Store {
         }
     }
 
-    /// Tells the coordinator what came of the latest fragment. If that is a vote for the transaction, the backups hold
-    /// it first.
-    pub(crate) fn report(&mut self, multi: &Multi, after: Option<TxnId>, out: &mut Outbox) {
+    /// Sends the latest fragment's result to the coordinator; a vote waits for the backups' acknowledgement.
+    pub(crate) fn report(&mut self, multi: &DistributedTxn, after: Option<TxnId>, out: &mut Outbox) {
         let Fragment { txn, round, .. } = multi.fragment;
-        // A client that lives on must not count on a vote of which whoever decides now may not have heard.
+        // A client that is still running must not count on a vote that the session's heir may not know of.
         if self.is_over(txn) {
             return;
         }
-        let end = multi.end.clone().expect("a fragment that was done has an end");
+        let end = multi.end.clone().expect("a fragment that was run has a result");
         let partition = self.shard.index() as u8;
         let heard = self.heard.of(txn);
         let result = FragmentResult { txn, round, partition, end, after, heard };
-        self.stream.send_when_held(txn.coordinator, Message::Result(Box::new(result)), out);
+        self.stream.send_when_acked(txn.coordinator, Message::Result(Box::new(result)), out);
     }
 
-    /// Tells a coordinator that results do not count any more, of this transaction and of its others after it.
+    /// Withdraws the results of this transaction and of the same coordinator's later ones.
     pub(crate) fn withdraw(&mut self, txn: TxnId, out: &mut Outbox) {
-        self.stream.send_when_held(txn.coordinator, Message::Withdrawn(txn), out);
+        self.stream.send_when_acked(txn.coordinator, Message::Withdrawn(txn), out);
     }
 
-    /// Carries out the end of a transaction here; what came after it, if it goes too, was taken back already.
-    pub(crate) fn end(&mut self, mut multi: Multi, commit: bool, out: &mut Outbox) {
+    /// Carries out a decision. If it cascades, the later runs were undone before.
+    pub(crate) fn end(&mut self, mut multi: DistributedTxn, commit: bool, out: &mut Outbox) {
         out.did(Work::Decide);
         self.count(&multi, commit);
         if !commit {
@@ -256,11 +265,11 @@ impl Store {
         }
         let txn = multi.txn();
         let Some(kept) = multi.kept.take() else {
-            // A client that does that harms its own transaction only.
+            // A client that commits without a vote harms only its own transaction.
             if matches!(txn.coordinator, Address::Client(_)) {
                 return self.undo_fragment(&mut multi, out);
             }
-            // Whoever decided this broke the protocol, and what the others have of it cannot be had here.
+            // The coordinator broke the protocol. The other participants have committed changes that are missing here.
             self.broken = Some(format!("{txn:?} was committed without this partition's vote; restore it from another"));
             return;
         };
@@ -269,7 +278,7 @@ impl Store {
         self.stream.append(|| Entry::Decide { txn, commit, cascade: false }, out);
     }
 
-    fn count(&mut self, multi: &Multi, commit: bool) {
+    fn count(&mut self, multi: &DistributedTxn, commit: bool) {
         let aborted = !commit && matches!(multi.end, Some(FragmentEnd::Aborted(_)));
         self.seen.committed += u64::from(commit);
         self.seen.aborted += u64::from(aborted);

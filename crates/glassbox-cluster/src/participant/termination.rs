@@ -1,112 +1,113 @@
-//! The end of a client that coordinates its own transactions.
+//! Termination: what a participant does for transactions whose coordinator failed.
 //!
-//! Under locking and occ nobody but the client knows how its transactions ended, and until a partition knows it, too,
-//! it keeps others off their rows. A client's life as a coordinator is over when it is gone, or when one of its
-//! connections broke, because what was on that is missing. Then coordinator 0 inherits what the client left, and
-//! decides it as if it were left by a coordinator ([`Recovery`]):
+//! Under locking and OCC only the client knows the outcomes of the transactions that it coordinates, and until a
+//! participant knows an outcome, it keeps the rows locked. A client's session as a coordinator is over when the client
+//! fails or one of its connections breaks, because messages may be lost. Coordinator 0 then inherits the session's
+//! transactions and decides them as it decides those of a failed predecessor:
 //!
-//! - a primary that hears of the end of a life, and has something undecided of it, says so to the coordinator;
-//! - the coordinator asks all primaries what they have of it. Whoever answers takes no more from the client's hand, and
-//!   gives it no more votes; the backups know that, too, before the answer goes;
-//! - a transaction is decided when all of its partitions have answered. Whoever voted for one that the client had
-//!   committed still holds its vote, or heard the decision and remembers it: so the coordinator commits it as well.
-//!   Then it asks again, until nothing is undecided.
+//! - a primary that notices the end of a session, and has an undecided transaction of it, notifies the coordinator;
+//! - the coordinator asks all primaries for their reports. A primary that reports ignores the client from then on and
+//!   sends it no more votes; its backups know that before the report is sent;
+//! - a transaction is decided when all of its participants have reported. A participant that voted for a transaction
+//!   that the client committed still holds its vote, or received the decision and remembers it: so the coordinator
+//!   commits it too. It then asks again, until nothing is undecided.
 //!
-//! A client that lives on after a connection broke begins another life. Of what was under way it knows the end no more.
-//! Not of what it took back either, since somebody else may have committed it: within the life it may try that again,
-//! because whoever knows the life's end refuses it; and so do they when a coordinator tries it for the client (under
-//! another scheme), who is told in which life it was tried before.
+//! A client that keeps running after a connection broke begins another session. The outcomes of its active calls are
+//! unknown to it. So are those of aborted attempts, since the heir may have committed one. Within the session the
+//! client may restart an attempt, because participants that know of the session's end refuse it. They also refuse a
+//! restart by a coordinator (under another scheme), which states the session of the earlier attempt.
 //!
-//! Who becomes primary, and has something undecided of a life that is over, says so again; and to a coordinator that
-//! begins everybody does. Of a life whose end it has not heard of it learns because it sends the client its votes: a
-//! link says if nobody is there, and a client says if it was another life.
+//! A promoted primary that has undecided transactions of an ended session notifies the coordinator again, and every
+//! primary notifies a coordinator that begins. A primary that missed the end of a session learns of it from its own
+//! votes: the link reports that the client is disconnected, or the client answers that the session is over.
 
 use std::collections::BTreeSet;
 
-use crate::participant::arrived::Multi;
 use crate::participant::partition::Partition;
 use crate::participant::store::Store;
-use crate::protocol::address::{Address, Life, TxnId};
+use crate::participant::txn::DistributedTxn;
+use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::entry::Entry;
 use crate::protocol::message::{Message, Recovered, Undecided};
 use crate::protocol::outbox::Outbox;
 
-/// Who inherits what clients leave.
+/// The heir of ended sessions.
 const HEIR: Address = Address::Coordinator(0);
 
 impl Partition {
-    /// A client cannot be reached any more, or not in the way that it could before.
+    /// A client disconnected, or one of its connections broke.
     pub(crate) fn gone(&mut self, client: Address, out: &mut Outbox) {
         let held_back = self.held_back.iter().filter_map(|(_, message)| match message {
             Message::Fragment(fragment) => Some(fragment.txn),
             _ => None,
         });
-        let known = self.scheme.multis().into_iter().map(Multi::txn).chain(self.store.committed.of(client));
-        let lives: BTreeSet<Life> = known.chain(held_back).map(TxnId::life).filter(|life| life.of == client).collect();
-        lives.into_iter().for_each(|life| self.over(life, out));
+        let known = self.scheme.multis().into_iter().map(DistributedTxn::txn).chain(self.store.committed.of(client));
+        let sessions: BTreeSet<Session> =
+            known.chain(held_back).map(TxnId::session).filter(|session| session.of == client).collect();
+        sessions.into_iter().for_each(|session| self.over(session, out));
     }
 
-    /// A client's life is over, and nothing of it is still to come.
-    pub(crate) fn over(&mut self, life: Life, out: &mut Outbox) {
-        if self.has_left(life) || self.store.committed.in_life(life).next().is_some() {
-            self.end(life, out);
-            out.send(HEIR, Message::Left(life));
+    /// A client's session is over, and none of its messages is still to come.
+    pub(crate) fn over(&mut self, session: Session, out: &mut Outbox) {
+        if self.has_left(session) || self.store.committed.in_session(session).next().is_some() {
+            self.end(session, out);
+            out.send(HEIR, Message::Left(session));
         } else {
-            self.let_go(life);
+            self.let_go(session);
         }
     }
 
-    /// Takes no more from the client's hand.
-    pub(crate) fn end(&mut self, life: Life, out: &mut Outbox) {
-        self.store.end_life(life, out);
-        self.let_go(life);
+    /// Ignores the client's messages from now on.
+    pub(crate) fn end(&mut self, session: Session, out: &mut Outbox) {
+        self.store.end_session(session, out);
+        self.let_go(session);
     }
 
-    /// Begins nothing of it.
-    fn let_go(&mut self, life: Life) {
-        let is_its = |it: &Message| matches!(it, Message::Fragment(fragment) if fragment.txn.life() == life);
+    /// Discards held messages of a session.
+    fn let_go(&mut self, session: Session) {
+        let is_its = |it: &Message| matches!(it, Message::Fragment(fragment) if fragment.txn.session() == session);
         self.held_back.retain(|(_, message)| !is_its(message));
     }
 
-    fn has_left(&self, life: Life) -> bool {
-        self.scheme.multis().iter().any(|multi| multi.txn().life() == life)
+    fn has_left(&self, session: Session) -> bool {
+        self.scheme.multis().iter().any(|multi| multi.txn().session() == session)
     }
 
-    /// Tells the coordinator of all lives that are over and have left something here.
+    /// Notifies the coordinator of all ended sessions that left undecided transactions here.
     pub(crate) fn tell_left(&mut self, out: &mut Outbox) {
-        for &life in self.store.over.iter().filter(|life| self.has_left(**life)) {
-            out.send(HEIR, Message::Left(life));
+        for &session in self.store.over.iter().filter(|session| self.has_left(**session)) {
+            out.send(HEIR, Message::Left(session));
         }
     }
 
-    /// Says what it has of those transactions that somebody else decides from now on: a coordinator about those of the
-    /// one before, or of this life of a client's.
-    pub(crate) fn recover(&mut self, coordinator: Address, life: Option<Life>, out: &mut Outbox) {
-        let found = match life {
+    /// Reports the transactions whose coordinator failed: to a coordinator about its predecessor's, or about those of a
+    /// client's session.
+    pub(crate) fn recover(&mut self, coordinator: Address, session: Option<Session>, out: &mut Outbox) {
+        let found = match session {
             None => {
-                // The coordinator before asked for it, and nobody waits for it any more.
+                // The predecessor sent it, and waits for no result.
                 self.held_back.retain(|(asked, it)| *asked != coordinator || !matches!(it, Message::Fragment(_)));
                 self.store.heard.forget(coordinator);
                 let undecided = self.undecided(|txn| txn.coordinator == coordinator);
                 let committed = self.store.committed.of(coordinator);
-                Recovered { life, undecided, committed: committed.map(|txn| txn.sequence).collect() }
+                Recovered { session, undecided, committed: committed.map(|txn| txn.sequence).collect() }
             }
             Some(of) if matches!(of.of, Address::Client(_)) => {
                 self.end(of, out);
-                let undecided = self.undecided(|txn| txn.life() == of);
-                let committed = self.store.committed.in_life(of);
-                Recovered { life, undecided, committed: committed.map(|txn| txn.sequence).collect() }
+                let undecided = self.undecided(|txn| txn.session() == of);
+                let committed = self.store.committed.in_session(of);
+                Recovered { session, undecided, committed: committed.map(|txn| txn.sequence).collect() }
             }
             Some(_) => return,
         };
-        self.store.stream.send_when_held(coordinator, Message::Recovered(Box::new(found)), out);
-        if life.is_none() {
+        self.store.stream.send_when_acked(coordinator, Message::Recovered(Box::new(found)), out);
+        if session.is_none() {
             self.tell_left(out);
         }
     }
 
-    /// Those transactions of one coordinator that it has not decided. A vote upon what another one has not decided is
-    /// none yet: the run is taken back with that.
+    /// The undecided transactions of one coordinator. A vote upon an undecided transaction of another coordinator does
+    /// not count yet: the run is undone if that one aborts.
     fn undecided(&self, is_its: impl Fn(TxnId) -> bool) -> Vec<Undecided> {
         let (mut undecided, mut certain) = (Vec::new(), true);
         for multi in self.scheme.multis() {
@@ -120,29 +121,29 @@ impl Partition {
         undecided
     }
 
-    /// Whether somebody decides a transaction.
+    /// Whether a party decides a transaction.
     pub(crate) fn decides(&self, from: Address, txn: TxnId) -> bool {
         if self.store.is_over(txn) { matches!(from, Address::Coordinator(_)) } else { txn.coordinator == from }
     }
 }
 
 impl Store {
-    /// What a client says in this life of its counts no more. The backups hear of it, too.
-    pub(crate) fn end_life(&mut self, life: Life, out: &mut Outbox) {
-        if self.over.insert(life) {
-            self.stream.append(|| Entry::Over(life), out);
+    /// Ignores the messages of a client's session from now on; replicated.
+    pub(crate) fn end_session(&mut self, session: Session, out: &mut Outbox) {
+        if self.over.insert(session) {
+            self.stream.append(|| Entry::Over(session), out);
         }
     }
 
-    /// Whether a transaction is not in its client's hand any more.
+    /// Whether a transaction's session is over.
     pub(crate) fn is_over(&self, txn: TxnId) -> bool {
-        !self.over.is_empty() && self.over.contains(&txn.life())
+        !self.over.is_empty() && self.over.contains(&txn.session())
     }
 
-    /// All partitions know how everything ended that began in this life.
-    pub(crate) fn forget_life(&mut self, life: Life, out: &mut Outbox) {
-        self.committed.end(life);
-        self.stream.append(|| Entry::Ended(life), out);
+    /// All participants know the outcomes of a session's transactions.
+    pub(crate) fn forget_session(&mut self, session: Session, out: &mut Outbox) {
+        self.committed.end(session);
+        self.stream.append(|| Entry::Ended(session), out);
     }
 }
 
@@ -154,10 +155,10 @@ mod tests {
 
     use super::*;
     use crate::participant::backup::Backup;
+    use crate::protocol::configuration::SchemeKind;
     use crate::protocol::entry::Base;
     use crate::protocol::message::{Fragment, FragmentWork};
     use crate::protocol::outbox::Action;
-    use crate::protocol::scheme_kind::SchemeKind;
 
     const CLIENT: Address = Address::Client(1);
 
@@ -171,11 +172,11 @@ mod tests {
         shard
     }
 
-    fn fragment(life: Life) -> Message {
+    fn fragment(session: Session) -> Message {
         let keys = [(0, 0), (1, 0)].into_iter().collect();
         let arguments = Arguments::of(ReadWrite { keys, stamp: 1, aborts_at: None, two_rounds: false });
         let call = Call { procedure: 0, arguments, now: Timestamp::default(), seed: 0 };
-        let (txn, work) = (TxnId { coordinator: life.of, sequence: life.first() }, FragmentWork::Run(Vec::new()));
+        let (txn, work) = (TxnId { coordinator: session.of, sequence: session.first() }, FragmentWork::Run(Vec::new()));
         let settled = txn.sequence;
         let (place, before) = (0, None);
         Message::Fragment(Box::new(Fragment {
@@ -199,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn who_becomes_primary_takes_nothing_from_the_hand_of_who_is_gone() {
-        let (life, kind, mut out) = (Life::new(CLIENT, 7), SchemeKind::Locking, Outbox::default());
+    fn a_promoted_backup_refuses_messages_of_a_session_that_is_over() {
+        let (session, kind, mut out) = (Session::new(CLIENT, 7), SchemeKind::Locking, Outbox::default());
         let mut partition = Partition::new(shard(), kind, &[replica(1)]);
         let mut backup = Backup::new(shard(), replica(0), kind);
-        partition.handle(CLIENT, fragment(life), &mut out);
+        partition.handle(CLIENT, fragment(session), &mut out);
         partition.gone(CLIENT, &mut out);
         let said = sent(&mut out);
-        assert!(said.contains(&(HEIR, Message::Left(life))), "{said:?}");
+        assert!(said.contains(&(HEIR, Message::Left(session))), "{said:?}");
         for (to, message) in said {
             if to == replica(1) {
                 backup.handle(replica(0), message, &mut out);
@@ -214,20 +215,20 @@ mod tests {
         }
         sent(&mut out);
         let mut partition = Partition::promoted(backup, &mut out);
-        assert!(sent(&mut out).contains(&(HEIR, Message::Left(life))), "it holds the vote");
-        partition.handle(CLIENT, fragment(life), &mut out);
-        assert_eq!(sent(&mut out), [(CLIENT, Message::Over(life.number))]);
-        partition.handle(CLIENT, fragment(life.next()), &mut out);
+        assert!(sent(&mut out).contains(&(HEIR, Message::Left(session))), "it holds the vote");
+        partition.handle(CLIENT, fragment(session), &mut out);
+        assert_eq!(sent(&mut out), [(CLIENT, Message::Over(session.number))]);
+        partition.handle(CLIENT, fragment(session.next()), &mut out);
         assert!(!sent(&mut out).iter().any(|(_, message)| matches!(message, Message::Over(_))), "this one is not over");
     }
 
-    /// Who decides later what a client left has to hear that another partition has committed it.
+    /// The heir of the session has to learn that another participant has committed it.
     #[test]
-    fn who_joins_and_becomes_primary_knows_what_was_committed() {
-        let (life, kind, mut out) = (Life::new(CLIENT, 7), SchemeKind::Locking, Outbox::default());
+    fn a_promoted_backup_that_joined_later_knows_the_committed_transactions() {
+        let (session, kind, mut out) = (Session::new(CLIENT, 7), SchemeKind::Locking, Outbox::default());
         let mut partition = Partition::new(shard(), kind, &[]);
-        partition.handle(CLIENT, fragment(life), &mut out);
-        let txn = TxnId { coordinator: CLIENT, sequence: life.first() };
+        partition.handle(CLIENT, fragment(session), &mut out);
+        let txn = TxnId { coordinator: CLIENT, sequence: session.first() };
         partition.handle(CLIENT, Message::Decide { txn, commit: true }, &mut out);
         sent(&mut out);
         partition.handle(replica(1), Message::Join { since: 2 }, &mut out);
@@ -243,17 +244,17 @@ mod tests {
                 _ => {}
             }
         }
-        // Whatever else it is sent, it may become primary now.
+        // It may be promoted at this point, whatever else it is sent.
         let backup = backup.unwrap();
         let mut partition = Partition::promoted(backup, &mut out);
         sent(&mut out);
-        partition.handle(HEIR, Message::Recover(Some(life)), &mut out);
-        let found = Recovered { life: Some(life), undecided: Vec::new(), committed: vec![txn.sequence] };
+        partition.handle(HEIR, Message::Recover(Some(session)), &mut out);
+        let found = Recovered { session: Some(session), undecided: Vec::new(), committed: vec![txn.sequence] };
         assert_eq!(sent(&mut out), [(HEIR, Message::Recovered(Box::new(found)))]);
-        // When all know it, nobody has to remember it.
-        partition.handle(HEIR, Message::Ended(life), &mut out);
-        partition.handle(HEIR, Message::Recover(Some(life)), &mut out);
-        let nothing = Recovered { life: Some(life), ..Recovered::default() };
+        // Once all participants know the outcome, it is forgotten.
+        partition.handle(HEIR, Message::Ended(session), &mut out);
+        partition.handle(HEIR, Message::Recover(Some(session)), &mut out);
+        let nothing = Recovered { session: Some(session), ..Recovered::default() };
         assert_eq!(sent(&mut out), [(HEIR, Message::Recovered(Box::new(nothing)))]);
     }
 }

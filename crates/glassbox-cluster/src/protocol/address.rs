@@ -1,4 +1,4 @@
-//! Who talks, and about which transaction.
+//! Addresses of parties, sessions of coordinating parties, and ids of distributed transactions.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub enum Address {
     /// A user's program.
     Client(u32),
-    /// Orders and decides transactions of several partitions.
+    /// Orders and decides distributed transactions.
     Coordinator(u16),
-    /// Replica `replica` of partition `partition`. Which of them is the primary is told by the configuration.
+    /// Replica `replica` of partition `partition`. The configuration says which replica is the primary.
     Replica {
         /// The partition's number.
         partition: u8,
@@ -21,11 +21,11 @@ pub enum Address {
 }
 
 impl Address {
-    /// Whoever decides who is who.
+    /// The operator, which decides configurations.
     pub const OPERATOR: Self = Self::Client(u32::MAX);
-    /// Whoever watches a cluster, to advise the operator.
+    /// The watcher, which advises the operator on the scheme.
     pub const WATCHER: Self = Self::Client(u32::MAX - 1);
-    /// Whoever checks what a cluster has, when its clients are gone.
+    /// The checker, which verifies a cluster after its clients have disconnected.
     pub const CHECKER: Self = Self::Client(u32::MAX - 2);
 
     /// The partition that it is a replica of.
@@ -36,7 +36,7 @@ impl Address {
         }
     }
 
-    /// Whether it is one of those that make up the cluster.
+    /// Whether it is a member of the cluster, that is, no client.
     pub fn is_member(self) -> bool {
         !matches!(self, Self::Client(_))
     }
@@ -55,58 +55,57 @@ impl fmt::Display for Address {
     }
 }
 
-/// So many bits of a transaction's number count; those above say in which life of its coordinator it began.
+/// Low bits of a transaction's sequence number, which count; the bits above them are the coordinator's session.
 const COUNT_BITS: u32 = 40;
-/// Lives that numbers can tell apart.
-const LIVES: u64 = 1 << (64 - COUNT_BITS);
+/// The number of sessions that sequence numbers can distinguish.
+const SESSIONS: u64 = 1 << (64 - COUNT_BITS);
 
-/// A stretch of time in which somebody coordinates, and knows how each of its transactions ended.
+/// A session of a coordinating party: a span of time in which it knows the outcome of each transaction that it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Life {
-    /// Whose.
+pub struct Session {
+    /// The coordinating party.
     pub of: Address,
-    /// A coordinator's counts the epochs. A client takes any number at first, so that a program that is started anew
-    /// is told apart from the one before, and then the next.
+    /// For a coordinator, the epoch before the one in which it began. A client draws its first number at random, which
+    /// distinguishes a restarted program from its predecessor, and then counts.
     pub number: u64,
 }
 
-impl Life {
-    /// A life with any of the numbers that there can be.
+impl Session {
+    /// A session; the number is reduced to the range that sequence numbers can hold.
     pub(crate) fn new(of: Address, number: u64) -> Self {
-        Self { of, number: number % LIVES }
+        Self { of, number: number % SESSIONS }
     }
 
-    /// The one after it.
+    /// The following session.
     pub(crate) fn next(self) -> Self {
         Self::new(self.of, self.number + 1)
     }
 
-    /// The number of its first transaction.
+    /// The sequence number of its first transaction.
     pub(crate) fn first(self) -> u64 {
         self.number << COUNT_BITS
     }
 
-    /// The number of the last one that it can have.
+    /// The highest sequence number that it can assign.
     pub(crate) fn last(self) -> u64 {
         self.first() | ((1 << COUNT_BITS) - 1)
     }
 }
 
-/// A transaction of several partitions. Assigned by whoever coordinates it: a coordinator, or under locking and occ a
-/// client.
-/// Within one coordinator the order is the global order. A transaction that is tried again gets another number.
+/// A distributed transaction's id, assigned by its coordinator: a coordinator process, or under locking and OCC a
+/// client. Within one coordinator the order of ids is the global order. A restarted transaction gets a new id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TxnId {
-    /// Who coordinates it.
+    /// The coordinating party.
     pub coordinator: Address,
-    /// Counts from the first of a [`Life`] on.
+    /// Counts from the first number of a [`Session`].
     pub sequence: u64,
 }
 
 impl TxnId {
-    /// In which life of its coordinator it began.
-    pub(crate) fn life(self) -> Life {
-        Life { of: self.coordinator, number: self.sequence >> COUNT_BITS }
+    /// The coordinator's session in which it began.
+    pub(crate) fn session(self) -> Session {
+        Session { of: self.coordinator, number: self.sequence >> COUNT_BITS }
     }
 }
 

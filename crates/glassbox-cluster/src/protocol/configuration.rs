@@ -1,33 +1,34 @@
-//! Who is who: one value with a number that every message carries.
+//! The configuration of a cluster: one value with an epoch that every message carries.
 //!
-//! A configuration is decided outside (a command of an operator today) and told to everybody. Each role says since
-//! which epoch it is held, so a message from who has lost it, or had it, lost it and has it again, is told apart from a
-//! message of who has it now. A primary counts only on the backups that the configuration names: it cannot leave one
-//! out by itself, so an old primary that nobody hears any more can answer nobody.
+//! An operator decides a configuration and sends it to all members. Each role carries the epoch since which its holder
+//! has it. So a message from a former holder is distinguishable from one of the present holder, even if a member lost a
+//! role and got it again. A primary waits for the acknowledgements of exactly the backups that the configuration names,
+//! and cannot exclude one by itself. So a deposed primary that is partitioned from the cluster cannot answer a client.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use glassbox::shard::PartitionSet;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::address::Address;
-use crate::protocol::scheme_kind::SchemeKind;
 
-/// Epochs are below this: a coordinator's first number is made of the epoch in which it began.
-pub(crate) const LARGEST_EPOCH: u64 = 1 << 20;
-/// Each knows all others, and asks all of them for its turn.
-const MOST_COORDINATORS: usize = 64;
+/// The upper bound of epochs: a coordinator's first sequence number is made of the epoch in which it began.
+pub(crate) const MAX_EPOCH: u64 = 1 << 20;
+/// Each coordinator knows all others, and requests the turn from all of them.
+const MAX_COORDINATORS: usize = 64;
 
-/// Who is primary, who is backup, and by which scheme they run transactions.
+/// The roles of all members, and the scheme under which partitions run transactions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configuration {
-    /// Counts the configurations from 1. Whoever decides them sees to it that no number is used twice.
+    /// Counts the configurations from 1. The operator uses each number once.
     pub epoch: u64,
     /// The epoch in which each coordinator began.
     pub coordinators: Vec<u64>,
-    /// What partitions do while they wait for others.
+    /// The concurrency-control scheme of all partitions.
     pub scheme: SchemeKind,
-    /// The epoch since which they do it: what began before ends under the scheme before, or begins anew.
+    /// The epoch since which the scheme is in force. A transaction that began before it ends under the former scheme,
+    /// or is restarted.
     pub scheme_since: u64,
     /// The replicas of each partition.
     pub partitions: Vec<Replicas>,
@@ -36,11 +37,11 @@ pub struct Configuration {
 /// The replicas of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replicas {
-    /// The one that runs transactions.
+    /// The primary.
     pub primary: Address,
-    /// The epoch in which it became that.
+    /// The epoch in which it became the primary.
     pub since: u64,
-    /// The others, each with the epoch in which it became one.
+    /// The backups, each with the epoch in which it became one.
     pub backups: Vec<(Address, u64)>,
 }
 
@@ -52,7 +53,7 @@ impl Replicas {
 }
 
 impl Configuration {
-    /// The first: replica 0 of each partition is its primary.
+    /// The initial configuration: replica 0 of each partition is its primary.
     pub fn first(partitions: u8, replicas: u8, scheme: SchemeKind) -> Self {
         let replicas_of = |partition| Replicas {
             primary: Address::Replica { partition, replica: 0 },
@@ -63,45 +64,45 @@ impl Configuration {
         Self { epoch: 1, coordinators: vec![1], scheme, scheme_since: 1, partitions }
     }
 
-    /// The same with so many coordinators, at least one, from the beginning.
+    /// The initial configuration with this number of coordinators, at least one.
     #[must_use]
     pub fn with_coordinators(self, count: u16) -> Self {
         Self { coordinators: vec![1; usize::from(count.max(1))], ..self }
     }
 
-    /// The coordinator that a client's transactions go to.
+    /// The coordinator of a client's distributed transactions.
     pub fn coordinator_of(&self, client: Address) -> Address {
         let Address::Client(number) = client else { return Address::Coordinator(0) };
         Address::Coordinator((number as usize % self.coordinators.len()) as u16)
     }
 
-    /// Since which epoch a coordinator is there; `None`: it is not.
+    /// The epoch since which a coordinator is in place; `None`: there is no such coordinator.
     pub fn coordinator_since(&self, coordinator: Address) -> Option<u64> {
         let Address::Coordinator(number) = coordinator else { return None };
         self.coordinators.get(usize::from(number)).copied()
     }
 
-    /// The epoch since which several coordinators have the order that they keep now: it begins anew for all when
-    /// somebody is replaced who knew a part of it. `None`: there is one, whose order is that of its messages.
+    /// The epoch since which the coordinators share their present order. All restart the order when a member that knew
+    /// a part of it is replaced. `None`: there is one coordinator, whose messages are the order.
     pub fn order_since(&self) -> Option<u64> {
         let begun = self.coordinators.iter().copied().chain(self.partitions.iter().map(|replicas| replicas.since));
         let since = begun.chain([self.scheme_since]).max();
         since.filter(|_| self.coordinators.len() > 1)
     }
 
-    /// Where each partition's primary is.
+    /// The primary of each partition.
     pub fn primaries(&self) -> Vec<Address> {
         self.partitions.iter().map(|replicas| replicas.primary).collect()
     }
 
-    /// The partitions, bit *i* for partition *i*, whose primary is another one than before, or has begun anew.
+    /// The partitions whose primary was replaced or restarted.
     pub(crate) fn replaced(&self, before: &Self) -> PartitionSet {
         let pairs = self.partitions.iter().zip(&before.partitions);
         let is_another = |(now, was): (&Replicas, &Replicas)| now.primary != was.primary || now.since != was.since;
         pairs.enumerate().filter(|&(_, pair)| is_another(pair)).map(|(partition, _)| partition).collect()
     }
 
-    /// Whether this can be who is who of so many partitions.
+    /// Whether this is a valid configuration for this number of partitions.
     pub fn is_of(&self, partitions: u8) -> bool {
         let has = |since: u64| (1..=self.epoch).contains(&since);
         let is_right = |at: u8, replicas: &Replicas| {
@@ -110,15 +111,15 @@ impl Configuration {
             let is_its = |it: &Address| matches!(it, Address::Replica { partition, .. } if *partition == at);
             all.len() == replicas.backups.len() + 1 && all.iter().all(|(it, since)| is_its(it) && has(*since))
         };
-        (1..LARGEST_EPOCH).contains(&self.epoch)
-            && (1..=MOST_COORDINATORS).contains(&self.coordinators.len())
+        (1..MAX_EPOCH).contains(&self.epoch)
+            && (1..=MAX_COORDINATORS).contains(&self.coordinators.len())
             && self.coordinators.iter().all(|&since| has(since))
             && has(self.scheme_since)
             && self.partitions.len() == usize::from(partitions)
             && (0..).zip(&self.partitions).all(|(at, replicas)| is_right(at, replicas))
     }
 
-    /// Whether this can come after another one of the same cluster.
+    /// Whether this can succeed another configuration of the same cluster.
     pub fn follows(&self, before: &Self) -> bool {
         self.epoch > before.epoch
             && self.coordinators.len() == before.coordinators.len()
@@ -132,14 +133,14 @@ impl Configuration {
         }
     }
 
-    /// The primary of a backup, and since which epoch it is a backup; `None` if it is none.
+    /// A backup's primary, and the epoch since which it is a backup; `None` if it is no backup.
     pub fn backup_since(&self, address: Address) -> Option<(Address, u64)> {
         let replicas = self.replicas_of(address)?;
         let place = replicas.backups.iter().find(|(backup, _)| *backup == address);
         place.map(|&(_, since)| (replicas.primary, since))
     }
 
-    /// Whether a message that was sent in this epoch comes from who still has the role that it had then.
+    /// Whether the sender of a message still has the role that it had in the message's epoch.
     pub fn admits(&self, from: Address, epoch: u64) -> bool {
         match from {
             Address::Client(_) => true,
@@ -154,7 +155,7 @@ impl Configuration {
         }
     }
 
-    /// The next configuration: this backup is its partition's primary. The other backups begin anew.
+    /// The next configuration: this backup is its partition's primary. The other backups are sent all rows again.
     ///
     /// # Errors
     /// When it is no backup.
@@ -185,10 +186,10 @@ impl Configuration {
         Ok(next)
     }
 
-    /// The next configuration: this replica is a backup, which begins with nothing.
+    /// The next configuration: this replica is a backup, which begins without rows.
     ///
     /// # Errors
-    /// When it is none of a partition, or its primary.
+    /// When it is no replica of a partition, or its primary.
     pub fn with(&self, backup: Address) -> Result<Self, String> {
         let replicas = self.replicas_of(backup).filter(|replicas| replicas.primary != backup);
         if replicas.is_none() {
@@ -202,7 +203,7 @@ impl Configuration {
         Ok(next)
     }
 
-    /// The next configuration: a coordinator begins anew.
+    /// The next configuration: a coordinator was restarted.
     ///
     /// # Errors
     /// When there is no such coordinator.
@@ -217,9 +218,9 @@ impl Configuration {
         }
     }
 
-    /// Who can go on as a partition's primary when nobody who lives has its rows: the one before, or a backup, whose
-    /// journal has all that was told to anybody. `kept`: since which epoch a replica had its place when it kept its
-    /// rows.
+    /// The replica that can become a partition's primary when no live replica has its rows: the former primary, or a
+    /// backup, whose journal has everything that was acknowledged. `kept`: the epoch since which a replica had its role
+    /// when it wrote its journal.
     pub fn heir(&self, partition: usize, kept: impl Fn(Address) -> Option<u64>) -> Option<Address> {
         let Replicas { primary, ref backups, .. } = self.partitions[partition];
         if kept(primary).is_some() {
@@ -228,8 +229,8 @@ impl Configuration {
         backups.iter().find(|&&(backup, since)| kept(backup) == Some(since)).map(|&(backup, _)| backup)
     }
 
-    /// The next configuration: these processes begin anew. A partition whose primary is among them goes on from the
-    /// rows that it has kept, as if it were new; `gone` are left out.
+    /// The next configuration: these processes were restarted. A partition whose primary is among them continues from
+    /// the primary's journal, with a new epoch for the role; the replicas in `gone` are removed.
     #[must_use]
     pub fn resume(&self, primaries: &[Address], others: &[Address], gone: &[Address]) -> Self {
         let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
@@ -248,8 +249,8 @@ impl Configuration {
                 (replicas.primary, replicas.since) = (primary, epoch);
             }
             replicas.backups.retain(|(backup, _)| !gone.contains(backup));
-            let anew = replicas.backups.iter_mut().filter(|(backup, _)| others.contains(backup));
-            anew.for_each(|(_, since)| *since = epoch);
+            let restarted = replicas.backups.iter_mut().filter(|(backup, _)| others.contains(backup));
+            restarted.for_each(|(_, since)| *since = epoch);
         }
         next
     }
@@ -258,5 +259,57 @@ impl Configuration {
     #[must_use]
     pub fn with_scheme(&self, scheme: SchemeKind) -> Self {
         Self { epoch: self.epoch + 1, scheme, scheme_since: self.epoch + 1, ..self.clone() }
+    }
+}
+
+/// How a partition runs other transactions while a distributed transaction waits for its other participants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum SchemeKind {
+    /// Other transactions wait. *Low Overhead Concurrency Control*, section 4.1.
+    Blocking,
+    /// Other transactions run speculatively and are undone if it aborts; coordinators receive speculative results at
+    /// once. Section 4.2.2.
+    Speculation,
+    /// As `Speculation`, but results wait at the partition until what they depend on is decided. Section 4.2.1.
+    LocalSpeculation,
+    /// Transactions lock the keys that they touch while a distributed transaction is active. Section 4.3.
+    Locking,
+    /// As `Locking`, with locks always.
+    ForcedLocking,
+    /// Transactions record what they touch and are validated afterwards. Section 5.7.
+    Occ,
+}
+
+impl SchemeKind {
+    /// All schemes.
+    pub const ALL: [Self; 6] =
+        [Self::Blocking, Self::Speculation, Self::LocalSpeculation, Self::Locking, Self::ForcedLocking, Self::Occ];
+
+    /// Whether transactions take locks.
+    pub fn is_locking(self) -> bool {
+        matches!(self, Self::Locking | Self::ForcedLocking)
+    }
+
+    /// Whether clients coordinate their own transactions, because no global order is needed.
+    pub fn clients_coordinate(self) -> bool {
+        self.is_locking() || self == Self::Occ
+    }
+
+    /// Whether an abort undoes the transactions that ran after it.
+    pub(crate) fn cascades(self) -> bool {
+        matches!(self, Self::Speculation | Self::LocalSpeculation)
+    }
+}
+
+impl fmt::Display for SchemeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blocking => "blocking",
+            Self::Speculation => "speculation",
+            Self::LocalSpeculation => "local speculation",
+            Self::Locking => "locking",
+            Self::ForcedLocking => "forced locking",
+            Self::Occ => "occ",
+        })
     }
 }

@@ -1,105 +1,105 @@
-//! What a primary's stream says: to its backups, and to its journal.
+//! Entries of a primary's replication stream, and records of a replica's journal.
 
 use glassbox::shard::{Call, Found, PartitionSet};
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::address::{Address, Life, TxnId};
+use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::Configuration;
-use crate::protocol::scheme_kind::SchemeKind;
+use crate::protocol::configuration::SchemeKind;
 
-/// An entry of a partition's stream: what its backups do, in this order. A backup decides nothing.
+/// An entry of a partition's replication stream, which backups apply in order. A backup decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Entry {
     /// Run this.
     Run(Part),
-    /// Run this once the transactions before it that are not decided yet are committed; forget it if one is not.
+    /// Run this after the undecided transactions before it have committed; discard it if one of them aborts.
     Speculate(Part),
     /// Hold this until its decision.
     Prepare {
         /// The transaction.
         txn: TxnId,
-        /// The round that it was the vote in.
+        /// The round whose result was the vote.
         round: u32,
-        /// What is to be run.
+        /// What to run.
         part: Part,
-        /// All partitions have heard how its coordinator's transactions before this one ended.
+        /// All participants have received the decisions of the coordinator's transactions before this number.
         settled: u64,
     },
-    /// The end of a transaction.
+    /// The decision of a transaction.
     Decide {
-        /// Which.
+        /// The transaction.
         txn: TxnId,
-        /// Whether it counts.
+        /// Whether it committed.
         commit: bool,
-        /// Whether what came after it goes with it.
+        /// Whether the undecided runs after it are discarded too.
         cascade: bool,
     },
-    /// Nothing is undecided, and what follows is run under this scheme.
+    /// Nothing is undecided, and the following entries are run under this scheme.
     Under(SchemeKind),
-    /// Nothing: only who is still the primary can have it held.
+    /// No operation. Its acknowledgement proves that the sender is still the primary.
     Mark,
-    /// What a client says in this life of its, as a coordinator, counts no more.
-    Over(Life),
-    /// All partitions have heard the end of everything that began in this life.
-    Ended(Life),
-    /// This was committed before.
+    /// This session of a client is over: the client's messages as a coordinator are ignored.
+    Over(Session),
+    /// All participants know the outcome of every transaction of this session.
+    Ended(Session),
+    /// This transaction committed earlier.
     Committed(TxnId),
 }
 
 /// A run as a backup repeats it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// What is to be run.
+    /// What to run.
     pub call: Call,
-    /// The partitions that take part.
+    /// The participants.
     pub participants: PartitionSet,
-    /// Rows from elsewhere.
+    /// Rows of other partitions.
     pub given: Vec<Found>,
-    /// Who waits for the answer, and the number of the call; of a call on one partition.
+    /// For a call on one partition: the client that waits for the answer, and the number of its call.
     pub origin: Option<(Address, u64)>,
 }
 
-/// The format of records. A journal says in which it is.
+/// The version of the record format, which a journal states.
 pub const FORMAT: u32 = 1;
 
 /// A record of a replica's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Record {
-    /// The first of a base: its rows are as they were after this entry of the stream.
+    /// The first record of a base: the rows are as they were after this entry of the stream.
     Base {
-        /// Since which epoch the replica had its role then.
+        /// The epoch since which the replica had its role.
         since: u64,
-        /// The entry's number.
+        /// The entry's sequence number.
         held: u64,
-        /// Under which scheme what is undecided was run.
+        /// The scheme under which the undecided runs were executed.
         scheme: SchemeKind,
     },
-    /// Belongs to the base: what was undecided then, or remembered.
+    /// A part of the base: an undecided run, or an outcome that is still needed.
     Remembered(Entry),
     /// The next entry of the stream.
     Entry {
-        /// Its number.
+        /// Its sequence number.
         sequence: u64,
-        /// What was done.
+        /// The entry.
         entry: Entry,
     },
-    /// Who is who from here on.
+    /// The configuration from here on.
     Configuration(Box<Configuration>),
 }
 
-/// What a replica has besides rows, for a journal's base, or for a backup that joins.
+/// The state of a replica besides its rows, for a journal's base or for a joining backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// The last entry of the stream that is in it.
+    /// The last entry of the stream that it includes.
     pub held: u64,
-    /// Under which scheme what is undecided was run.
+    /// The scheme under which the undecided runs were executed.
     pub scheme: SchemeKind,
-    /// What is undecided, or remembered.
+    /// Undecided runs, and outcomes that are still needed.
     pub remembered: Vec<Entry>,
 }
 
 impl Base {
-    /// The records that begin it.
+    /// The first records of a journal's base.
     pub fn records(self, since: u64, configuration: &Configuration) -> impl Iterator<Item = Record> {
         let Self { held, scheme, remembered } = self;
         let first = [Record::Base { since, held, scheme }, Record::Configuration(Box::new(configuration.clone()))];

@@ -1,170 +1,169 @@
-//! What the parties of a cluster say to each other.
+//! Messages between the parties of a cluster.
 //!
-//! Between two parties messages arrive in the order in which they were sent, or not at all from some point on.
+//! Between two parties messages arrive in the order of sending, or not at all from some point on.
 //!
-//! A message is moved from hand to hand, so what is large and seldom is boxed: most fit into a cache line.
+//! Messages are moved between owners, so large and rare contents are boxed: most messages fit into a cache line.
 
 use glassbox::Abort;
 use glassbox::shard::{Call, Found, Output, PartitionSet, Wanted};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::protocol::address::{Address, Life, TxnId};
+use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{Base, Entry};
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// From a client to a primary: run this; it is on your partition alone.
+    /// Client to primary: run this on your partition alone.
     Call {
         /// The client's number for it.
         id: u64,
-        /// What is to be run.
+        /// What to run.
         call: Call,
     },
-    /// From a client to a coordinator: have this run on several partitions.
+    /// Client to coordinator: coordinate this distributed transaction.
     Submit(Box<Submission>),
-    /// From a coordinator to a primary: do your part of one round.
+    /// Coordinator to primary: run your part of one round.
     Fragment(Box<Fragment>),
-    /// From a primary to a coordinator: what came of a fragment.
+    /// Primary to coordinator: the result of a fragment.
     Result(Box<FragmentResult>),
-    /// From a coordinator to a primary: the end of a transaction.
+    /// Coordinator to primary: the decision of a transaction.
     Decide {
-        /// Which.
+        /// The transaction.
         txn: TxnId,
-        /// Whether it counts.
+        /// Whether it commits.
         commit: bool,
     },
-    /// To a client: the end of its call.
+    /// To a client: the outcome of its call.
     Answer {
         /// The client's number for it.
         id: u64,
-        /// What came of it.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// From a primary to a backup: the next entry of the partition's stream.
+    /// Primary to backup: the next entry of the replication stream.
     Replicate {
-        /// Its number in the stream, from 1.
+        /// Its sequence number in the stream, from 1.
         sequence: u64,
-        /// What to do.
+        /// The entry.
         entry: Box<Entry>,
     },
-    /// From a backup to its primary: everything up to here is held.
+    /// Backup to primary: acknowledges all entries up to here.
     Held {
-        /// The last entry's number.
+        /// The last entry's sequence number.
         sequence: u64,
     },
-    /// To everybody: who is who from now on.
+    /// To all parties: the configuration from now on.
     Configure(Box<Configuration>),
-    /// From a backup with nothing to its primary: send me the rows, and then the stream.
+    /// Backup without rows to primary: send me the rows, and then the stream.
     Join {
-        /// Since which epoch it is a backup.
+        /// The epoch since which it is a backup.
         since: u64,
     },
-    /// From a primary to a joining backup: some of the rows.
+    /// Primary to joining backup: some of the rows.
     Rows {
-        /// What it said when it joined.
+        /// The epoch of the request to join.
         since: u64,
         /// The table's number in the catalog.
         table: u16,
-        /// In their stored form, one after the other.
+        /// Rows in their stored form, one after the other.
         rows: Vec<u8>,
     },
-    /// The same: entries of what goes with the rows.
+    /// Primary to joining backup: some of the state besides the rows.
     Remember {
-        /// What it said when it joined.
+        /// The epoch of the request to join.
         since: u64,
-        /// In their order.
+        /// Entries, in order.
         entries: Vec<Entry>,
     },
-    /// From a primary to a joining backup: these were the rows.
+    /// Primary to joining backup: all rows have been sent.
     State {
-        /// What it said when it joined.
+        /// The epoch of the request to join.
         since: u64,
-        /// How many messages they and the entries were in.
+        /// The number of messages with rows and entries.
         pieces: u64,
-        /// What goes with them, but for the entries.
+        /// The state besides the rows, without the entries.
         base: Box<Base>,
     },
-    /// From a coordinator to a primary: which of my decisions have you heard?
+    /// Coordinator to primary: how many of my decisions have you received?
     AskHeard,
-    /// From a primary to a coordinator.
+    /// Primary to coordinator: the answer.
     HeardSoFar {
-        /// In which life of the coordinator's, if it is a client.
-        life: u64,
-        /// How many.
+        /// The coordinator's session, if it is a client.
+        session: u64,
+        /// Decisions received.
         heard: u64,
     },
-    /// From a coordinator to a primary: what do you know of the transactions of the one before, or of those of this
-    /// life of a client's? It decides them now.
-    Recover(Option<Life>),
-    /// From a primary to such a coordinator.
+    /// Coordinator to primary: report the transactions of my predecessor, or of this session of a client. I decide them
+    /// now.
+    Recover(Option<Session>),
+    /// Primary to coordinator: the report.
     Recovered(Box<Recovered>),
-    /// From a primary to a coordinator: my results of this transaction and of yours after it do not count any more. I
-    /// run them again.
+    /// Primary to coordinator: the results of this transaction and of your later ones are withdrawn; I run them again.
     Withdrawn(TxnId),
-    /// From a coordinator to another: I have something to dispatch.
+    /// Coordinator to coordinator: requests the turn.
     AskTurn {
-        /// Counts the requests of who asks.
+        /// Counts the sender's requests.
         number: u64,
     },
-    /// From a coordinator to another: dispatch what you have.
+    /// Coordinator to coordinator: hands over the turn.
     Turn(Box<Turn>),
-    /// Between a client and a primary, either way: the client's life of this number, in which it coordinated, is over.
+    /// Client to primary or primary to client: the client's session with this number is over.
     Over(u64),
-    /// From a primary to a coordinator: this client's life is over, and it has left something here.
-    Left(Life),
-    /// From a coordinator to a primary: all partitions have heard the end of everything that began in this life.
-    Ended(Life),
+    /// Primary to coordinator: this client's session is over, and left transactions here.
+    Left(Session),
+    /// Coordinator to primary: all participants know the outcome of every transaction of this session.
+    Ended(Session),
 }
 
-/// Who has it dispatches.
+/// The token whose holder dispatches transactions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Of each coordinator, the last request that was served.
+    /// For each coordinator, its last request that was served.
     pub served: Vec<u64>,
-    /// Coordinators that wait for it, the first first.
+    /// Coordinators that wait for the turn, in order.
     pub queue: Vec<u16>,
-    /// The place that the last transaction has at each partition; the first has 1.
+    /// The place of the last transaction at each partition; the first place is 1.
     pub places: Vec<u64>,
 }
 
-/// What a partition knows of transactions that somebody else decides from now on.
+/// A partition's report about transactions whose coordinator was replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Recovered {
-    /// The client's life in which they began; `None`: they are those of the coordinator before.
-    pub life: Option<Life>,
-    /// Those that have begun here and are not decided, in the order in which they came.
+    /// The client's session in which they began; `None`: they began under the coordinator's predecessor.
+    pub session: Option<Session>,
+    /// Transactions that began here and are undecided, in order of arrival.
     pub undecided: Vec<Undecided>,
-    /// Those that are committed, as far as a partition may not have heard of it.
+    /// Committed transactions that another participant may not know of.
     pub committed: Vec<u64>,
 }
 
-/// A transaction that a partition has not heard the end of.
+/// A transaction whose decision a partition has not received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undecided {
-    /// Its number.
+    /// Its sequence number.
     pub sequence: u64,
-    /// The partitions that take part.
+    /// The participants.
     pub participants: PartitionSet,
-    /// Whether this one has voted for it.
+    /// Whether this partition has voted for it.
     pub prepared: bool,
 }
 
-/// A call that is on several partitions.
+/// A call that needs several partitions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     /// The client's number for it.
     pub id: u64,
-    /// What is to be run.
+    /// What to run.
     pub call: Call,
-    /// The partitions that take part, bit *i* for partition *i*.
+    /// The participants.
     pub participants: PartitionSet,
-    /// Rows that have to be brought before any run.
+    /// Remote rows that any run needs.
     pub shared: Vec<Wanted>,
-    /// The client's life in which the client itself tried it before, and took it back.
-    pub before: Option<Life>,
+    /// The client's session in which the client coordinated it before and aborted that attempt.
+    pub before: Option<Session>,
 }
 
 /// One partition's part of one round of a transaction.
@@ -174,32 +173,32 @@ pub struct Fragment {
     pub txn: TxnId,
     /// Counts from 0 within a transaction.
     pub round: u32,
-    /// What is to be run.
+    /// What to run.
     pub call: Call,
-    /// The partitions that take part.
+    /// The participants.
     pub participants: PartitionSet,
-    /// What the partition is to do.
+    /// The partition's work.
     pub work: FragmentWork,
-    /// All partitions have heard how this coordinator's transactions before this one ended.
+    /// All participants have received the decisions of this coordinator's transactions before this number.
     pub settled: u64,
-    /// Of a first fragment where there are several coordinators: its place in the order of all that begin at this
-    /// partition, from 1. Otherwise 0: it comes as it arrives.
+    /// For a first fragment of several coordinators: its place in the order of transactions at this partition, from 1.
+    /// Otherwise 0: it is not ordered.
     pub place: u64,
-    /// As in its [`Submission`]. If that life is over, it may have been committed by somebody else.
-    pub before: Option<Life>,
+    /// As in its [`Submission`]. If that session is over, its heir may have committed the earlier attempt.
+    pub before: Option<Session>,
 }
 
-/// What a partition is to do in a round.
+/// A partition's work in a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FragmentWork {
-    /// Find these rows, as they were before the transaction.
+    /// Read these rows, as they were before the transaction.
     Find(Vec<Wanted>),
-    /// Run the procedure with these rows from elsewhere. If it ends this was the last fragment, and its result is the
-    /// partition's vote.
+    /// Run the procedure with these remote rows. If the run ends, this was the last fragment, and its result is the
+    /// vote.
     Run(Vec<Found>),
 }
 
-/// What came of a fragment.
+/// The result of a fragment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FragmentResult {
     /// The transaction.
@@ -208,56 +207,57 @@ pub struct FragmentResult {
     pub round: u32,
     /// The partition.
     pub partition: u8,
-    /// What came of it.
+    /// The result.
     pub end: FragmentEnd,
-    /// It was run on what this transaction left, whose end the partition did not know yet. If another coordinator
-    /// decides about that one, the partition says this again when it knows.
+    /// The undecided transaction on whose changes this one ran. If another coordinator decides that one, the partition
+    /// sends this result again once it is decided.
     pub after: Option<TxnId>,
-    /// How many of this coordinator's decisions the partition had heard when it sent this.
+    /// The number of this coordinator's decisions that the partition had received when it sent this.
     pub heard: u64,
 }
 
 /// How a fragment ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FragmentEnd {
-    /// The run ended with this output; the partition votes for the transaction and will keep its part of it.
+    /// The run ended with this output. The partition votes for the transaction and can commit its part.
     Done(Output),
-    /// The rows asked for.
+    /// The rows that were read.
     Found(Vec<Found>),
-    /// The run needs these rows.
+    /// The run needs these remote rows.
     Wants(Vec<Wanted>),
-    /// The run needs these partitions to take part.
+    /// The run needs these participants as well.
     Elsewhere(PartitionSet),
-    /// The procedure decided against it.
+    /// The procedure aborted.
     Aborted(Abort),
-    /// It is to be tried again: it was chosen as the victim of a deadlock, or the partition has another scheme now.
+    /// The transaction must be restarted: it is a deadlock victim, or the partition changed its scheme.
     Again,
-    /// It cannot be run.
+    /// The run is impossible.
     Failed(String),
-    /// It must not be run: it may have been before.
+    /// The run is refused: an earlier attempt may have committed.
     Unclear,
 }
 
-/// What each partition answered: mostly there is one.
+/// The output of each participant; mostly there is one.
 pub type Parts = SmallVec<[(u8, Output); 1]>;
 
-/// The end of a call, as its client hears of it.
+/// The outcome of a call, for its client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It counts. What each partition answered.
+    /// Committed, with the output of each participant.
     Done(Parts),
-    /// The procedure decided against it.
+    /// The procedure aborted.
     Aborted(Abort),
-    /// To be sent again, for these partitions: a run on one needs others too, or who was to coordinate it does not.
+    /// To be submitted again, for these partitions: a run needed more of them, or the coordinator is no longer
+    /// responsible.
     Elsewhere(PartitionSet),
-    /// It cannot be run.
+    /// The run is impossible.
     Failed(String),
-    /// Nobody can tell whether it counts: who would have answered is gone.
+    /// The outcome is unknown: the party that would have answered has failed.
     Unknown,
 }
 
 impl Fragment {
-    /// Who asked for it.
+    /// The coordinating party.
     pub fn coordinator(&self) -> Address {
         self.txn.coordinator
     }
@@ -266,11 +266,11 @@ impl Fragment {
 /// A message with the epoch in which it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packet {
-    /// The sender's.
+    /// The sender's epoch.
     pub epoch: u64,
     /// The message.
     pub message: Message,
 }
 
-/// Messages of later configurations that are kept until these are here.
-pub(crate) const MOST_EARLY: usize = 1 << 16;
+/// Packets of later epochs that a party keeps until it has received their configuration.
+pub(crate) const MAX_EARLY_PACKETS: usize = 1 << 16;

@@ -1,10 +1,9 @@
 //! Data that the parties of a cluster exchange and store: addresses, configurations, messages, stream entries.
 //!
-//! It stands below every state machine, and has no behaviour of its own.
+//! This module stands below every state machine and has no behaviour of its own.
 
 pub(crate) mod address;
 pub(crate) mod configuration;
 pub(crate) mod entry;
 pub(crate) mod message;
 pub(crate) mod outbox;
-pub(crate) mod scheme_kind;

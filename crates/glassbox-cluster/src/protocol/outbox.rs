@@ -1,17 +1,17 @@
-//! What a state machine wants done: messages to be sent, and the work that it did, for those who charge for it.
+//! The actions of a state machine: messages to send, journal requests, and the work it did, which a simulator charges.
 
 use crate::protocol::address::Address;
 use crate::protocol::entry::Base;
 use crate::protocol::message::Message;
 
-/// Something that a machine did, or wants done, in order.
+/// An action of a state machine, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// A message is to be sent; to itself, an entry of the stream: it is to be written to the journal.
+    /// Send a message. An entry of the stream that a replica sends to itself is to be written to its journal.
     Send(Address, Message),
-    /// What the journal has is of no use any more: this replica gets other rows.
+    /// Discard the journal: this replica is sent other rows.
     Forget,
-    /// The rows were fixed: the journal is to make a base of them.
+    /// The rows are frozen: write a base of them to the journal.
     Base(Box<Base>),
     /// Work was done; a simulator charges its cost.
     Work(Work),
@@ -22,38 +22,38 @@ pub enum Action {
 pub enum Work {
     /// A single-partition transaction was run.
     Single {
-        /// What it overwrote was kept.
+        /// The run kept an undo buffer.
         undo: bool,
-        /// It took locks, or noted what it touched.
+        /// The run took locks, or recorded what it touched.
         watched: bool,
     },
-    /// A fragment of a transaction of several partitions was run, or rows were found for it.
+    /// A fragment of a distributed transaction was run, or rows were read for it.
     Fragment {
-        /// It took locks, or noted what it touched.
+        /// The run took locks, or recorded what it touched.
         watched: bool,
     },
-    /// A run stopped early: a procedure's abort, or a lock that was not free.
+    /// A run stopped early: the procedure aborted, or a lock was not free.
     Stopped,
-    /// A run was taken back.
+    /// A run was undone.
     Undo,
-    /// The end of a transaction of several partitions was carried out.
+    /// The decision of a distributed transaction was carried out.
     Decide,
 }
 
-/// Collects what a machine wants done.
+/// Collects the actions of a state machine.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    /// In the order in which it was done.
+    /// In order.
     pub actions: Vec<Action>,
 }
 
 impl Outbox {
-    /// A message is to be sent.
+    /// Adds a message to send.
     pub fn send(&mut self, to: Address, message: Message) {
         self.actions.push(Action::Send(to, message));
     }
 
-    /// Work was done.
+    /// Adds work that was done.
     pub fn did(&mut self, work: Work) {
         self.actions.push(Action::Work(work));
     }

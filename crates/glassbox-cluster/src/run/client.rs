@@ -1,4 +1,4 @@
-//! A user's program: calls procedures of a cluster, and waits.
+//! A client: calls procedures of a cluster and waits for the outcomes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use glassbox::{Catalog, Error, Procedure};
 
-use super::link::{Letter, Link};
+use super::link::{Link, LinkEvent};
 use super::shape::Shape;
 use super::timing::{now_us, sleep_precisely};
 use crate::client::answered::Answered;
@@ -19,23 +19,23 @@ use crate::protocol::configuration::Configuration;
 use crate::protocol::message::{Message, Packet};
 use crate::protocol::outbox::{Action, Outbox};
 
-/// Under locking and occ, how long a transaction may take before it is thought to be in a deadlock that no partition
-/// sees, at least. To this come some round trips.
+/// The minimum timeout of a distributed transaction under locking and OCC, after which a deadlock is presumed. Some
+/// round trips are added.
 const PATIENCE: Duration = Duration::from_millis(3);
 
-/// How long a client waits for somebody to be given the place of who is gone.
+/// How long a client waits until a failed member is replaced.
 const PATIENCE_WITH_GONE: Duration = Duration::from_secs(10);
 
 const HAS_OUTPUT: &str = "a run that ends well has an output";
 
-/// How long a client that is dropped waits for the ends of its calls.
+/// How long a dropped client waits for the outcomes of its calls.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(2);
 
 /// A connection to a cluster, for one thread.
 ///
-/// It makes progress within its methods only. Under locking and occ a client coordinates its transactions itself; one
-/// that has some in flight and goes away for long keeps their locks for as long. When it is dropped, or its process
-/// ends, a coordinator ends them.
+/// It makes progress within its methods only. Under locking and OCC a client coordinates its transactions itself, so an
+/// idle client with transactions in flight keeps their locks. When it is dropped or its process ends, coordinator 0
+/// decides them.
 #[derive(Debug)]
 pub struct Client<L: Link> {
     link: L,
@@ -46,12 +46,12 @@ pub struct Client<L: Link> {
     seed: u64,
     /// Disconnected members, until they have announced their configuration again: since when, and why.
     gone: BTreeMap<Address, (Instant, String)>,
-    /// Everything is sent, also to machines of this process.
+    /// Whether calls are sent even to an idle node of this process.
     by_messages: bool,
 }
 
 impl<L: Link> Client<L> {
-    /// A client of a cluster that it is linked to.
+    /// A client of a cluster.
     pub fn new(me: Address, catalog: Arc<Catalog>, shape: &Shape, link: L) -> Self {
         Self::in_configuration(me, catalog, shape, shape.configuration(), link)
     }
@@ -65,7 +65,7 @@ impl<L: Link> Client<L> {
         link: L,
     ) -> Self {
         sleep_precisely();
-        // Another program may have had this address before.
+        // A predecessor may have had the same address.
         let session = RandomState::new().build_hasher().finish();
         let mut router = Router::new(me, catalog, configuration, session);
         if link.announces() {
@@ -77,7 +77,7 @@ impl<L: Link> Client<L> {
             link,
             router,
             out: Outbox::default(),
-            // Not all the same: two that block each other would meet again.
+            // Different timeouts, so that two clients that block each other do not restart at the same time for ever.
             patience: patience + patience * (number % 16) / 16,
             looked: Instant::now(),
             seed: now_us() ^ u64::from(number) << 48,
@@ -86,8 +86,8 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// One that sends every call. Otherwise one on a partition that is a machine of this process, and has nothing to
-    /// do, is run by the client itself.
+    /// A client that sends every call. Otherwise it runs a single-partition call itself if an idle node of this process
+    /// has the partition.
     #[must_use]
     pub fn by_messages(mut self) -> Self {
         self.by_messages = true;
@@ -97,15 +97,14 @@ impl<L: Link> Client<L> {
     /// Calls a procedure and waits for the outcome.
     ///
     /// # Errors
-    /// The procedure's abort; [`Error::Uncertain`] when who ran it is gone; [`Error::Stopped`] when nobody has taken
-    /// the place of who is gone for long.
+    /// The procedure's abort; [`Error::Uncertain`] when the member that ran it failed before it answered;
+    /// [`Error::Stopped`] when a failed member was not replaced in time.
     pub fn call<P: Procedure>(&mut self, procedure: P) -> Result<P::Output, Error> {
         let ticket = self.submit(procedure)?;
         self.wait(ticket)
     }
 
-    /// As [`Client::call`], and lets `look` see the output where it is, instead of handing it over: what is large is
-    /// moved once less.
+    /// As [`Client::call`], but lets `look` see the output in place, which saves moving a large output.
     ///
     /// # Errors
     /// As for [`Client::call`].
@@ -115,7 +114,7 @@ impl<L: Link> Client<L> {
         self.wait(ticket)
     }
 
-    /// Calls a procedure, and does not wait.
+    /// Calls a procedure without waiting.
     ///
     /// # Errors
     /// When the catalog does not name the procedure, or the cluster cannot be reached.
@@ -124,8 +123,8 @@ impl<L: Link> Client<L> {
         self.begin(procedure, |output| output.take().expect(HAS_OUTPUT))
     }
 
-    /// As [`Client::submit`], with a ticket for what `look` makes of the output, which is not kept. `look` is called
-    /// when the output is here, at the latest by [`Client::wait`].
+    /// As [`Client::submit`], with a ticket for the result of `look`, which is called when the output is here, at the
+    /// latest by [`Client::wait`].
     ///
     /// # Errors
     /// As for [`Client::submit`].
@@ -142,11 +141,11 @@ impl<L: Link> Client<L> {
     #[inline(always)]
     fn begin<P: Procedure, N, F: Then<P, N>>(&mut self, procedure: P, then: F) -> Result<Ticket<P, N, F>, Error> {
         self.check()?;
-        // Each gets a number of its own, and from that its random numbers.
+        // A seed of its own for each call, for its random numbers.
         self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let (stamp, route) = (self.router.stamp::<P>(now_us(), self.seed)?, self.router.route(&procedure));
         let home = route.home;
-        // Who coordinates transactions looks after them while it waits for a message, and others wait for them.
+        // A coordinating client makes progress only while it waits for messages, and others wait for its decisions.
         let is_free = !self.router.coordinates() || self.in_flight() == 0;
         if is_free
             && !self.by_messages
@@ -169,7 +168,7 @@ impl<L: Link> Client<L> {
     /// Waits for the outcome of a call.
     ///
     /// # Errors
-    /// As those of [`Client::call`].
+    /// As for [`Client::call`].
     #[inline]
     pub fn wait<P: Procedure, N, F: Then<P, N>>(&mut self, ticket: Ticket<P, N, F>) -> Result<N, Error> {
         match ticket.flight {
@@ -191,17 +190,17 @@ impl<L: Link> Client<L> {
         }
     }
 
-    /// Calls whose end is not known yet.
+    /// The number of calls without an outcome.
     pub fn in_flight(&self) -> usize {
         self.router.waiting()
     }
 
-    /// How often a transaction of this client's own coordination was tried again because of a deadlock.
+    /// The number of restarts of transactions that this client coordinates.
     pub fn retries(&self) -> u64 {
         self.router.retries()
     }
 
-    /// The link, for whoever has more to say than calls.
+    /// The link.
     pub fn link(&mut self) -> &mut L {
         &mut self.link
     }
@@ -219,20 +218,20 @@ impl<L: Link> Client<L> {
         match self.gone.iter().find(late) {
             Some((who, (_, why))) => {
                 let seconds = PATIENCE_WITH_GONE.as_secs();
-                let reason = format!("{who} is gone ({why}), and for {seconds} s nobody was given its place");
+                let reason = format!("{who} is not available: {why}; it was not replaced within {seconds} s");
                 Err(Error::Stopped { reason })
             }
             None => Ok(()),
         }
     }
 
-    /// Hears what has come, or waits for something for at most so long.
+    /// Handles what has arrived, or waits for at most this long until something arrives.
     fn turn(&mut self, wait: Duration) {
         self.link.flush();
         let mut letter = self.link.receive(wait);
         while let Some(heard) = letter {
             match heard {
-                Letter::Message(from, packet) => {
+                LinkEvent::Message(from, packet) => {
                     let announces = matches!(packet.message, Message::Configure(_));
                     if announces && !self.gone.is_empty() {
                         self.gone.remove(&from);
@@ -241,27 +240,27 @@ impl<L: Link> Client<L> {
                     let now_us = if announces || self.router.coordinates() { now_us() } else { 0 };
                     self.router.handle(from, packet, now_us, &mut self.out);
                 }
-                Letter::Here(who) => {
+                LinkEvent::Connected(who) => {
                     if let Some((_, why)) = self.gone.get_mut(&who) {
                         "it was restarted and has no place in the cluster".clone_into(why);
-                        self.router.found_again(who, &mut self.out);
+                        self.router.on_reconnected(who, &mut self.out);
                     }
                 }
-                Letter::Gone(who, why) => {
+                LinkEvent::Disconnected(who, why) => {
                     self.gone.insert(who, (Instant::now(), why));
                     self.router.lost(who);
                     if self.link.announces() {
                         self.router.hold(who);
                     }
                 }
-                Letter::Question(..) | Letter::Answer(..) => {}
+                LinkEvent::Question(..) | LinkEvent::Answer(..) => {}
             }
             self.send();
             letter = self.link.receive(Duration::ZERO);
         }
         if self.router.coordinates() && self.looked.elapsed() > self.patience / 4 {
             self.looked = Instant::now();
-            self.router.give_up_waiting(self.patience.as_micros() as u64, now_us(), &mut self.out);
+            self.router.restart_timed_out(self.patience.as_micros() as u64, now_us(), &mut self.out);
             self.send();
         }
         self.link.flush();
@@ -280,7 +279,7 @@ impl<L: Link> Client<L> {
 }
 
 impl<L: Link> Drop for Client<L> {
-    /// Waits for what is in flight; what has not ended then is left to a coordinator.
+    /// Waits for the calls in flight; coordinator 0 decides the rest.
     fn drop(&mut self) {
         let until = Instant::now() + PATIENCE_AT_THE_END;
         while self.in_flight() > 0 && self.check().is_ok() && Instant::now() < until && !std::thread::panicking() {
@@ -292,23 +291,23 @@ impl<L: Link> Drop for Client<L> {
     }
 }
 
-/// What is made of the output of a call, which is there when it is called.
+/// Makes a result of the output of a call, which is present.
 pub trait Then<P: Procedure, N>: FnOnce(&mut Option<P::Output>) -> N {}
 impl<P: Procedure, N, F: FnOnce(&mut Option<P::Output>) -> N> Then<P, N> for F {}
 
-/// A call that was submitted; to be given to [`Client::wait`](super::Client::wait).
-#[must_use = "the outcome is known only to who waits for it"]
+/// A submitted call; to be given to [`Client::wait`](super::Client::wait).
+#[must_use = "a call's outcome is lost unless its ticket is waited for"]
 pub struct Ticket<P: Procedure, N = <P as Procedure>::Output, F = fn(&mut Option<<P as Procedure>::Output>) -> N> {
     home: u8,
     pub(super) flight: Flight<N, F>,
     procedure: PhantomData<fn() -> P>,
 }
 
-/// Where a call is.
+/// The state of a call.
 pub(super) enum Flight<N, F> {
-    /// Sent, by this number; what is wanted of its output.
+    /// Sent, with this number and this consumer of its output.
     Sent(u64, F),
-    /// It was run at once. Tickets stay small.
+    /// Run at once. The error is boxed to keep tickets small.
     Ended(Result<N, Box<Error>>),
 }
 
@@ -324,7 +323,7 @@ impl<P: Procedure, N, F> Ticket<P, N, F> {
         Self { home, flight, procedure: PhantomData }
     }
 
-    /// The partition whose output counts.
+    /// The home partition.
     pub fn home(&self) -> u8 {
         self.home
     }

@@ -1,4 +1,4 @@
-//! A cluster in one process: a thread for each machine, queues between them.
+//! A cluster in one process: a thread for each node, queues between them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,16 +13,16 @@ use super::driver::drive;
 use super::link::ask_all;
 use super::node::Node;
 use super::operator::Operator;
-use super::queues::{Post, Queues};
-use super::seat::Seat;
+use super::queues::{Mailboxes, Queues};
 use super::shape::Shape;
+use super::shared_node::SharedNode;
 use super::timing::sleep_precisely;
 use super::watcher::Watcher;
 use crate::node::member::Member;
 use crate::protocol::address::Address;
 use crate::wire::{Answer, Question};
 
-/// How long the machines may take to tell a new client the configuration.
+/// How long the nodes may take to tell a new client the configuration.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// A cluster of threads in this process.
@@ -30,14 +30,14 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 pub struct Cluster {
     shape: Shape,
     catalog: Arc<Catalog>,
-    post: Arc<Post>,
+    post: Arc<Mailboxes>,
     clients: AtomicU32,
     ends: Arc<AtomicBool>,
     machines: Vec<(Address, JoinHandle<Member>)>,
 }
 
 impl Cluster {
-    /// Starts one. `shard` gives the rows that every replica of a partition begins with.
+    /// Starts a cluster. `shard` gives the initial rows of every replica of a partition.
     ///
     /// # Errors
     /// Those of `shard`; a thread that cannot be started.
@@ -46,12 +46,12 @@ impl Cluster {
         catalog: Arc<Catalog>,
         mut shard: impl FnMut(u8) -> Result<Shard, Error>,
     ) -> Result<Self, Error> {
-        let mut begun = |me| Ok((me, Arc::new(Seat::new(Node::begun(me, shape, shape.member(me, &mut shard)?)))));
+        let mut begun = |me| Ok((me, Arc::new(SharedNode::new(Node::begun(me, shape, shape.member(me, &mut shard)?)))));
         let machines = shape.machines().into_iter().map(&mut begun).collect::<Result<Vec<_>, Error>>()?;
-        let (post, ends) = (Arc::new(Post::default()), Arc::new(AtomicBool::new(false)));
+        let (post, ends) = (Arc::new(Mailboxes::default()), Arc::new(AtomicBool::new(false)));
         let mut cluster = Self { shape, catalog, post, clients: AtomicU32::new(0), ends, machines: Vec::new() };
-        // Everybody has an inbox before anybody speaks.
-        let join = |(address, seat): &(_, Arc<Seat>)| {
+        // All inboxes exist before the first message is sent.
+        let join = |(address, seat): &(_, Arc<SharedNode>)| {
             Queues::join_as(&cluster.post, *address, shape.round_trip, Some(Arc::clone(seat)))
         };
         let queues: Vec<_> = machines.iter().map(join).collect();
@@ -69,7 +69,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// What it is like.
+    /// Its shape.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -88,24 +88,24 @@ impl Cluster {
         Client::in_configuration(me, Arc::clone(&self.catalog), &self.shape, newest, link)
     }
 
-    /// Whoever looks after it: there is one at a time.
+    /// The operator; there is one at a time.
     pub fn operator(&self) -> Operator<Queues> {
         let link = Queues::join(&self.post, Address::OPERATOR, self.shape.round_trip);
         Operator::new(link, self.shape.machines(), None, Box::new(|_| Ok(())))
     }
 
-    /// Somebody who watches it, with so many calls under way at a time.
+    /// A watcher, for this number of calls in flight.
     pub fn watcher(&self, calls: u32) -> Watcher<Queues> {
         let link = Queues::join(&self.post, Address::WATCHER, self.shape.round_trip);
         Watcher::new(link, self.shape.machines(), Some(calls))
     }
 
-    /// Ends the threads. The machines, whose clients are to be gone, as they are then.
+    /// Ends the threads, after all clients are dropped; the members in their final states.
     ///
     /// # Errors
-    /// The first machine that panicked.
+    /// The first thread that panicked.
     pub fn stop(mut self) -> Result<Vec<(Address, Member)>, String> {
-        // What is on its way arrives and is carried out first.
+        // Messages in flight arrive and are handled first.
         std::thread::sleep(self.shape.round_trip * 4 + Duration::from_millis(20));
         self.ends.store(true, Ordering::Relaxed);
         let machines = std::mem::take(&mut self.machines);

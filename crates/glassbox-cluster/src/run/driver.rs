@@ -1,25 +1,25 @@
-//! One node on one thread.
+//! The loop that drives one node on one thread.
 
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
-use super::link::{Letter, Link};
+use super::link::{Link, LinkEvent};
 use super::node::Node;
-use super::seat::Driven;
+use super::shared_node::Driven;
 use super::timing::now_us;
 use crate::protocol::address::Address;
 use crate::protocol::message::{Message, Packet};
 use crate::protocol::outbox::{Action, Outbox, Work};
 use crate::wire::Answer;
 
-/// Things done before what they want sent is sent, when there is always more to do.
+/// Steps between two flushes of the output, while there is always more to do.
 const DONE_AT_ONCE: u32 = 16;
-/// How long to sleep when nothing happens: whoever wants the thread to end waits for so long.
+/// The maximum sleep, which bounds the time to notice that the thread should end.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Works until `ends` says so, or its journal has failed; that is asked whenever there is nothing to do, and once in a
-/// while otherwise.
+/// Drives a node until `ends` returns true or its journal has failed. `ends` is called when there is nothing to do, and
+/// now and then otherwise.
 pub fn drive(node: &mut impl Driven, link: &mut impl Link, mut ends: impl FnMut() -> bool) {
     let mut out = Outbox::default();
     loop {
@@ -34,17 +34,17 @@ pub fn drive(node: &mut impl Driven, link: &mut impl Link, mut ends: impl FnMut(
     }
 }
 
-/// Does some things; whether there may be more to do.
+/// Takes some steps; whether there may be more to do.
 fn work(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
     let busy = (0..DONE_AT_ONCE).all(|_| step(node, link, out));
     if busy {
-        // Messages may never end, and what waits would wait for ever.
+        // Messages may never cease, and must not starve waiting work.
         proceed(node, link, out);
     }
     busy
 }
 
-/// Takes in what has arrived next, or else does one thing that waited; whether there was either.
+/// Handles the next event, or else runs one piece of waiting work; whether there was either.
 pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
     match link.receive(Duration::ZERO) {
         Some(letter) => {
@@ -55,7 +55,7 @@ pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> b
     }
 }
 
-/// Does one thing that waited; whether there was one.
+/// Runs one piece of waiting work; whether there was one.
 fn proceed(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
     let began = node.is_timed().then(Instant::now);
     let did = node.proceed(out);
@@ -63,36 +63,36 @@ fn proceed(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
     did
 }
 
-fn take_in(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
+fn take_in(node: &mut Node, letter: LinkEvent, link: &mut impl Link, out: &mut Outbox) {
     let began = node.is_timed().then(Instant::now);
     hand(node, letter, link, out);
     send(node, out, link, began);
 }
 
-fn hand(node: &mut Node, letter: Letter, link: &mut impl Link, out: &mut Outbox) {
+fn hand(node: &mut Node, letter: LinkEvent, link: &mut impl Link, out: &mut Outbox) {
     let epoch = node.epoch();
     match letter {
-        // A call brings its own time with it.
-        Letter::Message(from, packet @ Packet { message: Message::Call { .. }, .. }) => {
+        // A call carries its own time.
+        LinkEvent::Message(from, packet @ Packet { message: Message::Call { .. }, .. }) => {
             node.handle(from, packet, 0, out)
         }
-        Letter::Message(from, packet) => node.handle(from, packet, now_us(), out),
-        Letter::Question(from, question) => {
+        LinkEvent::Message(from, packet) => node.handle(from, packet, now_us(), out),
+        LinkEvent::Question(from, question) => {
             let mut answer = node.answer(question, now_us(), out);
             if let Answer::Counts(counts) = &mut answer {
-                let clients = link.everybody().into_iter().filter(|it| matches!(it, Address::Client(_)));
+                let clients = link.connected().into_iter().filter(|it| matches!(it, Address::Client(_)));
                 counts.clients = clients.filter(|it| *it != from && *it != Address::OPERATOR).count() as u32;
             }
             link.reply(from, answer);
         }
-        // Whoever is new may not have heard who is who; with two equal ones nothing happens.
-        Letter::Here(peer) => tell(node, peer, link),
-        Letter::Gone(peer, _) => node.gone(peer, out),
-        Letter::Answer(..) => {}
+        // A new peer may not know the configuration. An equal one has no effect.
+        LinkEvent::Connected(peer) => tell(node, peer, link),
+        LinkEvent::Disconnected(peer, _) => node.gone(peer, out),
+        LinkEvent::Answer(..) => {}
     }
-    // Whoever decided may have told nobody else.
+    // The operator may have told no other member.
     if node.epoch() != epoch {
-        link.everybody().into_iter().for_each(|peer| tell(node, peer, link));
+        link.connected().into_iter().for_each(|peer| tell(node, peer, link));
     }
 }
 
@@ -103,7 +103,7 @@ fn tell(node: &Node, peer: Address, link: &mut impl Link) {
     }
 }
 
-/// Sends what is to be sent. Of what began at `began`, the node hears how long it took.
+/// Sends the output. The time since `began` is charged to the node.
 fn send(node: &mut Node, out: &mut Outbox, link: &mut impl Link, began: Option<Instant>) {
     if out.actions.is_empty() && began.is_none() {
         return;
@@ -122,7 +122,7 @@ fn send(node: &mut Node, out: &mut Outbox, link: &mut impl Link, began: Option<I
                 Some(_) | None => {}
             }
         }
-        // For the next time: it has room.
+        // Its capacity is reused.
         out.actions = actions;
         node.force(out);
     }
@@ -141,11 +141,11 @@ mod tests {
 
     use super::*;
     use crate::protocol::address::TxnId;
+    use crate::protocol::configuration::SchemeKind;
     use crate::protocol::message::{Fragment, FragmentWork};
-    use crate::protocol::scheme_kind::SchemeKind;
     use crate::run::Shape;
 
-    /// Somebody always says something.
+    /// A link on which a message is always available.
     struct Chatter {
         first: VecDeque<(Address, Message)>,
         answers: std::rc::Rc<std::cell::Cell<u32>>,
@@ -157,20 +157,20 @@ mod tests {
             self.answers.set(self.answers.get() + answer);
         }
 
-        fn everybody(&self) -> Vec<Address> {
+        fn connected(&self) -> Vec<Address> {
             Vec::new()
         }
 
         fn flush(&mut self) {}
 
-        fn receive(&mut self, _: Duration) -> Option<Letter> {
+        fn receive(&mut self, _: Duration) -> Option<LinkEvent> {
             let (from, message) = self.first.pop_front().unwrap_or((Address::Client(9), Message::AskHeard));
-            Some(Letter::Message(from, Packet { epoch: 1, message }))
+            Some(LinkEvent::Message(from, Packet { epoch: 1, message }))
         }
     }
 
     #[test]
-    fn what_waits_is_done_although_messages_keep_coming() {
+    fn waiting_work_is_run_although_messages_never_cease() {
         let (client, coordinator) = (Address::Client(0), Address::Coordinator(0));
         let (partitions, round_trip) = (2, Duration::ZERO);
         for scheme in SchemeKind::ALL {

@@ -1,8 +1,7 @@
-//! A cluster on the thread of its only client: the machines work while it waits.
+//! A cluster on the thread of its only client: the nodes work while the client waits.
 //!
-//! Its messages go through the same queues as those of a [`Cluster`](super::Cluster), and its machines do the same
-//! things in the same order, but nobody has to be woken. So what a call costs can be counted, and is the same each
-//! time.
+//! Messages go through the same queues as in a [`Cluster`](super::Cluster), and the nodes take the same steps in the
+//! same order, but no thread has to be woken. So the instructions of a call are countable and repeatable.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,9 +11,9 @@ use glassbox::{Catalog, Error};
 
 use super::client::Client;
 use super::driver::step;
-use super::link::{Letter, Link};
+use super::link::{Link, LinkEvent};
 use super::node::Node;
-use super::queues::{Post, Queues};
+use super::queues::{Mailboxes, Queues};
 use super::shape::Shape;
 use crate::node::member::Member;
 use crate::protocol::address::Address;
@@ -26,12 +25,12 @@ pub struct Inline {
     own: Queues,
     machines: Vec<(Node, Queues)>,
     out: Outbox,
-    /// How long what is sent takes to arrive, there and back.
+    /// The injected round trip.
     round_trip: Duration,
 }
 
 impl Inline {
-    /// Starts a cluster; `shard` gives the rows that every replica of a partition begins with.
+    /// Starts a cluster; `shard` gives the initial rows of every replica of a partition.
     ///
     /// # Errors
     /// Those of `shard`.
@@ -40,7 +39,7 @@ impl Inline {
         catalog: Arc<Catalog>,
         mut shard: impl FnMut(u8) -> Result<Shard, Error>,
     ) -> Result<Client<Self>, Error> {
-        let (me, post) = (Address::Client(0), Arc::new(Post::default()));
+        let (me, post) = (Address::Client(0), Arc::new(Mailboxes::default()));
         let join = |address| Queues::join(&post, address, shape.round_trip);
         let machines = shape
             .machines()
@@ -51,14 +50,14 @@ impl Inline {
         Ok(Client::new(me, catalog, &shape, link))
     }
 
-    /// The machines, as they are when all that is on its way has arrived; they do nothing more.
+    /// The members, after all messages in flight were handled; they do nothing more.
     pub fn stop(&mut self) -> Vec<(Address, Member)> {
         let began = Instant::now();
         while self.work() || began.elapsed() < self.round_trip * 4 {}
         self.machines.drain(..).filter_map(|(node, _)| Some((node.me, node.member?))).collect()
     }
 
-    /// Has all machines do what there is to do; whether there was anything.
+    /// Has all nodes do what there is to do; whether there was anything.
     fn work(&mut self) -> bool {
         let mut any = false;
         for (machine, queues) in &mut self.machines {
@@ -83,15 +82,15 @@ impl Link for Inline {
         can_be_had.then(|| work(node))?
     }
 
-    fn everybody(&self) -> Vec<Address> {
-        self.own.everybody()
+    fn connected(&self) -> Vec<Address> {
+        self.own.connected()
     }
 
     fn flush(&mut self) {
         self.own.flush();
     }
 
-    fn receive(&mut self, wait: Duration) -> Option<Letter> {
+    fn receive(&mut self, wait: Duration) -> Option<LinkEvent> {
         let mut since = None;
         loop {
             if let Some(letter) = self.own.receive(Duration::ZERO) {
@@ -103,7 +102,7 @@ impl Link for Inline {
             if self.work() {
                 continue;
             }
-            // Nobody else sends anything: something is on its way to anybody, or nothing is.
+            // No other thread sends: either a message is in flight, or none will come.
             if self.round_trip.is_zero() {
                 return self.own.receive(wait);
             }

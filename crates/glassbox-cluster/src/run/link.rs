@@ -1,4 +1,4 @@
-//! How a party reaches the others.
+//! A party's link to the others, and questions over a link.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,45 +8,45 @@ use crate::protocol::address::Address;
 use crate::protocol::message::Packet;
 use crate::wire::{Answer, Question};
 
-/// What arrived.
+/// An event on a link.
 #[derive(Debug, PartialEq)]
-pub enum Letter {
-    /// A message.
+pub enum LinkEvent {
+    /// A message arrived.
     Message(Address, Packet),
-    /// A question of somebody who looks after the cluster.
+    /// A question of an operator, watcher or checker arrived.
     Question(Address, Question),
-    /// The answer to one.
+    /// The answer to a question arrived.
     Answer(Address, Answer),
-    /// This party can be reached now.
-    Here(Address),
-    /// This party cannot be reached any more, and why. Nothing comes from it after this. Of a client this is also said
-    /// when something is sent to it and it is not here. A member hears it of another only when another process has its
-    /// place: as long as it is the same one they find each other again, and nothing is missing.
-    Gone(Address, String),
+    /// A party connected.
+    Connected(Address),
+    /// A party disconnected, for this reason, and nothing more comes from it. For a client, also the consequence of
+    /// sending to it while it is absent. Between members, only a change of the process: the connections of the same
+    /// process are resumed without loss.
+    Disconnected(Address, String),
 }
 
-/// Why somebody is gone to whom something was sent.
+/// The reason when a message is for an absent client.
 pub(super) const NOT_HERE: &str = "it is not connected";
 
 /// A party's connections to all others, used by one thread.
 ///
-/// Between two parties what was sent arrives in that order, or not at all from some point on.
+/// Between two parties messages arrive in the order of sending, or not at all from some point on.
 pub trait Link {
-    /// Has a message sent, at the latest by the next [`Link::flush`]. To a party that cannot be reached it is lost.
+    /// Sends a message, at the latest at the next [`Link::flush`]. A message to an absent party is lost.
     fn send(&mut self, to: Address, packet: Packet);
 
-    /// Asks a question. To a party that cannot be reached it is lost.
+    /// Asks a question. A question to an absent party is lost.
     fn question(&mut self, to: Address, question: Question) {
         let _ = (to, question);
     }
 
-    /// Answers a question. Who cannot hear of questions has none to answer.
+    /// Answers a question. Links that deliver no questions ignore it.
     fn reply(&mut self, to: Address, answer: Answer) {
         let _ = (to, answer);
     }
 
-    /// Has a machine of this process do something at once, if it can be had: it has nothing to do, and has heard all
-    /// that this party has sent. `None`: it cannot, or `work` says so.
+    /// Has an idle node of this process do something at once. `None`: the node is not idle, has messages of this party
+    /// to handle, or `work` returned `None`.
     fn at_once<T>(&mut self, at: Address, work: impl FnOnce(&mut Node) -> Option<T>) -> Option<T> {
         let _ = (at, work);
         None
@@ -58,38 +58,38 @@ pub trait Link {
         false
     }
 
-    /// Finds out who can be reached, until `until` at the latest, where that changes.
-    fn look_around(&mut self, until: Instant) {
+    /// Finds out which parties can be reached, until `until` at the latest.
+    fn find_reachable(&mut self, until: Instant) {
         let _ = until;
     }
 
-    /// Those that can be reached.
-    fn everybody(&self) -> Vec<Address>;
+    /// The connected parties.
+    fn connected(&self) -> Vec<Address>;
 
-    /// Sends what was given so far.
+    /// Sends the output so far.
     fn flush(&mut self);
 
-    /// What arrived next. If nothing has, waits for at most so long; does not wait for [`Duration::ZERO`].
-    fn receive(&mut self, wait: Duration) -> Option<Letter>;
+    /// The next event. Without one, waits for at most this long; [`Duration::ZERO`] does not wait.
+    fn receive(&mut self, wait: Duration) -> Option<LinkEvent>;
 }
 
-/// Asks, and waits for the answer. Messages that come meanwhile are lost.
+/// Asks a question and waits for the answer. Messages that arrive meanwhile are dropped.
 ///
 /// # Errors
 /// When there is none before `until`.
 pub fn ask(link: &mut impl Link, to: Address, question: Question, until: Instant) -> Result<Answer, String> {
-    ask_all(link, [(to, question)], until).remove(&to).expect("everybody asked has an answer")
+    ask_all(link, [(to, question)], until).remove(&to).expect("each question has an answer")
 }
 
-/// Asks several at once, and waits for all answers.
+/// Asks several parties at once and waits for all answers.
 pub(super) fn ask_all(
     link: &mut impl Link,
     questions: impl IntoIterator<Item = (Address, Question)>,
     until: Instant,
 ) -> BTreeMap<Address, Result<Answer, String>> {
-    // What came before is no answer to what is asked now.
+    // Drops the answers to earlier questions.
     while link.receive(Duration::ZERO).is_some() {}
-    let reached: BTreeSet<_> = link.everybody().into_iter().collect();
+    let reached: BTreeSet<_> = link.connected().into_iter().collect();
     let (mut answers, mut open) = (BTreeMap::new(), BTreeSet::new());
     for (to, question) in questions {
         let is_here = reached.contains(&to);
@@ -104,8 +104,8 @@ pub(super) fn ask_all(
     while !open.is_empty() {
         let left = until.saturating_duration_since(Instant::now());
         let (from, answer) = match link.receive(left) {
-            Some(Letter::Answer(from, answer)) => (from, Ok(answer)),
-            Some(Letter::Gone(from, why)) => (from, Err(format!("{from} is gone: {why}"))),
+            Some(LinkEvent::Answer(from, answer)) => (from, Ok(answer)),
+            Some(LinkEvent::Disconnected(from, why)) => (from, Err(format!("{from} disconnected: {why}"))),
             None if left.is_zero() => break,
             _ => continue,
         };

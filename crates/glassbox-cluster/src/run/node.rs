@@ -1,9 +1,9 @@
-//! A member in a process of its own: nothing, until whoever looks after the cluster gives it a place.
+//! A member in a process of its own, which has no place until the operator gives it one.
 //!
-//! A process that was killed and started again looks like the one before to everybody but itself. Were it to take the
-//! place that the configuration still gives to its address, it would do so without the rows, or with the first ones.
-//! So a process has no place until it is told [`Question::Begin`], directly, by who knows that it has begun anew; what
-//! other members say of its address is not for it.
+//! A restarted process looks like its predecessor to all other parties. If it took the role that the configuration
+//! still gives to its address, it would do so without rows, or with the initial ones. So a process has no place until
+//! it receives [`Question::Begin`] from the operator, which knows that it was restarted; what other members send to its
+//! address is not meant for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use std::time::Duration;
 use glassbox::shard::{Shard, Stamp};
 use glassbox::{Error, Procedure};
 
-use super::keeper::Keeper;
+use super::journal_writer::JournalWriter;
 use super::shape::Shape;
-use crate::auto::{Seen, Tally};
+use crate::auto::{Counters, Tally};
 use crate::node::member::Member;
 use crate::node::role::{MakeShard, Role};
 use crate::protocol::address::Address;
-use crate::protocol::configuration::{Configuration, LARGEST_EPOCH};
-use crate::protocol::message::{MOST_EARLY, Message, Packet};
+use crate::protocol::configuration::{Configuration, MAX_EPOCH};
+use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
 use crate::protocol::outbox::{Action, Outbox, Work};
 use crate::wire::{Answer, Counts, Question, Standing};
 
@@ -32,23 +32,23 @@ pub struct Node {
     first: MakeShard,
     empty: MakeShard,
     pub(super) member: Option<Member>,
-    /// What other coordinators have asked one that has no place yet: they ask once.
+    /// Requests for the turn before this one has a place: coordinators send them once.
     asked: Vec<(Address, Packet)>,
-    /// What one that has no place yet was sent otherwise, of the newest configuration that it was sent something of.
+    /// Other packets before this one has a place, of the newest epoch among them.
     early: Vec<(Address, Packet)>,
-    /// How long its work takes, once somebody has asked.
+    /// The durations of its work, once they were asked for.
     tally: Option<Tally>,
-    /// Things done since one was timed.
+    /// Steps since the last timed one.
     untimed: u32,
-    /// Its journal, if what it has is to be on a disk.
-    pub(super) keeper: Option<Keeper>,
+    /// Its journal.
+    pub(super) journal: Option<JournalWriter>,
 }
 
-/// One thing in so many is timed: to look at the clock takes as long as some of them.
+/// One step in so many is timed: reading the clock costs as much as some steps.
 const TIMED: u32 = 13;
 
 impl Node {
-    /// One without a place. `first` makes a replica's rows as the cluster begins, `empty` a shard without rows.
+    /// A process without a place. `first` makes a replica's initial rows, `empty` a shard without rows.
     pub fn new(me: Address, shape: Shape, first: MakeShard, empty: MakeShard) -> Self {
         Self {
             me,
@@ -60,14 +60,14 @@ impl Node {
             early: Vec::new(),
             tally: None,
             untimed: 0,
-            keeper: None,
+            journal: None,
         }
     }
 
-    /// One that has its place already and never begins anew.
+    /// A process that has its place from the start.
     pub(super) fn begun(me: Address, shape: Shape, member: Member) -> Self {
         let first: MakeShard = Arc::new(|| Err("it has begun".to_owned()));
-        let empty: MakeShard = Arc::new(|| unreachable!("only who begins needs one"));
+        let empty: MakeShard = Arc::new(|| unreachable!("a process with a place makes no shard"));
         Self { member: Some(member), ..Self::new(me, shape, first, empty) }
     }
 
@@ -77,14 +77,14 @@ impl Node {
     /// When it has one, the configuration is of another cluster, or the rows cannot be made.
     pub fn begin(&mut self, configuration: Configuration, now_us: u64, out: &mut Outbox) -> Result<(), String> {
         if let Some(member) = &self.member {
-            return Err(format!("{} has begun already, and is in configuration {}", self.me, member.epoch()));
+            return Err(format!("{} has begun already: it is in configuration {}", self.me, member.epoch()));
         }
         self.check(&configuration)?;
         let mut member = match self.me {
             Address::Replica { partition, .. } => self.replica(usize::from(partition), configuration, out)?,
             _ => Member::coordinator(self.me, configuration, out),
         };
-        if self.keeper.is_some() && !member.has_journal() {
+        if self.journal.is_some() && !member.has_journal() {
             member.begin_journal(out);
         }
         let (epoch, member) = (member.epoch(), self.member.insert(member));
@@ -95,18 +95,18 @@ impl Node {
 
     fn replica(&mut self, partition: usize, configuration: Configuration, out: &mut Outbox) -> Result<Member, String> {
         let (me, empty) = (self.me, Arc::clone(&self.empty));
-        let has_rows = self.keeper.as_ref().is_some_and(|keeper| keeper.recovered().is_some());
+        let has_rows = self.journal.as_ref().is_some_and(|journal| journal.recovered().is_some());
         if configuration.epoch == 1 {
             if has_rows {
-                return Err(format!("the journal of {me} has rows: resume the cluster, or give it an empty directory"));
+                return Err(format!("journal of {me} has rows; resume the cluster, or use an empty directory"));
             }
             return Ok(Member::replica(me, configuration, (self.first)()?, empty));
         }
-        let recovered = self.keeper.as_mut().and_then(Keeper::take);
+        let recovered = self.journal.as_mut().and_then(JournalWriter::take);
         if configuration.partitions[partition].primary != me {
             return Ok(Member::returning(me, configuration, empty, out));
         }
-        let recovered = recovered.ok_or_else(|| format!("{me} cannot be the primary: it has no rows"))?;
+        let recovered = recovered.ok_or_else(|| format!("{me} cannot become the primary: it has no rows"))?;
         Ok(Member::recovered(me, configuration, empty, recovered, out))
     }
 
@@ -116,7 +116,7 @@ impl Node {
         }
         let Shape { partitions, coordinators, .. } = self.shape;
         let of = format!("{partitions} partitions and {coordinators} coordinators");
-        Err(format!("this is no configuration of {of}: {configuration:?}"))
+        Err(format!("invalid configuration for {of}: {configuration:?}"))
     }
 
     /// The member, if it has a place.
@@ -124,22 +124,22 @@ impl Node {
         self.member.as_mut()
     }
 
-    /// The epoch of what it sends; 0 while it has no place.
+    /// The member's epoch; 0 without a place.
     pub fn epoch(&self) -> u64 {
         self.member.as_ref().map_or(0, Member::epoch)
     }
 
-    /// Who is who, to be told to others.
+    /// The configuration, for other parties.
     pub(super) fn configuration(&self) -> Option<&Configuration> {
         self.member.as_ref().map(Member::configuration)
     }
 
-    /// A message arrives.
+    /// Receives a message.
     pub(super) fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
         match &mut self.member {
             Some(member) => member.handle(from, packet, now_us, out),
             None if matches!(packet.message, Message::AskTurn { .. }) => {
-                // The newest of each says all.
+                // The newest request of each coordinator suffices.
                 self.asked.retain(|(other, _)| *other != from);
                 let is_one = matches!(from, Address::Coordinator(it) if it < u16::from(self.shape.coordinators));
                 self.asked.extend(is_one.then_some((from, packet)));
@@ -148,7 +148,7 @@ impl Node {
         }
     }
 
-    /// Its member's [`Member::run_here`], if what it does is not timed.
+    /// [`Member::run_here`], unless the node's work is timed.
     #[inline]
     pub(super) fn run_here<P: Procedure>(
         &mut self,
@@ -163,40 +163,40 @@ impl Node {
         self.member.as_mut()?.run_here(epoch, procedure, stamp, output)
     }
 
-    /// Others may know before it does that it has a place: what they send is not said again.
+    /// Other parties may know of its place before it does, and send messages only once.
     fn keep_early(&mut self, from: Address, packet: Packet) {
         let epoch = self.early.first().map_or(0, |(_, first)| first.epoch);
-        if (epoch + 1..LARGEST_EPOCH).contains(&packet.epoch) {
+        if (epoch + 1..MAX_EPOCH).contains(&packet.epoch) {
             self.early.clear();
         }
-        if (epoch..LARGEST_EPOCH).contains(&packet.epoch) && self.early.len() < MOST_EARLY {
+        if (epoch..MAX_EPOCH).contains(&packet.epoch) && self.early.len() < MAX_EARLY_PACKETS {
             self.early.push((from, packet));
         }
     }
 
-    /// Somebody says no more. What follows from a member's end is for others to decide.
+    /// A party disconnected. The operator decides about failed members.
     pub(super) fn gone(&mut self, peer: Address, out: &mut Outbox) {
         if let (Address::Client(_), Some(member)) = (peer, &mut self.member) {
             member.gone(peer, out);
         }
     }
 
-    /// Does one thing that waited and can be done now; whether there was one.
+    /// Runs one piece of waiting work; whether there was one.
     pub(super) fn proceed(&mut self, out: &mut Outbox) -> bool {
         let Some(member) = &mut self.member else { return false };
         let mut did = false;
-        if let Some(keeper) = &mut self.keeper {
-            if let Some(sequence) = keeper.held() {
+        if let Some(journal) = &mut self.journal {
+            if let Some(sequence) = journal.held() {
                 let packet = Packet { epoch: member.epoch(), message: Message::Held { sequence } };
                 member.handle(self.me, packet, 0, out);
                 did = true;
             }
-            did |= member.shard().is_some_and(|shard| keeper.copy(shard));
+            did |= member.shard().is_some_and(|shard| journal.copy(shard));
         }
         member.proceed(out) || did
     }
 
-    /// Whether the next thing is to be timed.
+    /// Whether the next step is timed.
     pub(super) fn is_timed(&mut self) -> bool {
         if self.tally.is_none() {
             return false;
@@ -205,20 +205,21 @@ impl Node {
         self.untimed == 0
     }
 
-    /// What was timed took so long: this work, and so many messages were sent.
+    /// Charges the duration of a timed step to the work that it did and the messages that it sent.
     pub(super) fn took(&mut self, time: Duration, works: &[Work], sent: u32) {
         let (Some(tally), ns) = (&mut self.tally, time.as_nanos() as u64) else { return };
         if let Address::Coordinator(_) = self.me {
-            // And one was received.
+            // One message was received.
             (0..=sent).for_each(|_| tally.message(ns / u64::from(sent + 1)));
         }
         tally.did_all(works.iter().copied(), ns);
     }
 
-    /// What it has counted; it counts from now on.
+    /// Its counters; from the first call on it counts.
     fn counts(&mut self) -> Counts {
         let tally = *self.tally.get_or_insert_default();
-        let mut counts = Counts { standing: self.standing(), seen: Seen::default(), tally, hottest: None, clients: 0 };
+        let mut counts =
+            Counts { standing: self.standing(), seen: Counters::default(), tally, hottest: None, clients: 0 };
         if let Some(member) = &mut self.member {
             if let Role::Primary(partition) = member.role() {
                 (counts.seen, counts.hottest) = (partition.seen(), partition.hottest());
@@ -228,7 +229,7 @@ impl Node {
         counts
     }
 
-    /// Answers who looks after the cluster.
+    /// Answers a question.
     pub(super) fn answer(&mut self, question: Question, now_us: u64, out: &mut Outbox) -> Answer {
         let shard = self.member.as_mut().and_then(Member::shard);
         match question {
@@ -259,16 +260,16 @@ impl Node {
 
     fn standing(&self) -> Standing {
         let Some(member) = &self.member else {
-            let recovered = self.keeper.as_ref().and_then(Keeper::recovered);
+            let recovered = self.journal.as_ref().and_then(JournalWriter::recovered);
             return recovered.map_or(Standing::None, |it| Standing::Kept(it.configuration.clone(), it.since));
         };
         let configuration = member.configuration().clone();
         match member.role() {
             Role::Primary(_) => Standing::Primary(configuration),
-            Role::Backup(backup) => match (backup.lost(), &self.keeper) {
+            Role::Backup(backup) => match (backup.lost(), &self.journal) {
                 (Some(why), _) => Standing::Lost(configuration, why.to_owned()),
-                // As a primary it could not be resumed: the one that it has now can.
-                (None, Some(keeper)) if !keeper.is_based() => Standing::Joining(configuration),
+                // Without a base it could not be resumed as a primary; the present primary can.
+                (None, Some(journal)) if !journal.is_based() => Standing::Joining(configuration),
                 (None, _) => Standing::Backup(configuration),
             },
             Role::Joining { .. } => Standing::Joining(configuration),
@@ -280,25 +281,25 @@ impl Node {
 }
 
 impl Node {
-    /// The same, of a replica with a journal.
+    /// This node, with a journal.
     #[must_use]
-    pub fn with_journal(mut self, keeper: Keeper) -> Self {
-        self.keeper = Some(keeper);
+    pub fn with_journal(mut self, journal: JournalWriter) -> Self {
+        self.journal = Some(journal);
         self
     }
 
-    /// Does with its journal what the member wants; what else it wants is given back.
+    /// Carries out an action on the journal; other actions are returned.
     #[inline]
     pub(super) fn keep(&mut self, action: Action) -> Option<Action> {
-        let (Some(keeper), Some(member)) = (&mut self.keeper, &mut self.member) else { return Some(action) };
+        let (Some(journal), Some(member)) = (&mut self.journal, &mut self.member) else { return Some(action) };
         match action {
             Action::Send(to, Message::Replicate { sequence, entry }) if to == self.me => {
-                keeper.entry(sequence, *entry);
+                journal.entry(sequence, *entry);
             }
-            Action::Forget => keeper.forget(),
+            Action::Forget => journal.forget(),
             Action::Base(base) => {
-                keeper.base(*base, member.since().unwrap_or_default(), member.configuration());
-                if !keeper.makes_base() {
+                journal.base(*base, member.since().unwrap_or_default(), member.configuration());
+                if !journal.makes_base() {
                     member.shard().into_iter().for_each(Shard::unfix);
                 }
             }
@@ -307,27 +308,27 @@ impl Node {
         None
     }
 
-    /// Has what was kept get to the disk.
+    /// Requests a force of what was journaled.
     pub(super) fn force(&mut self, out: &mut Outbox) {
-        let (Some(keeper), Some(member)) = (&mut self.keeper, &mut self.member) else { return };
-        keeper.force(member.configuration());
-        if keeper.is_base_due() {
+        let (Some(journal), Some(member)) = (&mut self.journal, &mut self.member) else { return };
+        journal.force(member.configuration());
+        if journal.is_base_due() {
             member.renew_base(out);
         }
-        // Nobody else may have the rows.
+        // A primary may be the only replica with the rows.
         if let Role::Primary(partition) = member.role_mut() {
-            keeper.secure(partition.shard());
+            journal.secure(partition.shard());
         }
     }
 
-    /// Why it cannot go on.
+    /// Why it has stopped.
     pub fn failed(&self) -> Option<&str> {
-        self.keeper.as_ref().and_then(Keeper::failed)
+        self.journal.as_ref().and_then(JournalWriter::failed)
     }
 
-    /// Ends its journal for certain, if it has one.
+    /// Closes its journal, if it has one.
     pub fn close(&mut self) {
-        self.keeper.iter_mut().for_each(Keeper::close);
+        self.journal.iter_mut().for_each(JournalWriter::close);
     }
 }
 

@@ -1,9 +1,9 @@
-//! Whoever decides who is who: a command of a person today, or of a harness.
+//! The operator: decides the configurations of a cluster, on a user's command.
 //!
-//! A configuration's number must never be used twice. So there is one operator at a time, it hands each configuration
-//! to `record` before anybody hears of it, and begins from the newest that was recorded or that any member knows. If it
-//! ends in the middle, those whom it has told tell the others. An agreement among several machines would take its place
-//! here, and nowhere else.
+//! A configuration's epoch must never be used twice. So there is one operator at a time. It records each configuration
+//! before it sends it to a member, and begins from the newest one that was recorded or that a member knows. If it fails
+//! midway, the members that have the configuration send it to the others. Agreement among several machines would
+//! replace this module, and nothing else.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,43 +11,42 @@ use std::time::{Duration, Instant};
 use super::link::{Link, ask_all};
 use super::sockets::Sockets;
 use crate::protocol::address::Address;
-use crate::protocol::configuration::{Configuration, Replicas};
-use crate::protocol::scheme_kind::SchemeKind;
+use crate::protocol::configuration::{Configuration, Replicas, SchemeKind};
 use crate::wire::{Answer, Question, Standing};
 
-/// How long a process that is there may take to answer. One that loads rows is silent for longer, and waited for.
+/// How long a running process may take to answer. A process that loads rows is silent for longer, and is waited for.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
-/// How long a process is called before it counts as gone, where nobody says that it is.
+/// How long a process is dialed before it counts as failed.
 const CALLED_FOR: Duration = Duration::from_secs(1);
 
-/// What each process says of itself, or why it says nothing.
+/// The state that each process reports, or why it does not.
 pub type Standings = BTreeMap<Address, Result<Standing, String>>;
 
-/// Keeps a configuration for good before it is told to anybody.
-pub type Record = Box<dyn FnMut(&Configuration) -> Result<(), String>>;
+/// Makes a configuration durable before any member receives it.
+pub type Recorder = Box<dyn FnMut(&Configuration) -> Result<(), String>>;
 
-/// Decides who is who in a cluster.
+/// Decides the configurations of a cluster.
 pub struct Operator<L: Link> {
     link: L,
     machines: Vec<Address>,
     newest: Option<Configuration>,
-    /// Whether something had been recorded.
+    /// Whether a configuration had been recorded.
     knows: bool,
-    record: Record,
+    record: Recorder,
 }
 
 impl Operator<Sockets> {
-    /// Waits until all processes can be reached, or for so long; whether they can.
+    /// Waits until all processes can be reached, for at most this long; whether they can.
     pub fn wait_for_all(&mut self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         let Self { machines, link, .. } = self;
         machines.iter().all(|&machine| link.wait_for(machine, until).is_ok())
     }
 
-    /// Lets a cluster begin in which nobody has a place yet. `patience`: to start, and then to make the first rows.
+    /// Begins a new cluster. `patience`: for the processes to start, and then to make the initial rows.
     ///
     /// # Errors
-    /// When somebody has a place, is not there, or cannot make its rows.
+    /// When a process has a place already, does not run, or cannot make its rows.
     pub fn begin(&mut self, first: Configuration, patience: Duration) -> Result<(), String> {
         let until = Instant::now() + patience;
         for machine in self.machines.clone() {
@@ -55,14 +54,14 @@ impl Operator<Sockets> {
         }
         for (machine, standing) in self.standings() {
             if standing? != Standing::None {
-                return Err(format!("{machine} has begun already: a cluster begins once, of new processes"));
+                return Err(format!("{machine} has begun already; begin a cluster once, with new processes"));
             }
         }
         if let Some(newest) = &self.newest {
-            return Err(format!("the cluster has begun already, and got to configuration {}", newest.epoch));
+            return Err(format!("the cluster has begun already: it is in configuration {}", newest.epoch));
         }
         self.decide(first.clone())?;
-        // Whoever is spoken to has begun before those who speak to it: who has no place hears hardly anything.
+        // A process begins before those that send to it: without a place it would ignore most messages.
         let is_backup = |it: &Address| first.backup_since(*it).is_some();
         let is_primary = |it: &Address| matches!(it, Address::Replica { .. }) && !is_backup(it);
         let is_coordinator = |it: &Address| matches!(it, Address::Coordinator(_));
@@ -76,7 +75,7 @@ impl Operator<Sockets> {
     }
 }
 
-/// Who becomes a partition's primary, if it has none.
+/// The replica that becomes a partition's primary, if the partition has none.
 fn heir(newest: &Configuration, partition: usize, standings: &Standings) -> Result<Option<Address>, String> {
     let standing = |it: Address| standings.get(&it).and_then(|standing| standing.as_ref().ok());
     let replicas @ Replicas { primary, backups, .. } = &newest.partitions[partition];
@@ -87,50 +86,51 @@ fn heir(newest: &Configuration, partition: usize, standings: &Standings) -> Resu
     }
     let lives = |it: &&(Address, u64)| has_rows(replicas, it, standings);
     if let Some((backup, _)) = backups.iter().find(lives) {
-        return Err(format!("{backup} lives and has the rows: promote a backup of partition {partition} first"));
+        return Err(format!("{backup} runs and has the rows; promote a backup of partition {partition} first"));
     }
     let kept = |it: Address| match standing(it) {
         Some(Standing::Kept(_, since)) => Some(*since),
         _ => None,
     };
     newest.heir(partition, kept).map(Some).ok_or_else(|| {
-        let begun = if newest.epoch > 1 { "" } else { "; if the cluster never began, remove its directories" };
+        let begun = if newest.epoch > 1 { "" } else { "; if the cluster has never begun, remove its directories" };
         format!(
-            "nobody is there who has the rows of {primary}: start it, or a backup of its, with its directory{begun}"
+            "no running process has the rows of {primary}; start it, or one of its backups, with its directory{begun}"
         )
     })
 }
 
-/// Whether a backup is there and has the rows of this primary.
+/// Whether a backup runs and has the rows of this primary.
 fn has_rows(replicas: &Replicas, &(backup, since): &(Address, u64), standings: &Standings) -> bool {
     let standing = standings.get(&backup);
     matches!(standing, Some(Ok(Standing::Backup(known))) if known.epoch >= since.max(replicas.since))
 }
 
 impl<L: Link> Operator<L> {
-    /// An operator of these processes, who can be reached or are being called. `newest` is what was recorded last.
-    pub fn new(link: L, machines: Vec<Address>, newest: Option<Configuration>, record: Record) -> Self {
+    /// An operator of these processes, which are connected or dialed. `newest` is the configuration that was recorded
+    /// last.
+    pub fn new(link: L, machines: Vec<Address>, newest: Option<Configuration>, record: Recorder) -> Self {
         Self { link, machines, knows: newest.is_some(), newest, record }
     }
 
-    /// What each process says of itself.
+    /// The state that each process reports.
     pub fn standings(&mut self) -> Standings {
-        self.link.look_around(Instant::now() + CALLED_FOR);
+        self.link.find_reachable(Instant::now() + CALLED_FOR);
         let standings = self.ask_all(&self.machines.clone(), &Question::Standing, ANSWERS_WITHIN);
         let known = standings.values().flatten().filter_map(Standing::configuration).chain(&self.newest);
         self.newest = known.max_by_key(|known| known.epoch).cloned();
         standings
     }
 
-    /// Gives all processes that were started anew their places: partitions go on from what journals have.
+    /// Gives all restarted processes their places; partitions continue from journals.
     ///
     /// # Errors
-    /// When a partition has nobody with rows, a coordinator is not there, nobody was started anew, or what was decided
-    /// before was not recorded.
+    /// When a partition has no replica with rows, a coordinator does not run, no process was restarted, or earlier
+    /// decisions were not recorded.
     pub fn resume(&mut self) -> Result<(), String> {
         if !self.knows {
-            return Err("nothing is recorded of what was decided about the cluster: those who are there may not know \
-                        who was promoted last"
+            return Err("no decision about the cluster is recorded: the running processes may not know of the \
+                        last promotion; restore the .decided file"
                 .to_owned());
         }
         let standings = self.standings();
@@ -142,18 +142,19 @@ impl<L: Link> Operator<L> {
         let is_gone = |it: &Address| standings.get(it).is_none_or(Result::is_err);
         let machines = self.machines.clone();
         if let Some(gone) = machines.iter().find(|it| matches!(it, Address::Coordinator(_)) && is_gone(it)) {
-            return Err(format!("{gone} is not there: start its process first"));
+            return Err(format!("{gone} does not run; start its process first"));
         }
         let others: Vec<_> = machines.iter().copied().filter(|it| is_new(it) && !primaries.contains(it)).collect();
         if primaries.is_empty() && others.is_empty() {
-            return Err("everybody who is there has a place".to_owned());
+            return Err("every running process has a place".to_owned());
         }
-        // Backups of partitions that go on by themselves are waited for, or left out by a command of their own.
+        // Backups of other partitions are waited for, or removed by a command of their own.
         let resumed = |it: &Address| primaries.iter().any(|primary| primary.partition() == it.partition());
         let gone: Vec<_> = machines.into_iter().filter(|it| is_gone(it) && resumed(it)).collect();
         let next = newest.resume(&primaries, &others, &gone);
         self.decide(next.clone())?;
-        // Who sends rows is there before those who ask for them, and partitions before who asks what they have.
+        // A sender of rows begins before the backups that join it, and partitions before coordinators that ask for
+        // reports.
         let (replicas, coordinators) = others.into_iter().partition(|it| matches!(it, Address::Replica { .. }));
         for some in [primaries, replicas, coordinators] {
             let begun = self.ask_all(&some, &Question::Begin(next.clone()), ANSWERS_WITHIN);
@@ -169,10 +170,10 @@ impl<L: Link> Operator<L> {
     /// # Errors
     /// When the cluster has not begun.
     pub fn newest(&self) -> Result<&Configuration, String> {
-        self.newest.as_ref().ok_or_else(|| "the cluster has not begun: tell it to begin first".to_owned())
+        self.newest.as_ref().ok_or_else(|| "the cluster has not begun; begin it first".to_owned())
     }
 
-    /// Gives a partition another primary: a backup that has the rows. Which one.
+    /// Promotes a backup that has the rows; which one.
     ///
     /// # Errors
     /// When there is none.
@@ -180,18 +181,18 @@ impl<L: Link> Operator<L> {
         let standings = self.standings();
         let newest = self.newest()?;
         let replicas = newest.partitions.get(usize::from(partition));
-        let replicas = replicas.ok_or_else(|| format!("there is no partition {partition}"))?;
+        let replicas = replicas.ok_or_else(|| format!("unknown partition {partition}"))?;
         let Some(&(backup, _)) = replicas.backups.iter().find(|it| has_rows(replicas, it, &standings)) else {
-            return Err(format!("partition {partition} has no backup that is there and has the rows"));
+            return Err(format!("partition {partition} has no running backup with the rows"));
         };
         self.next(newest.promote(backup)?, backup)?;
         Ok(backup)
     }
 
-    /// Takes a backup out of its partition's set: its primary waits for it no more.
+    /// Removes a backup, for which its primary then no longer waits.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it is no backup.
     pub fn leave_out(&mut self, backup: Address) -> Result<(), String> {
         let standings = self.standings();
         let next = self.newest()?.without(backup)?;
@@ -199,16 +200,16 @@ impl<L: Link> Operator<L> {
         self.next(next, primary)
     }
 
-    /// Makes a process, which has been started anew or has lost its place, a backup: it gets the rows from the primary.
+    /// Makes a restarted or removed replica a backup, which is sent the rows by its primary.
     ///
     /// # Errors
-    /// When it is not there, or is the primary.
+    /// When it does not run, or is the primary.
     pub fn bring_back(&mut self, replica: Address) -> Result<(), String> {
         let mut standings = self.standings();
-        let standing = standings.remove(&replica).unwrap_or_else(|| Err("there is no such replica".to_owned()))?;
+        let standing = standings.remove(&replica).unwrap_or_else(|| Err("unknown replica".to_owned()))?;
         let next = self.newest()?.with(replica)?;
         if matches!(standing, Standing::Backup(_)) {
-            return Err(format!("{replica} is a backup and has the rows"));
+            return Err(format!("{replica} is a backup already, with the rows"));
         }
         self.primary_beside(replica, &standings)?;
         match standing {
@@ -217,38 +218,38 @@ impl<L: Link> Operator<L> {
         }
     }
 
-    /// Has partitions use another scheme, once what is under way has ended.
+    /// Changes the scheme; each partition finishes its active transactions first.
     ///
     /// # Errors
-    /// When no coordinator is there.
+    /// When no coordinator runs.
     pub fn change_scheme(&mut self, scheme: SchemeKind) -> Result<(), String> {
         let standings = self.standings();
         let next = self.newest()?.with_scheme(scheme);
         let coordinates = |(who, it): (&Address, _)| matches!(it, &Ok(Standing::Coordinator(_))).then_some(*who);
-        let first = standings.iter().find_map(coordinates).ok_or("no coordinator is there: begin another first")?;
+        let first = standings.iter().find_map(coordinates).ok_or("no coordinator runs; begin another first")?;
         self.next(next, first)
     }
 
-    /// Gives a coordinator that has been started anew its place: it finds out what the one before left undecided.
+    /// Gives a restarted coordinator its place; it recovers its predecessor's transactions.
     ///
     /// # Errors
-    /// When it is not there, or has its place.
+    /// When it does not run, or has its place.
     pub fn begin_coordinator(&mut self, coordinator: Address) -> Result<(), String> {
-        match self.standings().remove(&coordinator).unwrap_or_else(|| Err(format!("{coordinator} is not known")))? {
+        match self.standings().remove(&coordinator).unwrap_or_else(|| Err(format!("{coordinator} is unknown")))? {
             Standing::None => self.begin_anew(self.newest()?.with_new_coordinator(coordinator)?, coordinator),
-            _ => Err(format!("{coordinator} has its place: only a process that has been started anew is given one")),
+            _ => Err(format!("{coordinator} has its place: only a restarted process needs one")),
         }
     }
 
-    /// The primary of a replica's partition. One that is gone has to be replaced before anything else: its backups may
-    /// be the only ones that have the rows.
+    /// The primary of a replica's partition. A failed primary has to be replaced before anything else: its backups may
+    /// be the only replicas with the rows.
     fn primary_beside(&self, replica: Address, standings: &Standings) -> Result<Address, String> {
         let Address::Replica { partition, .. } = replica else { return Err(format!("{replica} is no replica")) };
         let replicas = self.newest()?.partitions.get(usize::from(partition));
-        let primary = replicas.ok_or_else(|| format!("there is no partition {partition}"))?.primary;
+        let primary = replicas.ok_or_else(|| format!("unknown partition {partition}"))?.primary;
         match standings.get(&primary) {
             Some(Ok(Standing::Primary(_))) => Ok(primary),
-            _ => Err(format!("{primary} is the primary and does not answer: promote a backup first, or resume it")),
+            _ => Err(format!("primary {primary} does not answer; promote a backup first, or resume it")),
         }
     }
 
@@ -259,7 +260,7 @@ impl<L: Link> Operator<L> {
         Ok(())
     }
 
-    /// Decides, and tells one first whom it concerns most.
+    /// Decides a configuration, and sends it first to the member that it concerns most.
     fn next(&mut self, next: Configuration, first: Address) -> Result<(), String> {
         self.decide(next.clone())?;
         self.ask(first, Question::Configure(next.clone()))?;
@@ -273,7 +274,7 @@ impl<L: Link> Operator<L> {
         Ok(())
     }
 
-    /// Tells all others that are there; who is not hears it from the others, or has no place.
+    /// Sends a configuration to all other running members; a member that does not run gets it from the others later.
     fn tell(&mut self, next: &Configuration, but: Address) {
         let mut others = self.machines.clone();
         others.retain(|it| *it != but);
@@ -290,7 +291,7 @@ impl<L: Link> Operator<L> {
         let standing = |(who, answer): (Address, Result<Answer, String>)| match answer {
             Ok(Answer::Standing(standing)) => (who, Ok(standing)),
             Ok(Answer::Refused(why)) => (who, Err(why)),
-            Ok(_) => (who, Err(format!("{who} does not answer what it was asked"))),
+            Ok(_) => (who, Err(format!("{who} gave the answer to another question"))),
             Err(why) => (who, Err(why)),
         };
         answers.into_iter().map(standing).collect()

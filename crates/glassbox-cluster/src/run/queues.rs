@@ -5,75 +5,75 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use super::link::{Letter, Link, NOT_HERE};
+use super::link::{Link, LinkEvent, NOT_HERE};
 use super::node::Node;
-use super::seat::Seat;
-use super::timing::Late;
+use super::shared_node::SharedNode;
+use super::timing::DelayQueue;
 use crate::protocol::address::Address;
 use crate::protocol::message::Packet;
 use crate::wire::{Answer, Question};
 
-/// A message that comes so soon is not waited for asleep. To sleep and be woken takes up to 25 µs of a core on a
-/// virtual machine, many times what is done with the message; whoever else wants the core meanwhile gets it.
+/// A wait shorter than this is a busy-wait. Sleeping and waking takes up to 25 µs of a core on a virtual machine, many
+/// times the work of a message; the thread yields its core meanwhile.
 const CLOSE: Duration = Duration::from_micros(110);
 
-/// What has arrived for one party.
+/// The inbox of one party.
 #[derive(Debug)]
 struct Inbox {
-    state: Mutex<State>,
+    state: Mutex<InboxState>,
     filled: Condvar,
-    /// There are no letters. Whoever does not wait need not lock anything to know it.
+    /// Whether the inbox is empty, readable without the lock.
     is_empty: AtomicBool,
-    /// Letters that were taken out are not all dealt with.
+    /// Whether events that were taken out are still being handled.
     in_hand: AtomicBool,
-    /// The machine whose inbox it is, if clients may take it.
-    machine: Option<Arc<Seat>>,
+    /// The node of the inbox, if clients may run calls on it.
+    machine: Option<Arc<SharedNode>>,
 }
 
 #[derive(Debug)]
-struct State {
-    letters: Late<Letter>,
-    /// Whoever it belonged to is gone; another may have its address.
+struct InboxState {
+    letters: DelayQueue<LinkEvent>,
+    /// Whether the party has gone; a successor may have its address.
     closed: bool,
-    /// Whoever it belongs to sleeps: to wake somebody costs a call of the system, even if nobody sleeps.
+    /// Whether the party sleeps: waking costs a system call even if no thread sleeps.
     asleep: bool,
 }
 
 impl Inbox {
-    /// `machine`: whose it is, and may be taken by clients unless what is sent to it takes time to arrive.
-    fn new(round_trip: Duration, machine: Option<Arc<Seat>>) -> Self {
-        let state = Mutex::new(State { letters: Late::new(round_trip), closed: false, asleep: false });
+    /// `machine`: the node, which clients may use unless messages are delayed.
+    fn new(round_trip: Duration, machine: Option<Arc<SharedNode>>) -> Self {
+        let state = Mutex::new(InboxState { letters: DelayQueue::new(round_trip), closed: false, asleep: false });
         let (is_empty, in_hand) = (AtomicBool::new(true), AtomicBool::new(false));
         let machine = machine.filter(|_| round_trip.is_zero());
         Self { state, filled: Condvar::new(), is_empty, in_hand, machine }
     }
 
-    /// Whether everything that was put in before by the same thread has been dealt with.
+    /// Whether everything that the same thread put in before has been handled.
     #[inline]
     fn is_at_rest(&self) -> bool {
-        // Who takes letters out has them in hand before the inbox is empty.
+        // The reader sets `in_hand` before it marks the inbox empty.
         self.is_empty.load(Ordering::Acquire) && !self.in_hand.load(Ordering::Acquire)
     }
 
-    /// Puts a letter in; gives it back if whoever it is for is gone.
+    /// Adds an event; returns it if the party has gone.
     #[inline]
-    fn put(&self, letter: Letter) -> Option<Letter> {
+    fn put(&self, letter: LinkEvent) -> Option<LinkEvent> {
         let mut state = self.state();
         if state.closed {
             return Some(letter);
         }
         state.letters.push(letter);
         self.is_empty.store(false, Ordering::Release);
-        // Whoever sleeps until something arrives that is on its way already does not have to be woken.
+        // A party that sleeps until a delayed event is due need not be woken.
         if state.asleep && state.letters.len() == 1 {
             self.filled.notify_one();
         }
         None
     }
 
-    /// Takes all letters that are there into `taken`, which is empty; the first of them.
+    /// Moves all available events into `taken`, which is empty; the first of them.
     #[inline]
-    fn take(&self, state: &mut State, taken: &mut VecDeque<Letter>) -> Option<Letter> {
+    fn take(&self, state: &mut InboxState, taken: &mut VecDeque<LinkEvent>) -> Option<LinkEvent> {
         state.letters.take(taken);
         if self.machine.is_some() && !taken.is_empty() {
             self.in_hand.store(true, Ordering::Relaxed);
@@ -82,14 +82,14 @@ impl Inbox {
         taken.pop_front()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Where everybody is.
+/// The inboxes of all parties.
 #[derive(Debug, Default)]
-pub(super) struct Post {
+pub(super) struct Mailboxes {
     inboxes: RwLock<BTreeMap<Address, Arc<Inbox>>>,
 }
 
@@ -98,32 +98,37 @@ pub(super) struct Post {
 pub struct Queues {
     me: Address,
     inbox: Arc<Inbox>,
-    post: Arc<Post>,
-    /// Those that were looked up already, the one that was written to last first.
+    post: Arc<Mailboxes>,
+    /// Inboxes that were looked up, the last one used first.
     known: Vec<(Address, Arc<Inbox>)>,
-    /// What was taken out of the inbox, all that was there at a time.
-    taken: VecDeque<Letter>,
+    /// Events that were taken out of the inbox.
+    taken: VecDeque<LinkEvent>,
 }
 
 impl Queues {
-    pub(super) fn join(post: &Arc<Post>, me: Address, round_trip: Duration) -> Self {
+    pub(super) fn join(post: &Arc<Mailboxes>, me: Address, round_trip: Duration) -> Self {
         Self::join_as(post, me, round_trip, None)
     }
 
-    /// As this machine, which others may take.
-    pub(super) fn join_as(post: &Arc<Post>, me: Address, round_trip: Duration, machine: Option<Arc<Seat>>) -> Self {
+    /// Joins as a node on which clients may run calls.
+    pub(super) fn join_as(
+        post: &Arc<Mailboxes>,
+        me: Address,
+        round_trip: Duration,
+        machine: Option<Arc<SharedNode>>,
+    ) -> Self {
         let inbox = Arc::new(Inbox::new(round_trip, machine));
         post.inboxes.write().unwrap_or_else(PoisonError::into_inner).insert(me, Arc::clone(&inbox));
         Self { me, inbox, post: Arc::clone(post), known: Vec::new(), taken: VecDeque::new() }
     }
 
-    /// Whether nothing has arrived that was not dealt with.
+    /// Whether everything that has arrived was handled.
     #[inline]
     pub(super) fn is_at_rest(&self) -> bool {
         self.taken.is_empty() && self.inbox.is_empty.load(Ordering::Acquire)
     }
 
-    /// Looks up where somebody is; whether there is such a party.
+    /// Looks up a party's inbox; whether it exists.
     fn find(&mut self, to: Address) -> bool {
         if let Some(at) = self.known.iter().position(|(known, _)| *known == to) {
             self.known.swap(0, at);
@@ -135,36 +140,36 @@ impl Queues {
         true
     }
 
-    /// Whether there is such a party: it is the first of those that are known then.
+    /// Whether a party exists; its inbox is the first known one then.
     #[inline]
     fn knows(&mut self, party: Address) -> bool {
         self.known.first().is_some_and(|(last, _)| *last == party) || self.find(party)
     }
 
     #[inline]
-    fn put(&mut self, to: Address, letter: Letter) {
+    fn put(&mut self, to: Address, letter: LinkEvent) {
         if !self.knows(to) {
             return self.is_gone(to);
         }
         if let Some(letter) = self.known[0].1.put(letter) {
             self.known.swap_remove(0);
-            // Another may have its address.
+            // A successor may have its address.
             if !self.find(to) || self.known[0].1.put(letter).is_some() {
                 self.is_gone(to);
             }
         }
     }
 
-    /// Somebody is not there, or not any more. It comes behind what it has sent.
+    /// A party is absent. The event queues behind what the party has sent.
     #[cold]
     fn is_gone(&self, to: Address) {
         if let Address::Client(_) = to {
-            self.inbox.put(Letter::Gone(to, NOT_HERE.to_owned()));
+            self.inbox.put(LinkEvent::Disconnected(to, NOT_HERE.to_owned()));
         }
     }
 
-    /// What has arrived, or arrives within so long.
-    fn look(&mut self, wait: Duration) -> Option<Letter> {
+    /// The next event, waiting for at most this long.
+    fn look(&mut self, wait: Duration) -> Option<LinkEvent> {
         let mut state = self.inbox.state();
         if let Some(letter) = self.inbox.take(&mut state, &mut self.taken) {
             return Some(letter);
@@ -212,18 +217,18 @@ impl Drop for Queues {
 
 impl Link for Queues {
     fn send(&mut self, to: Address, packet: Packet) {
-        self.put(to, Letter::Message(self.me, packet));
+        self.put(to, LinkEvent::Message(self.me, packet));
     }
 
     fn question(&mut self, to: Address, question: Question) {
-        self.put(to, Letter::Question(self.me, question));
+        self.put(to, LinkEvent::Question(self.me, question));
     }
 
     fn reply(&mut self, to: Address, answer: Answer) {
-        self.put(to, Letter::Answer(self.me, answer));
+        self.put(to, LinkEvent::Answer(self.me, answer));
     }
 
-    fn everybody(&self) -> Vec<Address> {
+    fn connected(&self) -> Vec<Address> {
         let inboxes = self.post.inboxes.read().unwrap_or_else(PoisonError::into_inner);
         inboxes.keys().copied().filter(|it| *it != self.me).collect()
     }
@@ -232,7 +237,7 @@ impl Link for Queues {
 
     #[inline]
     fn at_once<T>(&mut self, at: Address, work: impl FnOnce(&mut Node) -> Option<T>) -> Option<T> {
-        // What has arrived here comes first, too.
+        // Events that have arrived here are handled first.
         if !self.is_at_rest() || !self.knows(at) {
             return None;
         }
@@ -242,7 +247,7 @@ impl Link for Queues {
     }
 
     #[inline]
-    fn receive(&mut self, wait: Duration) -> Option<Letter> {
+    fn receive(&mut self, wait: Duration) -> Option<LinkEvent> {
         if let Some(letter) = self.taken.pop_front() {
             return Some(letter);
         }

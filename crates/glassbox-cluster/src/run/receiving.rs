@@ -1,17 +1,17 @@
-//! What comes on a socket: whether it is taken, and as what.
+//! Frames received on a socket: admission and dispatch.
 
 use serde::de::DeserializeOwned;
 
+use super::channel::{Channel, ENDED};
 use super::connection::Connection;
-use super::conversation::{Conversation, ENDED};
-use super::link::Letter;
+use super::link::LinkEvent;
 use super::sockets::Sockets;
 use crate::protocol::address::Address;
 use crate::protocol::message::Packet;
 use crate::wire::{Hello, Kind, Question, Welcome, allowed};
 
 impl Sockets {
-    /// Takes a frame; an error is why the connection has to be closed.
+    /// Handles a frame; an error is the reason to close the connection.
     pub(super) fn hear(&mut self, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
         if kind == Kind::Refusal {
             return Err(refusal(payload));
@@ -24,42 +24,42 @@ impl Sockets {
         heard
     }
 
-    /// Takes the first frame of a connection.
+    /// Handles the first frame of a connection.
     fn greeted(&mut self, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
         match (self.connections[at].calls, kind) {
             (Some(to), Kind::Welcome) if !self.peers.contains_key(&to) => {
-                let Welcome { life, received } = read(kind, payload)?;
-                self.is_here(at, to, life, received)
+                let Welcome { incarnation, received } = read(kind, payload)?;
+                self.is_here(at, to, incarnation, received)
             }
             (Some(_), _) => Err(format!("it answers with a frame of kind {kind:?}")),
             (None, Kind::Hello) => self.welcome(at, &read(kind, payload)?),
-            (None, _) => Err("its first frame does not say who it is".to_owned()),
+            (None, _) => Err("its first frame does not identify it".to_owned()),
         }
     }
 
-    /// Takes any other.
+    /// Handles a later frame.
     fn hear_from(&mut self, from: Address, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
         let letter = match kind {
             Kind::Message => {
                 let packet: Packet = read(kind, payload)?;
                 allowed(from, self.who.me, &packet.message)?;
-                Letter::Message(from, packet)
+                LinkEvent::Message(from, packet)
             }
             Kind::Question if matches!(from, Address::Client(_)) => {
                 let question = read(kind, payload)?;
                 let decides = matches!(question, Question::Begin(_) | Question::Configure(_));
                 if decides && from != Address::OPERATOR {
-                    return Err(format!("{from} must not say who is who"));
+                    return Err(format!("{from} must not decide configurations"));
                 }
-                Letter::Question(from, question)
+                LinkEvent::Question(from, question)
             }
-            Kind::Answer => Letter::Answer(from, read(kind, payload)?),
+            Kind::Answer => LinkEvent::Answer(from, read(kind, payload)?),
             Kind::Taken if from.is_member() => {
                 let talk = self.connections[at].talk.as_mut().expect("it says something");
                 return talk.taken(read(kind, payload)?);
             }
             Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Question | Kind::Taken => {
-                return Err(format!("a frame of kind {kind:?} is not due"));
+                return Err(format!("unexpected frame of kind {kind:?}"));
             }
         };
         self.arrived.push(letter);
@@ -68,49 +68,53 @@ impl Sockets {
 
     fn welcome(&mut self, at: usize, hello: &Hello) -> Result<(), String> {
         if hello.to != self.who.me {
-            return Err(format!("it wants {}, and this is {}", hello.to, self.who.me));
+            return Err(format!("it dials {}, and this is {}", hello.to, self.who.me));
         }
         let number = self.connections[at].number;
         if let Some(before) = self.peers.get(&hello.from).and_then(|it| self.at(*it)) {
             let talk = self.connections[before].talk.as_ref();
-            // Who calls again knows already that the connection before is broken. The operator before may have lost
-            // its power.
-            if hello.from != Address::OPERATOR && talk.and_then(Conversation::life) != Some(hello.life) {
-                return Err(format!("{} is connected already: give each party an address of its own", hello.from));
+            // A party that dials again knows that its former connection is broken. A former operator may have lost
+            // power.
+            if hello.from != Address::OPERATOR && talk.and_then(Channel::incarnation) != Some(hello.incarnation) {
+                return Err(format!("{} is connected already; give each party an address of its own", hello.from));
             }
             self.close(before, ENDED);
         }
         if hello.from == self.who.me {
-            return Err(format!("{} is connected already: give each party an address of its own", hello.from));
+            return Err(format!("{} is connected already; give each party an address of its own", hello.from));
         }
         let at = self.at(number).expect("another was closed");
-        let mine = hello.heard.filter(|heard| heard.life == self.life);
-        let before = self.talks.get(&hello.from).and_then(Conversation::life);
-        if mine.is_some() && before != Some(hello.life) {
-            return Err(format!("another process was {} meanwhile: start it anew", hello.from));
+        let mine = hello.heard.filter(|heard| heard.incarnation == self.incarnation);
+        let before = self.talks.get(&hello.from).and_then(Channel::incarnation);
+        if mine.is_some() && before != Some(hello.incarnation) {
+            return Err(format!("another process was {} meanwhile; restart it", hello.from));
         }
-        self.is_here(at, hello.from, hello.life, mine.map_or(1, |heard| heard.received))
+        self.is_here(at, hello.from, hello.incarnation, mine.map_or(1, |heard| heard.received))
     }
 
-    /// From here on it is told everything, from what it has not taken.
-    fn is_here(&mut self, at: usize, peer: Address, life: u64, taken: u64) -> Result<(), String> {
-        let mut talk = self.talks.remove(&peer).unwrap_or_else(|| Conversation::new(self.who.me, peer));
-        let goes_on = talk.goes_on(&self.who, life, taken);
+    /// The channel begins or continues here, from the frames that the peer has not received.
+    fn is_here(&mut self, at: usize, peer: Address, incarnation: u64, taken: u64) -> Result<(), String> {
+        let mut talk = self.talks.remove(&peer).unwrap_or_else(|| Channel::new(self.who.me, peer));
+        let goes_on = talk.goes_on(&self.who, incarnation, taken);
         let connection = &mut self.connections[at];
         match goes_on {
             Err(why) => {
                 self.talks.insert(peer, talk);
                 return Err(why);
             }
-            Ok(true) => self.arrived.push(Letter::Gone(peer, "another process has its address".to_owned())),
+            Ok(true) => self.arrived.push(LinkEvent::Disconnected(peer, "another process has its address".to_owned())),
             Ok(false) => {}
         }
         if connection.calls.is_none() {
-            connection.greet(&self.who, Kind::Welcome, &Welcome { life: self.life, received: talk.received() });
+            connection.greet(
+                &self.who,
+                Kind::Welcome,
+                &Welcome { incarnation: self.incarnation, received: talk.received() },
+            );
         }
         connection.talk = Some(talk);
         self.peers.insert(peer, connection.number);
-        self.arrived.push(Letter::Here(peer));
+        self.arrived.push(LinkEvent::Connected(peer));
         Ok(())
     }
 }
@@ -119,7 +123,7 @@ fn read<T: DeserializeOwned>(kind: Kind, payload: &[u8]) -> Result<T, String> {
     postcard::from_bytes(payload).map_err(|_| format!("a frame of kind {kind:?} cannot be read"))
 }
 
-/// Why the other side closes it, as far as that can be told in a line.
+/// The other side's reason, shortened to a line.
 fn refusal(payload: &[u8]) -> String {
     let words: String = String::from_utf8_lossy(payload).chars().take(500).flat_map(char::escape_debug).collect();
     format!("{}{words}", Connection::SAYS)

@@ -1,12 +1,12 @@
-//! A party's connections over TCP, in one thread.
+//! A party's TCP connections, in one thread.
 //!
-//! Sockets that never block and one `poll`: whoever has nothing to do sleeps in it, for all connections and for what is
-//! still held up. What is to be sent to somebody is collected, and goes in one write. Whoever calls says who it is and
-//! is welcomed or refused; from then on both sides use the connection.
+//! All sockets are non-blocking, with one `poll`: an idle party sleeps in it, for all connections and for delayed
+//! messages. Output to a party is collected and goes in one write. The dialing side identifies itself and is welcomed
+//! or refused; from then on both sides use the connection.
 //!
-//! A party is told whom to call, and calls until it is welcomed; what it has to say to another member waits for that.
-//! So nobody needs to be started before another. A connection that broke is made again, and members go on where they
-//! were ([`Conversation`]). There is no encryption and no password: that is a private network's task.
+//! A party is told which parties to dial, and dials until it is welcomed; messages to another member wait for that. So
+//! processes may start in any order. A broken connection is made again, and members continue their [`Channel`]. There
+//! is no encryption and no password: that is a private network's task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -17,23 +17,23 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::channel::{Channel, ENDED};
 use super::connection::Connection;
-use super::conversation::{Conversation, ENDED};
-use super::link::{Letter, Link};
+use super::link::{Link, LinkEvent};
 use super::shape::Identity;
-use super::timing::Late;
+use super::timing::DelayQueue;
 use crate::protocol::address::Address;
 use crate::protocol::message::{Message, Packet};
 use crate::wire::{Answer, Kind, Question};
 
-/// So soon a message is not waited for asleep.
+/// A wait shorter than this is a busy-wait.
 const CLOSE: Duration = Duration::from_micros(8);
-/// Connections at one time.
-const MOST_CONNECTIONS: usize = 4_096;
-/// Letters that wait here before clients are read no more, until they are fewer.
-const MOST_LETTERS: usize = 1 << 16;
-/// Different complaints that are told.
-const MOST_TOLD: usize = 1_000;
+/// The maximum of open connections.
+const MAX_CONNECTIONS: usize = 4_096;
+/// The maximum of queued events; while it is reached, clients' connections are not read.
+const MAX_QUEUED_EVENTS: usize = 1 << 16;
+/// The maximum of distinct complaints that are reported.
+const MAX_COMPLAINTS: usize = 1_000;
 
 /// A party's connections.
 #[derive(Debug)]
@@ -43,27 +43,28 @@ pub struct Sockets {
     pub(super) connections: Vec<Connection>,
     pub(super) peers: BTreeMap<Address, u64>,
     pub(super) next: u64,
-    pub(super) arrived: Late<Letter>,
+    pub(super) arrived: DelayQueue<LinkEvent>,
     told: BTreeSet<String>,
     tell: fn(&str),
-    /// Whom to call, and where.
+    /// The parties to dial, and where.
     pub(super) calls: BTreeMap<Address, SocketAddr>,
-    /// Those of them who are neither here nor being called, when to call them, and why the last one was not reached.
+    /// Parties that are neither connected nor being dialed, when to dial them, and why the last attempt failed.
     pub(super) missing: BTreeSet<Address>,
     pub(super) call_at: Instant,
     pub(super) unreached: String,
-    /// Those who were called in vain at least once since they were here last.
+    /// Parties that were dialed in vain since they were last connected.
     pub(super) failed: BTreeSet<Address>,
-    /// Those with members who are not here.
-    pub(super) talks: BTreeMap<Address, Conversation>,
-    /// Which process this is.
-    pub(super) life: u64,
-    /// Whether another thread has woken this one, if one may.
+    /// Channels with members that are not connected.
+    pub(super) talks: BTreeMap<Address, Channel>,
+    /// This process's incarnation.
+    pub(super) incarnation: u64,
+    /// How another thread wakes this one, if it may.
     woken: Option<Woken>,
 }
 
 impl Sockets {
-    /// Connections of a party that, with a listener, may be called. `tell` hears, once each, of what was refused.
+    /// The connections of a party, which accepts others if it has a listener. `tell` is called once for each distinct
+    /// refusal.
     ///
     /// # Errors
     /// The system's.
@@ -83,7 +84,7 @@ impl Sockets {
             connections: Vec::new(),
             peers: BTreeMap::new(),
             next: 0,
-            arrived: Late::new(round_trip),
+            arrived: DelayQueue::new(round_trip),
             told: BTreeSet::new(),
             tell,
             calls: BTreeMap::new(),
@@ -92,12 +93,12 @@ impl Sockets {
             unreached: String::new(),
             failed: BTreeSet::new(),
             talks: BTreeMap::new(),
-            life: RandomState::new().build_hasher().finish(),
+            incarnation: RandomState::new().build_hasher().finish(),
             woken: None,
         })
     }
 
-    /// What another thread calls to wake this one, when it waits for messages.
+    /// A function with which another thread wakes this one.
     ///
     /// # Errors
     /// The system's.
@@ -111,7 +112,7 @@ impl Sockets {
         self.connections.iter().position(|connection| connection.number == number)
     }
 
-    /// Where a connection is that was there a moment ago.
+    /// The present index of a connection.
     fn still(&self, at: usize, number: u64) -> Option<usize> {
         if self.connections.get(at).is_some_and(|it| it.number == number) { Some(at) } else { self.at(number) }
     }
@@ -126,7 +127,7 @@ impl Sockets {
         }
     }
 
-    /// Ends a connection and tells the other side why, if it listens.
+    /// Closes a connection, and tells the other side the reason, if it reads it.
     pub(super) fn close(&mut self, at: usize, why: &str) {
         let mut connection = self.connections.swap_remove(at);
         connection.refuse(&self.who, why);
@@ -136,16 +137,16 @@ impl Sockets {
         let peer = connection.peer();
         let who = match peer.or(connection.calls) {
             Some(peer) => peer.to_string(),
-            None => "somebody who did not say who it is".to_owned(),
+            None => "an unidentified party".to_owned(),
         };
         let line = format!("{}: the connection of {who} is closed: {why}", self.who.me);
-        // That somebody is not there, or not there any more, need not be told.
+        // An absent or disconnected party is not worth a report.
         let is_news = match (peer, connection.calls) {
             (None, Some(_)) => why.starts_with(Connection::SAYS),
             (None, None) => true,
             (Some(_), _) => why != ENDED,
         };
-        if is_news && self.told.len() < MOST_TOLD && self.told.insert(line.clone()) {
+        if is_news && self.told.len() < MAX_COMPLAINTS && self.told.insert(line.clone()) {
             (self.tell)(&line);
         }
         let Some(mut talk) = connection.talk else { return };
@@ -156,17 +157,17 @@ impl Sockets {
             talk.breaks();
             self.talks.insert(talk.peer, talk);
         } else {
-            self.arrived.push(Letter::Gone(talk.peer, why.to_owned()));
+            self.arrived.push(LinkEvent::Disconnected(talk.peer, why.to_owned()));
         }
     }
 
-    /// Waits for at most so long until something can be done with a socket, and does it.
+    /// Waits for at most this long until a socket is ready, and handles it.
     pub(super) fn work(&mut self, mut wait: Duration) {
         self.call_missing();
         if !self.missing.is_empty() {
             wait = wait.min(self.call_at.saturating_duration_since(Instant::now()));
         }
-        let full = self.arrived.len() >= MOST_LETTERS;
+        let full = self.arrived.len() >= MAX_QUEUED_EVENTS;
         let mut fds = Vec::with_capacity(self.connections.len() + 1);
         for connection in &self.connections {
             let read = !(full && matches!(connection.peer(), Some(Address::Client(_))));
@@ -187,7 +188,7 @@ impl Sockets {
         let is_woken = self.woken.is_some() && is_ready(fds.last());
         drop(fds);
         self.woken.iter_mut().filter(|_| is_woken).for_each(Woken::hear);
-        // From the last on: those that are closed let the last take their place.
+        // From the last on: a closed connection is replaced by the last one.
         for (at, (number, flags)) in ready.into_iter().enumerate().rev() {
             let Some(at) = self.still(at, number) else { continue };
             if flags.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
@@ -206,18 +207,18 @@ impl Sockets {
             let Ok(connection) = Connection::accepted(stream, self.next) else { continue };
             self.next += 1;
             self.connections.push(connection);
-            if self.connections.len() > MOST_CONNECTIONS {
-                self.close(self.connections.len() - 1, "there are too many connections: try again later");
+            if self.connections.len() > MAX_CONNECTIONS {
+                self.close(self.connections.len() - 1, "too many connections; try again later");
             }
         }
     }
 
-    /// Takes what has come on a connection.
+    /// Handles the frames that have arrived on a connection.
     fn read(&mut self, mut at: usize) {
         let number = self.connections[at].number;
         let ended = self.connections[at].read();
         loop {
-            // What was heard may have closed another, or this one.
+            // Handling a frame may have closed this connection or another one.
             let Some(now) = self.still(at, number) else { return };
             at = now;
             let heard = match self.connections[at].take(&self.who) {
@@ -264,11 +265,11 @@ impl Link for Sockets {
         true
     }
 
-    fn look_around(&mut self, until: Instant) {
+    fn find_reachable(&mut self, until: Instant) {
         self.find_called(until);
     }
 
-    fn everybody(&self) -> Vec<Address> {
+    fn connected(&self) -> Vec<Address> {
         self.peers.keys().copied().collect()
     }
 
@@ -280,7 +281,7 @@ impl Link for Sockets {
         }
     }
 
-    fn receive(&mut self, wait: Duration) -> Option<Letter> {
+    fn receive(&mut self, wait: Duration) -> Option<LinkEvent> {
         if let Some(letter) = self.arrived.pop() {
             return Some(letter);
         }
@@ -302,10 +303,10 @@ impl Link for Sockets {
     }
 }
 
-/// The side of who sleeps.
+/// The sleeping side of a waker.
 #[derive(Debug)]
 pub(super) struct Woken {
-    /// Can be read from when it is to wake.
+    /// Readable when the thread is to wake.
     pub(super) stream: UnixStream,
     was: bool,
 }
@@ -315,18 +316,18 @@ pub(super) fn waker() -> std::io::Result<(Woken, impl Fn() + Send + 'static)> {
     let (writes, stream) = UnixStream::pair()?;
     writes.set_nonblocking(true)?;
     stream.set_nonblocking(true)?;
-    // Full: it has been woken and has not looked yet.
+    // A full pipe means that a wake-up is pending.
     Ok((Woken { stream, was: false }, move || drop((&writes).write(&[0]))))
 }
 
 impl Woken {
-    /// Takes what was sent.
+    /// Drains the pipe.
     pub(super) fn hear(&mut self) {
-        // More than this wakes it once more.
+        // More bytes than this cause one more wake-up.
         self.was |= matches!(self.stream.read(&mut [0; 64]), Ok(1..));
     }
 
-    /// Whether it was woken since this was asked before.
+    /// Whether it was woken since the last call.
     pub(super) fn take(&mut self) -> bool {
         std::mem::take(&mut self.was)
     }

@@ -1,4 +1,4 @@
-//! A queue whose entries come out half a round trip after they went in, in their order.
+//! Time on a thread: the clock, precise sleeps, and a queue that delays its entries.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -7,32 +7,31 @@ use std::time::{Duration, Instant};
 
 use glassbox::io::{Clock, RealClock};
 
-/// For so long a message is waited for awake of which nobody knows when it comes: about as long as it costs to go to
-/// sleep and be woken. Whoever else wants the core meanwhile gets it.
+/// The busy-wait budget before parking, about the cost of a sleep and a wake-up. The thread yields its core meanwhile.
 const AWAKE: Duration = Duration::from_micros(20);
 
-/// Entries on their way.
+/// A queue whose entries come out half a round trip after they went in, in order.
 #[derive(Debug)]
-pub(super) struct Late<T> {
-    /// All take equally long, so they come out in the order in which they went in.
+pub(super) struct DelayQueue<T> {
+    /// All have the same delay, so the order is kept.
     entries: VecDeque<T>,
-    /// When each is out; of entries that are out at once, nobody looks at the clock.
+    /// When each entry comes out; without a delay the clock is not read.
     due: VecDeque<Instant>,
     takes: Duration,
 }
 
 /// When the first entry comes out.
 pub(super) enum Next {
-    /// It has.
+    /// Now.
     Now,
-    /// After so long.
+    /// After this time.
     In(Duration),
-    /// There is none.
+    /// Never: the queue is empty.
     Never,
 }
 
-impl<T> Late<T> {
-    /// A queue for a round trip of so long.
+impl<T> DelayQueue<T> {
+    /// A queue for this round trip.
     pub(super) fn new(round_trip: Duration) -> Self {
         Self { entries: VecDeque::new(), due: VecDeque::new(), takes: round_trip / 2 }
     }
@@ -60,7 +59,7 @@ impl<T> Late<T> {
         }
     }
 
-    /// All entries that are out, into `taken`, which is empty.
+    /// Moves all entries that are due into `taken`, which is empty.
     #[inline(always)]
     pub(super) fn take(&mut self, taken: &mut VecDeque<T>) {
         if self.takes.is_zero() {
@@ -74,7 +73,7 @@ impl<T> Late<T> {
         }
     }
 
-    /// The first entry, if it is out.
+    /// The first entry, if it is due.
     pub(super) fn pop(&mut self) -> Option<T> {
         if !matches!(self.next(), Next::Now) {
             return None;
@@ -85,8 +84,8 @@ impl<T> Late<T> {
 }
 
 impl Next {
-    /// How long to sleep, after so long awake, when nobody wants to be woken before `most`; `None`: what comes is so
-    /// `close`, or may be, that going to sleep is not worth it, and one looks again at once.
+    /// The time to sleep, after `waited` of busy-waiting and for at most `most`; `None`: the next entry is, or may be,
+    /// closer than `close`, so the thread keeps busy-waiting.
     pub(super) fn sleep(&self, waited: Duration, most: Duration, close: Duration) -> Option<Duration> {
         match self {
             Self::Now => None,
@@ -97,14 +96,14 @@ impl Next {
     }
 }
 
-/// Makes this thread's sleeps end when they should: usually the system rounds them up to fifty microseconds more.
+/// Makes this thread's sleeps precise: by default the system rounds them up by fifty microseconds.
 pub(super) fn sleep_precisely() {
     #[cfg(target_os = "linux")]
-    // Where it is refused, messages take a little longer than they were told to: nothing is wrong because of that.
+    // Where the system refuses, messages are delayed a little longer than they should be, which does no harm.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Now.
+/// The time, in microseconds since 1970; it never goes back within a process.
 #[inline]
 pub(super) fn now_us() -> u64 {
     static BEGAN: OnceLock<(RealClock, u64)> = OnceLock::new();
@@ -121,8 +120,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_in_comes_out_in_order_and_not_too_soon() {
-        let mut late = Late::new(Duration::from_millis(4));
+    fn entries_come_out_in_order_and_not_too_soon() {
+        let mut late = DelayQueue::new(Duration::from_millis(4));
         let began = Instant::now();
         (0..3).for_each(|number| late.push(number));
         assert!(late.pop().is_none());
@@ -136,7 +135,7 @@ mod tests {
             assert!(began.elapsed() >= Duration::from_millis(2));
         }
         assert!(matches!(late.next(), Next::Never));
-        let mut prompt = Late::new(Duration::ZERO);
+        let mut prompt = DelayQueue::new(Duration::ZERO);
         prompt.push('a');
         assert_eq!(prompt.pop(), Some('a'));
     }

@@ -1,46 +1,46 @@
-//! Whoever watches a cluster, and says which scheme suits its load.
+//! The watcher: observes a cluster, and proposes the scheme that suits its load.
 //!
-//! It only asks: what it proposes is made the next configuration by the [`Operator`](super::Operator), if by anybody.
+//! It only asks questions: a proposal takes effect when the [`Operator`](super::Operator) makes it the next
+//! configuration.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::link::{Link, ask, ask_all};
-use crate::auto::{Advice, Advisor, Counted, Seen, Surroundings, Tally};
+use crate::auto::{Advice, Advisor, Counted, Counters, Surroundings, Tally};
 use crate::protocol::address::Address;
-use crate::protocol::configuration::Configuration;
-use crate::protocol::scheme_kind::SchemeKind;
+use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::wire::{Answer, Counts, Question, Standing};
 
-/// How long everybody together may take to answer.
+/// How long all processes together may take to answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
-/// Times that a round trip is measured at first, and in each stretch of time.
+/// Measurements of the round trip: at first, and in each interval.
 const ROUND_TRIPS: (usize, usize) = (64, 4);
-/// While nothing is proposed, so many looks go by before there is half as much looking, at most so many times.
+/// Looks without a proposal after which the interval doubles, and how often it doubles at most.
 const CALM: (u32, u32) = (8, 2);
-/// Stretches of which the shortest round trip counts: the others are of processes that had something else to do.
+/// The number of intervals among which the shortest round trip counts: longer ones measure busy processes.
 const REMEMBERED: usize = 64;
 
-/// Watches a cluster.
+/// Observes a cluster.
 pub struct Watcher<L> {
     link: L,
     machines: Vec<Address>,
     calls: Option<u32>,
     advisor: Advisor,
-    /// What each process had counted.
-    known: BTreeMap<Address, (Seen, Tally)>,
+    /// The last counters of each process.
+    known: BTreeMap<Address, (Counters, Tally)>,
     counted: Counted,
     looked: Instant,
-    /// Who was who when everybody was last seen in place.
+    /// The epoch in which all members were last seen in place.
     in_place: Option<u64>,
     round_trips_us: VecDeque<f64>,
-    /// Looks since something was proposed, or could not be found out.
+    /// Looks since the last proposal or failure.
     calm: u32,
 }
 
 impl<L: Link> Watcher<L> {
-    /// Somebody who watches these processes, [`Address::WATCHER`] on its link. `calls`: how many are under way at a
-    /// time; where that is not known, it is taken for one of each client that is connected.
+    /// A watcher of these processes, with [`Address::WATCHER`] on its link. `calls`: the number of calls in flight;
+    /// without it, one for each connected client.
     pub fn new(link: L, machines: Vec<Address>, calls: Option<u32>) -> Self {
         let (known, counted) = (BTreeMap::new(), Counted::default());
         let (advisor, round_trips_us) = (Advisor::new(SchemeKind::Speculation), VecDeque::new());
@@ -48,23 +48,23 @@ impl<L: Link> Watcher<L> {
         Self { link, machines, calls, advisor, known, counted, looked, in_place, round_trips_us, calm: 0 }
     }
 
-    /// How long to wait before the next look, if stretches of `time` are wanted while things change: more as long as
-    /// they do not, because looking takes time from those who are looked at.
+    /// The pause before the next look, for intervals of `time` while the scheme changes. It grows while nothing
+    /// changes, because looking costs the observed processes time.
     pub fn pause(&self, time: Duration) -> Duration {
         let (looks, most) = CALM;
         time * (1 << (self.calm / looks).min(most))
     }
 
-    /// The sums that were made last.
+    /// The latest advice.
     pub fn advice(&self) -> Option<&Advice> {
         self.advisor.advice()
     }
 
-    /// A stretch of time is over: the scheme that is to be used instead of the one of now, if there is one. Nothing
-    /// follows from a stretch in which somebody was missing or got another role: that is not the scheme's fault.
+    /// Ends an interval: the scheme to change to, if there is one. An interval in which a member failed or changed its
+    /// role has no consequence: the scheme is not the cause.
     ///
     /// # Errors
-    /// While a primary or a coordinator is missing, or has not heard of the newest configuration.
+    /// While a primary or a coordinator is missing or has an older configuration.
     pub fn look(&mut self) -> Result<Option<SchemeKind>, String> {
         let calm = std::mem::take(&mut self.calm);
         let proposed = self.look_at_all()?;
@@ -76,7 +76,7 @@ impl<L: Link> Watcher<L> {
 
     fn look_at_all(&mut self) -> Result<Option<SchemeKind>, String> {
         let in_place = self.in_place.take();
-        self.link.look_around(Instant::now() + ANSWERS_WITHIN);
+        self.link.find_reachable(Instant::now() + ANSWERS_WITHIN);
         let round_trip_us = self.round_trip_us()?;
         let questions: Vec<_> = self.machines.iter().map(|&machine| (machine, Question::Counts)).collect();
         let answers = ask_all(&mut self.link, questions, Instant::now() + ANSWERS_WITHIN);
@@ -86,7 +86,7 @@ impl<L: Link> Watcher<L> {
         });
         let counts: BTreeMap<_, _> = counts.collect();
         let configurations = counts.values().filter_map(|it| it.standing.configuration());
-        let now = configurations.max_by_key(|it| it.epoch).ok_or("nobody who answers has a place")?.clone();
+        let now = configurations.max_by_key(|it| it.epoch).ok_or("no process that answers has a place")?.clone();
         let working = working(&now, &counts).ok_or("a primary or a coordinator is missing")?;
         self.advisor.switched(now.scheme);
         self.in_place = are_in_place(&now, &counts).then_some(now.epoch);
@@ -104,7 +104,7 @@ impl<L: Link> Watcher<L> {
         self.looked = Instant::now();
         for (machine, Counts { seen, tally, .. }) in &counts {
             let (old_seen, old_tally) = self.known.insert(*machine, (*seen, *tally)).unwrap_or_default();
-            // What a backup did does not count when it is promoted.
+            // Work of a backup does not count after its promotion.
             if !working.iter().any(|(it, _)| *it == machine) {
                 continue;
             }
@@ -118,7 +118,7 @@ impl<L: Link> Watcher<L> {
         Ok(self.advisor.observe(&self.counted, &around))
     }
 
-    /// The shortest that was found lately.
+    /// The shortest round trip of the recent intervals.
     fn round_trip_us(&mut self) -> Result<f64, String> {
         let coordinator = self.machines.iter().find(|it| matches!(it, Address::Coordinator(_)));
         let coordinator = *coordinator.ok_or("there is no coordinator")?;
@@ -135,12 +135,12 @@ impl<L: Link> Watcher<L> {
     }
 }
 
-/// Clients, as the one says who has most; there is one if anything is to be said.
+/// The highest number of connected clients that a process reports, at least one.
 fn connected(counts: &BTreeMap<Address, Counts>) -> u32 {
     counts.values().map(|it| it.clients).max().unwrap_or(0).max(1)
 }
 
-/// Whether all backups of a configuration are there and have the rows.
+/// Whether all backups of a configuration run and have the rows.
 fn are_in_place(now: &Configuration, counts: &BTreeMap<Address, Counts>) -> bool {
     let follows = |backup: &Address| match counts.get(backup).map(|it| &it.standing) {
         Some(Standing::Backup(known)) => known.epoch == now.epoch,
@@ -149,7 +149,7 @@ fn are_in_place(now: &Configuration, counts: &BTreeMap<Address, Counts>) -> bool
     now.partitions.iter().flat_map(|replicas| replicas.backups()).all(|backup| follows(&backup))
 }
 
-/// The primaries and coordinators of a configuration, if all are there.
+/// The primaries and coordinators of a configuration, if all are in place.
 fn working<'a>(now: &Configuration, counts: &'a BTreeMap<Address, Counts>) -> Option<Vec<(&'a Address, &'a Counts)>> {
     let is_working = |(_, it): &(&Address, &Counts)| match &it.standing {
         Standing::Primary(known) | Standing::Coordinator(known) => known.epoch == now.epoch,
@@ -165,16 +165,16 @@ fn working<'a>(now: &Configuration, counts: &'a BTreeMap<Address, Counts>) -> Op
 mod tests {
     use super::*;
     use crate::protocol::message::Packet;
-    use crate::run::Letter;
+    use crate::run::LinkEvent;
 
-    /// Two partitions with a backup each, and a coordinator, who answer at once.
+    /// Two partitions with a backup each, and a coordinator, which answer at once.
     struct Script {
         configuration: Configuration,
-        /// Transactions on one partition so far, at each primary.
+        /// Single-partition transactions so far, at each primary.
         singles: u64,
-        /// Whether a backup waits for rows.
+        /// Whether a backup is joining.
         joins: bool,
-        answers: VecDeque<Letter>,
+        answers: VecDeque<LinkEvent>,
     }
 
     impl Link for Script {
@@ -190,22 +190,23 @@ mod tests {
             };
             let (several, hottest) = (self.singles / 4, Some(0.01));
             let (rounds, participants) = (several, 2 * several);
-            let seen = Seen { singles: self.singles, committed: several, rounds, participants, ..Seen::default() };
+            let seen =
+                Counters { singles: self.singles, committed: several, rounds, participants, ..Counters::default() };
             let counts = Counts { standing: standing.clone(), seen, tally: Tally::default(), hottest, clients: 1 };
             let answer = match question {
                 Question::Counts => Answer::Counts(Box::new(counts)),
                 _ => Answer::Standing(standing),
             };
-            self.answers.push_back(Letter::Answer(to, answer));
+            self.answers.push_back(LinkEvent::Answer(to, answer));
         }
 
-        fn everybody(&self) -> Vec<Address> {
+        fn connected(&self) -> Vec<Address> {
             machines()
         }
 
         fn flush(&mut self) {}
 
-        fn receive(&mut self, _: Duration) -> Option<Letter> {
+        fn receive(&mut self, _: Duration) -> Option<LinkEvent> {
             self.answers.pop_front()
         }
     }
@@ -215,7 +216,7 @@ mod tests {
         (0..4_u8).map(replica).chain([Address::Coordinator(0)]).collect()
     }
 
-    /// What is proposed after a while of good throughput when there is next to none.
+    /// The proposal after good throughput has collapsed.
     fn proposed(joins: bool) -> Option<SchemeKind> {
         let configuration = Configuration::first(2, 2, SchemeKind::Speculation);
         let script = Script { configuration, singles: 0, joins: false, answers: VecDeque::new() };
@@ -235,12 +236,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_what_a_failure_costs_for_what_a_scheme_comes_to() {
-        assert!(proposed(false).is_some(), "it comes to nothing, and others are thought to come to more");
+    fn a_failure_does_not_count_against_a_scheme() {
+        assert!(proposed(false).is_some(), "its throughput collapsed, and other schemes promise more");
         assert_eq!(proposed(true), None);
     }
     #[test]
-    fn who_finds_nothing_to_change_looks_less_often() {
+    fn without_proposals_the_watcher_looks_less_often() {
         let configuration = Configuration::first(2, 2, SchemeKind::Speculation);
         let script = Script { configuration, singles: 0, joins: false, answers: VecDeque::new() };
         let mut watcher = Watcher::new(script, machines(), Some(40));

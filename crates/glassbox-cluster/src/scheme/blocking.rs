@@ -1,26 +1,26 @@
-//! Blocking: one transaction at a time. While one of several partitions is under way, all others wait.
+//! Blocking: one transaction at a time. While a distributed transaction is active, all others wait.
 //!
-//! *Low Overhead Concurrency Control*, section 4.1, Figure 2. What differs: the queue is worked off one by one
-//! ([`Blocking::proceed`]), so that a message that arrives meanwhile is heard.
+//! *Low Overhead Concurrency Control*, section 4.1, Figure 2. The difference: the queue is processed one transaction at
+//! a time ([`Blocking::proceed`]), so that messages that arrive meanwhile are received.
 
 use std::collections::VecDeque;
 
-use crate::participant::arrived::{Arrived, Multi};
 use crate::participant::store::Store;
+use crate::participant::txn::{DistributedTxn, Txn};
 use crate::protocol::address::TxnId;
 use crate::protocol::outbox::Outbox;
 
 #[derive(Debug, Default)]
 pub(crate) struct Blocking {
-    active: Option<Multi>,
-    queue: VecDeque<Arrived>,
+    active: Option<DistributedTxn>,
+    queue: VecDeque<Txn>,
 }
 
 impl Blocking {
-    pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
+    pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Txn, out: &mut Outbox) {
         match (&mut self.active, arrived) {
             (None, arrived) if self.queue.is_empty() => self.execute(store, arrived, out),
-            (Some(active), Arrived::Multi(next)) if active.txn() == next.txn() => {
+            (Some(active), Txn::Distributed(next)) if active.txn() == next.txn() => {
                 active.fragment = next.fragment;
                 run(store, active, out);
             }
@@ -28,10 +28,10 @@ impl Blocking {
         }
     }
 
-    fn execute(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
+    fn execute(&mut self, store: &mut Store, arrived: Txn, out: &mut Outbox) {
         match arrived {
-            Arrived::Single(single) => store.run_and_answer(&single, out),
-            Arrived::Multi(multi) => run(store, self.active.insert(multi), out),
+            Txn::Local(single) => store.run_and_answer(&single, out),
+            Txn::Distributed(multi) => run(store, self.active.insert(multi), out),
         }
     }
 
@@ -40,7 +40,7 @@ impl Blocking {
             Some(active) if active.txn() == txn => store.end(active, commit, out),
             other => {
                 self.active = other;
-                // Another partition's vote was enough to end it before it began here.
+                // It was aborted because of another participant's vote, before it began here.
                 self.queue.retain(|arrived| !arrived.is(txn));
             }
         }
@@ -52,8 +52,8 @@ impl Blocking {
         true
     }
 
-    pub(crate) fn multis(&self) -> impl Iterator<Item = &Multi> {
-        self.active.iter().chain(self.queue.iter().filter_map(Arrived::multi))
+    pub(crate) fn multis(&self) -> impl Iterator<Item = &DistributedTxn> {
+        self.active.iter().chain(self.queue.iter().filter_map(Txn::multi))
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -61,7 +61,7 @@ impl Blocking {
     }
 }
 
-fn run(store: &mut Store, multi: &mut Multi, out: &mut Outbox) {
+fn run(store: &mut Store, multi: &mut DistributedTxn, out: &mut Outbox) {
     store.run_fragment(multi, None, out);
     store.report(multi, None, out);
 }

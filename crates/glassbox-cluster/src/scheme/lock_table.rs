@@ -1,12 +1,12 @@
-//! Who may touch which keys. One thread asks, so a lock is an entry of a map and nothing else.
+//! The lock table of a partition. One thread uses it, so a lock is a map entry without synchronization.
 //!
-//! Strict two-phase: an owner keeps what it has until its end. An owner that is refused is taken back and keeps its
-//! locks; it is run again when nobody that it was refused for is left. Invariants:
+//! Strict two-phase locking: an owner keeps its locks until it ends. An owner whose request is refused is undone and
+//! keeps its locks; it is run again once it has no blockers left. Invariants:
 //!
-//! - no two owners hold locks that conflict;
-//! - a request that conflicts with an older one that waits, or may be run again and has not been, waits too: nobody is
-//!   passed over for ever;
-//! - an owner waits for others only while it is in `waiting`, with one request.
+//! - no two owners hold conflicting locks;
+//! - a request that conflicts with an older waiting request, or with one that was granted a new run and has not been
+//!   run yet, waits too: no request starves;
+//! - an owner waits only while it is in `waiting`, with one request.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -15,16 +15,16 @@ use foldhash::fast::FixedState;
 use glassbox::shard::{Touch, Watch};
 use smallvec::{SmallVec, smallvec};
 
-/// Who holds locks: numbered by the scheme, in the order of arrival.
+/// An owner of locks, numbered by the scheme in the order of arrival.
 pub(crate) type Owner = u64;
 
-/// Owners that one waits for.
+/// Owners that block a request.
 pub(crate) type Owners = SmallVec<[Owner; 4]>;
 
 /// A space, and a key in it.
-type Key = (u32, u128);
+type LockKey = (u32, u128);
 
-/// Keys of one space, from a first to a last.
+/// A range of keys of one space, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Span {
     space: u32,
@@ -39,7 +39,7 @@ struct Request {
 }
 
 impl Span {
-    fn has(&self, (space, key): Key) -> bool {
+    fn has(&self, (space, key): LockKey) -> bool {
         self.space == space && self.low <= key && key <= self.high
     }
 
@@ -54,7 +54,7 @@ impl Request {
     }
 }
 
-/// Who holds a key, and what for: one may write it, or any number read it.
+/// The owners of a key's lock, and its mode: one writer, or any number of readers.
 #[derive(Debug)]
 struct Lock {
     touch: Touch,
@@ -62,49 +62,50 @@ struct Lock {
 }
 
 impl Lock {
-    /// Whether an owner holds all that it wants.
+    /// Whether an owner's lock covers a request.
     fn is_enough(&self, owner: Owner, touch: Touch) -> bool {
         (self.touch == Touch::Write || touch == Touch::Read) && self.owners.contains(&owner)
     }
 
-    /// Those who must not hold it, unless they are the one who wants it.
+    /// The owners that conflict with a request, the requester possibly among them.
     fn against(&self, touch: Touch) -> &[Owner] {
         if self.touch == Touch::Write || touch == Touch::Write { &self.owners } else { &[] }
     }
 }
 
-/// An owner that was refused.
+/// An owner whose request was refused.
 #[derive(Debug)]
 struct Waiting {
     owner: Owner,
-    /// What it wants; `None`: it was a victim, and will ask again for all that it needs.
+    /// The refused request; `None`: a deadlock victim, which will request all of its locks again.
     request: Option<Request>,
-    /// Those that it waits for; without any it keeps its place until it is run again.
+    /// The owners that it waits for; without any it keeps its place in the queue until it is run again.
     blockers: Owners,
 }
 
 /// The locks of a partition.
 #[derive(Debug, Default)]
 pub(crate) struct LockTable {
-    /// By hash: what a lock takes does not depend on how many there are. Ranges, which are rare, look at what is held.
-    points: HashMap<Key, Lock, FixedState>,
-    /// Ranges that are read, and by whom.
+    /// By hash, so the cost of a lock does not depend on their number. Range requests, which are rare, scan the held
+    /// locks.
+    points: HashMap<LockKey, Lock, FixedState>,
+    /// Ranges locked for reading, with their owners.
     ranges: Vec<(Span, Owner)>,
-    /// Keys of each owner.
-    held: BTreeMap<Owner, Vec<Key>>,
-    /// In the order in which they were refused.
+    /// The keys of each owner.
+    held: BTreeMap<Owner, Vec<LockKey>>,
+    /// In the order of refusal.
     waiting: Vec<Waiting>,
 }
 
 impl LockTable {
-    /// What an owner is run with; it waits no more.
+    /// The view with which an owner is run; it no longer waits.
     pub(crate) fn watch(&mut self, owner: Owner) -> Locks<'_> {
         self.waiting.retain(|waiting| waiting.owner != owner);
         let keys = self.held.remove(&owner).unwrap_or_default();
         Locks { table: self, owner, keys }
     }
 
-    /// Those in the way of a request who hold ranges, or came before.
+    /// The blockers of a request among range locks and older requests.
     fn before(&self, owner: Owner, holds_some: bool, request: &Request) -> Owners {
         let mut blockers = Owners::new();
         let mut add = |other: Owner| add_other(&mut blockers, owner, other);
@@ -112,20 +113,21 @@ impl LockTable {
             let over = self.ranges.iter().filter(|(span, _)| span.meets(&request.span));
             over.for_each(|&(_, other)| add(other));
         }
-        // Who waits for what one holds already must not be waited for: it would never get it.
+        // An owner that holds locks never queues behind waiting requests: one of them may wait for a lock that it
+        // already holds (self-deadlock).
         if !holds_some && !self.ranges.iter().any(|&(_, other)| other == owner) {
             let conflicts = |it: &&Waiting| it.request.is_some_and(|other| other.conflicts(request));
-            // Who waits for this one came later.
+            // A request that waits for this owner is younger.
             let older = self.waiting.iter().filter(conflicts).filter(|it| !it.blockers.contains(&owner));
             older.for_each(|waiting| add(waiting.owner));
         }
         blockers
     }
 
-    /// Gives back all that an owner has and waits for; those who need not wait any more, oldest first.
+    /// Releases all locks and requests of an owner; the owners that have no blockers left, oldest first.
     pub(crate) fn release(&mut self, owner: Owner) -> Vec<Owner> {
         for key in self.held.remove(&owner).unwrap_or_default() {
-            let Entry::Occupied(mut lock) = self.points.entry(key) else { unreachable!("what is held is locked") };
+            let Entry::Occupied(mut lock) = self.points.entry(key) else { unreachable!("a held key is locked") };
             lock.get_mut().owners.retain(|other| *other != owner);
             if lock.get().owners.is_empty() {
                 lock.remove();
@@ -141,13 +143,13 @@ impl LockTable {
         free.collect()
     }
 
-    /// Lets a victim, which has given back all that it had, wait until the others of its circle have ended.
-    pub(crate) fn stand_back(&mut self, victim: Owner, circle: &[Owner]) {
+    /// Has a deadlock victim, which has released all of its locks, wait until the other owners of the cycle have ended.
+    pub(crate) fn back_off(&mut self, victim: Owner, circle: &[Owner]) {
         let blockers = circle.iter().copied().filter(|other| *other != victim).collect();
         self.waiting.push(Waiting { owner: victim, request: None, blockers });
     }
 
-    /// A circle of owners that wait for each other, the given one among them.
+    /// A cycle of owners that wait for each other, through the given one.
     pub(crate) fn deadlock(&self, owner: Owner) -> Option<Vec<Owner>> {
         let mut path = vec![owner];
         let mut seen = vec![owner];
@@ -174,7 +176,7 @@ impl LockTable {
         false
     }
 
-    /// Whether nobody holds anything.
+    /// Whether no lock is held or requested.
     pub(crate) fn is_empty(&self) -> bool {
         self.points.is_empty() && self.ranges.is_empty() && self.waiting.is_empty()
     }
@@ -186,16 +188,16 @@ fn add_other(blockers: &mut Owners, owner: Owner, other: Owner) {
     }
 }
 
-/// One owner's view: what a run asks.
+/// One owner's view of the lock table during a run.
 pub(crate) struct Locks<'a> {
     table: &'a mut LockTable,
     owner: Owner,
-    /// What it holds; with the table's when the run is over.
-    keys: Vec<Key>,
+    /// The owner's keys, which go back to the table when the run ends.
+    keys: Vec<LockKey>,
 }
 
 impl Locks<'_> {
-    /// Not now: these are in the way.
+    /// Refuses a request because of these blockers.
     fn refuse(&mut self, request: Request, blockers: Owners) -> bool {
         self.table.waiting.push(Waiting { owner: self.owner, request: Some(request), blockers });
         false
@@ -233,7 +235,7 @@ impl Watch for Locks<'_> {
     }
 
     fn range(&mut self, space: u32, low: u128, high: u128) -> bool {
-        // What comes from outside may be nonsense, and then nothing is read.
+        // A range from outside may be invalid; it is empty then.
         if low > high {
             return true;
         }

@@ -1,25 +1,26 @@
-//! Locking: while a transaction of several partitions is under way, every transaction locks the keys that it touches,
-//! and what does not conflict goes on.
+//! Locking: while a distributed transaction is active, every transaction locks the keys that it touches, and
+//! transactions that do not conflict proceed.
 //!
-//! *Low Overhead Concurrency Control*, section 4.3. While there is none, a transaction on this partition alone runs to
-//! its end before anything else happens, and needs neither locks nor undo. Strict two-phase locking is serializable in
-//! any order of arrival, so clients coordinate their own transactions. A run whose lock is not free is taken back and
-//! run again when it is, and keeps its locks: it never waits inside (the thread goes on with others).
+//! *Low Overhead Concurrency Control*, section 4.3. While none is active, a single-partition transaction runs to its
+//! end before anything else happens, and needs neither locks nor undo. Strict two-phase locking is serializable in any
+//! order of arrival, so clients coordinate their own transactions. A run that cannot get a lock is undone, keeps its
+//! locks, and is run again when the lock is free: it never waits inside, and the thread proceeds with other
+//! transactions.
 //!
-//! Deadlocks among the transactions here are found as circles when one begins to wait. The victim is one on this
-//! partition alone if the circle has any, the youngest of those: it is simply run again, after one of the others in the
-//! circle has ended (sooner, it could take back the very locks that it gave up, and so on for ever). Deadlocks across
-//! partitions are noticed by whoever coordinates, because they take too long; whoever is tried again then has to let
-//! those go first who waited for its locks, for the same reason.
+//! Local deadlocks are detected as cycles when a transaction begins to wait. The victim is the youngest
+//! single-partition transaction of the cycle, if there is one. It is run again after another transaction of the cycle
+//! has ended: earlier, it could get the same locks again, and the deadlock would repeat for ever. Distributed deadlocks
+//! are detected by the coordinator's timeout. For the same reason a restarted transaction then queues behind the
+//! transactions that waited for its locks ([`RestartBackoff`]).
 
 use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::shard::{Kept, Ran};
 
-use super::gave_up::GaveUp;
 use super::lock_table::{LockTable, Owner};
-use crate::participant::arrived::{Arrived, Multi, Single};
+use super::restart_backoff::RestartBackoff;
 use crate::participant::store::Store;
+use crate::participant::txn::{DistributedTxn, LocalTxn, Txn};
 use crate::protocol::address::TxnId;
 use crate::protocol::message::FragmentEnd;
 use crate::protocol::outbox::Outbox;
@@ -27,36 +28,36 @@ use crate::protocol::outbox::Outbox;
 #[derive(Debug)]
 pub(crate) struct Locking {
     locks: LockTable,
-    /// Transactions of several partitions that have begun and not ended.
-    multis: BTreeMap<Owner, Box<Multi>>,
-    /// The same by their numbers.
+    /// Active distributed transactions.
+    multis: BTreeMap<Owner, Box<DistributedTxn>>,
+    /// Their owner numbers, by id.
     owners: BTreeMap<TxnId, Owner>,
-    /// Those on this partition alone that wait.
-    singles: BTreeMap<Owner, Single>,
-    /// To be run (again): their locks may be free now.
+    /// Waiting single-partition transactions.
+    singles: BTreeMap<Owner, LocalTxn>,
+    /// Transactions to run again: their locks may be free now.
     ready: VecDeque<Owner>,
     next: Owner,
-    /// What they begin next stands behind those who are ready.
-    gave_up: GaveUp,
-    /// Whether locks are taken even when there is nobody to be kept off.
+    /// Coordinators whose next transactions queue behind those that are ready.
+    backoff: RestartBackoff,
+    /// Whether locks are taken although no distributed transaction is active.
     forced: bool,
 }
 
 impl Locking {
     pub(crate) fn new(forced: bool) -> Self {
         let (multis, owners, singles) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (locks, ready, gave_up) = (LockTable::default(), VecDeque::new(), GaveUp::default());
-        Self { locks, multis, owners, singles, ready, next: 0, gave_up, forced }
+        let (locks, ready, backoff) = (LockTable::default(), VecDeque::new(), RestartBackoff::default());
+        Self { locks, multis, owners, singles, ready, next: 0, backoff, forced }
     }
 
-    pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
+    pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Txn, out: &mut Outbox) {
         match arrived {
-            Arrived::Single(single) if self.is_idle() && !self.forced => store.run_and_answer(&single, out),
-            Arrived::Single(single) => {
+            Txn::Local(single) if self.is_idle() && !self.forced => store.run_and_answer(&single, out),
+            Txn::Local(single) => {
                 let owner = self.number();
                 self.run_single(store, owner, single, out);
             }
-            Arrived::Multi(multi) => match self.owners.get(&multi.txn()) {
+            Txn::Distributed(multi) => match self.owners.get(&multi.txn()) {
                 Some(&owner) => {
                     let known = self.multis.get_mut(&owner).expect("it is under way");
                     known.fragment = multi.fragment;
@@ -64,7 +65,7 @@ impl Locking {
                 }
                 None => {
                     let owner = self.number();
-                    let again = self.gave_up.has_begun(&multi);
+                    let again = self.backoff.has_begun(&multi);
                     self.owners.insert(multi.txn(), owner);
                     self.multis.insert(owner, Box::new(multi));
                     if again {
@@ -88,7 +89,7 @@ impl Locking {
         if ran {
             store.report(multi, None, out);
         }
-        // One that will not commit has nothing left to protect.
+        // A run that will not commit needs no locks.
         if matches!(multi.end, Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_))) {
             self.release(owner);
         }
@@ -97,7 +98,7 @@ impl Locking {
         }
     }
 
-    fn run_single(&mut self, store: &mut Store, owner: Owner, single: Single, out: &mut Outbox) {
+    fn run_single(&mut self, store: &mut Store, owner: Owner, single: LocalTxn, out: &mut Outbox) {
         let mut kept = Kept::default();
         let ran = store.run_single(&single, Some(&mut kept), Some(&mut self.locks.watch(owner)), out);
         match ran {
@@ -118,11 +119,11 @@ impl Locking {
         self.ready.extend(self.locks.release(owner));
     }
 
-    /// Breaks the circles that an owner closed when it began to wait.
+    /// Breaks the cycles that an owner closed when it began to wait.
     fn resolve_deadlock(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
         while let Some(circle) = self.locks.deadlock(owner) {
             let singles = circle.iter().filter(|owner| self.singles.contains_key(owner));
-            let victim = *singles.max().or(circle.iter().max()).expect("a circle has someone in it");
+            let victim = *singles.max().or(circle.iter().max()).expect("a cycle has an owner");
             self.release(victim);
             match self.multis.get_mut(&victim) {
                 Some(multi) => {
@@ -130,7 +131,7 @@ impl Locking {
                     multi.end = Some(FragmentEnd::Again);
                     store.report(multi, None, out);
                 }
-                None => self.locks.stand_back(victim, &circle),
+                None => self.locks.back_off(victim, &circle),
             }
         }
     }
@@ -141,13 +142,13 @@ impl Locking {
         store.end(*multi, commit, out);
         self.release(owner);
         if !commit && !self.ready.is_empty() {
-            self.gave_up.note(txn);
+            self.backoff.note(txn);
         }
     }
 
     pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
         let Some(owner) = self.ready.pop_front() else {
-            self.gave_up.forget();
+            self.backoff.forget();
             return false;
         };
         match self.singles.remove(&owner) {
@@ -157,18 +158,18 @@ impl Locking {
         true
     }
 
-    pub(crate) fn multis(&self) -> impl Iterator<Item = &Multi> {
+    pub(crate) fn multis(&self) -> impl Iterator<Item = &DistributedTxn> {
         self.multis.values().map(Box::as_ref)
     }
 
-    /// Whether locks are taken even when there is nobody to be kept off.
+    /// Whether locks are taken although no distributed transaction is active.
     pub(crate) fn is_forced(&self) -> bool {
         self.forced
     }
 
     pub(crate) fn is_idle(&self) -> bool {
         let idle = self.multis.is_empty() && self.singles.is_empty();
-        debug_assert!(!idle || self.locks.is_empty(), "nobody holds these locks");
+        debug_assert!(!idle || self.locks.is_empty(), "these locks have no owner");
         idle
     }
 }

@@ -1,19 +1,19 @@
-//! What a partition does while a transaction of several partitions is under way: one file for each scheme.
+//! Concurrency control of a partition while distributed transactions are undecided: one file for each scheme.
 
 mod blocking;
-mod gave_up;
 mod lock_table;
 mod locking;
 mod occ;
+mod restart_backoff;
 mod speculation;
 
-use crate::participant::arrived::{Arrived, Multi};
 use crate::participant::store::Store;
+use crate::participant::txn::{DistributedTxn, Txn};
 use crate::protocol::address::TxnId;
+use crate::protocol::configuration::SchemeKind;
 use crate::protocol::outbox::Outbox;
-use crate::protocol::scheme_kind::SchemeKind;
 
-/// A scheme at work.
+/// A scheme's state.
 #[derive(Debug)]
 pub(crate) enum Scheme {
     Blocking(blocking::Blocking),
@@ -34,8 +34,8 @@ impl Scheme {
         }
     }
 
-    /// A fragment arrives: of a transaction on this partition alone, its only one.
-    pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
+    /// Receives a transaction, or a further fragment of a distributed one.
+    pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Txn, out: &mut Outbox) {
         match self {
             Self::Blocking(scheme) => scheme.arrives(store, arrived, out),
             Self::Speculation(scheme) => scheme.arrives(store, arrived, out),
@@ -44,7 +44,7 @@ impl Scheme {
         }
     }
 
-    /// A decision arrives.
+    /// Receives a decision.
     pub(crate) fn decided(&mut self, store: &mut Store, txn: TxnId, commit: bool, out: &mut Outbox) {
         match self {
             Self::Blocking(scheme) => scheme.decided(store, txn, commit, out),
@@ -54,7 +54,7 @@ impl Scheme {
         }
     }
 
-    /// Runs one thing that waited and can be run now; whether there was one.
+    /// Runs one waiting transaction that can proceed; whether there was one.
     pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
         match self {
             Self::Blocking(scheme) => scheme.proceed(store, out),
@@ -64,8 +64,8 @@ impl Scheme {
         }
     }
 
-    /// The transactions of several partitions that are not decided, in the order in which they came.
-    pub(crate) fn multis(&self) -> Vec<&Multi> {
+    /// The undecided distributed transactions, in order of arrival.
+    pub(crate) fn multis(&self) -> Vec<&DistributedTxn> {
         match self {
             Self::Blocking(scheme) => scheme.multis().collect(),
             Self::Speculation(scheme) => scheme.multis().collect(),
@@ -74,14 +74,14 @@ impl Scheme {
         }
     }
 
-    /// Whether a transaction on this partition alone that came now would run to its end at once, and nothing would be
-    /// kept or noted of it.
+    /// Whether a single-partition transaction that arrived now would run to its end at once, without undo buffer and
+    /// locks.
     #[inline]
     pub(crate) fn is_bare(&self) -> bool {
         self.is_idle() && !matches!(self, Self::Locking(scheme) if scheme.is_forced())
     }
 
-    /// Whether nothing is under way or waiting.
+    /// Whether no transaction is active or waiting.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         match self {

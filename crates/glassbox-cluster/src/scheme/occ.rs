@@ -1,34 +1,34 @@
-//! Optimistic concurrency control: while a transaction of several partitions is under way, every run notes what it
-//! touches, and is compared with the undecided ones when it is done.
+//! Optimistic concurrency control: while a distributed transaction is active, every run records what it touches, and is
+//! validated against the undecided ones when it ends.
 //!
-//! *Low Overhead Concurrency Control*, section 5.7, names it and leaves it as future work; after Kung and Robinson, *On
-//! Optimistic Methods for Concurrency Control*, ACM TODS 6(2), 1981. Runs follow each other and change rows in place,
-//! so only transactions that are done and not decided can be met, and validation is against these alone. As under
-//! locking, clients coordinate, and while there is no transaction of several partitions nothing is noted.
+//! *Low Overhead Concurrency Control*, section 5.7, names it as future work; after Kung and Robinson, *On Optimistic
+//! Methods for Concurrency Control*, ACM TODS 6(2), 1981. Runs are serial and change rows in place, so only finished
+//! undecided transactions can conflict, and validation is against these alone. As under locking, clients coordinate,
+//! and while no distributed transaction is active nothing is recorded.
 //!
-//! A run that has met another may have read what will be taken back, so whatever came of it does not count: it is taken
-//! back and run again when the other has ended. Of several that wait for the same, the first is let go first, and those
-//! that would meet it wait for it. Who waits for each other, across partitions or because of rounds before, is tried
-//! again by whoever coordinates, because it takes too long; and then stands behind all who waited for it. Otherwise it
-//! would be met by them again, and so on for ever.
+//! A run that conflicts may have read changes that will be undone, so its result is void: it is undone, and run again
+//! when the other transaction has ended. Of several transactions that wait for the same one, the first is run first,
+//! and those that would conflict with it wait for it. Transactions that wait for each other, across partitions or
+//! because of earlier rounds, exceed the coordinator's timeout; a restarted one queues behind all that waited for it.
+//! Otherwise it would conflict with them again, for ever.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::shard::{Kept, Ran, Touch, Watch};
 
-use super::gave_up::GaveUp;
-use crate::participant::arrived::{Arrived, Multi, Single};
+use super::restart_backoff::RestartBackoff;
 use crate::participant::store::Store;
+use crate::participant::txn::{DistributedTxn, LocalTxn, Txn};
 use crate::protocol::address::TxnId;
 use crate::protocol::message::FragmentEnd;
 use crate::protocol::outbox::Outbox;
 
-/// What runs touched.
+/// The read and write set of runs.
 #[derive(Debug, Default)]
 struct Footprint {
     /// By space and key; whether it was written.
     points: BTreeMap<(u32, u128), bool>,
-    /// Spaces and the first and last keys of what was read.
+    /// Ranges that were read: the space, the first and the last key.
     ranges: Vec<(u32, u128, u128)>,
 }
 
@@ -56,7 +56,7 @@ impl Watch for Footprint {
     }
 
     fn range(&mut self, space: u32, low: u128, high: u128) -> bool {
-        // What comes from outside may be nonsense, and then nothing is read.
+        // A range from outside may be invalid; it is empty then.
         if low <= high {
             self.ranges.push((space, low, high));
         }
@@ -64,52 +64,51 @@ impl Watch for Footprint {
     }
 }
 
-/// Numbers what has arrived.
+/// Numbers transactions in the order of arrival.
 type Number = u64;
 
 #[derive(Debug)]
 struct Active {
-    arrived: Arrived,
-    /// By its runs that count here.
+    arrived: Txn,
+    /// Of its valid runs here.
     touched: Footprint,
-    /// By the run that was taken back, while it waits.
+    /// Of the run that was undone, while it waits.
     wanted: Footprint,
-    /// Those that wait for its end.
+    /// Transactions that wait for its end.
     waiting: Vec<Number>,
 }
 
 impl Active {
-    fn new(arrived: Arrived) -> Self {
+    fn new(arrived: Txn) -> Self {
         Self { arrived, touched: Footprint::default(), wanted: Footprint::default(), waiting: Vec::new() }
     }
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Occ {
-    /// All that have begun and not ended; those on this partition alone are here only while they wait.
+    /// All active transactions; a single-partition one only while it waits.
     active: BTreeMap<Number, Active>,
-    /// Those of several partitions, by their names.
+    /// The distributed ones, by id.
     numbers: BTreeMap<TxnId, Number>,
-    /// To be run again: what they met has ended.
+    /// To be run again: the transactions that they conflicted with have ended.
     ready: VecDeque<Number>,
     next: Number,
-    gave_up: GaveUp,
-    /// What they have begun since: to be run when nobody is ready, because behind the first of those that are stand
-    /// others.
+    backoff: RestartBackoff,
+    /// Restarted transactions, which run when none is ready: other transactions may wait for the first ready one.
     again: VecDeque<Number>,
 }
 
 impl Occ {
-    pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Arrived, out: &mut Outbox) {
+    pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Txn, out: &mut Outbox) {
         match arrived {
-            Arrived::Single(single) if self.active.is_empty() => store.run_and_answer(&single, out),
-            Arrived::Single(single) => {
+            Txn::Local(single) if self.active.is_empty() => store.run_and_answer(&single, out),
+            Txn::Local(single) => {
                 let number = self.number();
                 self.run_single(store, (number, single, Vec::new()), out);
             }
-            Arrived::Multi(next) => match self.numbers.get(&next.txn()) {
+            Txn::Distributed(next) => match self.numbers.get(&next.txn()) {
                 Some(&number) => {
-                    if let Some(Active { arrived: Arrived::Multi(multi), .. }) = self.active.get_mut(&number) {
+                    if let Some(Active { arrived: Txn::Distributed(multi), .. }) = self.active.get_mut(&number) {
                         multi.fragment = next.fragment;
                     }
                     self.run(store, number, out);
@@ -117,8 +116,8 @@ impl Occ {
                 None => {
                     let number = self.number();
                     self.numbers.insert(next.txn(), number);
-                    if self.gave_up.has_begun(&next) {
-                        self.active.insert(number, Active::new(Arrived::Multi(next)));
+                    if self.backoff.has_begun(&next) {
+                        self.active.insert(number, Active::new(Txn::Distributed(next)));
                         self.again.push_back(number);
                     } else {
                         let touched = Footprint::default();
@@ -134,20 +133,20 @@ impl Occ {
         self.next
     }
 
-    /// Runs one that is active.
+    /// Runs an active transaction.
     fn run(&mut self, store: &mut Store, number: Number, out: &mut Outbox) {
         match self.active.remove(&number) {
-            Some(Active { arrived: Arrived::Single(single), waiting, .. }) => {
+            Some(Active { arrived: Txn::Local(single), waiting, .. }) => {
                 self.run_single(store, (number, single, waiting), out);
             }
-            Some(Active { arrived: Arrived::Multi(multi), touched, waiting, .. }) => {
+            Some(Active { arrived: Txn::Distributed(multi), touched, waiting, .. }) => {
                 self.run_multi(store, (number, multi, waiting), touched, out);
             }
             None => {}
         }
     }
 
-    /// One whose undecided runs this one has met.
+    /// An undecided transaction that a run conflicts with.
     fn met(&self, touched: &Footprint) -> Option<Number> {
         self.active.iter().find(|(_, other)| other.touched.meets(touched)).map(|(&number, _)| number)
     }
@@ -157,12 +156,12 @@ impl Occ {
         self.active.insert(number, active);
     }
 
-    /// What they waited for has ended.
+    /// The transaction that these waited for has ended.
     fn wake(&mut self, waiting: Vec<Number>) {
         let mut woken: Vec<Number> = Vec::new();
         for number in waiting {
             let Some(it) = self.active.get(&number) else { continue };
-            // Who would wait for this one must not be waited for.
+            // A transaction that would wait for this one does not delay it.
             let keeps_off = |first: &Number| {
                 let first = &self.active[first].wanted;
                 first.meets(&it.wanted) && !first.meets(&it.touched)
@@ -178,7 +177,7 @@ impl Occ {
     fn run_single(
         &mut self,
         store: &mut Store,
-        (number, single, waiting): (Number, Single, Vec<Number>),
+        (number, single, waiting): (Number, LocalTxn, Vec<Number>),
         out: &mut Outbox,
     ) {
         let (mut kept, mut wanted) = (Kept::default(), Footprint::default());
@@ -187,7 +186,7 @@ impl Occ {
             if matches!(ran, Ran::Done(_)) {
                 store.undo(kept, out);
             }
-            return self.wait(number, Active { wanted, waiting, ..Active::new(Arrived::Single(single)) }, other);
+            return self.wait(number, Active { wanted, waiting, ..Active::new(Txn::Local(single)) }, other);
         }
         if matches!(ran, Ran::Done(_)) {
             store.commit(kept);
@@ -197,11 +196,11 @@ impl Occ {
         self.wake(waiting);
     }
 
-    /// `touched` is what its rounds before this one touched.
+    /// `touched` is the set of its earlier rounds.
     fn run_multi(
         &mut self,
         store: &mut Store,
-        (number, mut multi, waiting): (Number, Multi, Vec<Number>),
+        (number, mut multi, waiting): (Number, DistributedTxn, Vec<Number>),
         mut touched: Footprint,
         out: &mut Outbox,
     ) {
@@ -209,13 +208,13 @@ impl Occ {
         store.perform(&mut multi, Some(&mut wanted), out);
         if let Some(other) = self.met(&wanted) {
             store.undo_fragment(&mut multi, out);
-            return self.wait(number, Active { arrived: Arrived::Multi(multi), touched, wanted, waiting }, other);
+            return self.wait(number, Active { arrived: Txn::Distributed(multi), touched, wanted, waiting }, other);
         }
         store.prepare(&mut multi, out);
         store.report(&multi, None, out);
-        // What will not be committed keeps nobody waiting.
+        // A run that will not commit delays no other transaction.
         let lost = matches!(multi.end, Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_)));
-        let active = Active::new(Arrived::Multi(multi));
+        let active = Active::new(Txn::Distributed(multi));
         if lost {
             self.active.insert(number, active);
             return self.wake(waiting);
@@ -227,24 +226,24 @@ impl Occ {
     pub(crate) fn decided(&mut self, store: &mut Store, txn: TxnId, commit: bool, out: &mut Outbox) {
         let Some(number) = self.numbers.remove(&txn) else { return };
         let active = self.active.remove(&number).expect("it is under way");
-        let Arrived::Multi(multi) = active.arrived else { unreachable!("only these are decided") };
+        let Txn::Distributed(multi) = active.arrived else { unreachable!("only these are decided") };
         self.wake(active.waiting);
         store.end(multi, commit, out);
         if !commit && !self.ready.is_empty() {
-            self.gave_up.note(txn);
+            self.backoff.note(txn);
         }
     }
 
     pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
         let Some(number) = self.ready.pop_front().or_else(|| self.again.pop_front()) else {
-            self.gave_up.forget();
+            self.backoff.forget();
             return false;
         };
         self.run(store, number, out);
         true
     }
 
-    pub(crate) fn multis(&self) -> impl Iterator<Item = &Multi> {
+    pub(crate) fn multis(&self) -> impl Iterator<Item = &DistributedTxn> {
         self.active.values().filter_map(|it| it.arrived.multi())
     }
 
@@ -265,13 +264,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_meets_nothing() {
+    fn an_invalid_range_conflicts_with_nothing() {
         let (nonsense, writes) = (footprint(&[], &[(9, 3)]), footprint(&[(5, Touch::Write)], &[]));
         assert!(!nonsense.meets(&writes) && !writes.meets(&nonsense));
     }
 
     #[test]
-    fn two_runs_meet_where_one_of_them_writes() {
+    fn runs_conflict_where_one_of_them_writes() {
         let (reads, writes) = (footprint(&[(5, Touch::Read)], &[]), footprint(&[(5, Touch::Write)], &[]));
         let (scans, scans_elsewhere) = (footprint(&[], &[(3, 5)]), footprint(&[], &[(6, 9)]));
         assert!(!reads.meets(&reads) && !scans.meets(&reads) && !scans.meets(&scans));

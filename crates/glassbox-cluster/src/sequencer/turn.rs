@@ -1,21 +1,21 @@
-//! Whose turn it is: which of several coordinators dispatches transactions.
+//! The turn: a token whose holder, one of several coordinators, dispatches transactions.
 //!
-//! Suzuki, Kasami, *A Distributed Mutual Exclusion Algorithm*, ACM TOCS 3(4), 1985: who wants the turn tells all others
-//! with a number that counts its requests; the turn says which requests were served and who waits. Whoever has it keeps
-//! it until somebody asks, so where only one has something to do nothing is said. It is lost with a coordinator that is
-//! gone: the configuration that names another begins the order anew, with a new turn at the first coordinator. So
-//! whatever makes the order begin anew, it does so when the first is there.
+//! Suzuki, Kasami, *A Distributed Mutual Exclusion Algorithm*, ACM TOCS 3(4), 1985. A coordinator requests the turn
+//! from all others with a number that counts its requests. The turn carries the last served request of each coordinator
+//! and the queue of waiting ones. Its holder keeps it until another coordinator requests it, so a single busy
+//! coordinator needs no messages. A coordinator that fails may take the turn with it. So every change of a coordinator
+//! or primary restarts the order, with a new turn at coordinator 0; it takes effect once coordinator 0 runs.
 //!
-//! The turn also says which place the next transaction has at each partition. Partitions begin them in the order of
-//! their places, so all agree, although messages of two coordinators may overtake each other.
+//! The turn also carries the last place at each partition. Partitions begin transactions in the order of their places,
+//! so all participants agree on one order although messages of two coordinators may overtake each other.
 
 use crate::protocol::address::Address;
 use crate::protocol::message::{Message, Turn};
 use crate::protocol::outbox::Outbox;
 
-/// What a coordinator knows of the turn.
+/// A coordinator's view of the turn.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct TurnState {
     me: u16,
     /// The last request of each coordinator.
     asked: Vec<u64>,
@@ -23,26 +23,26 @@ pub(crate) struct Turns {
     turn: Option<Turn>,
 }
 
-impl Turns {
-    /// An order begins: the first coordinator has the turn.
+impl TurnState {
+    /// The state at the beginning of an order: coordinator 0 has the turn.
     pub(crate) fn begin(me: u16, coordinators: usize, partitions: usize) -> Self {
         let turn = || Turn { served: vec![0; coordinators], queue: Vec::new(), places: vec![0; partitions] };
         Self { me, asked: vec![0; coordinators], partitions, turn: (me == 0).then(turn) }
     }
 
-    /// Whether it is this coordinator's turn.
+    /// Whether this coordinator has the turn.
     pub(crate) fn is_mine(&self) -> bool {
         self.turn.is_some()
     }
 
-    /// The next place at a partition. Only for who has the turn.
+    /// The next place at a partition. Only the holder of the turn may call this.
     pub(crate) fn place(&mut self, partition: usize) -> u64 {
         let place = &mut self.turn.as_mut().expect("it is our turn").places[partition];
         *place = place.saturating_add(1);
         *place
     }
 
-    /// Asks for the turn, once.
+    /// Requests the turn, once.
     pub(crate) fn ask(&mut self, out: &mut Outbox) {
         let me = usize::from(self.me);
         self.asked[me] += 1;
@@ -51,7 +51,7 @@ impl Turns {
         }
     }
 
-    /// Another one asks: it gets the turn if nobody needs it here.
+    /// Another coordinator requests the turn, and gets it if it is not needed here.
     pub(crate) fn asked(&mut self, from: u16, number: u64, out: &mut Outbox) {
         if let Some(asked) = self.asked.get_mut(usize::from(from)).filter(|_| from != self.me) {
             *asked = number.max(*asked);
@@ -59,7 +59,7 @@ impl Turns {
         }
     }
 
-    /// The turn comes; whether it is one.
+    /// Receives the turn; whether it is a valid one.
     pub(crate) fn take(&mut self, turn: Turn) -> bool {
         let count = self.asked.len();
         let fits = turn.served.len() == count
@@ -71,12 +71,12 @@ impl Turns {
         fits
     }
 
-    /// Gives the turn to who has waited longest, if anybody does.
+    /// Passes the turn to the coordinator that has waited longest, if one waits.
     pub(crate) fn pass_on(&mut self, out: &mut Outbox) {
         let Some(mut turn) = self.turn.take() else { return };
         let (me, count) = (usize::from(self.me), self.asked.len());
         turn.served[me] = self.asked[me];
-        // From the next one on, so that nobody is always first.
+        // Round-robin from the next coordinator on, for fairness.
         for other in (me + 1..count).chain(0..me) {
             let waits = self.asked[other] > turn.served[other];
             if waits && !turn.queue.contains(&(other as u16)) {
@@ -99,15 +99,15 @@ mod tests {
     use super::*;
     use crate::protocol::outbox::Action;
 
-    /// Three that ask again and again: all are served, and nobody has the turn beside another.
+    /// Three coordinators that request the turn again and again: all are served, and at most one has it.
     #[test]
-    fn everybody_has_a_turn_and_nobody_two() {
-        let mut all: Vec<_> = (0..3).map(|me| Turns::begin(me, 3, 1)).collect();
+    fn every_coordinator_gets_the_turn_and_at_most_one_has_it() {
+        let mut all: Vec<_> = (0..3).map(|me| TurnState::begin(me, 3, 1)).collect();
         let (mut had, mut waits, mut places) = ([0; 3], [false; 3], 0);
         let mut flying: VecDeque<(u16, Address, Message)> = VecDeque::new();
         for step in 0..400_usize {
             let (me, mut out) = (step * 7 % 3, Outbox::default());
-            // One asks, then a message arrives: requests and turns cross.
+            // One coordinator requests, then a message arrives: requests and turns cross.
             if !all[me].is_mine() && !std::mem::replace(&mut waits[me], true) {
                 all[me].ask(&mut out);
             }
@@ -139,8 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_turn_of_this_cluster_is_not_taken() {
-        let mut second = Turns::begin(1, 2, 1);
+    fn a_turn_of_another_cluster_is_refused() {
+        let mut second = TurnState::begin(1, 2, 1);
         let turn = Turn { served: vec![0, 0], queue: Vec::new(), places: vec![4] };
         assert!(!second.take(Turn { served: vec![0], ..turn.clone() }));
         assert!(!second.take(Turn { queue: vec![2], ..turn.clone() }));

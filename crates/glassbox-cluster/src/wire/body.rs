@@ -1,88 +1,88 @@
-//! What frames say besides messages.
+//! The contents of frames besides messages.
 
 use serde::{Deserialize, Serialize};
 
-use crate::auto::{Seen, Tally};
+use crate::auto::{Counters, Tally};
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 
-/// The first thing that is said on a connection.
+/// The first frame on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Who calls.
+    /// The dialing party.
     pub from: Address,
-    /// Who is called.
+    /// The dialed party.
     pub to: Address,
-    /// Which process it is that calls: no other has this number.
-    pub life: u64,
-    /// Between members: what the caller has taken of a conversation that it knows of.
-    pub heard: Option<Heard>,
+    /// The incarnation of the dialing process, a number that no other process has.
+    pub incarnation: u64,
+    /// Between members: what the dialing party has received of a channel that it knows.
+    pub heard: Option<Received>,
 }
 
-/// How much of what a process says was taken.
+/// How much of a process's frames was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Heard {
-    /// Which process.
-    pub life: u64,
-    /// How many of its frames, the greeting included.
+pub struct Received {
+    /// The incarnation of that process.
+    pub incarnation: u64,
+    /// The number of its frames, the greeting included.
     pub received: u64,
 }
 
 /// The answer to [`Hello`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// Which process it is that was called.
-    pub life: u64,
-    /// How many of the caller's frames it has taken in this conversation, the greeting included.
+    /// The incarnation of the dialed process.
+    pub incarnation: u64,
+    /// The number of the dialing party's frames that were received on this channel, the greeting included.
     pub received: u64,
 }
 
-/// What somebody who looks after a cluster may ask a machine.
+/// Questions of an operator, watcher or checker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Question {
-    /// What there is to be worried about.
+    /// Unfinished work and the digest of the rows.
     State,
-    /// Some rows of a table, in their stored form, from a place on; and where the next begin.
+    /// Rows of a table in their stored form, from a position on.
     Rows {
         /// The table's number in the catalog.
         table: u16,
-        /// How many rows are passed over.
+        /// The number of rows to skip.
         from: u64,
     },
-    /// What its place is.
+    /// The process's place.
     Standing,
-    /// Take your place: the configuration was made with this process in mind. Of [`Address::OPERATOR`] only.
+    /// Take your place: the configuration was made for this process. From [`Address::OPERATOR`] only.
     Begin(Configuration),
-    /// This is who is who from now on. Of [`Address::OPERATOR`] only.
+    /// Adopt this configuration. From [`Address::OPERATOR`] only.
     Configure(Configuration),
-    /// What have you counted? From then on it counts.
+    /// The process's counters. It begins to count when it is first asked.
     Counts,
 }
 
-/// What a process is in its cluster, and who is who as far as it knows.
+/// The place of a process in its cluster, with the configuration that it knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Standing {
-    /// It has no place: it has just been started.
+    /// It has no place: it was just started.
     None,
-    /// It runs a partition's transactions.
+    /// It is a primary.
     Primary(Configuration),
-    /// It has all that its primary has told somebody.
+    /// It is a backup with all rows that its primary has reported on.
     Backup(Configuration),
-    /// It is to be a backup, and does not have all rows yet.
+    /// It is about to be a backup, and does not have all rows yet.
     Joining(Configuration),
-    /// It cannot be the backup that it should be, and why.
+    /// It should be a backup and cannot, for this reason.
     Lost(Configuration, String),
-    /// It coordinates.
+    /// It is a coordinator.
     Coordinator(Configuration),
-    /// Others have the place that it had.
+    /// It was replaced.
     Idle(Configuration),
-    /// It has no place, but its journal has rows: who was who when that was written last, and since which epoch it had
-    /// its place then.
+    /// It has no place, but its journal has rows: the last configuration in it, and the epoch since which it had its
+    /// role.
     Kept(Configuration, u64),
 }
 
 impl Standing {
-    /// Who is who.
+    /// The configuration.
     pub fn configuration(&self) -> Option<&Configuration> {
         match self {
             Self::None => None,
@@ -94,46 +94,46 @@ impl Standing {
     }
 }
 
-/// What a process has counted since it was first asked.
+/// The counters of a process since it was first asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
-    /// What it is.
+    /// Its place.
     pub standing: Standing,
-    /// What it saw, if it is a primary.
-    pub seen: Seen,
-    /// How long its work took.
+    /// Its workload counters, if it is a primary.
+    pub seen: Counters,
+    /// The durations of its work.
     pub tally: Tally,
-    /// The share of its runs that write its most wanted row, if that is known.
+    /// The share of its runs that write its hottest row, if that is known.
     pub hottest: Option<f64>,
-    /// Clients that are connected to it, besides the one that asks.
+    /// Clients that are connected to it, without the one that asks.
     pub clients: u32,
 }
 
 /// The answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
-    /// How it is.
+    /// Unfinished work and the digest of the rows.
     State {
-        /// What is under way or wrong; `None`: nothing.
+        /// Unfinished work or a failure; `None`: neither.
         unfinished: Option<String>,
-        /// The digest of all rows, if it has any, when their indexes agree with them; otherwise what is wrong.
+        /// The digest of all rows, if it has any and their indexes agree with them; otherwise the damage.
         digest: Option<Result<u64, String>>,
     },
     /// Rows.
     Rows {
-        /// Whether all partitions have the same of this table.
+        /// Whether the table is replicated to all partitions.
         replicated: bool,
-        /// One after the other.
+        /// Rows in their stored form, one after the other.
         rows: Vec<u8>,
-        /// How many rows to pass over for the next; `None`: there are no more.
+        /// The number of rows to skip for the next ones; `None`: these were the last.
         next: Option<u64>,
     },
-    /// There is no such table, or this machine has no rows.
+    /// There is no such table, or this member has no rows.
     Nothing,
-    /// What its place is, now.
+    /// The process's place now.
     Standing(Standing),
-    /// It does not do what it was told to, and why.
+    /// The request is refused, for this reason.
     Refused(String),
-    /// What it has counted.
+    /// The counters.
     Counts(Box<Counts>),
 }

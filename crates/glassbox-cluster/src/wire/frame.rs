@@ -1,38 +1,38 @@
 //! A frame: 40 bytes of header, then a payload.
 //!
-//! A frame says whose it is (cluster, catalog), which it is on its connection (its sequence number, from 0 in each
-//! direction; on a connection that goes on with a conversation, those after the greeting count on from there), and has
-//! a checksum over all of that. So what is cut off, damaged, from somewhere else, repeated or out of order is noticed
-//! before anything in it is believed. The length is compared with a limit before memory is taken.
+//! A frame carries its cluster, its catalog, its sequence number on the connection (from 0 in each direction; on a
+//! connection that continues a channel, the frames after the greeting continue the channel's count), and a checksum
+//! over all of it. So a frame that is cut off, damaged, foreign, repeated or out of order is detected before any of it
+//! is used. The length is checked against a limit before memory is allocated.
 
 /// Bytes of a frame before its payload.
 pub const HEADER_BYTES: usize = 40;
-/// The version of everything that is sent.
+/// The version of the protocol.
 pub const VERSION: u16 = 5;
-/// Bytes of the largest payload.
-pub const LARGEST_PAYLOAD: usize = 16 << 20;
-/// Bytes of the largest payload of one who has not been welcomed.
-pub const LARGEST_HELLO: usize = 1 << 10;
+/// The maximum payload.
+pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
+/// The maximum payload before the other side is identified.
+pub const MAX_HELLO_BYTES: usize = 1 << 10;
 
 const MAGIC: [u8; 4] = *b"GBX\xC1";
 
-/// What a frame is for.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// The first frame of who calls: who it is.
+    /// The first frame of the dialing side: identifies it.
     Hello = 1,
-    /// The answer to it, when it fits.
+    /// Accepts a greeting.
     Welcome = 2,
-    /// The answer to it, when it does not, or the last frame of a connection that is closed: the reason, as text.
+    /// Refuses a greeting, or closes the connection: the reason, as text.
     Refusal = 3,
     /// A message of the cluster.
     Message = 4,
-    /// Somebody who looks after the cluster asks.
+    /// A question of an operator, watcher or checker.
     Question = 5,
-    /// The answer to that.
+    /// The answer to a question.
     Answer = 6,
-    /// Between members: how many frames were taken.
+    /// Between members: acknowledges frames.
     Taken = 7,
 }
 
@@ -41,43 +41,45 @@ impl Kind {
         [Self::Hello, Self::Welcome, Self::Refusal, Self::Message, Self::Question, Self::Answer, Self::Taken];
 }
 
-/// A frame that was read.
+/// A decoded frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it is for.
+    /// Its kind.
     pub kind: Kind,
-    /// What it says.
+    /// Its payload.
     pub payload: &'a [u8],
-    /// Bytes of it, header and payload.
+    /// Its bytes, header and payload.
     pub bytes: usize,
 }
 
-/// What a frame must say to be taken.
+/// What a frame must state to be accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
     /// The cluster's number.
     pub cluster: u64,
     /// The catalog's digest.
     pub catalog: u64,
-    /// Which frame of its direction it is.
+    /// The frame's number in its direction.
     pub sequence: u64,
-    /// Bytes that its payload may have.
-    pub largest: usize,
+    /// The maximum of its payload.
+    pub payload_bytes_max: usize,
 }
 
-/// Bytes that are no frame, or not one that belongs here.
+/// Bytes that are no frame, or an unacceptable one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
-    /// Somebody else's protocol.
+    /// Another protocol.
     #[error("these bytes are no frame of Glassbox: connect programs of Glassbox only")]
     NoFrame,
     /// Another version.
-    #[error("the other side speaks version {found} and this side version {VERSION}: run the same program on both")]
+    #[error(
+        "protocol version {found} of the other side is not version {VERSION} of this side; run the same program on both"
+    )]
     Version {
         /// The other side's.
         found: u16,
     },
-    /// Of another cluster.
+    /// Another cluster.
     #[error("the other side belongs to cluster {found:#x} and this side to {expected:#x}: correct its configuration")]
     Cluster {
         /// The other side's.
@@ -96,27 +98,27 @@ pub enum BadFrame {
         /// This side's.
         expected: u64,
     },
-    /// Repeated, out of order, or some are missing.
-    #[error("frame {found} came where frame {expected} was due: frames were repeated, lost, or changed places")]
+    /// Repeated, out of order, or after a gap.
+    #[error("frame {found} arrived where frame {expected} was expected: frames were repeated, lost or reordered")]
     Sequence {
         /// Its number.
         found: u64,
-        /// The number that was due.
+        /// The expected number.
         expected: u64,
     },
     /// Too large.
-    #[error("a frame has {bytes} bytes of payload, and may have {largest}")]
+    #[error("a frame has {bytes} bytes of payload: the maximum is {payload_bytes_max}")]
     TooLarge {
-        /// What it says that it has.
+        /// The payload's bytes, as stated.
         bytes: usize,
-        /// What it may have.
-        largest: usize,
+        /// The maximum.
+        payload_bytes_max: usize,
     },
     /// Damaged.
-    #[error("a frame's checksum is wrong: it was damaged on its way")]
+    #[error("a frame's checksum is wrong: it was damaged in transit")]
     Checksum,
-    /// A kind that there is not.
-    #[error("there is no kind {found} of frames")]
+    /// An unknown kind.
+    #[error("frame kind {found} is unknown")]
     Kind {
         /// Its number.
         found: u8,
@@ -124,15 +126,15 @@ pub enum BadFrame {
 }
 
 fn number<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes[at..at + N].try_into().expect("so many were asked for")
+    bytes[at..at + N].try_into().expect("the slice has N bytes")
 }
 
-/// The frame at the beginning of `bytes`; `None`: more bytes are needed to tell.
+/// The frame at the beginning of `bytes`; `None`: more bytes are needed.
 ///
 /// # Errors
 /// Why the connection has to be closed.
 pub fn decode<'a>(bytes: &'a [u8], expected: &Expected) -> Result<Option<Frame<'a>>, BadFrame> {
-    // What is wrong at the very beginning is told without waiting for the rest.
+    // A wrong beginning is reported without waiting for the rest.
     let magic = bytes.len().min(MAGIC.len());
     if bytes[..magic] != MAGIC[..magic] {
         return Err(BadFrame::NoFrame);
@@ -145,8 +147,8 @@ pub fn decode<'a>(bytes: &'a [u8], expected: &Expected) -> Result<Option<Frame<'
         return Err(BadFrame::Version { found: version });
     }
     let length = u32::from_le_bytes(number(bytes, 32)) as usize;
-    if length > expected.largest {
-        return Err(BadFrame::TooLarge { bytes: length, largest: expected.largest });
+    if length > expected.payload_bytes_max {
+        return Err(BadFrame::TooLarge { bytes: length, payload_bytes_max: expected.payload_bytes_max });
     }
     let Some(payload) = bytes.get(HEADER_BYTES..HEADER_BYTES + length) else { return Ok(None) };
     let checksum = crc32c::crc32c_append(crc32c::crc32c(&bytes[..36]), payload);
@@ -155,7 +157,7 @@ pub fn decode<'a>(bytes: &'a [u8], expected: &Expected) -> Result<Option<Frame<'
     }
     let kind = Kind::ALL.into_iter().find(|kind| *kind as u8 == bytes[6] && bytes[7] == 0);
     let kind = kind.ok_or(BadFrame::Kind { found: bytes[6] })?;
-    // A refusal is to be understood by whoever is not of this cluster, too.
+    // A refusal has to be readable for parties of other clusters too.
     let (cluster, catalog) = (u64::from_le_bytes(number(bytes, 8)), u64::from_le_bytes(number(bytes, 16)));
     if kind != Kind::Refusal && cluster != expected.cluster {
         return Err(BadFrame::Cluster { found: cluster, expected: expected.cluster });
@@ -170,10 +172,10 @@ pub fn decode<'a>(bytes: &'a [u8], expected: &Expected) -> Result<Option<Frame<'
     Ok(Some(Frame { kind, payload, bytes: HEADER_BYTES + length }))
 }
 
-/// Adds a frame to `out`, whose payload `write` adds.
+/// Appends a frame to `out`, whose payload `write` appends.
 ///
 /// # Errors
-/// When the payload is larger than any may be; nothing is added then.
+/// When the payload exceeds the maximum; nothing is appended then.
 pub fn encode(out: &mut Vec<u8>, kind: Kind, of: &Expected, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), BadFrame> {
     let start = out.len();
     out.extend_from_slice(&MAGIC);
@@ -184,9 +186,9 @@ pub fn encode(out: &mut Vec<u8>, kind: Kind, of: &Expected, write: impl FnOnce(&
     }
     write(out);
     let bytes = out.len() - start - HEADER_BYTES;
-    if bytes > LARGEST_PAYLOAD {
+    if bytes > MAX_PAYLOAD_BYTES {
         out.truncate(start);
-        return Err(BadFrame::TooLarge { bytes, largest: LARGEST_PAYLOAD });
+        return Err(BadFrame::TooLarge { bytes, payload_bytes_max: MAX_PAYLOAD_BYTES });
     }
     out[start + 32..start + 36].copy_from_slice(&(bytes as u32).to_le_bytes());
     let checksum = crc32c::crc32c(&out[start..start + 36]);
@@ -199,7 +201,7 @@ pub fn encode(out: &mut Vec<u8>, kind: Kind, of: &Expected, write: impl FnOnce(&
 mod tests {
     use super::*;
 
-    const OF: Expected = Expected { cluster: 7, catalog: 9, sequence: 3, largest: 100 };
+    const OF: Expected = Expected { cluster: 7, catalog: 9, sequence: 3, payload_bytes_max: 100 };
 
     fn frame(of: &Expected) -> Vec<u8> {
         let mut out = Vec::new();
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_length_waits_and_every_flipped_bit_is_noticed() {
+    fn every_prefix_is_incomplete_and_every_flipped_bit_is_detected() {
         let whole = frame(&OF);
         for length in 0..whole.len() {
             assert_eq!(decode(&whole[..length], &OF), Ok(None));
@@ -230,20 +232,20 @@ mod tests {
         for bit in 0..whole.len() * 8 {
             let mut bytes = whole.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            // A length that grew is waited for; then the checksum tells.
+            // A longer length waits for more bytes; then the checksum fails.
             bytes.resize(bytes.len() + 200, 0);
             assert!(decode(&bytes, &OF).is_err(), "bit {bit}");
         }
     }
 
     #[test]
-    fn what_belongs_elsewhere_is_refused_with_the_reason() {
+    fn a_foreign_frame_is_refused_with_the_reason() {
         let says = |of: Expected| decode(&frame(&of), &OF).unwrap_err();
         assert_eq!(says(Expected { cluster: 8, ..OF }), BadFrame::Cluster { found: 8, expected: 7 });
         assert_eq!(says(Expected { catalog: 8, ..OF }), BadFrame::Catalog { found: 8, expected: 9 });
         assert_eq!(says(Expected { sequence: 2, ..OF }), BadFrame::Sequence { found: 2, expected: 3 });
-        let small = Expected { largest: 6, ..OF };
-        assert_eq!(decode(&frame(&OF), &small), Err(BadFrame::TooLarge { bytes: 7, largest: 6 }));
+        let small = Expected { payload_bytes_max: 6, ..OF };
+        assert_eq!(decode(&frame(&OF), &small), Err(BadFrame::TooLarge { bytes: 7, payload_bytes_max: 6 }));
         assert_eq!(decode(b"GET / HTTP/1.1", &OF), Err(BadFrame::NoFrame));
         let mut newer = frame(&OF);
         newer[4] = 6;

@@ -1,23 +1,23 @@
-//! Where a fuzzer gets in: everything that a connection may bring before a machine hears of it.
+//! The entry point of fuzzers: everything that a connection may deliver before a state machine sees it.
 //!
 //! Not part of the library's interface. `tests/wire.rs` runs it on mutated [`seeds`].
 
 use glassbox::record::Timestamp;
 use glassbox::shard::{Call, PartitionSet};
 
-use super::body::{Answer, Heard, Hello, Question, Welcome};
-use super::frame::{Expected, HEADER_BYTES, Kind, LARGEST_PAYLOAD, decode, encode};
-use crate::protocol::address::{Address, Life, TxnId};
+use super::body::{Answer, Hello, Question, Received, Welcome};
+use super::frame::{Expected, HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, decode, encode};
+use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::message::{Message, Outcome, Packet, Recovered, Turn};
 
-const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, largest: LARGEST_PAYLOAD };
+const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, payload_bytes_max: MAX_PAYLOAD_BYTES };
 
-/// Reads what is in a payload, and what was read writes again.
+/// Decodes a payload; the decoded value has to survive another encoding and decoding.
 fn payload(kind: Kind, payload: &[u8]) {
     fn again<T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
         if let Ok(value) = postcard::from_bytes::<T>(bytes) {
-            let written = postcard::to_allocvec(&value).expect("what was read can be written");
+            let written = postcard::to_allocvec(&value).expect("a decoded value can be encoded");
             assert_eq!(postcard::from_bytes::<T>(&written).as_ref(), Ok(&value));
         }
     }
@@ -32,10 +32,10 @@ fn payload(kind: Kind, payload: &[u8]) {
     }
 }
 
-/// Takes bytes as they came from a connection; looks at each payload also as if its checksum were right.
+/// Handles bytes as they came from a connection; decodes each payload also as if its checksum were right.
 ///
 /// # Panics
-/// When something is wrong.
+/// When a check fails.
 pub fn run(bytes: &[u8]) {
     let mut rest = bytes;
     let mut expected = OF;
@@ -54,7 +54,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Inputs that are right, to be changed from there.
+/// Valid inputs, for mutation.
 pub fn seeds() -> Vec<Vec<u8>> {
     let call = Call { procedure: 0, arguments: vec![1, 2, 3].into(), now: Timestamp::from_micros(4), seed: 5 };
     let txn = TxnId { coordinator: Address::Coordinator(0), sequence: 300 };
@@ -79,17 +79,17 @@ pub fn seeds() -> Vec<Vec<u8>> {
             pieces: 300,
             base: Box::new(Base {
                 held: 7,
-                scheme: crate::protocol::scheme_kind::SchemeKind::Occ,
+                scheme: crate::protocol::configuration::SchemeKind::Occ,
                 remembered: vec![Entry::Committed(txn)],
             }),
         },
         Message::Withdrawn(txn),
         Message::Over(300),
-        Message::Ended(Life::new(Address::Client(300), 300)),
-        Message::Left(Life::new(Address::Client(300), 300)),
-        Message::Recover(Some(Life::new(Address::Client(1), 2))),
-        Message::Recovered(Box::new(Recovered { life: None, undecided: Vec::new(), committed: vec![300] })),
-        Message::Replicate { sequence: 300, entry: Box::new(Entry::Over(Life::new(Address::Client(1), 2))) },
+        Message::Ended(Session::new(Address::Client(300), 300)),
+        Message::Left(Session::new(Address::Client(300), 300)),
+        Message::Recover(Some(Session::new(Address::Client(1), 2))),
+        Message::Recovered(Box::new(Recovered { session: None, undecided: Vec::new(), committed: vec![300] })),
+        Message::Replicate { sequence: 300, entry: Box::new(Entry::Over(Session::new(Address::Client(1), 2))) },
         Message::AskTurn { number: 300 },
         Message::Turn(Box::new(Turn { served: vec![1, 300], queue: vec![1], places: vec![7, u64::MAX] })),
     ];
@@ -104,11 +104,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
             if place == 0 { seeds[0].extend(out) } else { seeds.push(out) }
         }
     }
-    let (to, heard) = (Address::Replica { partition: 0, replica: 0 }, Some(Heard { life: 300, received: u64::MAX }));
-    let hello = Hello { from: Address::Coordinator(1), to, life: 7, heard };
+    let (to, heard) =
+        (Address::Replica { partition: 0, replica: 0 }, Some(Received { incarnation: 300, received: u64::MAX }));
+    let hello = Hello { from: Address::Coordinator(1), to, incarnation: 7, heard };
     let greetings = [
         (Kind::Hello, postcard::to_allocvec(&hello)),
-        (Kind::Welcome, postcard::to_allocvec(&Welcome { life: 300, received: 7 })),
+        (Kind::Welcome, postcard::to_allocvec(&Welcome { incarnation: 300, received: 7 })),
         (Kind::Taken, postcard::to_allocvec(&300_u64)),
     ];
     for (kind, bytes) in greetings {

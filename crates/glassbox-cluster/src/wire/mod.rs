@@ -1,14 +1,15 @@
-//! What goes over a connection: frames (`frame`), what is in them (`body`), and who may say what (`allowed`).
+//! The wire format: frames (`frame`), their contents besides messages (`body`), and which party may send what
+//! (`permissions`).
 //!
-//! All of it is pure functions of bytes: sockets are somewhere else. Drawn byte by byte in `docs/formats/wire.md`.
+//! All of it is pure functions of bytes, without sockets. Drawn byte by byte in `docs/formats/wire.md`.
 
 mod body;
 mod frame;
 pub mod fuzzing;
 mod permissions;
 
-pub use body::{Answer, Counts, Heard, Hello, Question, Standing, Welcome};
+pub use body::{Answer, Counts, Hello, Question, Received, Standing, Welcome};
 pub use frame::{
-    BadFrame, Expected, Frame, HEADER_BYTES, Kind, LARGEST_HELLO, LARGEST_PAYLOAD, VERSION, decode, encode,
+    BadFrame, Expected, Frame, HEADER_BYTES, Kind, MAX_HELLO_BYTES, MAX_PAYLOAD_BYTES, VERSION, decode, encode,
 };
 pub use permissions::allowed;

@@ -1,12 +1,12 @@
-//! Who may say what to whom.
+//! Which party may send which message to which.
 //!
-//! The machines pass over most of what they should not hear; on a connection it is an error. Somebody who says it is
-//! broken or hostile, and nothing else from there should be believed either.
+//! The state machines ignore most messages that they should not receive; on a connection such a message is an error.
+//! Its sender is broken or hostile, and nothing else from there is trustworthy either.
 
 use crate::protocol::address::Address;
 use crate::protocol::message::Message;
 
-/// Whether this may be said.
+/// Whether a party may send this message.
 ///
 /// # Errors
 /// Why it may not.
@@ -16,13 +16,13 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         _ => false,
     };
     let is_replica = matches!(to, Address::Replica { .. });
-    // Clients do so under locking and occ only; whoever hears it knows whether that is so.
+    // Clients coordinate under locking and OCC only; the receiver knows whether that is so.
     let coordinates = !matches!(from, Address::Replica { .. });
     let may = match message {
         Message::Call { .. } => is_replica && matches!(from, Address::Client(_)),
         Message::Submit(_) => matches!((from, to), (Address::Client(_), Address::Coordinator(_))),
         Message::Fragment(fragment) => is_replica && coordinates && fragment.txn.coordinator == from,
-        // A coordinator decides about what a client has left.
+        // A coordinator decides the transactions that a client left.
         Message::Decide { txn, .. } => {
             let inherits = matches!((from, txn.coordinator), (Address::Coordinator(_), Address::Client(_)));
             is_replica && coordinates && (txn.coordinator == from || inherits)
@@ -35,7 +35,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Replicate { .. } | Message::Held { .. } => peers(from, to),
         Message::AskHeard => is_replica && coordinates,
         Message::HeardSoFar { .. } => matches!(from, Address::Replica { .. }) && !is_replica,
-        // Members tell each other and clients what whoever decides it has told one of them.
+        // Members pass on the configuration of the operator to each other and to clients.
         Message::Configure(_) => !matches!(from, Address::Client(_)),
         Message::Join { .. } | Message::Rows { .. } | Message::State { .. } => peers(from, to),
         Message::Remember { .. } => peers(from, to),
@@ -51,7 +51,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
             (Address::Client(_), Address::Replica { .. }) | (Address::Replica { .. }, Address::Client(_))
         ),
     };
-    if may { Ok(()) } else { Err(format!("{from} must not say this to {to}: {}", name(message))) }
+    if may { Ok(()) } else { Err(format!("{from} must not send this to {to}: {}", name(message))) }
 }
 
 fn name(message: &Message) -> &'static str {
@@ -59,26 +59,26 @@ fn name(message: &Message) -> &'static str {
         Message::Call { .. } => "a call",
         Message::Submit(_) => "a submission",
         Message::Fragment(_) => "a fragment, of a transaction that it does not coordinate",
-        Message::Result(_) => "a result, of a partition that it is not",
+        Message::Result(_) => "a result, of another partition",
         Message::Decide { .. } => "a decision, about a transaction that it does not coordinate",
         Message::Answer { .. } => "an answer",
         Message::Replicate { .. } => "an entry of a stream",
-        Message::Held { .. } => "that entries are held",
-        Message::AskHeard => "a question for decisions",
-        Message::HeardSoFar { .. } => "which decisions it heard",
+        Message::Held { .. } => "an acknowledgement of entries",
+        Message::AskHeard => "a request for acknowledgements",
+        Message::HeardSoFar { .. } => "the number of received decisions",
         Message::Configure(_) => "a configuration",
-        Message::Join { .. } => "that it joins",
+        Message::Join { .. } => "a request to join",
         Message::Rows { .. } => "rows",
-        Message::State { .. } => "that these were its rows",
-        Message::Remember { .. } => "what goes with its rows",
-        Message::Recover(_) => "that it recovers",
-        Message::Recovered(_) => "what it knows of transactions",
-        Message::Left(_) => "that a client has left something",
-        Message::Ended(_) => "that a client's transactions have ended",
-        Message::Over(_) => "that a client coordinates no more",
-        Message::Withdrawn(_) => "that results do not count, of transactions that are not coordinated here",
-        Message::AskTurn { .. } => "that it wants the turn",
-        Message::Turn(_) => "whose turn it is",
+        Message::State { .. } => "the end of its rows",
+        Message::Remember { .. } => "the state besides its rows",
+        Message::Recover(_) => "a request for undecided transactions",
+        Message::Recovered(_) => "a report about transactions",
+        Message::Left(_) => "the end of a client's session with undecided transactions",
+        Message::Ended(_) => "the outcome of a client's session",
+        Message::Over(_) => "the end of a client's session",
+        Message::Withdrawn(_) => "a withdrawal of results, of transactions that are not coordinated here",
+        Message::AskTurn { .. } => "a request for the turn",
+        Message::Turn(_) => "the turn",
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     use crate::protocol::address::TxnId;
 
     #[test]
-    fn nobody_decides_about_the_transactions_of_others() {
+    fn a_party_decides_only_transactions_that_it_coordinates() {
         let primary = Address::Replica { partition: 0, replica: 0 };
         let decide = |coordinator| Message::Decide { txn: TxnId { coordinator, sequence: 1 }, commit: true };
         let (me, you, central) = (Address::Client(1), Address::Client(2), Address::Coordinator(0));

@@ -1,4 +1,4 @@
-//! Clusters of threads: every scheme under a real load, and what has to hold afterwards.
+//! Clusters of threads under load, with every scheme, and their invariants afterwards.
 
 mod micro;
 mod support;

@@ -1,4 +1,4 @@
-//! The microbenchmark: rows that many clients write, on one partition and on two, some of it aborted.
+//! The microbenchmark: rows that many clients write, on one partition and on two, with some aborts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
 use crate::support::{SCHEMES, assert_settled};
 
-/// Rows of each partition: few enough that transactions meet.
+/// Rows of each partition: few enough that transactions conflict.
 const ROWS: u16 = 1_000;
 const CLIENTS: u32 = 4;
 
-/// What each row was seen to hold by those who then wrote, and what they wrote.
+/// For each row, the values that writers saw, and the values that they wrote.
 type Writes = BTreeMap<PairKey, Vec<(u32, u32)>>;
 
 fn any(dice: &mut Dice, partitions: u8, stamp: u32) -> ReadWrite {
@@ -35,7 +35,7 @@ fn any(dice: &mut Dice, partitions: u8, stamp: u32) -> ReadWrite {
     ReadWrite { keys, stamp, aborts_at, two_rounds: several && dice.below(4) == 0 }
 }
 
-/// Calls so often, with up to three in flight.
+/// Makes this number of calls, with up to three in flight.
 fn work<L: Link>(client: &mut Client<L>, number: u32, partitions: u8, calls: u32) -> (Writes, u64) {
     let (mut dice, mut writes, mut aborted) = (Dice(u64::from(number) + 1), Writes::new(), 0);
     let mut flying = std::collections::VecDeque::new();
@@ -78,7 +78,7 @@ fn run(shape: Shape, calls: u32) {
     run_beside(shape, calls, |_, _| ());
 }
 
-/// The same, while somebody does something else until he is told to end.
+/// As `run`, while `beside` runs on a thread of its own until it is told to end.
 fn run_beside(shape: Shape, calls: u32, beside: impl FnOnce(&Cluster, &AtomicBool) + Send) {
     let Shape { scheme, partitions, .. } = shape;
     let catalog = Arc::new(catalog());
@@ -97,7 +97,7 @@ fn run_beside(shape: Shape, calls: u32, beside: impl FnOnce(&Cluster, &AtomicBoo
     let mut machines = cluster.stop().unwrap();
     assert_settled(&mut machines);
     assert!(results.iter().map(|(_, aborted)| aborted).sum::<u64>() > 0);
-    // Whoever wrote a row saw what the one before had written: each value was seen once, but for the last.
+    // Each writer of a row saw the value of its predecessor: each value was seen once, except the last one.
     let mut rows = BTreeMap::new();
     for shard in machines.iter_mut().filter_map(|(_, machine)| machine.shard()) {
         shard.rows::<Pair>(|row| rows.extend([((row.home, row.id), row.stamp())]));
@@ -121,14 +121,14 @@ fn no_write_is_lost_under_any_scheme() {
     }
 }
 
-/// Partitions without backups and delay, which clients take and run their calls on while there is nothing else.
+/// Partitions without backups and delay: clients run calls on idle ones themselves.
 #[test]
 fn no_write_is_lost_where_clients_run_their_calls_themselves() {
     for scheme in SCHEMES {
         run(Shape { replicas: 1, ..shape(scheme, 2, 1, Duration::ZERO) }, 2_000);
         run(Shape { replicas: 1, ..shape(scheme, 3, 2, Duration::ZERO) }, 1_000);
     }
-    // With the scheme changed under way.
+    // With changes of the scheme.
     let changes = |cluster: &Cluster, ends: &AtomicBool| {
         let (mut operator, mut schemes) = (cluster.operator(), SCHEMES.into_iter().cycle());
         while !ends.load(Ordering::Relaxed) {
@@ -140,7 +140,7 @@ fn no_write_is_lost_where_clients_run_their_calls_themselves() {
 }
 
 #[test]
-fn a_call_is_run_at_once_where_nothing_else_is_to_be_done() {
+fn a_call_is_run_at_once_on_an_idle_unreplicated_partition() {
     let catalog = Arc::new(catalog());
     let start = |shape: Shape| Inline::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, 2)).unwrap();
     let alone = |scheme| Shape { replicas: 1, ..shape(scheme, 2, 1, Duration::ZERO) };
@@ -156,7 +156,7 @@ fn a_call_is_run_at_once_where_nothing_else_is_to_be_done() {
         assert_eq!(client.wait(ticket).unwrap(), [0; KEYS]);
         let aborted = client.call_with(on([0, 0], 2, Some(0)), values);
         assert!(matches!(aborted, Err(Error::Aborted(abort)) if abort.code == 1));
-        // One on both is under way: what comes after it comes after it.
+        // A distributed transaction is in flight: a later call follows it.
         let both = client.submit(on([0, 1], 3, None)).unwrap();
         assert_eq!(client.in_flight(), 1);
         let after = client.submit(on([1, 1], 4, None)).unwrap();
@@ -165,7 +165,7 @@ fn a_call_is_run_at_once_where_nothing_else_is_to_be_done() {
         let seen = client.call(on([0, 0], 5, None)).unwrap();
         assert_eq!(values(&seen), [3, 1].repeat(KEYS / 2), "{scheme}");
     }
-    // Somebody else has to hear of it, or it is on its way for a while, or that is asked for.
+    // With a backup, with a delay, or by request, the call is sent.
     let blocking = alone(SchemeKind::Blocking);
     let others = [
         start(Shape { replicas: 2, ..blocking }),
@@ -179,9 +179,9 @@ fn a_call_is_run_at_once_where_nothing_else_is_to_be_done() {
     }
 }
 
-/// Who coordinates makes progress within its methods only: calls at partitions at rest must not keep it from that.
+/// A coordinating client makes progress only within its methods: calls to idle partitions must not prevent it.
 #[test]
-fn who_coordinates_comes_to_an_end_while_it_calls_others() {
+fn a_coordinating_client_finishes_its_transactions_while_it_makes_other_calls() {
     let catalog = Arc::new(catalog());
     for scheme in SCHEMES {
         let shape = Shape { replicas: 1, ..shape(scheme, 3, 1, Duration::ZERO) };
@@ -202,10 +202,10 @@ fn who_coordinates_comes_to_an_end_while_it_calls_others() {
 }
 
 #[test]
-fn no_write_is_lost_while_somebody_watches_and_changes_the_scheme() {
+fn no_write_is_lost_while_a_watcher_changes_the_scheme() {
     let watched = |cluster: &Cluster, ends: &AtomicBool| {
         let (mut watcher, mut operator) = (cluster.watcher(CLIENTS), cluster.operator());
-        // What is proposed, and once in a while another one all the same.
+        // The proposals, and now and then another scheme regardless.
         let mut changes = SCHEMES.into_iter().flat_map(|scheme| [None, None, Some(scheme)]).cycle();
         let mut several = Vec::new();
         while !ends.load(Ordering::Relaxed) {
@@ -217,11 +217,11 @@ fn no_write_is_lost_while_somebody_watches_and_changes_the_scheme() {
             }
         }
         let advice = watcher.advice().expect("enough has happened for some");
-        // Who comes in the place of who was gone is answered.
+        // A successor with the operator's address is answered.
         drop(operator);
         cluster.operator().change_scheme(SchemeKind::Blocking).unwrap();
-        // A third are on several partitions, and some of those come to need but one. In a single stretch of time there
-        // may be a few transactions only.
+        // A third is distributed, and some of those turn out to need one partition only. A single interval may have few
+        // transactions.
         several.sort_by(f64::total_cmp);
         let usual = several[several.len() / 2];
         assert!((0.15..0.5).contains(&usual) && advice.load.clients == 4.0, "{usual}: {advice}");
@@ -233,7 +233,7 @@ fn no_write_is_lost_while_somebody_watches_and_changes_the_scheme() {
 }
 
 #[test]
-fn a_cluster_on_its_clients_thread_does_the_same() {
+fn a_cluster_on_its_clients_thread_loses_no_write() {
     for scheme in SCHEMES {
         for round_trip in [Duration::ZERO, Duration::from_micros(50)] {
             let shape = shape(scheme, 3, 2, round_trip);
@@ -242,7 +242,7 @@ fn a_cluster_on_its_clients_thread_does_the_same() {
             let (writes, aborted) = work(&mut client, 0, 3, 100);
             assert!(aborted > 0 && client.in_flight() == 0);
             assert_settled(&mut client.link().stop());
-            // Whoever writes a row last is seen by nobody, and the first sees that nobody wrote it.
+            // No later writer saw the last value of a row, and the first writer saw the initial one.
             for (key, writes) in writes {
                 let seen: BTreeSet<_> = writes.iter().map(|(seen, _)| *seen).filter(|seen| *seen > 0).collect();
                 let written: BTreeSet<_> = writes.iter().map(|(_, written)| *written).collect();
@@ -252,7 +252,7 @@ fn a_cluster_on_its_clients_thread_does_the_same() {
     }
 }
 
-/// Its first messages carry the epoch of a configuration, and so do the answers.
+/// Its messages and their answers carry the epoch of a configuration.
 #[test]
 fn a_client_that_joins_after_a_change_of_the_configuration_is_answered() {
     let catalog = Arc::new(catalog());

@@ -1,4 +1,4 @@
-//! What is right of every cluster, whatever it ran.
+//! Invariants of every cluster.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use glassbox_cluster::{Address, Member, SchemeKind};
 
 pub const SCHEMES: [SchemeKind; 6] = SchemeKind::ALL;
 
-/// Nothing is under way, replicas agree, indexes agree with their tables.
+/// No transaction is active, replicas agree, and indexes agree with their tables.
 pub fn assert_settled(machines: &mut [(Address, Member)]) {
     let mut digests = BTreeMap::new();
     for (address, machine) in machines {

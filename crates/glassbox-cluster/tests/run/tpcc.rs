@@ -1,4 +1,4 @@
-//! TPC-C's full mix on a cluster of threads, under every scheme; then its conditions, of all rows together.
+//! TPC-C's full mix on a cluster of threads, under every scheme; then its consistency conditions on all rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn shard(catalog: &Catalog, partition: u8, count: u8) -> Result<Shard, Error> {
     Ok(shard)
 }
 
-/// What is violated.
+/// The violated conditions.
 fn violated(machines: &mut [(Address, Member)]) -> Vec<String> {
     let mut all = Together::new(TABLE_BYTES).unwrap();
     for (address, machine) in machines {
@@ -51,7 +51,7 @@ fn the_conditions_hold_under_any_scheme() {
     let catalog = Arc::new(tpcc::catalog());
     for (at, scheme) in SCHEMES.into_iter().enumerate() {
         let partitions = 2 + at as u8 % 2;
-        // Locks of warehouses and districts meet all the time there: fewer calls.
+        // Transactions conflict in warehouses and districts: fewer calls.
         let calls = if scheme.clients_coordinate() { 60 } else { 300 };
         let round_trip = Duration::from_micros(at as u64 % 2 * 60);
         let shape = Shape { scheme, partitions, replicas: 2, coordinators: partitions - 1, round_trip };

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use glassbox::shard::{Output, PartitionSet};
 use glassbox_cluster::run::Shape;
 use glassbox_cluster::{
-    Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Life, Message,
-    Outbox, Packet, Partition, Router, SchemeKind, Submission, TxnId,
+    Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outbox,
+    Packet, Partition, Router, SchemeKind, Session, Submission, TxnId,
 };
 use glassbox_sim::cluster::{ALL, Load, Micro};
 use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
@@ -225,7 +225,7 @@ fn client(batches: usize) -> anyhow::Result<f64> {
 /// Of the eight messages that a coordinator handles for a transaction on two partitions, each.
 fn coordinator(batches: usize) -> anyhow::Result<f64> {
     let primaries: Vec<_> = (0..2).map(|partition| Address::Replica { partition, replica: 0 }).collect();
-    let mut coordinator = Coordinator::new(Life { of: COORDINATOR, number: 0 }, primaries);
+    let mut coordinator = Coordinator::new(Session { of: COORDINATOR, number: 0 }, primaries);
     let (mut draw, mut out) = (Workload::Micro.draw(Which::Both), Outbox::default());
     let (mut all, mut heard) = (Batches(Vec::new()), 0);
     for _ in 0..batches {
@@ -252,7 +252,7 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
         let results: Vec<_> = sent.map(result).collect();
         let began = Instant::now();
         for result in results {
-            for end in coordinator.hears(result, 1, &mut out) {
+            for end in coordinator.on_result(result, 1, &mut out) {
                 out.send(end.client, Message::Answer { id: end.id, outcome: end.outcome });
             }
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use glassbox::{Catalog, Error};
-use glassbox_cluster::run::{Cluster, Inline, Letter, Link, Shape};
+use glassbox_cluster::run::{Cluster, Inline, Link, LinkEvent, Shape};
 use glassbox_cluster::{Action, Address, Outbox, Packet, Router, SchemeKind};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{ABORT_CHOSEN, ReadWrite, catalog};
@@ -101,7 +101,7 @@ impl<L: Link> Clients<'_, L> {
         self.link.flush();
         let mut letter = self.link.receive(Duration::from_millis(1));
         while let Some(heard) = letter {
-            if let Letter::Message(from, packet) = heard {
+            if let LinkEvent::Message(from, packet) = heard {
                 let now_us = self.now_us();
                 for id in self.router.handle(from, packet, now_us, &mut self.out) {
                     let client = self.calls.remove(&id).context("an answer that nobody waits for")?;
@@ -123,7 +123,7 @@ impl<L: Link> Clients<'_, L> {
         if self.router.coordinates() && self.looked.elapsed() > self.patience / 4 {
             self.looked = Instant::now();
             let now_us = self.now_us();
-            self.router.give_up_waiting(self.patience.as_micros() as u64, now_us, &mut self.out);
+            self.router.restart_timed_out(self.patience.as_micros() as u64, now_us, &mut self.out);
             self.send();
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Somebody who watches the cluster and proposes schemes, and the operator who follows.
+//! A watcher that proposes schemes, and an operator that follows.
 
 use glassbox_cluster::auto::{Advice, Advisor, Counted, Surroundings};
 use glassbox_cluster::{Address, Configuration, Role};
@@ -9,7 +9,7 @@ use super::workload::Workload;
 use super::world::World;
 
 impl<W: Workload> World<W> {
-    /// Counts what happened until now, and has the operator follow what is proposed.
+    /// Evaluates the counters so far, and has the operator follow a proposal.
     pub(super) fn advise(&mut self) {
         let Some(mut advisor) = self.advisor.take() else { return };
         advisor.switched(self.configuration.scheme);
@@ -49,24 +49,24 @@ impl<W: Workload> World<W> {
         (counted, around)
     }
 
-    /// The sums that were made last, if somebody advises.
+    /// The latest advice, if there is a watcher.
     pub fn advice(&self) -> Option<&Advice> {
         self.advisor.as_ref().and_then(Advisor::advice)
     }
 
-    /// The configuration that was decided last.
+    /// The newest configuration.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
     }
 
-    /// How often the scheme was changed because that was proposed.
+    /// The number of changes of the scheme by proposals.
     pub fn switches_made(&self) -> u64 {
         self.switches_made
     }
 }
 
 impl World<Load> {
-    /// The clients do this from now on.
+    /// Changes the clients' load.
     pub fn shift_to(&mut self, load: Load) {
         for number in 0..self.settings.clients {
             self.client(number).shift_to(load);

@@ -1,4 +1,4 @@
-//! Known bugs, put into messages on their way: what the checkers must notice.
+//! Known bugs, injected into messages in flight, which the checkers must detect.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use glassbox_cluster::{Address, Entry, Fragment, FragmentWork, Message};
 use super::settings::Bug;
 use crate::dice::Dice;
 
-/// One message in so many.
+/// One message in this many is changed.
 const ONE_IN: u64 = 20;
 
 /// Changes messages.
 #[derive(Debug, Default)]
 pub(super) struct Canary {
-    /// What was given to the last run of each partition.
+    /// The remote rows of the last run of each partition.
     given: BTreeMap<Address, Vec<Found>>,
 }
 
 impl Canary {
-    /// The message as it arrives; `None`: it does not. What is sent back at once, if anything.
+    /// The message as it arrives, or `None`; and an immediate answer, if there is one.
     pub(super) fn change(
         &mut self,
         bug: Bug,

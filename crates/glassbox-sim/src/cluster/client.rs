@@ -1,4 +1,4 @@
-//! A client in a closed loop: calls, waits for the answer, calls again.
+//! A client in a closed loop.
 
 use std::collections::BTreeSet;
 
@@ -9,35 +9,35 @@ use glassbox_workloads::micro::{ReadWrite, Seen};
 use super::settings::Load;
 use super::workload::{CallOf, Caller, OutputOf, Workload};
 
-/// What a client heard of one of its transactions.
+/// A finished call of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished<C = ReadWrite, O = Seen> {
-    /// Which client.
+    /// The client.
     pub client: u32,
-    /// What it asked for.
+    /// The call.
     pub call: C,
-    /// When.
+    /// Its beginning.
     pub began_ns: u64,
-    /// When it heard.
+    /// Its end.
     pub ended_ns: u64,
-    /// What it heard.
+    /// Its outcome.
     pub end: Done<O>,
 }
 
-/// How a transaction ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Done<O = Seen> {
-    /// It counts, and this is kept of the answer: of the microbenchmark, what was read.
+    /// Committed, with the checked part of the answer: for the microbenchmark, the values that were read.
     Committed(O),
     /// It aborted, with this code.
     Aborted(u32),
-    /// Nobody can tell whether it counts.
+    /// The outcome is unknown.
     Unknown,
-    /// Something is wrong.
+    /// A failure.
     Failed(String),
 }
 
-/// A call under way.
+/// A call in flight.
 struct UnderWay<C> {
     id: u64,
     call: C,
@@ -50,14 +50,14 @@ pub(super) struct Client<W: Workload> {
     router: Router,
     caller: W::Caller,
     under_way: Option<UnderWay<CallOf<W>>>,
-    /// It calls no more.
+    /// It makes no more calls.
     pub(super) ends: bool,
-    /// It was stopped, and none is started yet in its place.
+    /// It was stopped, and has no successor yet.
     pub(super) away: bool,
-    /// Those to whom its connection is not there.
+    /// Members to which its connection is broken.
     broken: BTreeSet<Address>,
     pub(super) finished: u64,
-    /// Of those that have finished, how many went to several partitions.
+    /// Of the finished calls, those that were distributed.
     pub(super) several: u64,
     pub(super) history: Option<Vec<Finished<CallOf<W>, OutputOf<W>>>>,
 }
@@ -69,13 +69,13 @@ impl<W: Workload> Client<W> {
         Self { number, router, caller, under_way, ends, away, broken, finished: 0, several: 0, history }
     }
 
-    /// Another one goes on with what this one, which has stopped, would have called.
+    /// A successor continues with the calls of this client, which was stopped.
     pub(super) fn start(&mut self, router: Router, now_ns: u64, out: &mut Outbox) {
         (self.router, self.away) = (router, false);
         self.call(now_ns, out);
     }
 
-    /// It stops.
+    /// Stops the client.
     pub(super) fn stop(&mut self, now_ns: u64) {
         self.away = true;
         self.broken.clear();
@@ -93,7 +93,7 @@ impl<W: Workload> Client<W> {
         }
     }
 
-    /// Calls, unless it waits.
+    /// Makes a call, unless one is in flight.
     pub(super) fn call(&mut self, now_ns: u64, out: &mut Outbox) {
         if self.under_way.is_some() || self.ends || self.away {
             return;
@@ -108,7 +108,7 @@ impl<W: Workload> Client<W> {
         self.router.epoch()
     }
 
-    /// Something arrives; `None`: a connection broke.
+    /// Receives a message; `None`: a connection broke.
     pub(super) fn handle(&mut self, from: Address, packet: Option<Packet>, now_ns: u64, out: &mut Outbox) {
         let ended = match packet {
             Some(packet) => self.router.handle(from, packet, now_ns / 1_000, out),
@@ -120,10 +120,10 @@ impl<W: Workload> Client<W> {
         self.take(ended, now_ns, out);
     }
 
-    /// A connection is there again, if it broke.
-    pub(super) fn finds_again(&mut self, member: Address, now_ns: u64, out: &mut Outbox) {
+    /// A broken connection was made again.
+    pub(super) fn reconnects(&mut self, member: Address, now_ns: u64, out: &mut Outbox) {
         if self.broken.remove(&member) {
-            let ended = self.router.found_again(member, out);
+            let ended = self.router.on_reconnected(member, out);
             self.take(ended, now_ns, out);
         }
     }
@@ -148,13 +148,13 @@ impl<W: Workload> Client<W> {
         self.under_way.is_some()
     }
 
-    pub(super) fn give_up_waiting(&mut self, patience_us: u64, now_ns: u64, out: &mut Outbox) {
+    pub(super) fn restart_timed_out(&mut self, patience_us: u64, now_ns: u64, out: &mut Outbox) {
         if self.away {
             return;
         }
-        // Not all at the same time: two that block each other would meet again.
+        // Different timeouts, so that two clients that block each other do not restart at the same time for ever.
         let mine = patience_us + patience_us * u64::from(self.number % 16) / 16;
-        self.router.give_up_waiting(mine, now_ns / 1_000, out);
+        self.router.restart_timed_out(mine, now_ns / 1_000, out);
     }
 
     pub(super) fn retries(&self) -> u64 {

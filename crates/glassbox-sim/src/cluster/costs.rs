@@ -1,41 +1,41 @@
-//! What each kind of work costs, in nanoseconds of virtual time.
+//! The cost of each kind of work, in nanoseconds of virtual time.
 
 use glassbox_cluster::Work;
 use serde::{Deserialize, Serialize};
 
-/// The cost of each kind of work. A partition's messages are part of what they are about.
+/// The cost of each kind of work. A partition's messages are included in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Costs {
-    /// A transaction on one partition, nothing kept: the paper's *t_sp*.
+    /// A single-partition transaction without undo buffer: the paper's *t_sp*.
     pub single_ns: u64,
-    /// The same, with what it overwrites kept: *t_spS*.
+    /// The same with an undo buffer: *t_spS*.
     pub single_undo_ns: u64,
-    /// A fragment of a transaction of several partitions; with `decide_ns`, the paper's *t_mpC*.
+    /// A fragment of a distributed transaction; with `decide_ns`, the paper's *t_mpC*.
     pub fragment_ns: u64,
     /// Carrying out a decision.
     pub decide_ns: u64,
-    /// What taking locks adds, in thousandths of what is locked: the paper's *l*.
+    /// The additional cost of locks in thousandths: the paper's *l*.
     pub locking_thousandths: u64,
-    /// The same of a fragment, which locks fewer keys than a transaction on one partition.
+    /// The same for a fragment, which locks fewer keys than a single-partition transaction.
     pub fragment_locking_thousandths: u64,
     /// A run that stopped early.
     pub stopped_ns: u64,
-    /// Taking a run back.
+    /// Undoing a run.
     pub undo_ns: u64,
-    /// A coordinator's cost of each message that it receives, and of each that it sends.
+    /// A coordinator's cost of each message that it receives or sends.
     pub coordinator_message_ns: u64,
     /// A client's cost of an answer and of the next call.
     pub client_ns: u64,
-    /// A client's cost of each message of a transaction that it coordinates, on top.
+    /// A client's additional cost of each message of a transaction that it coordinates.
     pub client_message_ns: u64,
 }
 
 impl Costs {
     /// *Low Overhead Concurrency Control*, Table 2: 64, 73 and 55 µs, 13.2 %.
     ///
-    /// The table does not say what a coordinator costs. It is saturated from half of all transactions on (section 5.1),
-    /// so one of them costs it about 91 µs; it handles eight messages for each. What an abort and taking back cost
-    /// is not said either: an abort happens "at the beginning of execution".
+    /// The table does not give a coordinator's cost. It is saturated from half of all transactions on (section 5.1), so
+    /// a transaction costs it about 91 µs for eight messages. The cost of aborts and undo is not given either: an abort
+    /// happens "at the beginning of execution".
     pub fn of_the_paper() -> Self {
         Self {
             single_ns: 64_000,
@@ -52,14 +52,13 @@ impl Costs {
         }
     }
 
-    /// The same for its TPC-C, of which it says less: 26 µs of processor time for a transaction, on average (section
-    /// 3.3), and 34 % of a partition's time spent on locks with a tenth of all on several (section 5.6).
+    /// The same for its TPC-C, of which the paper says less: 26 µs of processor time for a transaction on average
+    /// (section 3.3), and 34 % of a partition's time in locking with a tenth of distributed transactions (section 5.6).
     ///
-    /// The microbenchmark's 64 µs are seen from outside, its messages among them. The 26 are taken for what runs: they
-    /// are near the 22 that New-Order takes without any engine in *Looking Glass*. So a message comes on top, 17 µs
-    /// ([`Costs::in_two_rounds`] says where from). Keeping what is overwritten, and taking it back, is as much of a run
-    /// as there: 9 of 47 µs. Two fragments are a run of that kind and two messages. Locks: 34 µs to 66 of everything
-    /// else.
+    /// The microbenchmark's 64 µs are seen from outside, including messages. The 26 are taken for the run: they are
+    /// near the 22 that New-Order takes without any engine in *Looking Glass*. So a message comes on top, 17 µs (see
+    /// [`Costs::in_two_rounds`]). The undo buffer, and undoing, cost the same share of a run as there: 9 of 47 µs. Two
+    /// fragments are a run of that kind and two messages. Locks: 34 µs to 66 of everything else.
     pub fn of_the_paper_s_tpcc() -> Self {
         let micro = Self::of_the_paper();
         let (run_ns, message_ns) = (26_000, micro.message_ns());
@@ -75,18 +74,18 @@ impl Costs {
         }
     }
 
-    /// What a message to a partition and its answer cost it, by what a transaction costs on one and on two: on two it
-    /// is a message more, and all the rest is divided.
+    /// The cost of a message and its answer at a partition, from the costs of a transaction on one and on two
+    /// partitions: two partitions need one message more, and share the rest.
     fn message_ns(&self) -> u64 {
         (2 * self.fragment_ns).saturating_sub(self.single_undo_ns)
     }
 
-    /// The same, where all transactions of several partitions take two rounds, which first read and then write.
+    /// The same, if all distributed transactions take two rounds, of which the first reads and the second writes.
     ///
-    /// "The same amount of work", in twice as many messages (section 5.4), so a fragment of two is not as much as the
-    /// only one. How much a message costs follows from the table: a transaction on one partition is a message and
-    /// twelve keys, 64 µs; one on two is on each a message, half of the keys and half of the 9 µs for undo, and 10 µs
-    /// for the decision, 55 µs. So a message costs 17 µs, and the two fragments 17 more than the only one.
+    /// "The same amount of work", in twice as many messages (section 5.4), so each of two fragments costs less than a
+    /// single one. The cost of a message follows from the table: a single-partition transaction is a message and twelve
+    /// keys, 64 µs; one on two partitions is on each a message, half of the keys, half of the 9 µs for undo, and 10 µs
+    /// for the decision, 55 µs. So a message costs 17 µs, and the two fragments 17 more than the single one.
     pub fn in_two_rounds(self) -> Self {
         Self { fragment_ns: (self.fragment_ns + self.message_ns()) / 2, ..self }
     }
@@ -96,7 +95,7 @@ impl Costs {
         self.without_locks(work) + self.locks(work)
     }
 
-    /// Of that, what locks cost.
+    /// The part of it that locks cost.
     pub fn locks(&self, work: Work) -> u64 {
         let thousandths = match work {
             Work::Single { watched: true, .. } => self.locking_thousandths,
@@ -123,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_paper_tells_of_tpcc_comes_out() {
+    fn the_papers_numbers_for_tpcc_follow() {
         let (micro, tpcc) = (Costs::of_the_paper(), Costs::of_the_paper_s_tpcc());
         assert_eq!((micro.message_ns(), micro.in_two_rounds().fragment_ns), (17_000, 31_000));
         assert_eq!((tpcc.single_ns, tpcc.message_ns()), (26_000 + 17_000, 17_000));

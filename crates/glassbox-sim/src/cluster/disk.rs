@@ -1,12 +1,12 @@
-//! Replicas' disks: what their journals have, how long it takes to get there, and what is left when the power is gone.
+//! Replicas' disks: the contents of their journals, the time of forces, and what a power failure leaves.
 //!
-//! A journal is simulated by its meaning: a list of records of which a beginning is forced, and the rows of a base. The
-//! bytes of one have crash tests of their own.
+//! A journal is simulated by its meaning: a list of records with a forced prefix, and the rows of a base. The bytes of
+//! a journal have crash tests of their own.
 
 use std::collections::BTreeSet;
 
 use glassbox::shard::Shard;
-use glassbox_cluster::journal::{Base, Reading, Record, Recovered};
+use glassbox_cluster::journal::{Base, JournalReplay, Record, RecoveredReplica};
 use glassbox_cluster::{Address, Member, Message, Outbox, Packet, Role};
 
 use super::faults::Fault;
@@ -15,14 +15,14 @@ use super::settings::Bug;
 use super::workload::Workload;
 use super::world::{Event, World};
 
-/// How long a force takes, at least.
+/// The minimum duration of a force.
 const FORCE_NS: u64 = 40_000;
-/// How long it takes at most to write a base.
+/// The maximum duration of writing a base.
 const MOST_BASE_NS: u64 = 400_000;
-/// After so many records the journal begins with another base.
+/// The number of records after which the journal begins another base.
 const BASE_AFTER: usize = 150;
 
-/// Rows of a base by table, and where its records begin.
+/// The rows of a base by table, and the position of its records.
 #[derive(Debug, Clone)]
 struct Written {
     rows: Vec<(u16, Vec<u8>)>,
@@ -33,18 +33,18 @@ struct Written {
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     base: Option<Written>,
-    /// One that does not count yet.
+    /// A base that is being written and not valid yet.
     making: Option<Written>,
     records: Vec<Record>,
-    /// Records that are on the disk for certain.
+    /// The number of forced records.
     forced: usize,
     forcing: bool,
-    /// The last configuration that was written.
+    /// The epoch of the last journaled configuration.
     epoch: u64,
 }
 
 impl Disk {
-    /// Since which epoch its replica had its place when its rows were kept.
+    /// The epoch since which its replica had its role when its rows were kept.
     pub(super) fn kept_since(&self) -> Option<u64> {
         match self.base.as_ref().map(|base| &self.records[base.at]) {
             Some(Record::Base { since, .. }) => Some(*since),
@@ -57,14 +57,14 @@ impl Disk {
         self.records.extend(records);
     }
 
-    /// The base that is being made counts: everything so far was forced for that.
+    /// Makes the base that is being written valid: everything so far was forced for it.
     fn end_base(&mut self) {
         if let Some(made) = self.making.take() {
             (self.base, self.forced) = (Some(made), self.records.len());
         }
     }
 
-    /// The last entry of the stream that is on the disk.
+    /// The last entry of the stream that is forced.
     fn held(&self) -> Option<u64> {
         self.records[..self.forced].iter().rev().find_map(|record| match record {
             Record::Entry { sequence, .. } => Some(*sequence),
@@ -96,7 +96,7 @@ impl<W: Workload> World<W> {
         true
     }
 
-    /// Its replica hears that its journal holds everything up to here.
+    /// Acknowledges entries to the replica on behalf of its journal.
     fn hold(&mut self, me: Address, sequence: u64) {
         let Some(node) = self.nodes.get_mut(&me) else { return };
         let Machine::Member(member) = &node.machine else { return };
@@ -117,7 +117,7 @@ impl<W: Workload> World<W> {
         disk.epoch = configuration.epoch;
         disk.begin_base(rows, base.records(since, &configuration));
         if is_primary && disk.base.is_none() {
-            // Nobody else may have the rows.
+            // It may be the only replica with the rows.
             disk.end_base();
         } else {
             let life = self.nodes[&me].life;
@@ -127,7 +127,7 @@ impl<W: Workload> World<W> {
         self.force(me, at_ns);
     }
 
-    /// After what a member did: who is who is written, too.
+    /// After a member's action: journals a new configuration.
     pub(super) fn journal_configuration(&mut self, me: Address, at_ns: u64) {
         let Some(Machine::Member(member)) = self.nodes.get(&me).map(|node| &node.machine) else { return };
         if !member.has_journal() {
@@ -156,7 +156,7 @@ impl<W: Workload> World<W> {
         }
         let disk = self.disks.entry(me).or_default();
         disk.forcing = false;
-        // The rest is not forced yet, and may have been forgotten meanwhile.
+        // The rest is not forced yet, and may have been discarded meanwhile.
         disk.forced = disk.forced.max(upto);
         let (held, is_long, is_behind) = (disk.held(), disk.is_long(), disk.forced < disk.records.len());
         held.into_iter().for_each(|sequence| self.hold(me, sequence));
@@ -177,7 +177,7 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// Everybody but the clients stops; of what was not forced, some got to the disks.
+    /// Stops all members; a part of the unforced records got to the disks.
     pub(super) fn lose_power(&mut self) {
         for me in self.nodes.keys().copied().collect::<BTreeSet<_>>() {
             if me.is_member() {
@@ -199,7 +199,7 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// Its process has stopped.
+    /// The replica's process has stopped.
     pub(super) fn stop_disk(&mut self, me: Address) {
         let Some(disk) = self.disks.get_mut(&me) else { return };
         let left = disk.forced + self.dice.place(disk.records.len() - disk.forced + 1);
@@ -215,7 +215,7 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// The operator starts all who have stopped, and resumes partitions that have no primary from their journals.
+    /// The operator restarts all stopped members, and resumes partitions without a primary from their journals.
     pub(super) fn resume(&mut self) {
         let all = self.settings.members();
         let gone: Vec<_> = all.into_iter().filter(|it| !self.nodes.contains_key(it)).collect();
@@ -232,7 +232,7 @@ impl<W: Workload> World<W> {
             let kept = |it: Address| self.kept_since(it).filter(|_| gone.contains(&it));
             match self.configuration.heir(usize::from(partition), kept) {
                 Some(heir) if self.survivors(partition) == 0 => primaries.push(heir),
-                // There is a backup that can be promoted.
+                // A backup can be promoted.
                 _ => return,
             }
         }
@@ -255,16 +255,16 @@ impl<W: Workload> World<W> {
         let disk = &self.disks[&me];
         let base = disk.base.as_ref().expect("it is an heir");
         fill(&mut shard, base);
-        let mut reading = Reading::new(me, Some(shard));
+        let mut reading = JournalReplay::new(me, Some(shard));
         let read = disk.records[base.at..].iter().try_for_each(|record| reading.take(record.clone()));
         read.unwrap_or_else(|why| panic!("the journal of {me}: {why}"));
-        let recovered: Recovered = reading.end().expect("there is a base");
+        let recovered: RecoveredReplica = reading.end().expect("there is a base");
         let member = Member::recovered(me, self.configuration.clone(), make, recovered, &mut out);
         self.add(me, Machine::Member(Box::new(member)));
         self.carry_out(me, self.now_ns, out);
     }
 
-    /// Lets the power go so many times before `until_us`, and come back.
+    /// Plans this many power failures before `until_us`.
     pub(super) fn plan_outages(&mut self, until_us: u64) {
         for _ in 0..self.settings.outages {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);

@@ -1,4 +1,4 @@
-//! Things that fail, and what the operator does about it.
+//! Failures, and the operator's reactions.
 
 use glassbox_cluster::{Address, Configuration, Message, Packet, Role, SchemeKind};
 
@@ -6,46 +6,45 @@ use super::node::Machine;
 use super::workload::Workload;
 use super::world::World;
 
-/// Something that happens at its time, if it can.
+/// An event that happens at its time, if it is possible then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
-    /// A replica that is no primary stops, and forgets everything.
+    /// A backup stops, and loses its memory.
     KillBackup(u8),
     /// A primary stops.
     KillPrimary(u8),
     /// A coordinator stops.
     KillCoordinator(u16),
-    /// The operator takes those that have stopped out of the partition's set, and gives it another primary if it has
-    /// none.
+    /// The operator leaves stopped replicas out, and promotes a backup if the partition has no primary.
     Repair(u8),
-    /// The operator gives a partition another primary although it has one, which hears of it when it does.
+    /// The operator replaces a running primary, which learns of it later.
     Replace(u8),
-    /// The operator starts what has stopped or lost its role, as backups.
+    /// The operator restarts stopped or deposed replicas as backups.
     Return(u8),
-    /// The operator starts another coordinator in the place of one that has stopped.
+    /// The operator restarts a stopped coordinator.
     RestartCoordinator(u16),
-    /// Nothing gets through from one member to another for so many microseconds.
+    /// Nothing gets through from one member to another for this many microseconds.
     Cut(Address, Address, u64),
-    /// The operator has the partitions do otherwise while they wait.
+    /// The operator changes the scheme.
     Switch(SchemeKind),
-    /// A member's work takes so many times as long.
+    /// A member's work takes this many times as long.
     Slow(Address, u64),
-    /// A client stops, and forgets everything.
+    /// A client stops, and loses its memory.
     KillClient(u32),
-    /// Another client is started with the address of one that has stopped.
+    /// A successor of a stopped client is started.
     StartClient(u32),
-    /// The connection of a client and a member breaks; both live.
+    /// The connection of a client and a member breaks; both keep running.
     Break(u32, Address),
     /// It is made again.
     Mend(u32, Address),
-    /// Everybody but the clients stops at once.
+    /// All members stop at once.
     Power,
-    /// The operator starts all who have stopped, from their journals.
+    /// The operator restarts all stopped members from their journals.
     Resume,
 }
 
 impl<W: Workload> World<W> {
-    /// Lets so many things fail before `until_us`, and be repaired.
+    /// Plans this many failures before `until_us`, and their repair.
     pub fn plan_incidents(&mut self, until_us: u64) {
         for _ in 0..self.settings.incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
@@ -81,7 +80,7 @@ impl<W: Workload> World<W> {
         }
         self.plan_partings(until_us);
         self.plan_outages(until_us);
-        // Whatever is still broken is repaired in the end.
+        // Everything that is still broken is repaired in the end.
         for partition in 0..self.settings.partitions {
             self.schedule_fault(2 * until_us + 1, Fault::Repair(partition));
             self.schedule_fault(2 * until_us + 2, Fault::Return(partition));
@@ -106,7 +105,7 @@ impl<W: Workload> World<W> {
     pub(super) fn happen(&mut self, fault: Fault) {
         match fault {
             Fault::KillBackup(partition) => {
-                // One that has the rows must be left: more must not fail than there are replicas for.
+                // A replica with the rows must remain: no more may fail than there are replicas for.
                 let backups = self.configuration.partitions[usize::from(partition)].backups();
                 if let Some(&backup) = self.dice.pick(&backups)
                     && self.survivors(partition) > 1
@@ -151,12 +150,12 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// Whether a replica could go on from its disk, if it has to.
+    /// Whether a replica can resume from its disk, if necessary.
     fn is_kept(&self, address: Address) -> bool {
         !self.settings.journals || self.disks.get(&address).is_some_and(|disk| disk.kept_since().is_some())
     }
 
-    /// Whether a replica is there and follows, or is the primary, of the newest configuration.
+    /// Whether a replica has the rows in the newest configuration.
     fn has_rows(&self, address: Address) -> bool {
         let node = self.nodes.get(&address);
         node.is_some_and(|node| match &node.machine {
@@ -171,7 +170,7 @@ impl<W: Workload> World<W> {
         })
     }
 
-    /// Since which epoch a replica has its place beside its primary.
+    /// The epoch since which a replica has its role with the present primary.
     fn since(&self, address: Address) -> u64 {
         let Address::Replica { partition, .. } = address else { return u64::MAX };
         let replicas = &self.configuration.partitions[usize::from(partition)];
@@ -179,13 +178,13 @@ impl<W: Workload> World<W> {
         backup.unwrap_or(0).max(replicas.since)
     }
 
-    /// A backup that can become the primary.
+    /// A backup that can be promoted.
     fn successor(&self, partition: u8) -> Option<Address> {
         let backups = self.configuration.partitions[usize::from(partition)].backups();
         backups.into_iter().find(|&backup| self.has_rows(backup))
     }
 
-    /// Replicas that have the rows.
+    /// The number of replicas with the rows.
     pub(super) fn survivors(&self, partition: u8) -> usize {
         let replicas = &self.configuration.partitions[usize::from(partition)];
         replicas.backups().into_iter().chain([replicas.primary]).filter(|&it| self.has_rows(it)).count()
@@ -208,7 +207,7 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// If not, a backup that has stopped, too, may be the one whose disk has the rows: it keeps its place.
+    /// If not, a stopped backup may be the one whose disk has the rows: it keeps its role.
     fn has_primary(&self, partition: u8) -> bool {
         self.nodes.contains_key(&self.configuration.partitions[usize::from(partition)].primary)
     }
@@ -231,12 +230,12 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// The operator has the partitions use this scheme from now on.
+    /// The operator changes the scheme.
     pub fn switch_to(&mut self, scheme: SchemeKind) {
         self.configure(|configuration| Ok(configuration.with_scheme(scheme)));
     }
 
-    /// Decides the next configuration and tells everybody.
+    /// Decides the next configuration and sends it to all members.
     pub(super) fn configure(&mut self, next: impl FnOnce(&Configuration) -> Result<Configuration, String>) {
         self.configuration = next(&self.configuration).expect("only what can be asked for is");
         for to in self.nodes.keys().copied().collect::<Vec<_>>() {

@@ -1,4 +1,4 @@
-//! Links: how long a message takes, and whether it arrives.
+//! Links: the delay of messages, and their loss.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use glassbox_cluster::Address;
 
 use crate::dice::Dice;
 
-/// What links are like.
+/// A link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
-    /// One way, at least.
+    /// The minimum one-way delay.
     pub base_ns: u64,
-    /// The same from a coordinator and to one: where it is a thread that has to be given a core first, that is longer.
+    /// The same from and to a coordinator: larger if it is a thread that has to be scheduled first.
     pub coordinator_ns: u64,
-    /// The mean of what comes on top, exponentially distributed.
+    /// The mean of an additional exponentially distributed delay.
     pub tail_ns: u64,
-    /// How many of a million messages are lost and sent again.
+    /// Of a million messages, those that are lost and sent again.
     pub lost: u64,
-    /// After how long a lost message is sent again.
+    /// The delay of sending a lost message again.
     pub again_ns: u64,
 }
 
 impl Link {
-    /// A link that takes just so long.
+    /// A link with this constant delay.
     pub fn of(base_ns: u64) -> Self {
         Self { base_ns, coordinator_ns: base_ns, tail_ns: 0, lost: 0, again_ns: 200_000 }
     }
@@ -33,7 +33,7 @@ impl Link {
 pub(super) struct Links {
     link: Link,
     last: BTreeMap<(Address, Address), u64>,
-    /// Links, one way, on which nothing gets through before this time.
+    /// One-way links on which nothing gets through before this time.
     cuts: BTreeMap<(Address, Address), u64>,
 }
 
@@ -42,12 +42,12 @@ impl Links {
         Self { link, last: BTreeMap::new(), cuts: BTreeMap::new() }
     }
 
-    /// Lets nothing through one way before `until_ns`.
+    /// Cuts a one-way link until `until_ns`.
     pub(super) fn cut(&mut self, from: Address, to: Address, until_ns: u64) {
         self.cuts.insert((from, to), until_ns);
     }
 
-    /// When a message arrives that is sent now.
+    /// The arrival time of a message that is sent now.
     pub(super) fn arrival(&mut self, from: Address, to: Address, now_ns: u64, dice: &mut Dice) -> u64 {
         let tail = if self.link.tail_ns == 0 {
             0

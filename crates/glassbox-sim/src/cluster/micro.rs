@@ -1,4 +1,4 @@
-//! The microbenchmark's clients: which rows the next transaction touches.
+//! The microbenchmark's clients: the rows of the next transaction.
 //!
 //! *Low Overhead Concurrency Control*, sections 5.1 to 5.4. Each client has rows of its own in every partition. For
 //! conflicts, the first client stays on the first partition and the second on the second, so that one row of each is
@@ -25,13 +25,13 @@ pub struct Micro {
 }
 
 impl Micro {
-    /// A client's.
+    /// A client.
     pub fn new(client: u32, partitions: u8, load: Load, seed: u64) -> Self {
         let dice = Dice(seed ^ (u64::from(client) + 1).wrapping_mul(0x5851_f42d_4c95_7f2d));
         Self { client, partitions, load, dice, made: 0 }
     }
 
-    /// Fills a partition for so many clients.
+    /// Loads a partition for this number of clients.
     pub fn fill(shard: &mut Shard, clients: u32, partitions: u8) {
         for home in 0..partitions {
             for id in 0..clients.max(u32::from(partitions)) as u16 * KEYS as u16 {
@@ -40,7 +40,7 @@ impl Micro {
         }
     }
 
-    /// Draws of this load from now on.
+    /// Changes the load.
     pub(super) fn shift_to(&mut self, load: Load) {
         self.load = load;
     }
@@ -49,7 +49,7 @@ impl Micro {
         self.dice.below(ALL) < of
     }
 
-    /// Its next transaction.
+    /// The next transaction.
     pub fn draw(&mut self) -> ReadWrite {
         let several = self.partitions > 1 && self.chance(self.load.several);
         let first = self.dice.below(u64::from(self.partitions)) as u8;

@@ -1,5 +1,5 @@
-//! A cluster in virtual time: the state machines of `glassbox-cluster`, single-threaded, on links and processors that
-//! are stated numbers.
+//! A cluster in virtual time: the state machines of `glassbox-cluster`, single-threaded, on links and processors with
+//! stated costs.
 //!
 //! Nothing here is measured: a run depends on its seed and its [`Costs`] alone, and is the same each time. Figures made
 //! from it say that they are simulated.

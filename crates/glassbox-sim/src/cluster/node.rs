@@ -1,4 +1,4 @@
-//! One party: its machine, what has arrived, and how its work is charged.
+//! One party: its state machine, its inbox, and the charge for its work.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::client::Client;
 use super::costs::Costs;
 use super::workload::Workload;
 
-/// What a node is.
+/// The state machine of a node.
 pub(super) enum Machine<W: Workload> {
     Member(Box<Member>),
     Client(Box<Client<W>>),
@@ -17,19 +17,19 @@ pub(super) enum Machine<W: Workload> {
 
 pub(super) struct Node<W: Workload> {
     pub(super) machine: Machine<W>,
-    /// From whom, and what; `None`: their connection broke.
+    /// Senders and packets; `None`: their connection broke.
     pub(super) inbox: VecDeque<(Address, Option<Packet>)>,
-    /// It is at work, and looks at its inbox when it is done.
+    /// Whether it is at work; it then looks into its inbox when it is done.
     pub(super) busy: bool,
-    /// Tells it from those that had its address before.
+    /// Its incarnation, which distinguishes it from predecessors with the same address.
     pub(super) life: u64,
-    /// Its work takes so many times as long.
+    /// A factor for the duration of its work.
     pub(super) slow: u64,
-    /// How long it has been at work, all together.
+    /// The total duration of its work.
     pub(super) worked_ns: u64,
-    /// What of it locks cost.
+    /// The part of it that locks cost.
     pub(super) locked_ns: u64,
-    /// What of it was spent on what.
+    /// The same by kind of work.
     pub(super) tally: Tally,
 }
 
@@ -39,7 +39,7 @@ impl<W: Workload> Node<W> {
         Self { machine, inbox, busy: false, life, slow: 1, worked_ns: 0, locked_ns: 0, tally }
     }
 
-    /// Takes a message in: behind all others, or behind those of coordinators.
+    /// Receives a message: after all others, or after those of coordinators.
     pub(super) fn receive(&mut self, from: Address, packet: Option<Packet>, coordinators_first: bool) {
         let is_coordinator = |from: &Address| matches!(from, Address::Coordinator(_));
         let first = coordinators_first && is_coordinator(&from);
@@ -47,7 +47,7 @@ impl<W: Workload> Node<W> {
         self.inbox.insert(at.unwrap_or(self.inbox.len()), (from, packet));
     }
 
-    /// The epoch of what it sends.
+    /// The party's epoch.
     pub(super) fn epoch(&self) -> u64 {
         match &self.machine {
             Machine::Member(member) => member.epoch(),
@@ -55,7 +55,7 @@ impl<W: Workload> Node<W> {
         }
     }
 
-    /// Does the next thing; whether there was one.
+    /// Takes the next step; whether there was one.
     pub(super) fn work(&mut self, now_ns: u64, out: &mut Outbox) -> bool {
         let arrived = self.inbox.pop_front();
         match (&mut self.machine, arrived) {
@@ -72,7 +72,7 @@ impl<W: Workload> Node<W> {
         matches!(&self.machine, Machine::Member(member) if matches!(member.role(), Role::Coordinator(_)))
     }
 
-    /// What an action costs this node.
+    /// The cost of an action.
     pub(super) fn charge(&mut self, action: &Action, costs: &Costs) -> u64 {
         match action {
             Action::Work(work) => {
@@ -91,10 +91,10 @@ impl<W: Workload> Node<W> {
         }
     }
 
-    /// What receiving the message costs this node that has arrived first.
+    /// The cost of receiving the next message.
     pub(super) fn receiving_ns(&mut self, costs: &Costs) -> u64 {
         match (&self.machine, self.inbox.front()) {
-            // One of two of a transaction: with the other one the client calls again.
+            // One of two results of a transaction: after the second the client calls again.
             (Machine::Client(_), Some((_, Some(Packet { message: Message::Result(_), .. })))) => {
                 (costs.client_message_ns + costs.client_ns / 2) * self.slow
             }
@@ -103,7 +103,7 @@ impl<W: Workload> Node<W> {
         }
     }
 
-    /// What a message costs a coordinator.
+    /// A coordinator's cost of a message.
     fn message_ns(&mut self, costs: &Costs) -> u64 {
         if !self.is_coordinator() {
             return 0;

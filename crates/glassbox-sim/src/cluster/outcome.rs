@@ -1,4 +1,4 @@
-//! What came of a run: what the clients heard, what the members hold.
+//! The results of a run: the clients' histories, and the members' states.
 
 use glassbox::shard::Shard;
 use glassbox_cluster::{Address, Role};
@@ -8,26 +8,26 @@ use super::node::{Machine, Node};
 use super::workload::{CallOf, OutputOf, Workload};
 use super::world::World;
 
-/// What a part of a run came to.
+/// The results of a part of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Transactions that ended.
+    /// Calls that ended.
     pub finished: u64,
-    /// A second of virtual time.
+    /// In a second of virtual time.
     pub per_second: f64,
-    /// Transactions that were tried again because of deadlocks.
+    /// Restarts of transactions because of deadlocks.
     pub retries: u64,
-    /// Of those that ended, how many went to several partitions.
+    /// Of the calls that ended, those that were distributed.
     pub several: u64,
 }
 
 impl<W: Workload> World<W> {
-    /// How long a party has been at work since the beginning; something that it is at counts in full.
+    /// The total working time of a party; a step in progress counts in full.
     pub fn worked_ns(&self, address: Address) -> u64 {
         self.nodes.get(&address).map_or(0, |node| node.worked_ns)
     }
 
-    /// How much of that locks cost it.
+    /// The part of it that locks cost.
     pub fn locked_ns(&self, address: Address) -> u64 {
         self.nodes.get(&address).map_or(0, |node| node.locked_ns)
     }
@@ -52,14 +52,14 @@ impl<W: Workload> World<W> {
         own + central.sum::<u64>()
     }
 
-    /// Keeps what clients hear, or only counts it.
+    /// Records the clients' histories, or only counts.
     pub fn keep_history(&mut self, keep: bool) {
         for number in 0..self.settings.clients {
             self.client(number).history = keep.then(Vec::new);
         }
     }
 
-    /// What all clients heard, as far as it was kept.
+    /// The histories of all clients, as far as they were recorded.
     pub fn history(&mut self) -> Vec<Finished<CallOf<W>, OutputOf<W>>> {
         (0..self.settings.clients).flat_map(|number| self.client(number).history.clone().unwrap_or_default()).collect()
     }
@@ -76,7 +76,8 @@ impl<W: Workload> World<W> {
         self.nodes.iter_mut().filter_map(shard).collect()
     }
 
-    /// What is under way at primaries and lost at backups, after everything has ended: nothing, if all is well.
+    /// After everything has ended: active transactions at primaries and stopped replication at backups. Normally
+    /// nothing.
     pub fn leftovers(&self) -> Vec<String> {
         let left = |(address, node): (&Address, &Node<W>)| {
             let Machine::Member(member) = &node.machine else { return None };

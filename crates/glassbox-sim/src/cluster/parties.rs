@@ -1,4 +1,4 @@
-//! Parties that are added to a world: at its beginning, or in the place of others.
+//! Parties that are added to a world: at its beginning, or as successors.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::workload::Workload;
 use super::world::World;
 
 impl<W: Workload> World<W> {
-    /// Adds a replica: with the first rows, or one that comes back with nothing.
+    /// Adds a replica: with the initial rows, or a restarted one without rows.
     pub(super) fn add_replica(&mut self, address: Address, first: bool) {
         let make = self.empty_shard(address);
         self.stop_disk(address);
@@ -58,16 +58,16 @@ impl<W: Workload> World<W> {
         self.carry_out(Address::Client(number), 0, out);
     }
 
-    /// What a client begins with.
+    /// The initial state of a client.
     pub(super) fn router(&mut self, number: u32) -> Router {
-        // A client goes on from there when it begins another life.
+        // A client counts on from there in its later sessions.
         let life = self.lives << 8;
         Router::new(Address::Client(number), Arc::clone(&self.catalog), self.configuration.clone(), life)
     }
 
     pub(super) fn add(&mut self, address: Address, machine: Machine<W>) {
         self.lives += 1;
-        // Who is new finds out by itself who is not there.
+        // A new party finds out by itself which others are absent.
         self.broken.retain(|(at, _)| *at != address);
         self.nodes.insert(address, Node::new(machine, self.lives));
     }

@@ -1,7 +1,7 @@
-//! Clients that are gone, and connections that break.
+//! Clients that stop, and connections that break.
 //!
-//! What was sent last on a connection that ends is lost, each way. A member notices the end behind what it still
-//! received; another client with the same address can reach it only after that.
+//! The last messages on a connection that ends are lost, each way. A member notices the end after the messages that it
+//! still received; a successor with the same address can reach it only after that.
 
 use glassbox_cluster::Address;
 
@@ -11,7 +11,7 @@ use super::workload::Workload;
 use super::world::World;
 
 impl<W: Workload> World<W> {
-    /// Lets so many clients or connections of clients be gone before `until_us`.
+    /// Plans this many stops of clients or of their connections before `until_us`.
     pub(super) fn plan_partings(&mut self, until_us: u64) {
         for _ in 0..self.settings.partings {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
@@ -40,7 +40,7 @@ impl<W: Workload> World<W> {
             self.break_off(address, member);
             self.broken.remove(&(address, member));
         }
-        // Who comes next is another to everybody.
+        // A successor is another party.
         let node = self.nodes.remove(&address).expect("clients are there or away");
         let Machine::Client(mut client) = node.machine else { unreachable!("it has a client's address") };
         client.stop(now_ns);
@@ -64,14 +64,15 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// The client notices that its connection is there again; what it said since it noticed that it was not goes first.
+    /// The client notices that its connection was made again; messages that it sent since it noticed the break arrive
+    /// first.
     pub(super) fn mend_between(&mut self, number: u32, member: Address) {
         let (now_ns, mut out) = (self.now_ns, Default::default());
-        self.client(number).finds_again(member, now_ns, &mut out);
+        self.client(number).reconnects(member, now_ns, &mut out);
         self.carry_out(Address::Client(number), now_ns, out);
     }
 
-    /// Loses what was sent last one way, and lets the other side notice.
+    /// Loses the last messages one way, and lets the receiver notice.
     fn break_off(&mut self, from: Address, to: Address) {
         let sent = self.flying.iter().filter(|(_, it)| (it.from, it.to) == (from, to));
         let sent: Vec<u64> = sent.map(|(&number, _)| number).collect();
@@ -82,7 +83,7 @@ impl<W: Workload> World<W> {
         self.fly(from, to, None, arrival);
     }
 
-    /// Whether a client is gone, and no other is started yet.
+    /// Whether a client was stopped and has no successor yet.
     pub(super) fn is_away(&self, address: Address) -> bool {
         let machine = self.nodes.get(&address).map(|node| &node.machine);
         matches!(machine, Some(Machine::Client(client)) if client.away)

@@ -1,7 +1,7 @@
-//! Who may work now, where parties share processors.
+//! Scheduling of parties that share processors.
 //!
-//! The paper's parties have a machine each. On one machine there may be more of them than cores, and all clients may be
-//! one thread. Whoever has something to do and finds no core waits in line for one.
+//! The paper's parties have a machine each. On one machine there may be more parties than cores, and all clients may be
+//! one thread. A party that has work and finds no core queues for one.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::world::{Event, World};
 /// The processors of a world.
 #[derive(Debug)]
 pub(super) struct Processors {
-    /// `None`: everybody has one.
+    /// `None`: each party has its own.
     free: Option<u32>,
     /// All clients are one thread.
     client_at_work: bool,
@@ -29,7 +29,7 @@ impl Processors {
         Self { free: count, client_at_work: false, waiting: VecDeque::new() }
     }
 
-    /// Takes a processor for somebody; `false`: it has to wait, and is told of by [`Processors::give_back`].
+    /// Takes a processor for a party; `false`: it queues for one, see [`Processors::give_back`].
     pub(super) fn take(&mut self, who: Address) -> bool {
         let Some(free) = &mut self.free else { return true };
         if *free == 0 || is_client(who) && self.client_at_work {
@@ -43,8 +43,8 @@ impl Processors {
         true
     }
 
-    /// Gives somebody's processor back; those who wait, in their order: after a client first the others, whose thread
-    /// goes on.
+    /// Releases a party's processor; the queued parties, in order, but after a client the other clients first, whose
+    /// thread continues.
     pub(super) fn give_back(&mut self, who: Address) -> VecDeque<Address> {
         let Some(free) = &mut self.free else { return VecDeque::new() };
         *free += 1;
@@ -58,7 +58,7 @@ impl Processors {
 }
 
 impl<W: Workload> World<W> {
-    /// Lets a node do its next thing, if it is not at work.
+    /// Lets an idle node work.
     pub(super) fn work(&mut self, address: Address) {
         if self.nodes.get(&address).is_none_or(|node| node.busy) {
             return;
@@ -68,7 +68,7 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// Lets a node that has a processor, if it needs one, do its next thing, or give way.
+    /// Lets a node that has a processor, if it needs one, take its next step, or release it.
     pub(super) fn go_on(&mut self, address: Address) {
         let Some(node) = self.nodes.get_mut(&address) else { return self.give_way(address) };
         let mut out = Outbox::default();
@@ -84,7 +84,7 @@ impl<W: Workload> World<W> {
         self.schedule(done_ns, Event::Ready { at: address, life });
     }
 
-    /// Lets those work who wait for a processor.
+    /// Lets queued parties work.
     pub(super) fn give_way(&mut self, address: Address) {
         for waiting in self.processors.give_back(address) {
             self.work(waiting);
@@ -99,7 +99,7 @@ mod tests {
     const PARTITION: Address = Address::Replica { partition: 0, replica: 0 };
 
     #[test]
-    fn those_who_find_no_core_wait_in_line() {
+    fn parties_without_a_core_queue_for_one() {
         let (one, two) = (Address::Client(1), Address::Client(2));
         let mut cores = Processors::new(Some(2));
         assert!(cores.take(one) && !cores.take(two), "clients are one thread");

@@ -1,4 +1,4 @@
-//! What a simulated run is like.
+//! The settings of a simulated run.
 
 use glassbox_cluster::{Address, Configuration, SchemeKind};
 
@@ -8,113 +8,111 @@ use super::link::Link;
 /// A cluster, its load and its costs.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<W = Load> {
-    /// What partitions do while they wait for others, at first.
+    /// The initial scheme.
     pub scheme: SchemeKind,
-    /// Partitions, at least 2 for transactions on several.
+    /// Partitions, at least 2 for distributed transactions.
     pub partitions: u8,
     /// Replicas of each, the primary included.
     pub replicas: u8,
-    /// Coordinators; each client has one of them.
+    /// Coordinators; each client uses one of them.
     pub coordinators: u16,
-    /// Clients, each of which waits for its answer before it calls again.
+    /// Clients in a closed loop.
     pub clients: u32,
-    /// What the clients do.
+    /// The clients' load.
     pub load: W,
-    /// What work costs.
+    /// The costs of work.
     pub costs: Costs,
-    /// What links are like.
+    /// The links.
     pub link: Link,
-    /// Under locking and occ, how long a transaction waits for its partitions before it is tried again.
+    /// Under locking and OCC, the timeout of a distributed transaction.
     pub patience_us: u64,
-    /// How many times something fails, in the time that is simulated.
+    /// The number of failures in the simulated time.
     pub incidents: u32,
-    /// How many times a client stops and another is started, or one of its connections breaks, in the time that is
-    /// simulated.
+    /// The number of stops of clients, or of their connections, in the simulated time.
     pub partings: u32,
-    /// Whether replicas have journals on disks.
+    /// Whether replicas have journals.
     pub journals: bool,
-    /// How many times the power goes and comes back, in the time that is simulated: only with journals.
+    /// The number of power failures in the simulated time; only with journals.
     pub outages: u32,
-    /// How many times the operator has the partitions use another scheme, in the time that is simulated.
+    /// The number of changes of the scheme in the simulated time.
     pub switches: u32,
-    /// How often somebody looks whether another scheme suits the load, and the operator follows; 0: never.
+    /// The interval of a watcher whose proposals the operator follows; 0: none.
     pub advice_us: u64,
-    /// Something that is done wrong, to see that it is noticed.
+    /// A bug to inject, which must be detected.
     pub bug: Option<Bug>,
-    /// Whether messages of coordinators go before those of clients that wait to be handled; otherwise all are handled
-    /// in the order of their arrival.
+    /// Whether messages of coordinators are handled before waiting ones of clients; otherwise all are handled in the
+    /// order of arrival.
     pub coordinators_first: bool,
-    /// How many processors all parties share, the clients being one thread; `None`: each has its own.
+    /// The number of processors that all parties share, the clients being one thread; `None`: each has its own.
     pub processors: Option<u32>,
-    /// Decides everything that is random.
+    /// Decides everything random.
     pub seed: u64,
 }
 
-/// A known bug: messages that a member would never send, a journal that does not keep what it should, an operator that
-/// does not look.
+/// A known bug: wrong messages, a journal that loses records, an operator that does not check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// A partition is told to abort what is committed.
+    /// A participant is told to abort a committed transaction.
     HalfCommit,
-    /// A partition is told to commit what is aborted.
+    /// A participant is told to commit an aborted transaction.
     HalfAbort,
-    /// A backup is not told of a run.
+    /// A backup does not receive an entry.
     ForgottenEntry,
-    /// A backup is not told that the scheme is another.
+    /// A backup does not receive a change of the scheme.
     UnheardScheme,
-    /// A primary counts on backups that do not get what it sends.
+    /// A primary counts on backups that do not receive its stream.
     FalseHeld,
-    /// A run gets the rows that were found for the one before.
+    /// A run gets the remote rows of its predecessor.
     StaleRows,
-    /// A partition never hears a decision.
+    /// A participant never receives a decision.
     LostDecision,
-    /// A partition begins transactions of several coordinators as they arrive.
+    /// A partition begins transactions of several coordinators in the order of arrival.
     Unordered,
-    /// A coordinator is not told that a client has left something.
+    /// A coordinator does not learn that a client's session left transactions.
     UnheardEnd,
-    /// A coordinator is not told that results do not count any more.
+    /// A coordinator does not learn that results were withdrawn.
     UnheardWithdrawal,
-    /// A journal says that it holds what it has not forced.
+    /// A journal acknowledges entries that it has not forced.
     UnforcedHeld,
-    /// A partition is resumed from rows that its backup had before it was one as it is now.
+    /// A partition is resumed from rows that a backup had before its present role.
     OldHeir,
 }
 
 /// The microbenchmark's load; shares are of one million.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Load {
-    /// Transactions on two partitions.
+    /// Distributed transactions, on two partitions.
     pub several: u64,
-    /// Transactions that touch a row that is written all the time.
+    /// Transactions that touch a hot row.
     pub conflicts: u64,
     /// Transactions that abort, on one partition.
     pub aborts: u64,
-    /// Of those on two partitions, how many take two rounds.
+    /// Of the distributed transactions, those that take two rounds.
     pub two_rounds: u64,
 }
 
-/// All, in the unit of [`Load`].
+/// Everything, in the unit of [`Load`].
 pub const ALL: u64 = 1_000_000;
 
 impl<W> Settings<W> {
-    /// Everybody but the clients.
+    /// All members.
     pub(super) fn members(&self) -> Vec<Address> {
         let replicas = (0..self.partitions)
             .flat_map(|partition| (0..self.replicas).map(move |replica| Address::Replica { partition, replica }));
         (0..self.coordinators).map(Address::Coordinator).chain(replicas).collect()
     }
 
-    /// Who is who at first.
+    /// The initial configuration.
     pub(super) fn configuration(&self) -> Configuration {
         Configuration::first(self.partitions, self.replicas, self.scheme).with_coordinators(self.coordinators)
     }
 
-    /// The paper's: two partitions without replicas, 40 clients, its costs.
+    /// The paper's setting: two partitions without replicas, 40 clients, its costs.
     ///
-    /// A message takes 60 µs, which makes a transaction of two partitions under blocking take 211 µs, the paper's
-    /// *t_mp*: a fragment, 45; its result, 60; a message in and two out at the coordinator, 34, and 2 for what they
-    /// wait for others; the decision, 60, and carrying it out, 10. The 40 µs that the paper measured are a `ping` there
-    /// and back, which no process has to be woken for.
+    /// A message takes 60 µs, which makes a distributed transaction under blocking take 211 µs, the paper's *t_mp*: a
+    /// fragment, 45; its result, 60; a message in and two out at the coordinator, 34, and 2 for their queueing; the
+    /// decision, 60, and carrying it out, 10. The 40 µs that the paper measured are a `ping` there and back, which
+    /// wakes no process.
     pub fn of_the_paper(scheme: SchemeKind, load: W, seed: u64) -> Self {
         Self {
             scheme,

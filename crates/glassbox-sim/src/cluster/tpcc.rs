@@ -1,8 +1,8 @@
-//! TPC-C's clients, as in *Low Overhead Concurrency Control*, section 5.5: as many however many warehouses there are,
-//! each entering its transactions at one warehouse and in any district, one after the other without a pause.
+//! TPC-C's clients, as in *Low Overhead Concurrency Control*, section 5.5: a fixed number of clients for any number of
+//! warehouses, each entering its transactions at one warehouse and in any district, without a pause.
 //!
-//! The procedures are the workload's own: New-Order already reads all that can make it abort before it writes; items
-//! and what is only read of stock are replicated. Warehouses go to the partitions in turn.
+//! The procedures are the workload's own: New-Order reads everything that can make it abort before it writes; items and
+//! the constant part of stock are replicated. Warehouses go to the partitions round-robin.
 
 use glassbox::procedure::Procedure;
 use glassbox::shard::Shard;
@@ -19,17 +19,17 @@ use super::workload::{Caller, Workload};
 pub struct Tpcc {
     /// Sizes of the database.
     pub scale: Scale,
-    /// Which transactions.
+    /// The transactions.
     pub mix: Mix,
-    /// How often another warehouse takes part; it may be of the same partition.
+    /// How often another warehouse is involved; it may be on the same partition.
     pub remote: Remote,
 }
 
-/// Of the population.
+/// The population's seed.
 const LOAD_SEED: u64 = 0;
 
 impl Settings<Tpcc> {
-    /// The paper's: two partitions, 40 clients, its costs for TPC-C.
+    /// The paper's setting: two partitions, 40 clients, its costs for TPC-C.
     pub fn of_the_paper_s_tpcc(scheme: SchemeKind, load: Tpcc, seed: u64) -> Self {
         Self { costs: Costs::of_the_paper_s_tpcc(), ..Self::of_the_paper(scheme, load, seed) }
     }
@@ -89,7 +89,7 @@ impl Call for Send<'_> {
     type Answer = u64;
 
     fn call<P: Procedure>(&mut self, _: Kind, procedure: P) -> u64 {
-        // No procedure of TPC-C asks for random numbers.
+        // No procedure of TPC-C uses random numbers.
         self.router.call(procedure, self.now_us, 0, self.out).expect("the catalog has it")
     }
 }

@@ -1,4 +1,4 @@
-//! What the clients of a simulated cluster do: the one thing that a world does not know by itself.
+//! The workload of a simulated cluster: the one part that a world does not know by itself.
 
 use std::fmt::Debug;
 
@@ -8,9 +8,9 @@ use glassbox_cluster::{Answered, Outbox, Router};
 
 use super::settings::Settings;
 
-/// Rows, procedures, and who calls them.
+/// Rows, procedures, and clients.
 pub trait Workload: Copy + Debug {
-    /// One client's part.
+    /// A client.
     type Caller: Caller;
     /// Address space for each table of a partition.
     const TABLE_BYTES: usize;
@@ -18,18 +18,18 @@ pub trait Workload: Copy + Debug {
     /// The tables and procedures.
     fn catalog() -> Catalog;
 
-    /// Puts the first rows into a partition, which keeps those that are its own.
+    /// Loads the initial rows into a partition, which keeps its own.
     fn fill(settings: &Settings<Self>, shard: &mut Shard);
 
-    /// The client of this number.
+    /// The client with this number.
     fn caller(settings: &Settings<Self>, number: u32) -> Self::Caller;
 }
 
-/// What a client calls, one after the other.
+/// The calls of a client.
 pub trait Caller {
-    /// A call, to be kept beside its end.
+    /// A call, kept for the check.
     type Call: Clone + Debug;
-    /// What is kept of an answer.
+    /// The checked part of an answer.
     type Output: Clone + Debug;
 
     /// The next call.
@@ -38,14 +38,14 @@ pub trait Caller {
     /// Sends it; its number at the router.
     fn send(call: &Self::Call, router: &mut Router, now_us: u64, out: &mut Outbox) -> u64;
 
-    /// What came of it.
+    /// Its output.
     ///
     /// # Errors
-    /// The procedure's abort, or what went wrong.
+    /// The procedure's abort, or a failure.
     fn output(call: &Self::Call, answered: Answered) -> Result<Self::Output, Error>;
 }
 
 /// A call of a workload.
 pub type CallOf<W> = <<W as Workload>::Caller as Caller>::Call;
-/// What is kept of its answer.
+/// The checked part of its answer.
 pub type OutputOf<W> = <<W as Workload>::Caller as Caller>::Output;

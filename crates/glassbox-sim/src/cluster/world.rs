@@ -1,4 +1,4 @@
-//! Virtual time: events in order, nodes that work one thing after another.
+//! Virtual time: ordered events, and nodes that work serially.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -31,13 +31,13 @@ pub(super) enum Event {
     },
     LosePatience,
     Advise,
-    /// What a replica's journal had is on its disk.
+    /// A replica's journal was forced.
     Forced {
         at: Address,
         life: u64,
         upto: usize,
     },
-    /// The base of a replica's journal is.
+    /// The base of a replica's journal is complete.
     Based {
         at: Address,
         life: u64,
@@ -45,13 +45,13 @@ pub(super) enum Event {
     Fault(Fault),
 }
 
-/// A message on its way.
+/// A message in flight.
 pub(super) struct Flying {
     pub(super) from: Address,
     pub(super) to: Address,
-    /// A connection is to one life of whoever has the address: what is on it ends with that life.
+    /// A connection belongs to one incarnation of a party, and ends with it.
     life: u64,
-    /// `None`: the connection broke, and this is its end.
+    /// `None`: the end of a broken connection.
     packet: Option<Packet>,
 }
 
@@ -59,15 +59,15 @@ pub(super) struct Flying {
 pub struct World<W: Workload = Load> {
     pub(super) settings: Settings<W>,
     pub(super) catalog: Arc<Catalog>,
-    /// The one that was decided last.
+    /// The newest configuration.
     pub(super) configuration: Configuration,
     pub(super) now_ns: u64,
-    /// By time, then in the order in which they were made.
+    /// By time, then in the order of creation.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     made: u64,
-    /// Messages on their way, by number.
+    /// Messages in flight, by number.
     pub(super) flying: BTreeMap<u64, Flying>,
-    /// From whom to whom nothing gets through before the first of them notices that their connection broke.
+    /// Broken connections that the first party has not noticed yet: nothing gets through to the second.
     pub(super) broken: BTreeSet<(Address, Address)>,
     pub(super) nodes: BTreeMap<Address, Node<W>>,
     pub(super) lives: u64,
@@ -82,7 +82,7 @@ pub struct World<W: Workload = Load> {
 }
 
 impl<W: Workload> World<W> {
-    /// A cluster that has not begun.
+    /// A cluster at its beginning.
     pub fn new(settings: Settings<W>) -> Self {
         let mut world = Self {
             settings,
@@ -120,12 +120,12 @@ impl<W: Workload> World<W> {
         world
     }
 
-    /// Notes every event from here on.
+    /// Records all events from now on.
     pub fn trace(&mut self) {
         self.trace = Some(Vec::new());
     }
 
-    /// The events that were noted, a line for each.
+    /// The recorded events, one a line.
     pub fn traced(&self) -> String {
         self.trace.as_ref().map_or_else(String::new, |lines| lines.join("\n"))
     }
@@ -146,7 +146,7 @@ impl<W: Workload> World<W> {
         self.events.push(Reverse((at_ns, self.made, event)));
     }
 
-    /// Charges what a node did from `now_ns` on, and sends what it sent; when it is done.
+    /// Charges a node's actions from `now_ns` on, and sends its messages; the time at which it is done.
     pub(super) fn carry_out(&mut self, from: Address, now_ns: u64, out: Outbox) -> u64 {
         let mut at_ns = now_ns;
         for action in out.actions {
@@ -190,13 +190,13 @@ impl<W: Workload> World<W> {
         self.schedule(arrival, Event::Arrives { number: self.made });
     }
 
-    /// Lets the next thing happen; `false`: nothing ever will.
+    /// Lets the next event happen; `false`: there is none.
     fn step(&mut self) -> bool {
         let Some(Reverse((at_ns, _, event))) = self.events.pop() else { return false };
         self.now_ns = at_ns;
         match event {
             Event::Arrives { number } => {
-                // What was on a connection that broke is lost.
+                // It was lost with its connection.
                 let Some(Flying { from, to, life, packet }) = self.flying.remove(&number) else { return true };
                 self.note(|| format!("{at_ns} {from} -> {to}: {packet:?}"));
                 if packet.is_none() {
@@ -209,7 +209,7 @@ impl<W: Workload> World<W> {
                 }
             }
             Event::Ready { at, life } => {
-                // Who has a processor keeps it as long as there is something to do.
+                // A party keeps its processor while it has work.
                 match self.nodes.get_mut(&at).filter(|node| node.life == life) {
                     Some(node) => {
                         node.busy = false;
@@ -239,7 +239,7 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// Goes on for so long.
+    /// Runs for this time.
     pub fn run_us(&mut self, us: u64) -> Measured {
         let (finished, several, retries) = (self.finished(), self.several(), self.retries());
         let end_ns = self.now_ns + us * 1_000;
@@ -252,7 +252,7 @@ impl<W: Workload> World<W> {
         Measured { finished, per_second, retries: self.retries() - retries, several }
     }
 
-    /// Lets the clients call no more, and everything that is under way come to its end.
+    /// Lets the clients make no more calls, and everything active finish.
     ///
     /// # Errors
     /// When something never ends.

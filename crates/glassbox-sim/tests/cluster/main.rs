@@ -1,4 +1,4 @@
-//! Simulated clusters: every scheme, random loads, links that vary; what is right is always the same.
+//! Simulated clusters: every scheme, random loads and links, and the properties that always hold.
 
 mod tpcc;
 
@@ -6,13 +6,13 @@ use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Bug, Link, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-/// Clusters are built and dropped by the thousand; the system's allocator gives their memory back each time.
+/// Clusters are built and dropped by the thousand; the system's allocator would return their memory each time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SCHEMES: [SchemeKind; 6] = SchemeKind::ALL;
 
-/// A load and a cluster, any of them, by the seed.
+/// A random load and cluster.
 fn any(scheme: SchemeKind, seed: u64) -> Settings {
     let mut dice = Dice(seed);
     let mut share = || [0, 20_000, 200_000, 1_000_000][dice.place(4)];
@@ -32,7 +32,7 @@ fn any(scheme: SchemeKind, seed: u64) -> Settings {
 }
 
 #[test]
-fn every_scheme_is_right_whatever_the_load() {
+fn every_property_holds_under_every_scheme_and_load() {
     let first = seed(1);
     for seed in first..first + if long() { 200_000 } else { 2_000 } {
         let scheme = SCHEMES[seed as usize % SCHEMES.len()];
@@ -44,10 +44,10 @@ fn every_scheme_is_right_whatever_the_load() {
     }
 }
 
-/// Everybody wants one of two rows, on two partitions and in two rounds. Under locking fewer than half as many got
-/// through as under blocking: who waited for a row was in a deadlock with those who waited behind it.
+/// All transactions need one of two rows, on two partitions and in two rounds. Under locking fewer than half as many
+/// got through as under blocking when a transaction that waited for a row was in a deadlock with those behind it.
 #[test]
-fn nobody_comes_to_a_stop_where_everybody_meets() {
+fn every_scheme_makes_progress_under_contention() {
     let load = Load { several: ALL, conflicts: ALL, aborts: 0, two_rounds: ALL };
     for scheme in SCHEMES {
         let mut world = World::new(Settings::of_the_paper(scheme, load, 1));
@@ -77,7 +77,7 @@ macro_rules! when_parts_of_it_fail {
         })*
 
         #[test]
-        fn no_scheme_is_left_out() {
+        fn all_schemes_are_tested() {
             assert_eq!(SCHEMES, [$(SchemeKind::$scheme),*]);
         }
     };
@@ -92,10 +92,10 @@ when_parts_of_it_fail! {
     nothing_is_lost_under_occ: Occ
 }
 
-/// What has one order although several coordinators make it.
+/// The schemes under which several coordinators make one order.
 const ORDERED: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::LocalSpeculation];
 
-/// Several coordinators, any of which may fail; schemes may change.
+/// Several coordinators, any of which may fail, with changes of the scheme.
 fn several_coordinators(seed: u64) -> Settings {
     let mut dice = Dice(seed ^ 7);
     Settings {
@@ -121,7 +121,7 @@ fn several_coordinators_make_one_order() {
 }
 
 #[test]
-fn the_scheme_can_change_while_it_runs() {
+fn the_scheme_can_change_during_a_run() {
     let first = seed(1);
     for seed in first..first + if long() { 200_000 } else { 4_000 } {
         let scheme = SCHEMES[seed as usize % SCHEMES.len()];
@@ -138,12 +138,12 @@ fn the_scheme_can_change_while_it_runs() {
     }
 }
 
-/// A live client counted on a vote of which whoever inherited from it had not heard; what a client took back in vain
-/// was tried again by a coordinator.
+/// A live client counted on a vote that the heir of its session did not know; a coordinator restarted a transaction
+/// whose abort by the client came too late.
 const FOUND_WHEN_CLIENTS_GO: [u64; 2] = [1_089, 3_856];
 
 #[test]
-fn what_a_client_leaves_is_ended_by_others() {
+fn a_stopped_clients_transactions_are_ended_by_others() {
     let first = seed(1);
     for seed in (first..first + if long() { 500_000 } else { 12_000 }).chain(FOUND_WHEN_CLIENTS_GO) {
         let scheme = SCHEMES[seed as usize % SCHEMES.len()];
@@ -161,7 +161,7 @@ fn what_a_client_leaves_is_ended_by_others() {
     }
 }
 
-/// The power goes, everybody starts anew, and what journals have is resumed; with whatever else can fail.
+/// Power failures, restarts of all members and resumes from journals, with all other failures.
 fn power(seed: u64) -> Settings {
     let mut settings = any(SCHEMES[seed as usize % SCHEMES.len()], seed);
     let mut dice = Dice(seed ^ 9);
@@ -174,7 +174,7 @@ fn power(seed: u64) -> Settings {
 }
 
 #[test]
-fn what_is_on_disks_is_there_when_the_power_comes_back() {
+fn forced_changes_survive_power_failures() {
     let first = seed(1);
     for seed in first..first + if long() { 1_000_000 } else { 12_000 } {
         let settings = power(seed);
@@ -186,7 +186,7 @@ fn what_is_on_disks_is_there_when_the_power_comes_back() {
     }
 }
 
-/// What one checker says of a run.
+/// A checker's finding about a run.
 fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
     let mut world = World::new(settings);
     world.plan_incidents(5_000);
@@ -198,7 +198,7 @@ fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
 type Checker = fn(&mut World) -> Result<(), String>;
 
 #[test]
-fn every_checker_notices_its_bug() {
+fn every_checker_detects_its_bug() {
     let all = 1_000_000;
     let load = Load { several: all / 2, conflicts: all / 4, ..Load::default() };
     let of = |bug, load| Settings {

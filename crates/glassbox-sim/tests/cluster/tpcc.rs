@@ -1,11 +1,11 @@
-//! TPC-C in simulated clusters: its conditions hold under every scheme, whatever fails.
+//! TPC-C in simulated clusters: its conditions hold under every scheme and all failures.
 
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{Link, Settings, Tpcc, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 use glassbox_workloads::tpcc::{Mix, Remote, Scale};
 
-/// Many transactions on several partitions, and every replica loaded sooner.
+/// Many distributed transactions, and a small population, which is loaded sooner.
 const LOAD: Tpcc = Tpcc {
     scale: Scale { warehouses: 4, items: 100, customers: 10, orders: 10 },
     mix: Mix::Full,
@@ -28,7 +28,7 @@ fn any(scheme: SchemeKind, seed: u64) -> Settings<Tpcc> {
 }
 
 #[test]
-fn the_conditions_hold_whatever_fails() {
+fn the_conditions_hold_with_all_failures() {
     let first = seed(1);
     for seed in first..first + if long() { 10_000 } else { 60 } {
         let settings = any(SchemeKind::ALL[seed as usize % SchemeKind::ALL.len()], seed);
@@ -42,7 +42,7 @@ fn the_conditions_hold_whatever_fails() {
 }
 
 #[test]
-fn the_checks_notice_half_a_commit() {
+fn the_checks_detect_a_half_commit() {
     use glassbox_sim::cluster::Bug;
     let notices = |bug, seed| {
         let settings = Settings { bug, replicas: 1, incidents: 0, ..any(SchemeKind::Blocking, seed) };
@@ -69,9 +69,9 @@ fn the_same_seed_gives_the_same_trace() {
     assert!(trace.lines().count() > 100 && trace == run());
 }
 
-/// What the paper counts: 10.7 % with two warehouses, 7.2 with four, 5.7 with twenty.
+/// The paper's numbers: 10.7 % with two warehouses, 7.2 with four, 5.7 with twenty.
 #[test]
-fn as_many_are_on_two_partitions_as_in_the_paper() {
+fn as_many_transactions_are_distributed_as_in_the_paper() {
     for (warehouses, percent) in [(2, 10.7), (4, 7.2), (20, 5.7)] {
         let scale = Scale { warehouses, ..LOAD.scale };
         let load = Tpcc { scale, remote: Remote::SPECIFICATION, ..LOAD };
@@ -82,10 +82,10 @@ fn as_many_are_on_two_partitions_as_in_the_paper() {
     }
 }
 
-/// Two warehouses, which everybody locks, and deadlocks across partitions. Whoever is tried again once took the locks
-/// back before those who had waited for them, and so on for ever.
+/// Two hot warehouses, and distributed deadlocks. A restarted transaction once got the locks before those that had
+/// waited for them, for ever.
 #[test]
-fn locking_and_occ_do_not_come_to_a_stop() {
+fn locking_and_occ_make_progress_under_contention() {
     let scale = Scale { warehouses: 2, items: 1_000, customers: 30, orders: 30 };
     let load = Tpcc { scale, remote: Remote::SPECIFICATION, ..LOAD };
     for (scheme, seed) in

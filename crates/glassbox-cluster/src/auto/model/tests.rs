@@ -1,8 +1,8 @@
-//! The model against the paper's numbers and against what must be so.
+//! The model against the paper's numbers and against its own invariants.
 
 use super::*;
 
-/// Table 2, and what Glassbox's simulator takes for what it does not say.
+/// Table 2, and the simulator's values for what it leaves out.
 fn of_the_paper() -> (Statistics, Times) {
     let times = Times {
         single_us: 64.0,
@@ -28,7 +28,7 @@ fn near(value: f64, expected: f64, percent: f64) {
 }
 
 #[test]
-fn the_ends_are_those_of_section_6() {
+fn the_ends_of_the_curves_are_those_of_section_6() {
     for scheme in SchemeKind::ALL.into_iter().filter(|scheme| *scheme != SchemeKind::ForcedLocking) {
         near(rate(scheme, |_| ()), 2e6 / 64.0, 0.1);
     }
@@ -39,7 +39,7 @@ fn the_ends_are_those_of_section_6() {
 }
 
 #[test]
-fn the_schemes_are_in_the_order_that_the_paper_found() {
+fn the_schemes_are_in_the_papers_order() {
     let ordered = |best: SchemeKind, change: fn(&mut Statistics)| {
         let others = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::Locking];
         for other in others.into_iter().filter(|other| *other != best) {
@@ -55,7 +55,7 @@ fn the_schemes_are_in_the_order_that_the_paper_found() {
 }
 
 #[test]
-fn the_sums_are_what_they_say() {
+fn terms_and_limits_add_up() {
     let (load, times) = of_the_paper();
     for several in [0.0, 0.02, 0.3, 1.0] {
         let load = Statistics { several, several_aborts: 0.05, rounds: 1.5, hottest: 0.3, ..load };

@@ -1,4 +1,4 @@
-//! What a client sends when somebody is gone.
+//! Calls of a client whose members disconnect and are replaced.
 
 use std::collections::VecDeque;
 
@@ -8,16 +8,16 @@ use smallvec::smallvec;
 
 use super::*;
 use crate::protocol::configuration::Configuration;
+use crate::protocol::configuration::SchemeKind;
 use crate::protocol::message::Outcome;
-use crate::protocol::scheme_kind::SchemeKind;
 
 const ME: Address = Address::Client(1);
 const PRIMARY: Address = Address::Replica { partition: 0, replica: 0 };
 
-/// Says what it is told to, and keeps what is sent.
+/// Delivers scripted events, and records what is sent.
 #[derive(Default)]
 struct Script {
-    letters: VecDeque<Letter>,
+    letters: VecDeque<LinkEvent>,
     sent: Vec<(Address, Packet)>,
 }
 
@@ -26,7 +26,7 @@ impl Link for Script {
         self.sent.push((to, packet));
     }
 
-    fn everybody(&self) -> Vec<Address> {
+    fn connected(&self) -> Vec<Address> {
         Vec::new()
     }
 
@@ -36,7 +36,7 @@ impl Link for Script {
 
     fn flush(&mut self) {}
 
-    fn receive(&mut self, _wait: Duration) -> Option<Letter> {
+    fn receive(&mut self, _wait: Duration) -> Option<LinkEvent> {
         self.letters.pop_front()
     }
 }
@@ -49,18 +49,18 @@ fn call() -> ReadWrite {
     ReadWrite { keys: [(0, 1)].into_iter().collect(), stamp: 1, aborts_at: None, two_rounds: false }
 }
 
-fn announces(member: Address, configuration: &Configuration) -> Letter {
+fn announces(member: Address, configuration: &Configuration) -> LinkEvent {
     let message = Message::Configure(Box::new(configuration.clone()));
-    Letter::Message(member, Packet { epoch: configuration.epoch, message })
+    LinkEvent::Message(member, Packet { epoch: configuration.epoch, message })
 }
 
 impl Client<Script> {
-    fn hears(&mut self, letters: impl IntoIterator<Item = Letter>) {
+    fn hears(&mut self, letters: impl IntoIterator<Item = LinkEvent>) {
         self.link.letters.extend(letters);
         self.turn(Duration::ZERO);
     }
 
-    /// Calls that were sent to the primary.
+    /// The number of calls that were sent to the primary.
     fn calls(&self) -> usize {
         self.link.sent.iter().filter(|(to, it)| *to == PRIMARY && matches!(it.message, Message::Call { .. })).count()
     }
@@ -73,12 +73,16 @@ fn a_session_that_begins_after_a_resume_has_no_call_of_unknown_outcome() {
     let ticket = client.submit(call()).unwrap();
     client.hears([]);
     assert_eq!(client.calls(), 0, "under which configuration?");
-    client.hears([Letter::Here(PRIMARY), announces(PRIMARY, &resumed), announces(Address::Coordinator(0), &resumed)]);
+    client.hears([
+        LinkEvent::Connected(PRIMARY),
+        announces(PRIMARY, &resumed),
+        announces(Address::Coordinator(0), &resumed),
+    ]);
     assert_eq!(client.calls(), 1);
     let (_, Packet { epoch, message: Message::Call { id, .. } }) = &client.link.sent[0] else { panic!("a call") };
     assert_eq!(*epoch, resumed.epoch);
     let answer = Message::Answer { id: *id, outcome: Outcome::Done(smallvec![(0, Output::of(Seen::new()))]) };
-    client.hears([Letter::Message(PRIMARY, Packet { epoch: 2, message: answer })]);
+    client.hears([LinkEvent::Message(PRIMARY, Packet { epoch: 2, message: answer })]);
     assert!(client.wait(ticket).is_ok());
 }
 
@@ -89,17 +93,20 @@ fn a_call_is_held_until_a_restarted_member_has_announced_its_configuration() {
     client.hears([announces(PRIMARY, &shape().configuration())]);
     let first = client.submit(call()).unwrap();
     assert_eq!(client.calls(), 1);
-    client.hears([Letter::Gone(PRIMARY, "its power is gone".to_owned()), announces(Address::Coordinator(0), &next)]);
+    client.hears([
+        LinkEvent::Disconnected(PRIMARY, "its power is gone".to_owned()),
+        announces(Address::Coordinator(0), &next),
+    ]);
     assert!(matches!(client.wait(first), Err(Error::Uncertain { .. })), "it was sent and not answered");
     let second = client.submit(call()).unwrap();
-    client.hears([Letter::Here(PRIMARY)]);
+    client.hears([LinkEvent::Connected(PRIMARY)]);
     assert_eq!(client.calls(), 1, "it has no place yet, and would lose the call");
     // A connection that breaks again does not lose a call that was never sent on it.
-    client.hears([Letter::Gone(PRIMARY, "the connection broke".to_owned()), Letter::Here(PRIMARY)]);
+    client.hears([LinkEvent::Disconnected(PRIMARY, "the connection broke".to_owned()), LinkEvent::Connected(PRIMARY)]);
     client.hears([announces(PRIMARY, &next)]);
     assert_eq!(client.calls(), 2);
     assert_eq!(client.link.sent.last().unwrap().1.epoch, 2);
-    client.hears([Letter::Here(PRIMARY), announces(PRIMARY, &next)]);
+    client.hears([LinkEvent::Connected(PRIMARY), announces(PRIMARY, &next)]);
     assert_eq!(client.calls(), 2, "it is sent once");
     client.router.lost(PRIMARY);
     assert!(client.wait(second).is_err());
@@ -113,6 +120,6 @@ fn a_call_whose_caller_stopped_waiting_is_not_sent_later() {
     client.gone.insert(PRIMARY, (long_ago, "it is gone".to_owned()));
     assert!(matches!(client.wait(ticket), Err(Error::Stopped { .. })));
     assert_eq!(client.in_flight(), 0);
-    client.hears([Letter::Here(PRIMARY), announces(PRIMARY, &shape().configuration())]);
+    client.hears([LinkEvent::Connected(PRIMARY), announces(PRIMARY, &shape().configuration())]);
     assert_eq!(client.calls(), 0);
 }

@@ -1,17 +1,17 @@
-//! What a node hears before it has a place.
+//! Messages that a node receives before it has a place.
 
 use glassbox::record::Timestamp;
 use glassbox::shard::{Arguments, Call, Shard};
 use glassbox_workloads::micro::{ReadWrite, catalog};
 
 use super::*;
+use crate::protocol::configuration::SchemeKind;
 use crate::protocol::message::Outcome;
 use crate::protocol::outbox::Action;
-use crate::protocol::scheme_kind::SchemeKind;
 
-/// A request is made once: who hears it before it has a place must not forget it.
+/// Requests for the turn are sent once, so they must not be lost.
 #[test]
-fn a_coordinator_that_begins_later_knows_who_asked_for_the_turn() {
+fn a_coordinator_remembers_requests_for_the_turn_from_before_its_beginning() {
     let round_trip = Duration::ZERO;
     let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 2, round_trip };
     let make: MakeShard = Arc::new(|| unreachable!("it has no rows"));
@@ -29,9 +29,9 @@ fn a_coordinator_that_begins_later_knows_who_asked_for_the_turn() {
     assert!(node.asked.is_empty());
 }
 
-/// A client may know who is primary before that knows it itself.
+/// A client may know of a primary's place before the primary does.
 #[test]
-fn a_primary_that_begins_later_answers_what_it_was_asked() {
+fn a_primary_answers_calls_from_before_its_beginning() {
     let round_trip = Duration::ZERO;
     let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip };
     let make: MakeShard = Arc::new(|| Shard::new(&catalog(), 0, 1, 1 << 20).map_err(|error| error.to_string()));
@@ -41,7 +41,7 @@ fn a_primary_that_begins_later_answers_what_it_was_asked() {
         Arguments::of(ReadWrite { keys: std::iter::empty().collect(), stamp: 1, aborts_at: None, two_rounds: false });
     let call = Call { procedure: 0, arguments, now: Timestamp::default(), seed: 0 };
     let calls = |id, epoch| (client, Packet { epoch, message: Message::Call { id, call: call.clone() } });
-    // The first was for somebody who had this address before.
+    // The first one was for a predecessor with the same address.
     for (from, packet) in [calls(1, 0), calls(2, 1), calls(3, 0), calls(4, 1)] {
         node.handle(from, packet, 0, &mut out);
     }

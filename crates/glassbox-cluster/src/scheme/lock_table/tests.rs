@@ -1,4 +1,4 @@
-//! Who keeps whom off, and who may go on when somebody has ended.
+//! Conflicts, queueing, and wake-ups.
 
 use super::*;
 
@@ -7,11 +7,11 @@ fn wants(table: &mut LockTable, owner: Owner) -> bool {
 }
 
 #[test]
-fn who_waited_first_is_not_in_a_circle_with_who_waits_behind_it() {
+fn an_older_request_and_a_younger_one_behind_it_form_no_deadlock() {
     let mut table = LockTable::default();
     assert!(wants(&mut table, 0) && !wants(&mut table, 1) && !wants(&mut table, 2));
     assert_eq!(table.release(0), [1]);
-    assert!(wants(&mut table, 1), "the one behind it is not in its way");
+    assert!(wants(&mut table, 1), "a younger request does not block it");
     assert_eq!(table.deadlock(2), None);
     assert_eq!(table.release(1), [2]);
     assert!(wants(&mut table, 2));
@@ -20,13 +20,13 @@ fn who_waited_first_is_not_in_a_circle_with_who_waits_behind_it() {
 }
 
 #[test]
-fn many_read_a_key_and_one_writes_it() {
+fn readers_share_a_lock_and_a_writer_excludes_them() {
     let mut table = LockTable::default();
     assert!(table.watch(0).point(0, 7, Touch::Read) && table.watch(1).point(0, 7, Touch::Read));
     assert!(!wants(&mut table, 1), "another reads it");
     assert_eq!(table.release(0), [1]);
     assert!(wants(&mut table, 1) && table.watch(1).point(0, 7, Touch::Read));
-    assert!(!table.watch(2).point(0, 7, Touch::Read), "reading again gave nothing back");
+    assert!(!table.watch(2).point(0, 7, Touch::Read), "another read released nothing");
     assert_eq!(table.release(1), [2]);
     assert!(table.watch(2).point(0, 7, Touch::Read));
     assert!(table.release(2).is_empty());
@@ -34,17 +34,17 @@ fn many_read_a_key_and_one_writes_it() {
 }
 
 #[test]
-fn who_reads_a_range_and_who_writes_in_it_keep_each_other_off() {
+fn a_range_lock_conflicts_with_writes_in_the_range() {
     let mut table = LockTable::default();
     let scans = |table: &mut LockTable, owner, low, high| table.watch(owner).range(0, low, high);
     assert!(scans(&mut table, 0, 3, 7) && table.watch(0).point(0, 5, Touch::Write), "its own range");
     assert!(!wants(&mut table, 1), "it is read");
     assert!(table.watch(2).point(0, 8, Touch::Write) && table.watch(3).point(1, 5, Touch::Write));
-    assert!(!scans(&mut table, 4, 6, 8), "somebody waits to write there");
+    assert!(!scans(&mut table, 4, 6, 8), "an older request waits to write there");
     assert_eq!(table.release(0), [1]);
     assert!(wants(&mut table, 1));
     assert_eq!(table.deadlock(4), None);
-    assert!(table.release(1).is_empty(), "who scans waits for another too");
+    assert!(table.release(1).is_empty(), "the scan waits for another owner too");
     assert_eq!(table.release(2), [4]);
     assert!(table.watch(5).point(0, 9, Touch::Read) && scans(&mut table, 4, 6, 9), "both read");
     assert!((3..=5).all(|owner| table.release(owner).is_empty()));
@@ -52,12 +52,12 @@ fn who_reads_a_range_and_who_writes_in_it_keep_each_other_off() {
 }
 
 #[test]
-fn who_waited_and_was_not_run_yet_is_not_passed_over() {
+fn an_owner_that_is_ready_and_not_yet_run_keeps_its_place_in_the_queue() {
     let mut table = LockTable::default();
     assert!(wants(&mut table, 0) && !wants(&mut table, 1));
     assert_eq!(table.release(0), [1]);
     assert!(!wants(&mut table, 2), "it came later");
-    assert!(table.release(7).is_empty(), "each is told once");
+    assert!(table.release(7).is_empty(), "each is woken once");
     assert!(wants(&mut table, 1));
     assert_eq!(table.release(1), [2]);
     assert!(wants(&mut table, 2));

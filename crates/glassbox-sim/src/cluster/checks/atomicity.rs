@@ -1,4 +1,4 @@
-//! A transaction is on all of its rows, or on none.
+//! A transaction changes all of its rows, or none.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::written::{Written, unknown, written};
 use crate::cluster::client::{Done, Finished};
 use crate::cluster::world::World;
 
-/// What aborted is on no row; what ended in a way that nobody knows is on all of its rows or on none.
+/// An aborted transaction changed no row; one of unknown outcome changed all of its rows or none.
 ///
 /// # Errors
-/// The first that is not.
+/// The first violation.
 pub fn atomicity(world: &mut World, history: &[Finished]) -> Result<(), String> {
     let rows = written(world, history)?;
     let shows = |stamp: u32, key: &PairKey| {
@@ -26,7 +26,7 @@ pub fn atomicity(world: &mut World, history: &[Finished]) -> Result<(), String> 
     unknown.values().try_for_each(|it| is_whole(it, shows, &unknown))
 }
 
-/// Where another one of unknown end came after it, one cannot tell.
+/// If another one of unknown outcome followed, nothing can be concluded.
 fn is_whole(
     it: &Finished,
     shows: impl Fn(u32, &PairKey) -> bool,

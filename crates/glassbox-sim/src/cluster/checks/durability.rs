@@ -1,18 +1,18 @@
-//! What was acknowledged is there.
+//! Acknowledged changes are present.
 
 use super::written::{unknown, written};
 use crate::cluster::client::Finished;
 use crate::cluster::world::World;
 
-/// Every row holds the stamp that, by the answers, was written there last; or that of a transaction whose end nobody
-/// knows.
+/// Every row holds the last stamp that was written to it according to the answers, or that of a transaction with an
+/// unknown outcome.
 ///
 /// # Errors
-/// The first row that does not.
+/// The first violation.
 pub fn durability(world: &mut World, history: &[Finished]) -> Result<(), String> {
     let unknown = unknown(history);
     for (key, row) in &written(world, history)? {
-        // What one of unknown end wrote over, nobody may have seen.
+        // A value that one of unknown outcome overwrote may have been read by none.
         let touching = unknown.values().filter(|it| it.call.keys.contains(key)).count();
         let last: Vec<u32> = row.stamps.iter().filter(|(_, over)| !**over).map(|(stamp, _)| *stamp).collect();
         let known = unknown.get(&row.now).is_some_and(|it| it.call.keys.contains(key));

@@ -1,4 +1,4 @@
-//! Is what a simulated cluster did right? One file for each property; each finds nothing, or says what is wrong.
+//! Checks of what a simulated cluster did. One file for each property; each finds nothing, or reports a violation.
 
 mod atomicity;
 mod durability;
@@ -17,10 +17,10 @@ pub use tpcc::tpcc;
 
 use super::world::World;
 
-/// Everything, of a world of the microbenchmark that has [finished](World::finish).
+/// All properties, for a world of the microbenchmark that has [finished](World::finish).
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first violation.
 pub fn all(world: &mut World) -> Result<(), String> {
     let history = world.history();
     progress(world, &history)?;

@@ -1,13 +1,13 @@
-//! Everything ends, and in one of the ways in which it may.
+//! Every call ends, and with one of its possible outcomes.
 
 use crate::cluster::client::{Done, Finished};
 use crate::cluster::world::World;
 use glassbox_workloads::micro::ABORT_CHOSEN;
 
-/// Nothing is under way any more; nothing failed; what was to abort did, and nothing else.
+/// No transaction is active; no call failed; exactly the transactions that were to abort did.
 ///
 /// # Errors
-/// What is wrong.
+/// The first violation.
 pub fn progress(world: &World, history: &[Finished]) -> Result<(), String> {
     if let Some(left) = world.leftovers().first() {
         return Err(format!("progress: {left}"));

@@ -1,4 +1,4 @@
-//! Replicas hold the same rows.
+//! Replicas have the same rows.
 
 use std::collections::BTreeMap;
 

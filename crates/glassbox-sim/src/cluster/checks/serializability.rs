@@ -1,8 +1,8 @@
-//! The answers are those of some order, one after the other, that agrees with real time.
+//! The answers are those of a serial order that agrees with real time.
 //!
-//! Every transaction reads a row before it writes its own stamp there, so its answer names the one before it on that
-//! row: the order on each row is known, and what is left is whether all of them together have a circle. With real time:
-//! one that ended before another began comes before it.
+//! Every transaction reads a row before it writes its own stamp there, so its answer names its predecessor on that row.
+//! The order on each row is therefore known, and all orders together must be acyclic. Real time: a transaction that
+//! ended before another began precedes it.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::cluster::client::{Done, Finished};
 /// See above.
 ///
 /// # Errors
-/// What is wrong: a value that nobody wrote, one that two saw last, or a circle.
+/// The first violation: a value that no transaction wrote, one that two saw last, or a cycle.
 pub fn serializability(history: &[Finished]) -> Result<(), String> {
     let committed: Vec<_> = history
         .iter()
         .filter_map(|it| if let Done::Committed(seen) = &it.end { Some((it, seen)) } else { None })
         .collect();
-    // Of one whose end nobody knows it is not known what it read; somebody may have seen what it wrote.
+    // What a transaction of unknown outcome read is not known; another transaction may have read what it wrote.
     let unknown: BTreeMap<u32, &Finished> =
         history.iter().filter(|it| it.end == Done::Unknown).map(|it| (it.call.stamp, it)).collect();
     let by_stamp: BTreeMap<u32, usize> =
@@ -57,8 +57,8 @@ pub fn serializability(history: &[Finished]) -> Result<(), String> {
     no_circle(&committed.iter().map(|(it, _)| *it).collect::<Vec<_>>(), &after)
 }
 
-/// Looks for an order: takes away, again and again, what nothing that is left comes before. By real time, what has
-/// ended before something else began has to go first; so of what is left, whatever ends first bounds what may go.
+/// Searches for an order: repeatedly removes a transaction without predecessors. By real time, a transaction that ended
+/// before another began has to go first; so among the remaining ones the earliest end bounds what may go.
 fn no_circle(committed: &[&Finished], after: &[Vec<usize>]) -> Result<(), String> {
     let mut before = vec![0_usize; committed.len()];
     after.iter().flatten().for_each(|&at| before[at] += 1);
@@ -73,7 +73,7 @@ fn no_circle(committed: &[&Finished], after: &[Vec<usize>]) -> Result<(), String
             ended += 1;
         }
         let Some(&first_end) = by_end.get(ended) else { return Ok(()) };
-        // What began after this end has to wait.
+        // A transaction that began after this end has to wait.
         while begun < by_begin.len() && committed[by_begin[begun]].began_ns <= committed[first_end].ended_ns {
             if before[by_begin[begun]] == 0 {
                 free.push(by_begin[begun]);
@@ -92,7 +92,7 @@ fn no_circle(committed: &[&Finished], after: &[Vec<usize>]) -> Result<(), String
         let horizon = committed[first_end].ended_ns;
         for &next in &after[at] {
             before[next] -= 1;
-            // What did not come up yet is found free when it does.
+            // One that was not considered yet is found ready when it is.
             if before[next] == 0 && committed[next].began_ns <= horizon {
                 free.push(next);
             }

@@ -1,4 +1,4 @@
-//! TPC-C's rows are consistent, and what was acknowledged is among them.
+//! TPC-C's rows are consistent, and acknowledged transactions are among them.
 
 use glassbox_workloads::tpcc::{ABORT_UNUSED_ITEM, Input, Kind, Together};
 
@@ -8,12 +8,12 @@ use crate::cluster::tpcc::Tpcc;
 use crate::cluster::workload::Workload;
 use crate::cluster::world::World;
 
-/// Of a world that has [finished](World::finish): nothing is under way; orders for an unused item aborted, and nothing
-/// else did; the consistency conditions hold of the rows of all primaries together; there are as many orders and
-/// payments as were answered; replicas have the same rows.
+/// For a world that has [finished](World::finish): no transaction is active; exactly the orders for an unused item
+/// aborted; the consistency conditions hold for the rows of all primaries together; there are as many orders and
+/// payments as were acknowledged; replicas have the same rows.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first violation.
 pub fn tpcc(world: &mut World<Tpcc>) -> Result<(), String> {
     let history = world.history();
     if let Some(left) = world.leftovers().first() {
@@ -49,7 +49,7 @@ pub fn tpcc(world: &mut World<Tpcc>) -> Result<(), String> {
     replicas(world)
 }
 
-/// How many of a kind count, and how many may.
+/// How many transactions of a kind committed, and how many may have.
 fn answered(history: &[Finished<Input, ()>], kind: Kind) -> (u64, u64) {
     let of = |ends: fn(&Done<()>) -> bool| {
         history.iter().filter(|it| it.call.kind() == kind && ends(&it.end)).count() as u64

@@ -1,4 +1,4 @@
-//! What each row holds in the end, beside what was written there by the answers.
+//! The final value of each row, with the values that were written to it according to the answers.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use glassbox_workloads::micro::{Pair, PairKey};
 use crate::cluster::client::{Done, Finished};
 use crate::cluster::world::World;
 
-/// What was written to a row.
+/// The values of a row.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// Stamps, and whether another is known to have been written over each.
+    /// Written stamps, and whether another is known to have overwritten each.
     pub(super) stamps: BTreeMap<u32, bool>,
-    /// What the partition's primary has there.
+    /// The value at the partition's primary.
     pub(super) now: u32,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn written(world: &mut World, history: &[Finished]) -> Result<BTreeMa
     Ok(rows)
 }
 
-/// Transactions whose end nobody knows, by their stamps.
+/// Transactions with an unknown outcome, by their stamps.
 pub(super) fn unknown(history: &[Finished]) -> BTreeMap<u32, &Finished> {
     history.iter().filter(|it| it.end == Done::Unknown).map(|it| (it.call.stamp, it)).collect()
 }

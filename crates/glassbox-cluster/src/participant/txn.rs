@@ -1,37 +1,37 @@
-//! What a partition is asked to run.
+//! Transactions as a partition receives them.
 
 use glassbox::shard::Kept;
 
 use crate::protocol::address::{Address, TxnId};
 use crate::protocol::message::{Fragment, FragmentEnd, Undecided};
 
-/// A call of a client on this partition alone.
+/// A single-partition call of a client.
 #[derive(Debug)]
-pub(crate) struct Single {
+pub(crate) struct LocalTxn {
     pub(crate) client: Address,
     pub(crate) id: u64,
     pub(crate) call: glassbox::shard::Call,
 }
 
-/// This partition's part of a transaction on several.
+/// This partition's part of a distributed transaction.
 #[derive(Debug)]
-pub(crate) struct Multi {
+pub(crate) struct DistributedTxn {
     /// The latest fragment.
     pub(crate) fragment: Fragment,
-    /// What the run overwrote, once it is done.
+    /// The undo buffer of the run, once it has ended.
     pub(crate) kept: Option<Kept>,
-    /// What came of the latest fragment.
+    /// The result of the latest fragment.
     pub(crate) end: Option<FragmentEnd>,
-    /// Whether the backups were told to hold it.
+    /// Whether the run is replicated.
     pub(crate) prepared: bool,
 }
 
-impl Multi {
+impl DistributedTxn {
     pub(crate) fn new(fragment: Fragment) -> Self {
         Self { fragment, kept: None, end: None, prepared: false }
     }
 
-    /// What a new coordinator has to know of it.
+    /// The report for a new coordinator.
     pub(crate) fn undecided(&self) -> Undecided {
         let Fragment { txn, participants, .. } = self.fragment;
         Undecided { sequence: txn.sequence, participants, prepared: matches!(self.end, Some(FragmentEnd::Done(_))) }
@@ -41,28 +41,28 @@ impl Multi {
         self.fragment.txn
     }
 
-    /// Whether there is nothing more to do here but to end it: it ran, or will not.
+    /// Whether only the decision is missing here: the run has ended or failed.
     pub(crate) fn is_finished(&self) -> bool {
         matches!(self.end, Some(FragmentEnd::Done(_) | FragmentEnd::Aborted(_) | FragmentEnd::Failed(_)))
     }
 }
 
-/// Something to be run.
+/// A transaction.
 #[derive(Debug)]
-pub(crate) enum Arrived {
-    Single(Single),
-    Multi(Multi),
+pub(crate) enum Txn {
+    Local(LocalTxn),
+    Distributed(DistributedTxn),
 }
 
-impl Arrived {
-    pub(crate) fn multi(&self) -> Option<&Multi> {
+impl Txn {
+    pub(crate) fn multi(&self) -> Option<&DistributedTxn> {
         match self {
-            Self::Multi(multi) => Some(multi),
-            Self::Single(_) => None,
+            Self::Distributed(multi) => Some(multi),
+            Self::Local(_) => None,
         }
     }
 
     pub(crate) fn is(&self, txn: TxnId) -> bool {
-        matches!(self, Self::Multi(multi) if multi.txn() == txn)
+        matches!(self, Self::Distributed(multi) if multi.txn() == txn)
     }
 }

@@ -1,51 +1,52 @@
-//! What is said to one party and what was heard from it, over one connection or, between members, over several.
+//! A reliable ordered channel to one party, over one connection or, between members, over several.
 //!
-//! Between members nothing may be missing: neither believes that the other forgets. So what is said is kept until the
-//! other side has taken it, and a connection that broke is made again and goes on where the other side's count of
-//! frames says. Only another process with the same address begins from nothing: what was said to the one before is not
-//! for it, but what was said since it went is. A client is told what became uncertain instead, and keeps nothing.
+//! Between members no frame may be lost, because neither re-sends at a higher level. So frames are kept until the other
+//! side has acknowledged them, and a channel whose connection broke continues on the next one from the other side's
+//! frame count. A restarted process with the same address starts an empty channel: frames sent to its predecessor are
+//! dropped, frames sent since that one disconnected are delivered. A channel with a client keeps nothing: the client
+//! learns which outcomes are unknown.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Write};
 
 use super::shape::Identity;
 use crate::protocol::address::Address;
-use crate::wire::{BadFrame, Heard, Kind, LARGEST_PAYLOAD, decode, encode};
+use crate::wire::{BadFrame, Kind, MAX_PAYLOAD_BYTES, Received, decode, encode};
 
-/// Bytes that wait for somebody who does not read them.
-const MOST_UNREAD: usize = 64 << 20;
-/// Bytes taken, after which the other side is told.
+/// The maximum of bytes that wait for a party that does not read.
+const MAX_UNREAD_BYTES: usize = 64 << 20;
+/// Received bytes after which an acknowledgement is sent.
 const TELL_AFTER: usize = 64 << 10;
 
 #[derive(Debug)]
-pub(super) struct Conversation {
-    /// With whom.
+pub(super) struct Channel {
+    /// The other party.
     pub(super) peer: Address,
-    /// Whether it goes on when its connection breaks.
+    /// Whether the channel continues after its connection breaks.
     resumes: bool,
-    /// Which process the other side is.
-    life: Option<u64>,
-    /// Frames taken, the greeting included.
+    /// The incarnation of the other process.
+    incarnation: Option<u64>,
+    /// Frames received, the greeting included.
     received: u64,
-    /// Bytes taken of which the other side does not know.
+    /// Bytes received and not acknowledged.
     untold: usize,
-    /// Frames said, the greeting included.
+    /// Frames sent, the greeting included.
     said: u64,
-    /// Those before this one were said to the process that is or was there.
+    /// Frames before this one were sent to the process that is or was connected.
     said_since: u64,
-    /// The last of what was said: what is not written or, if it resumes, not known to be taken.
+    /// Sent frames that are not written or, if the channel resumes, not acknowledged.
     output: Vec<u8>,
-    /// Sizes of the frames in `output`, if it resumes.
+    /// Sizes of the frames in `output`, if the channel resumes.
     sizes: VecDeque<usize>,
-    /// Bytes of `output` that are on their way.
+    /// Bytes of `output` that were written.
     written: usize,
-    /// Bytes of `output`, or more, that are rows for a backup: as many as there are.
+    /// An upper bound of the bytes of rows for a joining backup in `output`, which do not count as unread.
     rows: usize,
-    /// Why it cannot go on: something is missing.
+    /// Why the channel cannot continue: frames are lost.
     lost: Option<String>,
 }
 
-impl Conversation {
+impl Channel {
     pub(super) fn new(me: Address, peer: Address) -> Self {
         Self::fresh(peer, me.is_member() && peer.is_member())
     }
@@ -54,7 +55,7 @@ impl Conversation {
         Self {
             peer,
             resumes,
-            life: None,
+            incarnation: None,
             received: 1,
             untold: 0,
             said: 1,
@@ -71,27 +72,27 @@ impl Conversation {
         self.resumes
     }
 
-    /// Which process the other side is, once it was heard.
-    pub(super) fn life(&self) -> Option<u64> {
-        self.life
+    /// The incarnation of the other process, once it is known.
+    pub(super) fn incarnation(&self) -> Option<u64> {
+        self.incarnation
     }
 
-    /// What the other side has to know of this one to go on.
-    pub(super) fn heard(&self) -> Option<Heard> {
-        self.life.map(|life| Heard { life, received: self.received })
+    /// The frame count with which the other side can continue the channel.
+    pub(super) fn heard(&self) -> Option<Received> {
+        self.incarnation.map(|incarnation| Received { incarnation, received: self.received })
     }
 
-    /// The number of the frame that is due.
+    /// The sequence number of the next frame to receive.
     pub(super) fn received(&self) -> u64 {
         self.received
     }
 
-    /// The number of the next frame that is said.
+    /// The sequence number of the next frame to send.
     pub(super) fn said(&self) -> u64 {
         self.said
     }
 
-    /// A frame of so many bytes was taken; who is now to be told of how many.
+    /// Counts a received frame; the party and the frame count, if an acknowledgement is due.
     pub(super) fn took(&mut self, bytes: usize) -> Option<(Address, u64)> {
         self.received += 1;
         self.untold += bytes;
@@ -102,25 +103,25 @@ impl Conversation {
         })
     }
 
-    /// Rows for a backup are said all at once.
+    /// Announces rows for a joining backup, which are sent all at once.
     pub(super) fn expect_rows(&mut self, bytes: usize) {
         self.rows += bytes;
     }
 
-    /// Says something, or nothing any more.
+    /// Sends a frame; nothing once the channel is lost.
     ///
     /// # Errors
-    /// Why it cannot go on from here.
+    /// Why the channel is lost.
     pub(super) fn say(&mut self, who: &Identity, kind: Kind, payload: &[u8]) -> Result<(), String> {
         if self.lost.is_some() {
             return Ok(());
         }
         let before = self.output.len();
-        let of = who.frame(self.said, LARGEST_PAYLOAD);
+        let of = who.frame(self.said, MAX_PAYLOAD_BYTES);
         let said = encode(&mut self.output, kind, &of, |out| out.extend_from_slice(payload));
         let said = said.map_err(|bad| bad.to_string());
-        let fits = self.output.len() - self.written <= MOST_UNREAD + self.rows;
-        let ended = said.and_then(|()| if fits { Ok(()) } else { Err("it does not read what it is sent".to_owned()) });
+        let fits = self.output.len() - self.written <= MAX_UNREAD_BYTES + self.rows;
+        let ended = said.and_then(|()| if fits { Ok(()) } else { Err("it does not read its messages".to_owned()) });
         if let Err(why) = &ended {
             self.lose(why);
             return ended;
@@ -132,7 +133,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// It cannot go on: the other side, or what is said to it, is not right.
+    /// Ends the channel: the other side, or a frame for it, is invalid.
     pub(super) fn lose(&mut self, why: &str) {
         self.lost.get_or_insert_with(|| why.to_owned());
         (self.output, self.sizes, self.written) = (Vec::new(), VecDeque::new(), 0);
@@ -142,7 +143,7 @@ impl Conversation {
         self.written < self.output.len()
     }
 
-    /// Writes as much as goes.
+    /// Writes as much as the stream accepts.
     pub(super) fn write(&mut self, stream: &mut impl Write) -> Result<(), String> {
         self.written += write_some(stream, &self.output[self.written..])?;
         if !self.has_output() {
@@ -155,16 +156,16 @@ impl Conversation {
         Ok(())
     }
 
-    /// The other side has taken so many frames.
+    /// The other side acknowledges this number of frames.
     ///
     /// # Errors
-    /// When there are not so many.
+    /// When fewer were sent.
     pub(super) fn taken(&mut self, frames: u64) -> Result<(), String> {
         let first = self.said - self.sizes.len() as u64;
         if frames > self.said {
-            return Err(format!("it has taken {frames} frames, and {} were sent", self.said));
+            return Err(format!("it acknowledges {frames} frames, and {} were sent", self.said));
         }
-        // What is said again may be older.
+        // Acknowledgements that are re-sent may be older.
         let bytes = self.sizes.drain(..frames.saturating_sub(first) as usize).sum();
         self.output.drain(..bytes);
         self.written = self.written.saturating_sub(bytes);
@@ -177,42 +178,42 @@ impl Conversation {
         (self.written, self.untold) = (0, 0);
     }
 
-    /// There is a connection to this process again, which has taken so many frames of this conversation. Whether it
-    /// is another process than the one before.
+    /// Continues on a connection to a process that has received this number of frames. Whether it is another process
+    /// than the one before.
     ///
     /// # Errors
-    /// Why it cannot go on.
-    pub(super) fn goes_on(&mut self, who: &Identity, life: u64, taken: u64) -> Result<bool, String> {
+    /// Why it cannot continue.
+    pub(super) fn goes_on(&mut self, who: &Identity, incarnation: u64, taken: u64) -> Result<bool, String> {
         if !self.resumes {
             if self.lost.is_some() {
                 *self = Self::fresh(self.peer, false);
             }
-            self.life = Some(life);
+            self.incarnation = Some(incarnation);
             return Ok(false);
         }
-        let is_other = self.life.is_some_and(|before| before != life);
+        let is_other = self.incarnation.is_some_and(|before| before != incarnation);
         if is_other {
             self.begin_anew(who).map_err(|bad| bad.to_string())?;
         }
         if let Some(why) = &self.lost {
-            return Err(format!("what it was to be told before is missing ({why}): start it anew"));
+            return Err(format!("frames for it are lost ({why}); restart it"));
         }
         if taken < self.said - self.sizes.len() as u64 {
-            return Err(format!("what it was told before is missing (from frame {taken} on): start it anew"));
+            return Err(format!("frames for it are lost (from frame {taken} on); restart it"));
         }
         self.taken(taken)?;
-        self.life = Some(life);
+        self.incarnation = Some(incarnation);
         Ok(is_other)
     }
 
-    /// Forgets what was for the process before.
+    /// Drops the frames for the predecessor of the other process.
     fn begin_anew(&mut self, who: &Identity) -> Result<(), BadFrame> {
         let Self { output, sizes, said, said_since, .. } = std::mem::replace(self, Self::fresh(self.peer, true));
         let (mut rest, first) = (&output[..], said - sizes.len() as u64);
         for (number, size) in (first..).zip(sizes) {
             let (frame, others) = rest.split_at(size);
-            if let (true, Some(frame)) = (number >= said_since, decode(frame, &who.frame(number, LARGEST_PAYLOAD))?) {
-                // It was not too much before.
+            if let (true, Some(frame)) = (number >= said_since, decode(frame, &who.frame(number, MAX_PAYLOAD_BYTES))?) {
+                // It fitted before.
                 let _ = self.say(who, frame.kind, frame.payload);
             }
             rest = others;
@@ -221,10 +222,10 @@ impl Conversation {
     }
 }
 
-/// The reason when the other side has simply gone.
+/// The reason when the other side closed the connection.
 pub(super) const ENDED: &str = "the other side closed it";
 
-/// Writes as much as goes; how much that was.
+/// Writes as much as the stream accepts; the number of bytes.
 pub(super) fn write_some(stream: &mut impl Write, bytes: &[u8]) -> Result<usize, String> {
     let mut written = 0;
     while written < bytes.len() {

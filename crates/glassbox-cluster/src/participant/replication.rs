@@ -1,4 +1,4 @@
-//! A primary's stream to its backups: what they are to do, and what may be told once they hold it.
+//! A primary's replication stream, and the messages that wait until backups have acknowledged it.
 
 use std::collections::VecDeque;
 
@@ -7,71 +7,71 @@ use crate::protocol::entry::Entry;
 use crate::protocol::message::Message;
 use crate::protocol::outbox::Outbox;
 
-/// Numbers entries, and holds back what depends on them.
+/// Numbers entries, and holds messages that depend on them.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
-    /// Each backup, and the last entry that it holds.
+pub(crate) struct ReplicationStream {
+    /// Each backup, and the last entry that it acknowledged.
     backups: Vec<(Address, u64)>,
-    /// The last entry's number; the first is 1.
+    /// The last entry's sequence number; the first is 1.
     last: u64,
-    /// Messages, by the entry that the backups have to hold before they go; in order.
+    /// Messages with the entry that all backups have to acknowledge first, in order.
     waiting: VecDeque<(u64, Address, Message)>,
-    /// What is done is in the stream already, and done again.
+    /// Whether runs are being redone whose entries are in the stream already.
     repeats: bool,
 }
 
-impl Stream {
-    /// A stream that goes on after this entry, which all of these backups hold.
+impl ReplicationStream {
+    /// A stream that continues after this entry, which all of these backups have.
     pub(crate) fn new(backups: &[Address], last: u64) -> Self {
         let backups = backups.iter().map(|&backup| (backup, last)).collect();
         Self { backups, last, waiting: VecDeque::new(), repeats: false }
     }
 
-    /// The stream of one that takes it over after this entry: its backups are still to come, and what it holds
-    /// undecided is done again first. Its journal, if it has one, goes on.
+    /// The stream of a promoted backup: its own backups will join later, and its undecided runs are redone first. Its
+    /// journal, if it has one, continues.
     pub(crate) fn going_on(journal: Option<Address>, last: u64) -> Self {
         Self { repeats: true, ..Self::new(journal.as_slice(), last) }
     }
 
-    /// All that is in the stream already was done again.
-    pub(crate) fn has_repeated(&mut self, out: &mut Outbox) {
+    /// The undecided runs have been redone.
+    pub(crate) fn finish_redo(&mut self, out: &mut Outbox) {
         self.repeats = false;
         if !self.waiting.is_empty() {
             self.append(|| Entry::Mark, out);
         }
     }
 
-    /// The last entry's number.
+    /// The last entry's sequence number.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }
 
-    /// Goes to another backup too, which has everything so far.
+    /// Adds a backup that has everything so far.
     pub(crate) fn add(&mut self, backup: Address) {
         self.backups.retain(|(known, _)| *known != backup);
         self.backups.push((backup, self.last));
     }
 
-    /// Goes to these only, as far as it did before.
+    /// Restricts the stream to these backups.
     pub(crate) fn keep(&mut self, backups: &[Address], out: &mut Outbox) {
         self.backups.retain(|(backup, _)| backups.contains(backup));
-        self.tell_held(out);
+        self.send_acked(out);
     }
 
-    /// Goes to one backup no more.
+    /// Removes a backup.
     pub(crate) fn forget(&mut self, backup: Address, out: &mut Outbox) {
         self.backups.retain(|(known, _)| *known != backup);
-        self.tell_held(out);
+        self.send_acked(out);
     }
 
-    /// Whether anybody follows: entries need not be made otherwise.
-    pub(crate) fn is_followed(&self) -> bool {
+    /// Whether there is a backup or journal: entries need not be made otherwise.
+    pub(crate) fn is_replicated(&self) -> bool {
         !self.backups.is_empty()
     }
 
     /// Sends an entry to all backups.
     pub(crate) fn append(&mut self, entry: impl FnOnce() -> Entry, out: &mut Outbox) {
-        if !self.is_followed() || self.repeats {
+        if !self.is_replicated() || self.repeats {
             return;
         }
         self.last += 1;
@@ -81,10 +81,10 @@ impl Stream {
         }
     }
 
-    /// Sends a message when everything so far is held by all backups. What says something of the rows must not come
-    /// from a primary that is none any more without knowing it, so there is always something to be held.
-    pub(crate) fn send_when_held(&mut self, to: Address, message: Message, out: &mut Outbox) {
-        if !self.is_followed() {
+    /// Sends a message once all backups have acknowledged everything so far. If nothing is unacknowledged, a marker is
+    /// appended: a deposed primary that does not know of its successor must not report on its rows.
+    pub(crate) fn send_when_acked(&mut self, to: Address, message: Message, out: &mut Outbox) {
+        if !self.is_replicated() {
             return out.send(to, message);
         }
         if self.repeats {
@@ -100,17 +100,17 @@ impl Stream {
         }
     }
 
-    /// A backup holds everything up to `sequence`.
-    pub(crate) fn hears(&mut self, from: Address, sequence: u64, out: &mut Outbox) {
+    /// A backup acknowledges everything up to `sequence`.
+    pub(crate) fn on_ack(&mut self, from: Address, sequence: u64, out: &mut Outbox) {
         for (backup, held) in &mut self.backups {
             if *backup == from {
                 *held = sequence.clamp(*held, self.last);
             }
         }
-        self.tell_held(out);
+        self.send_acked(out);
     }
 
-    fn tell_held(&mut self, out: &mut Outbox) {
+    fn send_acked(&mut self, out: &mut Outbox) {
         let held = self.held();
         while let Some(&(needed, ..)) = self.waiting.front()
             && needed <= held
@@ -120,7 +120,7 @@ impl Stream {
         }
     }
 
-    /// The last entry that all backups hold.
+    /// The last entry that all backups have acknowledged.
     fn held(&self) -> u64 {
         self.backups.iter().map(|&(_, held)| held).min().unwrap_or(self.last)
     }

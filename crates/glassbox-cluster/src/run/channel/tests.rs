@@ -1,4 +1,4 @@
-//! Conversations over connections that break.
+//! Channels over connections that break.
 
 use glassbox::io::Dice;
 
@@ -7,26 +7,26 @@ use super::*;
 const WHO: Identity = Identity { me: Address::Coordinator(0), cluster: 1, catalog: 2 };
 const PEER: Address = Address::Replica { partition: 0, replica: 0 };
 
-fn conversation() -> Conversation {
-    Conversation::new(WHO.me, PEER)
+fn conversation() -> Channel {
+    Channel::new(WHO.me, PEER)
 }
 
-/// A process at one end: what it says, what it hears, and what is on its way to it.
+/// A process at one end: its channel, the bytes on their way to it, and what it received.
 struct End {
-    life: u64,
-    talk: Conversation,
+    incarnation: u64,
+    talk: Channel,
     wire: Vec<u8>,
     heard: Vec<u32>,
 }
 
 impl End {
-    fn new(life: u64) -> Self {
-        Self { life, talk: conversation(), wire: Vec::new(), heard: Vec::new() }
+    fn new(incarnation: u64) -> Self {
+        Self { incarnation, talk: conversation(), wire: Vec::new(), heard: Vec::new() }
     }
 
-    /// Hears what has come; what it has taken, if the other end is to be told.
+    /// Receives what has arrived, and sends an acknowledgement if it is due.
     fn hear(&mut self) {
-        while let Some(frame) = decode(&self.wire, &WHO.frame(self.talk.received(), LARGEST_PAYLOAD)).unwrap() {
+        while let Some(frame) = decode(&self.wire, &WHO.frame(self.talk.received(), MAX_PAYLOAD_BYTES)).unwrap() {
             let (kind, bytes) = (frame.kind, frame.bytes);
             match kind {
                 Kind::Taken => self.talk.taken(postcard::from_bytes(frame.payload).unwrap()).unwrap(),
@@ -40,15 +40,16 @@ impl End {
     }
 }
 
-/// The connection breaks, what is on it is lost, and there is another.
+/// The connection breaks, the bytes on it are lost, and the next one is made.
 fn reconnect(a: &mut End, b: &mut End) -> (bool, bool) {
     [&mut *a, &mut *b].into_iter().for_each(|end| {
         end.talk.breaks();
         end.wire.clear();
     });
-    let taken = |of: &End, by: &End| by.talk.heard().filter(|it| it.life == of.life).map_or(1, |it| it.received);
+    let taken =
+        |of: &End, by: &End| by.talk.heard().filter(|it| it.incarnation == of.incarnation).map_or(1, |it| it.received);
     let (of_a, of_b) = (taken(a, b), taken(b, a));
-    (a.talk.goes_on(&WHO, b.life, of_a).unwrap(), b.talk.goes_on(&WHO, a.life, of_b).unwrap())
+    (a.talk.goes_on(&WHO, b.incarnation, of_a).unwrap(), b.talk.goes_on(&WHO, a.incarnation, of_b).unwrap())
 }
 
 #[test]
@@ -88,38 +89,38 @@ fn each_frame_arrives_once_and_in_order_whenever_the_connection_breaks() {
         a.hear();
     }
     assert!(a.heard.iter().copied().eq(0..said[1]) && b.heard.iter().copied().eq(0..said[0]));
-    // What was taken is not kept for ever.
+    // Acknowledged frames are dropped.
     assert!((1..1 << 20).contains(&kept), "{kept}");
 }
 
 #[test]
-fn another_process_hears_only_what_was_said_since_the_one_before_went() {
+fn a_restarted_process_receives_only_what_was_sent_after_its_predecessor_disconnected() {
     let (mut a, mut b) = (End::new(1), End::new(2));
     reconnect(&mut a, &mut b);
     a.talk.say(&WHO, Kind::Message, &0_u32.to_le_bytes()).unwrap();
     a.talk.breaks();
     a.talk.say(&WHO, Kind::Message, &1_u32.to_le_bytes()).unwrap();
     let mut other = End::new(3);
-    // What was said before the break may have been heard, what was said after it was not.
-    assert_eq!(a.talk.goes_on(&WHO, other.life, 1), Ok(true));
-    assert_eq!(other.talk.goes_on(&WHO, a.life, 1), Ok(false));
+    // Frames from before the break may have been received, later ones were not.
+    assert_eq!(a.talk.goes_on(&WHO, other.incarnation, 1), Ok(true));
+    assert_eq!(other.talk.goes_on(&WHO, a.incarnation, 1), Ok(false));
     a.talk.write(&mut other.wire).unwrap();
     other.hear();
     assert_eq!(other.heard, [1]);
 }
 
 #[test]
-fn what_is_missing_ends_it_for_this_process_and_not_for_the_next() {
+fn a_lost_frame_ends_the_channel_of_this_process_and_not_of_the_next() {
     let mut a = End::new(1);
     a.talk.goes_on(&WHO, 2, 1).unwrap();
     a.talk.say(&WHO, Kind::Message, &0_u32.to_le_bytes()).unwrap();
-    assert!(a.talk.taken(3).unwrap_err().contains("it has taken 3 frames"));
+    assert!(a.talk.taken(3).unwrap_err().contains("it acknowledges 3 frames"));
     a.talk.taken(2).unwrap();
     a.talk.breaks();
-    assert!(a.talk.goes_on(&WHO, 2, 1).unwrap_err().contains("start it anew"));
-    assert_eq!(a.talk.goes_on(&WHO, 2, 2), Ok(false), "an old greeting harms nobody");
-    assert!(a.talk.say(&WHO, Kind::Message, &vec![0; LARGEST_PAYLOAD + 1]).is_err());
+    assert!(a.talk.goes_on(&WHO, 2, 1).unwrap_err().contains("restart it"));
+    assert_eq!(a.talk.goes_on(&WHO, 2, 2), Ok(false), "an old greeting does no harm");
+    assert!(a.talk.say(&WHO, Kind::Message, &vec![0; MAX_PAYLOAD_BYTES + 1]).is_err());
     a.talk.breaks();
-    assert!(a.talk.goes_on(&WHO, 2, 2).unwrap_err().contains("may have"));
+    assert!(a.talk.goes_on(&WHO, 2, 2).unwrap_err().contains("the maximum is"));
     assert_eq!(a.talk.goes_on(&WHO, 3, 1), Ok(true));
 }

@@ -1,4 +1,4 @@
-//! A replica's journal at work: writes what its machine wants kept, and says what is on disk.
+//! A replica's journal at work: appends what its member wants journaled, forces it, and reports what is durable.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,35 +11,35 @@ use glassbox::journal::{Forcer, Journal, JournalConfig, Lsn};
 use glassbox::shard::Shard;
 use glassbox::{Catalog, Error};
 
-use crate::node::journal::{Reading, Recovered};
+use crate::node::journal::{JournalReplay, RecoveredReplica};
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{Base, Entry, FORMAT, Record};
 
-/// After so many bytes of records the journal begins with another base, or as many as the base has, if that is more.
+/// The minimum of record bytes after which the journal begins another base; a larger base raises it to its own size.
 const BASE_AFTER_BYTES: u64 = 256 << 20;
-/// How soon a base that could not be made is tried again.
+/// The pause before a base that failed is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
 /// A replica's journal.
-pub struct Keeper {
+pub struct JournalWriter {
     journal: Journal,
-    /// What the journal had when it was opened, until it is used.
-    recovered: Option<Recovered>,
-    /// Entries that may not be on disk: the place behind each, and its number.
+    /// The result of the replay at opening, until it is used.
+    recovered: Option<RecoveredReplica>,
+    /// Entries that may not be durable: the position behind each, and its sequence number.
     unforced: VecDeque<(Lsn, u64)>,
     forces: Sender<()>,
-    /// Whether a force was asked for that has not begun.
+    /// Whether a force was requested that has not begun.
     asked: Arc<AtomicBool>,
-    /// The last configuration that was written.
+    /// The epoch of the last journaled configuration.
     epoch: u64,
     base_at: Instant,
     failed: Option<String>,
 }
 
-impl Keeper {
-    /// The journal of this replica of a cluster, with what it has. `empty`: a shard without rows; `wake` is called when
-    /// something has got to the disk, by another thread.
+impl JournalWriter {
+    /// Opens the journal of a replica and replays it. `empty`: a shard without rows; another thread calls `wake` after
+    /// each force.
     ///
     /// # Errors
     /// When the directory holds something else, is in use or damaged.
@@ -52,7 +52,7 @@ impl Keeper {
     ) -> Result<Self, Error> {
         let owner = format!("{me} of cluster {cluster}, format {FORMAT}");
         let mut found = Journal::find(directory, catalog, empty, JournalConfig::new(owner))?;
-        let mut reading = Reading::new(me, found.rows());
+        let mut reading = JournalReplay::new(me, found.rows());
         let journal = found.replay(|record| reading.record(record))?;
         let (forces, requests) = channel();
         let asked = Arc::new(AtomicBool::new(false));
@@ -81,16 +81,16 @@ impl Keeper {
         })
     }
 
-    /// What the journal had when it was opened.
-    pub(super) fn recovered(&self) -> Option<&Recovered> {
+    /// The result of the replay at opening.
+    pub(super) fn recovered(&self) -> Option<&RecoveredReplica> {
         self.recovered.as_ref()
     }
 
-    pub(super) fn take(&mut self) -> Option<Recovered> {
+    pub(super) fn take(&mut self) -> Option<RecoveredReplica> {
         self.recovered.take()
     }
 
-    /// Why nothing more can be kept.
+    /// Why journaling has failed.
     pub(super) fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
     }
@@ -107,19 +107,19 @@ impl Keeper {
         self.try_to(|journal| journal.append(&bytes))
     }
 
-    /// Writes the next entry of the stream.
+    /// Appends the next entry of the stream.
     pub(super) fn entry(&mut self, sequence: u64, entry: Entry) {
         let lsn = self.write(&Record::Entry { sequence, entry });
         self.unforced.extend(lsn.map(|lsn| (lsn, sequence)));
     }
 
-    /// What it has is of no use any more.
+    /// Discards the journal's contents.
     pub(super) fn forget(&mut self) {
         self.unforced.clear();
         self.try_to(Journal::forget);
     }
 
-    /// Begins a base; without the rows, which follow piece by piece.
+    /// Begins a base, without its rows, which follow piece by piece.
     pub(super) fn base(&mut self, base: Base, since: u64, configuration: &Configuration) {
         if self.failed.is_some() {
             return;
@@ -135,13 +135,13 @@ impl Keeper {
         }
     }
 
-    /// The base before counts, and the log goes on: there is time until the disk is full.
+    /// The former base stays valid and the log grows: there is time until the disk is full.
     fn put_off(&mut self, error: &Error) {
-        eprintln!("the journal cannot be made shorter: {error}; it is tried again");
+        eprintln!("journal grows: a base cannot be written: {error}; it is tried again");
         self.base_at = Instant::now() + TRY_AGAIN;
     }
 
-    /// Copies a few rows of the base that is being made; whether more can be copied now.
+    /// Copies a few rows into the base; whether more can be copied now.
     pub(super) fn copy(&mut self, shard: &mut Shard) -> bool {
         if !self.journal.makes_base() {
             return false;
@@ -155,17 +155,17 @@ impl Keeper {
         }
     }
 
-    /// Whether a base is being made.
+    /// Whether a base is being written.
     pub(super) fn makes_base(&self) -> bool {
         self.journal.makes_base()
     }
 
-    /// Whether something can be recovered.
+    /// Whether there is a base to recover from.
     pub(super) fn is_based(&self) -> bool {
         self.journal.is_based()
     }
 
-    /// Makes certain that something can be recovered.
+    /// Waits until there is a base to recover from.
     pub(super) fn secure(&mut self, shard: &mut Shard) {
         while self.failed.is_none() && !self.journal.is_based() {
             if self.journal.makes_base() {
@@ -174,34 +174,34 @@ impl Keeper {
                 }
                 std::thread::yield_now();
             } else {
-                self.failed = Some("it has no base of the rows".to_owned());
+                self.failed = Some("the journal has no base of the rows".to_owned());
             }
         }
     }
 
-    /// Whether the journal should begin with another base.
+    /// Whether another base is due.
     pub(super) fn is_base_due(&self) -> bool {
         if self.failed.is_some() || self.journal.makes_base() {
             return false;
         }
-        // Making one takes no more than was written since.
+        // Copying a base costs no more than the records that were written since the last one.
         let base_bytes = self.journal.base_bytes();
         let is_long = |bytes: u64| self.journal.since_base() > BASE_AFTER_BYTES.max(bytes);
         base_bytes.is_none_or(is_long) && Instant::now() >= self.base_at
     }
 
-    /// Has what was written got to the disk, and who is who as well.
+    /// Requests a force of everything appended, and journals a new configuration before.
     pub(super) fn force(&mut self, configuration: &Configuration) {
         if std::mem::replace(&mut self.epoch, configuration.epoch) != configuration.epoch {
             self.write(&Record::Configuration(Box::new(configuration.clone())));
         }
         if self.journal.appended() > self.journal.durable() && !self.asked.swap(true, Ordering::SeqCst) {
-            // Whoever forces ends only when the log has failed.
+            // The forcing thread ends only when the log has failed.
             let _ = self.forces.send(());
         }
     }
 
-    /// The last entry that has got to the disk since this was asked before.
+    /// The last entry that has become durable since the last call.
     pub(super) fn held(&mut self) -> Option<u64> {
         let (&(first, _), durable) = (self.unforced.front()?, self.journal.durable());
         if first > durable {
@@ -212,7 +212,7 @@ impl Keeper {
         self.unforced.drain(..held).next_back().map(|(_, sequence)| sequence)
     }
 
-    /// Ends it for certain.
+    /// Closes the journal.
     pub(super) fn close(&mut self) {
         self.try_to(Journal::close);
     }
