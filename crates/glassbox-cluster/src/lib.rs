@@ -30,7 +30,7 @@ pub mod journal {
 }
 
 pub use client::answered::Answered;
-pub use client::router::{EndedNow, Router};
+pub use client::router::{EndedCalls, Router};
 pub use coordinator::commit::{Coordinator, Ended};
 pub use node::member::Member;
 pub use node::role::{MakeShard, Role};

@@ -175,7 +175,7 @@ fn a_member_that_dials_again_receives_the_frames_that_it_has_not_acknowledged() 
         let mut first = Raw::new(at);
         let welcome = first.calls_as_member(1, None).unwrap();
         assert_eq!(welcome.received, 1);
-        let ask = first.frame(Kind::Message, &packet(Message::AskHeard));
+        let ask = first.frame(Kind::Message, &packet(Message::QueryAcks));
         first.stream.write_all(&ask).unwrap();
         let told = [first.next_frame(1), first.next_frame(2)];
         // The other side does not know yet that this connection is broken.
@@ -211,7 +211,7 @@ fn refusals(at: SocketAddr) {
     old.of.catalog = 2;
     let bytes = old.frame(Kind::Hello, &Hello { from: me, to: NODE, incarnation: 1, heard: None });
     old.refused(&bytes, "build both from");
-    let bytes = Raw::new(at).frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
+    let bytes = Raw::new(at).frame(Kind::Message, &packet(Message::Ack { sequence: 1 }));
     Raw::new(at).refused(&bytes, "does not identify it");
     let bytes = Raw::new(at).frame(Kind::Hello, &vec![0_u8; 5_000]);
     Raw::new(at).refused(&bytes[..41], "the maximum is 1024");
@@ -228,7 +228,7 @@ fn refusals(at: SocketAddr) {
     first_again.hello(me);
     first_again.stream.read_exact(&mut [0; 40]).unwrap();
     let mut first = first_again;
-    let held = first.frame(Kind::Message, &packet(Message::Held { sequence: 1 }));
+    let held = first.frame(Kind::Message, &packet(Message::Ack { sequence: 1 }));
     first.refused(&held, "must not send this");
 
     let txn = TxnId { coordinator: me, sequence: 0 };

@@ -43,7 +43,7 @@ pub struct Router {
 }
 
 /// The numbers of calls that a message ended; mostly one or none.
-pub type EndedNow = SmallVec<[u64; 2]>;
+pub type EndedCalls = SmallVec<[u64; 2]>;
 
 #[derive(Debug)]
 pub(crate) struct Called {
@@ -203,7 +203,7 @@ impl Router {
     }
 
     /// Receives a message; the calls that it ends.
-    pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) -> EndedNow {
+    pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) -> EndedCalls {
         if let Message::Configure(configuration) = packet.message {
             self.unannounced.remove(&from);
             let mut ended = self.configure(*configuration, now_us, out);
@@ -217,36 +217,36 @@ impl Router {
             if self.early.len() < MAX_EARLY_PACKETS {
                 self.early.push((from, packet));
             }
-            return EndedNow::new();
+            return EndedCalls::new();
         }
         match packet.message {
             Message::Answer { id, outcome } => {
-                self.answered(id, outcome, now_us, out).map_or_else(EndedNow::new, |id| smallvec![id])
+                self.answered(id, outcome, now_us, out).map_or_else(EndedCalls::new, |id| smallvec![id])
             }
             // A member that has lost its role can only answer calls.
-            _ if !self.configuration.admits(from, packet.epoch) => EndedNow::new(),
+            _ if !self.configuration.admits(from, packet.epoch) => EndedCalls::new(),
             Message::Result(result) => self.on_result(*result, now_us, out),
-            Message::HeardSoFar { session, heard } => {
+            Message::DecisionAcks { session, received } => {
                 if session == self.own.session().number {
-                    self.own.heard(from, heard);
+                    self.own.acked(from, received);
                 }
-                EndedNow::new()
+                EndedCalls::new()
             }
-            Message::Over(session) => self.is_over(session, out),
-            _ => EndedNow::new(),
+            Message::SessionOver(session) => self.on_session_over(session, out),
+            _ => EndedCalls::new(),
         }
     }
 
     /// Adopts another configuration. Calls that were sent to members that have lost their roles have an unknown
     /// outcome.
-    fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) -> EndedNow {
+    fn configure(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) -> EndedCalls {
         if !next.follows(&self.configuration) {
-            return EndedNow::new();
+            return EndedCalls::new();
         }
         let since = |configuration: &Configuration| configuration.coordinator_since(self.central);
         let (before, replaced) = (self.configuration.partitions.clone(), next.replaced(&self.configuration));
         let new_coordinator = since(&next) != since(&self.configuration);
-        let mut answered = self.lose(|at, _| match at {
+        let mut answered = self.end_unknown(|at, _| match at {
             None => false,
             Some(Address::Coordinator(_)) => new_coordinator,
             Some(primary) => {
@@ -305,19 +305,19 @@ impl Router {
         self.configuration.coordinator_since(party).is_some() || self.primaries.contains(&party)
     }
 
-    fn on_result(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> EndedNow {
+    fn on_result(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> EndedCalls {
         if result.txn.coordinator == self.me && result.txn.session() != self.own.session() {
             // The result belongs to a predecessor's session, which has ended.
             let primary = self.primaries.get(usize::from(result.partition));
-            primary.into_iter().for_each(|&to| out.send(to, Message::Over(result.txn.session().number)));
-            return EndedNow::new();
+            primary.into_iter().for_each(|&to| out.send(to, Message::SessionOver(result.txn.session().number)));
+            return EndedCalls::new();
         }
         let ended = self.own.on_result(result, now_us, out);
         self.ended(ended, now_us, out)
     }
 
     /// Outcomes of this client's own coordinator.
-    fn ended(&mut self, ended: Vec<Ended>, now_us: u64, out: &mut Outbox) -> EndedNow {
+    fn ended(&mut self, ended: Vec<Ended>, now_us: u64, out: &mut Outbox) -> EndedCalls {
         ended.into_iter().filter_map(|end| self.answered(end.id, end.outcome, now_us, out)).collect()
     }
 

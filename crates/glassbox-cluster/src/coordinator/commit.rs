@@ -170,7 +170,7 @@ impl Coordinator {
             return Vec::new();
         }
         let unacked = &mut self.unacked[partition];
-        unacked.ack(result.heard);
+        unacked.ack(result.received);
         let stale = result.after.is_some() && unacked.will_run_again(sequence);
         self.release_aborted();
         let Some(pending) = self.pending.get_mut(&sequence) else { return Vec::new() };
@@ -305,7 +305,7 @@ impl Coordinator {
         for (unacked, &primary) in self.unacked.iter().zip(&self.primaries) {
             let late = unacked.first_unacked().is_some_and(|first| self.next - first > LONG);
             if late && self.next.is_multiple_of(LONG) {
-                out.send(primary, Message::AskHeard);
+                out.send(primary, Message::QueryAcks);
             }
         }
     }

@@ -39,7 +39,7 @@ impl Recovery {
         }
     }
 
-    pub(crate) fn hear(&mut self, partition: usize, found: Recovered) {
+    pub(crate) fn add_report(&mut self, partition: usize, found: Recovered) {
         self.answers[partition] = Some(found);
     }
 
@@ -53,7 +53,7 @@ impl Recovery {
             if !commit {
                 run_again.extend(found.uninformed);
             }
-            (sequence, commit, found.to_be_told())
+            (sequence, commit, found.recipients())
         };
         self.is_complete().then(|| self.undecided().into_iter().map(decide).collect())
     }
@@ -68,7 +68,7 @@ impl Recovery {
             it.participants.difference(answered).is_empty() && !self.decided.contains(sequence)
         });
         let ripe: Vec<_> = ripe
-            .map(|(sequence, it)| (sequence, it.is_known || it.voted == it.participants, it.to_be_told()))
+            .map(|(sequence, it)| (sequence, it.is_known || it.voted == it.participants, it.recipients()))
             .collect();
         self.decided.extend(ripe.iter().map(|(sequence, ..)| *sequence));
         ripe
@@ -119,7 +119,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn to_be_told(&self) -> Vec<usize> {
+    fn recipients(&self) -> Vec<usize> {
         self.uninformed.iter().collect()
     }
 }

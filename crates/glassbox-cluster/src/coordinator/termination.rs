@@ -32,7 +32,7 @@ impl Coordinator {
     pub(crate) fn leave(&mut self, pending: PendingTxn, out: &mut Outbox) {
         // A client that coordinates states its aborted attempts with its next submission.
         if let (Some((_, partitions)), Address::Coordinator(_)) = (pending.aborted_attempt, self.me) {
-            partitions.iter().for_each(|partition| out.send(self.primaries[partition], Message::AskHeard));
+            partitions.iter().for_each(|partition| out.send(self.primaries[partition], Message::QueryAcks));
             self.leaving.push(pending);
             return self.release_aborted();
         }
@@ -55,9 +55,9 @@ impl Coordinator {
     }
 
     /// A partition reports how many decisions it has received.
-    pub(crate) fn heard(&mut self, from: Address, heard: u64) {
+    pub(crate) fn acked(&mut self, from: Address, received: u64) {
         if let Some(partition) = self.primaries.iter().position(|primary| *primary == from) {
-            self.unacked[partition].ack(heard);
+            self.unacked[partition].ack(received);
             self.release_aborted();
         }
     }
@@ -82,7 +82,7 @@ impl Coordinator {
                     out.send(primary, Message::Decide { txn, commit });
                 }
                 if !self.leaving.is_empty() {
-                    out.send(primary, Message::AskHeard);
+                    out.send(primary, Message::QueryAcks);
                 }
             }
         }
@@ -117,7 +117,7 @@ impl Coordinator {
             return self.recovered_of(session, partition, found, out);
         }
         let Some(recovery) = &mut self.recovery else { return };
-        recovery.hear(partition, found.clone());
+        recovery.add_report(partition, found.clone());
         let Some(decisions) = recovery.decisions() else { return };
         for (sequence, commit, partitions) in decisions {
             let txn = TxnId { coordinator: self.me, sequence };
@@ -143,7 +143,7 @@ impl Coordinator {
     /// have reported. Once none is undecided, no partition needs its outcomes any more.
     pub(crate) fn recovered_of(&mut self, session: Session, partition: usize, found: &Recovered, out: &mut Outbox) {
         let Some(recovery) = self.heirs.get_mut(&session) else { return };
-        recovery.hear(partition, found.clone());
+        recovery.add_report(partition, found.clone());
         for (sequence, commit, partitions) in recovery.ripe() {
             let txn = TxnId { coordinator: session.of, sequence };
             for partition in partitions {
@@ -156,7 +156,7 @@ impl Coordinator {
             *recovery = Recovery::begin(Some(session), &self.primaries, out);
         } else if recovery.is_complete() {
             self.heirs.remove(&session);
-            self.primaries.iter().for_each(|&primary| out.send(primary, Message::Ended(session)));
+            self.primaries.iter().for_each(|&primary| out.send(primary, Message::SessionForgotten(session)));
         }
     }
 
@@ -200,7 +200,7 @@ mod tests {
     fn answers(it: &mut Coordinator, partition: u8, sequence: u64, after: Option<u64>, end: FragmentEnd) -> usize {
         let txn = |sequence| TxnId { coordinator: ME, sequence };
         let (txn, after) = (txn(sequence), after.map(txn));
-        let result = FragmentResult { txn, round: 0, partition, end, after, heard: 0 };
+        let result = FragmentResult { txn, round: 0, partition, end, after, received: 0 };
         it.on_result(result, 0, &mut Outbox::default()).len()
     }
 
@@ -224,14 +224,14 @@ mod tests {
         it.set_active(false, &mut out);
         it.restart(0, PartitionSet::EMPTY, 0, &mut out);
         assert!(it.take_ended().is_empty() && it.pending() == 1, "no participant has acknowledged it");
-        let asked = out.actions.iter().filter(|it| matches!(it, Action::Send(_, Message::AskHeard)));
+        let asked = out.actions.iter().filter(|it| matches!(it, Action::Send(_, Message::QueryAcks)));
         assert_eq!(asked.count(), 2);
         // Another primary counts from 0 and has received nothing.
         let next = Configuration::first(2, 2, SchemeKind::Speculation).promote(primary(1, 1)).expect("it is a backup");
         it.configure(&next, PartitionSet::of(1), true, 0, &mut Outbox::default());
-        it.heard(primary(1, 1), 0);
+        it.acked(primary(1, 1), 0);
         assert!(it.take_ended().is_empty());
-        it.heard(primary(1, 1), 1);
+        it.acked(primary(1, 1), 1);
         let outcomes: Vec<_> = it.take_ended().into_iter().map(|ended| ended.outcome).collect();
         assert_eq!((&outcomes[..], it.pending()), (&[Outcome::Elsewhere(PartitionSet::all(2))][..], 0));
     }

@@ -178,8 +178,8 @@ impl Member {
             (Role::Backup(backup), message) => backup.handle(from, message, out),
             (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, *submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
-            (Role::Coordinator(it), Message::HeardSoFar { heard, .. }) => it.heard(from, heard),
-            (Role::Coordinator(it), Message::Left(session)) => it.inherit(session, out),
+            (Role::Coordinator(it), Message::DecisionAcks { received, .. }) => it.acked(from, received),
+            (Role::Coordinator(it), Message::SessionOrphaned(session)) => it.inherit(session, out),
             (Role::Coordinator(it), Message::Withdrawn(txn)) => it.withdrawn(from, txn),
             (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
             (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(*turn, out),
@@ -245,9 +245,9 @@ impl Member {
     }
 
     /// A client disconnected, or one of its connections broke: none of its messages is still to come.
-    pub fn gone(&mut self, client: Address, out: &mut Outbox) {
+    pub fn on_client_disconnected(&mut self, client: Address, out: &mut Outbox) {
         if let Role::Primary(partition) = &mut self.role {
-            partition.gone(client, out);
+            partition.on_client_disconnected(client, out);
         }
     }
 

@@ -89,7 +89,7 @@ impl Backup {
         }
         self.shard.fix();
         let undecided = self.undecided.iter().cloned().map(UndecidedRun::entry);
-        let over = self.over.iter().copied().map(Entry::Over);
+        let over = self.over.iter().copied().map(Entry::SessionOver);
         let remembered = over.chain(self.committed.all().map(Entry::Committed)).chain(undecided).collect();
         out.actions.push(Action::Base(Box::new(Base { held: self.held, scheme: self.scheme, remembered })));
     }
@@ -119,8 +119,8 @@ impl Backup {
     /// Receives a message. Messages of other parties than its primary are ignored.
     pub fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
         match message {
-            Message::Held { sequence } if self.journal == Some(from) => {
-                out.send(self.primary, Message::Held { sequence });
+            Message::Ack { sequence } if self.journal == Some(from) => {
+                out.send(self.primary, Message::Ack { sequence });
             }
             Message::Replicate { sequence, entry } if from == self.primary => self.follow(sequence, *entry, out),
             _ => {}
@@ -133,7 +133,7 @@ impl Backup {
         }
         let repeated = self.take(sequence).and_then(|()| match self.journal {
             None => {
-                out.send(self.primary, Message::Held { sequence });
+                out.send(self.primary, Message::Ack { sequence });
                 self.apply(entry, out)
             }
             // The journal only gets entries that could be applied, because recovery applies them again.
@@ -174,16 +174,16 @@ impl Backup {
                 Ok(())
             }
             Entry::Decide { txn, commit, cascade } => self.decide(txn, commit, cascade, out),
-            Entry::Under(scheme) => {
+            Entry::ChangeScheme(scheme) => {
                 self.scheme = scheme;
                 Ok(())
             }
-            Entry::Mark => Ok(()),
-            Entry::Over(session) => {
+            Entry::NoOp => Ok(()),
+            Entry::SessionOver(session) => {
                 self.over.insert(session);
                 Ok(())
             }
-            Entry::Ended(session) => {
+            Entry::SessionForgotten(session) => {
                 self.committed.end(session);
                 Ok(())
             }
@@ -242,7 +242,7 @@ mod tests {
         let mut backup = Backup::new(shard, replica(0), SchemeKind::Blocking).with_journal(replica(1));
         let mut out = Outbox::default();
         let txn = TxnId { coordinator: Address::Coordinator(0), sequence: 1 };
-        let entries = [Entry::Mark, Entry::Decide { txn, commit: true, cascade: false }, Entry::Mark];
+        let entries = [Entry::NoOp, Entry::Decide { txn, commit: true, cascade: false }, Entry::NoOp];
         for (sequence, entry) in (1..).zip(entries) {
             backup.handle(replica(0), Message::Replicate { sequence, entry: Box::new(entry) }, &mut out);
         }

@@ -64,7 +64,7 @@ impl DecisionCounts {
     pub(crate) fn add(&mut self, txn: TxnId) {
         let session = counted_in(txn);
         match self.0.iter_mut().find(|(known, _)| known.of == session.of) {
-            Some((known, heard)) if *known == session => *heard += 1,
+            Some((known, received)) if *known == session => *received += 1,
             Some(other) => *other = (session, 1),
             None => self.0.push((session, 1)),
         }
@@ -73,13 +73,13 @@ impl DecisionCounts {
     /// The number of decisions of this transaction's coordinator.
     pub(crate) fn of(&self, txn: TxnId) -> u64 {
         let session = counted_in(txn);
-        self.0.iter().find(|(known, _)| *known == session).map_or(0, |&(_, heard)| heard)
+        self.0.iter().find(|(known, _)| *known == session).map_or(0, |&(_, received)| received)
     }
 
     /// A coordinator's session, and the number of its decisions.
     pub(crate) fn from(&self, coordinator: Address) -> (u64, u64) {
         let known = self.0.iter().find(|(known, _)| known.of == coordinator);
-        known.map_or((0, 0), |&(session, heard)| (session.number, heard))
+        known.map_or((0, 0), |&(session, received)| (session.number, received))
     }
 
     /// Restarts the count of a coordinator.
@@ -115,15 +115,15 @@ mod tests {
     #[test]
     fn a_clients_count_restarts_with_each_session_and_a_coordinators_continues() {
         for (coordinator, later) in [(Address::Client(1), 1), (Address::Coordinator(1), 3)] {
-            let (first, mut heard) = (Session::new(coordinator, 7), DecisionCounts::default());
+            let (first, mut received) = (Session::new(coordinator, 7), DecisionCounts::default());
             let of = |session: Session| TxnId { coordinator, sequence: session.first() + 5 };
-            heard.add(of(first));
-            heard.add(of(first));
-            assert_eq!((heard.of(of(first)), heard.from(coordinator).1), (2, 2));
-            heard.add(of(first.next()));
-            assert_eq!((heard.of(of(first.next())), heard.from(coordinator).1), (later, later));
-            heard.forget(coordinator);
-            assert_eq!(heard.from(coordinator), (0, 0));
+            received.add(of(first));
+            received.add(of(first));
+            assert_eq!((received.of(of(first)), received.from(coordinator).1), (2, 2));
+            received.add(of(first.next()));
+            assert_eq!((received.of(of(first.next())), received.from(coordinator).1), (later, later));
+            received.forget(coordinator);
+            assert_eq!(received.from(coordinator), (0, 0));
         }
     }
 }

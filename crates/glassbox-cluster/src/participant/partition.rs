@@ -75,7 +75,7 @@ impl Partition {
         }
         while partition.proceed(out) {}
         partition.store.stream.finish_redo(out);
-        partition.tell_left(out);
+        partition.report_orphans(out);
         partition
     }
 
@@ -179,7 +179,7 @@ impl Partition {
     fn admit(&mut self, from: Address, message: Message, out: &mut Outbox) {
         match &message {
             Message::Fragment(fragment) if self.store.is_over(fragment.txn) => {
-                out.send(from, Message::Over(fragment.txn.session().number));
+                out.send(from, Message::SessionOver(fragment.txn.session().number));
             }
             _ if self.waits_for_rest() && self.begins(&message) => self.held_back.push_back((from, message)),
             _ => {
@@ -212,13 +212,13 @@ impl Partition {
             }
             Message::Decide { txn, commit } if self.decides(from, txn) => {
                 if txn.coordinator == from {
-                    self.store.heard.add(txn);
+                    self.store.decisions.add(txn);
                 }
-                self.order.give_up(txn);
+                self.order.abort(txn);
                 self.held_back.retain(|(_, it)| !matches!(it, Message::Fragment(fragment) if fragment.txn == txn));
                 self.scheme.decided(&mut self.store, txn, commit, out);
             }
-            Message::Held { sequence } => self.store.stream.on_ack(from, sequence, out),
+            Message::Ack { sequence } => self.store.stream.on_ack(from, sequence, out),
             Message::Join { since } => {
                 // A joining backup has no rows, whatever it acknowledged before: it is not waited for until it has
                 // them.
@@ -226,13 +226,15 @@ impl Partition {
                 self.joining.retain(|(joining, _)| *joining != from);
                 self.joining.push((from, since));
             }
-            Message::AskHeard => {
-                let (session, heard) = self.store.heard.from(from);
-                self.store.stream.send_when_acked(from, Message::HeardSoFar { session, heard }, out);
+            Message::QueryAcks => {
+                let (session, received) = self.store.decisions.from(from);
+                self.store.stream.send_when_acked(from, Message::DecisionAcks { session, received }, out);
             }
             Message::Recover(session) => self.recover(from, session, out),
-            Message::Ended(session) => self.store.forget_session(session, out),
-            Message::Over(number) if matches!(from, Address::Client(_)) => self.over(Session::new(from, number), out),
+            Message::SessionForgotten(session) => self.store.forget_session(session, out),
+            Message::SessionOver(number) if matches!(from, Address::Client(_)) => {
+                self.over(Session::new(from, number), out)
+            }
             _ => {}
         }
     }

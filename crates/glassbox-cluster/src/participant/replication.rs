@@ -37,7 +37,7 @@ impl ReplicationStream {
     pub(crate) fn finish_redo(&mut self, out: &mut Outbox) {
         self.repeats = false;
         if !self.waiting.is_empty() {
-            self.append(|| Entry::Mark, out);
+            self.append(|| Entry::NoOp, out);
         }
     }
 
@@ -91,7 +91,7 @@ impl ReplicationStream {
             return self.waiting.push_back((self.last + 1, to, message));
         }
         if self.held() >= self.last {
-            self.append(|| Entry::Mark, out);
+            self.append(|| Entry::NoOp, out);
         }
         if self.held() >= self.last {
             out.send(to, message);

@@ -21,7 +21,7 @@ pub(crate) struct Store {
     pub(crate) shard: Shard,
     pub(crate) stream: ReplicationStream,
     /// The number of decisions received from each coordinator.
-    pub(crate) heard: DecisionCounts,
+    pub(crate) decisions: DecisionCounts,
     pub(crate) committed: CommittedTxns,
     /// Sessions of clients that are over: a coordinator decides their transactions.
     pub(crate) over: BTreeSet<Session>,
@@ -36,9 +36,9 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(shard: Shard, stream: ReplicationStream, kind: SchemeKind) -> Self {
-        let (heard, committed, over) = (DecisionCounts::default(), CommittedTxns::default(), BTreeSet::new());
+        let (decisions, committed, over) = (DecisionCounts::default(), CommittedTxns::default(), BTreeSet::new());
         let (seen, sampler) = (Counters::default(), Sampler::default());
-        Self { shard, stream, heard, committed, over, cascades: kind.cascades(), broken: None, seen, sampler }
+        Self { shard, stream, decisions, committed, over, cascades: kind.cascades(), broken: None, seen, sampler }
     }
 
     pub(crate) fn shard(&mut self) -> &mut Shard {
@@ -84,12 +84,12 @@ impl Store {
     /// Begins a scheme, and replicates which one.
     pub(crate) fn begin_scheme(&mut self, kind: SchemeKind, out: &mut Outbox) {
         self.cascades = kind.cascades();
-        self.stream.append(|| Entry::Under(kind), out);
+        self.stream.append(|| Entry::ChangeScheme(kind), out);
     }
 
     /// The state besides the rows, while no transaction is active.
     pub(crate) fn base(&self, scheme: SchemeKind) -> Base {
-        let over = self.over.iter().copied().map(Entry::Over);
+        let over = self.over.iter().copied().map(Entry::SessionOver);
         let remembered = over.chain(self.committed.all().map(Entry::Committed)).collect();
         Base { held: self.stream.last(), scheme, remembered }
     }
@@ -246,8 +246,8 @@ impl Store {
         }
         let end = multi.end.clone().expect("a fragment that was run has a result");
         let partition = self.shard.index() as u8;
-        let heard = self.heard.of(txn);
-        let result = FragmentResult { txn, round, partition, end, after, heard };
+        let received = self.decisions.of(txn);
+        let result = FragmentResult { txn, round, partition, end, after, received };
         self.stream.send_when_acked(txn.coordinator, Message::Result(Box::new(result)), out);
     }
 

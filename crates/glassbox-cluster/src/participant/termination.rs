@@ -36,7 +36,7 @@ const HEIR: Address = Address::Coordinator(0);
 
 impl Partition {
     /// A client disconnected, or one of its connections broke.
-    pub(crate) fn gone(&mut self, client: Address, out: &mut Outbox) {
+    pub(crate) fn on_client_disconnected(&mut self, client: Address, out: &mut Outbox) {
         let held_back = self.held_back.iter().filter_map(|(_, message)| match message {
             Message::Fragment(fragment) => Some(fragment.txn),
             _ => None,
@@ -49,34 +49,34 @@ impl Partition {
 
     /// A client's session is over, and none of its messages is still to come.
     pub(crate) fn over(&mut self, session: Session, out: &mut Outbox) {
-        if self.has_left(session) || self.store.committed.in_session(session).next().is_some() {
+        if self.has_undecided_of(session) || self.store.committed.in_session(session).next().is_some() {
             self.end(session, out);
-            out.send(HEIR, Message::Left(session));
+            out.send(HEIR, Message::SessionOrphaned(session));
         } else {
-            self.let_go(session);
+            self.discard_held(session);
         }
     }
 
     /// Ignores the client's messages from now on.
     pub(crate) fn end(&mut self, session: Session, out: &mut Outbox) {
         self.store.end_session(session, out);
-        self.let_go(session);
+        self.discard_held(session);
     }
 
     /// Discards held messages of a session.
-    fn let_go(&mut self, session: Session) {
+    fn discard_held(&mut self, session: Session) {
         let is_its = |it: &Message| matches!(it, Message::Fragment(fragment) if fragment.txn.session() == session);
         self.held_back.retain(|(_, message)| !is_its(message));
     }
 
-    fn has_left(&self, session: Session) -> bool {
+    fn has_undecided_of(&self, session: Session) -> bool {
         self.scheme.multis().iter().any(|multi| multi.txn().session() == session)
     }
 
     /// Notifies the coordinator of all ended sessions that left undecided transactions here.
-    pub(crate) fn tell_left(&mut self, out: &mut Outbox) {
-        for &session in self.store.over.iter().filter(|session| self.has_left(**session)) {
-            out.send(HEIR, Message::Left(session));
+    pub(crate) fn report_orphans(&mut self, out: &mut Outbox) {
+        for &session in self.store.over.iter().filter(|session| self.has_undecided_of(**session)) {
+            out.send(HEIR, Message::SessionOrphaned(session));
         }
     }
 
@@ -87,7 +87,7 @@ impl Partition {
             None => {
                 // The predecessor sent it, and waits for no result.
                 self.held_back.retain(|(asked, it)| *asked != coordinator || !matches!(it, Message::Fragment(_)));
-                self.store.heard.forget(coordinator);
+                self.store.decisions.forget(coordinator);
                 let undecided = self.undecided(|txn| txn.coordinator == coordinator);
                 let committed = self.store.committed.of(coordinator);
                 Recovered { session, undecided, committed: committed.map(|txn| txn.sequence).collect() }
@@ -102,7 +102,7 @@ impl Partition {
         };
         self.store.stream.send_when_acked(coordinator, Message::Recovered(Box::new(found)), out);
         if session.is_none() {
-            self.tell_left(out);
+            self.report_orphans(out);
         }
     }
 
@@ -131,7 +131,7 @@ impl Store {
     /// Ignores the messages of a client's session from now on; replicated.
     pub(crate) fn end_session(&mut self, session: Session, out: &mut Outbox) {
         if self.over.insert(session) {
-            self.stream.append(|| Entry::Over(session), out);
+            self.stream.append(|| Entry::SessionOver(session), out);
         }
     }
 
@@ -143,7 +143,7 @@ impl Store {
     /// All participants know the outcomes of a session's transactions.
     pub(crate) fn forget_session(&mut self, session: Session, out: &mut Outbox) {
         self.committed.end(session);
-        self.stream.append(|| Entry::Ended(session), out);
+        self.stream.append(|| Entry::SessionForgotten(session), out);
     }
 }
 
@@ -205,9 +205,9 @@ mod tests {
         let mut partition = Partition::new(shard(), kind, &[replica(1)]);
         let mut backup = Backup::new(shard(), replica(0), kind);
         partition.handle(CLIENT, fragment(session), &mut out);
-        partition.gone(CLIENT, &mut out);
+        partition.on_client_disconnected(CLIENT, &mut out);
         let said = sent(&mut out);
-        assert!(said.contains(&(HEIR, Message::Left(session))), "{said:?}");
+        assert!(said.contains(&(HEIR, Message::SessionOrphaned(session))), "{said:?}");
         for (to, message) in said {
             if to == replica(1) {
                 backup.handle(replica(0), message, &mut out);
@@ -215,11 +215,14 @@ mod tests {
         }
         sent(&mut out);
         let mut partition = Partition::promoted(backup, &mut out);
-        assert!(sent(&mut out).contains(&(HEIR, Message::Left(session))), "it holds the vote");
+        assert!(sent(&mut out).contains(&(HEIR, Message::SessionOrphaned(session))), "it holds the vote");
         partition.handle(CLIENT, fragment(session), &mut out);
-        assert_eq!(sent(&mut out), [(CLIENT, Message::Over(session.number))]);
+        assert_eq!(sent(&mut out), [(CLIENT, Message::SessionOver(session.number))]);
         partition.handle(CLIENT, fragment(session.next()), &mut out);
-        assert!(!sent(&mut out).iter().any(|(_, message)| matches!(message, Message::Over(_))), "this one is not over");
+        assert!(
+            !sent(&mut out).iter().any(|(_, message)| matches!(message, Message::SessionOver(_))),
+            "this one is not over"
+        );
     }
 
     /// The heir of the session has to learn that another participant has committed it.
@@ -252,7 +255,7 @@ mod tests {
         let found = Recovered { session: Some(session), undecided: Vec::new(), committed: vec![txn.sequence] };
         assert_eq!(sent(&mut out), [(HEIR, Message::Recovered(Box::new(found)))]);
         // Once all participants know the outcome, it is forgotten.
-        partition.handle(HEIR, Message::Ended(session), &mut out);
+        partition.handle(HEIR, Message::SessionForgotten(session), &mut out);
         partition.handle(HEIR, Message::Recover(Some(session)), &mut out);
         let nothing = Recovered { session: Some(session), ..Recovered::default() };
         assert_eq!(sent(&mut out), [(HEIR, Message::Recovered(Box::new(nothing)))]);

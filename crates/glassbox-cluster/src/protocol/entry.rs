@@ -35,13 +35,13 @@ pub enum Entry {
         cascade: bool,
     },
     /// Nothing is undecided, and the following entries are run under this scheme.
-    Under(SchemeKind),
+    ChangeScheme(SchemeKind),
     /// No operation. Its acknowledgement proves that the sender is still the primary.
-    Mark,
+    NoOp,
     /// This session of a client is over: the client's messages as a coordinator are ignored.
-    Over(Session),
+    SessionOver(Session),
     /// All participants know the outcome of every transaction of this session.
-    Ended(Session),
+    SessionForgotten(Session),
     /// This transaction committed earlier.
     Committed(TxnId),
 }

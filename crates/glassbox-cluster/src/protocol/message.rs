@@ -51,7 +51,7 @@ pub enum Message {
         entry: Box<Entry>,
     },
     /// Backup to primary: acknowledges all entries up to here.
-    Held {
+    Ack {
         /// The last entry's sequence number.
         sequence: u64,
     },
@@ -88,13 +88,13 @@ pub enum Message {
         base: Box<Base>,
     },
     /// Coordinator to primary: how many of my decisions have you received?
-    AskHeard,
+    QueryAcks,
     /// Primary to coordinator: the answer.
-    HeardSoFar {
+    DecisionAcks {
         /// The coordinator's session, if it is a client.
         session: u64,
         /// Decisions received.
-        heard: u64,
+        received: u64,
     },
     /// Coordinator to primary: report the transactions of my predecessor, or of this session of a client. I decide them
     /// now.
@@ -111,11 +111,11 @@ pub enum Message {
     /// Coordinator to coordinator: hands over the turn.
     Turn(Box<Turn>),
     /// Client to primary or primary to client: the client's session with this number is over.
-    Over(u64),
+    SessionOver(u64),
     /// Primary to coordinator: this client's session is over, and left transactions here.
-    Left(Session),
+    SessionOrphaned(Session),
     /// Coordinator to primary: all participants know the outcome of every transaction of this session.
-    Ended(Session),
+    SessionForgotten(Session),
 }
 
 /// The token whose holder dispatches transactions.
@@ -213,7 +213,7 @@ pub struct FragmentResult {
     /// sends this result again once it is decided.
     pub after: Option<TxnId>,
     /// The number of this coordinator's decisions that the partition had received when it sent this.
-    pub heard: u64,
+    pub received: u64,
 }
 
 /// How a fragment ended.

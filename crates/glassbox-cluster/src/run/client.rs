@@ -24,12 +24,12 @@ use crate::protocol::outbox::{Action, Outbox};
 const PATIENCE: Duration = Duration::from_millis(3);
 
 /// How long a client waits until a failed member is replaced.
-const PATIENCE_WITH_GONE: Duration = Duration::from_secs(10);
+const REPLACEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const HAS_OUTPUT: &str = "a run that ends well has an output";
 
 /// How long a dropped client waits for the outcomes of its calls.
-const PATIENCE_AT_THE_END: Duration = Duration::from_secs(2);
+const DROP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection to a cluster, for one thread.
 ///
@@ -45,7 +45,7 @@ pub struct Client<L: Link> {
     looked: Instant,
     seed: u64,
     /// Disconnected members, until they have announced their configuration again: since when, and why.
-    gone: BTreeMap<Address, (Instant, String)>,
+    disconnected: BTreeMap<Address, (Instant, String)>,
     /// Whether calls are sent even to an idle node of this process.
     by_messages: bool,
 }
@@ -81,7 +81,7 @@ impl<L: Link> Client<L> {
             patience: patience + patience * (number % 16) / 16,
             looked: Instant::now(),
             seed: now_us() ^ u64::from(number) << 48,
-            gone: BTreeMap::new(),
+            disconnected: BTreeMap::new(),
             by_messages: false,
         }
     }
@@ -207,17 +207,17 @@ impl<L: Link> Client<L> {
 
     #[inline]
     fn check(&self) -> Result<(), Error> {
-        if self.gone.is_empty() { Ok(()) } else { self.check_gone() }
+        if self.disconnected.is_empty() { Ok(()) } else { self.check_disconnected() }
     }
 
     #[cold]
-    fn check_gone(&self) -> Result<(), Error> {
+    fn check_disconnected(&self) -> Result<(), Error> {
         let late = |(who, (since, _)): &(&Address, &(Instant, String))| {
-            self.router.needs(**who) && since.elapsed() > PATIENCE_WITH_GONE
+            self.router.needs(**who) && since.elapsed() > REPLACEMENT_TIMEOUT
         };
-        match self.gone.iter().find(late) {
+        match self.disconnected.iter().find(late) {
             Some((who, (_, why))) => {
-                let seconds = PATIENCE_WITH_GONE.as_secs();
+                let seconds = REPLACEMENT_TIMEOUT.as_secs();
                 let reason = format!("{who} is not available: {why}; it was not replaced within {seconds} s");
                 Err(Error::Stopped { reason })
             }
@@ -233,22 +233,22 @@ impl<L: Link> Client<L> {
             match heard {
                 LinkEvent::Message(from, packet) => {
                     let announces = matches!(packet.message, Message::Configure(_));
-                    if announces && !self.gone.is_empty() {
-                        self.gone.remove(&from);
+                    if announces && !self.disconnected.is_empty() {
+                        self.disconnected.remove(&from);
                     }
                     // Only a client that coordinates, or may have to from now on, reads the clock.
                     let now_us = if announces || self.router.coordinates() { now_us() } else { 0 };
                     self.router.handle(from, packet, now_us, &mut self.out);
                 }
                 LinkEvent::Connected(who) => {
-                    if let Some((_, why)) = self.gone.get_mut(&who) {
+                    if let Some((_, why)) = self.disconnected.get_mut(&who) {
                         "it was restarted and has no place in the cluster".clone_into(why);
                         self.router.on_reconnected(who, &mut self.out);
                     }
                 }
                 LinkEvent::Disconnected(who, why) => {
-                    self.gone.insert(who, (Instant::now(), why));
-                    self.router.lost(who);
+                    self.disconnected.insert(who, (Instant::now(), why));
+                    self.router.on_disconnected(who);
                     if self.link.announces() {
                         self.router.hold(who);
                     }
@@ -281,11 +281,11 @@ impl<L: Link> Client<L> {
 impl<L: Link> Drop for Client<L> {
     /// Waits for the calls in flight; coordinator 0 decides the rest.
     fn drop(&mut self) {
-        let until = Instant::now() + PATIENCE_AT_THE_END;
+        let until = Instant::now() + DROP_TIMEOUT;
         while self.in_flight() > 0 && self.check().is_ok() && Instant::now() < until && !std::thread::panicking() {
             self.turn(Duration::from_millis(10));
         }
-        self.router.give_up(&mut self.out);
+        self.router.end_session(&mut self.out);
         self.send();
         self.link.flush();
     }

@@ -87,7 +87,7 @@ fn hand(node: &mut Node, letter: LinkEvent, link: &mut impl Link, out: &mut Outb
         }
         // A new peer may not know the configuration. An equal one has no effect.
         LinkEvent::Connected(peer) => tell(node, peer, link),
-        LinkEvent::Disconnected(peer, _) => node.gone(peer, out),
+        LinkEvent::Disconnected(peer, _) => node.on_disconnected(peer, out),
         LinkEvent::Answer(..) => {}
     }
     // The operator may have told no other member.
@@ -164,7 +164,7 @@ mod tests {
         fn flush(&mut self) {}
 
         fn receive(&mut self, _: Duration) -> Option<LinkEvent> {
-            let (from, message) = self.first.pop_front().unwrap_or((Address::Client(9), Message::AskHeard));
+            let (from, message) = self.first.pop_front().unwrap_or((Address::Client(9), Message::QueryAcks));
             Some(LinkEvent::Message(from, Packet { epoch: 1, message }))
         }
     }

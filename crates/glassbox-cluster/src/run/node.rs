@@ -175,9 +175,9 @@ impl Node {
     }
 
     /// A party disconnected. The operator decides about failed members.
-    pub(super) fn gone(&mut self, peer: Address, out: &mut Outbox) {
+    pub(super) fn on_disconnected(&mut self, peer: Address, out: &mut Outbox) {
         if let (Address::Client(_), Some(member)) = (peer, &mut self.member) {
-            member.gone(peer, out);
+            member.on_client_disconnected(peer, out);
         }
     }
 
@@ -187,7 +187,7 @@ impl Node {
         let mut did = false;
         if let Some(journal) = &mut self.journal {
             if let Some(sequence) = journal.held() {
-                let packet = Packet { epoch: member.epoch(), message: Message::Held { sequence } };
+                let packet = Packet { epoch: member.epoch(), message: Message::Ack { sequence } };
                 member.handle(self.me, packet, 0, out);
                 did = true;
             }

@@ -144,8 +144,8 @@ impl LockTable {
     }
 
     /// Has a deadlock victim, which has released all of its locks, wait until the other owners of the cycle have ended.
-    pub(crate) fn back_off(&mut self, victim: Owner, circle: &[Owner]) {
-        let blockers = circle.iter().copied().filter(|other| *other != victim).collect();
+    pub(crate) fn back_off(&mut self, victim: Owner, cycle: &[Owner]) {
+        let blockers = cycle.iter().copied().filter(|other| *other != victim).collect();
         self.waiting.push(Waiting { owner: victim, request: None, blockers });
     }
 

@@ -121,9 +121,9 @@ impl Locking {
 
     /// Breaks the cycles that an owner closed when it began to wait.
     fn resolve_deadlock(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
-        while let Some(circle) = self.locks.deadlock(owner) {
-            let singles = circle.iter().filter(|owner| self.singles.contains_key(owner));
-            let victim = *singles.max().or(circle.iter().max()).expect("a cycle has an owner");
+        while let Some(cycle) = self.locks.deadlock(owner) {
+            let singles = cycle.iter().filter(|owner| self.singles.contains_key(owner));
+            let victim = *singles.max().or(cycle.iter().max()).expect("a cycle has an owner");
             self.release(victim);
             match self.multis.get_mut(&victim) {
                 Some(multi) => {
@@ -131,7 +131,7 @@ impl Locking {
                     multi.end = Some(FragmentEnd::Again);
                     store.report(multi, None, out);
                 }
-                None => self.locks.back_off(victim, &circle),
+                None => self.locks.back_off(victim, &cycle),
             }
         }
     }

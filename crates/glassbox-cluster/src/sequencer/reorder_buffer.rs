@@ -24,7 +24,7 @@ impl ReorderBuffer {
     }
 
     /// Aborts a transaction: if it has not begun here, its place stays empty.
-    pub(crate) fn give_up(&mut self, txn: TxnId) {
+    pub(crate) fn abort(&mut self, txn: TxnId) {
         let it = self.early.values_mut().find(|it| it.as_ref().is_some_and(|fragment| fragment.txn == txn));
         it.into_iter().for_each(|it| *it = None);
     }
@@ -69,7 +69,7 @@ mod tests {
             buffer.put(first(place));
         }
         assert!(buffer.due().is_none() && !buffer.is_empty(), "the first is missing");
-        buffer.give_up(first(3).txn);
+        buffer.abort(first(3).txn);
         buffer.put(first(1));
         let places: Vec<_> = std::iter::from_fn(|| buffer.due()).map(|fragment| fragment.place).collect();
         assert_eq!(places, [1, 2, 4]);

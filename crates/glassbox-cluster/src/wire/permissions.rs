@@ -32,21 +32,21 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
             own && result.txn.coordinator == to
         }
         Message::Answer { .. } => !matches!(from, Address::Client(_)) && matches!(to, Address::Client(_)),
-        Message::Replicate { .. } | Message::Held { .. } => peers(from, to),
-        Message::AskHeard => is_replica && coordinates,
-        Message::HeardSoFar { .. } => matches!(from, Address::Replica { .. }) && !is_replica,
+        Message::Replicate { .. } | Message::Ack { .. } => peers(from, to),
+        Message::QueryAcks => is_replica && coordinates,
+        Message::DecisionAcks { .. } => matches!(from, Address::Replica { .. }) && !is_replica,
         // Members pass on the configuration of the operator to each other and to clients.
         Message::Configure(_) => !matches!(from, Address::Client(_)),
         Message::Join { .. } | Message::Rows { .. } | Message::State { .. } => peers(from, to),
         Message::Remember { .. } => peers(from, to),
-        Message::Recover(_) | Message::Ended(_) => is_replica && matches!(from, Address::Coordinator(_)),
+        Message::Recover(_) | Message::SessionForgotten(_) => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && txn.coordinator == to,
         Message::AskTurn { .. } | Message::Turn(_) => {
             matches!((from, to), (Address::Coordinator(_), Address::Coordinator(_)))
         }
         Message::Recovered(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
-        Message::Left(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
-        Message::Over(_) => matches!(
+        Message::SessionOrphaned(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
+        Message::SessionOver(_) => matches!(
             (from, to),
             (Address::Client(_), Address::Replica { .. }) | (Address::Replica { .. }, Address::Client(_))
         ),
@@ -63,9 +63,9 @@ fn name(message: &Message) -> &'static str {
         Message::Decide { .. } => "a decision, about a transaction that it does not coordinate",
         Message::Answer { .. } => "an answer",
         Message::Replicate { .. } => "an entry of a stream",
-        Message::Held { .. } => "an acknowledgement of entries",
-        Message::AskHeard => "a request for acknowledgements",
-        Message::HeardSoFar { .. } => "the number of received decisions",
+        Message::Ack { .. } => "an acknowledgement of entries",
+        Message::QueryAcks => "a request for acknowledgements",
+        Message::DecisionAcks { .. } => "the number of received decisions",
         Message::Configure(_) => "a configuration",
         Message::Join { .. } => "a request to join",
         Message::Rows { .. } => "rows",
@@ -73,9 +73,9 @@ fn name(message: &Message) -> &'static str {
         Message::Remember { .. } => "the state besides its rows",
         Message::Recover(_) => "a request for undecided transactions",
         Message::Recovered(_) => "a report about transactions",
-        Message::Left(_) => "the end of a client's session with undecided transactions",
-        Message::Ended(_) => "the outcome of a client's session",
-        Message::Over(_) => "the end of a client's session",
+        Message::SessionOrphaned(_) => "the end of a client's session with undecided transactions",
+        Message::SessionForgotten(_) => "the outcome of a client's session",
+        Message::SessionOver(_) => "the end of a client's session",
         Message::Withdrawn(_) => "a withdrawal of results, of transactions that are not coordinated here",
         Message::AskTurn { .. } => "a request for the turn",
         Message::Turn(_) => "the turn",
@@ -96,6 +96,6 @@ mod tests {
         assert!(allowed(me, primary, &decide(you)).is_err());
         assert!(allowed(me, primary, &decide(central)).is_err());
         assert!(allowed(central, primary, &decide(central)).is_ok());
-        assert!(allowed(me, primary, &Message::Held { sequence: 1 }).is_err());
+        assert!(allowed(me, primary, &Message::Ack { sequence: 1 }).is_err());
     }
 }

@@ -227,7 +227,7 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
     let primaries: Vec<_> = (0..2).map(|partition| Address::Replica { partition, replica: 0 }).collect();
     let mut coordinator = Coordinator::new(Session { of: COORDINATOR, number: 0 }, primaries);
     let (mut draw, mut out) = (Workload::Micro.draw(Which::Both), Outbox::default());
-    let (mut all, mut heard) = (Batches(Vec::new()), 0);
+    let (mut all, mut received) = (Batches(Vec::new()), 0);
     for _ in 0..batches {
         let submissions: Vec<_> = (0..BATCH as u64)
             .map(|id| Submission {
@@ -243,7 +243,7 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
         let mut took = began.elapsed();
         let result = |(partition, txn): (u8, TxnId)| {
             let end = FragmentEnd::Done(Output::of(Seen::new()));
-            FragmentResult { txn, round: 0, partition, end, after: None, heard }
+            FragmentResult { txn, round: 0, partition, end, after: None, received }
         };
         let sent = out.actions.drain(..).filter_map(|action| match action {
             Action::Send(Address::Replica { partition, .. }, Message::Fragment(it)) => Some((partition, it.txn)),
@@ -259,7 +259,7 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
         took += began.elapsed();
         all.add(took);
         out.actions.clear();
-        heard += BATCH as u64;
+        received += BATCH as u64;
     }
     Ok(all.each_ns() / 8.0)
 }

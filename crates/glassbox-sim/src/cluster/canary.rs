@@ -34,20 +34,22 @@ impl Canary {
             (Bug::HalfAbort, Message::Decide { txn, commit: false }) if dice.one_in(ONE_IN) => {
                 (Some(Message::Decide { txn, commit: true }), None)
             }
-            (Bug::UnheardWithdrawal, Message::Withdrawn(_)) | (Bug::UnheardEnd, Message::Left(_)) => (None, None),
+            (Bug::MissedWithdrawal, Message::Withdrawn(_)) | (Bug::MissedSessionEnd, Message::SessionOrphaned(_)) => {
+                (None, None)
+            }
             (Bug::LostDecision, Message::Decide { .. }) if dice.one_in(ONE_IN) => (None, None),
             (Bug::ForgottenEntry, Message::Replicate { sequence, entry })
                 if matches!(*entry, Entry::Run(_)) && dice.one_in(ONE_IN) =>
             {
-                (Some(Message::Replicate { sequence, entry: Box::new(Entry::Mark) }), None)
+                (Some(Message::Replicate { sequence, entry: Box::new(Entry::NoOp) }), None)
             }
-            (Bug::UnheardScheme, Message::Replicate { sequence, entry }) if matches!(*entry, Entry::Under(_)) => {
-                (Some(Message::Replicate { sequence, entry: Box::new(Entry::Mark) }), None)
+            (Bug::MissedScheme, Message::Replicate { sequence, entry }) if matches!(*entry, Entry::ChangeScheme(_)) => {
+                (Some(Message::Replicate { sequence, entry: Box::new(Entry::NoOp) }), None)
             }
             (Bug::Unordered, Message::Fragment(fragment)) => {
                 (Some(Message::Fragment(Box::new(Fragment { place: 0, ..*fragment }))), None)
             }
-            (Bug::FalseHeld, Message::Replicate { sequence, .. }) => (None, Some(Message::Held { sequence })),
+            (Bug::FalseAck, Message::Replicate { sequence, .. }) => (None, Some(Message::Ack { sequence })),
             (Bug::StaleRows, Message::Fragment(mut fragment)) => {
                 if let FragmentWork::Run(given) = &mut fragment.work
                     && !given.is_empty()

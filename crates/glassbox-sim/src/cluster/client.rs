@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use glassbox::Error;
-use glassbox_cluster::{Action, Address, EndedNow, Message, Outbox, Outcome, Packet, Router};
+use glassbox_cluster::{Action, Address, EndedCalls, Message, Outbox, Outcome, Packet, Router};
 use glassbox_workloads::micro::{ReadWrite, Seen};
 
 use super::settings::Load;
@@ -114,7 +114,7 @@ impl<W: Workload> Client<W> {
             Some(packet) => self.router.handle(from, packet, now_ns / 1_000, out),
             None => {
                 self.broken.insert(from);
-                self.router.lost(from)
+                self.router.on_disconnected(from)
             }
         };
         self.take(ended, now_ns, out);
@@ -128,7 +128,7 @@ impl<W: Workload> Client<W> {
         }
     }
 
-    fn take(&mut self, ended: EndedNow, now_ns: u64, out: &mut Outbox) {
+    fn take(&mut self, ended: EndedCalls, now_ns: u64, out: &mut Outbox) {
         for id in ended {
             let answered = self.router.take(id).expect("it has ended now");
             let Some(it) = self.under_way.take_if(|it| it.id == id) else { continue };

@@ -82,7 +82,7 @@ impl<W: Workload> World<W> {
                 let record = Record::Entry { sequence: *sequence, entry: (**entry).clone() };
                 self.disks.entry(me).or_default().records.push(record);
                 self.force(me, at_ns);
-                if self.settings.bug == Some(Bug::UnforcedHeld) {
+                if self.settings.bug == Some(Bug::UnforcedAck) {
                     self.hold(me, *sequence);
                 }
             }
@@ -100,7 +100,7 @@ impl<W: Workload> World<W> {
     fn hold(&mut self, me: Address, sequence: u64) {
         let Some(node) = self.nodes.get_mut(&me) else { return };
         let Machine::Member(member) = &node.machine else { return };
-        let packet = Packet { epoch: member.epoch(), message: Message::Held { sequence } };
+        let packet = Packet { epoch: member.epoch(), message: Message::Ack { sequence } };
         node.receive(me, Some(packet), false);
     }
 

@@ -60,7 +60,7 @@ impl<W: Workload> Node<W> {
         let arrived = self.inbox.pop_front();
         match (&mut self.machine, arrived) {
             (Machine::Member(member), Some((from, Some(packet)))) => member.handle(from, packet, now_ns / 1_000, out),
-            (Machine::Member(member), Some((from, None))) => member.gone(from, out),
+            (Machine::Member(member), Some((from, None))) => member.on_client_disconnected(from, out),
             (Machine::Client(client), Some((from, packet))) => client.handle(from, packet, now_ns, out),
             (Machine::Member(member), None) => return member.proceed(out),
             (Machine::Client(_), None) => return false,

@@ -59,9 +59,9 @@ pub enum Bug {
     /// A backup does not receive an entry.
     ForgottenEntry,
     /// A backup does not receive a change of the scheme.
-    UnheardScheme,
+    MissedScheme,
     /// A primary counts on backups that do not receive its stream.
-    FalseHeld,
+    FalseAck,
     /// A run gets the remote rows of its predecessor.
     StaleRows,
     /// A participant never receives a decision.
@@ -69,11 +69,11 @@ pub enum Bug {
     /// A partition begins transactions of several coordinators in the order of arrival.
     Unordered,
     /// A coordinator does not learn that a client's session left transactions.
-    UnheardEnd,
+    MissedSessionEnd,
     /// A coordinator does not learn that results were withdrawn.
-    UnheardWithdrawal,
+    MissedWithdrawal,
     /// A journal acknowledges entries that it has not forced.
-    UnforcedHeld,
+    UnforcedAck,
     /// A partition is resumed from rows that a backup had before its present role.
     OldHeir,
 }

@@ -208,15 +208,15 @@ fn every_checker_detects_its_bug() {
         ..Settings::of_the_paper(SchemeKind::Blocking, load, 3)
     };
     let single = Load { several: 0, ..load };
-    let killed = Settings { incidents: 6, ..of(Bug::FalseHeld, single) };
-    let switched = Settings { incidents: 6, switches: 6, ..of(Bug::UnheardScheme, load) };
+    let killed = Settings { incidents: 6, ..of(Bug::FalseAck, single) };
+    let switched = Settings { incidents: 6, switches: 6, ..of(Bug::MissedScheme, load) };
     let aborts = Load { aborts: all / 4, ..load };
     let two_rounds = Load { several: all, two_rounds: all, ..load };
     let link = Link { tail_ns: 50_000, ..Link::of(20_000) };
     let two = |bug, load| Settings { coordinators: 2, link, ..of(bug, load) };
     let dense = Load { several: all, conflicts: all / 2, ..aborts };
-    let speculating = Settings { scheme: SchemeKind::Speculation, clients: 24, ..two(Bug::UnheardWithdrawal, dense) };
-    let parted = Settings { scheme: SchemeKind::Locking, partings: 8, ..of(Bug::UnheardEnd, load) };
+    let speculating = Settings { scheme: SchemeKind::Speculation, clients: 24, ..two(Bug::MissedWithdrawal, dense) };
+    let parted = Settings { scheme: SchemeKind::Locking, partings: 8, ..of(Bug::MissedSessionEnd, load) };
     let journals = |bug| Settings { journals: true, outages: 6, replicas: 1, ..of(bug, load) };
     let serializability: Checker = |world| checks::serializability(&world.history());
     let durability: Checker = |world| {
@@ -242,7 +242,7 @@ fn every_checker_detects_its_bug() {
         (two(Bug::Unordered, load), checks::all),
         (speculating, checks::all),
         (parted, progress),
-        (journals(Bug::UnforcedHeld), durability),
+        (journals(Bug::UnforcedAck), durability),
         (Settings { replicas: 2, incidents: 8, ..journals(Bug::OldHeir) }, checks::all),
     ] {
         let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());

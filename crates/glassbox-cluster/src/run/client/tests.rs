@@ -108,7 +108,7 @@ fn a_call_is_held_until_a_restarted_member_has_announced_its_configuration() {
     assert_eq!(client.link.sent.last().unwrap().1.epoch, 2);
     client.hears([LinkEvent::Connected(PRIMARY), announces(PRIMARY, &next)]);
     assert_eq!(client.calls(), 2, "it is sent once");
-    client.router.lost(PRIMARY);
+    client.router.on_disconnected(PRIMARY);
     assert!(client.wait(second).is_err());
 }
 
@@ -116,8 +116,8 @@ fn a_call_is_held_until_a_restarted_member_has_announced_its_configuration() {
 fn a_call_whose_caller_stopped_waiting_is_not_sent_later() {
     let mut client = Client::new(ME, Arc::new(catalog()), &shape(), Script::default());
     let ticket = client.submit(call()).unwrap();
-    let Some(long_ago) = Instant::now().checked_sub(PATIENCE_WITH_GONE * 2) else { return };
-    client.gone.insert(PRIMARY, (long_ago, "it is gone".to_owned()));
+    let Some(long_ago) = Instant::now().checked_sub(REPLACEMENT_TIMEOUT * 2) else { return };
+    client.disconnected.insert(PRIMARY, (long_ago, "it is gone".to_owned()));
     assert!(matches!(client.wait(ticket), Err(Error::Stopped { .. })));
     assert_eq!(client.in_flight(), 0);
     client.hears([LinkEvent::Connected(PRIMARY), announces(PRIMARY, &shape().configuration())]);

@@ -37,7 +37,7 @@ fn acknowledged_entries_are_recovered() {
     journal.secure(&mut rows);
     assert!(journal.is_based() && journal.failed().is_none() && !journal.is_base_due());
     for sequence in 5..8 {
-        journal.entry(sequence, Entry::Mark);
+        journal.entry(sequence, Entry::NoOp);
     }
     journal.force(&configuration);
     wakes.recv().unwrap();
@@ -65,7 +65,7 @@ fn a_base_that_cannot_be_begun_is_postponed() {
     journal.base(base(0), 1, &configuration);
     assert!(!journal.makes_base() && journal.failed().is_none());
     assert!(!journal.is_base_due(), "it would be tried for ever");
-    journal.entry(1, Entry::Mark);
+    journal.entry(1, Entry::NoOp);
     assert!(journal.failed().is_none());
     // A primary without any base stops.
     journal.secure(&mut shard());
