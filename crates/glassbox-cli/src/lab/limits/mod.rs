@@ -68,8 +68,3 @@ fn check_memory(plan: &Plan) -> anyhow::Result<()> {
     let advice = "measure some of them (--systems), or fewer --warehouses, --rounds or --transactions";
     shared::check_memory(memory_bytes(plan), &format!("{} systems", plan.systems.len()), advice)
 }
-
-/// Whether a goal is reached, for a column that most rows leave empty.
-fn verdict(goal: Option<f64>, is_met: impl Fn(f64) -> bool, sign: &str) -> String {
-    goal.map_or_else(String::new, |goal| format!("{sign} {goal:.2} {}", if is_met(goal) { "met" } else { "NOT MET" }))
-}
