@@ -1,4 +1,4 @@
-//! Tells the program which commit it was built from, for the results it writes.
+//! Passes the commit to the program, for its results.
 
 use std::process::Command;
 

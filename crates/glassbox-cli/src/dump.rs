@@ -8,21 +8,21 @@ use clap::{Args, ValueEnum};
 use glassbox::inspect::{Inspector, Moment, Value};
 use glassbox::record::ColumnSchema;
 
-use crate::Verdict;
+use crate::exit::Verdict;
 
 /// Print the rows of a table, in the order of their keys, as JSON lines or CSV
 ///
-/// Decimals have their point, times are ISO 8601 in UTC, bytes are hex, missing values are null (CSV: nothing).
+/// Decimals have their point, times are ISO 8601 in UTC, bytes are hex, null is null (CSV: empty).
 #[derive(Args)]
-pub struct Arguments {
+pub struct DumpArguments {
     /// Directory of the database
     dir: PathBuf,
     /// Name of the table
     table: String,
-    /// How rows are written
+    /// Format of the rows
     #[arg(long, value_enum, default_value = "json")]
     format: Format,
-    /// The rows of the last checkpoint, without what the log adds; not for the classic engine, which keeps none
+    /// The rows of the last checkpoint, without the log; not for the classic engine, which has no such rows
     #[arg(long)]
     as_of_checkpoint: bool,
 }
@@ -35,8 +35,8 @@ enum Format {
     Csv,
 }
 
-/// Prints them.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+/// Prints the rows.
+pub fn run(arguments: &DumpArguments) -> anyhow::Result<Verdict> {
     let inspector = Inspector::open(&arguments.dir)?;
     let moment = if arguments.as_of_checkpoint { Moment::Checkpoint } else { Moment::Now };
     let (table, dir) = (&arguments.table, arguments.dir.display());
@@ -81,7 +81,7 @@ fn csv(out: &mut impl Write, columns: &[ColumnSchema], row: &[u8]) -> anyhow::Re
     for (at, column) in columns.iter().enumerate() {
         let comma = if at == 0 { "" } else { "," };
         match Value::read(column, row)? {
-            // An empty text is quoted, to be told from a missing one.
+            // An empty text is quoted, to distinguish it from null.
             Value::Text(text) if text.is_empty() || text.contains([',', '"', '\n', '\r']) => {
                 write!(out, "{comma}\"{}\"", text.replace('"', "\"\""))?;
             }

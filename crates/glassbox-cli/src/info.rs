@@ -1,4 +1,4 @@
-//! `glassbox info`: what a database directory holds, from its files alone.
+//! `glassbox info`: the contents of a database directory, from its files alone.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,19 +8,20 @@ use glassbox::inspect::{Inspector, LogSummary, Summary, TableSummary, VolumeSumm
 use glassbox::record::{Access, TableSchema};
 use glassbox::{Manifest, TableUsage};
 
-use crate::{Verdict, format};
+use crate::exit::Verdict;
+use glassbox_lab::format;
 
-/// Show what a database holds: tables, rows, schema, log, checkpoint
+/// Show the contents of a database: tables, rows, schema, log, checkpoint
 ///
-/// Needs no code of the database: everything is read from its files. Nothing is changed.
+/// Needs no code of the database: it reads the files, and changes nothing.
 #[derive(Args)]
-pub struct Arguments {
+pub struct InfoArguments {
     /// Directory of the database
     dir: PathBuf,
 }
 
-/// Prints it.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+/// Prints the contents.
+pub fn run(arguments: &InfoArguments) -> anyhow::Result<Verdict> {
     let inspector = Inspector::open(&arguments.dir)?;
     let summary = inspector.summary()?;
     let mut out = io::BufWriter::new(io::stdout().lock());
@@ -67,7 +68,7 @@ fn log(out: &mut impl Write, manifest: &Manifest, log: &LogSummary) -> io::Resul
         "log         position {start} to {end}: {} since the checkpoint, {} row changes, {}",
         format::bytes(end - start),
         format::count(*changes),
-        if log.closed { "closed" } else { "not closed: it is recovered when it is opened" },
+        if log.closed { "closed" } else { "not closed: opening it runs recovery" },
     )?;
     writeln!(out, "            {files} file{plural}, {}", format::bytes(*file_bytes))?;
     for (procedure, calls) in manifest.procedures.iter().zip(&log.calls).filter(|(_, calls)| **calls > 0) {
@@ -78,14 +79,11 @@ fn log(out: &mut impl Write, manifest: &Manifest, log: &LogSummary) -> io::Resul
         let entries = format::count(log.entries);
         writeln!(
             out,
-            "            {entries} entries, which only the replica can do again; rows are as of the checkpoint."
+            "            {entries} entries, which only the replica can replay; rows are as of the checkpoint."
         )?;
     }
     if log.calls.iter().any(|&calls| calls > 0) {
-        writeln!(
-            out,
-            "            Only the program that has their code can do calls again; rows are as of the checkpoint."
-        )?;
+        writeln!(out, "            Only the program with their code can replay calls; rows are as of the checkpoint.")?;
     }
     Ok(())
 }
@@ -96,7 +94,7 @@ fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: 
     let Some(log) = summary.log.as_ref().filter(|_| !volume.loading) else {
         return writeln!(
             out,
-            "pages       none that count: a bulk load has not ended, so opening the database makes it anew"
+            "pages       invalid: a bulk load did not end, so opening the database creates it from scratch"
         );
     };
     match volume.checkpoint {
@@ -109,13 +107,13 @@ fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: 
         log.start,
         log.end,
         format::bytes(log.end - log.start),
-        if log.closed { "closed" } else { "not closed: it is recovered when it is opened" },
+        if log.closed { "closed" } else { "not closed: opening it runs recovery" },
     )?;
     let plural = if log.files == 1 { "" } else { "s" };
     writeln!(out, "            {} file{plural}, {}", log.files, format::bytes(log.file_bytes))?;
     writeln!(
         out,
-        "recovery    {} log records, {} changes of pages to do again, {} transactions to take back",
+        "recovery    {} log records, {} changes of pages to redo, {} transactions to roll back",
         format::count(volume.log_records),
         format::count(volume.redone),
         format::count(volume.taken_back),
@@ -126,7 +124,7 @@ fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: 
         format::count(pages),
         format::bytes(pages * page_bytes),
         format::count(used),
-        // Recovery may use more than the file has so far.
+        // Recovery may use more pages than the file has.
         format::count(pages.saturating_sub(used)),
     )?;
     stores(out, manifest, volume)
@@ -138,7 +136,7 @@ fn stores(out: &mut impl Write, manifest: &Manifest, volume: &VolumeSummary) -> 
     writeln!(out, "stores      {} for {tables} table{}", volume.stores.len(), if tables == 1 { "" } else { "s" })?;
     for store in &volume.stores {
         let (kind, items) = if store.is_tree { ("tree", "keys") } else { ("heap", "records") };
-        let left = if store.in_use { "" } else { "; not in use: left by what was interrupted or given up" };
+        let left = if store.in_use { "" } else { "; not in use: left by an interrupted or abandoned operation" };
         writeln!(
             out,
             "  {:>4}  {kind}  {:width$}  {} {items} of {} bytes on {} pages{left}",

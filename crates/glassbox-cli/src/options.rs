@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use glassbox::{Architecture, ClassicConfig, Config, Durability, Granularity, LogKind};
 use glassbox_workloads::tpcc::Scale;
 
-/// What all measurements of TPC-C are told.
+/// Options of all measurements of TPC-C.
 #[derive(Args)]
 pub struct Common {
     /// Seed of the transactions' inputs
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// Also write the results as JSON lines to this file; -: to standard output, and the report to standard error
+    /// Also write the results as JSON lines to this file; -: to standard output, with the report on standard error
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Load a hundredth of each warehouse: for tests
@@ -22,30 +22,30 @@ pub struct Common {
 }
 
 impl Common {
-    /// The sizes of so many warehouses.
+    /// The sizes of `warehouses` warehouses.
     pub const fn scale(&self, warehouses: u16) -> Scale {
         if self.small { Scale::small(warehouses) } else { Scale::full(warehouses) }
     }
 }
 
-/// Which engine runs the transactions.
+/// The engine and its options.
 #[derive(Args)]
 pub struct EngineOptions {
-    /// Which engine
+    /// Engine that runs the transactions
     #[arg(long, value_enum, default_value = "partitioned")]
     pub architecture: ArchitectureOption,
     /// Memory for pages in MiB; --architecture classic only [default: 1024]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pool_mib: Option<u64>,
-    /// Size of a page in KiB, when the database is made; --architecture classic only [default: 8]
+    /// Size of a page in KiB of a new database; --architecture classic only [default: 8]
     #[arg(long, value_name = "KIB", value_parser = PossibleValuesParser::new(["4", "8", "16", "32"]).map(kib))]
     page_kib: Option<usize>,
-    /// What a lock is of; --architecture classic only [default: record]
+    /// Lock granularity; --architecture classic only [default: record]
     #[arg(long, value_enum)]
     locks: Option<LocksOption>,
 }
 
-/// Which engine.
+/// An engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ArchitectureOption {
     /// Main memory in partitions
@@ -54,7 +54,7 @@ pub enum ArchitectureOption {
     Classic,
 }
 
-/// What a lock is of.
+/// Lock granularity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LocksOption {
     /// Each row
@@ -64,7 +64,7 @@ pub enum LocksOption {
 }
 
 impl ArchitectureOption {
-    /// As it is written on the command line.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Partitioned => "partitioned",
@@ -74,7 +74,7 @@ impl ArchitectureOption {
 }
 
 impl LocksOption {
-    /// As it is written on the command line.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Record => "record",
@@ -84,7 +84,7 @@ impl LocksOption {
 }
 
 impl EngineOptions {
-    /// Sets what was chosen.
+    /// Sets the options in a configuration.
     pub fn apply(&self, config: Config) -> Config {
         let architecture = match self.architecture {
             ArchitectureOption::Partitioned => Architecture::Partitioned,
@@ -104,29 +104,31 @@ impl EngineOptions {
         Config { architecture, classic, ..config }
     }
 
-    /// Whether it is the classic engine.
+    /// Whether the classic engine is chosen.
     pub fn is_classic(&self) -> bool {
         self.architecture == ArchitectureOption::Classic
     }
 
-    /// What a lock is of.
+    /// Lock granularity.
     pub fn locks(&self) -> LocksOption {
         self.locks.unwrap_or(LocksOption::Record)
     }
 
-    /// The size of a page in KiB, if somebody asked for one.
+    /// The size of a page in KiB, if it was given.
     pub const fn page_kib(&self) -> Option<usize> {
         self.page_kib
     }
 
-    /// Refuses options that mean nothing for the engine that was chosen.
+    /// Rejects options that have no meaning for the chosen engine.
     pub fn check(&self, log: LogOption) -> Result<(), String> {
         if self.is_classic() {
             return match log {
                 LogOption::Values => Ok(()),
-                LogOption::Commands => Err("--log commands cannot be with --architecture classic, which logs changes \
-                                            of pages: leave it out"
-                    .to_owned()),
+                LogOption::Commands => {
+                    Err("--log commands cannot be combined with --architecture classic, which logs \
+                                            changes of pages: remove one of them"
+                        .to_owned())
+                }
             };
         }
         let given = [
@@ -142,7 +144,7 @@ impl EngineOptions {
         }
     }
 
-    /// The same again, for another process.
+    /// The same options as arguments, for another process.
     pub fn arguments(&self) -> Vec<String> {
         let values = [
             ("--architecture", Some(self.architecture.name().to_owned())),
@@ -155,14 +157,14 @@ impl EngineOptions {
     }
 }
 
-/// When an answer may be given.
+/// When a transaction is answered.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum DurabilityOption {
     /// When its log is on disk
     Sync,
-    /// At once; a crash loses the last moments
+    /// Immediately; a crash loses the last transactions
     Async,
-    /// At once; a crash keeps only the last checkpoint
+    /// Immediately; a crash keeps only the last checkpoint
     None,
 }
 
@@ -177,7 +179,7 @@ impl From<DurabilityOption> for Durability {
 }
 
 impl DurabilityOption {
-    /// As it is written on the command line.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sync => "sync",
@@ -187,7 +189,7 @@ impl DurabilityOption {
     }
 }
 
-/// What the log holds.
+/// The contents of the log.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum LogOption {
     /// The changes of rows
@@ -206,7 +208,7 @@ impl From<LogOption> for LogKind {
 }
 
 impl LogOption {
-    /// As it is written on the command line.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Values => "values",

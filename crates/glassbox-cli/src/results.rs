@@ -1,7 +1,7 @@
 //! Results for programs: one JSON object a line.
 //!
-//! Every line stands for itself: it names the experiment, what was measured, on which machine, built from which commit,
-//! in which configuration. So lines of many runs can be put into one file and told apart.
+//! Every line is complete: it names the experiment, the measured quantity, the machine, the commit and the
+//! configuration. So one file can hold lines of many runs.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -11,15 +11,15 @@ use anyhow::Context;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::format;
+use glassbox_lab::format;
 
-/// Where results go, and what they have in common.
+/// The destination of results, and their common fields.
 pub struct Results {
     out: Option<Box<dyn Write>>,
     experiment: &'static str,
     configuration: Value,
     machine: String,
-    /// Whether they were computed by a simulation.
+    /// Whether they are simulated.
     pub simulated: bool,
 }
 
@@ -28,17 +28,17 @@ pub struct Results {
 pub struct Figure<'a> {
     /// The part of the experiment it belongs to.
     pub figure: &'a str,
-    /// Which line of the figure: a transaction type, say.
+    /// The line of the figure, such as a transaction type.
     pub row: &'a str,
-    /// What was varied.
+    /// The value of the independent variable.
     pub x: f64,
-    /// What was measured.
+    /// The name of the measured quantity.
     pub metric: &'a str,
-    /// How much it was.
+    /// The measured value.
     pub value: f64,
-    /// How far repeated measurements lie apart (the middle half of them); `None`: measured once.
+    /// The interquartile range of repeated measurements; `None` if measured once.
     pub spread: Option<f64>,
-    /// Of value and spread.
+    /// The unit of value and spread.
     pub unit: &'a str,
 }
 
@@ -72,8 +72,8 @@ impl Results {
         Ok(Self { out, experiment, configuration, machine: machine(), simulated: false })
     }
 
-    /// What follows is of another experiment.
-    pub fn go_on(&mut self, experiment: &'static str, simulated: bool, configuration: Value) {
+    /// Later results belong to another experiment.
+    pub fn switch_to(&mut self, experiment: &'static str, simulated: bool, configuration: Value) {
         (self.experiment, self.simulated, self.configuration) = (experiment, simulated, configuration);
     }
 
@@ -99,7 +99,7 @@ impl Results {
         out.write_all(b"\n")
     }
 
-    /// Makes sure that everything was written.
+    /// Flushes all results.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.as_mut().map_or(Ok(()), |out| out.flush())
     }
@@ -110,7 +110,7 @@ pub fn is_standard_output(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Where a report for people goes: standard output, unless the results go there.
+/// The destination of a report: standard output, unless the results go there.
 pub fn report_to(json: Option<&Path>) -> Box<dyn Write> {
     if json.is_some_and(is_standard_output) { Box::new(io::stderr()) } else { Box::new(io::stdout()) }
 }
@@ -122,7 +122,7 @@ pub fn machine() -> String {
     format!("{processor}, {} cores{memory}", crate::options::cores())
 }
 
-/// A number of bytes that the system tells of its memory, by its name there.
+/// An amount of the system's memory in bytes, by its name in `/proc/meminfo`.
 pub fn memory(name: &str) -> Option<u64> {
     field("/proc/meminfo", name)?.split(' ').next()?.parse::<u64>().ok().map(|kib| kib * 1024)
 }

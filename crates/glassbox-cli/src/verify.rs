@@ -1,4 +1,4 @@
-//! `glassbox verify`: checks everything that the files alone allow.
+//! `glassbox verify`: all checks that the files alone allow.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -6,19 +6,20 @@ use std::path::PathBuf;
 use clap::Args;
 use glassbox::inspect::{Inspector, VolumeVerification};
 
-use crate::{Verdict, format};
+use crate::exit::Verdict;
+use glassbox_lab::format;
 
 /// Check every checksum, every row, and every key of a database
 ///
-/// Needs no code of the database. Nothing is changed. The exit status is 1 when something is wrong.
+/// Needs no code of the database, and changes nothing. The exit status is 1 if a check fails.
 #[derive(Args)]
-pub struct Arguments {
+pub struct VerifyArguments {
     /// Directory of the database
     dir: PathBuf,
 }
 
-/// Checks it.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+/// Runs the checks.
+pub fn run(arguments: &VerifyArguments) -> anyhow::Result<Verdict> {
     let inspector = Inspector::open(&arguments.dir)?;
     let found = inspector.verify()?;
     let mut out = io::stdout().lock();
@@ -26,7 +27,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         Some(volume) => self::volume(&mut out, volume)?,
         None => {
             writeln!(out, "checkpoint  {} blocks are whole", format::count(found.blocks))?;
-            writeln!(out, "log         {} row changes were done again", format::count(found.changes))?;
+            writeln!(out, "log         {} row changes were replayed", format::count(found.changes))?;
         }
     }
     if found.calls > 0 {
@@ -35,14 +36,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             None => ("calls of procedures", "their"),
         };
         let count = format::count(found.calls);
-        writeln!(out, "            {count} {calls} are whole, but were not done again: that takes {of} code")?;
+        writeln!(out, "            {count} {calls} are whole, but were not replayed: that needs {of} code")?;
     }
     let indexes: usize = inspector.manifest().tables.iter().map(|table| table.indexes.len() + 1).sum();
     if found.compared {
         let what = "their columns, keys and";
         writeln!(out, "rows        {}, {what} {indexes} indexes checked", format::count(found.rows))?;
     } else {
-        writeln!(out, "rows        not compared, since not all could be read")?;
+        writeln!(out, "rows        not compared: some could not be read")?;
     }
     for wrong in &found.wrong {
         writeln!(out, "WRONG       {wrong}")?;
@@ -62,11 +63,11 @@ fn volume(out: &mut impl Write, volume: &VolumeVerification) -> io::Result<()> {
     }
     writeln!(
         out,
-        "log         {} records were read, {} changes of pages done again, {} transactions taken back, all in memory",
+        "log         {} records were read, {} changes of pages redone, {} transactions rolled back, all in memory",
         count(volume.log_records),
         count(volume.redone),
         count(volume.taken_back),
     )?;
-    writeln!(out, "space       {} pages are in use, each compared with who has it", count(volume.used))?;
+    writeln!(out, "space       {} pages are in use, each compared with its owner", count(volume.used))?;
     Ok(())
 }

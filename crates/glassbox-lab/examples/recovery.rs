@@ -1,11 +1,11 @@
-//! Measures what a checkpoint costs while it is written, and how long the log takes to be done again.
+//! Measures the cost of a checkpoint while it is written, and the time of replay.
 //!
 //! `recovery [WAREHOUSES] [IN_FLIGHT] [PAIRS]`, by default 5 warehouses, 1,024 transactions in flight and 3 pairs: the
-//! full TPC-C mix in one thread and one partition. For either kind of log, a run with a checkpoint under way, for as
-//! long as that takes, and one without for as long, each on a database loaded anew, so that both begin with the same
-//! rows and the same files. Prints the throughput of both and their ratio, with the longest wait for a transaction to
-//! run; then the transactions per second of the run without beside those of its log's replay. Takes about a minute a
-//! pair. Uses `recovery.db` in the current directory, which must not exist.
+//! full TPC-C mix in one thread and one partition. For each kind of log, a run during a checkpoint, and one of the same
+//! duration without, each on a newly loaded database, so that both start with the same rows and files. Prints the
+//! throughput of both and their ratio, with the longest wait of a transaction; then the transactions per second of the
+//! run without a checkpoint and of its log's replay. Takes about a minute for each pair. Uses `recovery.db` in the
+//! current directory, which must not exist.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use glassbox::{Config, Database, LogKind};
 use glassbox_workloads::tpcc::{self, Inputs, Kind, Mix, Observer, Remote, Scale, Settings, run_client};
 
-/// Before anything is measured.
+/// The warm-up of each run.
 const WARM_UP: Duration = Duration::from_secs(1);
 
 fn main() {
@@ -24,7 +24,7 @@ fn main() {
     };
     let (warehouses, in_flight, pairs) = (number(1, 5), number(2, 1024), number(3, 3));
     let dir = Path::new("recovery.db");
-    assert!(!dir.exists(), "{} exists: remove it, or go elsewhere", dir.display());
+    assert!(!dir.exists(), "{} exists: remove it, or use another directory", dir.display());
     for log in [LogKind::Values, LogKind::Commands] {
         println!("log of {log:?}, {warehouses} warehouses, {in_flight} in flight, full mix");
         for _ in 0..pairs {
@@ -69,7 +69,7 @@ fn pair(dir: &Path, log: LogKind, warehouses: u16, in_flight: usize) {
     );
 }
 
-/// A new database with that many warehouses, and what asks it.
+/// A new database with that many warehouses, and its inputs.
 fn loaded(dir: &Path, config: &Config, warehouses: u16) -> (Database, Inputs) {
     let db = Database::open(dir, config.clone(), tpcc::catalog()).expect("a new database");
     let scale = Scale::full(warehouses);
@@ -81,11 +81,11 @@ fn loaded(dir: &Path, config: &Config, warehouses: u16) -> (Database, Inputs) {
     (db, Inputs::new(&settings, 0))
 }
 
-/// What a phase came to.
+/// The results of a phase.
 #[derive(Default)]
 struct Phase {
     answered: u64,
-    /// Those that changed something.
+    /// Transactions that wrote.
     wrote: u64,
     seconds: f64,
     last: Option<Instant>,
@@ -121,7 +121,7 @@ fn run(db: &Database, inputs: &mut Inputs, in_flight: usize, time: Duration) -> 
             stop.store(true, Ordering::Relaxed);
         });
         let started = Instant::now();
-        run_client(db, inputs, in_flight, &stop, &mut phase).expect("the database goes on");
+        run_client(db, inputs, in_flight, &stop, &mut phase).expect("the database does not stop");
         phase.seconds = started.elapsed().as_secs_f64();
     });
     phase
@@ -137,7 +137,7 @@ fn during_checkpoint(db: &Database, inputs: &mut Inputs, in_flight: usize) -> (P
             started.elapsed()
         });
         let started = Instant::now();
-        run_client(db, inputs, in_flight, &stop, &mut phase).expect("the database goes on");
+        run_client(db, inputs, in_flight, &stop, &mut phase).expect("the database does not stop");
         phase.seconds = started.elapsed().as_secs_f64();
         checkpoint.join().expect("it does not panic")
     });

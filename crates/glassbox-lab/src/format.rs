@@ -1,4 +1,4 @@
-//! Numbers for people.
+//! Numbers as text.
 
 /// With commas: 1,234,567.
 pub fn count(number: u64) -> String {
@@ -48,6 +48,34 @@ pub fn time(ns: f64) -> String {
         Some((size, unit)) => format!("{} {unit}", three_digits(ns / size)),
         None => format!("{ns:.0} ns"),
     }
+}
+
+/// One digit after the point, with a real minus; no minus zero.
+pub fn one_digit(value: f64) -> String {
+    let text = format!("{:.1}", value + 0.0);
+    if text == "-0.0" { "0.0".to_owned() } else { text.replace('-', "−") }
+}
+
+/// With a sign.
+pub fn signed(value: f64) -> String {
+    let sign = if value < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", count(value.abs().round() as u64))
+}
+
+/// Without a sign where it is positive, rounded.
+pub fn difference(value: f64) -> String {
+    signed(value).replace('+', "")
+}
+
+/// Whole, or with one digit after the point.
+pub fn short(value: f64) -> String {
+    format!("{}", (value * 10.0).round() / 10.0)
+}
+
+/// With a capital letter at its beginning.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]

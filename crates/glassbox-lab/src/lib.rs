@@ -1,7 +1,6 @@
-//! The laboratory: what the papers measured, measured again, and the limits to measure against.
+//! The laboratory: the papers' experiments, repeated, and the limits that the engine is compared with.
 
 pub mod calibrate;
-mod cores;
 pub mod count;
 pub mod figures;
 pub mod format;
@@ -9,10 +8,10 @@ pub mod in_process;
 pub mod limits;
 pub mod looking_glass;
 pub mod low_overhead;
+mod machine;
+pub mod measurement;
 pub mod points;
 pub mod real;
 pub mod report;
-pub mod spread;
-mod watch;
-
-pub use watch::Watch;
+pub mod section;
+mod workload;

@@ -1,4 +1,4 @@
-//! Results as they are kept: one JSON line for each number.
+//! Results as they are stored: one JSON line for each number.
 
 use std::path::Path;
 
@@ -11,35 +11,35 @@ use serde_json::Value;
 pub struct Point {
     /// The part of the experiment it belongs to.
     pub figure: String,
-    /// Which line of the figure.
+    /// The line of the figure.
     pub row: String,
-    /// What was varied.
+    /// The value of the independent variable.
     pub x: f64,
-    /// What was measured.
+    /// The name of the measured quantity.
     pub metric: String,
-    /// How much it was.
+    /// The measured value.
     pub value: f64,
-    /// How far repeated measurements lie apart: the middle half of them.
+    /// The interquartile range of repeated measurements.
     pub spread: Option<f64>,
     /// Of value and spread.
     pub unit: String,
 }
 
-/// A number, and where it comes from.
+/// A number and its origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct ResultLine {
     /// The experiment.
     pub experiment: String,
     /// The number.
     #[serde(flatten)]
     pub point: Point,
-    /// Whether it was computed by a simulation.
+    /// Whether it was simulated.
     pub simulated: bool,
-    /// What the program was built from.
+    /// The commit of the program.
     pub commit: String,
-    /// What was asked for.
+    /// The options of the run.
     pub configuration: Value,
-    /// What it ran on.
+    /// The machine that it ran on.
     pub machine: String,
 }
 
@@ -59,13 +59,13 @@ impl Points {
         self.0.iter().find(|point| point.figure == figure && point.row == row && point.metric == metric)
     }
 
-    /// The number of this figure, row and metric at this place.
+    /// The number of this figure, row and metric at this `x`.
     pub fn at(&self, figure: &str, row: &str, x: f64, metric: &str) -> Option<&Point> {
         let same = |it: &&Point| (&*it.figure, &*it.row, &*it.metric, it.x) == (figure, row, metric, x);
         self.0.iter().find(same)
     }
 
-    /// Its value, of whichever place is the first.
+    /// The value of the first number of this figure, row and metric.
     pub fn value(&self, figure: &str, row: &str, metric: &str) -> Option<f64> {
         self.get(figure, row, metric).map(|point| point.value)
     }
@@ -80,7 +80,7 @@ impl Points {
 ///
 /// # Errors
 /// When it cannot be read, or a line is not a result.
-pub fn read(path: &Path) -> anyhow::Result<Vec<Line>> {
+pub fn read(path: &Path) -> anyhow::Result<Vec<ResultLine>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines

@@ -1,21 +1,20 @@
 //! The stacks of the Looking Glass's ladder, compiled for New-Order and Payment; one of them is chosen at run time.
 //!
-//! [`glassbox::stacks::StackDatabase`] can be any stack there is and runs any procedure; but for the compiler each
-//! stack is an engine of its own, into which each procedure is compiled anew: minutes of it. So here are the stacks of
-//! the ladder only, and of procedures the two that the paper runs. They are a crate of their own behind one trait
-//! object, so that they are compiled once, and not again with every test and program that measures them.
+//! [`glassbox::stacks::StackDatabase`] can be any stack and runs any procedure; but each stack is monomorphised as an
+//! engine of its own, with each procedure, which takes minutes to compile. So this crate has only the stacks of the
+//! ladder and the paper's two procedures, behind one trait object: it is compiled once, and not with every test and
+//! program that measures them.
 
-mod in_flight;
-
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::hint::black_box;
 use std::path::Path;
 
 use glassbox::record::Record;
-use glassbox::stacks::{self, DatabaseOf, StackConfig, StackName};
+use glassbox::stacks::{self, DatabaseOf, Full, StackConfig, StackName, Submitted};
 use glassbox::{Catalog, Error};
 use glassbox_workloads::tpcc::population::{self, Sink};
 use glassbox_workloads::tpcc::{Input, Scale};
-pub use in_flight::open_in_flight;
 
 /// A database on a stack of the ladder.
 pub trait LadderDatabase {
@@ -34,7 +33,7 @@ pub trait LadderDatabase {
     /// When an input is neither.
     fn call_each(&self, inputs: &[Input]) -> Result<(), Error>;
 
-    /// Returns when everything that was called is answered.
+    /// Waits until all calls are answered.
     ///
     /// # Errors
     /// When the engine fails.
@@ -59,7 +58,7 @@ fn load(mut sink: impl Sink<Error = Error>, scale: &Scale, seed: u64) -> Result<
 
 macro_rules! ladder {
     ($($name:ident),*) => {
-        /// Any of them. It is only named here: elsewhere its parts would be compiled again, its end for example.
+        /// Any of them. Only this crate uses it, so that its code, such as its drop glue, is compiled once.
         enum Any {
             $($name(DatabaseOf<stacks::$name>),)*
         }
@@ -100,13 +99,13 @@ macro_rules! ladder {
 
             fn call_each(&self, inputs: &[Input]) -> Result<(), Error> {
                 match self {
-                    // The stack is chosen once, not for each call.
+                    // One branch for all calls.
                     $(Self::$name(database) => inputs.iter().try_for_each(|input| {
                         match input {
-                            // Looked at where it is: what a caller does with an answer is not the engine's.
+                            // By reference: moving the output is the caller's cost.
                             Input::NewOrder(procedure) => database.call_with(procedure, |output| _ = black_box(output)),
                             Input::Payment(procedure) => database.call_with(procedure, |output| _ = black_box(output)),
-                            other => unreachable!("the paper has no {}", other.kind().name()),
+                            other => unreachable!("the mix has no {}", other.kind().name()),
                         }
                     }),)*
                 }
@@ -128,3 +127,75 @@ macro_rules! ladder {
 }
 
 ladder!(Full, IntegerKeys, NoDiskLog, NoLog, NoLsn, NoLocks, NoLatches, NoDirectory, LargePages, NoPool, NoPages, Bare);
+
+/// The full stack, with many transactions of one caller in flight: group commit.
+struct InFlight {
+    database: DatabaseOf<Full>,
+    /// Transactions in flight, the oldest first.
+    waiting: RefCell<VecDeque<Submitted<()>>>,
+    in_flight: usize,
+}
+
+/// A new, empty database on the full stack, which has up to `in_flight` transactions waiting for the disk, and answers
+/// them in order; see [`DatabaseOf::open`].
+///
+/// # Errors
+/// As there.
+pub fn open_in_flight(
+    in_flight: usize,
+    directory: &Path,
+    config: &StackConfig,
+    catalog: &Catalog,
+) -> Result<Box<dyn LadderDatabase>, Error> {
+    let database = DatabaseOf::open(Some(directory), config, catalog)?;
+    Ok(Box::new(InFlight { database, waiting: RefCell::new(VecDeque::with_capacity(in_flight)), in_flight }))
+}
+
+impl InFlight {
+    /// Waits until at most `left` are in flight.
+    fn wait(&self, waiting: &mut VecDeque<Submitted<()>>, left: usize) -> Result<(), Error> {
+        while waiting.len() > left {
+            waiting.pop_front().map_or(Ok(()), |submitted| self.database.wait(submitted))?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for &InFlight {
+    type Error = Error;
+
+    fn row<R: Record>(&mut self, row: &R) -> Result<(), Error> {
+        self.database.insert_unlogged(row)
+    }
+}
+
+impl LadderDatabase for InFlight {
+    fn load(&self, scale: &Scale, seed: u64) -> Result<(), Error> {
+        load(self, scale, seed)
+    }
+
+    fn call_each(&self, inputs: &[Input]) -> Result<(), Error> {
+        let mut waiting = self.waiting.borrow_mut();
+        for input in inputs {
+            self.wait(&mut waiting, self.in_flight - 1)?;
+            waiting.push_back(match input {
+                Input::NewOrder(procedure) => self.database.submit_with(procedure, |output| _ = black_box(output)),
+                Input::Payment(procedure) => self.database.submit_with(procedure, |output| _ = black_box(output)),
+                other => unreachable!("the mix has no {}", other.kind().name()),
+            }?);
+        }
+        Ok(())
+    }
+
+    fn finish(&self) -> Result<(), Error> {
+        self.wait(&mut self.waiting.borrow_mut(), 0)
+    }
+
+    fn digest(&self) -> Result<u64, Error> {
+        self.database.digest()
+    }
+
+    fn verify(&self) -> Vec<String> {
+        self.database.verify()
+    }
+}

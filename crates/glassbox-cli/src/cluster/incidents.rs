@@ -12,7 +12,7 @@ use glassbox_cluster::{Address, Configuration};
 use super::children::Children;
 use super::config::Config;
 use super::operate::operator;
-use crate::interrupt;
+use crate::exit;
 
 /// The pause between two incidents.
 const REST: Duration = Duration::from_millis(150);
@@ -97,7 +97,7 @@ impl Incidents<'_> {
             let first = if self.config.replicas > 1 { 0 } else { 2 };
             for incident in &all[first..if self.has_journals { 4 } else { 3 }] {
                 std::thread::sleep(REST);
-                if interrupt::requested() {
+                if exit::interrupted() {
                     return Ok(());
                 }
                 incident(self, round, partition).with_context(|| format!("in round {round} of incidents"))?;

@@ -17,7 +17,7 @@ use hdrhistogram::Histogram;
 use super::arguments::LoadOptions;
 use super::config::{Config, Workload};
 use super::incidents::{Incidents, Watch};
-use crate::interrupt;
+use crate::exit;
 
 /// The results of one type of transaction.
 #[derive(Debug, Clone)]
@@ -169,7 +169,7 @@ pub fn run(
         let mut went = incidents.run(rounds);
         while went.is_ok()
             && began.elapsed().as_secs_f64() < load.seconds
-            && !interrupt::requested()
+            && !exit::interrupted()
             && !threads.iter().all(ScopedJoinHandle::is_finished)
         {
             std::thread::sleep(Duration::from_millis(10));
@@ -188,7 +188,7 @@ pub fn run(
         }
         went.map(|()| sum)
     })?;
-    measured.interrupted = interrupt::requested();
+    measured.interrupted = exit::interrupted();
     Ok(measured)
 }
 

@@ -22,8 +22,8 @@ use anyhow::{Context, bail, ensure};
 pub use arguments::Arguments;
 pub use node::{Arguments as NodeArguments, run as run_node};
 
+use crate::exit::{self, Verdict};
 use crate::results::{Results, report_to};
-use crate::{Verdict, interrupt};
 use arguments::{ActionOption, WorkloadOption};
 use children::Children;
 use config::Config;
@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
 
 /// Starts a cluster on this machine, runs clients, reports, and checks.
 fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<Verdict> {
-    interrupt::listen()?;
+    exit::handle_interrupts()?;
     ensure!(
         arguments.incidents == 0 || arguments.replicas > 1 || arguments.dir.is_some(),
         "--incidents needs backups or journals: give at least --replicas 2, or --dir"
@@ -77,7 +77,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     let measured = std::thread::scope(|scope| {
         let follow = || {
             let (calls, ends) =
-                (Some(workload.load().clients), || ended.load(Ordering::Relaxed) || interrupt::requested());
+                (Some(workload.load().clients), || ended.load(Ordering::Relaxed) || exit::interrupted());
             auto::follow((&config, file), calls, &decides, ends, |change| changes.push(change.clone()))
         };
         let auto = arguments.scheme.kind().is_none().then(|| scope.spawn(follow));

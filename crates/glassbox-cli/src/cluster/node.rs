@@ -12,8 +12,8 @@ use glassbox_cluster::Address;
 use glassbox_cluster::run::{JournalWriter, Node, Sockets, drive};
 
 use super::config::Config;
+use crate::exit::{self, Verdict};
 use crate::results::is_standard_output as is_dash;
-use crate::{Verdict, interrupt};
 
 /// Run one replica or coordinator of a cluster
 ///
@@ -39,7 +39,7 @@ static ORPHANED: AtomicBool = AtomicBool::new(false);
 
 /// Runs the node.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
-    interrupt::listen()?;
+    exit::handle_interrupts()?;
     let listener =
         TcpListener::bind(arguments.listen).with_context(|| format!("cannot listen on {}", arguments.listen))?;
     let at = listener.local_addr()?;
@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         node = node.with_journal(keeper.with_context(|| format!("cannot use {}", directory.display()))?);
     }
     config.calls(me)?.into_iter().for_each(|(other, at)| sockets.call(other, at));
-    drive(&mut node, &mut sockets, || ORPHANED.load(Ordering::Relaxed) || interrupt::requested());
+    drive(&mut node, &mut sockets, || ORPHANED.load(Ordering::Relaxed) || exit::interrupted());
     node.close();
     match node.failed() {
         None => Ok(Verdict::Good),

@@ -16,7 +16,7 @@ use glassbox_cluster::{Address, Configuration};
 use super::arguments::SchemeOption;
 use super::config::Config;
 use super::{PATIENCE, auto};
-use crate::{Verdict, interrupt};
+use crate::exit::{self, Verdict};
 
 /// How long another command may take to decide.
 const DECIDES_WITHIN: Duration = Duration::from_secs(15);
@@ -208,9 +208,9 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
 
 /// Watches until interrupted.
 fn watch(config: &Config, file: &Path) -> anyhow::Result<Verdict> {
-    interrupt::listen()?;
+    exit::handle_interrupts()?;
     println!("watching; each change is printed with its calculation");
-    auto::follow((config, Some(file)), None, &Mutex::new(()), interrupt::requested, |change| {
+    auto::follow((config, Some(file)), None, &Mutex::new(()), exit::interrupted, |change| {
         println!("\nafter {:.1} s: {}\n{}", change.after.as_secs_f64(), change.to, change.advice);
     })?;
     Ok(Verdict::Good)

@@ -10,8 +10,8 @@ use super::check::{Checked, Counted};
 use super::config::{Config, Workload};
 use super::incidents::Pauses;
 use super::load::{Measured, Tally};
-use crate::format;
 use crate::results::{Figure, Results};
+use glassbox_lab::format;
 
 /// The setting of the run.
 pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, config: &Config) -> io::Result<()> {

@@ -1,27 +1,27 @@
-//! `glassbox explain`: why the engine does what it does.
+//! `glassbox explain`: the reasons of the engine's choices.
 
 mod scheme;
 
 use clap::{Args, Subcommand};
 
-use crate::Verdict;
+use crate::exit::Verdict;
 
-/// Say why: the sums behind what the engine chooses
+/// Explain the engine's choices by the formulas behind them
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
-pub struct Arguments {
+pub struct ExplainArguments {
     #[command(subcommand)]
-    what: What,
+    what: Explanation,
 }
 
 #[derive(Subcommand)]
-enum What {
-    Scheme(scheme::Arguments),
+enum Explanation {
+    Scheme(scheme::SchemeArguments),
 }
 
-/// Explains it.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+/// Prints the explanation.
+pub fn run(arguments: &ExplainArguments) -> anyhow::Result<Verdict> {
     match &arguments.what {
-        What::Scheme(arguments) => scheme::run(arguments),
+        Explanation::Scheme(arguments) => scheme::run(arguments),
     }
 }

@@ -1,4 +1,4 @@
-//! `glassbox explain scheme`: what each scheme would come to under a load, term by term, and which is chosen.
+//! `glassbox explain scheme`: the predicted throughput of each scheme under a load, term by term, and the choice.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,49 +10,49 @@ use glassbox_cluster::auto::{Advice, Statistics, Times};
 use glassbox_sim::cluster::{ALL, Costs, Link, Load, Settings, World};
 use serde::Deserialize;
 
-use crate::Verdict;
+use crate::exit::Verdict;
 
-/// Show what each scheme would come to under a load, and which one the engine would choose
+/// Show the predicted throughput of each scheme under a load, and the scheme that the engine would choose
 ///
-/// The model of "Low Overhead Concurrency Control" (SIGMOD 2010), section 6, and what it leaves out, term by term. The
-/// load comes from options, from a file, or is found by the engine itself in a short simulated run. The times are the
-/// paper's, unless the file says others.
+/// The model of "Low Overhead Concurrency Control" (SIGMOD 2010), section 6, with terms that it omits. The load comes
+/// from options, from a file, or from the engine's statistics in a short simulated run. The times are the paper's,
+/// unless the file has others.
 #[derive(Args)]
-pub struct Arguments {
+pub struct SchemeArguments {
     /// Transactions on several partitions, in percent
     #[arg(long, value_name = "PERCENT", default_value = "10", value_parser = clap::value_parser!(u64).range(..=100))]
     several: u64,
-    /// How many of these take two rounds, in percent
+    /// Share of these that take two rounds, in percent
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = clap::value_parser!(u64).range(..=100))]
     two_rounds: u64,
     /// Transactions that abort, in percent
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = clap::value_parser!(u64).range(..=100))]
     aborts: u64,
-    /// Transactions that write a row that all want, one in each partition, in percent
+    /// Transactions that write a contended row, one in each partition, in percent
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = clap::value_parser!(u64).range(..=100))]
     conflicts: u64,
-    /// A message there and another back, in microseconds
+    /// Round trip of a message and its answer, in microseconds
     #[arg(long, value_name = "MICROSECONDS", default_value = "120")]
     round_trip: u64,
-    /// Calls under way at a time
+    /// Calls in flight
     #[arg(long, value_name = "N", default_value = "40", value_parser = clap::value_parser!(u32).range(1..=1000))]
     clients: u32,
     /// Coordinators, which take turns
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=64))]
     coordinators: u16,
-    /// The load and the times from a file, JSON: {"load": {"several": 0.1, …}, "times": {"single_us": 64, …}}; what is
-    /// left out is as usual
+    /// The load and the times from a JSON file: {"load": {"several": 0.1, …}, "times": {"single_us": 64, …}}; missing
+    /// fields have their defaults
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     from: Option<PathBuf>,
-    /// Simulate the load for a virtual second, and say what the engine saw and chose
+    /// Simulate the load for a virtual second, and show the engine's statistics and choice
     #[arg(long)]
     simulate: bool,
-    /// Write the sums as JSON, in the form that `--from` takes
+    /// Print the formulas' values as JSON, in the format of `--from`
     #[arg(long)]
     json: bool,
 }
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Deserialize)]
 struct Given {
     #[serde(default)]
@@ -61,7 +61,7 @@ struct Given {
 }
 
 /// Does what the arguments say.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+pub fn run(arguments: &SchemeArguments) -> anyhow::Result<Verdict> {
     let advice = match &arguments.from {
         Some(file) => {
             let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -84,8 +84,8 @@ fn share(percent: u64) -> f64 {
     percent as f64 / 100.0
 }
 
-impl Arguments {
-    /// As the advisor would see it.
+impl SchemeArguments {
+    /// The advisor's statistics of this load.
     fn load(&self) -> Statistics {
         let (several, participants) = (share(self.several), 2.0);
         Statistics {
@@ -94,7 +94,7 @@ impl Arguments {
             rounds: 1.0 + share(self.two_rounds),
             single_aborts: share(self.aborts),
             several_aborts: share(self.aborts),
-            // Of those on two partitions each writes the row of one of them.
+            // A transaction on two partitions writes the row of one of them.
             hottest: share(self.conflicts) / (1.0 + several),
             round_trip_us: self.round_trip as f64,
             clients: f64::from(self.clients),
@@ -104,7 +104,7 @@ impl Arguments {
     }
 }
 
-/// The paper's times, and what the simulator takes for those that it does not tell.
+/// The paper's times, and the simulator's for those that the paper omits.
 fn of_the_paper() -> Times {
     let costs = Costs::of_the_paper();
     let us = |ns: u64| ns as f64 / 1e3;
@@ -120,7 +120,7 @@ fn of_the_paper() -> Times {
     }
 }
 
-fn simulated(arguments: &Arguments) -> anyhow::Result<Advice> {
+fn simulated(arguments: &SchemeArguments) -> anyhow::Result<Advice> {
     let of_all = |percent: u64| percent * ALL / 100;
     let load = Load {
         several: of_all(arguments.several),
@@ -138,5 +138,8 @@ fn simulated(arguments: &Arguments) -> anyhow::Result<Advice> {
     let mut world = World::new(settings);
     world.keep_history(false);
     world.run_us(1_050_000);
-    world.advice().cloned().context("too little happened in the simulated second to say anything")
+    world
+        .advice()
+        .cloned()
+        .context("the simulated second has too few transactions for a choice; raise --clients or lower --round-trip")
 }

@@ -1,47 +1,47 @@
-//! `glassbox lab calibrate`: the constants of the simulator, measured here.
+//! `glassbox lab calibrate`: the constants of the simulator, measured on this machine.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use glassbox_lab::calibrate::{self, EXPERIMENT, Plan, calibrate, tables};
+use glassbox_lab::calibrate::{self, CalibrationPlan, EXPERIMENT, calibrate, tables};
 use glassbox_lab::points::Points;
 use serde_json::json;
 
 use super::report::DIRECTORY;
 use super::shared::{Bar, Group, of_report, put_all};
+use crate::exit::{self, Verdict};
 use crate::results::{machine, report_to};
-use crate::{Verdict, interrupt};
 
-/// Measure what the simulator charges for: work, messages and round trips, on this machine
+/// Measure the simulator's costs: work, messages and round trips, on this machine
 ///
-/// The state machines of partitions, coordinator and client are given their messages on one thread; round trips are
-/// measured between threads. Leaves the table of costs as costs.json, which `lab low-overhead --costs` takes.
+/// The state machines of partitions, coordinator and client handle their messages on one thread; round trips are
+/// measured between threads. Writes the table of costs to costs.json, for `lab low-overhead --costs`.
 #[derive(Args)]
-pub struct Arguments {
+pub struct CalibrateArguments {
     /// Measure less
     #[arg(long)]
     quick: bool,
-    /// Where the results are left: costs.json, calibrate.jsonl
+    /// Directory of the results: costs.json, calibrate.jsonl
     #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
     results: PathBuf,
-    /// Also write the results as JSON lines to this file; -: to standard output, and the report to standard error
+    /// Also write the results as JSON lines to this file; -: to standard output, with the report on standard error
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 /// Does what the arguments say.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
-    interrupt::listen()?;
+pub fn run(arguments: &CalibrateArguments) -> anyhow::Result<Verdict> {
+    exit::handle_interrupts()?;
     let mut out = report_to(arguments.json.as_deref());
     let results = &arguments.results;
-    std::fs::create_dir_all(results).with_context(|| format!("cannot make the directory {}", results.display()))?;
+    std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
     let group = measure(&mut *out, arguments.quick)?;
     for to in std::iter::once(&results.join("calibrate.jsonl")).chain(&arguments.json) {
         put_all(to, std::slice::from_ref(&group))?;
     }
-    let costs = calibrate::costs(&group.points).context("not everything was measured")?;
+    let costs = calibrate::costs(&group.points).context("the measurement is incomplete: it was interrupted")?;
     let file = results.join("costs.json");
     let text = serde_json::to_string_pretty(&costs)?;
     std::fs::write(&file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;
@@ -49,9 +49,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-/// Measures, and says what came out.
+/// Measures, and prints the results.
 pub fn measure(out: &mut dyn Write, quick: bool) -> anyhow::Result<Group> {
-    let (plan, mut points) = (Plan::new(quick), Points::default());
+    let (plan, mut points) = (CalibrationPlan::new(quick), Points::default());
     let bar = Bar::new();
     calibrate(&plan, &bar, &mut points)?;
     bar.0.finish_and_clear();

@@ -10,31 +10,38 @@ use glassbox_workloads::tpcc::Scale;
 
 /// Run one system of an experiment once, for valgrind
 #[derive(Args)]
-pub struct ChildArguments<S>
+pub struct CountArguments<S>
 where
     S: FromStr<Err = String> + Clone + Send + Sync + 'static,
 {
+    /// The system to count
     #[arg(long)]
     system: S,
+    /// Warehouses of the data
     #[arg(long)]
     warehouses: u16,
+    /// Load a hundredth of each warehouse
     #[arg(long)]
     small: bool,
+    /// Transactions before those that are counted
     #[arg(long)]
     warm_up: usize,
+    /// Counted transactions of each workload
     #[arg(long)]
     transactions: usize,
+    /// Seed of the inputs
     #[arg(long)]
     seed: u64,
+    /// Parent directory of temporary databases
     #[arg(long)]
     dir: PathBuf,
 }
 
-impl<S> ChildArguments<S>
+impl<S> CountArguments<S>
 where
     S: FromStr<Err = String> + Clone + Send + Sync + 'static,
 {
-    /// What is to be run.
+    /// The system to run.
     pub fn child(&self) -> Child<S> {
         let &Self { ref system, warehouses, small, warm_up, transactions, seed, ref dir } = self;
         let scale = if small { Scale::small(warehouses) } else { Scale::full(warehouses) };
@@ -42,7 +49,7 @@ where
     }
 }
 
-/// The command line that runs it, `experiment` being the name of the hidden command.
+/// The command line of a child; `experiment` is the name of the hidden command.
 pub fn command<S: Display>(experiment: &str, child: &Child<S>) -> Vec<String> {
     let mut command: Vec<_> = ["lab", experiment].map(str::to_owned).to_vec();
     let mut option = |name: &str, value: String| command.push(format!("--{name}={value}"));

@@ -1,4 +1,4 @@
-//! `glassbox lab`: experiments. Each is a command of its own.
+//! `glassbox lab`: experiments, each of which is a command.
 
 mod calibrate;
 mod child;
@@ -10,34 +10,34 @@ mod shared;
 
 use clap::{Args, Subcommand};
 
-use crate::Verdict;
-use child::ChildArguments;
+use crate::exit::Verdict;
+use child::CountArguments;
 
-/// Measure: experiments that compare Glassbox with what it could be
+/// Run experiments: limits, the Looking Glass, low overhead concurrency control
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
-pub struct Arguments {
+pub struct LabArguments {
     #[command(subcommand)]
     experiment: Experiment,
 }
 
 #[derive(Subcommand)]
 enum Experiment {
-    Calibrate(calibrate::Arguments),
-    Limits(limits::Arguments),
-    LookingGlass(looking_glass::Arguments),
-    LowOverhead(low_overhead::Arguments),
-    Report(report::Arguments),
+    Calibrate(calibrate::CalibrateArguments),
+    Limits(limits::LimitsArguments),
+    LookingGlass(looking_glass::LookingGlassArguments),
+    LowOverhead(low_overhead::LowOverheadArguments),
+    Report(report::ReportArguments),
     #[command(hide = true)]
-    CountInProcess(ChildArguments<glassbox_lab::in_process::System>),
+    CountInProcess(CountArguments<glassbox_lab::in_process::CallPath>),
     #[command(hide = true)]
-    CountLimits(ChildArguments<glassbox_lab::limits::systems::System>),
+    CountLimits(CountArguments<glassbox_lab::limits::systems::System>),
     #[command(hide = true)]
-    CountLookingGlass(ChildArguments<glassbox_lab::looking_glass::System>),
+    CountLookingGlass(CountArguments<glassbox_lab::looking_glass::LadderSystem>),
 }
 
 /// Runs the experiment.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+pub fn run(arguments: &LabArguments) -> anyhow::Result<Verdict> {
     let good = |ran: anyhow::Result<()>| ran.map(|()| Verdict::Good);
     match &arguments.experiment {
         Experiment::Calibrate(arguments) => calibrate::run(arguments),
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         Experiment::LowOverhead(arguments) => low_overhead::run(arguments),
         Experiment::Report(arguments) => report::run(arguments),
         Experiment::CountInProcess(arguments) => good(glassbox_lab::in_process::run_child(&arguments.child())),
-        Experiment::CountLimits(arguments) => good(glassbox_lab::limits::count::run_child(&arguments.child())),
+        Experiment::CountLimits(arguments) => good(glassbox_lab::limits::instructions::run_child(&arguments.child())),
         Experiment::CountLookingGlass(arguments) => good(glassbox_lab::looking_glass::run_child(&arguments.child())),
     }
 }

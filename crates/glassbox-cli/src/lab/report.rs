@@ -1,51 +1,51 @@
-//! `glassbox lab report`: one page of all experiments that were run.
+//! `glassbox lab report`: one page of the results of all experiments.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use glassbox_lab::points::{self, Line};
+use glassbox_lab::points::{self, ResultLine};
 use glassbox_lab::report::page;
 
-use crate::Verdict;
+use crate::exit::Verdict;
 
-/// Where experiments leave their results, unless they are told otherwise.
+/// The default directory of results.
 pub const DIRECTORY: &str = "lab-results";
-/// How files of results end.
+/// The extensions of files of results.
 const ENDINGS: [&str; 2] = ["json", "jsonl"];
 
-/// Gather the results of all experiments so far into one page
+/// Collect the results of all experiments on one page
 ///
-/// Reads every file of JSON lines in the directory (*.json, *.jsonl): `lab looking-glass` and `lab low-overhead`
-/// leave their own there, and `--json` puts those of other programs there. The page needs nothing beside itself.
+/// Reads every file of JSON lines in the directory (*.json, *.jsonl): `lab looking-glass` and `lab low-overhead` write
+/// theirs there, and `--json` those of other commands. The page is self-contained.
 #[derive(Args)]
-pub struct Arguments {
-    /// Where the results are
+pub struct ReportArguments {
+    /// Directory of the results
     #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
     results: PathBuf,
-    /// Where the page goes [default: report.html beside the results]
+    /// File of the page [default: report.html in the directory of results]
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-/// Makes the page.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+/// Writes the page.
+pub fn run(arguments: &ReportArguments) -> anyhow::Result<Verdict> {
     let lines = gather(&arguments.results)?;
     let out = arguments.out.clone().unwrap_or_else(|| arguments.results.join("report.html"));
-    write(&out, "What the lab measured", &lines)?;
+    write(&out, "Results of the lab", &lines)?;
     println!("{} results are in {}", lines.len(), out.display());
     Ok(Verdict::Good)
 }
 
 /// Writes a page of these results.
-pub fn write(out: &Path, title: &str, lines: &[Line]) -> anyhow::Result<()> {
+pub fn write(out: &Path, title: &str, lines: &[ResultLine]) -> anyhow::Result<()> {
     let page = page(title, lines)?;
     std::fs::write(out, page).with_context(|| format!("cannot write {}", out.display()))
 }
 
 /// The results of a directory, in the order of its files' names.
-fn gather(directory: &Path) -> anyhow::Result<Vec<Line>> {
-    let why = || format!("cannot look for results in {}: run an experiment first", directory.display());
+fn gather(directory: &Path) -> anyhow::Result<Vec<ResultLine>> {
+    let why = || format!("cannot read results in {}: run an experiment first", directory.display());
     let mut files = Vec::new();
     for entry in directory.read_dir().with_context(why)? {
         let path = entry.with_context(why)?.path();
@@ -56,7 +56,7 @@ fn gather(directory: &Path) -> anyhow::Result<Vec<Line>> {
     files.sort();
     let lines = files.iter().map(|file| points::read(file)).collect::<anyhow::Result<Vec<_>>>()?.concat();
     if lines.is_empty() {
-        bail!("there are no results in {}: run an experiment first", directory.display());
+        bail!("no results in {}: run an experiment first", directory.display());
     }
     Ok(lines)
 }

@@ -1,22 +1,34 @@
-//! What all experiments show on the terminal.
+//! Parts of all experiments: options, tables, progress and results.
 
 use std::path::Path;
 
 use anyhow::bail;
+use clap::ValueEnum;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use glassbox_lab::measurement::Progress;
 use glassbox_lab::points::Points;
-use glassbox_lab::{Watch, report};
+use glassbox_lab::section;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use crate::exit;
 use crate::results::{Figure, Results};
-use crate::{format, interrupt};
+use glassbox_lab::format;
 
-/// Refuses what would make the machine swap, which measures nothing.
+/// One of the two measures of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Measure {
+    /// Transactions per second
+    Throughput,
+    /// Instructions per transaction; needs valgrind
+    Instructions,
+}
+
+/// Rejects a measurement that would make the machine swap, which would measure the disk.
 pub fn check_memory(needed: u64, what: &str, advice: &str) -> anyhow::Result<()> {
     if let Some(available) = crate::results::memory("MemAvailable").filter(|&available| available < needed) {
         bail!(
-            "{what} side by side take about {} of memory, and {} is available: {advice}",
+            "not enough memory: {what} take about {} together, and {} is available; {advice}",
             format::bytes(needed),
             format::bytes(available),
         );
@@ -24,18 +36,18 @@ pub fn check_memory(needed: u64, what: &str, advice: &str) -> anyhow::Result<()>
     Ok(())
 }
 
-/// A table as a report has it.
-pub fn of_report(of: &report::Table) -> Table {
+/// A table of a report.
+pub fn of_report(of: &section::Table) -> Table {
     table(of.header.iter().map(String::as_str), of.rows.clone())
 }
 
-/// Writes an experiment's numbers as JSON lines; whether they are simulated stands beside its name.
+/// Writes an experiment's numbers as JSON lines; `of` is its name, and whether they are simulated.
 pub fn put(to: &Path, of: (&'static str, bool), configuration: &Value, points: &Points) -> anyhow::Result<()> {
     let (experiment, simulated) = of;
     put_all(to, &[Group { experiment, simulated, configuration: configuration.clone(), points: points.clone() }])
 }
 
-/// Numbers that come from one experiment.
+/// The numbers of one experiment.
 pub struct Group {
     pub experiment: &'static str,
     pub simulated: bool,
@@ -47,7 +59,7 @@ pub struct Group {
 pub fn put_all(to: &Path, groups: &[Group]) -> anyhow::Result<()> {
     let mut results = Results::new(Some(to), "", Value::Null)?;
     for group in groups {
-        results.go_on(group.experiment, group.simulated, group.configuration.clone());
+        results.switch_to(group.experiment, group.simulated, group.configuration.clone());
         for point in &group.points.0 {
             let (figure, row, metric, unit) = (&point.figure, &point.row, &point.metric, &point.unit);
             results.put(Figure { figure, row, x: point.x, metric, value: point.value, spread: point.spread, unit })?;
@@ -56,7 +68,7 @@ pub fn put_all(to: &Path, groups: &[Group]) -> anyhow::Result<()> {
     Ok(results.finish()?)
 }
 
-/// Shows how far a measurement is.
+/// Shows the progress of a measurement.
 pub struct Bar(pub ProgressBar);
 
 impl Bar {
@@ -67,7 +79,7 @@ impl Bar {
     }
 }
 
-impl Watch for Bar {
+impl Progress for Bar {
     fn step(&self, done: usize, of: usize, what: &str) {
         self.0.set_length(of as u64);
         self.0.set_position(done as u64);
@@ -75,7 +87,7 @@ impl Watch for Bar {
     }
 
     fn interrupted(&self) -> bool {
-        interrupt::requested()
+        exit::interrupted()
     }
 }
 

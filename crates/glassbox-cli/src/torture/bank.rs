@@ -1,9 +1,9 @@
-//! The bank: transfers whose every effect follows from how many of them there were.
+//! The bank: transfers whose effects follow from their number.
 //!
 //! Transfer number `n` of a client is a function of the two, and never fails. So the counters of the clients, read
-//! back after a crash, determine every other row: the balance of each account, and the receipts of each client's
-//! latest transfers, older ones being deleted as new ones come. A transaction that is there in part, or twice, or that
-//! mixed with another, shows.
+//! after a crash, determine every other row: the balance of each account, and the receipts of each client's latest
+//! transfers (older ones are deleted). A transaction that is there partially, twice, or interleaved with another is
+//! detected.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -16,18 +16,18 @@ use serde::{Deserialize, Serialize};
 use super::message::Message;
 
 const ACCOUNTS: u32 = 500;
-/// Receipts that a client keeps.
+/// Receipts of each client.
 const RECEIPTS: u64 = 50;
-/// Transactions that a client has in flight.
+/// Transactions in flight of each client.
 const IN_FLIGHT: usize = 16;
-/// So many are announced at once.
+/// Transactions in each announcement.
 const ANNOUNCED: u64 = 64;
-/// One in so many transactions is preceded by one that changes rows and then aborts.
+/// One in so many transactions follows one that changes rows and then aborts.
 const DOOMED: u64 = 16;
-/// The abort of those.
+/// The code of that abort.
 const ABORT_DOOMED: u32 = 1;
-/// The abort of a transfer whose turn it is not.
-const ABORT_TURN: u32 = 2;
+/// The code of the abort of a transfer out of order.
+const ABORT_ORDER: u32 = 2;
 
 type Money = Decimal<2>;
 
@@ -87,14 +87,17 @@ impl Procedure for Transfer {
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<(), Stop> {
         let receipt = receipt(self.receipt_client, self.number);
         let Receipt { client, number, payer, payee, amount } = receipt;
-        let account = || Stop::abort(ABORT_TURN, "there is no such account");
+        let account = || Stop::abort(ABORT_ORDER, "no such account");
         tx.update::<Account, _>(&payer, |payer| payer.balance -= amount)?.ok_or_else(account)?;
         let before = tx.update::<Client, _>(&client, |client| {
             client.transfers += 1;
             client.transfers - 1
         })?;
         if before != Some(number - 1) {
-            return Err(Stop::abort(ABORT_TURN, format!("it is not the turn of transfer {number}: {before:?}")));
+            return Err(Stop::abort(
+                ABORT_ORDER,
+                format!("transfer {number} is out of order: the counter was {before:?}"),
+            ));
         }
         tx.insert(&receipt)?;
         if number > RECEIPTS {
@@ -112,7 +115,7 @@ pub fn catalog() -> Catalog {
     Catalog::new().table::<Account>().table::<Client>().table::<Receipt>().procedure::<Transfer>()
 }
 
-/// Makes what is missing of accounts and clients, each in its own transaction, so that it may be interrupted anywhere.
+/// Inserts missing accounts and clients, in small transactions, so that it may be interrupted at any point.
 fn prepare(db: &Database, clients: usize) -> Result<(), Error> {
     let have = db.transaction(|tx| Ok(tx.get::<Account>(&ACCOUNTS)?.is_some()))?;
     if !have {
@@ -127,7 +130,7 @@ fn prepare(db: &Database, clients: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks everything against the clients' counters; those of `clients` clients.
+/// Checks all rows against the clients' counters. Returns the counters of `clients` clients.
 pub fn check(db: &Database, clients: usize) -> anyhow::Result<Result<Vec<u64>, String>> {
     prepare(db, clients)?;
     let (counts, balances, receipts) = db.transaction(|tx| {
@@ -159,16 +162,16 @@ pub fn check(db: &Database, clients: usize) -> anyhow::Result<Result<Vec<u64>, S
         }
     }
     if let Some((found, wanted)) = balances.iter().zip(&expected).find(|(found, wanted)| found != wanted) {
-        return Ok(Err(format!("account {} has {}, and should have {}", found.0, found.1, wanted.1)));
+        return Ok(Err(format!("account {} has {} instead of {}", found.0, found.1, wanted.1)));
     }
     if balances.len() != expected.len() || receipts != expected_receipts {
         let (found, wanted) = (receipts.len(), expected_receipts.len());
-        return Ok(Err(format!("{} accounts; {found} receipts, and not the {wanted} expected", balances.len())));
+        return Ok(Err(format!("{} accounts; {found} receipts instead of {wanted}, or other ones", balances.len())));
     }
     Ok(Ok(counts.into_iter().take(clients).collect()))
 }
 
-/// One client, until the process is killed.
+/// Runs one client, until the process is killed.
 pub fn run_client(db: &Database, client: usize, mut number: u64) -> anyhow::Result<()> {
     let mut ring = VecDeque::with_capacity(IN_FLIGHT);
     let mut announced = number;
@@ -182,7 +185,7 @@ pub fn run_client(db: &Database, client: usize, mut number: u64) -> anyhow::Resu
         if number.is_multiple_of(DOOMED) {
             match db.call(&Transfer { receipt_client, number, doomed: true }) {
                 Err(Error::Aborted(Abort { code: ABORT_DOOMED, .. })) => {}
-                other => anyhow::bail!("a doomed transfer should abort, but {other:?}"),
+                other => anyhow::bail!("a doomed transfer did not abort: {other:?}"),
             }
         }
         ring.push_back((number, db.submit(&Transfer { receipt_client, number, doomed: false })?));

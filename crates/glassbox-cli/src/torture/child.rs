@@ -1,4 +1,4 @@
-//! The child: opens what is left, checks it, and works until it is killed.
+//! The child: opens the database, checks it, and works until it is killed.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,18 +7,19 @@ use clap::Args;
 use glassbox::Database;
 use glassbox_workloads::tpcc::random::Random;
 
+use super::arguments::{TortureWorkload, config};
 use super::message::{Message, split};
-use super::{Workload, bank, tpcc};
-use crate::Verdict;
+use super::{bank, tpcc};
+use crate::exit::Verdict;
 use crate::options::{DurabilityOption, EngineOptions, LogOption};
 
-/// What the parent wants.
+/// The parent's arguments.
 #[derive(Args)]
-pub struct ChildArguments {
+pub struct TortureChildArguments {
     #[arg(long)]
     dir: PathBuf,
     #[arg(long, value_enum)]
-    workload: Workload,
+    workload: TortureWorkload,
     #[arg(long, value_enum)]
     log: LogOption,
     #[arg(long, value_enum)]
@@ -31,24 +32,24 @@ pub struct ChildArguments {
     clients: usize,
     #[arg(long)]
     seed: u64,
-    /// For each count, what it must at least be.
+    /// The minimum of each count.
     #[arg(long)]
-    least: String,
-    /// For each count, what it may at most be.
+    min: String,
+    /// The maximum of each count.
     #[arg(long)]
-    most: String,
-    /// Only check.
+    max: String,
+    /// Check, and exit.
     #[arg(long)]
     check_only: bool,
 }
 
-/// Checks, and works.
-pub fn run(arguments: &ChildArguments) -> anyhow::Result<Verdict> {
+/// Checks the database, and works on it.
+pub fn run(arguments: &TortureChildArguments) -> anyhow::Result<Verdict> {
     let catalog = match arguments.workload {
-        Workload::Bank => bank::catalog(),
-        Workload::Tpcc => glassbox_workloads::tpcc::catalog(),
+        TortureWorkload::Bank => bank::catalog(),
+        TortureWorkload::Tpcc => glassbox_workloads::tpcc::catalog(),
     };
-    let config = super::config(arguments.partitions, arguments.log, arguments.durability);
+    let config = config(arguments.partitions, arguments.log, arguments.durability);
     let config = arguments.engine.apply(config);
     let db = Database::open(&arguments.dir, config, catalog)?;
     let counts = match check(arguments, &db)? {
@@ -66,12 +67,12 @@ pub fn run(arguments: &ChildArguments) -> anyhow::Result<Verdict> {
     work(arguments, &db, &counts)
 }
 
-/// Works until the process is killed. A client that ends has failed, and the process must not go on without it.
-fn work(arguments: &ChildArguments, db: &Database, counts: &[u64]) -> ! {
+/// Works until the process is killed. A client that ends has failed, and then the process exits.
+fn work(arguments: &TortureChildArguments, db: &Database, counts: &[u64]) -> ! {
     std::thread::scope(|scope| {
         let client = |client: usize| match arguments.workload {
-            Workload::Bank => bank::run_client(db, client, counts[client]),
-            Workload::Tpcc => tpcc::run_client(db, client, arguments.seed),
+            TortureWorkload::Bank => bank::run_client(db, client, counts[client]),
+            TortureWorkload::Tpcc => tpcc::run_client(db, client, arguments.seed),
         };
         let mut threads: Vec<_> = (0..arguments.clients).map(|at| scope.spawn(move || client(at))).collect();
         threads.push(scope.spawn(|| checkpoints(db, arguments.seed)));
@@ -87,32 +88,30 @@ fn work(arguments: &ChildArguments, db: &Database, counts: &[u64]) -> ! {
     })
 }
 
-fn check(arguments: &ChildArguments, db: &Database) -> anyhow::Result<Result<Vec<u64>, String>> {
+fn check(arguments: &TortureChildArguments, db: &Database) -> anyhow::Result<Result<Vec<u64>, String>> {
     let counts = match arguments.workload {
-        Workload::Bank => bank::check(db, arguments.clients)?,
-        Workload::Tpcc => tpcc::check(db)?,
+        TortureWorkload::Bank => bank::check(db, arguments.clients)?,
+        TortureWorkload::Tpcc => tpcc::check(db)?,
     };
     let counts = match counts {
         Ok(counts) => counts,
         violation => return Ok(violation),
     };
-    let bounds = (split(&arguments.least), split(&arguments.most));
-    let (Some(least), Some(most)) = bounds else { anyhow::bail!("the bounds are no numbers") };
-    for (client, (count, (least, most))) in counts.iter().zip(least.into_iter().zip(most)).enumerate() {
-        if *count < least {
-            return Ok(Err(format!(
-                "{least} transactions of client {client} were acknowledged, but {count} are there"
-            )));
+    let bounds = (split(&arguments.min), split(&arguments.max));
+    let (Some(min), Some(max)) = bounds else { anyhow::bail!("invalid bounds") };
+    for (client, (count, (min, max))) in counts.iter().zip(min.into_iter().zip(max)).enumerate() {
+        if *count < min {
+            return Ok(Err(format!("{min} transactions of client {client} were acknowledged, but {count} are there")));
         }
-        if *count > most {
-            return Ok(Err(format!("{most} transactions of client {client} were sent, but {count} are there")));
+        if *count > max {
+            return Ok(Err(format!("{max} transactions of client {client} were sent, but {count} are there")));
         }
     }
     let wrong = db.verify();
     Ok(if wrong.is_empty() { Ok(counts) } else { Err(wrong.join("; ")) })
 }
 
-/// Makes checkpoints at random moments.
+/// Writes checkpoints at random moments.
 fn checkpoints(db: &Database, seed: u64) -> anyhow::Result<()> {
     let mut random = Random::of_part(seed, [0xc4ec, 0, 0]);
     loop {

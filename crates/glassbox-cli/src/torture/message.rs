@@ -1,4 +1,4 @@
-//! What a child tells its parent, a line each.
+//! The messages from a child to its parent, one line each.
 
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -6,9 +6,9 @@ use std::str::FromStr;
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// It has recovered and checked; for each client, the number of transactions that there are.
+    /// It has recovered and checked; the number of transactions of each client.
     Ready(Vec<u64>),
-    /// A client will send up to this number.
+    /// A client will send transactions up to this number.
     WillSend(usize, u64),
     /// A client's transactions up to this number are acknowledged.
     Acknowledged(usize, u64),
@@ -17,7 +17,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// Sends it, in one write: lines of several threads do not mix.
+    /// Sends it in one write, so that lines of several threads do not interleave.
     pub fn send(&self) -> io::Result<()> {
         let line = match self {
             Self::Ready(counts) => format!("ready {}\n", join(counts)),
@@ -36,7 +36,7 @@ pub fn join(numbers: &[u64]) -> String {
     numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The opposite of [`join`].
+/// The inverse of [`join`].
 pub fn split(text: &str) -> Option<Vec<u64>> {
     text.split(',').map(|number| number.parse().ok()).collect()
 }

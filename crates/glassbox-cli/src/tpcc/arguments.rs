@@ -10,10 +10,10 @@ use crate::options::{Common, DurabilityOption, EngineOptions, LogOption, cores};
 
 /// Run TPC-C, durably, and check its consistency conditions
 ///
-/// Loads the database if the directory holds none, runs clients that call back to back, prints what was measured,
-/// closes and opens the database again, and checks the conditions before and after.
+/// Loads the database if the directory has none, runs clients without pauses, prints the results, closes and reopens
+/// the database, and checks the conditions before and after.
 #[derive(Args)]
-pub struct Arguments {
+pub struct TpccArguments {
     /// Warehouses [default: 2, or as many as the directory has]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub warehouses: Option<u16>,
@@ -23,23 +23,23 @@ pub struct Arguments {
     /// Client threads [default: as many as partitions]
     #[arg(long, short, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_024))]
     clients: Option<usize>,
-    /// Transactions that each client keeps in flight; 1: it waits for every answer
+    /// Transactions in flight of each client; 1: it waits for every answer
     #[arg(long, short, value_name = "N", default_value = "64",
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
     pub in_flight: usize,
-    /// How long to run
+    /// Duration of the run, in seconds
     #[arg(long, short, value_name = "S", default_value = "10", value_parser = seconds, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// Which transactions
+    /// Mix of transactions
     #[arg(long, value_enum, default_value = "full")]
     pub mix: MixOption,
     /// Order lines and payments, in percent, that come from another warehouse [default: the specification's 1 and 15]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     remote: Option<f64>,
-    /// When an answer may be given
+    /// When a transaction is answered
     #[arg(long, value_enum, default_value = "sync")]
     pub durability: DurabilityOption,
-    /// What the log holds
+    /// Contents of the log
     #[arg(long, value_enum, default_value = "values")]
     pub log: LogOption,
     /// The engine
@@ -48,25 +48,25 @@ pub struct Arguments {
     /// Directory of the database; kept afterwards
     #[arg(long, short, value_name = "DIR", default_value = "tpcc.db")]
     pub dir: PathBuf,
-    /// Remove the database that is there and load a new one
+    /// Remove the existing database and load a new one
     #[arg(long)]
     pub fresh: bool,
-    /// After the run, tell the last waits for locks: who waited for whom, on what, how long
+    /// After the run, print the last waits for locks: the waiting transaction, the holder, the lock, the duration
     #[arg(long)]
     pub explain_waits: bool,
-    /// Record every page that is used, and tell beside the pages read how many a simulator of the replacement policy
-    /// says; --architecture classic with one client only
+    /// Record every page access, and compare the pages read with a simulator of the replacement policy; --architecture
+    /// classic with one client only
     #[arg(long)]
     pub trace_pages: bool,
-    /// Do not close and open the database again after the run
+    /// Do not close and reopen the database after the run
     #[arg(long)]
     pub no_reopen: bool,
-    /// What all measurements of TPC-C have
+    /// Options of all measurements of TPC-C
     #[command(flatten)]
     pub common: Common,
 }
 
-/// Which transactions.
+/// A mix of transactions.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum MixOption {
     /// The specification's five transactions
@@ -78,7 +78,7 @@ pub enum MixOption {
 }
 
 impl MixOption {
-    /// As it is written on the command line.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -97,7 +97,7 @@ impl MixOption {
     }
 }
 
-impl Arguments {
+impl TpccArguments {
     /// Partitions to open the database with.
     pub fn partitions(&self) -> usize {
         self.partitions.unwrap_or_else(|| cores().min(64))
@@ -108,11 +108,13 @@ impl Arguments {
         self.clients.unwrap_or_else(|| if self.trace_pages { 1 } else { self.partitions() })
     }
 
-    /// Refuses what does not go together.
+    /// Rejects invalid combinations.
     pub fn check(&self) -> Result<(), String> {
         self.engine.check(self.log)?;
         if self.engine.is_classic() && self.partitions.is_some() {
-            return Err("--partitions cannot be with --architecture classic, which has none: use --clients".to_owned());
+            return Err(
+                "--partitions cannot be combined with --architecture classic, which has none: use --clients".to_owned()
+            );
         }
         if self.trace_pages && !self.engine.is_classic() {
             return Err("--trace-pages needs --architecture classic: the partitioned engine has no pages".to_owned());
@@ -123,7 +125,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// How often another warehouse takes part.
+    /// The shares of remote warehouses.
     pub fn remote(&self) -> Remote {
         self.remote.map_or(Remote::SPECIFICATION, |percent| Remote { order_lines: percent, payments: percent })
     }
@@ -132,13 +134,13 @@ impl Arguments {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.1..=86_400.0).contains(&seconds) => Ok(seconds),
-        _ => Err("give a number of seconds from 0.1 to 86400, such as 10".to_owned()),
+        _ => Err("use a number of seconds from 0.1 to 86400, such as 10".to_owned()),
     }
 }
 
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').parse() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-        _ => Err("give a percentage from 0 to 100, such as 10".to_owned()),
+        _ => Err("use a percentage from 0 to 100, such as 10".to_owned()),
     }
 }

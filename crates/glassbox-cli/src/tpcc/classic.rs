@@ -1,31 +1,31 @@
-//! What a run on the classic engine did beside answering: pages, latches, locks, recovery.
+//! The report of a run on the classic engine: pages, latches, locks, recovery.
 
 use std::io::{self, Write};
 
 use glassbox::{ClassicStats, Database, Recovery, Stats};
 
-use super::measure::Measured;
-use crate::format;
+use super::measure::MeasuredRun;
 use crate::results::{Figure, Results};
+use glassbox_lab::format;
 
-/// So many of the last waits are told.
-const WAITS_TOLD: usize = 10;
-/// Tables told in a line.
+/// Maximum number of waits in the report.
+const MAX_WAITS: usize = 10;
+/// Tables in a line.
 const TABLES_IN_A_LINE: usize = 5;
 
-/// Part of something, in percent.
+/// A share in percent.
 fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
 }
 
-/// What pages and locks cost, for people.
+/// The costs of pages and locks, as text.
 pub fn below(out: &mut dyn Write, stats: &Stats, classic: &ClassicStats, committed: u64, peak: &str) -> io::Result<()> {
     let per = |amount: u64| format::number(amount as f64 / committed.max(1) as f64);
     let per_1000 = |amount: u64| format::number(1e3 * amount as f64 / committed.max(1) as f64);
     let (pool, on_disk) = (classic.pool_pages * classic.page_bytes, stats.memory_bytes());
     writeln!(
         out,
-        "memory      {} for {} pages, {} % of what the tables take on disk{peak}",
+        "memory      {} for {} pages, {} % of the tables' space on disk{peak}",
         format::bytes(pool),
         format::count(classic.pool_pages),
         format::number(percent(pool, on_disk)),
@@ -51,10 +51,7 @@ pub fn below(out: &mut dyn Write, stats: &Stats, classic: &ClassicStats, committ
     )?;
     if classic.lock_timeouts + classic.escalations > 0 {
         let (timeouts, escalations) = (format::count(classic.lock_timeouts), format::count(classic.escalations));
-        writeln!(
-            out,
-            "            {timeouts} waits took too long, {escalations} times a table was locked for its rows"
-        )?;
+        writeln!(out, "            {timeouts} lock timeouts, {escalations} escalations to locks of tables")?;
     }
     Ok(())
 }
@@ -79,8 +76,8 @@ fn on_disk_by_table(out: &mut dyn Write, stats: &Stats) -> io::Result<()> {
     Ok(())
 }
 
-/// The same for programs.
-pub fn put(results: &mut Results, x: f64, measured: &Measured, classic: &ClassicStats) -> io::Result<()> {
+/// The same as JSON.
+pub fn put(results: &mut Results, x: f64, measured: &MeasuredRun, classic: &ClassicStats) -> io::Result<()> {
     let (committed, ..) = measured.tally.total();
     let stats = &measured.stats;
     let mut put = |metric, value: f64, unit| {
@@ -108,12 +105,12 @@ pub fn put(results: &mut Results, x: f64, measured: &Measured, classic: &Classic
     Ok(())
 }
 
-/// What the pool of pages did, beside what the replacement policy alone would have done.
-pub fn traced(out: &mut dyn Write, measured: &Measured, classic: &ClassicStats) -> io::Result<()> {
+/// The page accesses of the buffer pool, compared with the replacement policy alone.
+pub fn traced(out: &mut dyn Write, measured: &MeasuredRun, classic: &ClassicStats) -> io::Result<()> {
     let Some(simulated) = measured.simulated else { return Ok(()) };
     let (committed, ..) = measured.tally.total();
     let per = |amount: u64| format::number(amount as f64 / committed.max(1) as f64);
-    let beside = |amount: u64, simulated: u64| {
+    let compared = |amount: u64, simulated: u64| {
         let apart = 100.0 * (amount as f64 - simulated as f64) / simulated.max(1) as f64;
         format!("simulated {}, {apart:+.1} %", per(simulated))
     };
@@ -124,9 +121,9 @@ pub fn traced(out: &mut dyn Write, measured: &Measured, classic: &ClassicStats) 
          {} written; {}",
         per(missed),
         per(classic.pages_read),
-        beside(missed, simulated.missed),
+        compared(missed, simulated.missed),
         per(classic.pages_written),
-        beside(classic.pages_written, simulated.written),
+        compared(classic.pages_written, simulated.written),
     )
 }
 
@@ -135,20 +132,20 @@ pub fn explain_waits(out: &mut dyn Write, db: &Database) -> io::Result<()> {
     let Some(waits) = db.explain_waits() else {
         return writeln!(out, "waits       none: the partitioned engine has no locks");
     };
-    let told = &waits[waits.len().saturating_sub(WAITS_TOLD)..];
-    match told.len() {
-        0 => writeln!(out, "waits       nobody has waited for a lock")?,
+    let last = &waits[waits.len().saturating_sub(MAX_WAITS)..];
+    match last.len() {
+        0 => writeln!(out, "waits       no transaction has waited for a lock")?,
         1 => writeln!(out, "waits       for locks, the only one:")?,
         count => writeln!(out, "waits       for locks, the last {count}:")?,
     }
-    told.iter().try_for_each(|wait| writeln!(out, "            {wait}"))
+    last.iter().try_for_each(|wait| writeln!(out, "            {wait}"))
 }
 
-/// What recovery did.
+/// The work of recovery.
 pub fn recovered(out: &mut dyn Write, seconds: f64, recovery: &Recovery) -> io::Result<()> {
     writeln!(
         out,
-        "recovery    {}: {} log records ({}) analysed, {} changes of pages done again, {} transactions taken back",
+        "recovery    {}: {} log records ({}) analysed, {} changes of pages redone, {} transactions rolled back",
         format::time(seconds * 1e9),
         format::count(recovery.log_records),
         format::bytes(recovery.log_bytes),

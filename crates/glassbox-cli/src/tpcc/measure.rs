@@ -1,39 +1,41 @@
-//! The run itself: clients in threads, and a line that shows how it goes.
+//! The run itself: clients in threads, with a line that shows their progress; and the checks after it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use glassbox::{Database, Error, SimulatedPages, Stats};
+use glassbox_workloads::tpcc::conditions::{Report, check_all};
 use glassbox_workloads::tpcc::{Home, Inputs, Scale, Settings, run_client};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Arguments;
+use super::arguments::TpccArguments;
 use super::prepare::LOAD_SEED;
-use super::tally::{Tallies, Tally};
-use crate::{format, interrupt};
+use super::tally::{ClientTallies, LatencyTally};
+use crate::exit;
+use glassbox_lab::format;
 
-/// How often the line changes.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Latest after which an interrupt is noticed.
-const NAP: Duration = Duration::from_millis(10);
+/// The interval of the progress line.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
+/// The interval of checks for an interrupt.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What a run measured.
-pub struct Measured {
+/// The results of a run.
+pub struct MeasuredRun {
     pub seconds: f64,
-    pub tally: Tally,
-    /// What the pool of pages should have done by simulation, if that was traced.
+    pub tally: LatencyTally,
+    /// The simulated page accesses of the buffer pool, if they were traced.
     pub simulated: Option<SimulatedPages>,
     /// Counts of the run alone; memory at its end.
     pub stats: Stats,
-    /// How far the throughputs of moments of the run lie apart, the middle half of them, per second.
+    /// The interquartile range of throughputs during the run, per second.
     pub throughput_spread: Option<f64>,
     pub interrupted: bool,
-    /// Why the run ended early, if a client met an error.
+    /// The error that ended the run early, if a client failed.
     pub failed: Option<Error>,
 }
 
 /// Runs the clients.
-pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> Measured {
+pub fn run(arguments: &TpccArguments, db: &Database, scale: &Scale) -> MeasuredRun {
     let clients = arguments.clients();
     let settings = Settings {
         scale: *scale,
@@ -43,7 +45,7 @@ pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> Measured {
         load_seed: LOAD_SEED,
         seed: arguments.common.seed,
     };
-    let (tallies, stop) = (Tallies::new(clients), AtomicBool::new(false));
+    let (tallies, stop) = (ClientTallies::new(clients), AtomicBool::new(false));
     let (before, simulated_before) = (db.counts(), db.simulated_pages());
     let started = Instant::now();
     let (result, rates) = std::thread::scope(|scope| {
@@ -67,33 +69,35 @@ pub fn run(arguments: &Arguments, db: &Database, scale: &Scale) -> Measured {
         (results.collect::<Result<Vec<()>, _>>(), rates)
     });
     let seconds = started.elapsed().as_secs_f64();
-    // The space of tables last: looking for it reads pages.
+    // The space of tables last: finding it reads pages.
     let (counts, simulated) = (difference(&before, db.counts()), db.simulated_pages());
     let simulated = simulated.zip(simulated_before).map(|(after, before)| SimulatedPages {
         missed: after.missed - before.missed,
         written: after.written - before.written,
     });
     let stats = Stats { tables: db.stats().tables, ..counts };
-    let interrupted = interrupt::requested();
+    let interrupted = exit::interrupted();
     let failed = result.err();
     let (tally, throughput_spread) = (tallies.sum(), middle_half(rates));
-    Measured { seconds, tally, simulated, stats, throughput_spread, interrupted, failed }
+    MeasuredRun { seconds, tally, simulated, stats, throughput_spread, interrupted, failed }
 }
 
-/// Shows the run until its time is over, it is interrupted, or a client failed; gives throughputs, per second.
-fn watch(db: &Database, tallies: &Tallies, stop: &AtomicBool, seconds: f64) -> Vec<f64> {
+/// Shows the progress until the time is over, an interrupt, or the failure of a client. Returns throughputs per second.
+fn watch(db: &Database, tallies: &ClientTallies, stop: &AtomicBool, seconds: f64) -> Vec<f64> {
     let started = Instant::now();
     let bar = ProgressBar::new((seconds * 1e3) as u64);
     let template = "{prefix}  {bar:20}  {msg}";
     bar.set_style(ProgressStyle::with_template(template).expect("a constant"));
     let (mut rates, mut last, mut last_tally, mut last_bytes) =
-        (Vec::new(), started, Tally::new(), db.counts().log_bytes);
+        (Vec::new(), started, LatencyTally::new(), db.counts().log_bytes);
     loop {
-        std::thread::sleep(NAP.min(Duration::from_secs_f64((seconds - started.elapsed().as_secs_f64()).max(0.0))));
+        std::thread::sleep(
+            CHECK_INTERVAL.min(Duration::from_secs_f64((seconds - started.elapsed().as_secs_f64()).max(0.0))),
+        );
         let now = Instant::now();
         let elapsed = (now - started).as_secs_f64();
-        let over = elapsed >= seconds || interrupt::requested() || stop.load(Ordering::Relaxed);
-        if now - last >= LOOK_EVERY {
+        let over = elapsed >= seconds || exit::interrupted() || stop.load(Ordering::Relaxed);
+        if now - last >= PROGRESS_INTERVAL {
             let (tally, bytes) = (tallies.sum(), db.counts().log_bytes);
             let interval = (now - last).as_secs_f64();
             let (_, _, mut latencies) = tally.total();
@@ -140,4 +144,29 @@ fn middle_half(mut values: Vec<f64>) -> Option<f64> {
     }
     values.sort_by(f64::total_cmp);
     Some(values[values.len() * 3 / 4] - values[values.len() / 4])
+}
+
+/// The results of the checks.
+pub struct CheckResults {
+    /// The report of each condition.
+    pub conditions: Vec<Report>,
+    /// The problems of indexes.
+    pub indexes: Vec<String>,
+    /// The duration of the checks.
+    pub seconds: f64,
+}
+
+impl CheckResults {
+    /// Checks conditions and indexes.
+    pub fn check(db: &Database, scale: &Scale) -> anyhow::Result<Self> {
+        let started = Instant::now();
+        let conditions = db.transaction(|tx| check_all(tx, scale))?;
+        let indexes = db.verify();
+        Ok(Self { conditions, indexes, seconds: started.elapsed().as_secs_f64() })
+    }
+
+    /// Whether no problem was found.
+    pub fn is_good(&self) -> bool {
+        self.conditions.iter().all(Report::holds) && self.indexes.is_empty()
+    }
 }

@@ -1,7 +1,6 @@
 //! `glassbox tpcc`: load, run, report, open again, check.
 
 mod arguments;
-mod check;
 mod classic;
 mod measure;
 mod prepare;
@@ -10,17 +9,17 @@ mod tally;
 
 use std::time::Instant;
 
-pub use arguments::Arguments;
+pub use arguments::TpccArguments;
 use serde_json::json;
 
+use crate::exit::{self, Verdict};
 use crate::results::{Results, report_to};
-use crate::{Verdict, interrupt};
-use check::Checked;
+use measure::CheckResults;
 use report::Reopened;
 
-/// Does what the arguments say.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
-    interrupt::listen()?;
+/// Runs the benchmark.
+pub fn run(arguments: &TpccArguments) -> anyhow::Result<Verdict> {
+    exit::handle_interrupts()?;
     let mut out = report_to(arguments.common.json.as_deref());
     let (db, scale) = prepare::open(arguments)?;
     let engine = db.counts().classic.map(|classic| {
@@ -56,7 +55,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         results.finish()?;
         return Err(error.into());
     }
-    let after_run = Checked::check(&db, &scale)?;
+    let after_run = CheckResults::check(&db, &scale)?;
     report::checked(&mut *out, &mut results, "after the run", &after_run)?;
     db.close()?;
     let mut good = after_run.is_good();
@@ -65,7 +64,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         let db = prepare::reopen(arguments)?;
         let reopened = Reopened { seconds: started.elapsed().as_secs_f64(), recovery: db.recovery().clone() };
         report::reopened(&mut *out, &mut results, arguments, &reopened)?;
-        let again = Checked::check(&db, &scale)?;
+        let again = CheckResults::check(&db, &scale)?;
         report::checked(&mut *out, &mut results, "after opening again", &again)?;
         db.close()?;
         good &= again.is_good();

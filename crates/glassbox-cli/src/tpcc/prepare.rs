@@ -1,4 +1,4 @@
-//! Opening the database of a run: loaded if there is none, refused if it is another one than was asked for.
+//! Opens the database of a run: loads it if it is new, rejects it if it does not match the arguments.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,20 +10,21 @@ use glassbox::{BulkLoad, ClassicConfig, Config, Database, Record};
 use glassbox_workloads::tpcc::{self, DISTRICTS, Scale, Sink};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
-use super::Arguments;
-use crate::{format, interrupt};
+use super::arguments::TpccArguments;
+use crate::exit;
+use glassbox_lab::format;
 
 /// Warehouses when nothing says how many.
 const DEFAULT_WAREHOUSES: u16 = 2;
-/// The seed of every load: the inputs' constants depend on it, and a database does not tell it.
+/// The seed of every load: the inputs' constants depend on it, and a database does not contain it.
 pub const LOAD_SEED: u64 = 0;
-/// Sessions of the classic engine, unless there are more clients. Each needs some pages in memory.
-const LEAST_SESSIONS: usize = 8;
-/// Rows between two looks at the outside world while loading.
-const ROWS_BETWEEN_LOOKS: u64 = 4_096;
+/// Minimum number of sessions of the classic engine. Each needs some pages in memory.
+const MIN_SESSIONS: usize = 8;
+/// Rows between two updates of the progress while loading.
+const ROWS_BETWEEN_UPDATES: u64 = 4_096;
 
-/// Opens the database that was asked for.
-pub fn open(arguments: &Arguments) -> anyhow::Result<(Database, Scale)> {
+/// Opens the database of the arguments.
+pub fn open(arguments: &TpccArguments) -> anyhow::Result<(Database, Scale)> {
     if arguments.fresh {
         remove(&arguments.dir)?;
     }
@@ -38,15 +39,15 @@ pub fn open(arguments: &Arguments) -> anyhow::Result<(Database, Scale)> {
     Ok((db, scale))
 }
 
-/// Opens the directory, whatever it holds of TPC-C.
-pub fn reopen(arguments: &Arguments) -> anyhow::Result<Database> {
+/// Opens the directory, whatever its scale.
+pub fn reopen(arguments: &TpccArguments) -> anyhow::Result<Database> {
     let config = Config {
         partitions: arguments.partitions(),
         durability: arguments.durability.into(),
         log: arguments.log.into(),
         in_flight: (arguments.clients() * arguments.in_flight).max(Config::default().in_flight),
         classic: ClassicConfig {
-            sessions: arguments.clients().max(LEAST_SESSIONS),
+            sessions: arguments.clients().max(MIN_SESSIONS),
             trace_pages: arguments.trace_pages,
             ..ClassicConfig::default()
         },
@@ -56,49 +57,49 @@ pub fn reopen(arguments: &Arguments) -> anyhow::Result<Database> {
         .with_context(|| format!("cannot open the database in {}", arguments.dir.display()))
 }
 
-/// The size of pages is chosen when a database is made.
-fn check_pages(arguments: &Arguments, db: &Database) -> anyhow::Result<()> {
-    let (Some(asked), Some(classic)) = (arguments.engine.page_kib(), db.counts().classic) else { return Ok(()) };
+/// The size of pages is fixed when a database is created.
+fn check_pages(arguments: &TpccArguments, db: &Database) -> anyhow::Result<()> {
+    let (Some(wanted), Some(classic)) = (arguments.engine.page_kib(), db.counts().classic) else { return Ok(()) };
     let (has, dir) = (classic.page_bytes >> 10, arguments.dir.display());
-    if has != asked as u64 {
-        bail!("{dir} has pages of {has} KiB, not {asked}: leave out --page-kib, use another --dir, or --fresh");
+    if has != wanted as u64 {
+        bail!("{dir} has pages of {has} KiB, not {wanted}: remove --page-kib, use another --dir, or --fresh");
     }
     Ok(())
 }
 
-fn check_scale(arguments: &Arguments, stored: &Scale) -> anyhow::Result<()> {
+fn check_scale(arguments: &TpccArguments, stored: &Scale) -> anyhow::Result<()> {
     let dir = arguments.dir.display();
     let has = stored.warehouses;
-    if let Some(asked) = arguments.warehouses.filter(|&asked| asked != has) {
+    if let Some(wanted) = arguments.warehouses.filter(|&wanted| wanted != has) {
         bail!(
-            "{dir} has {has} warehouses, not {asked}: use --warehouses {has}, another --dir, or --fresh to load it anew"
+            "{dir} has {has} warehouses, not {wanted}: use --warehouses {has}, another --dir, or --fresh to reload it"
         );
     }
     if arguments.common.small && *stored != Scale::small(has) {
-        bail!("{dir} has warehouses of full size: leave out --small, use another --dir, or --fresh to load it anew");
+        bail!("{dir} has warehouses of full size: remove --small, use another --dir, or --fresh to reload it");
     }
     Ok(())
 }
 
-struct Loading<'a> {
+struct ProgressingLoad<'a> {
     bulk: &'a BulkLoad<'a>,
     done: &'a AtomicU64,
     bar: &'a ProgressBar,
     rows: u64,
 }
 
-impl Sink for Loading<'_> {
+impl Sink for ProgressingLoad<'_> {
     type Error = anyhow::Error;
 
     #[inline]
     fn row<R: Record>(&mut self, row: &R) -> anyhow::Result<()> {
         self.bulk.insert(row)?;
         self.rows += 1;
-        if self.rows.is_multiple_of(ROWS_BETWEEN_LOOKS) {
-            let done = self.done.fetch_add(ROWS_BETWEEN_LOOKS, Ordering::Relaxed);
-            self.bar.set_position(done + ROWS_BETWEEN_LOOKS);
-            if interrupt::requested() {
-                bail!("interrupted while loading; nothing of it is kept");
+        if self.rows.is_multiple_of(ROWS_BETWEEN_UPDATES) {
+            let done = self.done.fetch_add(ROWS_BETWEEN_UPDATES, Ordering::Relaxed);
+            self.bar.set_position(done + ROWS_BETWEEN_UPDATES);
+            if exit::interrupted() {
+                bail!("interrupted while loading; no rows are kept");
             }
         }
         Ok(())
@@ -111,7 +112,7 @@ fn load(db: &Database, scale: &Scale, threads: usize) -> anyhow::Result<()> {
     bar.set_style(ProgressStyle::with_template("loading  {bar:30} {percent:>3} %  {human_pos} rows")?);
     let bulk = db.bulk_load()?;
     let done = AtomicU64::new(0);
-    let sink = || Loading { bulk: &bulk, done: &done, bar: &bar, rows: 0 };
+    let sink = || ProgressingLoad { bulk: &bulk, done: &done, bar: &bar, rows: 0 };
     tpcc::load(scale, LOAD_SEED, threads.max(crate::options::cores()), sink, |_| {})?;
     bar.set_style(ProgressStyle::with_template("loading  {bar:30} writing the checkpoint")?);
     bar.tick();
@@ -130,10 +131,10 @@ fn seconds(since: Instant) -> String {
     if elapsed.as_secs() >= 120 { HumanDuration(elapsed).to_string() } else { format::time(elapsed.as_nanos() as f64) }
 }
 
-/// About how many rows a population has.
+/// The approximate number of rows of a population.
 fn rows_of(scale: &Scale) -> u64 {
     let (items, customers, orders) = (u64::from(scale.items), u64::from(scale.customers), u64::from(scale.orders));
-    // An order has ten lines, and three in ten are not delivered.
+    // An order has ten lines, and three in ten orders are not delivered.
     let district = 1 + 2 * customers + orders * 113 / 10;
     items + u64::from(scale.warehouses) * (1 + 2 * items + u64::from(DISTRICTS) * district)
 }
@@ -150,7 +151,7 @@ fn remove(dir: &Path) -> anyhow::Result<()> {
         if !own.iter().any(|own| name.as_os_str() == *own) {
             let name = name.display();
             bail!(
-                "{} holds `{name}`, which is no part of a Glassbox database: --fresh does not remove it",
+                "{} holds `{name}`, which is not part of a Glassbox database: --fresh does not remove it",
                 dir.display()
             );
         }
@@ -161,7 +162,7 @@ fn remove(dir: &Path) -> anyhow::Result<()> {
     if !recognised {
         bail!("{} has no manifest of a Glassbox database: --fresh does not remove it", dir.display());
     }
-    // Held until all is gone, so that nobody else is using it.
+    // Held until all files are removed, so that no other process uses them.
     let _lock = files.lock()?;
     std::fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", dir.display()))
 }

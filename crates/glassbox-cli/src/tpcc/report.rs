@@ -1,4 +1,4 @@
-//! What is told of a run: to people as one table and a few lines, to programs as JSON lines.
+//! The report of a run: a table and a few lines of text, and JSON lines.
 
 use std::io::{self, Write};
 
@@ -7,24 +7,23 @@ use glassbox::{Database, Durability, Recovery, Stats};
 use glassbox_workloads::tpcc::{Kind, Scale};
 use hdrhistogram::Histogram;
 
-use super::Arguments;
-use super::check::Checked;
+use super::arguments::TpccArguments;
 use super::classic;
-use super::measure::Measured;
-use crate::format;
+use super::measure::{CheckResults, MeasuredRun};
 use crate::results::{Figure, Results};
+use glassbox_lab::format;
 
-/// Quantiles that are told, and their names.
+/// The quantiles of the report, with their names.
 const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.95, "p95"), (0.99, "p99"), (0.999, "p99.9")];
 
-/// What opening the database again took.
+/// The costs of reopening the database.
 pub struct Reopened {
     pub seconds: f64,
     pub recovery: Recovery,
 }
 
-/// What is about to run.
-pub fn headline(out: &mut dyn Write, arguments: &Arguments, scale: &Scale, db: &Database) -> io::Result<()> {
+/// The headline of a run.
+pub fn headline(out: &mut dyn Write, arguments: &TpccArguments, scale: &Scale, db: &Database) -> io::Result<()> {
     let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let size = if *scale == Scale::full(scale.warehouses) { "" } else { " of reduced size" };
     let (engine, logged) = match db.counts().classic {
@@ -45,18 +44,18 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, scale: &Scale, db: &
         arguments.in_flight,
         match arguments.durability.into() {
             Durability::Sync => format!("durable when answered{logged}"),
-            Durability::Async => format!("durable a moment after the answer{logged}"),
-            Durability::None => "durable at a clean end".to_owned(),
+            Durability::Async => format!("durable shortly after the answer{logged}"),
+            Durability::None => "durable after a clean close".to_owned(),
         },
     )
 }
 
-/// The table, and what stands below it.
+/// The table, and the lines below it.
 pub fn measured(
     out: &mut dyn Write,
     results: &mut Results,
-    arguments: &Arguments,
-    measured: &Measured,
+    arguments: &TpccArguments,
+    measured: &MeasuredRun,
 ) -> io::Result<()> {
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
@@ -125,7 +124,11 @@ fn below(out: &mut dyn Write, stats: &Stats, seconds: f64, committed: u64) -> io
         )?;
     }
     if stats.misdeclared > 0 {
-        writeln!(out, "misdeclared {} runs needed a partition they had not named", format::count(stats.misdeclared))?;
+        writeln!(
+            out,
+            "misdeclared {} runs needed a partition that they had not declared",
+            format::count(stats.misdeclared)
+        )?;
     }
     if stats.failed_checkpoints > 0 {
         writeln!(out, "checkpoints {} could not be written", stats.failed_checkpoints)?;
@@ -133,7 +136,7 @@ fn below(out: &mut dyn Write, stats: &Stats, seconds: f64, committed: u64) -> io
     Ok(())
 }
 
-fn put_measured(results: &mut Results, arguments: &Arguments, measured: &Measured) -> io::Result<()> {
+fn put_measured(results: &mut Results, arguments: &TpccArguments, measured: &MeasuredRun) -> io::Result<()> {
     let x = arguments.clients() as f64;
     let mut put = |row: &str, metric: &str, value: f64, spread, unit: &str| {
         results.put(Figure { figure: "run", row, x, metric, value, spread, unit })
@@ -166,8 +169,8 @@ fn put_measured(results: &mut Results, arguments: &Arguments, measured: &Measure
     put("all", "failed", f64::from(u8::from(measured.failed.is_some())), None, "yes or no")
 }
 
-/// The verdict of the checks.
-pub fn checked(out: &mut dyn Write, results: &mut Results, when: &str, checked: &Checked) -> io::Result<()> {
+/// The results of the checks.
+pub fn checked(out: &mut dyn Write, results: &mut Results, when: &str, checked: &CheckResults) -> io::Result<()> {
     let holding = checked.conditions.iter().filter(|report| report.holds()).count();
     let all = checked.conditions.len();
     let indexes = if checked.indexes.is_empty() { "all indexes agree" } else { "INDEXES DISAGREE" };
@@ -208,11 +211,11 @@ pub fn checked(out: &mut dyn Write, results: &mut Results, when: &str, checked: 
     })
 }
 
-/// The time to recover.
+/// The time of recovery.
 pub fn reopened(
     out: &mut dyn Write,
     results: &mut Results,
-    arguments: &Arguments,
+    arguments: &TpccArguments,
     reopened: &Reopened,
 ) -> io::Result<()> {
     let Reopened { seconds, recovery } = reopened;
@@ -240,11 +243,11 @@ pub fn reopened(
     put("log", recovery.log_s, "s")?;
     put("log_records", recovery.log_records as f64, "records")?;
     put("redone", recovery.redone as f64, "changes")?;
-    put("taken_back", recovery.taken_back as f64, "transactions")?;
+    put("rolled_back", recovery.taken_back as f64, "transactions")?;
     put("log_bytes", recovery.log_bytes as f64, "bytes")
 }
 
-/// Most memory that this process had.
+/// The maximum memory of this process so far.
 fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,8 +1,7 @@
-//! What clients measure.
+//! The measurements of clients.
 //!
-//! A client must not slow itself down by measuring. It notes its answers in a list of its own and empties that into its
-//! tally, under a lock that nobody else wants, when the list is full or old; whoever watches adds the tallies of all
-//! clients up.
+//! Measuring must not slow a client down. A client appends its answers to a list of its own, and adds them to its
+//! tally, under an uncontended lock, when the list is full or old. The progress line sums the tallies of all clients.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,29 +9,29 @@ use std::time::{Duration, Instant};
 use glassbox_workloads::tpcc::{Kind, Observer};
 use hdrhistogram::Histogram;
 
-/// Answers noted before they are added up.
-const NOTED: usize = 256;
-/// How often a slow client adds up what it noted, so that watching it shows something.
-const AT_LEAST_EVERY: Duration = Duration::from_millis(50);
-/// Longest latency told apart: 100 seconds.
-const LONGEST_NS: u64 = 100_000_000_000;
+/// Maximum length of a client's list.
+const MAX_NOTED: usize = 256;
+/// The interval at which a slow client adds its list to its tally, so that the progress line is current.
+const ADD_INTERVAL: Duration = Duration::from_millis(50);
+/// Maximum latency of the histograms: 100 seconds.
+const MAX_LATENCY_NS: u64 = 100_000_000_000;
 
 /// Answers by type of transaction.
 #[derive(Debug, Clone)]
-pub struct Tally {
-    /// Latencies, nanoseconds, to one percent; at the place of each [`Kind`].
+pub struct LatencyTally {
+    /// Latencies in nanoseconds, to one percent; at the index of each [`Kind`].
     pub latency: [Histogram<u64>; 5],
     /// Transactions rolled back.
     pub aborted: [u64; 5],
 }
 
-impl Tally {
+impl LatencyTally {
     pub fn new() -> Self {
-        let empty = || Histogram::new_with_bounds(1, LONGEST_NS, 2).expect("the bounds are constants");
+        let empty = || Histogram::new_with_bounds(1, MAX_LATENCY_NS, 2).expect("the bounds are constants");
         Self { latency: std::array::from_fn(|_| empty()), aborted: [0; 5] }
     }
 
-    fn note(&mut self, answer: &Answer) {
+    fn note(&mut self, answer: &NotedAnswer) {
         self.latency[answer.kind as usize].saturating_record(answer.latency_ns);
         self.aborted[answer.kind as usize] += u64::from(!answer.committed);
     }
@@ -67,28 +66,28 @@ impl Tally {
     }
 }
 
-struct Answer {
+struct NotedAnswer {
     kind: Kind,
     latency_ns: u64,
     committed: bool,
 }
 
 /// The tallies of all clients.
-pub struct Tallies(Vec<Mutex<Tally>>);
+pub struct ClientTallies(Vec<Mutex<LatencyTally>>);
 
-impl Tallies {
+impl ClientTallies {
     pub fn new(clients: usize) -> Self {
-        Self((0..clients).map(|_| Mutex::new(Tally::new())).collect())
+        Self((0..clients).map(|_| Mutex::new(LatencyTally::new())).collect())
     }
 
-    /// What client `client` writes to.
+    /// The recorder of client `client`.
     pub fn recorder(&self, client: usize) -> Recorder<'_> {
-        Recorder { tally: &self.0[client], noted: Vec::with_capacity(NOTED), since: Instant::now() }
+        Recorder { tally: &self.0[client], noted: Vec::with_capacity(MAX_NOTED), since: Instant::now() }
     }
 
-    /// All so far.
-    pub fn sum(&self) -> Tally {
-        let mut sum = Tally::new();
+    /// The sum of all so far.
+    pub fn sum(&self) -> LatencyTally {
+        let mut sum = LatencyTally::new();
         for tally in &self.0 {
             sum.add(&tally.lock().unwrap_or_else(PoisonError::into_inner));
         }
@@ -96,19 +95,19 @@ impl Tallies {
     }
 }
 
-/// Notes one client's answers.
+/// Records one client's answers.
 pub struct Recorder<'a> {
-    tally: &'a Mutex<Tally>,
-    noted: Vec<Answer>,
+    tally: &'a Mutex<LatencyTally>,
+    noted: Vec<NotedAnswer>,
     since: Instant,
 }
 
 impl Observer for Recorder<'_> {
     #[inline]
     fn answered(&mut self, kind: Kind, latency_ns: u64, committed: bool) {
-        self.noted.push(Answer { kind, latency_ns, committed });
-        // A slow client has time to look at the clock at every answer; a fast one does not need to.
-        if self.noted.len() == NOTED || (latency_ns > 50_000 && self.since.elapsed() > AT_LEAST_EVERY) {
+        self.noted.push(NotedAnswer { kind, latency_ns, committed });
+        // A slow client can afford to read the clock at every answer; a fast one need not.
+        if self.noted.len() == MAX_NOTED || (latency_ns > 50_000 && self.since.elapsed() > ADD_INTERVAL) {
             self.add_up();
         }
     }

@@ -14,7 +14,7 @@ fn with<'a>(dir: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&CLASSIC[..], &[dir], more].concat()
 }
 
-/// Values of all types together, by metric; and the configuration.
+/// Values of all transaction types together, by metric; and the configuration.
 fn values(json: &str) -> (HashMap<String, f64>, Value) {
     let lines = json.lines().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
     let lines: Vec<_> = lines.filter(|line| line["row"] == "all").collect();
@@ -23,7 +23,7 @@ fn values(json: &str) -> (HashMap<String, f64>, Value) {
 }
 
 #[test]
-fn the_report_tells_of_pages_locks_and_waits() {
+fn the_report_has_pages_locks_and_waits() {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("db");
     let more = ["-w", "2", "-c", "4", "--remote", "10", "--seconds", "1", "--explain-waits", "--json", "-"];
@@ -34,7 +34,7 @@ fn the_report_tells_of_pages_locks_and_waits() {
     assert!(values["committed"] > 50.0 && values["fixes_per_transaction"] > 10.0, "{values:?}");
     assert!(values["hits"] > 50.0 && values["hits"] <= 100.0 && values["on_disk"] > 1e6, "{values:?}");
     assert!(values["lock_waits_per_1000"] > 0.0 && values["lock_wait_mean"] > 0.0, "{values:?}");
-    assert!(values.contains_key("deadlocks_per_1000") && values.contains_key("taken_back"), "{values:?}");
+    assert!(values.contains_key("deadlocks_per_1000") && values.contains_key("rolled_back"), "{values:?}");
     let report = &ran.err;
     for words in [
         ", classic engine (",
@@ -59,7 +59,7 @@ fn the_report_tells_of_pages_locks_and_waits() {
     assert!(run_well(&more).out.contains("\nwaits       none: the partitioned engine has no locks\n"));
 }
 
-/// A pool smaller than the data: what was read and written is what the replacement policy alone says.
+/// A pool smaller than the data: the pages read and written are those of the replacement policy alone.
 #[test]
 fn pages_read_and_written_are_those_of_the_policy() {
     let dir = tempfile::tempdir().unwrap();
@@ -75,31 +75,34 @@ fn pages_read_and_written_are_those_of_the_policy() {
     assert!((missed / simulated - 1.0).abs() < 0.15, "{missed} missed, {simulated} by simulation");
     assert!((read / simulated - 1.0).abs() < 0.15, "{read} read, {simulated} by simulation");
     let (written, simulated) = (values["writes_per_transaction"], values["simulated_writes_per_transaction"]);
-    // The simulated writer is always in time, and so writes some pages too early; that of a busy machine is not.
+    // The simulated writer is never late, and so writes some pages too early; that of a busy machine may be late.
     assert!((0.4..1.5).contains(&(written / simulated)), "{written} written, {simulated} by simulation");
     assert!(ran.err.contains("\ntrace       "), "{}", ran.err);
 }
 
 #[test]
-fn the_size_of_pages_stays_what_it_is() {
+fn the_page_size_of_a_database_is_fixed() {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("db");
     let short = ["-w", "1", "--seconds", "0.1", "--no-reopen", "--page-kib"];
     run_well(&with(text(&database), &[&short[..], &["16"]].concat()));
     let ran = run(&with(text(&database), &[&short[..], &["8"]].concat()));
     assert_eq!(ran.status, Some(1));
-    assert!(ran.err.contains("has pages of 16 KiB, not 8: leave out --page-kib"), "{}", ran.err);
+    assert!(ran.err.contains("has pages of 16 KiB, not 8: remove --page-kib"), "{}", ran.err);
 }
 
 #[test]
-fn options_that_do_not_go_together_are_refused() {
+fn invalid_combinations_of_options_are_rejected() {
     for (arguments, words) in [
         (&["--pool-mib", "8"][..], "--pool-mib needs --architecture classic"),
         (&["--page-kib", "8"], "--page-kib needs --architecture classic"),
         (&["--locks", "page"], "--locks needs --architecture classic"),
         (&["--trace-pages"], "--trace-pages needs --architecture classic"),
-        (&["--architecture", "classic", "--log", "commands"], "--log commands cannot be with --architecture classic"),
-        (&["--architecture", "classic", "-p", "2"], "--partitions cannot be with --architecture classic"),
+        (
+            &["--architecture", "classic", "--log", "commands"],
+            "--log commands cannot be combined with --architecture classic",
+        ),
+        (&["--architecture", "classic", "-p", "2"], "--partitions cannot be combined with --architecture classic"),
         (&["--architecture", "classic", "-c", "2", "--trace-pages"], "use --clients 1"),
     ] {
         let ran = run(&[&["tpcc", "--dir", "/nonexistent/db"], arguments].concat());
@@ -110,7 +113,7 @@ fn options_that_do_not_go_together_are_refused() {
     assert_eq!(ran.status, Some(2), "{}", ran.err);
 }
 
-/// Whether the manifest says that a bulk load is going on.
+/// Whether the manifest says that a bulk load is running.
 fn is_loading(database: &Path) -> bool {
     let manifest = std::fs::read(database.join("manifest")).unwrap_or_default();
     String::from_utf8_lossy(&manifest).contains("\"loading\": true")
@@ -124,7 +127,7 @@ fn ctrl_c_ends_with_the_results_so_far() {
     let child = program(&with(text(&database), &["--seconds", "600"])).spawn().unwrap();
     for loading in [true, false] {
         while is_loading(&database) != loading {
-            assert!(started.elapsed() < Duration::from_secs(60), "it does not load");
+            assert!(started.elapsed() < Duration::from_secs(60), "the load does not start");
             std::thread::sleep(Duration::from_millis(1));
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 pub struct Ran {
     pub status: Option<i32>,
     pub out: String,
@@ -29,7 +29,7 @@ pub fn run(arguments: &[&str]) -> Ran {
     program(arguments).output().expect("the program can be started").into()
 }
 
-/// Runs it to its end, and wants it to succeed.
+/// Runs it to its end, and asserts success.
 pub fn run_well(arguments: &[&str]) -> Ran {
     let ran = run(arguments);
     assert_eq!(ran.status, Some(0), "{arguments:?}\n{}\n{}", ran.out, ran.err);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::common::{run, run_well, text};
 
 #[test]
-fn the_sums_of_a_scheme_are_shown_and_can_be_given_back() {
+fn the_formulas_of_a_scheme_are_printed_and_can_be_an_input() {
     let ran = run_well(&["explain", "scheme"]);
     for what in ["load:  10.0 %", "t_sp 64.00 µs", "the coordinators", "the choice: speculation"] {
         assert!(ran.out.contains(what), "{what} is missing: {}", ran.out);
@@ -24,7 +24,7 @@ fn the_sums_of_a_scheme_are_shown_and_can_be_given_back() {
 }
 
 #[test]
-fn a_simulated_load_is_seen_for_what_it_is() {
+fn the_statistics_of_a_simulated_load_are_right() {
     for (coordinators, choice) in [("1", "Locking"), ("2", "Speculation")] {
         let load = ["--several", "100", "--coordinators", coordinators, "--json"];
         let ran = run_well(&[&["explain", "scheme", "--simulate"], &load[..]].concat());
@@ -34,7 +34,7 @@ fn a_simulated_load_is_seen_for_what_it_is() {
 }
 
 #[test]
-fn what_is_no_load_is_refused() {
+fn an_invalid_load_is_rejected() {
     assert_eq!(run(&["explain"]).status, Some(2));
     assert_eq!(run(&["explain", "scheme", "--several", "101"]).status, Some(2));
     assert_eq!(run(&["explain", "scheme", "--coordinators", "0"]).status, Some(2));

@@ -35,7 +35,7 @@ fn open(path: &Path, log: LogKind) -> Database {
     Database::open(path, config, Catalog::new().table::<Thing>().table::<Note>().procedure::<Rename>()).unwrap()
 }
 
-/// Three things and a note in the checkpoint; in the log, one thing changed, one gone, one new.
+/// Three things and a note in the checkpoint; in the log, one thing changed, one deleted, one inserted.
 fn make(path: &Path) {
     let db = open(path, LogKind::Values);
     db.transaction(|tx| {
@@ -60,7 +60,7 @@ fn made() -> (tempfile::TempDir, std::path::PathBuf) {
 }
 
 #[test]
-fn info_tells_what_there_is() {
+fn info_prints_the_contents() {
     let (_dir, path) = made();
     let out = run_well(&["info", text(&path)]).out;
     let (database, rest) = out.split_once('\n').unwrap();
@@ -120,7 +120,7 @@ id,side,name,price,seen,good,code
 }
 
 #[test]
-fn looking_changes_nothing_and_verify_finds_nothing() {
+fn inspection_changes_no_file_and_verify_finds_no_problem() {
     let (_dir, path) = made();
     let before = snapshot(&path);
     let out = run_well(&["verify", text(&path)]).out;
@@ -128,7 +128,7 @@ fn looking_changes_nothing_and_verify_finds_nothing() {
         out,
         "\
 checkpoint  3 blocks are whole
-log         3 row changes were done again
+log         3 row changes were replayed
 rows        4, their columns, keys and 3 indexes checked
 All is well.
 "
@@ -137,7 +137,7 @@ All is well.
     assert!(before == snapshot(&path));
 }
 
-/// Flips a byte of the file that begins the list of a directory; what verify then says.
+/// Flips a byte of the first file of a directory. Returns the output of verify.
 fn verify_after_flip(path: &Path, directory: &str, offset: u64) -> String {
     let mut names: Vec<_> =
         std::fs::read_dir(path.join(directory)).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -162,7 +162,7 @@ fn verify_names_file_and_offset_of_a_flipped_byte() {
     let out = verify_after_flip(&path, "checkpoint", 80);
     assert!(out.contains("is damaged at byte 48: the checksum of this block does not match"), "{out}");
     assert!(verify_after_flip(&path, "checkpoint", 20).contains("byte 12"));
-    // The segment's header, and the payload of a block in the midst of the log: what follows proves that it is no torn
+    // The segment's header, and the payload of a block in the middle of the log: later blocks prove that it is no torn
     // end.
     assert!(verify_after_flip(&path, "log", 20).contains("segment header at offset 0"));
     let ran = std::fs::read(path.join("manifest")).unwrap();
@@ -175,7 +175,7 @@ fn verify_names_file_and_offset_of_a_flipped_byte() {
 }
 
 #[test]
-fn verify_tells_damage_of_the_log_from_its_end() {
+fn verify_distinguishes_damage_of_the_log_from_its_end() {
     let (_dir, path) = made();
     let segment = std::fs::read_dir(path.join("log")).unwrap().map(|entry| entry.unwrap().path());
     let segment = segment.filter(|name| !text(name).contains("spare")).max().unwrap();
@@ -191,7 +191,7 @@ fn verify_tells_damage_of_the_log_from_its_end() {
 }
 
 #[test]
-fn calls_in_the_log_are_counted_and_not_guessed_at() {
+fn calls_in_the_log_are_counted_and_not_replayed() {
     let (_dir, path) = made();
     let db = open(&path, LogKind::Commands);
     assert!(db.call(&Rename { id: 2, to: name("new") }).unwrap());
@@ -199,7 +199,7 @@ fn calls_in_the_log_are_counted_and_not_guessed_at() {
     let info = run_well(&["info", text(&path)]).out;
     assert!(info.contains("1 calls of rename (version 1)") && info.contains("as of the checkpoint"), "{info}");
     let verify = run_well(&["verify", text(&path)]).out;
-    assert!(verify.contains("1 calls of procedures are whole, but were not done again"), "{verify}");
+    assert!(verify.contains("1 calls of procedures are whole, but were not replayed"), "{verify}");
     let ran = run(&["dump", text(&path), "thing"]);
     assert_eq!(ran.status, Some(1));
     assert!(ran.err.contains("call of procedure `rename`") && ran.err.contains("make a checkpoint"), "{}", ran.err);

@@ -1,4 +1,4 @@
-//! `glassbox lab` on a hundredth of its size.
+//! `glassbox lab limits` on a hundredth of a warehouse.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn values(json: &Path) -> Values {
 }
 
 #[test]
-fn limits_prints_the_table_and_valid_json() {
+fn limits_prints_a_table_and_writes_valid_json() {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("limits.json");
     let only = ["--only", "throughput", "--transactions", "200", "--rounds", "2"];
@@ -42,11 +42,11 @@ fn limits_prints_the_table_and_valid_json() {
     let log_bytes = |system| value("throughput", system, "log_per_transaction");
     assert!(log_bytes("none") == 0.0 && 3.0 * log_bytes("commands-sync-1") < log_bytes("values-sync-1"));
     assert!(ran.out.contains("sums over all systems' data agree, all consistency conditions hold"), "{}", ran.out);
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing but the JSON is left behind");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "only the JSON file remains");
 }
 
 #[test]
-fn limits_measures_what_it_is_asked_to() {
+fn limits_measures_the_chosen_systems() {
     let dir = tempfile::tempdir().unwrap();
     let small = ["lab", "limits", "--quick", "--small", "--only", "throughput", "--transactions", "100"];
     let ran = run_well(&[&small[..], &["--systems", "none,values-async", "--dir", text(dir.path())]].concat());
@@ -54,10 +54,10 @@ fn limits_measures_what_it_is_asked_to() {
     assert!(named("none") && named("values-async") && named("tree-prefetch") && !named("hash"), "{}", ran.out);
     let ran = run(&["lab", "limits", "--systems", "fast"]);
     assert_eq!(ran.status, Some(2));
-    assert!(ran.err.contains("there is no such system; there are tree, tree-prefetch"), "{}", ran.err);
+    assert!(ran.err.contains("unknown system; use one of tree, tree-prefetch"), "{}", ran.err);
     let ran = run(&["lab", "limits", "--rounds", "1000", "--transactions", "10000000"]);
     assert_eq!(ran.status, Some(1));
-    assert!(ran.err.contains("15 systems side by side take about"), "{}", ran.err);
+    assert!(ran.err.contains("not enough memory: 15 systems take about"), "{}", ran.err);
 }
 
 #[test]

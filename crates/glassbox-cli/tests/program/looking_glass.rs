@@ -25,9 +25,9 @@ const LADDER: [&str; 13] = [
     "kernel",
 ];
 
-/// What a stack may need more than the one before it: a difference of small things is not exact.
+/// Maximum instructions of a stack over those of the one before: small differences are not exact.
 const TOLERANCE: f64 = 1.05;
-/// And with larger pages, where an entry that is inserted moves more others: here they do not pay.
+/// The same with larger pages, where an insertion moves more entries: at this scale they do not pay.
 const TOLERANCE_OF_LARGE_PAGES: f64 = 1.25;
 
 type Values = HashMap<(String, String, String), f64>;
@@ -52,13 +52,12 @@ fn of(values: &Values, figure: &str, row: &str, metric: &str) -> f64 {
 const QUICK: [&str; 6] = ["lab", "looking-glass", "--quick", "--warehouses", "1", "--dir"];
 
 #[test]
-fn the_page_has_the_papers_figures_and_is_gathered_into_the_report() {
+fn the_page_has_the_papers_figures_and_the_report_collects_it() {
     let dir = tempfile::tempdir().unwrap();
     let results = dir.path().join("results");
     let few = ["--only", "throughput", "--transactions", "40", "--rounds", "2", "--results", text(&results)];
     let ran = run_well(&[&QUICK[..], &[text(dir.path())], &few].concat());
-    let checked =
-        "checks: all trees, heap files and indexes are sound; 14 of the 14 stacks had time for all transactions";
+    let checked = "checks: all trees, heap files and indexes are sound; 14 of the 14 stacks ran all transactions";
     assert!(ran.out.contains(checked), "{}", ran.out);
     let of_run = values(&results.join("looking-glass.jsonl"));
     for stack in LADDER {
@@ -76,7 +75,10 @@ fn the_page_has_the_papers_figures_and_is_gathered_into_the_report() {
     let ran = run_well(&["lab", "report", "--results", text(&results)]);
     assert!(ran.out.contains("report.html"), "{}", ran.out);
     let page = std::fs::read_to_string(results.join("report.html")).unwrap();
-    assert!(page.contains("OLTP through the Looking Glass") && page.contains(">Limits<"), "both experiments are there");
+    assert!(
+        page.contains("OLTP through the Looking Glass") && page.contains(">Limits<"),
+        "the page has both experiments"
+    );
     let ran = run(&["lab", "report", "--results", text(&dir.path().join("nowhere"))]);
     assert_eq!((ran.status, ran.err.contains("run an experiment first")), (Some(1), true), "{}", ran.err);
 }
@@ -96,7 +98,8 @@ fn instructions_repeat_exactly_and_fall_from_stack_to_stack() {
         }
         let ran = run_well(&arguments);
         let page = std::fs::read_to_string(results.join("looking-glass.html")).unwrap();
-        for figure in ["Figure 1.", "Figure 5, left.", "Figure 5, right.", "Figure 6, right.", "Figure 7.", "Two ways"]
+        for figure in
+            ["Figure 1.", "Figure 5, left.", "Figure 5, right.", "Figure 6, right.", "Figure 7.", "Two attributions"]
         {
             assert!(page.contains(figure), "{figure} is missing");
         }
@@ -135,11 +138,11 @@ fn instructions_repeat_exactly_and_fall_from_stack_to_stack() {
             assert!(call(name) > 10.0, "{workload}: {name} takes {}", call(name));
         }
     }
-    assert!(ran.out.contains("in the paper"), "sentences about what differs: {}", ran.out);
+    assert!(ran.out.contains("in the paper"), "sentences about differences: {}", ran.out);
 }
 
 #[test]
-fn without_valgrind_there_are_times_and_a_way_to_the_rest() {
+fn without_valgrind_there_are_times_and_instructions_to_install_it() {
     let dir = tempfile::tempdir().unwrap();
     let few = ["--transactions", "10", "--rounds", "1", "--results", text(dir.path())];
     let arguments = [&QUICK[..], &[text(dir.path())], &few].concat();

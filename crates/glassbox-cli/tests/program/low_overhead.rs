@@ -1,11 +1,11 @@
-//! `glassbox lab low-overhead`, and that `lab report` gathers it.
+//! `glassbox lab low-overhead`, and `lab report` of its results.
 
 use serde_json::Value;
 
 use crate::common::{run, run_well, text};
 
 #[test]
-fn the_shapes_are_the_papers_and_the_page_says_simulated() {
+fn the_claims_hold_and_the_page_is_labelled_as_simulated() {
     let dir = tempfile::tempdir().unwrap();
     let json = dir.path().join("more.json");
     let ran = run_well(&[
@@ -19,7 +19,7 @@ fn the_shapes_are_the_papers_and_the_page_says_simulated() {
         "--json",
         text(&json),
     ]);
-    assert!(ran.out.contains("claims are where they have to be"), "{}", ran.out);
+    assert!(ran.out.contains("claims are within the asserted bounds"), "{}", ran.out);
     for what in ["Figure 4, simulated", "forced locking", "the best scheme, simulated", "t_mp", "211 µs"] {
         assert!(ran.out.contains(what), "{what} is missing: {}", ran.out);
     }
@@ -34,7 +34,7 @@ fn the_shapes_are_the_papers_and_the_page_says_simulated() {
     run_well(&["lab", "report", "--results", text(dir.path())]);
     for page in ["low-overhead.html", "report.html"] {
         let page = std::fs::read_to_string(dir.path().join(page)).unwrap();
-        assert_eq!(page.matches("<svg").count(), 11, "Figures 4 to 9, coordinators, 10 twice, two of what is chosen");
+        assert_eq!(page.matches("<svg").count(), 11, "Figures 4 to 9, coordinators, 10 twice, two of the advisor");
         assert!(page.contains("Figure 4. Without conflicts (simulated)") && !page.contains("src="), "{page}");
     }
 }

@@ -20,12 +20,12 @@ fn open(path: &Path) -> Database {
     Database::open(path, config, Catalog::new().table::<Thing>().table::<Note>()).unwrap()
 }
 
-/// One with a price that follows from its number.
+/// A thing whose price follows from its number.
 fn priced(side: i16, id: u32) -> Thing {
     thing(side, id, i64::from(id) * 50 - 100)
 }
 
-/// Two hundred things and a note before a checkpoint; then one thing changed, one gone, one new.
+/// Two hundred things and a note before a checkpoint; then one thing changed, one deleted, one inserted.
 fn fill(db: &Database) {
     db.transaction(|tx| {
         (0..200).try_for_each(|id| tx.insert(&priced(-(id as i16), id)))?;
@@ -49,7 +49,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A database that was closed, and the files of the same as a crash of the process would leave them.
+/// A closed database, and its files as of a crash of the process.
 fn made() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let (closed, crashed) = (dir.path().join("closed"), dir.path().join("crashed"));
@@ -61,9 +61,9 @@ fn made() -> (tempfile::TempDir, PathBuf, PathBuf) {
 }
 
 #[test]
-fn info_tells_what_there_is() {
+fn info_prints_the_contents() {
     let (_dir, closed, crashed) = made();
-    for (path, how) in [(&closed, ", closed\n"), (&crashed, "not closed: it is recovered when it is opened\n")] {
+    for (path, how) in [(&closed, ", closed\n"), (&crashed, "not closed: opening it runs recovery\n")] {
         let out = run_well(&["info", text(path)]).out;
         assert!(out.contains("engine      classic, pages of 4 KiB\ncheckpoint  begins at position "), "{out}");
         assert!(out.contains(how) && out.contains(" used, ") && out.contains("stores      5 for 2 tables\n"), "{out}");
@@ -77,7 +77,7 @@ table thing: 200 rows, 7.00 kB (35 bytes each)
     }
     let out = run_well(&["info", text(&crashed)]).out;
     let redone = out.lines().find(|line| line.starts_with("recovery")).unwrap();
-    assert!(!redone.contains(" 0 changes") && redone.contains(" 0 transactions to take back"), "{out}");
+    assert!(!redone.contains(" 0 changes") && redone.contains(" 0 transactions to roll back"), "{out}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn dump_prints_rows_in_key_order_closed_or_not() {
 }
 
 #[test]
-fn looking_changes_nothing_even_where_nothing_may_be_written() {
+fn inspection_works_on_read_only_files() {
     use std::os::unix::fs::PermissionsExt;
     let (_dir, closed, crashed) = made();
     for path in [&closed, &crashed] {
@@ -123,7 +123,7 @@ fn looking_changes_nothing_even_where_nothing_may_be_written() {
         run_well(&["dump", text(path), "thing"]);
         assert!(before == snapshot(path));
     }
-    // And what was looked into opens as before.
+    // An inspected database opens as before.
     for (name, _) in snapshot(&crashed) {
         std::fs::set_permissions(name, std::fs::Permissions::from_mode(0o600)).unwrap();
     }
@@ -135,16 +135,16 @@ fn looking_changes_nothing_even_where_nothing_may_be_written() {
     );
 }
 
-/// A transaction that had not ended: seen neither by the tools nor by the engine.
+/// An uncommitted transaction is visible neither to the tools nor to the engine.
 #[test]
-fn what_had_not_ended_is_taken_back_in_memory() {
+fn an_uncommitted_transaction_is_rolled_back_in_memory() {
     let dir = tempfile::tempdir().unwrap();
     let (path, crashed) = (dir.path().join("db"), dir.path().join("crashed"));
     let db = open(&path);
     fill(&db);
     let copied = db.transaction(|tx| {
         tx.insert(&priced(9, 9000))?;
-        // Something else is durable meanwhile, and takes the beginning of this one with it.
+        // Another transaction becomes durable meanwhile, and with it the log records of this one so far.
         std::thread::scope(|scope| {
             let other = || db.transaction(|tx| tx.insert(&Note { id: 9, text: Text::new("x").unwrap() })).unwrap();
             scope.spawn(other).join().unwrap();
@@ -154,7 +154,7 @@ fn what_had_not_ended_is_taken_back_in_memory() {
     });
     copied.unwrap();
     let out = run_well(&["verify", text(&crashed)]).out;
-    assert!(out.contains(", 1 transactions taken back, all in memory\n") && out.contains("All is well."), "{out}");
+    assert!(out.contains(", 1 transactions rolled back, all in memory\n") && out.contains("All is well."), "{out}");
     let rows = run_well(&["dump", text(&crashed), "thing"]).out;
     assert!(rows.lines().count() == 200 && !rows.contains("9000"), "{rows}");
     assert_eq!(run_well(&["dump", text(&crashed), "note"]).out.lines().count(), 2);
@@ -171,7 +171,7 @@ fn verify_names_file_and_offset_of_a_flipped_byte() {
             assert_eq!(page.len(), 4096);
             let mut damaged = whole.clone();
             damaged[number * 4096 + 2000] ^= 4;
-            // So that no copy repairs it.
+            // No copy may repair it.
             let _ = std::fs::remove_file(path.join("pages.double"));
             std::fs::write(&pages, damaged).unwrap();
             let ran = run(&["verify", text(path)]);
@@ -191,7 +191,7 @@ fn verify_names_file_and_offset_of_a_flipped_byte() {
 }
 
 #[test]
-fn verify_tells_damage_of_the_log_from_its_end() {
+fn verify_distinguishes_damage_of_the_log_from_its_end() {
     let (_dir, _, crashed) = made();
     let segment = std::fs::read_dir(crashed.join("log")).unwrap().map(|entry| entry.unwrap().path());
     let segment = segment.filter(|name| !text(name).contains("spare")).max().unwrap();

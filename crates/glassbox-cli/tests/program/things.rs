@@ -1,4 +1,4 @@
-//! The tables that the tools are tried on, with a column of every type.
+//! Tables for the tests of the tools, with a column of every type.
 
 use std::path::Path;
 
@@ -42,12 +42,12 @@ pub fn thing(side: i16, id: u32, price: i64) -> Thing {
     }
 }
 
-/// A note that is hard to print.
+/// A note with characters that need escapes.
 pub fn note() -> Note {
     Note { id: 1, text: Text::new("a \"b\", c").unwrap() }
 }
 
-/// All files of a database, with what is in them.
+/// All files of a database, with their contents.
 pub fn snapshot(path: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     for directory in ["", "log", "checkpoint"] {

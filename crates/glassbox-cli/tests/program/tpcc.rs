@@ -127,7 +127,7 @@ fn every_mix_and_durability_runs() {
 }
 
 #[test]
-fn another_scale_than_the_stored_one_is_refused() {
+fn another_scale_than_the_stored_one_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("db");
     let short = ["tpcc", "--small", "--seconds", "0.1", "--no-reopen", "--dir", text(&database)];

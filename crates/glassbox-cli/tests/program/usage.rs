@@ -1,4 +1,4 @@
-//! Help, wrong arguments, and directories that cannot be used.
+//! Help, invalid arguments, and unusable directories.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -34,7 +34,7 @@ fn wrong_arguments_get_a_suggestion() {
 }
 
 #[test]
-fn a_directory_that_holds_no_database_is_said_to() {
+fn a_directory_without_a_database_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let absent = dir.path().join("absent");
     for arguments in [&["info", text(&absent)][..], &["verify", text(&absent)], &["dump", text(&absent), "t"]] {
@@ -46,7 +46,7 @@ fn a_directory_that_holds_no_database_is_said_to() {
     assert!(!absent.exists());
     let ran = run(&["info", text(dir.path())]);
     assert!(ran.err.contains("it is not a Glassbox database"), "{}", ran.err);
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "no file is left");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_directory_that_may_not_be_written_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o500)).unwrap();
     let database = dir.path().join("db");
-    // Whoever may write everywhere cannot see this.
+    // A user with all permissions can write there.
     if std::fs::create_dir(&database).is_ok() {
         return;
     }
@@ -85,7 +85,7 @@ fn a_file_is_no_directory() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_reader_that_closes_its_end_is_no_error() {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("db");
     run_well(&["tpcc", "--small", "--seconds", "0.1", "--no-reopen", "--dir", text(&database)]);

@@ -1,11 +1,11 @@
-//! The table of costs, for people.
+//! The tables of costs and round trips, as text.
 
 use glassbox_sim::cluster::Costs;
 
-use super::round::METRICS;
-use super::{CALLS, COSTS, COSTS_OF_TPCC, COSTS_ON_ONE_THREAD, COSTS_ON_ONE_THREAD_LATE, INJECTED_US, ROUND_TRIP};
+use super::costs::{CALLS, COSTS, COSTS_OF_TPCC, COSTS_ON_ONE_THREAD, COSTS_ON_ONE_THREAD_LATE, METRICS, ROUND_TRIP};
+use super::machines::INJECTED_US;
 use crate::points::{Point, Points};
-use crate::report::{Figure, Section, Table};
+use crate::section::{Figure, Section, Table};
 
 fn cells(point: &Point) -> [String; 2] {
     let number =
@@ -13,7 +13,7 @@ fn cells(point: &Point) -> [String; 2] {
     [number(point.value), point.spread.map_or_else(String::new, number)]
 }
 
-/// The constants, beside the paper's.
+/// The constants, with the paper's.
 pub fn costs(points: &Points) -> Table {
     let papers = [Costs::of_the_paper(), Costs::of_the_paper_s_tpcc()].map(|costs| {
         [
@@ -43,13 +43,21 @@ pub fn costs(points: &Points) -> Table {
         }
         Some(row)
     };
-    let micro = ["measured on this machine", "", "middle half", "the paper's"];
-    let others = ["TPC-C", "middle half", "the paper's", "one thread", "middle half", "held up", "middle half"];
+    let micro = ["measured on this machine", "", "interquartile range", "the paper's"];
+    let others = [
+        "TPC-C",
+        "interquartile range",
+        "the paper's",
+        "one thread",
+        "interquartile range",
+        "delayed",
+        "interquartile range",
+    ];
     let header = micro.into_iter().chain(others).map(str::to_owned).collect();
     Table { header, rows: METRICS.iter().enumerate().filter_map(row).collect() }
 }
 
-/// What round trips take.
+/// The round trips.
 pub fn round_trips(points: &Points) -> Table {
     let row = |injected_us: u64| {
         let mut row = vec![format!("{injected_us} µs")];
@@ -60,20 +68,17 @@ pub fn round_trips(points: &Points) -> Table {
         }
         Some(row)
     };
-    let call = "a call that is waited for takes";
-    let header = ["injected round trip", call, "middle half", "on two partitions", "middle half"];
+    let call = "time of a synchronous call";
+    let header = ["injected round trip", call, "interquartile range", "on two partitions", "interquartile range"];
     let header = header.map(str::to_owned).to_vec();
     Table { header, rows: INJECTED_US.into_iter().filter_map(row).collect() }
 }
 
 /// The section of a report.
 pub fn section(points: &Points) -> Section {
-    let figure = |title: &str, table| {
-        let title = format!("{title} (measured)");
-        Figure { title, svg: String::new(), caption: String::new(), table: Some(table) }
-    };
-    let lead = "What the simulator charges for each piece of work, measured on this machine: the state machines were \
-                given their messages on one thread. The round trips were measured between threads.";
+    let figure = |title: &str, table| Figure::of_table(format!("{title} (measured)"), "", table);
+    let lead = "The simulator's cost of each kind of work, measured on this machine: the state machines handled their \
+                messages on one thread. Round trips were measured between threads.";
     Section {
         id: "calibrate".to_owned(),
         title: "The simulator's constants".to_owned(),

@@ -1,4 +1,4 @@
-//! To which part each instruction belongs.
+//! Attribution: the owner of each instruction.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,13 +7,13 @@ use addr2line::gimli::Reader;
 use addr2line::{Frame, Loader};
 use anyhow::anyhow;
 
-use super::parts::{Calls, Parts};
+use super::parts::{CallMap, PartMap};
 use super::profile::{FunctionId, Profile};
 
-/// Passes over all functions: more than any chain of callers without an owner is long.
-const MOST_PASSES: usize = 100;
+/// Maximum number of passes over all functions: longer than any chain of callers without an owner.
+const MAX_PASSES: usize = 100;
 
-/// A function of the source, inlined or not, that is charged with instructions.
+/// A function of the source, inlined or not, that owns instructions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Owner {
     /// The part to which its file belongs.
@@ -22,38 +22,38 @@ pub(super) struct Owner {
     pub function: String,
 }
 
-/// An owner, by its place in a list.
+/// An owner, by its index in a list.
 type OwnerId = usize;
 
-/// The first of every list: who answers for what nobody called, as far as is known.
-const NOBODY: OwnerId = 0;
+/// The first of every list: the owner of instructions without a known caller.
+const UNOWNED: OwnerId = 0;
 
-/// A number for each owner.
+/// A number for each owner, by its index.
 type Shares = Vec<f64>;
 
-/// What a profile comes to.
+/// The instructions of a profile, attributed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Attributed {
     /// Instructions of each owner; they sum to the profile's total.
     pub owners: Vec<(Owner, f64)>,
-    /// Instructions of each call, what is outside of all last; they sum to the profile's total.
+    /// Instructions of each call, those outside of all calls last; they sum to the profile's total.
     pub calls: Vec<f64>,
-    /// Of all, those in functions that copy, compare or fill memory.
+    /// Those in functions that copy, compare or fill memory.
     pub copying: u64,
-    /// Of all, those in the allocator.
+    /// Those in the allocator.
     pub allocating: u64,
 }
 
-/// The list of owners, to be filled as they are met.
+/// The list of owners found so far.
 struct Owners {
     list: Vec<Owner>,
     known: HashMap<Owner, OwnerId>,
 }
 
 impl Owners {
-    fn new(parts: &Parts) -> Self {
+    fn new(parts: &PartMap) -> Self {
         let mut owners = Self { list: Vec::new(), known: HashMap::new() };
-        owners.id(Owner { part: parts.others(), function: "(nobody)".to_owned() });
+        owners.id(Owner { part: parts.others(), function: "(unowned)".to_owned() });
         owners
     }
 
@@ -65,15 +65,15 @@ impl Owners {
     }
 }
 
-/// Finds the owner of every address of `program` by its debugging information, and sums up.
+/// Finds the owner of every address of `program` by its debugging information, and sums the instructions of each.
 ///
 /// # Errors
 /// When the program's debugging information cannot be read.
 pub(super) fn attribute(
     profile: &Profile,
     program: &Path,
-    parts: &Parts,
-    calls: Option<&Calls>,
+    parts: &PartMap,
+    calls: Option<&CallMap>,
 ) -> anyhow::Result<Attributed> {
     let unreadable = |error| anyhow!("cannot read the debugging information of {}: {error}", program.display());
     let loader = Loader::new(program).map_err(unreadable)?;
@@ -93,23 +93,23 @@ pub(super) fn attribute(
 }
 
 /// Instructions of each call, by the functions around them.
-fn sum_calls(profile: &Profile, loader: &Loader, of_program: &[bool], calls: &Calls) -> Vec<f64> {
+fn sum_calls(profile: &Profile, loader: &Loader, of_program: &[bool], calls: &CallMap) -> Vec<f64> {
     let find = |address| innermost(loader, address, &mut |file, name| calls.of_function(file, &name()));
     let mut known = HashMap::new();
     let mut call_of = |function: FunctionId, address| {
         let find = || of_program[function].then(|| find(address)).flatten();
-        // The first place is for what nobody called.
+        // The first index is for instructions outside of all calls.
         known.entry((function, address)).or_insert_with(find).map(|call| call + 1)
     };
     let mut sums = sum(profile, &mut call_of);
     sums.resize(calls.list.len() + 1, 0.0);
-    let outside = sums.remove(NOBODY);
+    let outside = sums.remove(UNOWNED);
     sums.push(outside);
     sums
 }
 
-/// What `of` says of the innermost inlined function at an address that it says anything of. It is told the file and, if
-/// it asks, the file below `crates/` with the function's name.
+/// The result of `of` for the innermost inlined function at an address for which it returns one. Its arguments are the
+/// file, and the file below `crates/` with the function's name, on demand.
 #[allow(clippy::type_complexity)] // the type is used here alone
 fn innermost<T>(
     loader: &Loader,
@@ -126,14 +126,14 @@ fn innermost<T>(
     None
 }
 
-/// The frame's file below `crates/`, and its function.
+/// The frame's file below `crates/`, and its function's name.
 fn name_of<R: Reader>(frame: &Frame<'_, R>) -> String {
     let name = frame.function.as_ref().and_then(|name| Some(name.demangle().ok()?.into_owned()));
     let file = frame.location.as_ref().and_then(|location| location.file?.rsplit_once("crates/")).map(|(_, file)| file);
     format!("{} {}", file.unwrap_or_default(), short(&name.unwrap_or_default()))
 }
 
-/// A function's name without the path that its file tells: the type, if it is a plain one, and what follows.
+/// A function's name without the path, which its file contains: the type, if it is a plain one, and the rest.
 fn short(name: &str) -> String {
     let (mut segments, mut depth) = (vec![String::new()], 0_usize);
     for letter in name.chars() {
@@ -150,14 +150,14 @@ fn short(name: &str) -> String {
         }
         segments.last_mut().expect("there is one").push(letter);
     }
-    // What begins like this is a type with its trait, written out with all their paths.
+    // Such a segment is a type with its trait, with all their paths.
     segments.retain(|segment| !segment.starts_with('<'));
     let closures = segments.iter().rev().take_while(|segment| segment.starts_with('{')).count();
     segments.split_off(segments.len().saturating_sub(2 + closures)).join("::")
 }
 
-/// Instructions of each owner. What has none is charged to the callers of its function, in proportion to what they
-/// called.
+/// Instructions of each owner. Those without an owner are charged to the callers of their function, in proportion to
+/// the instructions of their calls.
 fn sum(profile: &Profile, owner_of: &mut dyn FnMut(FunctionId, u64) -> Option<OwnerId>) -> Shares {
     let mut sums = vec![0.0];
     let mut unowned = vec![0; profile.functions.len()];
@@ -177,7 +177,7 @@ fn sum(profile: &Profile, owner_of: &mut dyn FnMut(FunctionId, u64) -> Option<Ow
         room(&mut sums, owner.unwrap_or_default());
         callers[calls.callee].push((calls.caller, owner, calls.instructions as f64));
     }
-    for (shares, instructions) in answerable(&callers, sums.len()).iter().zip(unowned) {
+    for (shares, instructions) in shares_of_callers(&callers, sums.len()).iter().zip(unowned) {
         for (sum, share) in sums.iter_mut().zip(shares) {
             *sum += share * instructions as f64;
         }
@@ -201,13 +201,13 @@ fn finish(profile: &Profile, owners: Vec<Owner>, sums: Shares, calls: Vec<f64>) 
 /// A call of a function: the caller, the owner of the call if it has one, and the instructions called.
 type Caller = (FunctionId, Option<OwnerId>, f64);
 
-/// The owners that answer for each function's instructions that have none; their shares sum to one.
+/// For each function, the owners that its instructions without an owner are charged to; their shares sum to one.
 ///
-/// A caller that has no owner itself passes on to its own callers. Functions may call each other, so this is repeated
-/// until nothing changes; a circle is then answered for by those who called into it.
-fn answerable(callers: &[Vec<Caller>], owners: usize) -> Vec<Shares> {
+/// A caller without an owner passes its share on to its own callers. Functions may be mutually recursive, so this is
+/// repeated until nothing changes; the shares of a cycle then belong to its callers from outside.
+fn shares_of_callers(callers: &[Vec<Caller>], owners: usize) -> Vec<Shares> {
     let mut all = vec![vec![0.0; owners]; callers.len()];
-    for _ in 0..MOST_PASSES {
+    for _ in 0..MAX_PASSES {
         let mut changed = false;
         for function in 0..callers.len() {
             let mut shares = vec![0.0; owners];
@@ -229,7 +229,7 @@ fn answerable(callers: &[Vec<Caller>], owners: usize) -> Vec<Shares> {
         }
     }
     for shares in all.iter_mut().filter(|shares| shares.iter().sum::<f64>() == 0.0) {
-        shares[NOBODY] = 1.0;
+        shares[UNOWNED] = 1.0;
     }
     all
 }
@@ -251,24 +251,24 @@ mod tests {
     }
 
     #[test]
-    fn helpers_are_charged_to_those_who_call_them() {
+    fn helpers_are_charged_to_their_callers() {
         let profile = Profile::parse(
             "fn=run\n0x10 10\n0x14 20\ncfn=copy\ncalls=1 0x90\n0x10 30\ncfn=copy\ncalls=1 0x90\n0x14 90\n\
              fn=copy\n0x90 20\ncfn=memcpy\ncalls=2 0xa0\n0x94 100\nfn=memcpy\n0xa0 100\nfn=start\n0xf0 7\n\
              totals: 157\n",
         )
         .unwrap();
-        // A quarter of what `copy` costs, and of what it calls, is called from 0x10, which is the first owner's.
+        // A quarter of the cost of `copy`, with its calls, is called from 0x10, which is the first owner's.
         let owner_of = |_, address| [(0x10, 1), (0x14, 2)].into_iter().find(|it| it.0 == address).map(|it| it.1);
         let sums = sum(&profile, &mut { owner_of });
         assert_eq!(sums, [7.0, 10.0 + 30.0, 20.0 + 90.0]);
-        let owners = ["(nobody)", "a", "b"].map(|name| Owner { part: 0, function: name.to_owned() });
+        let owners = ["(unowned)", "a", "b"].map(|name| Owner { part: 0, function: name.to_owned() });
         let attributed = finish(&profile, owners.to_vec(), sums, Vec::new());
         assert_eq!((attributed.copying, attributed.allocating, attributed.owners[2].1), (100, 0, 110.0));
     }
 
     #[test]
-    fn those_who_call_each_other_are_charged_to_who_called_them() {
+    fn mutually_recursive_functions_are_charged_to_their_callers() {
         let profile = Profile::parse(
             "fn=run\n0x10 1\ncfn=a\ncalls=1 0x20\n0x10 50\nfn=a\n0x20 10\ncfn=b\ncalls=1 0x30\n0x20 40\n\
              fn=b\n0x30 20\ncfn=a\ncalls=1 0x20\n0x30 20\ntotals: 31\n",

@@ -1,4 +1,4 @@
-//! Counting one system after the other, each in a child.
+//! Counts all systems of an experiment, each in a child.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use anyhow::Context;
 use glassbox_workloads::tpcc::Scale;
 
-use super::valgrind::{self, Job};
-use super::{Calls, Child, Counts, Parts};
-use crate::Watch;
+use super::child::Child;
+use super::parts::{CallMap, PartMap};
+use super::valgrind::{self, CountingJob, Counts};
+use crate::measurement::Progress;
 
-/// What is counted. `S`: what the experiment calls a system.
+/// The systems and transactions that are counted. `S` is the experiment's type of systems.
 #[derive(Debug, Clone)]
 pub struct Counting<S> {
     /// Size of the data.
@@ -19,31 +20,31 @@ pub struct Counting<S> {
     pub systems: Vec<S>,
     /// Transactions before those that are counted.
     pub warm_up: usize,
-    /// Transactions that are counted, of each workload if there are several.
+    /// Counted transactions, of each workload if there are several.
     pub transactions: usize,
-    /// Of the inputs.
+    /// Seed of the inputs.
     pub seed: u64,
-    /// Below which directories are made.
+    /// The parent directory of the children's directories.
     pub dir: PathBuf,
 }
 
-/// How an experiment counts.
+/// How an experiment's instructions are divided.
 #[derive(Debug, Clone, Copy)]
 pub struct Regions<'a> {
     /// How often a child runs the region, once for each workload.
     pub runs: usize,
     /// The parts that instructions are divided into.
-    pub parts: &'a Parts,
+    pub parts: &'a PartMap,
     /// The calls that they are divided into as well, if any.
-    pub calls: Option<&'a Calls>,
+    pub calls: Option<&'a CallMap>,
 }
 
 impl<S: Copy + Display + Sync> Counting<S> {
-    /// Counts, as many systems at a time as there are cores: of each, all runs of the region. `command` makes the
-    /// command line that runs a child in this very program.
+    /// Counts all runs of the region of each system, as many systems at a time as there are cores. `command` makes the
+    /// command line that runs a child in this program.
     ///
     /// # Errors
-    /// When valgrind or a child fails, or what it wrote is not understood; and when it is interrupted.
+    /// When valgrind or a child fails, or its output cannot be parsed; and on an interrupt.
     ///
     /// # Panics
     /// When a counting thread does.
@@ -51,7 +52,7 @@ impl<S: Copy + Display + Sync> Counting<S> {
         &self,
         regions: Regions<'_>,
         command: &(dyn Fn(&Child<S>) -> Vec<String> + Sync),
-        watch: &(dyn Watch + Sync),
+        watch: &(dyn Progress + Sync),
     ) -> anyhow::Result<Vec<Vec<Counts>>> {
         let names: Vec<_> = self.systems.iter().map(ToString::to_string).collect();
         valgrind::each(&names, watch, &|at| self.count_one(self.systems[at], regions, command))
@@ -65,10 +66,10 @@ impl<S: Copy + Display + Sync> Counting<S> {
     ) -> anyhow::Result<Vec<Counts>> {
         let &Self { scale, warm_up, transactions, seed, .. } = self;
         let dir = tempfile::Builder::new().prefix("glassbox-counted-").tempdir_in(&self.dir);
-        let dir = dir.with_context(|| format!("cannot make a directory in {}", self.dir.display()))?;
+        let dir = dir.with_context(|| format!("cannot create a directory in {}", self.dir.display()))?;
         let child = Child { system, scale, warm_up, transactions, seed, dir: dir.path().to_owned() };
         let Regions { runs, parts, calls } = regions;
-        valgrind::run(&Job {
+        valgrind::run(&CountingJob {
             arguments: command(&child),
             dir: dir.path().to_owned(),
             parts,

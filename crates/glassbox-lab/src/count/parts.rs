@@ -1,18 +1,17 @@
-//! The parts of the program, by the files in which their code is written; and the calls that a transaction makes, by
-//! the functions that make them.
+//! The parts of the program, by source files; and the calls that a transaction makes, by functions.
 
-/// Parts of a program.
+/// The parts of a program, and their files.
 #[derive(Debug, Clone, Copy)]
-pub struct Parts {
-    /// Each with the beginnings of its files' names below `crates/`, or the names of libraries that work for it. The
-    /// first that fits counts, so what is special stands before what is general.
+pub struct PartMap {
+    /// Each with the prefixes of its files' names below `crates/`, or the names of libraries that it uses. The first
+    /// match wins, so specific prefixes precede general ones.
     pub list: &'static [(&'static str, &'static [&'static str])],
-    /// The last part: the rest of our own files, and what could not be charged to anybody.
+    /// The last part: all other files of the workspace, and unowned instructions.
     pub others: &'static str,
 }
 
-impl Parts {
-    /// How many there are, the last included.
+impl PartMap {
+    /// Their number, including the last.
     pub const fn count(&self) -> usize {
         self.list.len() + 1
     }
@@ -27,7 +26,7 @@ impl Parts {
         self.list.len()
     }
 
-    /// The part to which a file's code belongs; `None` if it works for others: the standard library, say.
+    /// The part to which a file's code belongs; `None` if it belongs to its callers, such as the standard library.
     pub fn of_file(&self, path: &str) -> Option<usize> {
         let ours = path.rsplit_once("crates/").map(|(_, inside)| inside);
         let fits = |start: &&str| match start.strip_prefix('/') {
@@ -39,23 +38,23 @@ impl Parts {
     }
 }
 
-/// The calls that a transaction makes.
+/// The calls that a transaction makes, and their functions.
 #[derive(Debug, Clone, Copy)]
-pub struct Calls {
-    /// Each with its functions: the beginning of the file's name below `crates/`, and the function's name without its
-    /// type. An instruction belongs to the call whose function is the nearest one around it.
+pub struct CallMap {
+    /// Each with its functions: the prefix of the file's name below `crates/`, and the function's name without its
+    /// type. An instruction belongs to the call of its nearest enclosing function.
     pub list: &'static [(&'static str, &'static [(&'static str, &'static str)])],
-    /// What is outside of all calls.
+    /// The name of the instructions outside of all calls.
     pub others: &'static str,
 }
 
-impl Calls {
-    /// Their names, in order, what is outside of all last.
+impl CallMap {
+    /// Their names, in order; the last is [`CallMap::others`].
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.list.iter().map(|(name, _)| *name).chain([self.others])
     }
 
-    /// The call that a function belongs to; a closure belongs to the function that it is written in.
+    /// The call that a function belongs to; a closure belongs to the function that contains it.
     pub fn of_function(&self, path: &str, function: &str) -> Option<usize> {
         let (_, inside) = path.rsplit_once("crates/")?;
         let plain = function.split("::").filter(|segment| !segment.starts_with('{')).last().unwrap_or_default();
@@ -69,7 +68,7 @@ impl Calls {
 mod tests {
     use super::*;
 
-    const CALLS: Calls = Calls {
+    const CALLS: CallMap = CallMap {
         list: &[
             ("lookup", &[("glassbox/src/classic/transaction", "find")]),
             ("commit", &[("glassbox/src/classic/engine", "commit")]),

@@ -1,5 +1,5 @@
-//! What callgrind writes, as far as it is asked to (*Callgrind Format Specification*, valgrind's manual): costs by
-//! instruction, no lines, nothing compressed.
+//! Callgrind's output format (*Callgrind Format Specification*, valgrind's manual), with the options used here: costs
+//! by instruction, no lines, no compression.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ pub(super) type FunctionId = usize;
 pub(super) struct Function {
     /// The executable or library it is in.
     pub object: String,
-    /// Its name, or what callgrind calls it without one.
+    /// Its name, or callgrind's substitute.
     pub name: String,
 }
 
@@ -26,14 +26,14 @@ pub(super) struct Cost {
     pub instructions: u64,
 }
 
-/// Calls from an address to a function.
+/// CallEdge from an address to a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Calls {
+pub(super) struct CallEdge {
     pub caller: FunctionId,
     /// Of the call.
     pub address: u64,
     pub callee: FunctionId,
-    /// Instructions of the callee and those whom it called.
+    /// Instructions of the callee, with those that it called.
     pub instructions: u64,
 }
 
@@ -42,39 +42,39 @@ pub(super) struct Calls {
 pub(super) struct Profile {
     pub functions: Vec<Function>,
     pub costs: Vec<Cost>,
-    pub calls: Vec<Calls>,
+    pub calls: Vec<CallEdge>,
 }
 
-/// Where the reader is.
+/// The state of the parser.
 #[derive(Default)]
-struct Reader {
+struct ProfileReader {
     profile: Profile,
     known: HashMap<Function, FunctionId>,
     object: String,
     called_object: Option<String>,
     function: Option<FunctionId>,
     called: Option<FunctionId>,
-    /// The next line of costs is that of calls.
+    /// Whether the next line of costs is that of a call.
     after_calls: bool,
 }
 
 impl Profile {
-    /// Reads what callgrind wrote.
+    /// Parses callgrind's output.
     ///
     /// # Errors
-    /// Names the line that is not understood; and when the costs do not sum to what the file says.
+    /// When a line cannot be parsed, which the error names; when the costs do not sum to the file's total.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let (mut reader, mut told) = (Reader::default(), None);
+        let (mut reader, mut stated) = (ProfileReader::default(), None);
         for (at, line) in text.lines().enumerate() {
             if let Some(sum) = line.strip_prefix("totals: ").or_else(|| line.strip_prefix("summary: ")) {
-                told = Some(sum.trim().parse::<u64>()?);
+                stated = Some(sum.trim().parse::<u64>()?);
             } else {
                 reader.line(line).with_context(|| format!("line {} of the profile: {line}", at + 1))?;
             }
         }
-        let (sum, told) = (reader.profile.total(), told.unwrap_or_default());
-        if sum != told {
-            bail!("the profile's costs sum to {sum}, not to the {told} that it tells");
+        let (sum, stated) = (reader.profile.total(), stated.unwrap_or_default());
+        if sum != stated {
+            bail!("the profile's costs sum to {sum}, not to its total of {stated}");
         }
         Ok(reader.profile)
     }
@@ -85,7 +85,7 @@ impl Profile {
     }
 }
 
-impl Reader {
+impl ProfileReader {
     fn line(&mut self, line: &str) -> anyhow::Result<()> {
         if line.starts_with("0x") {
             return self.cost(line);
@@ -100,11 +100,11 @@ impl Reader {
                     self.called = Some(self.id(object, value));
                 }
                 "calls" => self.after_calls = true,
-                // Files, of which the debugging information tells more.
+                // Files: the debugging information is more precise.
                 "fl" | "fi" | "fe" | "cfi" | "cfl" => {}
                 // The head's `cmd: program --option=value`.
                 _ if key.contains(':') => {}
-                _ => bail!("it is not known what `{key}` means"),
+                _ => bail!("unknown key `{key}`"),
             }
             return Ok(());
         }
@@ -113,7 +113,7 @@ impl Reader {
             Some(("events", what)) if what.trim() != "Ir" => bail!("instructions are not the only event"),
             Some(_) => Ok(()),
             None if line.is_empty() || line.starts_with('#') => Ok(()),
-            None => bail!("it is not known what this means"),
+            None => bail!("unknown line"),
         }
     }
 
@@ -122,10 +122,10 @@ impl Reader {
         let (address, instructions) = line.split_once(' ').unwrap_or((line, "0"));
         let address = u64::from_str_radix(&address[2..], 16)?;
         let instructions = instructions.trim().parse()?;
-        let function = self.function.context("costs of no function")?;
+        let function = self.function.context("costs without a function")?;
         if std::mem::take(&mut self.after_calls) {
-            let callee = self.called.take().context("calls of no function")?;
-            self.profile.calls.push(Calls { caller: function, address, callee, instructions });
+            let callee = self.called.take().context("calls without a function")?;
+            self.profile.calls.push(CallEdge { caller: function, address, callee, instructions });
         } else {
             self.profile.costs.push(Cost { function, address, instructions });
         }
@@ -146,7 +146,7 @@ impl Reader {
 mod tests {
     use super::*;
 
-    /// As callgrind 3.19 writes it.
+    /// Output of callgrind 3.19.
     pub(in super::super) const SAMPLE: &str = "\
 # callgrind format
 version: 1
@@ -190,7 +190,7 @@ totals: 141
 ";
 
     #[test]
-    fn costs_and_calls_are_told_apart() {
+    fn costs_and_calls_are_parsed() {
         let profile = Profile::parse(SAMPLE).unwrap();
         let names: Vec<_> =
             profile.functions.iter().map(|function| (function.object.as_str(), function.name.as_str())).collect();
@@ -199,20 +199,20 @@ totals: 141
         let costs: Vec<_> = profile.costs.iter().map(|cost| (cost.function, cost.address, cost.instructions)).collect();
         assert_eq!(costs, [(0, 0x1000, 10), (0, 0x1004, 20), (0, 0x1008, 1), (2, 0x2000, 10), (1, 0x9000, 100)]);
         let calls = [
-            Calls { caller: 0, address: 0x1008, callee: 1, instructions: 100 },
-            Calls { caller: 0, address: 0x100c, callee: 2, instructions: 10 },
+            CallEdge { caller: 0, address: 0x1008, callee: 1, instructions: 100 },
+            CallEdge { caller: 0, address: 0x100c, callee: 2, instructions: 10 },
         ];
         assert_eq!(profile.calls, calls);
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn an_unknown_line_is_an_error() {
         let error = |text: &str| format!("{:#}", Profile::parse(text).unwrap_err());
         assert!(error("positions: line\n").contains("line 1 of the profile: positions: line"));
         assert!(error("events: Ir Dr\n").contains("instructions are not the only event"));
-        assert!(error("0x10 5\n").contains("costs of no function"));
+        assert!(error("0x10 5\n").contains("costs without a function"));
         assert!(error("fn=a\n0x10 x\n").contains("0x10 x"));
         assert!(error("fn=a\njump=1 0x10\n").contains("`jump`"));
-        assert!(error("fn=a\n0x10 5\ntotals: 6\n").contains("sum to 5, not to the 6"));
+        assert!(error("fn=a\n0x10 5\ntotals: 6\n").contains("sum to 5, not to its total of 6"));
     }
 }

@@ -8,30 +8,49 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, bail, ensure};
 
 use super::attribute::{self, Attributed};
+use super::child::{self, REGION};
+use super::parts::{CallMap, PartMap};
 use super::profile::Profile;
-use super::request::{self, REGION};
-use super::{Calls, Counts, Parts};
-use crate::Watch;
 
-/// A child and what is asked of it.
+use crate::measurement::Progress;
+
+/// Instructions of one run of the region, by transaction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counts {
+    /// All instructions.
+    pub total: f64,
+    /// By part, in the order of the [`PartMap`]; they sum to the total.
+    pub parts: Vec<(&'static str, f64)>,
+    /// By call, in the order of the [`CallMap`]; they sum to the total. Empty if no calls were asked for.
+    pub calls: Vec<(&'static str, f64)>,
+    /// By function of the source, the most expensive first: its file and name. Unowned functions that it calls are
+    /// included.
+    pub functions: Vec<(String, f64)>,
+    /// Those in `memcpy` and similar functions, which are included in the parts that called them.
+    pub copying: f64,
+    /// Those in the allocator, which are included in the parts that called it.
+    pub allocating: f64,
+}
+
+/// A child, and how its instructions are divided.
 #[derive(Debug, Clone)]
-pub struct Job<'a> {
+pub struct CountingJob<'a> {
     /// The command line that runs the child in this very program.
     pub arguments: Vec<String>,
-    /// Where callgrind writes: a directory of the child's own.
+    /// The directory of callgrind's files, which is the child's own.
     pub dir: PathBuf,
     /// The parts that instructions are divided into.
-    pub parts: &'a Parts,
+    pub parts: &'a PartMap,
     /// The calls that they are divided into as well, if any.
-    pub calls: Option<&'a Calls>,
+    pub calls: Option<&'a CallMap>,
     /// Transactions of each run of the region, in the order in which they are run.
     pub transactions: Vec<usize>,
 }
 
-/// Which valgrind there is.
+/// The version of the installed valgrind.
 ///
 /// # Errors
-/// That there is none, and what to do.
+/// When valgrind is not installed.
 pub fn version() -> anyhow::Result<String> {
     let output = Command::new("valgrind").arg("--version").output().ok().filter(|output| output.status.success());
     let output = output.context(
@@ -41,7 +60,7 @@ pub fn version() -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Does `work` for each of `names`, as many at a time as there are cores.
+/// Runs `work` for each of `names`, as many at a time as there are cores.
 ///
 /// # Errors
 /// The first that `work` gives; and when it is interrupted.
@@ -50,17 +69,17 @@ pub fn version() -> anyhow::Result<String> {
 /// When `work` does.
 pub fn each<T: Send>(
     names: &[String],
-    watch: &(dyn Watch + Sync),
+    watch: &(dyn Progress + Sync),
     work: &(dyn Fn(usize) -> anyhow::Result<T> + Sync),
 ) -> anyhow::Result<Vec<T>> {
-    let (begun, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (started, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         loop {
-            let at = begun.fetch_add(1, Ordering::Relaxed);
+            let at = started.fetch_add(1, Ordering::Relaxed);
             let Some(name) = names.get(at).filter(|_| !watch.interrupted()) else { return };
             watch.step(at, names.len(), &format!("counting {name}"));
             let counted = work(at);
-            // An interrupt ends the child too, and then it is not the child's failure that is of interest.
+            // An interrupt ends the child too: then its failure is not the cause.
             let why = || if watch.interrupted() { "interrupted".to_owned() } else { format!("cannot count {name}") };
             results.lock().expect("nothing panics while it is held").push((at, counted.with_context(why)));
         }
@@ -77,22 +96,22 @@ pub fn each<T: Send>(
     Ok(results)
 }
 
-/// Runs a child under callgrind, and tells of each run of the region in their order.
+/// Runs a child under callgrind. Returns the counts of each run of the region, in order.
 ///
 /// # Errors
-/// When valgrind or the child fails, or what it wrote is not understood.
-pub fn run(job: &Job<'_>) -> anyhow::Result<Vec<Counts>> {
-    let program = std::env::current_exe().context("this program does not know where it is")?;
+/// When valgrind or the child fails, or its output cannot be parsed.
+pub fn run(job: &CountingJob<'_>) -> anyhow::Result<Vec<Counts>> {
+    let program = std::env::current_exe().context("cannot find this program's file")?;
     let out = job.dir.join("profile");
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--quiet", "--fair-sched=try", "--collect-atstart=no", "--separate-threads=yes"])
         .args(["--dump-instr=yes", "--dump-line=no", "--compress-strings=no", "--compress-pos=no"])
-        .arg(format!("--instr-atstart={}", if request::KNOWN { "no" } else { "yes" }))
+        .arg(format!("--instr-atstart={}", if child::KNOWN { "no" } else { "yes" }))
         .arg(format!("--toggle-collect=*{REGION}*"))
         .arg(format!("--callgrind-out-file={}", out.display()))
         .arg(&program)
         .args(&job.arguments)
-        // The program's allocator gives back memory by the clock, and then instructions would not repeat.
+        // The program's allocator releases memory by the clock, and then counts would not repeat.
         .env("MIMALLOC_PURGE_DELAY", "-1")
         .stdin(Stdio::null())
         .output()?;
@@ -102,11 +121,11 @@ pub fn run(job: &Job<'_>) -> anyhow::Result<Vec<Counts>> {
     job.transactions.iter().enumerate().map(|(at, &transactions)| read(job, &program, at, transactions)).collect()
 }
 
-/// Reads what callgrind wrote of one run of the region.
-fn read(job: &Job<'_>, program: &Path, at: usize, transactions: usize) -> anyhow::Result<Counts> {
-    // The first thread, which executes, has a file of its own. Without requests nothing is written before the end.
-    let name = if request::KNOWN { format!("profile.{}-01", at + 1) } else { "profile-01".to_owned() };
-    ensure!(request::KNOWN || job.transactions.len() == 1, "on this processor only one region can be counted");
+/// Reads callgrind's profile of one run of the region.
+fn read(job: &CountingJob<'_>, program: &Path, at: usize, transactions: usize) -> anyhow::Result<Counts> {
+    // The executing thread is the first, and has its own file. Without requests callgrind writes only at the end.
+    let name = if child::KNOWN { format!("profile.{}-01", at + 1) } else { "profile-01".to_owned() };
+    ensure!(child::KNOWN || job.transactions.len() == 1, "on this processor only one region can be counted");
     let file = job.dir.join(name);
     let text = std::fs::read_to_string(&file).with_context(|| format!("callgrind did not write {}", file.display()))?;
     let profile = Profile::parse(&text)?;
@@ -115,7 +134,7 @@ fn read(job: &Job<'_>, program: &Path, at: usize, transactions: usize) -> anyhow
     Ok(counts(job, transactions, profile.total(), attributed))
 }
 
-fn counts(job: &Job<'_>, transactions: usize, total: u64, attributed: Attributed) -> Counts {
+fn counts(job: &CountingJob<'_>, transactions: usize, total: u64, attributed: Attributed) -> Counts {
     let per = |instructions: f64| instructions / transactions as f64;
     let mut by_part = vec![0.0; job.parts.count()];
     for (owner, instructions) in &attributed.owners {
@@ -124,7 +143,7 @@ fn counts(job: &Job<'_>, transactions: usize, total: u64, attributed: Attributed
     let owners = attributed.owners.into_iter();
     let mut functions: Vec<_> = owners.map(|(owner, instructions)| (owner.function, per(instructions))).collect();
     functions.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let calls = job.calls.into_iter().flat_map(Calls::names);
+    let calls = job.calls.into_iter().flat_map(CallMap::names);
     Counts {
         total: per(total as f64),
         parts: job.parts.names().zip(by_part.into_iter().map(per)).collect(),

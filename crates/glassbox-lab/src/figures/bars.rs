@@ -1,33 +1,32 @@
-//! Lying bars, one below the other, with how far repeated measurements lie apart.
+//! Horizontal bars, one below the other, with the spread of repeated measurements.
 
-use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw};
-use super::scale::{decades, marks, short};
+use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, decades, draw, marks, short};
 
-/// What is drawn.
+/// A figure of horizontal bars.
 #[derive(Debug, Clone)]
 pub struct Bars {
-    /// What the length is of.
+    /// The unit of the length.
     pub unit: String,
-    /// Whether equal distances are equal factors. Bars then begin at a power of ten.
+    /// Whether the scale is logarithmic. Bars then start at a power of ten.
     pub logarithmic: bool,
-    /// From the top down.
-    pub lines: Vec<Line>,
+    /// From top to bottom.
+    pub lines: Vec<BarRow>,
 }
 
 /// One bar.
 #[derive(Debug, Clone)]
-pub struct Line {
-    /// Before it.
+pub struct BarRow {
+    /// The label to its left.
     pub label: String,
     /// Its length.
     pub value: f64,
-    /// From where to where repeated measurements lie, if it is known.
+    /// The range of repeated measurements, if it is known.
     pub spread: Option<(f64, f64)>,
     /// Its colour.
     pub colour: Colour,
-    /// What is said of it, at its end.
+    /// The note at its end.
     pub note: String,
-    /// Whether some room is left above: a group begins.
+    /// Whether it starts a group, which leaves space above.
     pub begins: bool,
 }
 
@@ -38,7 +37,7 @@ const AREA: f64 = 480.0;
 const NOTES: f64 = 190.0;
 const TOP: f64 = 30.0;
 
-/// Draws it.
+/// Draws the figure.
 pub fn bars(figure: &Bars) -> String {
     let ends = || figure.lines.iter().flat_map(|line| [Some(line.value), line.spread.map(|(_, high)| high)]).flatten();
     let (low, high) = decades(figure.lines.iter().map(|line| line.value));
@@ -72,7 +71,7 @@ pub fn bars(figure: &Bars) -> String {
     })
 }
 
-fn row(canvas: &Canvas<'_>, line: &Line, top: f64, x: &dyn Fn(f64) -> f64) {
+fn row(canvas: &Canvas<'_>, line: &BarRow, top: f64, x: &dyn Fn(f64) -> f64) {
     let (high, low, middle) = (top + 3.0, top + ROW - 4.0, top + ROW / 2.0);
     canvas.text(&line.label, (LABELS - 10.0, middle), Side::Left, 12.5, INK);
     canvas.rectangle((LABELS, high), (x(line.value), low), line.colour);

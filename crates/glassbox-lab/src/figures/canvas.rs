@@ -1,4 +1,4 @@
-//! Where figures are drawn: rectangles, lines and texts, in pixels.
+//! The drawing area of a figure: rectangles, lines and texts, in pixels; and the marks of its axes.
 
 use plotters::coord::Shift;
 use plotters::prelude::{Circle, DrawingArea, IntoDrawingArea, PathElement, RGBColor, Rectangle, SVGBackend, Text};
@@ -9,13 +9,13 @@ use plotters::style::{Color, IntoFont, TextStyle};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
-/// Of texts.
+/// The colour of texts.
 pub(super) const INK: Colour = Colour(0x22, 0x2b, 0x38);
-/// Of what stands beside the point.
+/// The colour of axes' labels.
 pub(super) const QUIET: Colour = Colour(0x6b, 0x75, 0x83);
-/// Of lines that only help the eye.
+/// The colour of grid lines.
 pub(super) const GRID: Colour = Colour(0xe3, 0xe7, 0xec);
-/// Of the ground.
+/// The colour of the background.
 pub(super) const PAPER: Colour = Colour(0xff, 0xff, 0xff);
 
 impl Colour {
@@ -23,7 +23,7 @@ impl Colour {
         RGBColor(self.0, self.1, self.2)
     }
 
-    /// What can be read on it: by the luminance of ITU-R BT.601.
+    /// A colour that is readable on it, by the luminance of ITU-R BT.601.
     pub(super) fn readable(self) -> Self {
         let luminance = 0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2);
         if luminance > 150.0 { INK } else { PAPER }
@@ -36,10 +36,10 @@ impl Colour {
     }
 }
 
-/// The library divides sizes by this on the way to SVG, whose pixels are meant here.
+/// The library divides font sizes by this; sizes here are pixels of the SVG.
 const FONT_SCALE: f64 = 1.24;
 
-/// Where a text stands relative to its point.
+/// The side of its point that a text is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Left,
@@ -47,13 +47,13 @@ pub(super) enum Side {
     Right,
 }
 
-/// The ground of one figure.
+/// The drawing area of one figure.
 pub(super) struct Canvas<'a>(DrawingArea<SVGBackend<'a>, Shift>);
 
-/// Draws into memory, which cannot fail.
+/// The reason for `expect`.
 const WRITES: &str = "drawing into memory does not fail";
 
-/// Draws a figure of this size, and gives it as SVG.
+/// Draws a figure of this size. Returns it as SVG.
 pub(super) fn draw(width: f64, height: f64, paint: impl FnOnce(&Canvas<'_>)) -> String {
     let mut svg = String::new();
     {
@@ -111,5 +111,54 @@ impl Canvas<'_> {
         for (at, line) in text.split('\n').enumerate() {
             self.text(line, (x, y + at as f64 * (size + 3.0)), side, size, colour);
         }
+    }
+}
+
+/// Round values from 0 to at least `most`, about `count` of them.
+pub(super) fn marks(most: f64, count: usize) -> Vec<f64> {
+    let rough = (most / count as f64).max(f64::MIN_POSITIVE);
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= rough * 0.999);
+    let step = step.unwrap_or(10.0 * power);
+    (0..=(most / step).ceil() as usize).map(|at| at as f64 * step).collect()
+}
+
+/// Powers of ten that enclose all positive values: the lowest and the highest exponent.
+pub(super) fn decades(values: impl Iterator<Item = f64>) -> (i32, i32) {
+    let positive = values.filter(|value| *value > 0.0).map(f64::log10);
+    let (low, high) = positive.fold((f64::MAX, f64::MIN), |(low, high), value| (value.min(low), value.max(high)));
+    if low > high {
+        return (0, 1);
+    }
+    let low = low.floor() as i32;
+    (low, (high.ceil() as i32).max(low + 1))
+}
+
+/// A number for an axis: 0, 500, 20k, 1.2M.
+pub(super) fn short(value: f64) -> String {
+    let trim = |value: f64| {
+        let text = format!("{value:.1}");
+        text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+    };
+    match value {
+        v if v >= 1e6 => format!("{}M", trim(v / 1e6)),
+        v if v >= 1e3 => format!("{}k", trim(v / 1e3)),
+        v if v >= 1.0 || v == 0.0 => trim(v),
+        v => format!("{v}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_round_and_reach_the_end() {
+        assert_eq!(marks(100.0, 5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(marks(100.000_1, 5)[1], 20.0, "a value slightly above a round one keeps the step");
+        assert_eq!(marks(41_000.0, 5), [0.0, 10_000.0, 20_000.0, 30_000.0, 40_000.0, 50_000.0]);
+        assert_eq!(decades([640.0, 46_500.0].into_iter()), (2, 5));
+        assert_eq!(decades([100.0].into_iter()), (2, 3));
+        assert_eq!([0.0, 12_700.0, 1.2e6, 100.0, 0.01].map(short), ["0", "12.7k", "1.2M", "100", "0.01"]);
     }
 }

@@ -1,40 +1,39 @@
 //! Curves over a common axis, each with its name at its end.
 
-use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw};
-use super::scale::{marks, short};
+use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw, marks, short};
 
-/// What is drawn.
+/// A figure of curves.
 #[derive(Debug, Clone)]
 pub struct Curves {
-    /// What the height is of.
+    /// The unit of the vertical axis.
     pub unit: String,
-    /// What the distance from the left is of.
+    /// The unit of the horizontal axis.
     pub x_unit: String,
-    /// The first lie below the others.
+    /// The curves; later ones are drawn over earlier ones.
     pub curves: Vec<Curve>,
 }
 
 /// One curve.
 #[derive(Debug, Clone)]
 pub struct Curve {
-    /// At its end.
+    /// The label at its end.
     pub name: String,
     /// Its colour.
     pub colour: Colour,
     /// How it is drawn.
     pub stroke: Stroke,
-    /// From left to right; neither coordinate below 0.
+    /// From left to right; coordinates are not negative.
     pub points: Vec<(f64, f64)>,
 }
 
 /// How a curve is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
-    /// A line through its points, which are marked: something that was measured at each of them.
+    /// A line through its points, which are marked: measurements.
     Dotted,
     /// The marks alone.
     Dots,
-    /// A thin line: something that is known everywhere.
+    /// A thin line: a formula.
     Thin,
     /// The same, with gaps.
     Dashed,
@@ -52,7 +51,7 @@ const APART: f64 = 17.0;
 /// A dash and the gap after it.
 const DASH: (f64, f64) = (6.0, 4.0);
 
-/// Draws it.
+/// Draws the figure.
 pub fn curves(figure: &Curves) -> String {
     let ends = |of: fn(&(f64, f64)) -> f64| {
         let values = figure.curves.iter().flat_map(|curve| &curve.points).map(of);
@@ -129,7 +128,7 @@ fn dashes(points: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
 /// Where a point of the data is on the canvas.
 type Placing<'a> = &'a dyn Fn(&(f64, f64)) -> (f64, f64);
 
-/// Each name at the end of its curve, or as near as the others let it be.
+/// Each name at the end of its curve, or as close as the other names allow.
 fn names(canvas: &Canvas<'_>, figure: &Curves, place: Placing<'_>) {
     let named = figure.curves.iter().filter(|curve| !curve.name.is_empty());
     let mut ends: Vec<_> =

@@ -1,21 +1,20 @@
-//! Figures as SVG: the only part that knows the library that draws.
+//! Figures as SVG: the only module that uses the drawing library.
 //!
-//! What is drawn is plain (bars, texts, lines), placed here to the pixel rather than by a chart's layout: labels stand
-//! at what they name, so that a figure can be read without its legend. Texts are placed by their anchors, because
-//! without fonts nobody knows how wide they are.
+//! Figures consist of bars, texts and lines, placed to the pixel rather than by a chart's layout: labels are next to
+//! the things that they name, so that a figure can be read without its legend. Texts are placed by their anchors,
+//! because their width is unknown without fonts.
 
 mod bars;
 mod canvas;
 mod curves;
-mod scale;
 mod stacked;
 mod waterfall;
 
-pub use bars::{Bars, Line, bars};
+pub use bars::{BarRow, Bars, bars};
 pub use canvas::Colour;
 pub use curves::{Curve, Curves, Stroke, curves};
 pub use stacked::{Bar, Stacked, stacked};
-pub use waterfall::{Step, Waterfall, waterfall};
+pub use waterfall::{Waterfall, WaterfallStep, waterfall};
 
 #[cfg(test)]
 mod tests;

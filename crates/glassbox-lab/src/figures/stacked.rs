@@ -1,29 +1,28 @@
-//! Upright bars of parts that stand on each other.
+//! Stacked vertical bars.
 
-use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw};
-use super::scale::{marks, short};
+use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw, marks, short};
 
-/// What is drawn.
+/// A figure of stacked bars.
 #[derive(Debug, Clone)]
 pub struct Stacked {
-    /// What the height is of.
+    /// The unit of the height.
     pub unit: String,
     /// The parts, the lowest first, each with its colour.
     pub parts: Vec<(String, Colour)>,
     /// From left to right.
     pub bars: Vec<Bar>,
-    /// Whether parts carry their share of their bar in percent.
+    /// Whether parts are labelled with their share of the bar in percent.
     pub shares: bool,
 }
 
 /// One bar.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// Below it; may have several lines.
+    /// The label below it; may have several lines.
     pub label: String,
-    /// Of each part, in the order of [`Stacked::parts`]. What is not above zero is not drawn.
+    /// The value of each part, in the order of [`Stacked::parts`]. Only positive values are drawn.
     pub values: Vec<f64>,
-    /// Above it.
+    /// The note above it.
     pub note: String,
 }
 
@@ -38,17 +37,17 @@ const LEFT: f64 = 70.0;
 const TOP: f64 = 46.0;
 const BOTTOM: f64 = 52.0;
 const LEGEND: f64 = 200.0;
-const MOST_BAR_WIDTH: f64 = 110.0;
-/// A part that is lower carries no text.
-const LEAST_FOR_TEXT: f64 = 13.0;
+const MAX_BAR_WIDTH: f64 = 110.0;
+/// Minimum height of a part with a label.
+const MIN_HEIGHT_FOR_TEXT: f64 = 13.0;
 
-/// Draws it.
+/// Draws the figure.
 pub fn stacked(figure: &Stacked) -> String {
-    let slot = (620.0 / figure.bars.len().max(1) as f64).min(MOST_BAR_WIDTH * 1.6);
+    let slot = (620.0 / figure.bars.len().max(1) as f64).min(MAX_BAR_WIDTH * 1.6);
     let area = slot * figure.bars.len() as f64;
     let most = figure.bars.iter().map(Bar::height).fold(0.0, f64::max);
     let marks = marks(most, 5);
-    // Not to the last mark, if the highest bar ends far below it.
+    // The scale ends at the highest bar, which may be far below the last mark.
     let top = most.max(f64::MIN_POSITIVE);
     let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - value / top);
     draw(LEFT + area + LEGEND, HEIGHT, |canvas| {
@@ -59,7 +58,7 @@ pub fn stacked(figure: &Stacked) -> String {
         }
         for (at, bar) in figure.bars.iter().enumerate() {
             let middle = LEFT + slot * (at as f64 + 0.5);
-            let half = (slot * 0.68).min(MOST_BAR_WIDTH) / 2.0;
+            let half = (slot * 0.68).min(MAX_BAR_WIDTH) / 2.0;
             column(canvas, figure, bar, (middle, half), &y);
         }
         canvas.line((LEFT, y(0.0)), (LEFT + area, y(0.0)), INK, 1);
@@ -72,7 +71,7 @@ fn column(canvas: &Canvas<'_>, figure: &Stacked, bar: &Bar, (middle, half): (f64
     for ((_, colour), value) in figure.parts.iter().zip(&bar.values).filter(|(_, value)| **value > 0.0) {
         let (low, high) = (y(below), y(below + value));
         canvas.rectangle((middle - half, high), (middle + half, low), *colour);
-        if figure.shares && low - high >= LEAST_FOR_TEXT {
+        if figure.shares && low - high >= MIN_HEIGHT_FOR_TEXT {
             let share = format!("{:.1} %", 100.0 * value / height);
             canvas.text(&share, (middle, (low + high) / 2.0), Side::Middle, 11.5, colour.readable());
         }
@@ -82,7 +81,7 @@ fn column(canvas: &Canvas<'_>, figure: &Stacked, bar: &Bar, (middle, half): (f64
     canvas.lines(&bar.label, (middle, HEIGHT - BOTTOM + 16.0), Side::Middle, 12.0, INK);
 }
 
-/// The parts' names, in the order in which they stand.
+/// The parts' names, in the order of the bars.
 fn legend(canvas: &Canvas<'_>, figure: &Stacked, x: f64) {
     for (at, (name, colour)) in figure.parts.iter().rev().enumerate() {
         let y = TOP + 8.0 + at as f64 * 22.0;

@@ -1,4 +1,4 @@
-//! That figures are well-formed and show what they were given.
+//! Figures are well-formed SVG and show their data.
 
 use super::*;
 
@@ -49,11 +49,12 @@ fn stacked_bars_have_parts_shares_and_labels() {
 }
 
 #[test]
-fn a_waterfall_shows_what_each_step_took() {
-    let step = |label: &str, left| Step { label: label.into(), left, colour: RED, note: format!("{left} left") };
+fn a_waterfall_shows_the_difference_of_each_step() {
+    let step =
+        |label: &str, left| WaterfallStep { label: label.into(), left, colour: RED, note: format!("{left} left") };
     let steps = vec![step("all", 100.0), step("less", 60.0), step("more", 70.0)];
     let (names, texts) = read(&waterfall(&Waterfall { unit: "things".into(), steps }));
-    assert_eq!(count(&names, "rect"), 1 + 3 + 1, "only one step took something");
+    assert_eq!(count(&names, "rect"), 1 + 3 + 1, "only one step reduced the rest");
     for text in ["all", "less", "more", "60 left", "things", "100"] {
         assert!(texts.iter().any(|it| it == text), "{text} is missing: {texts:?}");
     }
@@ -61,7 +62,7 @@ fn a_waterfall_shows_what_each_step_took() {
 
 #[test]
 fn bars_have_marks_of_their_scale() {
-    let line = |label: &str, value, spread| Line {
+    let line = |label: &str, value, spread| BarRow {
         label: label.into(),
         value,
         spread,
@@ -109,7 +110,7 @@ fn curves_have_their_names_at_their_ends_and_apart() {
 }
 
 #[test]
-fn nothing_at_all_can_be_drawn() {
+fn empty_figures_can_be_drawn() {
     read(&stacked(&Stacked { unit: "x".into(), parts: Vec::new(), bars: Vec::new(), shares: true }));
     read(&waterfall(&Waterfall { unit: "x".into(), steps: Vec::new() }));
     read(&bars(&Bars { unit: "x".into(), logarithmic: true, lines: Vec::new() }));

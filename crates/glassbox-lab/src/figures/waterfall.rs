@@ -1,27 +1,26 @@
-//! What is left after each step: lying bars that become shorter, with what each step took.
+//! A waterfall chart: the rest after each step as horizontal bars, with the difference that each step made.
 
-use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw};
-use super::scale::{marks, short};
+use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw, marks, short};
 
-/// What is drawn.
+/// A waterfall chart.
 #[derive(Debug, Clone)]
 pub struct Waterfall {
-    /// What the length is of.
+    /// The unit of the length.
     pub unit: String,
-    /// From the top down.
-    pub steps: Vec<Step>,
+    /// From top to bottom.
+    pub steps: Vec<WaterfallStep>,
 }
 
 /// One bar.
 #[derive(Debug, Clone)]
-pub struct Step {
-    /// What was done.
+pub struct WaterfallStep {
+    /// The name of the step.
     pub label: String,
-    /// What is left.
+    /// The rest after it.
     pub left: f64,
-    /// The colour of what it took from the step before.
+    /// The colour of the difference to the step before.
     pub colour: Colour,
-    /// What is said of it, at its end.
+    /// The note at its end.
     pub note: String,
 }
 
@@ -32,7 +31,7 @@ const NOTES: f64 = 250.0;
 const TOP: f64 = 30.0;
 const LEFT_OVER: Colour = Colour(0xdd, 0xe1, 0xe7);
 
-/// Draws it.
+/// Draws the figure.
 pub fn waterfall(figure: &Waterfall) -> String {
     let most = figure.steps.iter().map(|step| step.left).fold(f64::MIN_POSITIVE, f64::max);
     let x = |value: f64| LABELS + AREA * value / most;
@@ -52,14 +51,14 @@ pub fn waterfall(figure: &Waterfall) -> String {
     })
 }
 
-fn row(canvas: &Canvas<'_>, step: &Step, before: f64, top: f64, x: &dyn Fn(f64) -> f64) {
+fn row(canvas: &Canvas<'_>, step: &WaterfallStep, before: f64, top: f64, x: &dyn Fn(f64) -> f64) {
     let (high, low, middle) = (top + 3.0, top + ROW - 4.0, top + ROW / 2.0);
     canvas.text(&step.label, (LABELS - 10.0, middle), Side::Left, 12.5, INK);
     canvas.rectangle((x(0.0), high), (x(step.left), low), LEFT_OVER);
     if step.left < before {
         canvas.rectangle((x(step.left), high), (x(before), low), step.colour);
     } else if step.left > before {
-        // A step that made it longer: told by a line where it was.
+        // A step that increased the rest: a line marks the end of the bar before.
         canvas.line((x(before), high), (x(before), low), step.colour, 2);
     }
     canvas.text(&step.note, (x(before.max(step.left)) + 8.0, middle), Side::Right, 12.0, INK);

@@ -1,4 +1,4 @@
-//! One way, loaded, and given calls.
+//! One path, loaded, and its calls.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,49 +13,48 @@ use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{self, KEYS, Pair, ReadWrite};
 use glassbox_workloads::tpcc::{self, Input, Inputs, Scale};
 
-use super::systems::{System, Workload};
-use crate::limits::measure::{LOAD_SEED, settings};
+use super::systems::{Benchmark, CallPath};
+use crate::workload::{LOAD_SEED, settings};
 
-/// Address space is short under valgrind.
+/// Address space is limited under valgrind.
 const TABLE_BYTES: usize = 256 << 20;
-/// Of the microbenchmark, whose clients have rows of their own.
+/// Clients of the microbenchmark, which have rows of their own.
 const CLIENTS: u32 = 40;
 
-/// Calls, in the order in which every system gets them: so many of one procedure that they can be handed over together,
-/// then so many of another.
-pub(super) struct Batch(Vec<Calls>);
+/// Calls, in the order of every path: groups of [`BATCH`] calls of one procedure, which can be submitted together.
+pub(super) struct CallBatch(Vec<ProcedureCalls>);
 
-enum Calls {
+enum ProcedureCalls {
     NewOrder(Vec<tpcc::NewOrder>),
     Payment(Vec<tpcc::Payment>),
     Micro(Vec<ReadWrite>),
 }
 
-/// Calls of one procedure that follow each other: the most that any system hands over together.
-const TOGETHER: usize = 16;
+/// Consecutive calls of one procedure: the maximum that any path submits together.
+const BATCH: usize = 16;
 
-impl Batch {
-    /// The first so many calls of a workload, rounded up to whole batches.
-    pub fn draw(workload: Workload, scale: &Scale, count: usize, seed: u64) -> Self {
+impl CallBatch {
+    /// The first `count` calls of a benchmark, rounded up to whole groups.
+    pub fn draw(benchmark: Benchmark, scale: &Scale, count: usize, seed: u64) -> Self {
         let mut batch = Vec::new();
-        match workload {
-            Workload::Tpcc => {
+        match benchmark {
+            Benchmark::Tpcc => {
                 let (mut inputs, mut orders, mut payments) = (Inputs::new(&settings(scale, seed), 0), vec![], vec![]);
-                while batch.len() * TOGETHER < count {
+                while batch.len() * BATCH < count {
                     match inputs.next() {
                         Input::NewOrder(order) => orders.push(order),
                         Input::Payment(payment) => payments.push(payment),
                         _ => {}
                     }
-                    if orders.len() == TOGETHER {
-                        batch.push(Calls::NewOrder(std::mem::take(&mut orders)));
+                    if orders.len() == BATCH {
+                        batch.push(ProcedureCalls::NewOrder(std::mem::take(&mut orders)));
                     }
-                    if payments.len() == TOGETHER {
-                        batch.push(Calls::Payment(std::mem::take(&mut payments)));
+                    if payments.len() == BATCH {
+                        batch.push(ProcedureCalls::Payment(std::mem::take(&mut payments)));
                     }
                 }
             }
-            Workload::Micro => {
+            Benchmark::Micro => {
                 let mut clients: Vec<_> =
                     (0..CLIENTS).map(|client| Micro::new(client, 1, Load::default(), seed)).collect();
                 let mut at = 0;
@@ -63,62 +62,62 @@ impl Batch {
                     at = (at + 1) % clients.len();
                     clients[at].draw()
                 };
-                while batch.len() * TOGETHER < count {
-                    batch.push(Calls::Micro((0..TOGETHER).map(|_| next()).collect()));
+                while batch.len() * BATCH < count {
+                    batch.push(ProcedureCalls::Micro((0..BATCH).map(|_| next()).collect()));
                 }
             }
         }
         Self(batch)
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
-        self.0.len() * TOGETHER
+        self.0.len() * BATCH
     }
 }
 
-/// A way that was made and loaded.
-pub(super) enum Subject {
+/// A loaded path.
+pub(super) enum LoadedPath {
     Token(Box<Database>),
     Machines(Box<Client<Inline>>, usize),
 }
 
-impl Subject {
-    pub fn load(system: System, workload: Workload, scale: &Scale) -> anyhow::Result<Self> {
-        let catalog = match workload {
-            Workload::Tpcc => tpcc::catalog(),
-            Workload::Micro => micro::catalog(),
+impl LoadedPath {
+    pub fn load(system: CallPath, benchmark: Benchmark, scale: &Scale) -> anyhow::Result<Self> {
+        let catalog = match benchmark {
+            Benchmark::Tpcc => tpcc::catalog(),
+            Benchmark::Micro => micro::catalog(),
         };
         match system {
-            System::Token => {
+            CallPath::Token => {
                 let config = Config { partitions: 1, table_bytes: TABLE_BYTES, ..Config::default() };
                 let db = Database::in_memory(config, catalog)?;
                 let load = db.bulk_load()?;
-                match workload {
-                    Workload::Tpcc => tpcc::load(scale, LOAD_SEED, 1, || &load, |_| ())?,
-                    Workload::Micro => pairs().try_for_each(|pair| load.insert(&pair))?,
+                match benchmark {
+                    Benchmark::Tpcc => tpcc::load(scale, LOAD_SEED, 1, || &load, |_| ())?,
+                    Benchmark::Micro => pairs().try_for_each(|pair| load.insert(&pair))?,
                 }
                 load.finish()?;
                 Ok(Self::Token(Box::new(db)))
             }
-            System::Machines(together) | System::Messages(together) => {
+            CallPath::Machines(together) | CallPath::Messages(together) => {
                 let scheme = SchemeKind::Speculation;
                 let shape = Shape { scheme, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
                 let catalog = Arc::new(catalog);
-                let shard = |_| shard(&catalog, workload, scale);
+                let shard = |_| shard(&catalog, benchmark, scale);
                 let client = Inline::start(shape, Arc::clone(&catalog), shard)?;
-                let by_messages = matches!(system, System::Messages(_));
+                let by_messages = matches!(system, CallPath::Messages(_));
                 Ok(Self::Machines(Box::new(if by_messages { client.by_messages() } else { client }), together))
             }
         }
     }
 
     /// Runs a batch.
-    pub fn run(&mut self, batch: &Batch) -> Result<(), Error> {
+    pub fn run(&mut self, batch: &CallBatch) -> Result<(), Error> {
         batch.0.iter().try_for_each(|calls| match calls {
-            Calls::NewOrder(calls) => self.run_each(calls),
-            Calls::Payment(calls) => self.run_each(calls),
-            Calls::Micro(calls) => self.run_each(calls),
+            ProcedureCalls::NewOrder(calls) => self.run_each(calls),
+            ProcedureCalls::Payment(calls) => self.run_each(calls),
+            ProcedureCalls::Micro(calls) => self.run_each(calls),
         })
     }
 
@@ -127,7 +126,7 @@ impl Subject {
             Self::Token(db) => calls.iter().try_for_each(|call| db.call_with(call, look)),
             Self::Machines(client, 1) => calls.iter().try_for_each(|call| client.call_with(call.clone(), look)),
             Self::Machines(client, together) => calls.chunks(*together).try_for_each(|calls| {
-                let mut tickets = Vec::with_capacity(TOGETHER);
+                let mut tickets = Vec::with_capacity(BATCH);
                 for call in calls {
                     tickets.push(client.submit_with(call.clone(), look::<P::Output>)?);
                 }
@@ -137,7 +136,7 @@ impl Subject {
     }
 }
 
-/// What a caller does with an answer is nobody's cost.
+/// Keeps the compiler from omitting an output.
 fn look<O>(output: &O) {
     black_box(output);
 }
@@ -146,11 +145,11 @@ fn pairs() -> impl Iterator<Item = Pair> {
     (0..CLIENTS as u16 * KEYS as u16).map(|id| Pair { home: 0, id, value: 0 })
 }
 
-fn shard(catalog: &Catalog, workload: Workload, scale: &Scale) -> Result<Shard, Error> {
+fn shard(catalog: &Catalog, benchmark: Benchmark, scale: &Scale) -> Result<Shard, Error> {
     let mut shard = Shard::new(catalog, 0, 1, TABLE_BYTES)?;
-    match workload {
-        Workload::Tpcc => tpcc::fill(scale, LOAD_SEED, &mut shard)?,
-        Workload::Micro => pairs().try_for_each(|pair| shard.load(&pair))?,
+    match benchmark {
+        Benchmark::Tpcc => tpcc::fill(scale, LOAD_SEED, &mut shard)?,
+        Benchmark::Micro => pairs().try_for_each(|pair| shard.load(&pair))?,
     }
     Ok(shard)
 }

@@ -1,26 +1,25 @@
-//! What is compared, and on which transactions.
+//! The paths that are compared, and the benchmarks that they run.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A way to a procedure's answer.
+/// A path from a call to its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum System {
+pub enum CallPath {
     /// The embedded database: the caller takes the token.
     Token,
-    /// A client that has its calls run by the machine where that has nothing to do; so many are begun before any is
-    /// waited for.
+    /// A client that runs its calls on an idle machine; so many are submitted before it waits for the first.
     Machines(usize),
-    /// Client, queues and partition; so many calls are handed over together.
+    /// Client, queues and partition; so many calls are submitted together.
     Messages(usize),
 }
 
-impl System {
-    /// All of them; the others are divided by the first.
+impl CallPath {
+    /// All paths; the others are compared with the first.
     pub const ALL: [Self; 5] =
         [Self::Token, Self::Machines(1), Self::Machines(16), Self::Messages(1), Self::Messages(16)];
 
-    /// How many times the token path's instructions it may take.
+    /// The goal: the maximum multiple of the token path's instructions.
     pub const fn goal(self) -> Option<f64> {
         match self {
             Self::Token | Self::Messages(_) => None,
@@ -30,7 +29,7 @@ impl System {
     }
 }
 
-impl fmt::Display for System {
+impl fmt::Display for CallPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Token => f.pad("token"),
@@ -40,31 +39,29 @@ impl fmt::Display for System {
     }
 }
 
-impl FromStr for System {
+impl FromStr for CallPath {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|system| system.to_string() == text);
-        known.ok_or_else(|| {
-            format!("there is no such path; there are {}", Self::ALL.map(|it| it.to_string()).join(", "))
-        })
+        known.ok_or_else(|| format!("unknown path; use one of {}", Self::ALL.map(|it| it.to_string()).join(", ")))
     }
 }
 
-/// What is called.
+/// A benchmark, whose transactions are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Workload {
+pub enum Benchmark {
     /// Half New-Order, half Payment, within the home warehouse: the mix of *Looking Glass*.
     Tpcc,
-    /// The microbenchmark's transaction of twelve rows: the smallest there is, of which a message is the most.
+    /// The microbenchmark's transaction of twelve rows: a small transaction, so that messages have a large share.
     Micro,
 }
 
-impl Workload {
-    /// In the order in which they are counted.
+impl Benchmark {
+    /// All, in the order of counting.
     pub const ALL: [Self; 2] = [Self::Tpcc, Self::Micro];
 
-    /// In tables and results.
+    /// Its name in tables and results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tpcc => "TPC-C",
@@ -79,9 +76,9 @@ mod tests {
 
     #[test]
     fn every_path_is_found_by_its_name() {
-        for system in System::ALL {
+        for system in CallPath::ALL {
             assert_eq!(system.to_string().parse(), Ok(system));
         }
-        assert!(System::from_str("tokens").unwrap_err().contains("machines-16"));
+        assert!(CallPath::from_str("tokens").unwrap_err().contains("machines-16"));
     }
 }

@@ -1,81 +1,67 @@
 //! The tables, and the section of a report.
 
-use super::parts::PARTS;
-use super::systems::{System, Workload};
+use super::instructions::{INSTRUCTIONS, MEMORY, PARTS, by_part};
+use super::systems::{Benchmark, CallPath};
 use crate::format;
 use crate::points::Points;
-use crate::report::{Figure, Section, Table};
+use crate::section::{Figure, Section, Table};
 
-/// In results, all instructions of each way.
-pub(super) const INSTRUCTIONS: &str = "instructions";
-/// Of these, those that copy and that allocate.
-pub(super) const MEMORY: &str = "memory";
-/// The most costly functions.
-pub(super) const FUNCTIONS: &str = "by function";
-/// Of all of them.
-pub(super) const UNIT: &str = "instructions/transaction";
-
-/// Where the instructions by part are, of a workload.
-pub(super) fn by_part(workload: Workload) -> String {
-    format!("by part, {}", workload.name())
+/// The instructions of a path over those of the token path.
+pub fn ratio(points: &Points, system: CallPath, benchmark: Benchmark) -> Option<f64> {
+    let of = |system: CallPath| points.value(INSTRUCTIONS, &system.to_string(), benchmark.name());
+    Some(of(system)? / of(CallPath::Token)?)
 }
 
-/// How many times the instructions of the token path a way takes.
-pub fn ratio(points: &Points, system: System, workload: Workload) -> Option<f64> {
-    let of = |system: System| points.value(INSTRUCTIONS, &system.to_string(), workload.name());
-    Some(of(system)? / of(System::Token)?)
-}
-
-/// All instructions, beside the goals.
+/// All instructions, with the goals.
 pub fn totals(points: &Points) -> Table {
     let header = ["counted instructions of a transaction", "", "all", "of the token path", "goal", ""];
-    let row = |(workload, system): (Workload, System)| {
-        let all = points.value(INSTRUCTIONS, &system.to_string(), workload.name())?;
-        let ratio = ratio(points, system, workload)?;
+    let row = |(benchmark, system): (Benchmark, CallPath)| {
+        let all = points.value(INSTRUCTIONS, &system.to_string(), benchmark.name())?;
+        let ratio = ratio(points, system, benchmark)?;
         let goal = system.goal().map_or_else(String::new, |goal| format!("at most {goal:.1}"));
-        let met = system.goal().map_or("", |goal| if ratio <= goal { "met" } else { "MISSED" });
-        let [workload, system] = [workload.name().to_owned(), system.to_string()];
-        Some(vec![workload, system, format::number(all), format!("{ratio:.2}"), goal, met.to_owned()])
+        let met = system.goal().map_or("", |goal| if ratio <= goal { "met" } else { "NOT MET" });
+        let [benchmark, system] = [benchmark.name().to_owned(), system.to_string()];
+        Some(vec![benchmark, system, format::number(all), format!("{ratio:.2}"), goal, met.to_owned()])
     };
-    let all = Workload::ALL.into_iter().flat_map(|workload| System::ALL.map(|system| (workload, system)));
+    let all = Benchmark::ALL.into_iter().flat_map(|benchmark| CallPath::ALL.map(|system| (benchmark, system)));
     Table { header: header.map(str::to_owned).to_vec(), rows: all.filter_map(row).collect() }
 }
 
 /// Instructions by part.
-pub fn parts(points: &Points, workload: Workload) -> Table {
-    let systems = System::ALL.map(|system| system.to_string());
-    let header = std::iter::once(format!("{}, counted", workload.name())).chain(systems.iter().cloned());
+pub fn parts(points: &Points, benchmark: Benchmark) -> Table {
+    let systems = CallPath::ALL.map(|system| system.to_string());
+    let header = std::iter::once(format!("{}, counted", benchmark.name())).chain(systems.iter().cloned());
     let row = |figure: &str, metric: &str, name: &str| {
         let values =
             systems.iter().map(|system| points.value(figure, system, metric).map_or_else(String::new, format::number));
         std::iter::once(name.to_owned()).chain(values).collect::<Vec<_>>()
     };
-    let mut rows: Vec<_> = PARTS.names().map(|part| row(&by_part(workload), part, part)).collect();
+    let mut rows: Vec<_> = PARTS.names().map(|part| row(&by_part(benchmark), part, part)).collect();
     for (metric, name) in [("copying", "of all: copying memory"), ("allocating", "of all: allocating and freeing")] {
-        rows.push(row(MEMORY, &format!("{metric}, {}", workload.name()), name));
+        rows.push(row(MEMORY, &format!("{metric}, {}", benchmark.name()), name));
     }
     Table { header: header.collect(), rows }
 }
 
-/// What the section says before its tables.
+/// The introduction of the section.
 const LEAD: &str = "An embedded caller takes the token of a partition and runs its procedure. Within one process a \
-                    client of the state machines takes a machine that has nothing to do, and has its call run there \
-                    (machines); otherwise the call is put into a queue, run by the partition's thread, and its answer \
-                    comes back through a queue (messages). All were run under callgrind on one partition, with the \
-                    same rows and calls: instructions were counted, no time was measured.";
+                    client of the state machines runs its call on an idle machine (machines); otherwise the call goes \
+                    through a queue to the partition's thread, and the answer returns through a queue (messages). All \
+                    were run under callgrind on one partition, with the same rows and calls: instructions were \
+                    counted, no time was measured.";
 
-/// Makes the section of the numbers that there are.
+/// The section of the numbers that were measured.
 pub fn section(points: &Points) -> Section {
-    let figure = |title: String, caption: &str, table: Table| {
-        let (svg, caption) = (String::new(), caption.to_owned());
-        Figure { title, svg, caption, table: Some(table) }
-    };
-    let caption = "16: sixteen calls are submitted together, and then waited for.";
+    let caption = "16: sixteen calls are submitted together before the client waits.";
     let mut figures =
-        vec![figure("The way through the machines, and the token's (counted)".to_owned(), caption, totals(points))];
-    for workload in Workload::ALL {
-        let caption = "What belongs to nobody, as copying and allocating do, is charged to who called it.";
-        figures.push(figure(format!("{}, by part (counted)", workload.name()), caption, parts(points, workload)));
+        vec![Figure::of_table("The path through the machines, and the token's (counted)", caption, totals(points))];
+    for benchmark in Benchmark::ALL {
+        let caption = "Functions without an owner, such as copying and allocating, are charged to their callers.";
+        figures.push(Figure::of_table(
+            format!("{}, by part (counted)", benchmark.name()),
+            caption,
+            parts(points, benchmark),
+        ));
     }
     Section {
         id: "in-process".to_owned(),
@@ -88,18 +74,19 @@ pub fn section(points: &Points) -> Section {
 
 #[cfg(test)]
 mod tests {
+    use super::super::instructions::UNIT;
     use super::*;
 
     #[test]
-    fn a_goal_that_is_missed_is_told() {
+    fn a_goal_that_is_not_met_is_reported() {
         let mut points = Points::default();
-        for (system, all) in System::ALL.into_iter().zip([1_000.0, 1_290.0, 1_210.0]) {
-            points.put(INSTRUCTIONS, &system.to_string(), 0.0, Workload::Tpcc.name(), all, UNIT);
+        for (system, all) in CallPath::ALL.into_iter().zip([1_000.0, 1_290.0, 1_210.0]) {
+            points.put(INSTRUCTIONS, &system.to_string(), 0.0, Benchmark::Tpcc.name(), all, UNIT);
         }
         let rows = totals(&points).rows;
-        assert_eq!(rows.len(), 3, "of the other workload nothing was counted");
+        assert_eq!(rows.len(), 3, "the other benchmark was not counted");
         assert_eq!(rows[1][2..], ["1,290", "1.29", "at most 1.3", "met"].map(str::to_owned));
-        assert_eq!(rows[2][2..], ["1,210", "1.21", "at most 1.1", "MISSED"].map(str::to_owned));
+        assert_eq!(rows[2][2..], ["1,210", "1.21", "at most 1.1", "NOT MET"].map(str::to_owned));
         assert_eq!(section(&points).figures.len(), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! Whether all systems did the same work: the kernel's sums, formed over the engine's tables.
+//! Checks that all systems did the same work: the kernel's sums, over the engine's tables.
 
 use std::ops::ControlFlow;
 
@@ -9,8 +9,8 @@ use glassbox_workloads::tpcc::{DISTRICTS, Scale};
 
 use super::kernel::Checksum;
 
-/// The sums over the engine's tables. A payment that its customer does not count is not seen, a counted one that is not
-/// there adds nothing.
+/// The sums over the engine's tables. A payment that its customer's counter does not cover is not found; a covered one
+/// that is missing adds nothing.
 pub(super) fn checksum<T: Transaction>(tx: &mut T, scale: &Scale) -> Result<Checksum, Stop> {
     let mut sums = Checksum::default();
     for w_id in scale.warehouse_ids() {

@@ -1,4 +1,4 @@
-//! The engine under measurement: opened in one of its modes, loaded, and fed by one client that calls back to back.
+//! The engine under measurement: opened in one of its modes, loaded, and called by one client without pauses.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -11,37 +11,31 @@ use glassbox_workloads::tpcc::{self, Call, Input, Kind, Scale};
 use tempfile::TempDir;
 
 use super::systems::System;
+use crate::machine::waited_seconds;
 
-/// Transactions between two looks at the clock.
-const BETWEEN_LOOKS: usize = 256;
+/// Transactions between two readings of the clock.
+const CHUNK: usize = 256;
 
-/// An open database in a directory of its own, both gone when it is dropped.
+/// An open database in its own directory; dropping it removes both.
 pub(super) struct Engine {
     db: Database,
     mode: System,
     _dir: Option<TempDir>,
 }
 
-/// What a client did in the time it had.
-pub(super) struct Did {
+/// The transactions that a client ran in its time.
+pub(super) struct ClientRun {
     /// Transactions answered.
     pub transactions: usize,
-    /// How long that took.
+    /// Their duration.
     pub seconds: f64,
-    /// How long of it the thread had no core.
+    /// The part of it in which the thread had no core.
     pub waited_seconds: f64,
 }
 
-/// How long this thread has been ready without a core, since it began.
-pub(super) fn waited_seconds() -> f64 {
-    // Nanoseconds on a core, nanoseconds waiting for one, and how often.
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    told.split(' ').nth(1).and_then(|ns| ns.parse::<f64>().ok()).map_or(0.0, |ns| ns / 1e9)
-}
-
 impl Engine {
-    /// A loaded database of one partition in a temporary directory below `dir`. The log's threads are left where the
-    /// calling thread may run, or on `log_core`.
+    /// A loaded database of one partition in a temporary directory below `dir`. The log's threads run on `log_core`, or
+    /// where the calling thread may run.
     pub fn load(
         mode: System,
         scale: &Scale,
@@ -54,7 +48,7 @@ impl Engine {
             partitions: 1,
             durability: mode.durability(),
             log: mode.log().unwrap_or_default(),
-            // A checkpoint in the midst of a round would be measured with it.
+            // A checkpoint during a round would be measured with it.
             checkpoint_log_bytes: 0,
             table_bytes,
             ..Config::default()
@@ -79,36 +73,36 @@ impl Engine {
         &self.db
     }
 
-    /// Runs the inputs, as many as there is time for; all of them are answered when it returns.
-    pub fn run(&self, inputs: &[Input], most: Duration) -> Result<Did, Error> {
+    /// Runs the inputs, as many as fit into the time; all of them are answered when it returns.
+    pub fn run(&self, inputs: &[Input], max_time: Duration) -> Result<ClientRun, Error> {
         let (started, waited) = (Instant::now(), waited_seconds());
         let (mut client, mut done) = (self.client(), 0);
-        for inputs in inputs.chunks(BETWEEN_LOOKS) {
+        for inputs in inputs.chunks(CHUNK) {
             client.run(inputs)?;
             done += inputs.len();
-            if started.elapsed() >= most {
+            if started.elapsed() >= max_time {
                 break;
             }
         }
         client.finish()?;
         let seconds = started.elapsed().as_secs_f64();
-        Ok(Did { transactions: done, seconds, waited_seconds: waited_seconds() - waited })
+        Ok(ClientRun { transactions: done, seconds, waited_seconds: waited_seconds() - waited })
     }
 
-    /// Runs the inputs for which there was no time, so that all systems have the same data afterwards.
+    /// Runs the remaining inputs, so that all systems have the same data afterwards.
     pub fn catch_up(&self, inputs: &[Input]) -> Result<(), Error> {
         let mut client = Client::new(&self.db, 4_096);
         client.run(inputs)?;
         client.finish()
     }
 
-    /// A client that keeps as many transactions in flight as the mode says.
+    /// A client with as many transactions in flight as the mode says.
     pub fn client(&self) -> Client<'_> {
         Client::new(&self.db, self.mode.in_flight())
     }
 }
 
-/// The log's threads run where the thread may that opens the database.
+/// Opens it in a thread of its own, because the log's threads inherit the cores of the thread that opens.
 fn open(dir: &Path, config: Config, log_core: Option<core_affinity::CoreId>) -> anyhow::Result<Database> {
     let opened = std::thread::scope(|scope| {
         let open = || {
@@ -120,22 +114,21 @@ fn open(dir: &Path, config: Config, log_core: Option<core_affinity::CoreId>) -> 
     opened.with_context(|| format!("cannot open a database in {}", dir.display()))
 }
 
-/// A client that calls back to back.
+/// A client that calls without pauses.
 pub(super) struct Client<'a> {
     db: &'a Database,
-    /// Outstanding; as many as there may be.
+    /// Transactions in flight, at most as many as there are places.
     tickets: Box<[Option<Ticket<'a, ()>>]>,
-    /// The place of the oldest, if all are taken, and of the next.
+    /// The place of the next, and of the oldest if all are in use.
     turn: usize,
 }
 
 impl<'a> Client<'a> {
-    fn new(db: &'a Database, most: usize) -> Self {
-        Self { db, tickets: (0..most).map(|_| None).collect(), turn: 0 }
+    fn new(db: &'a Database, in_flight: usize) -> Self {
+        Self { db, tickets: (0..in_flight).map(|_| None).collect(), turn: 0 }
     }
 
-    /// Runs the inputs; the last of them may be outstanding afterwards. Without others in flight, a ticket would only
-    /// cost.
+    /// Runs the inputs; the last of them may be in flight afterwards. One transaction at a time needs no ticket.
     pub fn run(&mut self, inputs: &[Input]) -> Result<(), Error> {
         if self.tickets.len() == 1 { call_each(self.db, inputs) } else { self.submit_each(inputs) }
     }
@@ -152,7 +145,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Waits for those outstanding.
+    /// Waits for those in flight.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.tickets.iter_mut().filter_map(Option::take).try_for_each(Ticket::wait)
     }
@@ -169,7 +162,7 @@ impl Call for Calling<'_> {
 
     #[inline]
     fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
-        // Looked at where it is: what a caller does with an answer is not the engine's.
+        // By reference: moving the output is the caller's cost.
         self.0.call_with(&procedure, |output| _ = black_box(output))
     }
 }

@@ -1,63 +1,61 @@
 //! Throughput: all systems execute the same inputs, round after round, in an order that changes.
 //!
-//! One thing is not alike: a kernel's memory for all rounds is given by the system beforehand, so that its limit is a
-//! limit; the engine's is given as its tables grow, in huge pages where the system has them, from what the system has
-//! [at hand](quiet).
+//! One difference remains: the system allocates a kernel's memory for all rounds in advance, and an engine's as its
+//! tables grow, in huge pages where the system has them, from [memory that is free](machine::provide_memory).
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use glassbox_workloads::tpcc::conditions::check_all;
-use glassbox_workloads::tpcc::population::POPULATED_AT;
 use glassbox_workloads::tpcc::random::Random;
-use glassbox_workloads::tpcc::{self, Inputs, Mix, Remote, Scale, Settings};
+use glassbox_workloads::tpcc::{Inputs, Scale};
 
 use super::checks;
-use super::engine::{self, Engine};
-use super::kernel::{self, Checksum};
-use super::kernels::{self, AnyKernel};
-use super::quiet;
+use super::engine::Engine;
+use super::kernel::Checksum;
+use super::kernel::shared::{self, AnyKernel};
 use super::systems::System;
-use crate::Watch;
-use crate::cores::quietest_first;
+use crate::machine::{self, quietest_first};
+use crate::measurement::Progress;
+use crate::workload::{InputBatch, LOAD_SEED, settings};
 
-/// What is measured, and how long.
+/// The systems that are measured, and the length of the measurement.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ThroughputPlan {
     /// Size of the data.
     pub scale: Scale,
     /// The systems, each once.
     pub systems: Vec<System>,
     /// Transactions of a round.
     pub transactions: usize,
-    /// Rounds that count; one more, before them, warms up.
+    /// Rounds that are measured; one more, before them, warms up.
     pub rounds: usize,
-    /// Most time that a system gets in a round. What it has not executed by then it executes untimed.
-    pub most: Duration,
-    /// Below which directories are made for databases that keep something.
+    /// Maximum time of a system in a round. The remaining transactions are executed untimed.
+    pub max_time: Duration,
+    /// The parent directory of the databases that keep files.
     pub dir: PathBuf,
-    /// Of the inputs.
+    /// Seed of the inputs.
     pub seed: u64,
 }
 
 /// One system in one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Run {
+pub struct Round {
     /// Transactions executed in time.
     pub transactions: usize,
-    /// How long they took.
+    /// Their duration.
     pub seconds: f64,
-    /// Bytes of log they wrote.
+    /// Log bytes that they wrote.
     pub log_bytes: u64,
     /// Forces of the log for them.
     pub forces: u64,
-    /// How long the thread was ready and had no core, because the machine had something else to do; 0 where the system
-    /// does not tell.
+    /// How long the executing thread was ready without a core, because the machine was busy; 0 where the system does
+    /// not report it.
     pub waited_seconds: f64,
 }
 
-impl Run {
+impl Round {
     /// Transactions per second.
     pub fn rate(&self) -> f64 {
         self.transactions as f64 / self.seconds
@@ -66,23 +64,23 @@ impl Run {
 
 /// A system measured and checked.
 #[derive(Debug, Clone)]
-pub struct Measured {
-    /// Which.
+pub struct MeasuredSystem {
+    /// The system.
     pub system: System,
     /// Its rounds, in the same order for all systems.
-    pub runs: Vec<Run>,
+    pub runs: Vec<Round>,
     /// Sums over its data after the last round.
     pub checksum: Checksum,
-    /// What is wrong with its data: TPC-C's conditions that do not hold, indexes that do not agree.
+    /// Violations in its data: TPC-C's conditions that do not hold, indexes that disagree with their tables.
     pub wrong: Vec<String>,
 }
 
-/// Rows that a loaded system takes in memory, about, with its indexes: for each warehouse; and what a transaction adds.
+/// Approximate memory of a loaded system, with its indexes: of each warehouse, and added by each transaction.
 const WAREHOUSE_BYTES: u64 = 90 << 20;
 const TRANSACTION_BYTES: u64 = 700;
 
-/// About how much memory a plan takes.
-pub fn memory_bytes(plan: &Plan) -> u64 {
+/// The approximate memory of a plan.
+pub fn memory_bytes(plan: &ThroughputPlan) -> u64 {
     let data = u64::from(plan.scale.warehouses) * WAREHOUSE_BYTES * u64::from(plan.scale.items) / 100_000;
     let added = (plan.transactions * (plan.rounds + 1)) as u64 * TRANSACTION_BYTES;
     plan.systems.len() as u64 * (data + added)
@@ -92,54 +90,50 @@ pub fn memory_bytes(plan: &Plan) -> u64 {
 /// threads to the least quiet if there is another.
 ///
 /// # Errors
-/// When there is not enough memory, or an engine fails. Wrong results are no error but told in [`Measured::wrong`].
+/// When there is not enough memory, or an engine fails. Violations are no error but in [`MeasuredSystem::wrong`].
 ///
 /// # Panics
 /// When the measuring thread does.
-pub fn measure(plan: &Plan, watch: &(dyn Watch + Sync)) -> anyhow::Result<Vec<Measured>> {
-    std::thread::scope(|scope| scope.spawn(|| Bench::new(plan, watch)?.measure()).join().expect("it does not panic"))
+pub fn measure(plan: &ThroughputPlan, watch: &(dyn Progress + Sync)) -> anyhow::Result<Vec<MeasuredSystem>> {
+    std::thread::scope(|scope| {
+        scope.spawn(|| ThroughputBench::new(plan, watch)?.measure()).join().expect("it does not panic")
+    })
 }
 
-enum Subject {
+enum LoadedSystem {
     Kernel(Box<dyn AnyKernel>),
     Engine(Box<Engine>),
 }
 
-/// One round's inputs, for either kind of system.
-struct Round {
-    shared: Vec<tpcc::Input>,
-    kernel: Vec<kernel::Input>,
-}
-
-struct Bench<'a> {
-    plan: &'a Plan,
-    watch: &'a dyn Watch,
-    subjects: Vec<(System, Subject, Vec<Run>)>,
+struct ThroughputBench<'a> {
+    plan: &'a ThroughputPlan,
+    watch: &'a dyn Progress,
+    subjects: Vec<(System, LoadedSystem, Vec<Round>)>,
     step: usize,
 }
 
-impl<'a> Bench<'a> {
-    fn new(plan: &'a Plan, watch: &'a dyn Watch) -> anyhow::Result<Self> {
+impl<'a> ThroughputBench<'a> {
+    fn new(plan: &'a ThroughputPlan, watch: &'a dyn Progress) -> anyhow::Result<Self> {
         let mut bench = Self { plan, watch, subjects: Vec::new(), step: 0 };
         let cores = quietest_first();
         let log_core = cores.last().filter(|_| cores.len() > 1).copied();
         for &system in &plan.systems {
             ensure!(!watch.interrupted(), "interrupted while loading");
             bench.step(&format!("loading {system}"));
-            let most = plan.transactions * (plan.rounds + 1);
+            let transactions = plan.transactions * (plan.rounds + 1);
             let subject = match system {
                 System::Kernel { hash, prefetch } => {
-                    Subject::Kernel(kernels::load(hash, prefetch, &plan.scale, LOAD_SEED, most)?)
+                    LoadedSystem::Kernel(shared::load(hash, prefetch, &plan.scale, LOAD_SEED, transactions)?)
                 }
                 _ => {
                     let table_bytes = glassbox::Config::default().table_bytes;
                     let engine = Engine::load(system, &plan.scale, LOAD_SEED, &plan.dir, table_bytes, log_core);
-                    Subject::Engine(Box::new(engine.with_context(|| format!("cannot load {system}"))?))
+                    LoadedSystem::Engine(Box::new(engine.with_context(|| format!("cannot load {system}"))?))
                 }
             };
             bench.subjects.push((system, subject, Vec::new()));
         }
-        // Loading had all cores; from here on this thread has one.
+        // Loading used all cores; from here on this thread is pinned to one.
         cores.first().copied().map(core_affinity::set_for_current);
         Ok(bench)
     }
@@ -151,27 +145,26 @@ impl<'a> Bench<'a> {
         self.step += 1;
     }
 
-    fn measure(mut self) -> anyhow::Result<Vec<Measured>> {
+    fn measure(mut self) -> anyhow::Result<Vec<MeasuredSystem>> {
         let mut inputs = Inputs::new(&settings(&self.plan.scale, self.plan.seed), 0);
         let mut order: Vec<usize> = (0..self.subjects.len()).collect();
         let mut random = Random::new(self.plan.seed);
         for round in 0..=self.plan.rounds {
-            // A round that counts is needed; and a round is ended, or the data would differ.
+            // At least one measured round is needed; and a round is completed, or the data would differ.
             if round > 1 && self.watch.interrupted() {
                 break;
             }
-            let shared: Vec<_> = (0..self.plan.transactions).map(|_| inputs.next()).collect();
-            let round_inputs = Round { kernel: for_kernel(&shared), shared };
+            let batch = InputBatch::new((0..self.plan.transactions).map(|_| inputs.next()).collect());
             random.shuffle(&mut order);
             for &at in &order {
                 let name = if round == 0 { "warming up".to_owned() } else { format!("round {round}") };
                 self.step(&format!("{name}: {}", self.subjects[at].0));
                 let (_, subject, runs) = &mut self.subjects[at];
-                quiet::rest();
-                if let Subject::Engine(_) = subject {
-                    quiet::memory_at_hand(self.plan.transactions, TRANSACTION_BYTES);
+                machine::rest();
+                if let LoadedSystem::Engine(_) = subject {
+                    machine::provide_memory(self.plan.transactions, TRANSACTION_BYTES);
                 }
-                let run = subject.run(&round_inputs, self.plan.most)?;
+                let run = subject.run(&batch, self.plan.max_time)?;
                 if round > 0 {
                     runs.push(run);
                 }
@@ -180,53 +173,38 @@ impl<'a> Bench<'a> {
         self.check()
     }
 
-    fn check(mut self) -> anyhow::Result<Vec<Measured>> {
+    fn check(mut self) -> anyhow::Result<Vec<MeasuredSystem>> {
         let mut measured = Vec::new();
         for (system, subject, runs) in std::mem::take(&mut self.subjects) {
             self.step(&format!("checking {system}"));
             let (checksum, wrong) = subject.check(&self.plan.scale)?;
-            measured.push(Measured { system, runs, checksum, wrong });
+            measured.push(MeasuredSystem { system, runs, checksum, wrong });
         }
         Ok(measured)
     }
 }
 
-/// The seed of every load.
-pub(crate) const LOAD_SEED: u64 = 0;
-
-/// The *Looking Glass* mix, all of it within the home warehouse.
-pub(crate) fn settings(scale: &Scale, seed: u64) -> Settings {
-    let (mix, remote) = (Mix::LookingGlass, Remote::NONE);
-    Settings { mix, remote, load_seed: LOAD_SEED, seed, ..Settings::new(*scale) }
-}
-
-/// The same inputs for a kernel, whose caller also says the time.
-pub(crate) fn for_kernel(inputs: &[tpcc::Input]) -> Vec<kernel::Input> {
-    let translated = inputs.iter().map(|input| kernel::Input::from_shared(input, POPULATED_AT));
-    translated.collect::<Option<_>>().expect("the mix has nothing that the kernel does not know")
-}
-
-impl Subject {
-    fn run(&mut self, round: &Round, most: Duration) -> anyhow::Result<Run> {
+impl LoadedSystem {
+    fn run(&mut self, round: &InputBatch, max_time: Duration) -> anyhow::Result<Round> {
         match self {
             Self::Kernel(kernel) => {
-                let (started, waited) = (Instant::now(), engine::waited_seconds());
+                let (started, waited) = (Instant::now(), machine::waited_seconds());
                 kernel.run(&round.kernel);
                 let seconds = started.elapsed().as_secs_f64();
-                let waited_seconds = engine::waited_seconds() - waited;
-                Ok(Run { transactions: round.kernel.len(), seconds, log_bytes: 0, forces: 0, waited_seconds })
+                let waited_seconds = machine::waited_seconds() - waited;
+                Ok(Round { transactions: round.kernel.len(), seconds, log_bytes: 0, forces: 0, waited_seconds })
             }
             Self::Engine(engine) => {
                 let before = engine.db().counts();
-                let did = engine.run(&round.shared, most)?;
-                // What is written behind belongs to this run, not to the time of the next system.
+                let did = engine.run(&round.engine, max_time)?;
+                // The log that is still unwritten belongs to this round, not to the time of the next system.
                 engine.db().flush()?;
                 let after = engine.db().counts();
-                engine.catch_up(&round.shared[did.transactions..])?;
+                engine.catch_up(&round.engine[did.transactions..])?;
                 engine.db().flush()?;
                 let (log_bytes, forces) = (after.log_bytes - before.log_bytes, after.log_forces - before.log_forces);
                 let (transactions, seconds) = (did.transactions, did.seconds);
-                Ok(Run { transactions, seconds, log_bytes, forces, waited_seconds: did.waited_seconds })
+                Ok(Round { transactions, seconds, log_bytes, forces, waited_seconds: did.waited_seconds })
             }
         }
     }
@@ -253,7 +231,7 @@ mod tests {
 
     struct Silent;
 
-    impl Watch for Silent {
+    impl Progress for Silent {
         fn step(&self, done: usize, of: usize, _: &str) {
             assert!(done < of);
         }
@@ -264,15 +242,15 @@ mod tests {
     }
 
     #[test]
-    fn all_systems_do_the_same_work_even_without_time() {
+    fn all_systems_do_the_same_work_whatever_the_time() {
         let dir = tempfile::tempdir().unwrap();
-        let plan = Plan {
+        let plan = ThroughputPlan {
             scale: Scale::small(2),
             systems: System::all(),
             transactions: 600,
             rounds: 2,
-            // Each gets one look at the clock: 256 transactions.
-            most: Duration::ZERO,
+            // Each runs one chunk: 256 transactions.
+            max_time: Duration::ZERO,
             dir: dir.path().to_owned(),
             seed: 1,
         };

@@ -1,24 +1,21 @@
-//! Limits: what the machine can do when nothing but the work itself is left, and how near Glassbox comes to it.
+//! Limits: the performance of the machine when it does nothing but the work itself, and how close Glassbox gets to it.
 //!
 //! Paper: Harizopoulos, Abadi, Madden, Stonebraker, *OLTP Through the Looking Glass, and What We Found There*, SIGMOD
 //! 2008, sections 4 and 5: their mix of New-Order and Payment, and their claim that a bare kernel (their last bar) does
-//! the same work in a small fraction of a database's instructions. What differs here: the kernel is not what is left of
-//! a stripped database but is written by hand, and prefetches; our engine is compared with it from above.
+//! the same work in a small fraction of a database's instructions. The difference here: the kernel is not a stripped
+//! database but written by hand, and it prefetches.
 //!
 //! Two measures. *Throughput* ([`measure()`]): every system executes the same inputs on the same data, round after
 //! round, in one process, in an order that changes; a share is formed within a round, so that a slow moment of the
-//! machine hits both sides. *Instructions* ([`count`]): of the executing thread alone, counted by valgrind's callgrind,
-//! hence all but exact; and by parts of the program, which says where they go.
+//! machine affects both sides. *Instructions* ([`instructions`]): of the executing thread alone, counted by valgrind's
+//! callgrind, hence nearly exact; and by part of the program.
 
 mod checks;
-pub mod count;
-pub(crate) mod engine;
-pub mod goals;
+mod engine;
+pub mod instructions;
 pub mod kernel;
-pub(crate) mod kernels;
-pub(crate) mod measure;
-mod quiet;
+mod measure;
+mod parts;
 pub mod systems;
 
-pub use crate::Watch;
-pub use measure::{Measured, Plan, Run, measure, memory_bytes};
+pub use measure::{MeasuredSystem, Round, ThroughputPlan, measure, memory_bytes};

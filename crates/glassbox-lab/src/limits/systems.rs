@@ -1,21 +1,21 @@
-//! What is compared: the kernels, and the engine in each of its modes.
+//! The systems that are compared: the kernels, and the engine in each of its modes; and the goals of each.
 
 use std::fmt;
 use std::str::FromStr;
 
 use glassbox::{Durability, LogKind};
 
-/// Tickets that the one client of a `Sync` engine keeps outstanding.
+/// Transactions that the client of a `Sync` engine has in flight.
 const IN_FLIGHT: [usize; 4] = [1, 16, 256, 4_096];
 
-/// One of the things compared. Its text (`tree-prefetch`, `values-sync-16`) names it in tables, JSON and arguments.
+/// A system that is compared. Its text (`tree-prefetch`, `values-sync-16`) names it in tables, JSON and arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
     /// A hand-written kernel.
     Kernel {
         /// Hash tables and arrays where order is not needed; else B+-trees everywhere.
         hash: bool,
-        /// All keys of a transaction go down their indexes together first.
+        /// All keys of a transaction descend their indexes together first.
         prefetch: bool,
     },
     /// The engine with [`Durability::None`].
@@ -30,7 +30,7 @@ pub enum System {
 pub const BASE: System = System::Kernel { hash: false, prefetch: true };
 
 impl System {
-    /// All that are compared, in the order in which they are told.
+    /// All systems, in the order of the tables.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for hash in [false, true] {
@@ -54,7 +54,7 @@ impl System {
         matches!(self, Self::Kernel { .. })
     }
 
-    /// When its answers are given; a kernel keeps nothing.
+    /// When it answers; a kernel keeps nothing.
     pub const fn durability(&self) -> Durability {
         match self {
             Self::Kernel { .. } | Self::None => Durability::None,
@@ -63,7 +63,7 @@ impl System {
         }
     }
 
-    /// What it logs, if it does.
+    /// The kind of its log, if it has one.
     pub const fn log(&self) -> Option<LogKind> {
         match self {
             Self::Kernel { .. } | Self::None => None,
@@ -105,8 +105,29 @@ impl FromStr for System {
         let all = Self::all();
         all.iter().find(|system| system.to_string() == text).copied().ok_or_else(|| {
             let names: Vec<_> = all.iter().map(Self::to_string).collect();
-            format!("there is no such system; there are {}", names.join(", "))
+            format!("unknown system; use one of {}", names.join(", "))
         })
+    }
+}
+
+/// The goal: instructions per transaction, at most this multiple of the tree-prefetch kernel's.
+pub fn max_instructions(system: &System) -> Option<f64> {
+    match (system, system.log()) {
+        (System::None, _) => Some(1.5),
+        (_, Some(LogKind::Commands)) => Some(1.7),
+        (_, Some(LogKind::Values)) => Some(2.3),
+        _ => None,
+    }
+}
+
+/// The goal: throughput, at least this share of the tree-prefetch kernel's.
+pub fn min_throughput(system: &System) -> Option<f64> {
+    match (system, system.durability(), system.log(), system.in_flight()) {
+        (System::None, ..) => Some(0.60),
+        (_, Durability::Async, Some(LogKind::Commands), _) => Some(0.50),
+        (_, Durability::Sync, Some(LogKind::Commands), 4_096) => Some(0.45),
+        (_, Durability::Sync, Some(LogKind::Values), 4_096) => Some(0.35),
+        _ => None,
     }
 }
 
@@ -124,5 +145,20 @@ mod tests {
         assert_eq!(BASE.to_string(), "tree-prefetch");
         assert_eq!("values-sync-16".parse(), Ok(System::Sync(LogKind::Values, 16)));
         assert!(System::from_str("value-sync").unwrap_err().contains("values-sync-4096"));
+    }
+
+    #[test]
+    fn goals_are_set_where_they_were_stated() {
+        let with = |goal: fn(&System) -> Option<f64>| {
+            let goals = System::all().into_iter().filter_map(|system| Some((system.to_string(), goal(&system)?)));
+            goals.collect::<Vec<_>>()
+        };
+        let throughput = with(min_throughput);
+        let expected =
+            [("none", 0.60), ("commands-async", 0.50), ("commands-sync-4096", 0.45), ("values-sync-4096", 0.35)];
+        assert_eq!(throughput, expected.map(|(name, goal)| (name.to_owned(), goal)));
+        let instructions = with(max_instructions);
+        assert_eq!(instructions.len(), 11);
+        assert!(instructions.contains(&("commands-sync-256".to_owned(), 1.7)));
     }
 }

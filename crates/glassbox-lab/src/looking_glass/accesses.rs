@@ -1,6 +1,6 @@
-//! What a transaction asks of the engine: Figure 4 of the paper, counted here.
+//! The calls of a transaction to the engine: Figure 4 of the paper, counted here.
 //!
-//! A transaction on the engine in memory, since what a procedure asks for is the same on every engine.
+//! They are counted on the main-memory engine, since a procedure makes the same calls on every engine.
 
 use std::ops::ControlFlow;
 
@@ -10,19 +10,18 @@ use glassbox::{Config, Database, Error};
 use glassbox_workloads::tpcc::{self, Call, Input, Kind, Scale};
 
 use super::paper;
-use super::work::{Work, Workload};
-use crate::limits::measure::LOAD_SEED;
 use crate::points::Points;
+use crate::workload::{LOAD_SEED, Workload, WorkloadInputs};
 
-/// Where these numbers are; rows are calls, metrics workloads.
+/// The figure of these numbers; rows are calls, metrics workloads.
 pub(super) const ACCESSES: &str = "calls of a transaction";
 
-/// Transactions that are counted: each does the same but for its keys.
+/// Counted transactions: all make the same calls, with other keys.
 const TRANSACTIONS: usize = 100;
 
-/// What was asked for so far, in the order of [`paper::CALLS`].
+/// The calls so far, in the order of [`paper::CALLS`].
 #[derive(Debug, Default, Clone, Copy)]
-struct Asked {
+struct AccessCounts {
     lookups: u64,
     pins: u64,
     updates: u64,
@@ -30,33 +29,33 @@ struct Asked {
     entries: u64,
 }
 
-struct Watched<'a, T> {
+struct CountingTransaction<'a, T> {
     inner: &'a mut T,
-    asked: &'a mut Asked,
+    counts: &'a mut AccessCounts,
 }
 
-impl<T: Transaction> Transaction for Watched<'_, T> {
+impl<T: Transaction> Transaction for CountingTransaction<'_, T> {
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
-        self.asked.lookups += 1;
-        self.asked.pins += 1;
+        self.counts.lookups += 1;
+        self.counts.pins += 1;
         self.inner.get(key)
     }
 
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
-        self.asked.lookups += 1;
-        self.asked.pins += 1;
-        self.asked.updates += 1;
+        self.counts.lookups += 1;
+        self.counts.pins += 1;
+        self.counts.updates += 1;
         self.inner.update(key, change)
     }
 
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
-        self.asked.creates += 1;
-        self.asked.entries += 1 + R::INDEXES as u64;
+        self.counts.creates += 1;
+        self.counts.entries += 1 + R::INDEXES as u64;
         self.inner.insert(row)
     }
 
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {
-        self.asked.lookups += 1;
+        self.counts.lookups += 1;
         self.inner.delete::<R>(key)
     }
 
@@ -66,7 +65,7 @@ impl<T: Transaction> Transaction for Watched<'_, T> {
         direction: Direction,
         visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        self.asked.lookups += 1;
+        self.counts.lookups += 1;
         self.inner.scan(bounds, direction, visit)
     }
 
@@ -76,7 +75,7 @@ impl<T: Transaction> Transaction for Watched<'_, T> {
         direction: Direction,
         visit: impl FnMut(&I::Record) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        self.asked.lookups += 1;
+        self.counts.lookups += 1;
         self.inner.scan_index::<I>(bounds, direction, visit)
     }
 
@@ -89,21 +88,21 @@ impl<T: Transaction> Transaction for Watched<'_, T> {
     }
 }
 
-struct Watching<'a>(&'a Database, &'a mut Asked);
+struct CountingCaller<'a>(&'a Database, &'a mut AccessCounts);
 
-impl Call for Watching<'_> {
+impl Call for CountingCaller<'_> {
     type Answer = Result<(), Error>;
 
     fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
-        let Self(database, asked) = self;
+        let Self(database, counts) = self;
         database
             .transaction(|tx| {
-                // A run that is repeated does not count.
-                let mut of_this = **asked;
-                procedure.run(&mut Watched { inner: tx, asked: &mut of_this })?;
+                // The calls of a run that is repeated are discarded.
+                let mut of_this = **counts;
+                procedure.run(&mut CountingTransaction { inner: tx, counts: &mut of_this })?;
                 Ok(of_this)
             })
-            .map(|of_this| **asked = of_this)
+            .map(|of_this| **counts = of_this)
     }
 }
 
@@ -121,12 +120,12 @@ pub fn count_accesses(points: &mut Points, seed: u64) -> anyhow::Result<()> {
     let load = database.bulk_load()?;
     tpcc::load(&scale, LOAD_SEED, 1, || &load, |_| ())?;
     load.finish()?;
-    let mut work = Work::new(&scale, seed);
+    let mut work = WorkloadInputs::new(&scale, seed);
     for workload in [Workload::NewOrder, Workload::Payment] {
-        let mut asked = Asked::default();
+        let mut counts = AccessCounts::default();
         let inputs: Vec<Input> = work.draw(workload, TRANSACTIONS);
-        inputs.into_iter().try_for_each(|input| input.give(&mut Watching(&database, &mut asked)))?;
-        let Asked { lookups, pins, updates, creates, entries } = asked;
+        inputs.into_iter().try_for_each(|input| input.give(&mut CountingCaller(&database, &mut counts)))?;
+        let AccessCounts { lookups, pins, updates, creates, entries } = counts;
         for ((call, ..), count) in paper::CALLS.into_iter().zip([lookups, pins, updates, creates, entries]) {
             let per = count as f64 / TRANSACTIONS as f64;
             points.put(ACCESSES, call, 0.0, workload.name(), per, "calls/transaction");

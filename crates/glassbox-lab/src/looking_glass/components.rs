@@ -1,10 +1,12 @@
-//! To what an instruction belongs: the engine's components, by their files; the calls that a transaction makes, by
-//! functions.
+//! The attribution of instructions: to the engine's components, by their files; to the calls that a transaction makes,
+//! by functions.
 
-use crate::count::{Calls, Parts};
+use super::ladder::USEFUL;
+use crate::count::{CallMap, PartMap};
+use crate::figures::Colour;
 
-/// The components, by the inlined functions that an instruction belongs to.
-pub(super) const COMPONENTS: Parts = Parts {
+/// The components, by the files of inlined functions.
+pub(super) const COMPONENTS: PartMap = PartMap {
     list: &[
         ("B-tree keys", &["glassbox/src/classic/tree/keys", "glassbox/src/classic/tree/schema_keys"]),
         (
@@ -51,7 +53,7 @@ pub(super) const COMPONENTS: Parts = Parts {
 };
 
 /// The calls of the paper's Figure 4.
-pub(super) const CALLS: Calls = Calls {
+pub(super) const CALLS: CallMap = CallMap {
     list: &[
         (
             "begin",
@@ -127,3 +129,20 @@ pub(super) const CALLS: Calls = Calls {
     ],
     others: "procedure",
 };
+
+/// The calls with their colours, in the order of the bars from the bottom.
+pub(super) const CALL_COLOURS: [(&str, Colour); 8] = [
+    ("procedure", USEFUL),
+    ("begin", Colour(0xb6, 0xbd, 0xc7)),
+    ("B-tree lookup", Colour(0x4e, 0x79, 0xa7)),
+    ("pin / unpin", Colour(0x76, 0xb7, 0xb2)),
+    ("update record", Colour(0x59, 0xa1, 0x4f)),
+    ("create record", Colour(0xed, 0xc9, 0x48)),
+    ("insert index", Colour(0xf2, 0x8e, 0x2b)),
+    ("commit", Colour(0xe1, 0x57, 0x59)),
+];
+
+/// The calls' names, in the order of the bars.
+pub(super) fn call_names() -> impl Iterator<Item = &'static str> {
+    CALL_COLOURS.iter().map(|(name, _)| *name)
+}

@@ -1,20 +1,19 @@
-//! Sentences about what differs from the paper: made of the numbers, so that they cannot say what was not measured.
+//! Sentences about differences from the paper, made of the measured numbers.
 
 use super::accesses::ACCESSES;
-use super::counting::by_call;
-use super::figure5::call_names;
-use super::figure7::one_digit;
+use super::attribution::own;
+use super::components::call_names;
+use super::instructions::by_call;
 use super::ladder::{Component, FULL, Measure};
-use super::methods::own;
 use super::paper;
-use super::work::Workload;
-use crate::format;
+use crate::format::{self, one_digit};
 use crate::points::Points;
+use crate::workload::Workload;
 
-/// What is not told, in points of percent.
-pub const WORTH_TELLING: f64 = 5.0;
+/// Minimum difference from the paper's share that gets a sentence, in percentage points.
+pub const MIN_DIFFERENCE_PERCENT: f64 = 5.0;
 
-/// A sentence or two for each component whose share is more than five points from the paper's.
+/// A few sentences for each component whose share is more than five points from the paper's.
 pub fn sentences(points: &Points, workload: Workload) -> Vec<String> {
     let (Some(theirs), Some(all_there)) = (paper::shares(workload), paper::instructions(workload)) else {
         return Vec::new();
@@ -25,31 +24,31 @@ pub fn sentences(points: &Points, workload: Workload) -> Vec<String> {
         Some((all, costs))
     };
     let Some((all, costs)) = measured() else { return Vec::new() };
-    let far = |at: usize| (100.0 * costs[at] / all - theirs[at]).abs() > WORTH_TELLING;
-    let tell = |at: usize| {
+    let far = |at: usize| (100.0 * costs[at] / all - theirs[at]).abs() > MIN_DIFFERENCE_PERCENT;
+    let sentence = |at: usize| {
         let component = Component::ALL[at];
         let (share, cost) = (100.0 * costs[at] / all, costs[at]);
         let mut text = format!(
             "{}, {}: {} % of all instructions here, {} % in the paper. ",
-            capital(component.name()),
+            format::capitalized(component.name()),
             workload.name(),
             one_digit(share),
             one_digit(theirs[at])
         );
-        text += &shrunk(component, cost, theirs[at] / 100.0 * all_there, all_there / all);
-        text += &where_it_falls(points, workload, component, cost);
+        text += &saving(component, cost, theirs[at] / 100.0 * all_there, all_there / all);
+        text += &calls_with_most(points, workload, component, cost);
         if let Some(own) = own(points, workload, component).filter(|_| component != Component::Remaining) {
             text += &format!(" Its own code executes {} instructions in the full stack.", format::number(own.round()));
         }
         text
     };
-    (0..Component::ALL.len()).filter(|at| far(*at)).map(tell).collect()
+    (0..Component::ALL.len()).filter(|at| far(*at)).map(sentence).collect()
 }
 
-/// How many times cheaper than Shore's it is, beside how many times cheaper everything is: that is why a share moved.
-fn shrunk(component: Component, here: f64, there: f64, all: f64) -> String {
-    let verb = if component == Component::Remaining { "What remains takes" } else { "Taking it out saves" };
-    let start = format!("{verb} {} instructions; Shore's took {}", signed(here), format::number(there));
+/// How many times cheaper than Shore's it is, compared with all instructions: the reason why its share differs.
+fn saving(component: Component, here: f64, there: f64, all: f64) -> String {
+    let verb = if component == Component::Remaining { "The rest takes" } else { "Removing it saves" };
+    let start = format!("{verb} {} instructions; Shore's took {}", format::difference(here), format::number(there));
     if here < 1.0 {
         return format!("{start}, while all instructions are {all:.1} times fewer here.");
     }
@@ -60,8 +59,8 @@ fn shrunk(component: Component, here: f64, there: f64, all: f64) -> String {
     format!("{start}: {times} times as many, while all instructions are {all} times fewer here, {so}.")
 }
 
-/// The two calls in which most of the saving falls, each with how often it is made.
-fn where_it_falls(points: &Points, workload: Workload, component: Component, cost: f64) -> String {
+/// The two calls with most of the saving, each with its number of calls.
+fn calls_with_most(points: &Points, workload: Workload, component: Component, cost: f64) -> String {
     let figure = by_call(workload);
     let (before, after) = component.between();
     let saved = |call: &'static str| {
@@ -73,26 +72,19 @@ fn where_it_falls(points: &Points, workload: Workload, component: Component, cos
     saved.sort_by(|one, other| other.1.total_cmp(&one.1));
     let often = |call: &str| {
         let count = points.value(ACCESSES, call, workload.name()).filter(|count| *count > 0.0);
-        count.map_or_else(String::new, |count| match plain(count).as_str() {
-            "1" => ", made once".to_owned(),
-            times => format!(", made {times} times"),
+        count.map_or_else(String::new, |count| match format::short(count).as_str() {
+            "1" => ", called once".to_owned(),
+            times => format!(", called {times} times"),
         })
     };
-    let told: Vec<_> =
-        saved.iter().take(2).map(|(call, saved)| format!("{call} ({}{})", signed(*saved), often(call))).collect();
-    if told.is_empty() || cost < 1.0 { String::new() } else { format!(" It falls most in {}.", told.join(" and ")) }
-}
-
-/// A number of calls: whole, or with one digit.
-pub(super) fn plain(count: f64) -> String {
-    format!("{}", (count * 10.0).round() / 10.0)
-}
-
-fn signed(value: f64) -> String {
-    super::figure7::signed(value).replace('+', "")
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    let largest: Vec<_> = saved
+        .iter()
+        .take(2)
+        .map(|(call, saved)| format!("{call} ({}{})", format::difference(*saved), often(call)))
+        .collect();
+    if largest.is_empty() || cost < 1.0 {
+        String::new()
+    } else {
+        format!(" Most of it is in {}.", largest.join(" and "))
+    }
 }

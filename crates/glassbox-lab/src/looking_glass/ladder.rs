@@ -1,10 +1,10 @@
-//! The ladder: the stacks in the order in which the paper takes components out (its Figure 7), and the six components
-//! into which it gathers its eleven switches.
+//! The ladder: the stacks in the order in which the paper removes components (its Figure 7), and the six components to
+//! which its eleven switches belong.
 
 use crate::figures::Colour;
 use crate::points::Points;
 
-/// One of the paper's components, in the order in which they are taken out.
+/// A component of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Component {
@@ -13,16 +13,16 @@ pub enum Component {
     Locking,
     Latching,
     BufferManager,
-    /// What is left of the engine; the useful work, the kernel's, is a part of it.
+    /// The rest of the engine; the useful work, the kernel's, is a part of it.
     Remaining,
 }
 
 impl Component {
-    /// All, the first taken out first.
+    /// All, in the order in which they are removed.
     pub const ALL: [Self; 6] =
         [Self::Keys, Self::Logging, Self::Locking, Self::Latching, Self::BufferManager, Self::Remaining];
 
-    /// As the paper calls it.
+    /// Its name in the paper.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Keys => "B-tree keys",
@@ -34,7 +34,7 @@ impl Component {
         }
     }
 
-    /// In all figures.
+    /// Its colour in all figures.
     pub const fn colour(self) -> Colour {
         match self {
             Self::Keys => Colour(0x4e, 0x79, 0xa7),
@@ -46,7 +46,7 @@ impl Component {
         }
     }
 
-    /// The stack before it is taken out, and the one after; nothing is after what remains.
+    /// The stack before it is removed, and the one after; no stack is after the last component.
     pub fn between(self) -> (&'static str, Option<&'static str>) {
         let last_above = |at: usize| RUNGS[..at].last().map_or(FULL, |rung| rung.name);
         let first = RUNGS.iter().position(|rung| rung.component == Some(self));
@@ -56,7 +56,7 @@ impl Component {
     }
 }
 
-/// Of the kernel's part in figures: the useful work.
+/// The colour of the useful work, the kernel's.
 pub const USEFUL: Colour = Colour(0x3c, 0x46, 0x55);
 
 /// A stack of the ladder.
@@ -64,27 +64,27 @@ pub const USEFUL: Colour = Colour(0x3c, 0x46, 0x55);
 pub struct Rung {
     /// The stack's name.
     pub name: &'static str,
-    /// What was taken out, in the words of Figure 7.
+    /// The switch that was removed, in the words of Figure 7.
     pub switch: &'static str,
-    /// The component that this belongs to.
+    /// The component that it belongs to.
     pub component: Option<Component>,
 }
 
-/// The first.
+/// The first stack.
 pub const FULL: &str = "full";
 /// The full stack whose answers wait for the disk.
 pub const FORCED: &str = "full-forced";
-/// The same with 64 transactions under way.
+/// The same with 64 transactions in flight.
 pub const GROUPED: &str = "full-forced-64";
-/// The last that is an engine.
+/// The last stack that is an engine.
 pub const BARE: &str = "bare";
 /// The hand-written kernel: the paper's "optimal".
 pub const KERNEL: &str = "kernel";
 
 /// The engine's stacks, from full to bare.
 ///
-/// The paper's Figure 7 does not say to which component "Xactions" belongs; it counts to the buffer manager here, so
-/// that what remains is, as in the text of section 2, "Shore after we had removed everything".
+/// The paper's Figure 7 does not say to which component "Xactions" belongs. Here it belongs to the buffer manager, so
+/// that the rest is, as in the text of section 2, "Shore after we had removed everything".
 pub const RUNGS: [Rung; 12] = {
     const fn rung(name: &'static str, switch: &'static str, component: Component) -> Rung {
         Rung { name, switch, component: Some(component) }
@@ -105,12 +105,12 @@ pub const RUNGS: [Rung; 12] = {
     ]
 };
 
-/// Where the numbers of instructions per transaction are; rows are stacks, metrics workloads.
+/// The figure of instructions per transaction; rows are stacks, metrics workloads.
 pub const INSTRUCTIONS: &str = "instructions";
-/// Where the numbers of transactions per second are.
+/// The figure of transactions per second.
 pub const THROUGHPUT: &str = "throughput";
 
-/// A measure of which every stack has a number.
+/// A measure of every stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// Instructions per transaction.
@@ -128,7 +128,8 @@ impl Measure {
         }
     }
 
-    /// What each component costs, by the difference of neighbouring stacks: the paper's method. Of what remains, all.
+    /// The cost of each component, by the difference of neighbouring stacks: the paper's method. The last has all the
+    /// rest.
     pub fn of_components(self, points: &Points, workload: &str) -> Option<[f64; 6]> {
         let mut costs = [0.0; 6];
         for (cost, component) in costs.iter_mut().zip(Component::ALL) {

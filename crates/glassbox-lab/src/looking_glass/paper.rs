@@ -1,6 +1,10 @@
-//! The paper's numbers: what its figures and its text say.
+//! The paper's numbers, from its figures and its text.
+//!
+//! Harizopoulos, Abadi, Madden, Stonebraker, *OLTP Through the Looking Glass, and What We Found
+//! There*, SIGMOD 2008. Its figures have percentages of all instructions; absolute numbers are in
+//! their captions and in section 4.3.
 
-use super::work::Workload;
+use crate::workload::Workload;
 
 /// Percent of all instructions of a New-Order, in the order of the components: Figures 1 and 6, left.
 pub const NEW_ORDER_SHARES: [f64; 6] = [16.2, 11.9, 16.3, 14.2, 34.6, 6.8];
@@ -12,10 +16,9 @@ pub const NEW_ORDER_CYCLES: [f64; 6] = [8.1, 21.0, 18.7, 10.2, 29.6, 12.3];
 pub const NEW_ORDER_INSTRUCTIONS: f64 = 1_730_000.0;
 /// Instructions of a Payment on all of Shore: section 4.3.2.
 pub const PAYMENT_INSTRUCTIONS: f64 = 180_000.0;
-/// All of Shore has so many times the instructions of the useful work in a New-Order: section 1.
+/// Instructions of all of Shore over those of the useful work, in a New-Order: section 1.
 pub const NEW_ORDER_FULL_TO_KERNEL: f64 = 60.0;
-/// What remains of Shore has so many times the instructions of the useful work in a New-Order: section 1, "about 4
-/// times".
+/// Instructions of the rest of Shore over those of the useful work, in a New-Order: section 1, "about 4 times".
 pub const NEW_ORDER_BARE_TO_KERNEL: f64 = 4.0;
 /// The same for a Payment: section 4.3.2, "about 6 times".
 pub const PAYMENT_BARE_TO_KERNEL: f64 = 6.0;
@@ -39,7 +42,7 @@ pub const CALLS: [(&str, f64, f64); 5] = [
     ("insert index", 13.0, 0.0),
 ];
 
-/// Percent of all instructions by component; of the mix the paper has no figure.
+/// Percent of all instructions by component; the paper has no figure of the mix.
 pub const fn shares(workload: Workload) -> Option<[f64; 6]> {
     match workload {
         Workload::NewOrder => Some(NEW_ORDER_SHARES),

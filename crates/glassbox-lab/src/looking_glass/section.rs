@@ -1,52 +1,48 @@
 //! The experiment's section of a report.
 
-use super::work::Workload;
-use super::{explain, figure1, figure5, figure6, figure7, figure8, methods, tables, throughput};
+use super::ladder::INSTRUCTIONS;
+use super::{attribution, explain, shares, switches, tables, throughput};
 use crate::points::Points;
-use crate::report::{Figure, Section};
+use crate::section::{Figure, Section};
+use crate::workload::Workload;
 
-/// What the section says before its figures.
-const LEAD: &str = "A conventional engine (pages on disk, a buffer pool, locks, latches, a write-ahead log) loses one \
-                    component after the other, and what each one cost is the difference. The paper did this to Shore \
-                    in 2008; here it is done to Glassbox's classic engine, with the paper's numbers beside ours. \
-                    When its pages are gone, its records are those of Glassbox's engine in memory. Shares can be \
-                    compared, absolute numbers are eighteen years apart.";
+/// The introduction of the section.
+const LEAD: &str = "The components of a conventional engine (pages on disk, a buffer pool, locks, latches, a \
+                    write-ahead log) are removed one after the other, and the cost of each is the difference. The \
+                    paper did this to Shore in 2008; here it is done to Glassbox's classic engine, with the paper's \
+                    numbers next to ours. Without pages, its records are those of Glassbox's main-memory engine. \
+                    Shares can be compared, absolute numbers are eighteen years apart.";
 
-/// Makes it of the numbers that there are.
+/// The section of the numbers that were measured.
 pub fn section(points: &Points) -> Section {
     let mut figures = Vec::new();
     figures.extend(throughput::four_steps(points));
-    figures.extend(figure1::figure(points));
-    figures.extend(figure5::figures(points).into_iter().flatten());
-    figures.extend(figure6::figure(points));
-    figures.extend(figure7::figure(points));
-    figures.extend(figure8::figure(points));
-    figures.extend(methods::figure(points));
+    figures.extend(shares::figure1(points));
+    figures.extend(shares::figure5(points).into_iter().flatten());
+    figures.extend(shares::figure6(points));
+    figures.extend(switches::figure7(points));
+    figures.extend(switches::figure8(points));
+    figures.extend(attribution::figure(points));
     figures.extend(throughput::all_stacks(points));
-    let table = |title: &str, caption: &str, table| Figure {
-        title: title.to_owned(),
-        svg: String::new(),
-        caption: caption.to_owned(),
-        table: Some(table),
-    };
+    let table = |title: &str, caption: &str, table| Figure::of_table(title, caption, table);
     figures.push(table("All stacks", "Instructions and throughput of a transaction.", tables::ladder(points)));
-    if points.has(super::ladder::INSTRUCTIONS) {
-        let caption = "By the innermost inlined function that lies in a file of the component.";
+    if points.has(INSTRUCTIONS) {
+        let caption = "By the innermost inlined function in a file of the component.";
         let inlined = tables::inlined(points, Workload::NewOrder);
-        figures.push(table("Instructions of a New-Order, by the component whose code they are", caption, inlined));
+        figures.push(table("Instructions of a New-Order, by the component of their code", caption, inlined));
     }
     let caption = "Figure 4 of the paper lists a New-Order's and a Payment's calls.";
     figures.push(table("Calls of a transaction", caption, tables::accesses(points)));
     let goals = tables::goals_table(points);
     if !goals.rows.is_empty() {
-        figures.push(table("Goals", "Beside them, the same of the paper's Shore.", goals));
+        figures.push(table("Goals", "With the same of the paper's Shore.", goals));
     }
     let notes = [Workload::NewOrder, Workload::Payment].into_iter();
     let mut notes: Vec<_> = notes.flat_map(|workload| explain::sentences(points, workload)).collect();
-    if !points.has(super::ladder::INSTRUCTIONS) {
+    if !points.has(INSTRUCTIONS) {
         notes.push(
-            "Instructions were not counted, so there are times only: install valgrind (Debian: apt install valgrind) \
-             and run it again."
+            "Instructions were not counted, only times: install valgrind (Debian: apt install valgrind) and run it \
+             again."
                 .to_owned(),
         );
     }
@@ -55,7 +51,7 @@ pub fn section(points: &Points) -> Section {
         title: "OLTP through the Looking Glass".to_owned(),
         lead: LEAD.to_owned(),
         facts: Vec::new(),
-        notes_title: "What differs from the paper by more than five points, and why".to_owned(),
+        notes_title: "Differences from the paper of more than five points, with the reasons".to_owned(),
         notes,
         figures,
     }

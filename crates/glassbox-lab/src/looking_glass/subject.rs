@@ -1,4 +1,4 @@
-//! A system that was made and loaded, and runs inputs one after the other.
+//! A loaded system, which runs inputs one after the other.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,25 +7,25 @@ use anyhow::Context;
 use glassbox::Error;
 use glassbox::stacks::{StackConfig, StackName};
 use glassbox_ladder::LadderDatabase;
-use glassbox_workloads::tpcc::{self, Input, Scale};
+use glassbox_workloads::tpcc::{self, Scale};
 use tempfile::TempDir;
 
-use super::systems::{IN_FLIGHT, System};
-use crate::limits::kernels::{self, AnyKernel};
-use crate::limits::measure::{LOAD_SEED, for_kernel};
+use super::systems::{IN_FLIGHT, LadderSystem};
+use crate::limits::kernel::shared::{self, AnyKernel};
+use crate::workload::{InputBatch, LOAD_SEED};
 
-/// Memory for pages, of a warehouse of full size and of a transaction.
+/// Memory for pages, for each warehouse of full size and for each transaction.
 const WAREHOUSE_BYTES: usize = 130 << 20;
 const TRANSACTION_BYTES: usize = 2 << 10;
-/// And of a database without rows.
+/// Memory for pages of a database without rows.
 const EMPTY_BYTES: usize = 32 << 20;
 
-/// Transactions between two looks at the clock.
-const BETWEEN_LOOKS: usize = 64;
+/// Transactions between two readings of the clock.
+const CHUNK: usize = 64;
 
 /// A loaded system.
-pub(super) enum Subject {
-    /// A stack; the directory goes after the database.
+pub(super) enum LoadedStack {
+    /// A stack; the directory is removed after the database.
     Stack {
         database: Box<dyn LadderDatabase>,
         _dir: TempDir,
@@ -33,53 +33,37 @@ pub(super) enum Subject {
     Kernel(Box<dyn AnyKernel>),
 }
 
-/// Inputs for either kind of system.
-pub(super) struct Batch {
-    stack: Vec<Input>,
-    kernel: Vec<crate::limits::kernel::Input>,
-}
-
-impl Batch {
-    pub fn new(inputs: Vec<Input>) -> Self {
-        Self { kernel: for_kernel(&inputs), stack: inputs }
-    }
-
-    pub fn len(&self) -> usize {
-        self.stack.len()
-    }
-}
-
-/// Memory that a stack gets for its pages: so much that all of them stay there.
+/// Memory of a stack for its pages: enough for all of them.
 pub(super) fn pool_bytes(scale: &Scale, transactions: usize) -> usize {
     let warehouse = WAREHOUSE_BYTES / 100 * (scale.items as usize).div_ceil(1_000);
     EMPTY_BYTES + usize::from(scale.warehouses) * warehouse + transactions * TRANSACTION_BYTES
 }
 
-impl Subject {
-    /// Makes and loads a system that will run at most so many transactions.
-    pub fn load(system: System, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
+impl LoadedStack {
+    /// Creates and loads a system for at most so many transactions.
+    pub fn load(system: LadderSystem, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
         match system {
-            System::Kernel => Ok(Self::Kernel(kernels::load(false, false, scale, LOAD_SEED, transactions)?)),
+            LadderSystem::Kernel => Ok(Self::Kernel(shared::load(false, false, scale, LOAD_SEED, transactions)?)),
             _ => Self::stack(system, scale, transactions, dir),
         }
     }
 
-    fn stack(system: System, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
+    fn stack(system: LadderSystem, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
         let dir = tempfile::Builder::new().prefix("glassbox-stack-").tempdir_in(dir);
-        let dir = dir.context("cannot make a directory for a database")?;
-        let (forced, catalog) = (matches!(system, System::Forced | System::Grouped), tpcc::catalog());
+        let dir = dir.context("cannot create a directory for a database")?;
+        let (forced, catalog) = (matches!(system, LadderSystem::Forced | LadderSystem::Grouped), tpcc::catalog());
         let config = StackConfig { memory_bytes: pool_bytes(scale, transactions), forced, ..StackConfig::default() };
         let database = match system {
-            System::Grouped => glassbox_ladder::open_in_flight(IN_FLIGHT, dir.path(), &config, &catalog)?,
-            System::Stack(name) => glassbox_ladder::open(name, dir.path(), &config, &catalog)?,
+            LadderSystem::Grouped => glassbox_ladder::open_in_flight(IN_FLIGHT, dir.path(), &config, &catalog)?,
+            LadderSystem::Stack(name) => glassbox_ladder::open(name, dir.path(), &config, &catalog)?,
             _ => glassbox_ladder::open(StackName::Full, dir.path(), &config, &catalog)?,
         };
         database.load(scale, LOAD_SEED)?;
         Ok(Self::Stack { database, _dir: dir })
     }
 
-    /// Runs a batch; a stack stops early when it has had so much time. How many it ran, and in how many seconds.
-    pub fn run(&mut self, batch: &Batch, most: Duration) -> anyhow::Result<(usize, f64)> {
+    /// Runs a batch; a stack stops early after `max_time`. Returns the number of transactions and the seconds.
+    pub fn run(&mut self, batch: &InputBatch, max_time: Duration) -> anyhow::Result<(usize, f64)> {
         let started = Instant::now();
         let mut done = 0;
         match self {
@@ -88,10 +72,10 @@ impl Subject {
                 done = batch.len();
             }
             Self::Stack { database, .. } => {
-                for inputs in batch.stack.chunks(BETWEEN_LOOKS) {
+                for inputs in batch.engine.chunks(CHUNK) {
                     database.call_each(inputs)?;
                     done += inputs.len();
-                    if started.elapsed() >= most {
+                    if started.elapsed() >= max_time {
                         break;
                     }
                 }
@@ -101,18 +85,18 @@ impl Subject {
         Ok((done, started.elapsed().as_secs_f64()))
     }
 
-    /// Runs a batch without looking at a clock.
-    pub fn run_all(&mut self, batch: &Batch) -> Result<(), Error> {
+    /// Runs a batch without reading the clock.
+    pub fn run_all(&mut self, batch: &InputBatch) -> Result<(), Error> {
         match self {
             Self::Kernel(kernel) => {
                 kernel.run(&batch.kernel);
                 Ok(())
             }
-            Self::Stack { database, .. } => database.call_each(&batch.stack),
+            Self::Stack { database, .. } => database.call_each(&batch.engine),
         }
     }
 
-    /// The digest of a stack's rows, and what is wrong with its data.
+    /// The digest of a stack's rows, and the violations in its data.
     pub fn check(&self) -> anyhow::Result<(Option<u64>, Vec<String>)> {
         match self {
             Self::Kernel(kernel) => Ok((None, kernel.check().err().iter().map(ToString::to_string).collect())),

@@ -1,4 +1,4 @@
-//! What is compared: the stacks, and the kernel.
+//! The systems that are compared: the stacks, and the kernel.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,36 +7,37 @@ use glassbox::stacks::StackName;
 
 use super::ladder::{FORCED, GROUPED};
 
-/// Transactions of one client that wait for the disk at a time, where they are forced in groups.
+/// Transactions in flight of one client, where they are forced in groups.
 pub const IN_FLIGHT: usize = 64;
 
-/// One of the things compared. Its text names it in tables, JSON and arguments.
+/// A system that is compared. Its text names it in tables, JSON and arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum System {
+pub enum LadderSystem {
     /// The full stack, each answer waiting until the log is forced: Shore "out of the box".
     Forced,
-    /// The same with 64 transactions under way: they are forced in groups.
+    /// The same with 64 transactions in flight: they are forced in groups.
     Grouped,
-    /// A stack of the ladder; if it writes a log, behind.
+    /// A stack of the ladder; its log, if it has one, is written asynchronously.
     Stack(StackName),
     /// The hand-written kernel with B+-trees, without prefetching: the paper's "optimal".
     Kernel,
 }
 
-impl System {
-    /// In the paper's order: the full stack forced, in groups too, and not, component after component less, the kernel.
+impl LadderSystem {
+    /// In the paper's order: the full stack forced, forced in groups, and not forced; without one component after the
+    /// other; the kernel.
     pub fn ladder() -> Vec<Self> {
         let stacks = StackName::ladder().iter().copied().map(Self::Stack);
         [Self::Forced, Self::Grouped].into_iter().chain(stacks).chain([Self::Kernel]).collect()
     }
 
-    /// Whether its instructions are counted. What waits for the disk differs only by that.
+    /// Whether its instructions are counted. Systems that wait for the disk execute those of the full stack.
     pub fn is_counted(self) -> bool {
         !matches!(self, Self::Forced | Self::Grouped)
     }
 }
 
-impl fmt::Display for System {
+impl fmt::Display for LadderSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forced => f.pad(FORCED),
@@ -47,14 +48,14 @@ impl fmt::Display for System {
     }
 }
 
-impl FromStr for System {
+impl FromStr for LadderSystem {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let all = Self::ladder();
         all.iter().copied().find(|system| system.to_string() == text).ok_or_else(|| {
             let names: Vec<_> = all.iter().map(Self::to_string).collect();
-            format!("there is no such stack; there are {}", names.join(", "))
+            format!("unknown stack; use one of {}", names.join(", "))
         })
     }
 }

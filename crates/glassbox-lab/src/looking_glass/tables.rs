@@ -1,16 +1,14 @@
-//! The tables, for the terminal and beneath the figures.
+//! The tables, for the terminal and below the figures; and the goals.
 
 use super::accesses::ACCESSES;
-use super::counting::{by_call, by_component};
-use super::figure5::call_names;
-use super::figure7::one_digit;
-use super::goals::goals;
-use super::ladder::{Component, FORCED, FULL, GROUPED, KERNEL, Measure, RUNGS, THROUGHPUT};
+use super::components::{COMPONENTS, call_names};
+use super::instructions::{by_call, by_component};
+use super::ladder::{BARE, Component, FORCED, FULL, GROUPED, INSTRUCTIONS, KERNEL, Measure, RUNGS, THROUGHPUT};
 use super::paper;
-use super::work::Workload;
-use crate::format;
+use crate::format::{self, one_digit};
 use crate::points::Points;
-use crate::report::Table;
+use crate::section::Table;
+use crate::workload::Workload;
 
 fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -50,7 +48,8 @@ pub fn ladder(points: &Points) -> Table {
         rows.push(row(GROUPED, "log forced, 64 in flight"));
     }
     rows.extend(RUNGS.iter().map(|rung| {
-        let switch = if rung.name == FULL { "log written behind".to_owned() } else { format!("− {}", rung.switch) };
+        let switch =
+            if rung.name == FULL { "log written asynchronously".to_owned() } else { format!("− {}", rung.switch) };
         row(rung.name, &switch)
     }));
     rows.push(row(KERNEL, "optimal"));
@@ -58,18 +57,17 @@ pub fn ladder(points: &Points) -> Table {
     for point in &points.0 {
         let known =
             |name: &str| [FORCED, GROUPED, KERNEL].contains(&name) || RUNGS.iter().any(|rung| rung.name == name);
-        let is_stack = point.figure == super::ladder::INSTRUCTIONS || point.figure == THROUGHPUT;
+        let is_stack = point.figure == INSTRUCTIONS || point.figure == THROUGHPUT;
         if is_stack && !known(&point.row) && !others.contains(&point.row.as_str()) {
             others.push(&point.row);
         }
     }
     rows.extend(others.into_iter().map(|name| row(name, "")));
-    let names =
-        ["stack", "switch", "New-Order", "Payment", "mix", "× kernel", "per second", "least – most", "of kernel"];
+    let names = ["stack", "switch", "New-Order", "Payment", "mix", "× kernel", "per second", "min – max", "of kernel"];
     Table { header: header(&names), rows }
 }
 
-/// A workload's instructions by component, beside the paper's.
+/// A workload's instructions by component, with the paper's.
 pub fn components(points: &Points, workload: Workload) -> Option<Table> {
     let costs = Measure::Instructions.of_components(points, workload.name())?;
     let shares = Measure::Instructions.shares(points, workload.name())?;
@@ -79,7 +77,7 @@ pub fn components(points: &Points, workload: Workload) -> Option<Table> {
         let theirs = paper.map(|paper| paper[at]);
         rows.push(vec![
             component.name().to_owned(),
-            super::figure7::signed(costs[at]).replace('+', ""),
+            format::difference(costs[at]),
             one_digit(shares[at]),
             theirs.map_or_else(String::new, one_digit),
             theirs.map_or_else(String::new, |theirs| {
@@ -114,7 +112,7 @@ pub fn inlined(points: &Points, workload: Workload) -> Table {
             parts.push(&point.metric);
         }
     }
-    parts.sort_by_key(|part| super::components::COMPONENTS.names().position(|name| name == *part));
+    parts.sort_by_key(|part| COMPONENTS.names().position(|name| name == *part));
     let row = |part: &&str| {
         let value = |stack: &&str| points.value(&figure, stack, part).filter(|value| *value >= 0.5);
         std::iter::once((*part).to_owned()).chain(stacks.iter().map(|stack| cell(value(stack)))).collect()
@@ -124,12 +122,11 @@ pub fn inlined(points: &Points, workload: Workload) -> Table {
     Table { header: header(&names), rows: parts.iter().map(row).collect() }
 }
 
-/// What a transaction asks for, beside the paper's.
+/// The calls of a transaction, with the paper's.
 pub fn accesses(points: &Points) -> Table {
     let row = |(call, new_order, payment): &(&str, f64, f64)| {
-        let here = |workload: Workload| {
-            points.value(ACCESSES, call, workload.name()).map_or_else(String::new, super::explain::plain)
-        };
+        let here =
+            |workload: Workload| points.value(ACCESSES, call, workload.name()).map_or_else(String::new, format::short);
         let [new_order, payment] = [new_order, payment].map(|count| format!("{count}"));
         vec![(*call).to_owned(), here(Workload::NewOrder), new_order, here(Workload::Payment), payment]
     };
@@ -139,7 +136,45 @@ pub fn accesses(points: &Points) -> Table {
     }
 }
 
-/// The goals.
+/// A goal, and whether it is met.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Goal {
+    /// The measure.
+    pub what: String,
+    /// The measured multiple of the kernel's.
+    pub measured: f64,
+    /// The same of the paper's Shore.
+    pub paper: f64,
+    /// The maximum (instructions) or minimum (throughput).
+    pub goal: f64,
+    /// Whether it is met.
+    pub met: bool,
+}
+
+/// All measured goals on the mix.
+pub fn goals(points: &Points) -> Vec<Goal> {
+    let mix = Workload::Mix.name();
+    let instructions = |stack: &str, max: f64, paper: f64| {
+        let measured = Measure::Instructions.of(points, stack, mix)? / Measure::Instructions.of(points, KERNEL, mix)?;
+        Some(Goal { what: format!("instructions of {stack}"), measured, paper, goal: max, met: measured <= max })
+    };
+    let throughput = |stack: &str, min: f64, paper: f64| {
+        let measured = points.value(THROUGHPUT, stack, mix)? / points.value(THROUGHPUT, KERNEL, mix)?;
+        Some(Goal { what: format!("throughput of {stack}"), measured, paper, goal: min, met: measured >= min })
+    };
+    [
+        instructions(FULL, 8.0, 60.0),
+        instructions(BARE, 1.3, 5.0),
+        throughput(FULL, 0.20, 0.04),
+        throughput(GROUPED, 0.15, 0.014),
+        throughput(BARE, 0.75, 0.27),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The table of goals.
 pub fn goals_table(points: &Points) -> Table {
     let rows = goals(points).into_iter().map(|goal| {
         let sign = if goal.what.starts_with("instructions") { "≤" } else { "≥" };

@@ -1,19 +1,24 @@
-//! The shape of the experiment, on invented numbers where the machine's would not repeat.
+//! The shape of the experiment, on invented numbers where measured ones would not repeat.
 
 use std::time::Duration;
 
 use glassbox::stacks::StackName;
 use glassbox_workloads::tpcc::Scale;
 
-use super::counting::{by_call, by_component};
+use super::accesses::{ACCESSES, count_accesses};
+use super::explain::sentences;
+use super::instructions::{by_call, by_component};
 use super::ladder::{BARE, Component, FULL, INSTRUCTIONS, KERNEL, Measure, RUNGS, THROUGHPUT};
-use super::*;
-use crate::Watch;
+use super::section::section;
+use super::systems::LadderSystem;
+use super::timing::{LadderPlan, measure};
+use crate::measurement::Progress;
 use crate::points::Points;
+use crate::workload::Workload;
 
 struct Silent;
 
-impl Watch for Silent {
+impl Progress for Silent {
     fn step(&self, done: usize, of: usize, _: &str) {
         assert!(done < of, "step {done} of {of}");
     }
@@ -28,7 +33,7 @@ fn the_ladder_is_that_of_the_stacks() {
     let names: Vec<_> = StackName::ladder().iter().map(|stack| stack.name()).collect();
     assert_eq!(names, RUNGS.map(|rung| rung.name));
     assert_eq!((RUNGS[0].name, RUNGS[11].name), (FULL, BARE));
-    for system in System::ladder() {
+    for system in LadderSystem::ladder() {
         assert_eq!(system.to_string().parse(), Ok(system));
     }
     assert_eq!(Component::Keys.between(), ("full", Some("integer-keys")));
@@ -40,24 +45,24 @@ fn the_ladder_is_that_of_the_stacks() {
 #[test]
 fn all_stacks_do_the_same_work_and_are_timed() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = Plan {
+    let plan = LadderPlan {
         scale: Scale::small(2),
-        systems: System::ladder(),
+        systems: LadderSystem::ladder(),
         transactions: 60,
         rounds: 2,
-        most: Duration::from_secs(10),
+        max_time: Duration::from_secs(10),
         dir: dir.path().to_owned(),
         seed: 1,
     };
     let mut points = Points::default();
     let wrong = measure(&plan, &Silent, &mut points).unwrap();
     assert_eq!(wrong, Vec::<String>::new());
-    for system in System::ladder() {
+    for system in LadderSystem::ladder() {
         let name = system.to_string();
         for workload in Workload::ALL {
             assert!(points.value(THROUGHPUT, &name, workload.name()).unwrap() > 0.0, "{name}");
         }
-        if system != System::Kernel {
+        if system != LadderSystem::Kernel {
             assert_eq!(points.value("checks", &name, "agrees"), Some(1.0), "{name}");
         }
     }
@@ -65,10 +70,10 @@ fn all_stacks_do_the_same_work_and_are_timed() {
 }
 
 #[test]
-fn a_transaction_makes_the_calls_that_the_procedures_say() {
+fn a_transaction_makes_the_calls_of_its_procedure() {
     let mut points = Points::default();
     count_accesses(&mut points, 1).unwrap();
-    let count = |call: &str, workload: Workload| points.value(accesses::ACCESSES, call, workload.name()).unwrap();
+    let count = |call: &str, workload: Workload| points.value(ACCESSES, call, workload.name()).unwrap();
     // Customer, warehouse, district; ten items, and ten stocks with their information.
     assert_eq!(count("B-tree lookup", Workload::NewOrder), 33.0);
     assert_eq!(count("update record", Workload::NewOrder), 11.0);
@@ -78,8 +83,8 @@ fn a_transaction_makes_the_calls_that_the_procedures_say() {
     assert_eq!(count("create record", Workload::Payment), 1.0);
 }
 
-/// Numbers such as a run gives: every rung 1,000 instructions below the one before, the kernel at 500.
-pub(crate) fn invented() -> Points {
+/// Numbers like those of a run: every rung 1,000 instructions below the one before, the kernel at 500.
+fn invented() -> Points {
     let mut points = Points::default();
     let rungs = RUNGS.iter().enumerate().map(|(at, rung)| (rung.name, 13_000.0 - 1_000.0 * at as f64));
     for (name, count) in rungs.chain([(KERNEL, 500.0)]) {
@@ -107,24 +112,24 @@ fn components_are_differences_of_stacks_and_sum_to_all() {
     assert!((shares.iter().sum::<f64>() - 100.0).abs() < 1e-9);
     assert!(
         (Measure::Time.shares(&points, "mix").unwrap()[1] - 300.0 / 13.0).abs() < 1e-9,
-        "time goes with instructions here"
+        "time is proportional to instructions here"
     );
     assert_eq!(Measure::Instructions.shares(&Points::default(), "mix"), None);
 }
 
 #[test]
-fn sentences_are_about_what_differs_and_hold_its_numbers() {
-    let told = sentences(&invented(), Workload::NewOrder);
-    let starts: Vec<_> = told.iter().map(|text| text.split(',').next().unwrap()).collect();
+fn sentences_describe_differences_with_their_numbers() {
+    let found = sentences(&invented(), Workload::NewOrder);
+    let starts: Vec<_> = found.iter().map(|text| text.split(',').next().unwrap()).collect();
     // Keys 7.7 (16.2 in the paper), logging 23.1 (11.9), locking 7.7 (16.3), latching 7.7 (14.2), remaining 15.4 (6.8);
-    // the buffer manager's 38.5 is near enough to 34.6.
+    // the buffer manager's 38.5 is within five points of 34.6.
     assert_eq!(starts, ["B-tree keys", "Logging", "Locking", "Latching", "Remaining"]);
-    let locking = &told[2];
+    let locking = &found[2];
     for part in ["7.7 % of all instructions here, 16.3 % in the paper", "saves 1,000 instructions", "took 281,990"] {
         assert!(locking.contains(part), "{locking}");
     }
     assert!(locking.contains("282 times as many, while all instructions are 133 times fewer here"), "{locking}");
-    assert!(locking.contains("B-tree lookup (750, made 33 times) and commit (250)"), "{locking}");
+    assert!(locking.contains("B-tree lookup (750, called 33 times) and commit (250)"), "{locking}");
     assert!(locking.contains("own code executes 900 instructions"), "{locking}");
     assert!(sentences(&invented(), Workload::Mix).is_empty(), "the paper has no shares of the mix");
     assert!(sentences(&Points::default(), Workload::NewOrder).is_empty());
@@ -155,7 +160,7 @@ fn the_section_has_the_papers_figures() {
 }
 
 #[test]
-fn without_instructions_times_are_left() {
+fn without_instructions_the_section_has_throughput_only() {
     let mut points = invented();
     points.0.retain(|point| point.figure == THROUGHPUT);
     let section = section(&points);

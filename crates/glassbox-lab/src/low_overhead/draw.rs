@@ -1,14 +1,13 @@
-//! What all figures have in common: throughput over the share of transactions on two partitions, as curves and as a
-//! table.
+//! Figures of throughput over the share of transactions on two partitions, as curves and as a table.
 
-use super::lines::{colour, curve};
+use super::series::{colour, curve};
 use crate::figures::{Colour, Curve, Curves, Stroke, curves};
 use crate::format;
 use crate::points::Points;
-use crate::report::{Figure, Table};
+use crate::section::{Figure, Table};
 
-/// One curve: the figure and the row that it is of, its name, and how it is drawn.
-pub(super) struct Shown<'a> {
+/// One curve: the figure and the row of its numbers, its name, and how it is drawn.
+pub(super) struct CurveOf<'a> {
     pub figure: &'a str,
     pub row: &'a str,
     pub name: &'a str,
@@ -16,7 +15,7 @@ pub(super) struct Shown<'a> {
     pub colour: Colour,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> CurveOf<'a> {
     /// A scheme under its own name and colour, as a line with dots.
     pub fn scheme(figure: &'a str, row: &'a str) -> Self {
         Self { figure, row, name: row, stroke: Stroke::Dotted, colour: colour(row) }
@@ -32,11 +31,11 @@ pub(super) fn formula(name: &str, colour: Colour, stroke: Stroke, range: (u32, u
 /// The horizontal axis.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Axis {
-    /// What it is of.
+    /// Its unit.
     pub unit: &'static str,
-    /// The same at the head of a column.
+    /// The same as the title of a column.
     pub column: &'static str,
-    /// What stands behind a number there.
+    /// The unit after a number there.
     pub mark: &'static str,
 }
 
@@ -44,29 +43,34 @@ pub(crate) struct Axis {
 pub(super) const SHARES: Axis =
     Axis { unit: "% of transactions on two partitions", column: "on two partitions", mark: " %" };
 
-/// What stands around curves: the title and, in brackets, where the numbers are from; the caption; the axis.
-pub(super) struct Frame<'a> {
+/// The frame of a figure: the title with the origin of the numbers in brackets; the caption; the axis.
+pub(super) struct FigureFrame<'a> {
     pub title: &'a str,
     pub what: &'a str,
     pub caption: &'a str,
     pub axis: Axis,
 }
 
-/// A figure of simulated throughputs and formulas; `None`: nothing was simulated for it.
+/// A figure of simulated throughputs and formulas, if it was simulated.
 pub(super) fn figure(
     points: &Points,
     title: &str,
     caption: String,
-    shown: &[Shown<'_>],
+    shown: &[CurveOf<'_>],
     formulas: Vec<Curve>,
 ) -> Option<Figure> {
-    framed(points, &Frame { title, what: "simulated", caption: &caption, axis: SHARES }, shown, formulas)
+    framed(points, &FigureFrame { title, what: "simulated", caption: &caption, axis: SHARES }, shown, formulas)
 }
 
-/// The same, with anything around it.
-pub(super) fn framed(points: &Points, frame: &Frame<'_>, shown: &[Shown<'_>], formulas: Vec<Curve>) -> Option<Figure> {
-    let &Frame { title, what, caption, axis } = frame;
-    let measured = |shown: &Shown<'_>| Curve {
+/// The same, with any frame.
+pub(super) fn framed(
+    points: &Points,
+    frame: &FigureFrame<'_>,
+    shown: &[CurveOf<'_>],
+    formulas: Vec<Curve>,
+) -> Option<Figure> {
+    let &FigureFrame { title, what, caption, axis } = frame;
+    let measured = |shown: &CurveOf<'_>| Curve {
         name: shown.name.to_owned(),
         colour: shown.colour,
         stroke: shown.stroke,
@@ -78,14 +82,14 @@ pub(super) fn framed(points: &Points, frame: &Frame<'_>, shown: &[Shown<'_>], fo
     }
     let table = table(&measured, axis);
     let svg = curves(&Curves {
-        unit: format!("transactions a second ({what})"),
+        unit: format!("transactions per second ({what})"),
         x_unit: axis.unit.to_owned(),
         curves: formulas.into_iter().chain(measured).collect(),
     });
     Some(Figure { title: format!("{title} ({what})"), svg, caption: caption.to_owned(), table: Some(table) })
 }
 
-/// Throughput by what is varied.
+/// Throughput by the independent variable.
 fn table(curves: &[Curve], axis: Axis) -> Table {
     let mut shares: Vec<f64> = curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
     shares.sort_by(f64::total_cmp);

@@ -1,46 +1,46 @@
 //! Figure 8: TPC-C with more and more warehouses.
 //!
 //! Paper: *Low Overhead Concurrency Control*, Figure 8 and section 5.5. Claim: speculation and blocking hardly depend
-//! on the number of warehouses, but for two, where more transactions are on both partitions (10.7 %; 7.2 with four,
-//! 5.7 with twenty). Locking gains with it, since fewer clients meet at a warehouse; it has deadlocks. With twenty
+//! on the number of warehouses, except for two, where more transactions are on both partitions (10.7 %; 7.2 with four,
+//! 5.7 with twenty). Locking gains with it, since fewer clients share a warehouse; it has deadlocks. With twenty
 //! warehouses speculation is 9.7 % ahead of blocking and 63 % ahead of locking.
 //!
-//! The transactions are TPC-C's own, run on their rows; conflicts and deadlocks are what comes of that. What differs
-//! here: every transaction costs the same, whichever it is, and no more when there are more rows
+//! The transactions are TPC-C's own, run on their rows, with the resulting conflicts and deadlocks. Differences here:
+//! every transaction costs the same, whatever its type, and no more with more rows
 //! ([`Costs::of_the_paper_s_tpcc`](glassbox_sim::cluster::Costs::of_the_paper_s_tpcc)); warehouses are smaller.
 
-use super::checks::{Check, check};
-use super::draw::{self, Axis, Frame, Shown};
-use super::lines::{BLOCKING, LOCKING, RETRIES, SPECULATION, rate, value};
-use super::tpcc::{SCHEMES, SEVERAL, mean};
+use super::claim::{Claim, claim};
+use super::draw::{self, Axis, CurveOf, FigureFrame};
+use super::series::{BLOCKING, LOCKING, RETRIES, SPECULATION, rate, value};
+use super::tpcc::{FIGURE_8 as FIGURE, SCHEMES, SEVERAL, mean};
 use crate::points::Points;
-use crate::report::Figure;
+use crate::section::Figure;
 
-/// In results.
-pub const FIGURE: &str = "Figure 8";
-/// What is varied.
+/// The horizontal axis.
 pub(super) const AXIS: Axis = Axis { unit: "warehouses", column: "warehouses", mark: "" };
-/// The last of the paper's.
-const MOST: u64 = 20;
+/// The maximum of the paper.
+const MAX_WAREHOUSES: u64 = 20;
 
-/// Draws it; `what` says where the numbers are from.
+/// Draws it; `what` is the origin of the numbers.
 pub(crate) fn figure(points: &Points, what: &str) -> Option<Figure> {
-    let shown = SCHEMES.map(|(row, _)| Shown::scheme(FIGURE, row));
+    let shown = SCHEMES.map(|(row, _)| CurveOf::scheme(FIGURE, row));
     let caption = "Forty clients, each assigned to a warehouse, in any district; the mix of the specification.";
-    let frame = Frame { title: "Figure 8. TPC-C by warehouses", what, caption, axis: AXIS };
+    let frame = FigureFrame { title: "Figure 8. TPC-C by warehouses", what, caption, axis: AXIS };
     draw::framed(points, &frame, &shown, Vec::new())
 }
 
-/// Its claims.
-pub(super) fn checks(points: &Points) -> Vec<Option<Check>> {
+/// The claims about it.
+pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     let several = |warehouses| mean(points, FIGURE, warehouses, SEVERAL);
-    let ahead = |row, of| Some(100.0 * (rate(points, FIGURE, row, MOST)? / rate(points, FIGURE, of, MOST)? - 1.0));
-    let gain = |row| Some(rate(points, FIGURE, row, MOST)? / rate(points, FIGURE, row, 2)?);
+    let ahead = |row, of| {
+        Some(100.0 * (rate(points, FIGURE, row, MAX_WAREHOUSES)? / rate(points, FIGURE, of, MAX_WAREHOUSES)? - 1.0))
+    };
+    let gain = |row| Some(rate(points, FIGURE, row, MAX_WAREHOUSES)? / rate(points, FIGURE, row, 2)?);
     vec![
-        check((FIGURE, "on two partitions, 2 warehouses"), "10.7 %", several(2), (10.2, 11.2), "%"),
-        check((FIGURE, "on two partitions, 4 warehouses"), "7.2 %", several(4), (6.7, 7.7), "%"),
-        check((FIGURE, "on two partitions, 20 warehouses"), "5.7 %", several(20), (5.2, 6.2), "%"),
-        check(
+        claim((FIGURE, "on two partitions, 2 warehouses"), "10.7 %", several(2), (10.2, 11.2), "%"),
+        claim((FIGURE, "on two partitions, 4 warehouses"), "7.2 %", several(4), (6.7, 7.7), "%"),
+        claim((FIGURE, "on two partitions, 20 warehouses"), "5.7 %", several(20), (5.2, 6.2), "%"),
+        claim(
             (FIGURE, "speculation ahead of blocking, 20 warehouses"),
             "9.7 %",
             ahead(SPECULATION, BLOCKING),
@@ -48,43 +48,42 @@ pub(super) fn checks(points: &Points) -> Vec<Option<Check>> {
             "%",
         )
         .map(|it| it.because(STALL)),
-        check(
+        claim(
             (FIGURE, "speculation ahead of locking, 20 warehouses"),
             "63 %",
             ahead(SPECULATION, LOCKING),
             (50.0, 70.0),
             "%",
         ),
-        check(
+        claim(
             (FIGURE, "blocking ahead of locking, 20 warehouses"),
             "49 %, by the other two",
             ahead(BLOCKING, LOCKING),
             (5.0, 30.0),
             "%",
         )
-        .map(|it| it.because("Blocking is farther behind speculation than in the paper, locking is not.")),
-        check(
+        .map(|it| it.because("Blocking is farther behind speculation than in the paper; locking is not.")),
+        claim(
             (FIGURE, "speculation with 20 warehouses over 2"),
             "a little more",
             gain(SPECULATION),
             (1.0, 1.2),
             "times",
         ),
-        check((FIGURE, "blocking with 20 warehouses over 2"), "a little more", gain(BLOCKING), (1.1, 1.5), "times")
+        claim((FIGURE, "blocking with 20 warehouses over 2"), "a little more", gain(BLOCKING), (1.1, 1.5), "times")
             .map(|it| it.because(STALL)),
-        check((FIGURE, "locking with 20 warehouses over 2"), "more", gain(LOCKING), (1.4, 2.5), "times"),
-        check(
-            (FIGURE, "locking begun anew because of deadlocks, 2 warehouses"),
+        claim((FIGURE, "locking with 20 warehouses over 2"), "more", gain(LOCKING), (1.4, 2.5), "times"),
+        claim(
+            (FIGURE, "locking restarted because of deadlocks, 2 warehouses"),
             "some",
             value(points, FIGURE, LOCKING, 2, RETRIES),
             (10.0, 1e3),
-            "a second",
+            "per second",
         ),
     ]
 }
 
-const STALL: &str = "What blocking loses is a stall for each transaction on two partitions. By the constants of the \
-                     microbenchmark that is 156 µs, more than three transactions of TPC-C, and the model of section 6 \
-                     says 36 % by them, too. It says 10 % if the stall is the 40 µs that the paper's Table 2 names \
-                     for it, the `ping`; but with those the microbenchmark would not be the paper's. The link is left \
-                     as it is.";
+const STALL: &str = "Blocking loses a stall for each transaction on two partitions. With the constants of the \
+                     microbenchmark a stall is 156 µs, more than three transactions of TPC-C, and the model of section \
+                     6 says 36 % with them, too. It says 10 % if the stall is the 40 µs of the paper's Table 2, the \
+                     `ping`; but with those the microbenchmark would not be the paper's, so the link is unchanged.";

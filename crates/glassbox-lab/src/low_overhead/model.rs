@@ -1,38 +1,38 @@
-//! The analytical model: what two partitions do in a second, from six constants.
+//! The analytical model: the throughput of two partitions, from six constants.
 //!
 //! *Low Overhead Concurrency Control*, section 6. `f` is the share of transactions on both partitions, from 0 to 1; the
-//! others are on one, each of the two as often as the other. No conflicts, no aborts, one round, no replicas.
+//! others are on one, on each of the two equally often. No conflicts, no aborts, one round, no replicas.
 //!
-//! The model leaves out three things. Two of them have a formula here, to see whether they are all that it leaves out:
-//! the partitions wait for each other ([`Model::blocking_with_waiting`]), and a coordinator can do only so much
-//! ([`Model::coordinator_limit`]). The third has none: it takes it that an idle moment is always filled by what waits.
+//! The model has three simplifications. Two of them have a formula here: partitions wait for each other
+//! ([`Model::blocking_with_waiting`]), and a coordinator has a limit ([`Model::coordinator_limit`]). The third has
+//! none: the model assumes that an idle moment is always filled by waiting transactions.
 
 use glassbox_sim::cluster::Costs;
 
-/// The constants of Table 2, in microseconds, and what a coordinator costs.
+/// The constants of Table 2, in microseconds, and the cost of a coordinator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
-    /// *t_sp*: a transaction on one partition, nothing kept.
+    /// *t_sp*: a transaction on one partition, without undo information.
     pub single_us: f64,
     /// *t_spS*: the same, speculatively.
     pub speculative_us: f64,
     /// *t_mp*: a transaction on both, with two-phase commit.
     pub several_us: f64,
-    /// *t_mpC*: the processor's part of it, on each partition.
+    /// *t_mpC*: its processor time, on each partition.
     pub several_cpu_us: f64,
-    /// *l*: what locks add to a run, as a share of it.
+    /// *l*: the additional cost of locks, as a share of a run.
     pub locking: f64,
-    /// What a transaction on both costs the coordinator. Not in the table.
+    /// The coordinator's cost of a transaction on both. Not in the table.
     pub coordinator_us: f64,
 }
 
-/// *t_mp*: the costs do not say it, because the link is part of it.
+/// *t_mp*, which includes the link, so the costs do not contain it.
 const SEVERAL_US: f64 = 211.0;
 /// A submission, two fragments, two results, two decisions, and the answer.
 const COORDINATOR_MESSAGES: f64 = 8.0;
 
 impl Model {
-    /// The paper's.
+    /// The model with the paper's constants.
     pub fn of_the_paper() -> Self {
         let costs = Costs::of_the_paper();
         let us = |ns: u64| ns as f64 / 1_000.0;
@@ -51,12 +51,12 @@ impl Model {
         2e6 / (2.0 * f * self.several_us + (1.0 - f) * self.single_us)
     }
 
-    /// Section 6.2, *t_mpN*: what a partition waits in a transaction on both.
+    /// Section 6.2, *t_mpN*: the wait of a partition in a transaction on both.
     pub fn stall_us(&self) -> f64 {
         self.several_us - self.several_cpu_us
     }
 
-    /// Section 6.2, *t_mpI*: what of that is left when the next transaction on both has run in it.
+    /// Section 6.2, *t_mpI*: the rest of that wait after the next transaction on both has run in it.
     fn idle_us(&self) -> f64 {
         self.stall_us().max(self.several_cpu_us) - self.several_cpu_us
     }
@@ -66,23 +66,24 @@ impl Model {
         ((1.0 - f) / (2.0 * f)).min(self.idle_us() / self.speculative_us)
     }
 
-    /// Section 6.2: a transaction on both every `each_us`, and those on one that it does not hide.
+    /// Section 6.2: a transaction on both every `each_us`, and those on one that are not hidden in it.
     fn speculating(&self, f: f64, each_us: f64) -> f64 {
         let open = (1.0 - f) - 2.0 * f * self.hidden(f);
         2e6 / (2.0 * f * each_us + open * self.single_us)
     }
 
-    /// Section 6.2: results wait at their partition until they are certain, so each transaction on both takes a stall.
+    /// Section 6.2: results wait at their partition for the decision, so each transaction on both takes a stall.
     pub fn local_speculation(&self, f: f64) -> f64 {
         self.speculating(f, self.stall_us().max(self.several_cpu_us))
     }
 
-    /// Section 6.2.1: the coordinator hears of them at once, so each takes its processor time and what it hides.
+    /// Section 6.2.1: the coordinator receives them at once, so each takes its processor time and the hidden
+    /// transactions.
     pub fn speculation(&self, f: f64) -> f64 {
         self.speculating(f, self.several_cpu_us + self.hidden(f) * self.speculative_us)
     }
 
-    /// Section 6.3: nothing waits, everything locks and keeps what it overwrites.
+    /// Section 6.3: no transaction waits; all acquire locks and keep undo information.
     pub fn locking(&self, f: f64) -> f64 {
         let longer = 1.0 + self.locking;
         2e6 / (longer * (2.0 * f * self.several_cpu_us + (1.0 - f) * self.speculative_us))
@@ -90,15 +91,15 @@ impl Model {
 
     /// Not in the paper: section 6.1, when transactions on one partition come at random.
     ///
-    /// Between two on both, one partition has to do with more of the others than its fellow, which then waits. Their
-    /// number is geometric with mean (1−f)/f, each falls on either side, so the difference of the two sides is on
-    /// average (1−f)/√(1−(1−f)²), and half of it times *t_sp* is lost each time.
+    /// Between two on both, one partition has more of the others than the other one, which then waits. Their number is
+    /// geometric with mean (1−f)/f, each is on either side, so the difference of the two sides is on average
+    /// (1−f)/√(1−(1−f)²), and half of it times *t_sp* is lost each time.
     pub fn blocking_with_waiting(&self, f: f64) -> f64 {
         let lost_us = (1.0 - f) * (f / (2.0 - f)).sqrt() * self.single_us / 2.0;
         1e6 / (1e6 / self.blocking(f) + lost_us)
     }
 
-    /// Not in the paper: what one coordinator that is always at work lets through.
+    /// Not in the paper: the throughput of a saturated coordinator.
     pub fn coordinator_limit(&self, f: f64) -> f64 {
         1e6 / (f * self.coordinator_us)
     }
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_are_what_section_6_says() {
+    fn the_ends_are_those_of_section_6() {
         let model = Model::of_the_paper();
         let Model { single_us, several_us, several_cpu_us, .. } = model;
         assert_eq!((single_us, several_us, several_cpu_us, model.stall_us()), (64.0, 211.0, 55.0, 156.0));
@@ -139,7 +140,7 @@ mod tests {
         near(model.locking(0.5), 2e6 / (1.132 * (55.0 + 36.5)));
     }
 
-    /// "Forced locking: blocking wins at 0 to 6 %" is what the formulas say, too.
+    /// The formulas confirm "Forced locking: blocking wins at 0 to 6 %".
     #[test]
     fn blocking_meets_locking_near_six_percent() {
         let model = Model::of_the_paper();
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_by_waiting_is_nothing_at_the_ends() {
+    fn waiting_costs_nothing_at_the_ends() {
         let model = Model::of_the_paper();
         near(model.blocking_with_waiting(0.0), model.blocking(0.0));
         near(model.blocking_with_waiting(1.0), model.blocking(1.0));

@@ -1,34 +1,35 @@
 //! Table 1: the best scheme for each situation.
 //!
-//! Paper: *Low Overhead Concurrency Control*, Table 1 and section 5.7. Claim: speculation where few transactions abort
-//! and few take several rounds, locking where many take several rounds; where many abort, locking, or blocking if few
-//! are on several partitions.
+//! Paper: *Low Overhead Concurrency Control*, Table 1 and section 5.7. Claim: speculation if few transactions abort and
+//! few take several rounds, locking if many take several rounds; if many abort, locking, or blocking if few are on
+//! several partitions.
 //!
-//! What differs here: the paper does not say how many are many. Here 5 and 30 % of transactions on two partitions, none
-//! and 10 % aborts, none and 60 % conflicts, and all transactions on two partitions with one round or with two.
+//! The difference here: the paper does not define "few" and "many". Here they are 5 and 30 % of transactions on two
+//! partitions, none and 10 % aborts, none and 60 % conflicts, and all transactions on two partitions with one round or
+//! with two.
 
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Load, Settings};
 
-use super::checks::{Check, check};
-use super::lines::{BLOCKING, LOCKING, Line, PERCENT, SPECULATION, rate};
+use super::claim::{Claim, claim};
+use super::series::{BLOCKING, LOCKING, PERCENT, SPECULATION, Series, rate};
 use crate::format;
 use crate::points::Points;
-use crate::report::Table;
+use crate::section::Table;
 
-/// In results.
+/// Its name in results.
 pub const FIGURE: &str = "Table 1";
 const SCHEMES: [(&str, SchemeKind); 3] =
     [(BLOCKING, SchemeKind::Blocking), (SPECULATION, SchemeKind::Speculation), (LOCKING, SchemeKind::Locking)];
 
-/// Where which scheme is best.
+/// A situation, and the schemes that are best in it.
 struct Situation {
     /// On two partitions, in percent.
     several: u64,
     two_rounds: bool,
     many_aborts: bool,
     many_conflicts: bool,
-    /// What the paper calls best.
+    /// The paper's best schemes.
     best: &'static [&'static str],
 }
 
@@ -52,8 +53,8 @@ const SITUATIONS: [Situation; 12] = [
     situation(30, true, (true, true), &[LOCKING]),
 ];
 
-/// A scheme that comes as near to the best is as good.
-const AS_GOOD: f64 = 0.98;
+/// Minimum share of the best throughput of a scheme that is equally good.
+const MIN_GOOD: f64 = 0.98;
 
 impl Situation {
     fn name(&self) -> String {
@@ -71,26 +72,26 @@ impl Situation {
         format!("{scheme}: {}", self.name())
     }
 
-    /// What each scheme does.
+    /// The throughput of each scheme.
     fn rates(&self, points: &Points) -> Option<[f64; 3]> {
         let rates = SCHEMES.map(|(scheme, _)| rate(points, FIGURE, &self.row(scheme), self.several));
         let [Some(blocking), Some(speculation), Some(locking)] = rates else { return None };
         Some([blocking, speculation, locking])
     }
 
-    /// Those that are best here, and whether the paper names one of them.
+    /// The best schemes here, and whether the paper names one of them.
     fn best_here(&self, points: &Points) -> Option<(Vec<&'static str>, bool)> {
         let rates = self.rates(points)?;
         let most = rates.into_iter().fold(0.0, f64::max);
-        let good = SCHEMES.iter().zip(rates).filter(|(_, rate)| *rate >= AS_GOOD * most);
+        let good = SCHEMES.iter().zip(rates).filter(|(_, rate)| *rate >= MIN_GOOD * most);
         let good: Vec<_> = good.map(|((name, _), _)| *name).collect();
         let agrees = good.iter().any(|name| self.best.contains(name));
         Some((good, agrees))
     }
 }
 
-/// What is simulated.
-pub(super) fn lines() -> Vec<Line> {
+/// The simulated series.
+pub(super) fn series() -> Vec<Series> {
     let of_situation = |situation: &Situation| {
         let load = Load {
             aborts: if situation.many_aborts { 10 * PERCENT } else { 0 },
@@ -101,7 +102,11 @@ pub(super) fn lines() -> Vec<Line> {
         let change: fn(&mut Settings) =
             if situation.two_rounds { |settings| settings.costs = settings.costs.in_two_rounds() } else { |_| {} };
         let (several, rows) = (situation.several, SCHEMES.map(|(name, scheme)| (situation.row(name), scheme)));
-        rows.map(|(row, scheme)| Line { change, shares: Some(vec![several]), ..Line::new(FIGURE, row, scheme, load) })
+        rows.map(|(row, scheme)| Series {
+            change,
+            shares: Some(vec![several]),
+            ..Series::new(FIGURE, row, scheme, load)
+        })
     };
     SITUATIONS.iter().flat_map(of_situation).collect()
 }
@@ -120,8 +125,8 @@ pub(super) fn table(points: &Points) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { header: header.map(str::to_owned).to_vec(), rows })
 }
 
-/// Its claims.
-pub(super) fn checks(points: &Points) -> Vec<Option<Check>> {
+/// The claims about it.
+pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     let agree = |of: fn(&Situation) -> bool| {
         let agrees = SITUATIONS.iter().filter(|it| of(it)).map(|it| Some(it.best_here(points)?.1));
         let agrees: Option<Vec<bool>> = agrees.collect();
@@ -130,11 +135,11 @@ pub(super) fn checks(points: &Points) -> Vec<Option<Check>> {
     let few_aborts = agree(|it| !it.many_aborts);
     let many_aborts = agree(|it| it.many_aborts);
     vec![
-        check((FIGURE, "best schemes as in the paper, few aborts"), "6", few_aborts, (6.0, 6.0), "of 6"),
-        check((FIGURE, "best schemes as in the paper, many aborts"), "6", many_aborts, (2.0, 6.0), "of 6")
+        claim((FIGURE, "best schemes as in the paper, few aborts"), "6", few_aborts, (6.0, 6.0), "of 6"),
+        claim((FIGURE, "best schemes as in the paper, many aborts"), "6", many_aborts, (2.0, 6.0), "of 6")
             .map(|it| it.because(MANY)),
     ]
 }
 
-const MANY: &str = "Where few transactions are on two partitions, speculation is best even with 10 % aborts: what it \
-                    loses by repeating is less than what it gains (see Figure 6).";
+const MANY: &str = "If few transactions are on two partitions, speculation is best even with 10 % aborts: it loses \
+                    less by repeating than it gains (see Figure 6).";

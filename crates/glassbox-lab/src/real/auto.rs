@@ -1,4 +1,4 @@
-//! `Auto` on this machine: eight loads, each under every scheme and under the one that is found while it runs.
+//! `Auto` on this machine: eight loads, each under every scheme and under the advisor.
 
 use std::time::Duration;
 
@@ -6,39 +6,38 @@ use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::Shape;
 use glassbox_sim::cluster::Load;
 
-use super::drive::{Threads, Trial, run};
-use super::plan::{SCHEMES, put};
-use super::{CLIENTS, THROUGHPUT, figure};
+use super::drive::{CLIENTS, Threading, Trial, run};
+use super::plan::{SCHEMES, THROUGHPUT, figure, put};
 use crate::format;
-use crate::low_overhead::percent;
+use crate::low_overhead::series::percent;
+use crate::measurement::{Progress, Spread};
 use crate::points::Points;
-use crate::report::Table;
-use crate::spread::Spread;
-use crate::watch::Watch;
+use crate::section::Table;
 
 /// In results, its row.
 const AUTO: &str = "auto";
-/// In results, `Auto` beside the best scheme.
+/// In results, `Auto` over the best scheme.
 const OF_BEST: &str = "auto, of the best";
-/// Where it should be, of the best scheme; and with no injected round trip and a tenth on two partitions.
+/// The goals: minimum share of the best scheme, in general; without an injected round trip and with 10 % on two
+/// partitions.
 const GOALS: (f64, f64) = (0.9, 0.97);
 
-/// A load: injected round trip in microseconds; shares in percent, of those on two partitions, those that abort, those
-/// that fight for a row, and those that take two rounds.
-struct Cell(u64, [u64; 4]);
+/// A load: injected round trip in microseconds; shares in percent of transactions on two partitions, that abort, that
+/// conflict, and that take two rounds.
+struct LoadCase(u64, [u64; 4]);
 
-const CELLS: [Cell; 8] = [
-    Cell(0, [10, 0, 0, 0]),
-    Cell(0, [50, 0, 0, 0]),
-    Cell(40, [10, 0, 0, 0]),
-    Cell(40, [10, 10, 0, 0]),
-    Cell(40, [50, 0, 0, 0]),
-    Cell(40, [30, 0, 0, 100]),
-    Cell(200, [10, 0, 0, 0]),
-    Cell(200, [10, 0, 50, 0]),
+const LOAD_CASES: [LoadCase; 8] = [
+    LoadCase(0, [10, 0, 0, 0]),
+    LoadCase(0, [50, 0, 0, 0]),
+    LoadCase(40, [10, 0, 0, 0]),
+    LoadCase(40, [10, 10, 0, 0]),
+    LoadCase(40, [50, 0, 0, 0]),
+    LoadCase(40, [30, 0, 0, 100]),
+    LoadCase(200, [10, 0, 0, 0]),
+    LoadCase(200, [10, 0, 50, 0]),
 ];
 
-impl Cell {
+impl LoadCase {
     fn load(&self) -> Load {
         let [several, aborts, conflicts, two_rounds] = self.1.map(percent);
         Load { several, aborts, conflicts, two_rounds }
@@ -48,53 +47,53 @@ impl Cell {
         if self.0 == 0 && self.1[0] == 10 { GOALS.1 } else { GOALS.0 }
     }
 
-    fn words(&self) -> String {
+    fn description(&self) -> String {
         let [several, aborts, conflicts, two_rounds] = self.1;
         let also = [(aborts, "aborts"), (conflicts, "conflicts"), (two_rounds, "in two rounds")];
         let also = also.into_iter().filter(|(share, _)| *share > 0);
         let also: Vec<_> = also.map(|(share, what)| format!(", {share} % {what}")).collect();
-        format!("{}, {several} % on two{}", figure(Threads::Many, self.0), also.concat())
+        format!("{}, {several} % on two{}", figure(Threading::Many, self.0), also.concat())
     }
 }
 
-/// How much is measured.
+/// The extent of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AutoPlan {
-    /// Loads, the first so many.
+    /// The number of loads, from the first.
     pub cells: usize,
-    /// Times that each is measured.
+    /// Measurements of each.
     pub rounds: usize,
-    /// Before anything counts, each time; and under `Auto`, which has to find out first.
+    /// The warm-up of each measurement; and under `Auto`, which has to choose a scheme first.
     pub warm_up: (Duration, Duration),
-    /// That counts, each time.
+    /// The measured time of each.
     pub time: Duration,
-    /// Of the inputs.
+    /// Seed of the inputs.
     pub seed: u64,
 }
 
 impl AutoPlan {
-    /// Everything, or a first look.
+    /// The full measurement, or a quick one.
     pub const fn new(quick: bool, seed: u64) -> Self {
         let ms = Duration::from_millis;
         if quick {
             return Self { cells: 1, rounds: 2, warm_up: (ms(20), ms(300)), time: ms(80), seed };
         }
-        Self { cells: CELLS.len(), rounds: 7, warm_up: (ms(100), ms(1200)), time: ms(300), seed }
+        Self { cells: LOAD_CASES.len(), rounds: 7, warm_up: (ms(100), ms(1200)), time: ms(300), seed }
     }
 
-    /// How long it takes, about, in seconds.
+    /// The approximate duration, in seconds.
     pub fn seconds(&self) -> f64 {
         let one = |warm_up: Duration| (warm_up + self.time + Duration::from_millis(25)).as_secs_f64();
         (self.cells * self.rounds) as f64 * (SCHEMES.len() as f64 * one(self.warm_up.0) + one(self.warm_up.1))
     }
 }
 
-/// Measures, and adds to `points`.
+/// Measures, and adds the results to `points`.
 ///
 /// # Errors
-/// When a cluster fails, or is not in order afterwards.
-pub fn measure(plan: &AutoPlan, watch: &dyn Watch, points: &mut Points) -> anyhow::Result<()> {
-    let cells = &CELLS[..plan.cells];
+/// When a cluster fails, or a check fails afterwards.
+pub fn measure(plan: &AutoPlan, watch: &dyn Progress, points: &mut Points) -> anyhow::Result<()> {
+    let cells = &LOAD_CASES[..plan.cells];
     let mut rates = vec![[const { Vec::new() }; SCHEMES.len() + 1]; cells.len()];
     let mut found = vec![Vec::new(); cells.len()];
     for round in 0..plan.rounds {
@@ -102,11 +101,11 @@ pub fn measure(plan: &AutoPlan, watch: &dyn Watch, points: &mut Points) -> anyho
             if watch.interrupted() {
                 break;
             }
-            watch.step(round * cells.len() + at, plan.rounds * cells.len(), &cell.words());
+            watch.step(round * cells.len() + at, plan.rounds * cells.len(), &cell.description());
             let round_trip = Duration::from_micros(cell.0);
             let trial = |scheme| Trial {
                 shape: Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip },
-                threads: Threads::Many,
+                threads: Threading::Many,
                 auto: false,
                 load: cell.load(),
                 clients: CLIENTS,
@@ -117,7 +116,7 @@ pub fn measure(plan: &AutoPlan, watch: &dyn Watch, points: &mut Points) -> anyho
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
                 rates.push(run(&trial(scheme))?.per_second);
             }
-            // It begins with another one each time.
+            // It starts with another scheme in each round.
             let first = trial(SCHEMES[round % SCHEMES.len()].1);
             let auto = run(&Trial { auto: true, warm_up: plan.warm_up.1, ..first })?;
             rates[at][SCHEMES.len()].push(auto.per_second);
@@ -129,7 +128,7 @@ pub fn measure(plan: &AutoPlan, watch: &dyn Watch, points: &mut Points) -> anyho
         let (statics, auto) = rates.split_at(SCHEMES.len());
         let best = (0..SCHEMES.len()).max_by(|&a, &b| medians[a].median.total_cmp(&medians[b].median));
         let best = best.expect("there are schemes");
-        let name = cell.words();
+        let name = cell.description();
         for ((row, _), spread) in SCHEMES.iter().chain(&[(AUTO, SchemeKind::Blocking)]).zip(medians) {
             put(points, &name, row, 0, (THROUGHPUT, "1/s"), spread);
         }
@@ -142,17 +141,17 @@ pub fn measure(plan: &AutoPlan, watch: &dyn Watch, points: &mut Points) -> anyho
     Ok(())
 }
 
-/// All loads that were measured.
+/// The measured loads.
 pub fn table(points: &Points) -> Table {
-    let row = |cell: &Cell| {
-        let name = cell.words();
+    let row = |cell: &LoadCase| {
+        let name = cell.description();
         let of_best = points.get(&name, OF_BEST, "share")?;
         let rate = |row: &str| points.value(&name, row, THROUGHPUT).map_or_else(String::new, format::number);
         let spread = of_best.spread.map_or_else(String::new, |spread| format!(" ± {:.2}", spread / 2.0));
         let ended = SCHEMES.map(|(row, _)| (row, points.value(&name, AUTO, &format!("ended with {row}"))));
         let ended =
             ended.into_iter().filter_map(|(row, times)| Some(format!("{} {row}", times.filter(|it| *it > 0.0)?)));
-        let met = if of_best.value >= cell.goal() { "met" } else { "MISSED" };
+        let met = if of_best.value >= cell.goal() { "met" } else { "NOT MET" };
         let mut cells = vec![name.clone()];
         cells.extend(SCHEMES.iter().map(|(row, _)| rate(row)));
         cells.extend([rate(AUTO), ended.collect::<Vec<_>>().join(", ")]);
@@ -160,5 +159,5 @@ pub fn table(points: &Points) -> Table {
         Some(cells)
     };
     let header = ["real, round trip", "blocking", "speculation", "locking", AUTO, "ended with", "of the best", "goal"];
-    Table { header: header.map(str::to_owned).to_vec(), rows: CELLS.iter().filter_map(row).collect() }
+    Table { header: header.map(str::to_owned).to_vec(), rows: LOAD_CASES.iter().filter_map(row).collect() }
 }

@@ -1,4 +1,4 @@
-//! Clients on one thread, each of which waits for its answer before it calls again.
+//! Runs clusters on this machine: clients on one thread, each of which waits for its answer before it calls again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,58 +6,66 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use glassbox::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::{Cluster, Inline, Link, LinkEvent, Shape};
 use glassbox_cluster::{Action, Address, Outbox, Packet, Router, SchemeKind};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro::{ABORT_CHOSEN, ReadWrite, catalog};
 
-use super::shard;
-
-/// Under locking, how long a transaction may take before it is tried again, besides some round trips.
+/// Under locking, the lock timeout, in addition to some round trips.
 const PATIENCE: Duration = Duration::from_millis(3);
-/// How long everything that is under way may take to end.
-const END: Duration = Duration::from_secs(5);
+/// Maximum time for all calls in flight to end.
+const MAX_END: Duration = Duration::from_secs(5);
 
-/// What is run.
+/// Clients, each of which calls again when it receives its answer. As in the paper.
+pub const CLIENTS: u32 = 40;
+/// A run of a cluster under a load.
 #[derive(Debug, Clone, Copy)]
 pub struct Trial {
     /// The cluster.
     pub shape: Shape,
-    /// Who works on which thread.
-    pub threads: Threads,
-    /// The shape's scheme is only what it begins with: it is watched. Not on one thread.
+    /// Which machine runs on which thread.
+    pub threads: Threading,
+    /// Whether an advisor changes the scheme, which starts as the shape's. Not on one thread.
     pub auto: bool,
-    /// What clients ask for.
+    /// The load of the clients.
     pub load: Load,
-    /// How many there are.
+    /// The number of clients.
     pub clients: u32,
-    /// Before anything counts.
+    /// The warm-up.
     pub warm_up: Duration,
-    /// That counts.
+    /// The measured time.
     pub time: Duration,
-    /// Of the inputs.
+    /// Seed of the inputs.
     pub seed: u64,
 }
 
-/// On which threads everybody works.
+/// The threads of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Threads {
-    /// Each machine on its own, the clients on one.
+pub enum Threading {
+    /// One for each machine, and one for the clients.
     Many,
-    /// All on one: nobody has to be given a core first.
+    /// All machines and clients on one, which never waits for a core.
     One,
 }
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Debug, Clone, Copy)]
-pub struct Run {
-    /// Transactions a second.
+pub struct TrialResult {
+    /// Transactions per second.
     pub per_second: f64,
-    /// Transactions that were tried again because of deadlocks.
+    /// Transactions that were restarted because of deadlocks.
     pub retries: u64,
     /// The scheme at the end.
     pub scheme: SchemeKind,
+}
+
+/// A partition with the microbenchmark's rows.
+pub(crate) fn shard(catalog: &Catalog, partition: u8, partitions: u8, clients: u32) -> Result<Shard, Error> {
+    let mut shard = Shard::new(catalog, usize::from(partition), usize::from(partitions), 1 << 20)?;
+    Micro::fill(&mut shard, clients, partitions);
+    Ok(shard)
 }
 
 struct Clients<'a, L> {
@@ -65,7 +73,7 @@ struct Clients<'a, L> {
     router: Router,
     out: Outbox,
     micros: Vec<Micro>,
-    /// Whose call it is.
+    /// The client of each call.
     calls: HashMap<u64, usize>,
     began: Instant,
     patience: Duration,
@@ -74,7 +82,7 @@ struct Clients<'a, L> {
 }
 
 impl<L: Link> Clients<'_, L> {
-    /// Only who coordinates asks for the time: its patience with a transaction counts from the call on.
+    /// The time, which only a coordinating client needs: the timeout of a transaction starts at the call.
     fn now_us(&self) -> u64 {
         if self.router.coordinates() { self.began.elapsed().as_micros() as u64 } else { 0 }
     }
@@ -96,16 +104,16 @@ impl<L: Link> Clients<'_, L> {
         }
     }
 
-    /// Takes in what has arrived; those who were answered call again, if they are to.
+    /// Handles the messages that have arrived. With `again`, clients that received an answer call again.
     fn turn(&mut self, again: bool) -> anyhow::Result<()> {
         self.link.flush();
         let mut letter = self.link.receive(Duration::from_millis(1));
-        while let Some(heard) = letter {
-            if let LinkEvent::Message(from, packet) = heard {
+        while let Some(received) = letter {
+            if let LinkEvent::Message(from, packet) = received {
                 let now_us = self.now_us();
                 for id in self.router.handle(from, packet, now_us, &mut self.out) {
-                    let client = self.calls.remove(&id).context("an answer that nobody waits for")?;
-                    let answered = self.router.take(id).context("an end that is none")?;
+                    let client = self.calls.remove(&id).context("an answer without a call")?;
+                    let answered = self.router.take(id).context("an answer without a result")?;
                     match answered.output::<ReadWrite>() {
                         Ok(_) => {}
                         Err(Error::Aborted(abort)) if abort.code == ABORT_CHOSEN => {}
@@ -138,16 +146,16 @@ impl<L: Link> Clients<'_, L> {
     }
 }
 
-/// Whoever watches a cluster looks at so long a stretch of time.
-const STRETCH: Duration = Duration::from_millis(30);
+/// The interval of the advisor.
+const ADVICE_INTERVAL: Duration = Duration::from_millis(30);
 
-/// Watches a cluster and changes its scheme as that suggests, until `ends`; the scheme at the end.
+/// Follows the advisor of a cluster until `ends`. Returns the scheme at the end.
 fn advise(cluster: &Cluster, clients: u32, ends: &AtomicBool) -> anyhow::Result<SchemeKind> {
     let (mut watcher, mut operator) = (cluster.watcher(clients), cluster.operator());
     let mut now = cluster.shape().scheme;
     while !ends.load(Ordering::Relaxed) {
-        std::thread::sleep(watcher.pause(STRETCH));
-        // Who was busy for long is asked again.
+        std::thread::sleep(watcher.pause(ADVICE_INTERVAL));
+        // A machine that was too busy to answer is asked in the next interval.
         if let Ok(Some(scheme)) = watcher.look() {
             operator.change_scheme(scheme).map_err(anyhow::Error::msg)?;
             now = scheme;
@@ -156,23 +164,23 @@ fn advise(cluster: &Cluster, clients: u32, ends: &AtomicBool) -> anyhow::Result<
     Ok(now)
 }
 
-/// Runs a cluster and its clients; everything is in order when it ends.
+/// Runs a cluster and its clients, and checks the cluster afterwards.
 ///
 /// # Errors
-/// When the cluster fails, or is not in order afterwards.
-pub fn run(trial: &Trial) -> anyhow::Result<Run> {
+/// When the cluster fails, or a check fails afterwards.
+pub fn run(trial: &Trial) -> anyhow::Result<TrialResult> {
     let Trial { shape, .. } = *trial;
     let catalog = Arc::new(catalog());
     let shard = |it| shard(&catalog, it, shape.partitions, trial.clients);
     let (run, machines) = match trial.threads {
-        Threads::Many => {
+        Threading::Many => {
             let cluster = Cluster::start(shape, Arc::clone(&catalog), shard)?;
             let mut client = cluster.client();
             let run = call(trial, &catalog, client.link(), trial.auto.then_some(&cluster))?;
             drop(client);
             (run, cluster.stop().map_err(anyhow::Error::msg)?)
         }
-        Threads::One => {
+        Threading::One => {
             let mut client = Inline::start(shape, Arc::clone(&catalog), shard)?;
             (call(trial, &catalog, client.link(), None)?, client.link().stop())
         }
@@ -188,8 +196,13 @@ pub fn run(trial: &Trial) -> anyhow::Result<Run> {
     Ok(run)
 }
 
-/// Has the clients of a cluster call over this link, while somebody watches `advised`; all calls have ended afterwards.
-fn call(trial: &Trial, catalog: &Arc<Catalog>, link: &mut impl Link, advised: Option<&Cluster>) -> anyhow::Result<Run> {
+/// Runs the clients of a cluster over this link, with an advisor for `advised`. All calls have ended when it returns.
+fn call(
+    trial: &Trial,
+    catalog: &Arc<Catalog>,
+    link: &mut impl Link,
+    advised: Option<&Cluster>,
+) -> anyhow::Result<TrialResult> {
     let Trial { shape, load, .. } = *trial;
     let micro = |client| Micro::new(client, shape.partitions, load, trial.seed);
     let mut clients = Clients {
@@ -213,15 +226,15 @@ fn call(trial: &Trial, catalog: &Arc<Catalog>, link: &mut impl Link, advised: Op
         let advised = advised.map(|cluster| scope.spawn(move || advise(cluster, trial.clients, ends)));
         let per_second = clients.run(trial.warm_up).and_then(|_| clients.run(trial.time));
         ends.store(true, Ordering::Relaxed);
-        let scheme = advised.map_or(Ok(shape.scheme), |it| it.join().expect("whoever watches does not panic"));
+        let scheme = advised.map_or(Ok(shape.scheme), |it| it.join().expect("the advisor does not panic"));
         anyhow::Ok((per_second?, scheme?))
     })?;
     let ending = Instant::now();
     while !clients.calls.is_empty() {
-        ensure!(ending.elapsed() < END, "{} calls never end", clients.calls.len());
+        ensure!(ending.elapsed() < MAX_END, "{} calls have not ended", clients.calls.len());
         clients.turn(false)?;
     }
-    Ok(Run { per_second, retries: clients.router.retries(), scheme })
+    Ok(TrialResult { per_second, retries: clients.router.retries(), scheme })
 }
 
 #[cfg(test)]
@@ -230,18 +243,18 @@ mod tests {
 
     use super::*;
 
-    /// Clients have rows of their own, so nobody waits for anybody, and nobody loses patience unless the machine stops
-    /// for a while; it may do that now and then.
+    /// Clients have rows of their own, so no lock is waited for, and none times out unless the machine pauses, which
+    /// may happen now and then.
     #[test]
-    fn without_conflicts_transactions_are_not_tried_again() {
-        for threads in [Threads::Many, Threads::One] {
+    fn without_conflicts_no_transaction_is_restarted() {
+        for threads in [Threading::Many, Threading::One] {
             let (scheme, round_trip) = (SchemeKind::Locking, Duration::from_micros(10));
             let shape = Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip };
             let load = Load { several: ALL, ..Load::default() };
             let (warm_up, time) = (Duration::from_millis(10), Duration::from_millis(60));
             let mut calm = (1..=5).filter(|&seed| {
                 let trial = Trial { shape, threads, auto: false, load, clients: 40, warm_up, time, seed };
-                let Run { per_second, retries, scheme } = run(&trial).unwrap();
+                let TrialResult { per_second, retries, scheme } = run(&trial).unwrap();
                 assert!(per_second > 0.0 && scheme == SchemeKind::Locking);
                 (retries as f64) < per_second * time.as_secs_f64() / 10.0
             });

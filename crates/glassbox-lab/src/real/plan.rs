@@ -1,4 +1,4 @@
-//! What is measured on this machine, and in which order.
+//! The measurements on this machine, and their order.
 
 use std::time::Duration;
 
@@ -6,39 +6,58 @@ use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::Shape;
 use glassbox_sim::cluster::Load;
 
-use super::drive::{Threads, Trial, run};
-use super::{CLIENTS, THROUGHPUT, figure, sweeps};
+use super::drive::{CLIENTS, Threading, Trial, run};
 use crate::calibrate::INJECTED_US;
-use crate::low_overhead::percent;
+use crate::low_overhead::series::percent;
+use crate::measurement::{Progress, Spread};
 use crate::points::{Point, Points};
-use crate::spread::Spread;
-use crate::watch::Watch;
+
+/// In results, the experiment: on this machine.
+pub const EXPERIMENT: &str = "low-overhead-real";
+/// In results, the experiment: simulated with what was measured here.
+pub const PREDICTED: &str = "low-overhead-calibrated";
+/// In results, transactions per second.
+pub(crate) const THROUGHPUT: &str = "throughput";
+
+/// In results, the figure of a round trip.
+pub fn figure(threads: Threading, round_trip_us: u64) -> String {
+    match threads {
+        Threading::Many => format!("{round_trip_us} µs"),
+        Threading::One => format!("{round_trip_us} µs, one thread"),
+    }
+}
+
+/// The threads and round trips with which all shares are measured.
+pub fn sweeps(round_trips_us: &[u64]) -> impl Iterator<Item = (Threading, u64)> {
+    let on = |threads| round_trips_us.iter().map(move |&us| (threads, us));
+    [Threading::Many, Threading::One].into_iter().flat_map(on)
+}
 
 /// The schemes, by their names in results.
 pub const SCHEMES: [(&str, SchemeKind); 3] =
     [("blocking", SchemeKind::Blocking), ("speculation", SchemeKind::Speculation), ("locking", SchemeKind::Locking)];
 
-/// How much is measured.
+/// The extent of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct ClusterPlan {
     /// Injected round trips, in microseconds.
     pub round_trips_us: Vec<u64>,
     /// Shares of transactions on two partitions, in percent.
     pub shares: Vec<u64>,
-    /// Clients, the usual ones first, where these cannot ask for enough: with the longer round trips.
+    /// Numbers of clients, the usual first, for the longer round trips, where the usual number does not saturate.
     pub clients: Vec<u32>,
-    /// Times that each is measured.
+    /// Measurements of each.
     pub rounds: usize,
-    /// Before anything counts, each time.
+    /// The warm-up of each measurement.
     pub warm_up: Duration,
-    /// That counts, each time.
+    /// The measured time of each.
     pub time: Duration,
-    /// Of the inputs.
+    /// Seed of the inputs.
     pub seed: u64,
 }
 
-impl Plan {
-    /// Everything, or a first look.
+impl ClusterPlan {
+    /// The full measurement, or a quick one.
     pub fn new(quick: bool, seed: u64) -> Self {
         let ms = Duration::from_millis;
         if quick {
@@ -50,22 +69,22 @@ impl Plan {
         Self { round_trips_us, shares, clients, rounds: 5, warm_up: ms(100), time: ms(300), seed }
     }
 
-    /// How long it takes, about, in seconds.
+    /// The approximate duration, in seconds.
     pub fn seconds(&self) -> f64 {
         let runs = self.cells().len() * self.rounds * SCHEMES.len();
         runs as f64 * (self.warm_up + self.time + Duration::from_millis(25)).as_secs_f64()
     }
 
-    fn cells(&self) -> Vec<Cell> {
+    fn cells(&self) -> Vec<SweepPoint> {
         let each = |(threads, us)| {
             let figure = figure(threads, us);
-            let cell = |share| Cell { figure: figure.clone(), x: share, threads, us, share, clients: CLIENTS };
+            let cell = |share| SweepPoint { figure: figure.clone(), x: share, threads, us, share, clients: CLIENTS };
             self.shares.iter().copied().map(cell).collect::<Vec<_>>()
         };
         let more = |us| {
             let cell = move |&clients: &u32| {
-                let (figure, x, threads) = (by_clients(us), u64::from(clients), Threads::Many);
-                Cell { figure, x, threads, us, share: BY_CLIENTS_SHARE, clients }
+                let (figure, x, threads) = (by_clients(us), u64::from(clients), Threading::Many);
+                SweepPoint { figure, x, threads, us, share: BY_CLIENTS_SHARE, clients }
             };
             self.clients.iter().map(cell)
         };
@@ -73,32 +92,32 @@ impl Plan {
     }
 }
 
-/// In results, by clients instead of shares: with a round trip.
+/// In results, the figure of a round trip by clients instead of shares.
 pub(super) fn by_clients(us: u64) -> String {
     format!("{us} µs, {BY_CLIENTS_SHARE} % on two partitions, by clients")
 }
 
-/// With which ones, and with which share, in percent.
+/// The round trips of these figures, and their share in percent.
 pub(super) const BY_CLIENTS_US: [u64; 2] = [40, 200];
 const BY_CLIENTS_SHARE: u64 = 10;
 /// In results, ratios within a round.
 pub(super) const RATIOS: &str = "ratios";
 
 /// A point of a figure.
-struct Cell {
+struct SweepPoint {
     figure: String,
     x: u64,
-    threads: Threads,
+    threads: Threading,
     us: u64,
     share: u64,
     clients: u32,
 }
 
-/// Measures, and adds to `points`.
+/// Measures, and adds the results to `points`.
 ///
 /// # Errors
-/// When a cluster fails, or is not in order afterwards.
-pub fn measure(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::Result<()> {
+/// When a cluster fails, or a check fails afterwards.
+pub fn measure(plan: &ClusterPlan, watch: &dyn Progress, points: &mut Points) -> anyhow::Result<()> {
     let cells = plan.cells();
     let mut rates = vec![[const { Vec::new() }; SCHEMES.len()]; cells.len()];
     for round in 0..plan.rounds {
@@ -106,19 +125,19 @@ pub fn measure(plan: &Plan, watch: &dyn Watch, points: &mut Points) -> anyhow::R
             if watch.interrupted() {
                 break;
             }
-            let &Cell { threads, us, share, clients, .. } = cell;
-            let words = format!("real, {}, {share} %, {clients} clients", figure(threads, us));
-            watch.step(round * cells.len() + at, plan.rounds * cells.len(), &words);
+            let &SweepPoint { threads, us, share, clients, .. } = cell;
+            let description = format!("real, {}, {share} %, {clients} clients", figure(threads, us));
+            watch.step(round * cells.len() + at, plan.rounds * cells.len(), &description);
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
                 let round_trip = Duration::from_micros(us);
                 let shape = Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip };
                 let load = Load { several: percent(share), ..Load::default() };
-                let (auto, seed, &Plan { warm_up, time, .. }) = (false, plan.seed + round as u64, plan);
+                let (auto, seed, &ClusterPlan { warm_up, time, .. }) = (false, plan.seed + round as u64, plan);
                 rates.push(run(&Trial { shape, threads, auto, load, clients, warm_up, time, seed })?.per_second);
             }
         }
     }
-    for (Cell { figure, x, .. }, rates) in cells.iter().zip(&rates).filter(|(_, rates)| !rates[0].is_empty()) {
+    for (SweepPoint { figure, x, .. }, rates) in cells.iter().zip(&rates).filter(|(_, rates)| !rates[0].is_empty()) {
         for ((row, _), rates) in SCHEMES.iter().zip(rates) {
             put(points, figure, row, *x, (THROUGHPUT, "1/s"), Spread::of(rates.iter().copied()));
         }

@@ -1,21 +1,21 @@
-//! That a page holds what it was given, and nothing from elsewhere.
+//! A page contains its data, and refers to nothing outside.
 
 use serde_json::json;
 
-use super::*;
-use crate::points::Point;
+use super::page::{page, sections};
+use crate::points::{Point, ResultLine};
 
-fn line(experiment: &str, row: &str, value: f64) -> Line {
+fn line(experiment: &str, row: &str, value: f64) -> ResultLine {
     let text = |text: &str| text.to_owned();
     let (figure, metric, unit) = (text("rates"), text("per_second"), text("1/s"));
     let point = Point { figure, row: text(row), x: 0.0, metric, value, spread: Some(2.0), unit };
     let configuration = json!({"rounds": 3, "scale": {"warehouses": 5}});
     let (experiment, commit, machine) = (text(experiment), text("abc"), text("a machine"));
-    Line { experiment, point, simulated: false, commit, configuration, machine }
+    ResultLine { experiment, point, simulated: false, commit, configuration, machine }
 }
 
 #[test]
-fn a_page_stands_alone_and_holds_its_numbers() {
+fn a_page_is_self_contained_and_holds_its_numbers() {
     let lines = [line("limits", "a </script><b>", 12.0), line("limits", "other", 34.0), line("more", "x", 1.0)];
     let page = page("Lab", &lines).unwrap();
     assert!(!page.contains("http-equiv") && !page.contains("src=") && !page.contains("<link"), "{page}");
@@ -26,12 +26,12 @@ fn a_page_stands_alone_and_holds_its_numbers() {
     }
     let data = page.split("application/x-ndjson").nth(1).unwrap().split_once('>').unwrap().1;
     let data = data.split("</script>").next().unwrap().trim();
-    let read: Vec<Line> = data.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let read: Vec<ResultLine> = data.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, lines);
 }
 
 #[test]
-fn runs_are_told_apart() {
+fn each_run_has_its_own_section() {
     let mut lines = vec![line("limits", "a", 1.0), line("limits", "b", 2.0), line("limits", "a", 3.0)];
     lines[2].commit = "later".to_owned();
     assert_eq!(sections(&lines).len(), 2);

@@ -47,7 +47,7 @@ const ALLOWED: [(&str, &str); 44] = [
     ("crates/glassbox/src/record/sound.rs", "stored rows that whoever made them vouches for"),
     ("crates/glassbox/src/record/text.rs", "checked once, when it was made"),
     ("crates/glassbox-lab/src/limits/kernel/", "a kernel without a database, to measure against"),
-    ("crates/glassbox-lab/src/count/request.rs", "asks valgrind to begin counting, by its instructions"),
+    ("crates/glassbox-lab/src/count/child.rs", "asks valgrind to begin counting, by its instructions"),
     ("crates/glassbox-workloads/tests/counting/mod.rs", "an allocator that counts"),
 ];
 

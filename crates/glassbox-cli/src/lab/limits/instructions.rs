@@ -1,45 +1,45 @@
-//! What is told of instructions.
+//! The report of instructions.
 
 use std::io::{self, Write};
 
 use comfy_table::CellAlignment;
-use glassbox_lab::limits::count::{self, Counted};
-use glassbox_lab::limits::goals::most_instructions;
-use glassbox_lab::limits::systems::BASE;
+use glassbox_lab::limits::instructions::{self, Counted};
+use glassbox_lab::limits::systems::{BASE, max_instructions};
 
-use super::arguments::{Arguments, What};
-use super::{Bar, table};
-use crate::format;
+use super::arguments::LimitsArguments;
 use crate::lab::child::command;
+use crate::lab::shared::{Bar, Measure, table};
 use crate::results::{Figure, Results};
+use glassbox_lab::format;
 
-/// Counts and tells. Without valgrind, tells how to get it; that is an error only if nothing else was asked for.
-pub fn run(out: &mut dyn Write, results: &mut Results, arguments: &Arguments) -> anyhow::Result<()> {
-    let valgrind = match count::version() {
+/// Counts, and prints the report. Without valgrind, prints how to install it; this is an error only if instructions are
+/// the only measure.
+pub fn run(out: &mut dyn Write, results: &mut Results, arguments: &LimitsArguments) -> anyhow::Result<()> {
+    let valgrind = match glassbox_lab::count::version() {
         Ok(version) => version,
-        Err(error) if arguments.only == Some(What::Instructions) => return Err(error),
+        Err(error) if arguments.only == Some(Measure::Instructions) => return Err(error),
         Err(error) => {
-            writeln!(out, "\ninstructions are not counted: {error}")?;
+            writeln!(out, "\ninstructions not counted: {error}")?;
             return Ok(());
         }
     };
     let (counting, bar) = (arguments.counting(), Bar::new());
-    let counted = count::count(&counting, &|child| command("count-limits", child), &bar)?;
+    let counted = instructions::count(&counting, &|child| command("count-limits", child), &bar)?;
     bar.0.finish_and_clear();
     report(out, results, &counted)?;
     counted.iter().filter(|_| arguments.functions > 0).try_for_each(|of| functions(out, of, arguments.functions))?;
     writeln!(
         out,
-        "of the executing thread, by {valgrind}, over {} transactions; times: those of tree-prefetch",
+        "of the executing thread, by {valgrind}, over {} transactions; × kernel: multiples of tree-prefetch",
         format::count(counting.transactions as u64),
     )?;
     Ok(())
 }
 
-/// The table: a system a column, a part a row. And the same for programs.
+/// The table, with a column for each system and a row for each part; and the results as JSON.
 fn report(out: &mut dyn Write, results: &mut Results, all: &[Counted]) -> io::Result<()> {
     let base = all.iter().find(|counted| counted.system == BASE).expect("it is always counted").total;
-    // In two lines, or the table would be too wide for most.
+    // In two lines, or the table would be too wide for most terminals.
     let names: Vec<_> = all.iter().map(|counted| counted.system.to_string().replacen('-', "\n", 1)).collect();
     let row = |name: &str, cell: &dyn Fn(&Counted) -> String| -> Vec<String> {
         std::iter::once(name.to_owned()).chain(all.iter().map(cell)).collect()
@@ -53,25 +53,25 @@ fn report(out: &mut dyn Write, results: &mut Results, all: &[Counted]) -> io::Re
         .map(|(at, (name, _))| row(name, &|counted| number(counted.parts[at].1)))
         .collect();
     rows.push(row("all", &|counted| number(counted.total)));
-    rows.push(row("times", &|counted| format!("{:.2}", counted.total / base)));
-    let goal = |counted: &Counted| most_instructions(&counted.system);
+    rows.push(row("× kernel", &|counted| format!("{:.2}", counted.total / base)));
+    let goal = |counted: &Counted| max_instructions(&counted.system);
     rows.push(row("goal", &|counted| goal(counted).map_or_else(String::new, |goal| format!("≤ {goal:.2}"))));
     let met =
         |counted: &Counted| goal(counted).map(|goal| if counted.total / base <= goal { "met" } else { "NOT MET" });
     rows.push(row("", &|counted| met(counted).unwrap_or_default().to_owned()));
-    rows.push(row("copying, of all", &|counted| number(counted.copying)));
-    rows.push(row("allocating, of all", &|counted| number(counted.allocating)));
+    rows.push(row("of which copying", &|counted| number(counted.copying)));
+    rows.push(row("of which allocating", &|counted| number(counted.allocating)));
     let header = std::iter::once("instructions per tx").chain(names.iter().map(String::as_str));
     writeln!(out, "\n{}", table(header, rows))?;
     all.iter().try_for_each(|counted| put(results, counted, base))
 }
 
-/// The functions of one system that cost most.
-fn functions(out: &mut dyn Write, counted: &Counted, most: usize) -> io::Result<()> {
+/// The most expensive functions of one system.
+fn functions(out: &mut dyn Write, counted: &Counted, max: usize) -> io::Result<()> {
     let number = |value: f64| format::number(value.round());
     let row =
         |(name, value): &(String, f64)| vec![number(*value), format!("{:.3}", value / counted.total), name.clone()];
-    let rows = counted.functions.iter().take(most).map(row).collect();
+    let rows = counted.functions.iter().take(max).map(row).collect();
     let name = counted.system.to_string();
     let mut table = table([name.as_str(), "of all", "function"], rows);
     table.column_mut(0).expect("there are three").set_cell_alignment(CellAlignment::Right);
@@ -88,15 +88,13 @@ fn put(results: &mut Results, counted: &Counted, base: f64) -> io::Result<()> {
     put("instructions", "times_tree_prefetch", counted.total / base, "ratio")?;
     put("instructions", "copying", counted.copying, "instructions")?;
     put("instructions", "allocating", counted.allocating, "instructions")?;
-    if let Some(goal) = most_instructions(&counted.system) {
+    if let Some(goal) = max_instructions(&counted.system) {
         put("instructions", "goal", goal, "ratio")?;
         put("instructions", "goal_met", f64::from(u8::from(counted.total / base <= goal)), "yes or no")?;
     }
     for (part, value) in &counted.parts {
         put("instructions by part", part, *value, "instructions")?;
     }
-    let worth_telling = counted.functions.iter().filter(|(_, value)| *value >= 1.0);
-    worth_telling
-        .into_iter()
-        .try_for_each(|(name, value)| put("instructions by function", name, *value, "instructions"))
+    let significant = counted.functions.iter().filter(|(_, value)| *value >= 1.0);
+    significant.into_iter().try_for_each(|(name, value)| put("instructions by function", name, *value, "instructions"))
 }

@@ -1,4 +1,4 @@
-//! `glassbox lab limits`: how near the engine comes to a kernel that does nothing but the work.
+//! `glassbox lab limits`: the engine compared with a kernel that does nothing but the work.
 
 mod arguments;
 mod instructions;
@@ -6,19 +6,18 @@ mod throughput;
 
 use std::io::Write;
 
-use glassbox_lab::limits::{Plan, measure, memory_bytes};
+use glassbox_lab::limits::{ThroughputPlan, measure, memory_bytes};
 use serde_json::json;
 
-pub use arguments::Arguments;
-use arguments::What;
+pub use arguments::LimitsArguments;
 
-use super::shared::{self, Bar, table};
+use super::shared::{self, Bar, Measure};
+use crate::exit::{self, Verdict};
 use crate::results::{Results, machine, report_to};
-use crate::{Verdict, interrupt};
 
 /// Does what the arguments say.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
-    interrupt::listen()?;
+pub fn run(arguments: &LimitsArguments) -> anyhow::Result<Verdict> {
+    exit::handle_interrupts()?;
     let mut out = report_to(arguments.common.json.as_deref());
     let plan = arguments.plan();
     let configuration = json!({
@@ -33,7 +32,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
     let mut results = Results::new(arguments.common.json.as_deref(), "limits", configuration)?;
     headline(&mut *out, &plan)?;
     let mut verdict = Verdict::Good;
-    if arguments.measures(What::Throughput) {
+    if arguments.measures(Measure::Throughput) {
         check_memory(&plan)?;
         let bar = Bar::new();
         let measured = measure(&plan, &bar)?;
@@ -43,14 +42,14 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
             verdict = Verdict::Bad;
         }
     }
-    if arguments.measures(What::Instructions) && !interrupt::requested() {
+    if arguments.measures(Measure::Instructions) && !exit::interrupted() {
         instructions::run(&mut *out, &mut results, arguments)?;
     }
     results.finish()?;
     Ok(verdict)
 }
 
-fn headline(out: &mut dyn Write, plan: &Plan) -> std::io::Result<()> {
+fn headline(out: &mut dyn Write, plan: &ThroughputPlan) -> std::io::Result<()> {
     let warehouses = plan.scale.warehouses;
     let plural = if warehouses == 1 { "" } else { "s" };
     let small = if plan.scale.items < 100_000 { " of reduced size" } else { "" };
@@ -63,8 +62,8 @@ fn headline(out: &mut dyn Write, plan: &Plan) -> std::io::Result<()> {
     )
 }
 
-/// Refuses what would make the machine swap, which measures nothing.
-fn check_memory(plan: &Plan) -> anyhow::Result<()> {
-    let advice = "measure some of them (--systems), or fewer --warehouses, --rounds or --transactions";
+/// Rejects a measurement that would make the machine swap.
+fn check_memory(plan: &ThroughputPlan) -> anyhow::Result<()> {
+    let advice = "measure fewer --systems, --warehouses, --rounds or --transactions";
     shared::check_memory(memory_bytes(plan), &format!("{} systems", plan.systems.len()), advice)
 }

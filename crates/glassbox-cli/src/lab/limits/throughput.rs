@@ -1,15 +1,14 @@
-//! What is told of throughput.
+//! The report of throughput.
 
 use std::io::{self, Write};
 
-use glassbox_lab::limits::goals::least_throughput;
-use glassbox_lab::limits::systems::BASE;
-use glassbox_lab::limits::{Measured, Plan, Run};
-use glassbox_lab::spread::Spread;
+use glassbox_lab::limits::systems::{BASE, min_throughput};
+use glassbox_lab::limits::{MeasuredSystem, Round, ThroughputPlan};
+use glassbox_lab::measurement::Spread;
 
-use super::table;
-use crate::format;
+use crate::lab::shared::table;
 use crate::results::{Figure, Results};
+use glassbox_lab::format;
 
 /// Maximum share of the time that the executing thread may wait for a core. Beyond it, the machine's other work was
 /// measured, and no goal is judged.
@@ -17,7 +16,7 @@ const MAX_WAITED: f64 = 0.02;
 
 /// A system's numbers.
 struct Row<'a> {
-    measured: &'a Measured,
+    measured: &'a MeasuredSystem,
     rate: Spread,
     of_best: Spread,
     of_base: Spread,
@@ -25,12 +24,12 @@ struct Row<'a> {
     forces: f64,
 }
 
-fn rates(measured: &Measured) -> Vec<f64> {
-    measured.runs.iter().map(Run::rate).collect()
+fn rates(measured: &MeasuredSystem) -> Vec<f64> {
+    measured.runs.iter().map(Round::rate).collect()
 }
 
-fn rows(all: &[Measured]) -> Vec<Row<'_>> {
-    let median = |of: &&Measured| Spread::of(rates(of)).median;
+fn rows(all: &[MeasuredSystem]) -> Vec<Row<'_>> {
+    let median = |of: &&MeasuredSystem| Spread::of(rates(of)).median;
     let kernels = all.iter().filter(|of| of.system.is_kernel());
     let best = kernels.max_by(|one, other| median(one).total_cmp(&median(other))).expect("one is always measured");
     let base = all.iter().find(|of| of.system == BASE).expect("it is always measured");
@@ -38,7 +37,7 @@ fn rows(all: &[Measured]) -> Vec<Row<'_>> {
     all.iter().map(|measured| row(measured, &best, &base)).collect()
 }
 
-fn row<'a>(measured: &'a Measured, best: &[f64], base: &[f64]) -> Row<'a> {
+fn row<'a>(measured: &'a MeasuredSystem, best: &[f64], base: &[f64]) -> Row<'a> {
     let (runs, rates) = (&measured.runs, rates(measured));
     let transactions: usize = runs.iter().map(|run| run.transactions).sum();
     let per = |amount: u64| amount as f64 / transactions as f64;
@@ -52,33 +51,29 @@ fn row<'a>(measured: &'a Measured, best: &[f64], base: &[f64]) -> Row<'a> {
     }
 }
 
-/// The table, and the same for programs.
-pub fn report(out: &mut dyn Write, results: &mut Results, plan: &Plan, all: &[Measured]) -> io::Result<()> {
+/// The table, and the results as JSON.
+pub fn report(
+    out: &mut dyn Write,
+    results: &mut Results,
+    plan: &ThroughputPlan,
+    all: &[MeasuredSystem],
+) -> io::Result<()> {
     let rows = rows(all);
     let waited = waited(all.iter().flat_map(|of| &of.runs));
     let is_busy = waited > MAX_WAITED;
     let (best, base) = ("of best\nkernel", "of tree-\nprefetch");
-    let header = [
-        "throughput",
-        "per\nsecond",
-        "least – most",
-        best,
-        base,
-        "least – most",
-        "goal",
-        "log\nbytes/tx",
-        "forces\n/tx",
-    ];
+    let header =
+        ["throughput", "per\nsecond", "min – max", best, base, "min – max", "goal", "log\nbytes/tx", "forces\n/tx"];
     let cells = rows.iter().map(|row| {
         let (system, logs) = (&row.measured.system, row.measured.system.log().is_some());
         let logged = |value: f64| if logs { format::number(value) } else { String::new() };
         vec![
             system.to_string(),
             format::number(row.rate.median),
-            format!("{} – {}", format::number(row.rate.least), format::number(row.rate.most)),
+            format!("{} – {}", format::number(row.rate.min), format::number(row.rate.max)),
             format!("{:.3}", row.of_best.median),
             format!("{:.3}", row.of_base.median),
-            format!("{:.3} – {:.3}", row.of_base.least, row.of_base.most),
+            format!("{:.3} – {:.3}", row.of_base.min, row.of_base.max),
             goal_cell(row, is_busy),
             logged(row.log_bytes),
             logged(row.forces),
@@ -87,7 +82,7 @@ pub fn report(out: &mut dyn Write, results: &mut Results, plan: &Plan, all: &[Me
     writeln!(out, "{}", table(header, cells.collect()))?;
     writeln!(
         out,
-        "medians of {} interleaved rounds of {} transactions; a share is formed within each round{}",
+        "medians of {} interleaved rounds of {} transactions; shares are formed within each round{}",
         all[0].runs.len(),
         format::count(plan.transactions as u64),
         if all[0].runs.len() < plan.rounds { "; INTERRUPTED" } else { "" },
@@ -105,7 +100,7 @@ pub fn report(out: &mut dyn Write, results: &mut Results, plan: &Plan, all: &[Me
 
 /// A system's goal, if it has one, and whether it is met; on a busy machine that is unknown.
 fn goal_cell(row: &Row<'_>, is_busy: bool) -> String {
-    least_throughput(&row.measured.system).map_or_else(String::new, |goal| {
+    min_throughput(&row.measured.system).map_or_else(String::new, |goal| {
         let verdict = match (is_busy, row.of_base.median >= goal) {
             (true, _) => "unknown",
             (false, true) => "met",
@@ -116,7 +111,7 @@ fn goal_cell(row: &Row<'_>, is_busy: bool) -> String {
 }
 
 /// The share of its time that the executing thread was ready but had no core.
-fn waited<'a>(runs: impl Iterator<Item = &'a Run>) -> f64 {
+fn waited<'a>(runs: impl Iterator<Item = &'a Round>) -> f64 {
     let (waited, all) = runs.fold((0.0, 0.0), |(waited, all), run| (waited + run.waited_seconds, all + run.seconds));
     waited / all
 }
@@ -132,10 +127,10 @@ fn put(results: &mut Results, row: &Row<'_>, is_busy: bool) -> io::Result<()> {
         ("share_of_tree_prefetch", row.of_base, "ratio"),
     ] {
         put(metric, spread.median, spread.middle_half(), unit)?;
-        put(&format!("{metric}_least"), spread.least, None, unit)?;
-        put(&format!("{metric}_most"), spread.most, None, unit)?;
+        put(&format!("{metric}_least"), spread.min, None, unit)?;
+        put(&format!("{metric}_most"), spread.max, None, unit)?;
     }
-    if let Some(goal) = least_throughput(&row.measured.system) {
+    if let Some(goal) = min_throughput(&row.measured.system) {
         put("goal", goal, None, "ratio")?;
         if !is_busy {
             put("goal_met", f64::from(u8::from(row.of_base.median >= goal)), None, "yes or no")?;
@@ -148,8 +143,8 @@ fn put(results: &mut Results, row: &Row<'_>, is_busy: bool) -> io::Result<()> {
     put("forces_per_transaction", row.forces, None, "forces")
 }
 
-/// Whether all did the same work and left their data consistent.
-pub fn checked(out: &mut dyn Write, results: &mut Results, all: &[Measured]) -> io::Result<bool> {
+/// Whether all systems did the same work and their data is consistent.
+pub fn checked(out: &mut dyn Write, results: &mut Results, all: &[MeasuredSystem]) -> io::Result<bool> {
     let expected = &all[0].checksum;
     let other: Vec<_> = all.iter().filter(|of| of.checksum != *expected).collect();
     let wrong: usize = all.iter().map(|of| of.wrong.len()).sum();
@@ -185,8 +180,8 @@ mod tests {
 
     use super::*;
 
-    fn run(seconds: f64, waited_seconds: f64) -> Run {
-        Run { transactions: 1, seconds, log_bytes: 0, forces: 0, waited_seconds }
+    fn run(seconds: f64, waited_seconds: f64) -> Round {
+        Round { transactions: 1, seconds, log_bytes: 0, forces: 0, waited_seconds }
     }
 
     #[test]
@@ -194,10 +189,10 @@ mod tests {
         assert_eq!(waited([run(3.0, 0.5), run(1.0, 0.5)].iter()), 0.25);
     }
 
-    /// What is reported, to users and as JSON, of an engine at a tenth of the kernel's throughput, whose thread waited
-    /// for a core for that share of the time.
+    /// The report and the JSON of an engine at a tenth of the kernel's throughput, whose thread waited for a core for
+    /// that share of the time.
     fn reported(waited: f64) -> (String, String) {
-        let measured = |system, seconds: f64| Measured {
+        let measured = |system, seconds: f64| MeasuredSystem {
             system,
             runs: vec![run(seconds, seconds * waited)],
             checksum: Checksum::default(),
@@ -206,12 +201,12 @@ mod tests {
         let all = [measured(BASE, 1.0), measured(System::None, 10.0)];
         let dir = tempfile::tempdir().unwrap();
         let (json, mut out) = (dir.path().join("limits.json"), Vec::new());
-        let plan = Plan {
+        let plan = ThroughputPlan {
             scale: Scale::small(1),
             systems: vec![BASE, System::None],
             transactions: 1,
             rounds: 1,
-            most: Duration::ZERO,
+            max_time: Duration::ZERO,
             dir: dir.path().to_owned(),
             seed: 1,
         };

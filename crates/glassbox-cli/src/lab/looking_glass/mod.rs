@@ -1,4 +1,4 @@
-//! `glassbox lab looking-glass`: a conventional engine taken apart, and what each component cost.
+//! `glassbox lab looking-glass`: a conventional engine without its components, and the cost of each.
 
 mod arguments;
 
@@ -9,28 +9,28 @@ use glassbox_lab::looking_glass::{self, Workload, count, count_accesses, measure
 use glassbox_lab::points::{self, Points};
 use serde_json::json;
 
-pub use arguments::Arguments;
-use arguments::What;
+pub use arguments::LookingGlassArguments;
 
 use super::child::command;
 use super::report;
-use super::shared::{Bar, check_memory, of_report, put};
+use super::shared::{Bar, Measure, check_memory, of_report, put};
+use crate::exit::{self, Verdict};
 use crate::results::{machine, report_to};
-use crate::{Verdict, format, interrupt};
+use glassbox_lab::format;
 
 /// The experiment's name in results.
 const EXPERIMENT: &str = "looking-glass";
 
 /// Does what the arguments say.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
-    interrupt::listen()?;
+pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
+    exit::handle_interrupts()?;
     let mut out = report_to(arguments.json.as_deref());
     let results = &arguments.results;
-    std::fs::create_dir_all(results).with_context(|| format!("cannot make the directory {}", results.display()))?;
+    std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
     headline(&mut *out, arguments)?;
     let (mut points, mut wrong) = (Points::default(), Vec::new());
     count_accesses(&mut points, arguments.seed)?;
-    if arguments.measures(What::Throughput) {
+    if arguments.measures(Measure::Throughput) {
         let plan = arguments.plan();
         let what = format!("{} stacks", plan.systems.len());
         check_memory(memory_bytes(&plan), &what, "measure fewer --warehouses or --transactions")?;
@@ -39,18 +39,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         bar.0.finish_and_clear();
     }
     let mut instructions = None;
-    if arguments.measures(What::Instructions) && !interrupt::requested() {
+    if arguments.measures(Measure::Instructions) && !exit::interrupted() {
         instructions = Some(count_instructions(arguments, &mut points)?);
     }
-    tell(&mut *out, &points)?;
-    writeln!(out, "{}", instructions.unwrap_or_else(|| "instructions were not counted".to_owned()))?;
+    print(&mut *out, &points)?;
+    writeln!(out, "{}", instructions.unwrap_or_else(|| "instructions not counted".to_owned()))?;
     let ran = points.value("checks", "full", "violations").is_some();
     match (&wrong[..], ran) {
         ([], true) => {
             let compared = points.0.iter().filter(|point| point.figure == "checks" && point.metric == "agrees").count();
             writeln!(
                 out,
-                "checks: all trees, heap files and indexes are sound; {compared} of the {} stacks had time for all \
+                "checks: all trees, heap files and indexes are sound; {compared} of the {} stacks ran all \
                  transactions, and ended in the same rows",
                 arguments.plan().systems.len() - 1,
             )?;
@@ -58,15 +58,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
         ([], false) => {}
         _ => wrong.iter().try_for_each(|problem| writeln!(out, "WRONG: {problem}"))?,
     }
-    leave(&mut *out, arguments, &points)?;
+    write(&mut *out, arguments, &points)?;
     Ok(if wrong.is_empty() { Verdict::Good } else { Verdict::Bad })
 }
 
-fn headline(out: &mut dyn Write, arguments: &Arguments) -> std::io::Result<()> {
+fn headline(out: &mut dyn Write, arguments: &LookingGlassArguments) -> std::io::Result<()> {
     let scale = arguments.scale();
     writeln!(
         out,
-        "OLTP through the Looking Glass: the classic engine taken apart; {} warehouses{}, 1 client thread\n\
+        "OLTP through the Looking Glass: the classic engine without its components; {} warehouses{}, 1 client thread\n\
          commit {}, on {}",
         scale.warehouses,
         if arguments.quick { " of a hundredth of their size" } else { "" },
@@ -75,12 +75,13 @@ fn headline(out: &mut dyn Write, arguments: &Arguments) -> std::io::Result<()> {
     )
 }
 
-/// Counts, and says how. Without valgrind, says how to get it; that is an error only if nothing else was asked for.
-fn count_instructions(arguments: &Arguments, points: &mut Points) -> anyhow::Result<String> {
+/// Counts, and returns a note on how. Without valgrind, the note says how to install it; this is an error only if
+/// instructions are the only measure.
+fn count_instructions(arguments: &LookingGlassArguments, points: &mut Points) -> anyhow::Result<String> {
     let valgrind = match glassbox_lab::count::version() {
         Ok(version) => version,
-        Err(error) if arguments.measures_only(What::Instructions) => return Err(error),
-        Err(error) => return Ok(format!("times only: instructions are not counted, because {error}")),
+        Err(error) if arguments.measures_only(Measure::Instructions) => return Err(error),
+        Err(error) => return Ok(format!("times only: instructions not counted: {error}")),
     };
     let (counting, bar) = (arguments.counting(), Bar::new());
     count(&counting, &|child| command("count-looking-glass", child), &bar, points)?;
@@ -90,7 +91,7 @@ fn count_instructions(arguments: &Arguments, points: &mut Points) -> anyhow::Res
 }
 
 /// The tables and the sentences.
-fn tell(out: &mut dyn Write, points: &Points) -> std::io::Result<()> {
+fn print(out: &mut dyn Write, points: &Points) -> std::io::Result<()> {
     writeln!(out, "{}", of_report(&tables::ladder(points)))?;
     for workload in Workload::ALL {
         if let Some(table) = tables::components(points, workload) {
@@ -111,7 +112,7 @@ fn tell(out: &mut dyn Write, points: &Points) -> std::io::Result<()> {
 }
 
 /// Writes the results and the page.
-fn leave(out: &mut dyn Write, arguments: &Arguments, points: &Points) -> anyhow::Result<()> {
+fn write(out: &mut dyn Write, arguments: &LookingGlassArguments, points: &Points) -> anyhow::Result<()> {
     let (plan, counting) = (arguments.plan(), arguments.counting());
     let configuration = json!({
         "scale": plan.scale,

@@ -1,4 +1,4 @@
-//! What is done on this machine: instructions are counted, throughput is measured and predicted.
+//! The measurements on this machine: instructions are counted, throughput is measured and predicted.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::path::Path;
 use anyhow::Context;
 use glassbox_lab::calibrate::{self, CostTables, link};
 use glassbox_lab::count::{self, Counting};
-use glassbox_lab::in_process::{self, System, Workload};
+use glassbox_lab::in_process::{self, Benchmark, CallPath};
 use glassbox_lab::low_overhead::{self, TpccPlan};
 use glassbox_lab::points::Points;
-use glassbox_lab::real::{self, AutoPlan, Plan};
+use glassbox_lab::real::{self, AutoPlan, ClusterPlan};
 use glassbox_workloads::tpcc::Scale;
 use serde_json::json;
 
-use super::super::calibrate::measure as measure_costs;
-use super::super::child::command;
-use super::super::shared::{Bar, Group, of_report};
-use crate::format;
+use crate::lab::calibrate::measure as measure_costs;
+use crate::lab::child::command;
+use crate::lab::shared::{Bar, Group, of_report};
+use glassbox_lab::format;
 
 /// Reads tables of costs.
 pub fn read_costs(file: &Path) -> anyhow::Result<CostTables> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let why = || format!("{} is no table of costs: `glassbox lab calibrate` makes one", file.display());
+    let why = || format!("{} is not a table of costs; create one by `glassbox lab calibrate`", file.display());
     serde_json::from_str(&text).with_context(why)
 }
 
@@ -36,7 +36,7 @@ pub fn count(out: &mut dyn Write, quick: bool, dir: &Path, seed: u64) -> anyhow:
     };
     let counting = Counting {
         scale: Scale::small(1),
-        systems: System::ALL.to_vec(),
+        systems: CallPath::ALL.to_vec(),
         warm_up: 320,
         transactions: if quick { 1_600 } else { 16_000 },
         seed,
@@ -48,25 +48,25 @@ pub fn count(out: &mut dyn Write, quick: bool, dir: &Path, seed: u64) -> anyhow:
     let counted = format::count(counting.transactions as u64);
     writeln!(out, "\nOn this machine: instructions of {counted} transactions on one partition, by {valgrind}")?;
     writeln!(out, "{}", of_report(&in_process::tables::totals(&points)))?;
-    for workload in Workload::ALL {
-        writeln!(out, "\n{}", of_report(&in_process::tables::parts(&points, workload)))?;
+    for benchmark in Benchmark::ALL {
+        writeln!(out, "\n{}", of_report(&in_process::tables::parts(&points, benchmark)))?;
     }
     let configuration =
         json!({ "partitions": 1, "scale": counting.scale, "counted": counting.transactions, "seed": seed });
     Ok(Some(Group { experiment: in_process::EXPERIMENT, simulated: false, configuration, points }))
 }
 
-/// Measures throughput, and predicts it by a simulation with constants from here.
+/// Measures throughput, and predicts it by a simulation with the constants of this machine.
 pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Vec<Group>> {
     let costs = measure_costs(out, quick)?;
-    let (plan, mut real, mut predicted) = (Plan::new(quick, seed), Points::default(), Points::default());
+    let (plan, mut real, mut predicted) = (ClusterPlan::new(quick, seed), Points::default(), Points::default());
     let auto = AutoPlan::new(quick, seed);
     writeln!(out, "\nOn this machine: two partitions, about {:.0} s", plan.seconds() + auto.seconds())?;
     let bar = Bar::new();
     real::measure(&plan, &bar, &mut real)?;
     real::measure_auto(&auto, &bar, &mut real)?;
     bar.0.finish_and_clear();
-    let table = calibrate::costs(&costs.points).context("not everything was measured")?;
+    let table = calibrate::costs(&costs.points).context("the calibration is incomplete: it was interrupted")?;
     real::predict(&plan, table, &|us| link(&costs.points, us), &mut predicted);
     let tpcc = TpccPlan::new(quick);
     real::predict_tpcc(&tpcc, table, &|us| link(&costs.points, us), seed, &mut predicted);
@@ -80,7 +80,7 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
     for (_, table) in real::tables::by_clients(&real) {
         writeln!(out, "\n{}", of_report(&table))?;
     }
-    for table in low_overhead::tables::tpcc(&predicted, "simulated, calibrated") {
+    for table in low_overhead::tpcc_tables(&predicted, "simulated, calibrated") {
         writeln!(out, "\n{}", of_report(&table))?;
     }
     writeln!(out, "\n{}", of_report(&real::tables::goals(&real)))?;

@@ -6,41 +6,41 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use glassbox_lab::low_overhead::{self, Plan, checks, put_checks, simulate, tables};
+use glassbox_lab::low_overhead::{self, SimulationPlan, claims, put_claims, simulate};
 use glassbox_lab::points::{self, Points};
 use serde_json::json;
 
 use super::report::{self, DIRECTORY};
 use super::shared::{Bar, Group, of_report, put_all};
+use crate::exit::{self, Verdict};
 use crate::results::report_to;
-use crate::{Verdict, interrupt};
 
 /// The experiment's name in results.
 const EXPERIMENT: &str = "low-overhead";
 
-/// What partitions do while they wait for each other: nothing, speculate, or lock
+/// Compare blocking, speculation and locking between partitions
 ///
 /// The microbenchmark and the TPC-C of "Low Overhead Concurrency Control for Partitioned Main Memory Databases" (SIGMOD
 /// 2010). First in virtual time, with the paper's costs: Figures 4 to 10, Tables 1 and 2; the same seed gives the same
-/// numbers everywhere. Then on this machine: instructions of a call through the machines (takes valgrind); throughput
+/// numbers everywhere. Then on this machine: instructions of a call through the machines (needs valgrind); throughput
 /// of partitions, coordinator and clients as threads, with injected round trips; and the same simulated with constants
-/// that were measured here. Leaves a page to look at and its numbers in the directory of results. Fails if what the
-/// paper claims does not come out; never because of what was measured.
+/// of this machine. Writes a page and its numbers to the directory of results. Fails if a simulated result is outside
+/// of the asserted bounds; never because of a measurement.
 #[derive(Args)]
-pub struct Arguments {
+pub struct LowOverheadArguments {
     /// Simulate and measure less: fewer shares, each for a shorter time
     #[arg(long)]
     quick: bool,
-    /// Do one of the three only
+    /// Do only one of the three
     #[arg(long, value_enum, value_name = "WHAT")]
-    only: Option<What>,
-    /// Simulate with this table of costs, which `lab calibrate` has made; then nothing is asserted
+    only: Option<Part>,
+    /// Simulate with this table of costs from `lab calibrate`, without asserting the paper's claims
     #[arg(long, value_name = "FILE", conflicts_with = "only")]
     costs: Option<PathBuf>,
-    /// Where the page and the results are left: low-overhead.html, low-overhead.jsonl
+    /// Directory of the page and the results: low-overhead.html, low-overhead.jsonl
     #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
     results: PathBuf,
-    /// Also write the results as JSON lines to this file; -: to standard output, and the report to standard error
+    /// Also write the results as JSON lines to this file; -: to standard output, with the report on standard error
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Seed of the first run of each point
@@ -50,7 +50,7 @@ pub struct Arguments {
 
 /// One of the three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum What {
+enum Part {
     /// The paper's figures, in virtual time
     Simulated,
     /// Instructions of a call through the machines
@@ -60,31 +60,31 @@ enum What {
 }
 
 /// Does what the arguments say.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
-    interrupt::listen()?;
+pub fn run(arguments: &LowOverheadArguments) -> anyhow::Result<Verdict> {
+    exit::handle_interrupts()?;
     let mut out = report_to(arguments.json.as_deref());
-    let &Arguments { quick, seed, ref results, .. } = arguments;
-    std::fs::create_dir_all(results).with_context(|| format!("cannot make the directory {}", results.display()))?;
-    let does = |what| arguments.only.is_none_or(|only| only == what) && !interrupt::requested();
+    let &LowOverheadArguments { quick, seed, ref results, .. } = arguments;
+    std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
+    let does = |what| arguments.only.is_none_or(|only| only == what) && !exit::interrupted();
     let (mut groups, mut verdict) = (Vec::new(), Verdict::Good);
-    if does(What::Simulated) {
+    if does(Part::Simulated) {
         let (group, good) = simulated(&mut *out, arguments)?;
         groups.push(group);
         verdict = if good { Verdict::Good } else { Verdict::Bad };
     }
-    if arguments.costs.is_none() && does(What::Instructions) {
+    if arguments.costs.is_none() && does(Part::Instructions) {
         groups.extend(here::count(&mut *out, quick, results, seed)?);
     }
-    if arguments.costs.is_none() && does(What::Real) {
+    if arguments.costs.is_none() && does(Part::Real) {
         groups.extend(here::measure(&mut *out, quick, seed)?);
     }
-    leave(&mut *out, arguments, &groups)?;
+    write(&mut *out, arguments, &groups)?;
     Ok(verdict)
 }
 
-/// Simulates the paper's figures; whether what is asserted holds.
-fn simulated(out: &mut dyn std::io::Write, arguments: &Arguments) -> anyhow::Result<(Group, bool)> {
-    let mut plan = Plan::new(arguments.quick, arguments.seed);
+/// Simulates the paper's figures. Returns whether all claims hold, too.
+fn simulated(out: &mut dyn std::io::Write, arguments: &LowOverheadArguments) -> anyhow::Result<(Group, bool)> {
+    let mut plan = SimulationPlan::new(arguments.quick, arguments.seed);
     plan.costs = arguments.costs.as_deref().map(here::read_costs).transpose()?;
     let whose = if plan.costs.is_some() { "the given" } else { "the paper's" };
     writeln!(
@@ -99,35 +99,35 @@ fn simulated(out: &mut dyn std::io::Write, arguments: &Arguments) -> anyhow::Res
     let mut points = simulate(&plan, &bar);
     bar.0.finish_and_clear();
     if plan.costs.is_some() {
-        for table in tables::throughput(&points) {
+        for table in low_overhead::throughput_tables(&points) {
             writeln!(out, "\n{}", of_report(&table))?;
         }
         return Ok((group(&plan, points), true));
     }
-    put_checks(&mut points);
-    for table in tables::throughput(&points).iter().chain(&tables::others(&points)) {
+    put_claims(&mut points);
+    for table in low_overhead::throughput_tables(&points).iter().chain(&low_overhead::other_tables(&points)) {
         writeln!(out, "\n{}", of_report(table))?;
     }
     for sentence in low_overhead::sentences(&points) {
         writeln!(out, "\n{sentence}")?;
     }
-    let checks = checks(&points);
-    let wrong: Vec<_> = checks.iter().filter(|check| !check.holds()).collect();
-    for check in &wrong {
-        let (from, to) = check.bounds;
+    let claims = claims(&points);
+    let wrong: Vec<_> = claims.iter().filter(|claim| !claim.holds()).collect();
+    for claim in &wrong {
+        let (from, to) = claim.bounds;
         writeln!(
             out,
-            "\nWRONG: {}, {}: {:.2} {}, which has to be from {from} to {to}",
-            check.figure, check.claim, check.here, check.unit
+            "\nWRONG: {}, {}: {:.2} {}, not within {from} to {to}",
+            claim.figure, claim.claim, claim.here, claim.unit
         )?;
     }
-    if wrong.is_empty() && !interrupt::requested() {
-        writeln!(out, "\nchecks: all {} claims are where they have to be", checks.len())?;
+    if wrong.is_empty() && !exit::interrupted() {
+        writeln!(out, "\nchecks: all {} claims are within the asserted bounds", claims.len())?;
     }
     Ok((group(&plan, points), wrong.is_empty()))
 }
 
-fn group(plan: &Plan, points: Points) -> Group {
+fn group(plan: &SimulationPlan, points: Points) -> Group {
     let configuration = json!({
         "partitions": 2,
         "clients": 40,
@@ -145,7 +145,7 @@ fn group(plan: &Plan, points: Points) -> Group {
 }
 
 /// Writes the results and the page.
-fn leave(out: &mut dyn std::io::Write, arguments: &Arguments, groups: &[Group]) -> anyhow::Result<()> {
+fn write(out: &mut dyn std::io::Write, arguments: &LowOverheadArguments, groups: &[Group]) -> anyhow::Result<()> {
     let file = arguments.results.join("low-overhead.jsonl");
     for to in std::iter::once(&file).chain(&arguments.json) {
         put_all(to, groups)?;

@@ -1,4 +1,4 @@
-//! What can be said of the whole state: sums to compare with another engine's, and TPC-C's consistency conditions.
+//! Checks of the whole state: sums to compare with an engine's, and TPC-C's consistency conditions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,8 +8,8 @@ use super::memory::Row;
 use super::store::{Indexes, Kernel};
 use super::tree::Tree;
 
-/// Sums over the tables: equal states have equal ones, and no transaction of the mix leaves them all as they were.
-/// Money in cents.
+/// Sums over the tables. Equal states have equal sums, and every transaction of the mix changes at least one of them.
+/// Money is in cents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "table and column, or table and number of rows")]
 pub struct Checksum {
@@ -47,7 +47,7 @@ fn same<T: PartialEq + fmt::Debug>(what: impl fmt::Display, one: T, other: T) ->
     if one == other { Ok(()) } else { Err(Inconsistency(format!("{what}: {one:?} against {other:?}"))) }
 }
 
-/// The index holds exactly the given keys, each for the row of its place.
+/// The index holds exactly the given keys, each for the row at its position.
 fn complete<T>(what: &str, index: &Tree<T>, keys: impl Iterator<Item = u64>) -> Result<(), Inconsistency> {
     let mut expected: Vec<_> = keys.zip(0_u32..).collect();
     expected.sort_unstable();
@@ -109,7 +109,7 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         complete("customer by name", &self.customer_by_name, names)
     }
 
-    /// Conditions 1 and 8: a warehouse took in what its districts did, and what the history says.
+    /// Conditions 1 and 8: a warehouse's total is the sum of its districts' totals, and of its history.
     fn check_money(&self) -> Result<(), Inconsistency> {
         for warehouse in self.warehouses.as_slice() {
             let districts = self.districts.as_slice().iter().filter(|row| row.w_id == warehouse.id);
@@ -121,9 +121,9 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         Ok(())
     }
 
-    /// Conditions 2 to 4: order numbers follow each other without a gap, and orders have the lines they say.
+    /// Conditions 2 to 4: order numbers have no gaps, and orders have as many lines as they declare.
     fn check_orders(&self) -> Result<(), Inconsistency> {
-        // Per district: greatest order, lines told, lines there, and least, greatest and number of new orders.
+        // For each district: highest order, declared lines, existing lines; lowest, highest and number of new orders.
         let mut found = HashMap::<u64, (u32, usize, usize, u32, u32, u32)>::new();
         for row in self.orders.as_slice() {
             let district = found.entry(keys::district(row.w_id, row.d_id)).or_insert((0, 0, 0, u32::MAX, 0, 0));
@@ -140,12 +140,12 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         }
         for district in self.districts.as_slice() {
             let key = keys::district(district.w_id, district.id);
-            let (greatest, told, lines, least_new, greatest_new, new) = found.get(&key).copied().unwrap_or_default();
+            let (greatest, declared, lines, min_new, max_new, new) = found.get(&key).copied().unwrap_or_default();
             same(format!("last order of district {key}"), district.next_o_id - 1, greatest)?;
-            same(format!("order lines of district {key}"), told, lines)?;
+            same(format!("order lines of district {key}"), declared, lines)?;
             if new > 0 {
-                same(format!("last new order of district {key}"), greatest, greatest_new)?;
-                same(format!("new orders of district {key}"), greatest_new - least_new + 1, new)?;
+                same(format!("last new order of district {key}"), greatest, max_new)?;
+                same(format!("new orders of district {key}"), max_new - min_new + 1, new)?;
             }
         }
         Ok(())

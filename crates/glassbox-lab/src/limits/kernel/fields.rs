@@ -1,13 +1,13 @@
-//! Work on the bytes of single columns: looking for `ORIGINAL`, and putting a line before a customer's data.
+//! Work on the bytes of single columns: searching for `ORIGINAL`, and prepending a line to a customer's data.
 
-use super::payment::PaymentInput;
+use super::inputs::PaymentInput;
 use super::rows::Customer;
 
 const ORIGINAL: &[u8; 8] = b"ORIGINAL";
 
 /// Whether the data of an item or of its stock say `ORIGINAL` somewhere.
 ///
-/// Few texts have a G with an N two places on, so this is asked first, of sixteen places at a time.
+/// Few texts have a G with an N two places on, so this is tested first, for sixteen places at a time.
 #[inline(always)]
 pub(super) fn is_original(data: &[u8; 50]) -> bool {
     may_be_original(data) && contains_original(data)
@@ -22,7 +22,7 @@ fn may_be_original(data: &[u8; 50]) -> bool {
         _mm_and_si128, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
     };
 
-    // The words of a block start at these places and the fifteen behind; the last possible place is 42.
+    // The words of a block start at these places and the fifteen after; the last possible place is 42.
     let [one, two, three] = [0, 16, 42 - 15].map(|block| {
         let (g, n) = (&data[block + 3..block + 3 + 16], &data[block + 5..block + 5 + 16]);
         // SAFETY: both slices have the sixteen bytes that are loaded, and SSE2 is part of every x86-64.

@@ -1,9 +1,9 @@
 //! A hash table from keys below 2^32 to rows: open addressing, linear probing, eight bytes an entry.
 //!
 //! Keys are nearly consecutive numbers, and multiplying by 2^64 divided by the golden ratio (Knuth, *The Art of
-//! Computer Programming*, volume 3, section 6.4) lays consecutive numbers almost evenly over the table, so nearly all
-//! are found at their first place: one multiplication, one shift, one cache line. Tables of this mix that are hashed
-//! never grow, so neither does this one: it is made for a number of keys and refuses more.
+//! Computer Programming*, volume 3, section 6.4) spreads consecutive numbers almost evenly over the table, so nearly
+//! all are found at their first place: one multiplication, one shift, one cache line. Hashed tables of this mix never
+//! grow, so neither does this one: it has a fixed capacity and panics beyond it.
 
 use std::io;
 
@@ -12,24 +12,24 @@ use super::memory::{Pages, Row, Slab};
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-struct Entry<T> {
-    /// The key and one; 0 in an unused place. So no key that may be asked for looks like an unused place.
+struct Slot<T> {
+    /// The key plus one; 0 in an unused place.
     key_plus_one: u32,
     row: Row<T>,
 }
 
-impl<T> Clone for Entry<T> {
+impl<T> Clone for Slot<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Entry<T> {}
+impl<T> Copy for Slot<T> {}
 
 /// Keys below 2^32 - 1 to rows of `T`.
 pub struct Hash<T> {
     /// As many entries as places, all written.
-    entries: Slab<Entry<T>>,
+    entries: Slab<Slot<T>>,
     /// The place is what this shift leaves of the product.
     shift: u32,
     mask: u32,
@@ -43,7 +43,7 @@ impl<T> Hash<T> {
     }
 
     #[inline(always)]
-    fn row_of(&self, place: u32) -> Row<Entry<T>> {
+    fn row_of(&self, place: u32) -> Row<Slot<T>> {
         // SAFETY: a place is masked, or shifted, to be below the number of entries.
         unsafe { Row::known(place) }
     }
@@ -58,7 +58,7 @@ impl<T> Index<Row<T>> for Hash<T> {
         let mut entries = Slab::new(places, pages)?;
         for _ in 0..places {
             // SAFETY: the row of an unused entry is never used.
-            entries.push(Entry { key_plus_one: 0, row: unsafe { Row::known(0) } });
+            entries.push(Slot { key_plus_one: 0, row: unsafe { Row::known(0) } });
         }
         Ok(Self { entries, shift: 64 - places.ilog2(), mask: places as u32 - 1, free: capacity })
     }
@@ -74,7 +74,7 @@ impl<T> Index<Row<T>> for Hash<T> {
             place = (place + 1) & self.mask;
         }
         let at = self.row_of(place);
-        *self.entries.get_mut(at) = Entry { key_plus_one, row };
+        *self.entries.get_mut(at) = Slot { key_plus_one, row };
     }
 
     #[inline(always)]

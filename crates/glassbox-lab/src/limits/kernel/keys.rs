@@ -1,4 +1,4 @@
-//! Keys, packed by hand into one `u64` each so that they order as the columns do.
+//! Keys, packed into one `u64` each so that they order as the columns do.
 //!
 //! Warehouse, district, customer, item and stock numbers are dense, so their keys are too: consecutive rows have
 //! consecutive keys. Orders and their lines take bit fields, because their numbers have no upper end.
@@ -42,7 +42,7 @@ pub(super) fn order_of_customer(w_id: u16, d_id: u8, c_id: u16, o_id: u32) -> u6
 /// The key of a customer by name: district (20 bits), last name (10), the start of the first name (22), customer (12).
 ///
 /// A last name is three of ten syllables (TPC-C, clause 4.3.2.3), so its number says it all; another name counts as
-/// number 0. Two first names that agree in 22 bits stand in the order of their customers, and a reader who needs better
+/// number 0. Two first names that agree in 22 bits are in the order of their customers, and a reader that needs more
 /// looks at the rows.
 pub(super) fn customer_name(w_id: u16, d_id: u8, c_id: u16, last: &[u8], first: &[u8]) -> u64 {
     let start = |i: usize| first.get(i).copied().map_or(0, u64::from);

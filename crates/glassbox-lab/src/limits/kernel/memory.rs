@@ -1,14 +1,14 @@
 //! Memory: rows and index nodes side by side in one mapping per type.
 //!
-//! A cache miss in this mix is two misses when the page's translation is not cached either: 5 warehouses are 350 MB, or
-//! 85,000 pages of 4 KiB, but 170 of 2 MiB. So a [`Slab`] maps its whole address range at once, on a boundary of 2 MiB,
-//! and asks for huge pages. It only grows, at its end, and never moves: a row's number ([`Row`]) is good for as long as
-//! its slab, costs four bytes in an index, and one multiplication to become an address.
+//! A cache miss in this mix is two misses if the translation of the page is not cached either: 5 warehouses are 350 MB,
+//! or 85,000 pages of 4 KiB, but 170 of 2 MiB. So a [`Slab`] maps its whole address range at once, aligned to 2 MiB,
+//! and asks for huge pages. It only grows, at its end, and never moves: a row's number ([`Row`]) is valid as long as
+//! its slab, takes four bytes in an index, and becomes an address by one multiplication.
 //!
 //! `unsafe` rests on two facts. A `Row<T>` is only made by [`Slab::push`] (or by [`Row::known`], whose caller promises
-//! the same), so it is below the slab's length; and no slab meets the rows of another one, because a kernel keeps one
-//! slab per type and lets no `Row` out. The second is kept by privacy: everything here is visible inside the kernel
-//! only.
+//! the same), so it is below the slab's length; and no slab is indexed with the rows of another one, because a kernel
+//! has one slab for each type and exposes no `Row`. Privacy ensures the second: everything here is visible inside the
+//! kernel only.
 
 use std::ffi::c_void;
 use std::io;
@@ -20,7 +20,7 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 /// Bytes of a huge page.
 const HUGE: usize = 2 << 20;
 
-/// The size of the machine's pages to lay the data on.
+/// The size of the machine's pages that hold the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
     /// 4 KiB, even where the system would give more by itself.
@@ -78,7 +78,7 @@ pub(super) struct Slab<T> {
 }
 
 impl<T: Copy> Slab<T> {
-    /// An empty slab with addresses (memory is taken as it is written) for `capacity` values.
+    /// An empty slab that reserves addresses for `capacity` values; memory is allocated when they are written.
     pub(super) fn new(capacity: usize, pages: Pages) -> io::Result<Self> {
         const { assert!(align_of::<T>() <= HUGE) };
         let too_large =
@@ -88,7 +88,7 @@ impl<T: Copy> Slab<T> {
         let bytes = bytes.checked_next_multiple_of(HUGE).ok_or_else(too_large)?.max(HUGE);
         let mapped = bytes + HUGE;
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at a place of the system's choice touches no memory of anybody.
+        // SAFETY: a new mapping at an address of the system's choice overlaps no other memory.
         let mapping =
             unsafe { mmap_anonymous(ptr::null_mut(), mapped, access, MapFlags::PRIVATE | MapFlags::NORESERVE) }?;
         // SAFETY: `align_offset` of a byte pointer is below HUGE, and the mapping is longer than that.
@@ -112,7 +112,7 @@ impl<T: Copy> Slab<T> {
         self.push_each::<1>(|_| value)
     }
 
-    /// Adds `N` values at the end; the answer is the first one's row, the others follow it.
+    /// Adds `N` values at the end. Returns the row of the first; the others follow it.
     #[inline(always)]
     pub(super) fn push_each<const N: usize>(&mut self, mut value: impl FnMut(usize) -> T) -> Row<T> {
         let first = self.len;
@@ -125,7 +125,7 @@ impl<T: Copy> Slab<T> {
         Row(first, PhantomData)
     }
 
-    /// Has the system give the memory of the next `more` values now, rather than at the first touch of each page.
+    /// Has the system allocate the memory of the next `more` values now, rather than at the first access to each page.
     pub(super) fn touch(&self, more: usize) {
         let to = (self.len as usize + more).min(self.capacity as usize) * size_of::<T>();
         let from = (self.len as usize * size_of::<T>()).next_multiple_of(HUGE);
@@ -152,7 +152,7 @@ impl<T: Copy> Slab<T> {
         unsafe { self.base.add(row.0 as usize).as_mut() }
     }
 
-    /// Asks for the cache line at byte `offset` of `row`.
+    /// Prefetches the cache line at byte `offset` of `row`.
     #[inline(always)]
     pub(super) fn prefetch(&self, row: Row<T>, offset: usize) {
         prefetch(self.base.as_ptr().wrapping_add(row.0 as usize).wrapping_byte_add(offset));
@@ -165,8 +165,8 @@ impl<T: Copy> Slab<T> {
     }
 }
 
-/// Takes so many bytes of memory from the system and gives them back: who asks next gets them at once.
-pub(in crate::limits) fn touch_and_give_back(bytes: usize) -> io::Result<()> {
+/// Has the system provide so many bytes of memory, and releases them, so that the next allocation gets them at once.
+pub(crate) fn touch_and_release(bytes: usize) -> io::Result<()> {
     let lines = bytes.div_ceil(64);
     Slab::<[u8; 64]>::new(lines, Pages::Huge).map(|slab| slab.touch(lines))
 }
@@ -178,7 +178,7 @@ impl<T> Drop for Slab<T> {
     }
 }
 
-/// Asks for the cache line of `at`. It is a hint: no address is wrong.
+/// Prefetches the cache line of `at`. It is a hint: no address is invalid.
 #[inline(always)]
 pub(super) fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]

@@ -15,7 +15,7 @@ pub(super) const PLACES: usize = 64;
 pub(super) struct Leaf<T> {
     pub(super) entries: [Entry<T>; PLACES],
     pub(super) used: u32,
-    /// Where the last insertion came to stand.
+    /// The place of the last insertion.
     pub(super) last: u32,
     /// The leaf with the next greater keys.
     pub(super) next: Option<Row<Leaf<T>>>,
@@ -71,7 +71,7 @@ impl Inner {
         last_at_most(key, |place| self.keys[place % PLACES])
     }
 
-    /// Adds a child behind `place`, where there is room.
+    /// Adds a child after `place`, where there is room.
     pub(super) fn insert(&mut self, place: usize, key: u64, child: u32) {
         let used = self.used as usize;
         self.keys.copy_within(place + 1..used, place + 2);
@@ -81,7 +81,7 @@ impl Inner {
         self.used += 1;
     }
 
-    /// Takes the places from `at` on into a new node.
+    /// Moves the places from `at` on to a new node.
     pub(super) fn split_off(&mut self, at: usize) -> Self {
         let mut right = Self { keys: [NO_KEY; PLACES], children: [0; PLACES], used: self.used - at as u32 };
         let moved = at..self.used as usize;
@@ -102,7 +102,7 @@ impl<T> Leaf<T> {
 
     /// The first place whose key is more than `key`.
     #[inline(always)]
-    pub(super) fn place_behind(&self, key: u64) -> usize {
+    pub(super) fn place_after(&self, key: u64) -> usize {
         let place = last_at_most(key, |place| self.entries[place % PLACES].key);
         place + usize::from(self.entries[place % PLACES].key <= key)
     }

@@ -1,8 +1,8 @@
 //! The nine tables' rows, as plain structs of the specification's sizes (TPC-C 5.11, clause 1.3).
 //!
-//! Columns are in an order of our choice: what the mix reads and writes together lies in one cache line. Money is in
-//! cents, taxes and discounts in ten-thousandths, times in microseconds since 1970; texts are padded with zeros.
-//! Counters are wider than the specification's four digits, since runs here are long.
+//! The order of columns puts those that the mix reads and writes together into one cache line. Money is in cents, taxes
+//! and discounts in ten-thousandths, times in microseconds since 1970; texts are padded with zeros. Counters are wider
+//! than the specification's four digits, since runs here are long.
 
 /// A warehouse.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ pub struct Customer {
     pub data: [u8; 500],
 }
 
-/// A payment made.
+/// A payment.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 #[expect(missing_docs, reason = "the specification's columns")]

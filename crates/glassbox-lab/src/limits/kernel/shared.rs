@@ -1,21 +1,22 @@
-//! The kernel fed by the generator that feeds the engines: the same rows and the same inputs, so that checksums can be
-//! compared.
+//! The generator's rows and inputs for the kernel: the same as the engines', so that checksums can be compared.
 //!
-//! Rows are put into the kernel's own layout; stock and its texts, two tables there, are one row here. Only inputs of
-//! the *Looking Glass* mix can be translated, and only they have a meaning for the kernel.
+//! Rows are converted to the kernel's own layout; stock and its texts, two tables of an engine, are one row here. Only
+//! inputs of the *Looking Glass* mix can be converted; the kernel has no other procedures.
 
 use std::any::Any;
 use std::convert::Infallible;
+use std::hint::black_box;
 
 use glassbox::record::{Record, Timestamp};
 use glassbox_workloads::tpcc::{self, Customers, Scale, Sink, schema};
 
+use super::check::{Checksum, Inconsistency};
 use super::index::Index;
+use super::inputs::{KernelInput, LINES, LineInput, NewOrderInput, PaymentInput};
 use super::keys;
-use super::new_order::{LINES, Line, NewOrderInput};
-use super::payment::PaymentInput;
+use super::memory::Pages;
 use super::rows::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Warehouse};
-use super::store::{Indexes, Input, Kernel, Sizing};
+use super::store::{BTrees, HashTables, Indexes, Kernel, Sizing};
 
 impl Sizing {
     /// Room for a load of this scale and so many transactions.
@@ -36,15 +37,15 @@ impl Sizing {
     }
 }
 
-impl Input {
-    /// The same input for the kernel, entered at `time`; none if it is not of the *Looking Glass* mix.
+impl KernelInput {
+    /// The same input for the kernel, entered at `time`; `None` if it is not of the *Looking Glass* mix.
     pub fn from_shared(input: &tpcc::Input, time: Timestamp) -> Option<Self> {
         match input {
             tpcc::Input::NewOrder(tpcc::NewOrder { w_id, d_id, c_id, lines }) => {
                 if lines.len() != LINES || lines.iter().any(|line| line.supply_w_id != *w_id) {
                     return None;
                 }
-                let lines = std::array::from_fn(|i| Line { i_id: lines[i].i_id, quantity: lines[i].quantity });
+                let lines = std::array::from_fn(|i| LineInput { i_id: lines[i].i_id, quantity: lines[i].quantity });
                 let entry_d = time.micros();
                 Some(Self::NewOrder(NewOrderInput { entry_d, lines, w_id: *w_id, c_id: *c_id, d_id: *d_id }))
             }
@@ -59,7 +60,7 @@ impl Input {
     }
 }
 
-/// A money column that the kernel keeps in 32 bits.
+/// A money column that has 32 bits in the kernel.
 fn cents(money: schema::Money) -> i32 {
     i32::try_from(money.units()).expect("prices and amounts of the population are small")
 }
@@ -75,7 +76,7 @@ macro_rules! like {
     };
 }
 
-/// Takes the rows of the shared population.
+/// Loads the rows of the shared population.
 impl<I: Indexes, const PREFETCH: bool> Sink for &mut Kernel<I, PREFETCH> {
     type Error = Infallible;
 
@@ -117,7 +118,7 @@ impl<I: Indexes, const PREFETCH: bool> Sink for &mut Kernel<I, PREFETCH> {
             stock.data = *row.data.padded();
             stock.dist = std::array::from_fn(|i| *row.dist(i as u8 + 1).padded());
         } else if row.is::<schema::PlaceName>() {
-            // For those who keep warehouses apart: here each name is found where it belongs.
+            // A copy for engines that keep warehouses apart; the kernel reads the names in their own tables.
         } else {
             panic!("the kernel does not know this table");
         }
@@ -132,13 +133,60 @@ fn customer(row: &schema::Customer) -> Customer {
         discount: rate(row.discount), since: row.since.micros() })
 }
 
-impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
-    /// Loads the shared population.
-    pub fn load_shared(&mut self, scale: &Scale, seed: u64) {
-        let mut sink = self;
-        let Ok(()) = tpcc::population::items(scale, seed, &mut sink);
-        for w_id in scale.warehouse_ids() {
-            let Ok(()) = tpcc::population::warehouse(scale, seed, w_id, &mut sink);
-        }
+/// Loads the shared population.
+pub fn load_shared<I: Indexes, const PREFETCH: bool>(kernel: &mut Kernel<I, PREFETCH>, scale: &Scale, seed: u64) {
+    let mut sink = kernel;
+    let Ok(()) = tpcc::population::items(scale, seed, &mut sink);
+    for w_id in scale.warehouse_ids() {
+        let Ok(()) = tpcc::population::warehouse(scale, seed, w_id, &mut sink);
     }
+}
+
+/// A loaded kernel.
+pub(crate) trait AnyKernel {
+    /// Runs all inputs.
+    fn run(&mut self, inputs: &[KernelInput]);
+    fn checksum(&self) -> Checksum;
+    fn check(&self) -> Result<(), Inconsistency>;
+}
+
+impl<I: Indexes, const PREFETCH: bool> AnyKernel for Kernel<I, PREFETCH> {
+    fn run(&mut self, inputs: &[KernelInput]) {
+        black_box(Kernel::run(self, inputs));
+    }
+
+    fn checksum(&self) -> Checksum {
+        Kernel::checksum(self)
+    }
+
+    fn check(&self) -> Result<(), Inconsistency> {
+        Kernel::check(self)
+    }
+}
+
+/// A kernel with the population and room for so many transactions.
+pub(crate) fn load(
+    hash: bool,
+    prefetch: bool,
+    scale: &Scale,
+    seed: u64,
+    most: usize,
+) -> std::io::Result<Box<dyn AnyKernel>> {
+    match (hash, prefetch) {
+        (false, false) => filled::<BTrees, false>(scale, seed, most),
+        (false, true) => filled::<BTrees, true>(scale, seed, most),
+        (true, false) => filled::<HashTables, false>(scale, seed, most),
+        (true, true) => filled::<HashTables, true>(scale, seed, most),
+    }
+}
+
+fn filled<I: Indexes + 'static, const PREFETCH: bool>(
+    scale: &Scale,
+    seed: u64,
+    most: usize,
+) -> std::io::Result<Box<dyn AnyKernel>> {
+    let mut kernel = Kernel::<I, PREFETCH>::new(Sizing::of(scale, most), Pages::Huge)?;
+    load_shared(&mut kernel, scale, seed);
+    kernel.touch(most);
+    Ok(Box::new(kernel))
 }

@@ -2,12 +2,11 @@
 
 use std::io;
 
-use super::direct::Direct;
 use super::hash::Hash;
-use super::index::Index;
+use super::index::{Direct, Index};
+use super::inputs::{KernelInput, LINES, NewOrderOutput, PaymentOutput};
+use super::keys;
 use super::memory::{Pages, Row, Slab};
-use super::new_order::{LINES, NewOrderInput, NewOrderOutput};
-use super::payment::{PaymentInput, PaymentOutput};
 use super::rows::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Warehouse};
 use super::tree::Tree;
 
@@ -43,7 +42,7 @@ impl Indexes for HashTables {
     type Stocks = Hash<Stock>;
 }
 
-/// The most rows a kernel will ever hold; addresses are reserved for them, memory only as they come.
+/// The maximum number of rows of each table; addresses are reserved for them, memory is allocated as they are inserted.
 #[derive(Debug, Clone, Copy)]
 #[expect(missing_docs, reason = "the tables' names")]
 pub struct Sizing {
@@ -56,33 +55,8 @@ pub struct Sizing {
     pub history: usize,
 }
 
-impl Sizing {
-    /// Room for the specification's load of so many warehouses and for so many transactions of either kind.
-    pub fn standard(warehouses: usize, new_orders: usize, payments: usize) -> Self {
-        let orders = warehouses * 30_000 + new_orders;
-        Self {
-            warehouses,
-            customers: warehouses * 30_000,
-            items: 100_000,
-            stocks: warehouses * 100_000,
-            orders,
-            order_lines: warehouses * 30_000 * 15 + new_orders * 10,
-            history: warehouses * 30_000 + payments,
-        }
-    }
-}
-
-/// One transaction's arguments.
-#[derive(Debug, Clone, Copy)]
-pub enum Input {
-    /// Clause 2.4.
-    NewOrder(NewOrderInput),
-    /// Clause 2.5.
-    Payment(PaymentInput),
-}
-
-/// All tables and indexes, and the procedures on them. `I` says what the indexes are, `PREFETCH` whether all keys of a
-/// transaction go down together before it executes.
+/// All tables and indexes, and the procedures on them. `I` is the kind of indexes; with `PREFETCH` all keys of a
+/// transaction descend together before it executes.
 pub struct Kernel<I: Indexes, const PREFETCH: bool> {
     pub(super) warehouses: Slab<Warehouse>,
     pub(super) districts: Slab<District>,
@@ -136,8 +110,7 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         })
     }
 
-    /// Has the system give the memory that so many transactions will fill, which would otherwise be given in the midst
-    /// of them.
+    /// Has the system allocate the memory that so many transactions will fill, before they run.
     pub fn touch(&self, transactions: usize) {
         self.history.touch(transactions);
         self.orders.touch(transactions);
@@ -149,25 +122,82 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         self.order_line_by_id.touch(transactions * LINES);
     }
 
-    /// Runs one transaction; the answer is a number that depends on its whole output, so that no part of it is left
-    /// out.
+    /// Runs one transaction. Returns a number that depends on its whole output, so that the compiler omits no part.
     #[inline(always)]
-    pub fn execute(&mut self, input: &Input) -> i64 {
+    pub fn execute(&mut self, input: &KernelInput) -> i64 {
         match input {
-            Input::NewOrder(input) => match self.new_order(input) {
+            KernelInput::NewOrder(input) => match self.new_order(input) {
                 NewOrderOutput::Placed { o_id, total, originals } => total + i64::from(o_id) + i64::from(originals),
                 NewOrderOutput::UnknownItem => -1,
             },
-            Input::Payment(input) => {
+            KernelInput::Payment(input) => {
                 let PaymentOutput { balance } = self.payment(input);
                 balance
             }
         }
     }
 
-    /// Runs all transactions, one after the other; the answer is the sum of [`Kernel::execute`]'s.
+    /// Runs all transactions, one after the other. Returns the sum of the results of [`Kernel::execute`].
     #[inline(never)]
-    pub fn run(&mut self, inputs: &[Input]) -> i64 {
+    pub fn run(&mut self, inputs: &[KernelInput]) -> i64 {
         inputs.iter().fold(0, |sum, input| sum.wrapping_add(self.execute(input)))
+    }
+}
+
+/// Loading, row by row, in any order. Every row must be new, and fit the kernel's sizing; otherwise it panics.
+impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
+    /// Loads a warehouse.
+    pub fn load_warehouse(&mut self, row: Warehouse) {
+        let at = self.warehouses.push(row);
+        self.warehouse_by_id.insert(row.id.into(), at);
+    }
+
+    /// Loads a district.
+    pub fn load_district(&mut self, row: District) {
+        let at = self.districts.push(row);
+        self.district_by_id.insert(keys::district(row.w_id, row.id), at);
+    }
+
+    /// Loads a customer, under its number and its name.
+    pub fn load_customer(&mut self, row: Customer) {
+        let at = self.customers.push(row);
+        self.customer_by_id.insert(keys::customer(row.w_id, row.d_id, row.id), at);
+        self.customer_by_name.insert(keys::customer_name(row.w_id, row.d_id, row.id, &row.last, &row.first), at);
+    }
+
+    /// Loads a payment, which is in no index.
+    pub fn load_history(&mut self, row: History) {
+        self.history.push(row);
+    }
+
+    /// Loads an order, under its number and its customer.
+    pub fn load_order(&mut self, row: Order) {
+        let at = self.orders.push(row);
+        self.order_by_id.insert(keys::order(row.w_id, row.d_id, row.id), at);
+        self.order_by_customer.insert(keys::order_of_customer(row.w_id, row.d_id, row.c_id, row.id), at);
+    }
+
+    /// Loads an order not yet delivered.
+    pub fn load_new_order(&mut self, row: NewOrder) {
+        let at = self.new_orders.push(row);
+        self.new_order_by_id.insert(keys::order(row.w_id, row.d_id, row.o_id), at);
+    }
+
+    /// Loads a line of an order; lines count from 1 to 15.
+    pub fn load_order_line(&mut self, row: OrderLine) {
+        let at = self.order_lines.push(row);
+        self.order_line_by_id.insert(keys::order_line(row.w_id, row.d_id, row.o_id) + u64::from(row.number), at);
+    }
+
+    /// Loads an item.
+    pub fn load_item(&mut self, row: Item) {
+        let at = self.items.push(row);
+        self.item_by_id.insert(row.id.into(), at);
+    }
+
+    /// Loads a warehouse's stock of an item.
+    pub fn load_stock(&mut self, row: Stock) {
+        let at = self.stocks.push(row);
+        self.stock_by_id.insert(keys::stock(row.w_id, row.i_id), at);
     }
 }

@@ -2,13 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use glassbox::record::Timestamp;
+use glassbox_workloads::tpcc::{Inputs, Scale};
+
+use super::check::Checksum;
 use super::fields::is_original;
 use super::hash::Hash;
 use super::index::Index;
+use super::inputs::{KernelInput, NewOrderOutput, PaymentInput};
 use super::memory::{Pages, Row, Slab};
-use super::sample::{Scale, fill, inputs};
+use super::shared::load_shared;
+use super::store::{BTrees, HashTables, Indexes, Kernel, Sizing};
 use super::tree::Tree;
-use super::{BTrees, Checksum, HashTables, Indexes, Input, Kernel, NewOrderOutput};
+use crate::workload::{LOAD_SEED, settings};
 
 /// Scrambles numbers, one to one.
 fn scrambled(number: u64) -> u64 {
@@ -98,18 +104,34 @@ fn original_is_found_wherever_it_stands() {
     }
 }
 
-const SCALE: Scale = Scale { warehouses: 2, items: 5_000, customers: 150 };
+const SCALE: Scale = Scale { warehouses: 2, items: 5_000, customers: 150, orders: 150 };
 
 fn filled<I: Indexes, const PREFETCH: bool>(pages: Pages) -> Kernel<I, PREFETCH> {
-    let mut kernel = Kernel::new(SCALE.sizing(20_000), pages).unwrap();
-    fill(&mut kernel, &SCALE, 1);
+    let mut kernel = Kernel::new(Sizing::of(&SCALE, 20_000), pages).unwrap();
+    load_shared(&mut kernel, &SCALE, LOAD_SEED);
     kernel
+}
+
+/// Inputs of the mix; one New-Order in fifty names an unknown item.
+fn inputs(count: usize, seed: u64) -> Vec<KernelInput> {
+    let mut source = Inputs::new(&settings(&SCALE, seed), 0);
+    let translated = (0..count).map(|at| {
+        let input = KernelInput::from_shared(&source.next(), Timestamp::from_micros(at as i64)).unwrap();
+        match input {
+            KernelInput::NewOrder(mut order) if at % 50 == 0 => {
+                order.lines[9].i_id = u32::MAX;
+                KernelInput::NewOrder(order)
+            }
+            _ => input,
+        }
+    });
+    translated.collect()
 }
 
 fn outcome<I: Indexes, const PREFETCH: bool>(pages: Pages) -> (i64, Checksum) {
     let mut kernel = filled::<I, PREFETCH>(pages);
     kernel.check().unwrap();
-    let answers = kernel.run(&inputs(&SCALE, 20_000, true, 2));
+    let answers = kernel.run(&inputs(20_000, 2));
     kernel.check().unwrap();
     (answers, kernel.checksum())
 }
@@ -126,15 +148,15 @@ fn variants_agree_and_are_consistent() {
 fn sums_move_by_what_the_inputs_say() {
     let mut kernel = filled::<BTrees, false>(Pages::Small);
     let before = kernel.checksum();
-    let inputs = inputs(&SCALE, 5_000, true, 3);
+    let inputs = inputs(5_000, 3);
     let (mut paid, mut payments, mut placed, mut ordered) = (0, 0, 0, 0);
     for input in &inputs {
         match input {
-            Input::Payment(input) => {
+            KernelInput::Payment(input) => {
                 kernel.payment(input);
                 (paid, payments) = (paid + i64::from(input.amount), payments + 1);
             }
-            Input::NewOrder(input) => {
+            KernelInput::NewOrder(input) => {
                 if let NewOrderOutput::Placed { .. } = kernel.new_order(input) {
                     placed += 1;
                     ordered += input.lines.iter().map(|line| i64::from(line.quantity)).sum::<i64>();
@@ -174,7 +196,7 @@ fn bad_credit_writes_the_payment_before_the_data() {
     let mut kernel = filled::<BTrees, false>(Pages::Small);
     let customer = *kernel.customers.as_slice().iter().find(|row| row.credit == *b"BC").unwrap();
     let (w_id, d_id, c_id) = (customer.w_id, customer.d_id, customer.id);
-    let input = super::PaymentInput { date: 0, amount: 123_405, w_id, c_w_id: w_id, c_id, d_id, c_d_id: d_id };
+    let input = PaymentInput { date: 0, amount: 123_405, w_id, c_w_id: w_id, c_id, d_id, c_d_id: d_id };
     let output = kernel.payment(&input);
     let after =
         kernel.customers.as_slice().iter().find(|row| (row.w_id, row.d_id, row.id) == (w_id, d_id, c_id)).unwrap();
@@ -192,18 +214,14 @@ fn inconsistency_is_seen() {
 }
 
 #[test]
-fn shared_population_and_inputs_fit() {
-    use glassbox::record::Timestamp;
-    use glassbox_workloads::tpcc::{Inputs, Mix, Scale, Settings};
-
-    let settings = Settings { mix: Mix::LookingGlass, ..Settings::new(Scale::small(2)) };
-    let mut source = Inputs::new(&settings, 0);
-    let inputs: Vec<_> =
-        (0..2_000).map(|i| Input::from_shared(&source.next(), Timestamp::from_micros(i)).unwrap()).collect();
-    let mut kernel = Kernel::<HashTables, true>::new(super::Sizing::of(&settings.scale, 2_000), Pages::Small).unwrap();
-    kernel.load_shared(&settings.scale, settings.load_seed);
+fn the_shared_population_and_inputs_fit() {
+    let mut kernel = Kernel::<HashTables, true>::new(Sizing::of(&SCALE, 2_000), Pages::Small).unwrap();
+    load_shared(&mut kernel, &SCALE, LOAD_SEED);
     kernel.check().unwrap();
     let before = kernel.checksum();
+    let mut source = Inputs::new(&settings(&SCALE, 1), 0);
+    let inputs: Vec<_> =
+        (0..2_000).map(|at| KernelInput::from_shared(&source.next(), Timestamp::from_micros(at)).unwrap()).collect();
     kernel.run(&inputs);
     kernel.check().unwrap();
     assert_eq!(kernel.checksum().order_rows, before.order_rows + 1_000);

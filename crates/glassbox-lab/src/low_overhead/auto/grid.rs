@@ -1,20 +1,29 @@
 //! The grid: share of transactions on several partitions, rounds, aborts, conflicts, and the round trip.
 
+use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Link, Load, Settings};
 
-use super::{ADVICE_US, AUTO, FIRST, SCHEMES};
 use crate::figures::{Colour, Curve, Curves, Stroke, curves};
-use crate::low_overhead::checks::{Check, check};
-use crate::low_overhead::lines::{Line, PERCENT, rate};
+use crate::low_overhead::claim::{Claim, claim};
+use crate::low_overhead::series::{BLOCKING, LOCKING, PERCENT, SPECULATION, Series, rate};
 use crate::points::Points;
-use crate::report::{Figure, Table};
+use crate::section::{Figure, Table};
 
-/// In results.
+/// The row of the advisor.
+pub(super) const AUTO: &str = "auto";
+/// The interval of the advisor, in virtual time.
+pub(super) const ADVICE_US: u64 = 100_000;
+/// The scheme at the start.
+pub(super) const FIRST: SchemeKind = SchemeKind::Blocking;
+/// The schemes that it is compared with.
+pub(super) const SCHEMES: [(&str, SchemeKind); 3] =
+    [(BLOCKING, SchemeKind::Blocking), (SPECULATION, SchemeKind::Speculation), (LOCKING, SchemeKind::Locking)];
+/// Its name in results.
 pub(super) const FIGURE: &str = "Auto";
 
 /// A row of the grid: everything but the share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Situation {
+struct GridRow {
     round_trip_us: u64,
     two_rounds: bool,
     aborts: u64,
@@ -24,26 +33,26 @@ struct Situation {
 /// Round trips of the whole grid, and how they are drawn.
 const ROUND_TRIPS: [(u64, Colour); 3] =
     [(40, Colour(0x8c, 0xb3, 0x3c)), (120, Colour(0x4e, 0x79, 0xa7)), (400, Colour(0xb0, 0x7a, 0xa1))];
-/// Where rows are fought for, half a second of one scheme may differ from the next by 4 %, as much as one is to be told
-/// from another.
+/// The multiple of the measured time: with contention, two half seconds of one scheme may differ by 4 %, as much as the
+/// difference between schemes that matters.
 const LONGER: u64 = 4;
 const SHARES: [u64; 6] = [0, 2, 10, 30, 60, 100];
 
-fn situations(whole: bool) -> Vec<Situation> {
-    let mut situations = Vec::new();
+fn grid_rows(whole: bool) -> Vec<GridRow> {
+    let mut grid_rows = Vec::new();
     for (round_trip_us, _) in ROUND_TRIPS.into_iter().filter(|it| whole || it.0 == 120) {
         for two_rounds in [false, true] {
             for aborts in [0, 3, 10].into_iter().filter(|it| whole || *it != 3) {
                 for conflicts in [0, 60] {
-                    situations.push(Situation { round_trip_us, two_rounds, aborts, conflicts });
+                    grid_rows.push(GridRow { round_trip_us, two_rounds, aborts, conflicts });
                 }
             }
         }
     }
-    situations
+    grid_rows
 }
 
-impl Situation {
+impl GridRow {
     fn name(&self) -> String {
         let Self { round_trip_us, aborts, conflicts, .. } = self;
         let rounds = if self.two_rounds { "two rounds" } else { "one round" };
@@ -54,7 +63,7 @@ impl Situation {
         format!("{of}: {}", self.name())
     }
 
-    /// What `auto` came to and what the best scheme came to, and which it is.
+    /// The throughput under the advisor and under the best scheme, and its name.
     fn cell(&self, points: &Points, percent: u64) -> Option<(f64, f64, &'static str)> {
         let auto = rate(points, FIGURE, &self.row(AUTO), percent)?;
         let rates = SCHEMES.map(|(name, _)| rate(points, FIGURE, &self.row(name), percent).map(|rate| (rate, name)));
@@ -64,9 +73,9 @@ impl Situation {
     }
 }
 
-/// What is simulated.
-pub(in crate::low_overhead) fn lines(whole: bool) -> Vec<Line> {
-    let of_situation = |it: Situation| {
+/// The simulated series.
+pub(crate) fn series(whole: bool) -> Vec<Series> {
+    let of_situation = |it: GridRow| {
         let load = Load {
             aborts: it.aborts * PERCENT,
             conflicts: it.conflicts * PERCENT,
@@ -78,29 +87,29 @@ pub(in crate::low_overhead) fn lines(whole: bool) -> Vec<Line> {
         } else {
             |_: &mut Settings| {}
         };
-        let line = move |name, scheme, advice_us| Line {
+        let line = move |name, scheme, advice_us| Series {
             change,
             link: Some(Link::of(it.round_trip_us * 1_000 / 2)),
             advice_us,
             longer: if whole { LONGER } else { 1 },
             shares: Some(SHARES.to_vec()),
-            ..Line::new(FIGURE, it.row(name), scheme, load)
+            ..Series::new(FIGURE, it.row(name), scheme, load)
         };
         let fixed = SCHEMES.map(|(name, scheme)| line(name, scheme, 0));
         fixed.into_iter().chain([line(AUTO, FIRST, ADVICE_US)])
     };
-    situations(whole).into_iter().flat_map(of_situation).collect()
+    grid_rows(whole).into_iter().flat_map(of_situation).collect()
 }
 
-/// The situations of which there are numbers.
-fn known(points: &Points) -> Vec<Situation> {
-    let has = |it: &Situation| SHARES.iter().any(|&percent| it.cell(points, percent).is_some());
-    situations(true).into_iter().filter(has).collect()
+/// The rows that were simulated.
+fn known(points: &Points) -> Vec<GridRow> {
+    let has = |it: &GridRow| SHARES.iter().any(|&percent| it.cell(points, percent).is_some());
+    grid_rows(true).into_iter().filter(has).collect()
 }
 
-/// Each cell: how much of the best scheme's it is, and which that is.
-pub(in crate::low_overhead) fn table(points: &Points) -> Option<Table> {
-    let row = |it: Situation| {
+/// Each cell: the share of the best scheme's throughput, and the initial of that scheme.
+pub(crate) fn table(points: &Points) -> Option<Table> {
+    let row = |it: GridRow| {
         let cell = |&percent: &u64| {
             let cell = it.cell(points, percent);
             cell.map_or_else(String::new, |(auto, best, name)| format!("{:.3} {}", auto / best, &name[..1]))
@@ -113,8 +122,8 @@ pub(in crate::low_overhead) fn table(points: &Points) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { header, rows })
 }
 
-/// The least of a share's cells, for each round trip.
-fn least(points: &Points, round_trip_us: u64) -> Vec<(f64, f64)> {
+/// The minimum of a share's cells, for each round trip.
+fn minimum(points: &Points, round_trip_us: u64) -> Vec<(f64, f64)> {
     let known = known(points);
     let of = |percent: u64| {
         let cells = known.iter().filter(|it| it.round_trip_us == round_trip_us);
@@ -124,29 +133,29 @@ fn least(points: &Points, round_trip_us: u64) -> Vec<(f64, f64)> {
     SHARES.iter().filter_map(|&percent| of(percent)).collect()
 }
 
-/// Draws it.
-pub(in crate::low_overhead) fn figure(points: &Points) -> Option<Figure> {
+/// The figure, if it was simulated.
+pub(crate) fn figure(points: &Points) -> Option<Figure> {
     let table = table(points)?;
     let curve = |(round_trip_us, colour): (u64, Colour)| Curve {
         name: format!("a round trip of {round_trip_us} µs"),
         colour,
         stroke: Stroke::Dotted,
-        points: least(points, round_trip_us),
+        points: minimum(points, round_trip_us),
     };
     let drawn = ROUND_TRIPS.into_iter().map(curve).filter(|curve| !curve.points.is_empty()).collect();
     let svg = curves(&Curves {
-        unit: "of the best scheme, the least of all cells (simulated)".to_owned(),
+        unit: "of the best scheme, the minimum of all cells (simulated)".to_owned(),
         x_unit: "% of transactions on two partitions".to_owned(),
         curves: drawn,
     });
-    let caption = "What the engine comes to when it chooses the scheme itself, as a share of what the best of \
-                   blocking, speculation and locking comes to. Letters: which that is.";
+    let caption = "The throughput if the engine chooses the scheme, as a share of that of the best of blocking, \
+                   speculation and locking. Letters: the best scheme.";
     let title = "Auto. The scheme is chosen by the engine (simulated)".to_owned();
     Some(Figure { title, svg, caption: caption.to_owned(), table: Some(table) })
 }
 
-/// Its claims.
-pub(in crate::low_overhead) fn checks(points: &Points) -> Vec<Option<Check>> {
+/// The claims about it.
+pub(crate) fn claims(points: &Points) -> Vec<Option<Claim>> {
     let known = known(points);
     let cells = known.iter().flat_map(|it| SHARES.iter().filter_map(|&percent| it.cell(points, percent)));
     let ratios: Vec<f64> = cells.map(|(auto, best, _)| auto / best).collect();
@@ -154,14 +163,14 @@ pub(in crate::low_overhead) fn checks(points: &Points) -> Vec<Option<Check>> {
     let good = (!ratios.is_empty()).then_some(good);
     let least = ratios.into_iter().reduce(f64::min).map(|least| 100.0 * least);
     vec![
-        check((FIGURE, "cells with at least 0.95 of the best scheme"), "not in the paper", good, (90.0, 100.0), "%"),
-        check((FIGURE, "of the best scheme, least of all cells"), "not in the paper", least, (75.0, 120.0), "%")
-            .map(|it| it.because(LEAST)),
+        claim((FIGURE, "cells with at least 0.95 of the best scheme"), "not in the paper", good, (90.0, 100.0), "%"),
+        claim((FIGURE, "of the best scheme, minimum of all cells"), "not in the paper", least, (75.0, 120.0), "%")
+            .map(|it| it.because(MINIMUM)),
     ]
 }
 
-/// What is to be reached in every cell.
+/// The goal for every cell.
 const GOAL: f64 = 0.95;
-const LEAST: &str = "The goal is 95 % in every cell, and all reach it if the whole grid is measured, for two seconds. \
-                     In shorter windows, as in the quick form, one scheme alone varies by more than that where rows \
-                     are fought for, or aborts are many.";
+const MINIMUM: &str = "The goal is 95 % in every cell, and all reach it if the whole grid is measured, for two \
+                       seconds. In shorter windows, as in the quick form, a single scheme varies by more than that \
+                       with contention or many aborts.";

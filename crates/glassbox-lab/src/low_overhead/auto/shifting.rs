@@ -1,31 +1,31 @@
 //! A load that shifts every few seconds.
 //!
-//! Each scheme is the best for some part of it, so what is chosen once is wrong most of the time.
+//! Each scheme is the best for some part of it, so a fixed choice is wrong most of the time.
 
 use std::thread;
 
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Load, Settings, World};
 
-use super::{ADVICE_US, AUTO, FIRST, SCHEMES};
+use super::grid::{ADVICE_US, AUTO, FIRST, SCHEMES};
 use crate::figures::{Colour, Curve, Curves, Stroke, curves};
 use crate::format;
-use crate::low_overhead::checks::{Check, check};
-use crate::low_overhead::lines::{PERCENT, THROUGHPUT, colour, curve};
-use crate::low_overhead::simulate::Plan;
+use crate::low_overhead::claim::{Claim, claim};
+use crate::low_overhead::plan::SimulationPlan;
+use crate::low_overhead::series::{PERCENT, THROUGHPUT, colour, curve};
 use crate::points::Points;
-use crate::report::{Figure, Table};
+use crate::section::{Figure, Table};
 
-/// In results.
+/// Its name in results.
 const FIGURE: &str = "Auto, a load that shifts";
-/// The parts, in order, and what they are called.
+/// The parts, in order, with their names.
 const PARTS: [(&str, Load); 4] = [
     ("10 % on two partitions", load(10, 0, 0, 0)),
     ("all on two partitions", load(100, 0, 0, 0)),
     ("30 %, 60 % conflicts", load(30, 60, 0, 0)),
     ("30 %, in two rounds, 10 % aborts", load(30, 0, 10, ALL)),
 ];
-/// A point of a curve is the throughput of so long.
+/// A point of a curve is the throughput of this interval.
 const STEP_US: u64 = 100_000;
 
 const fn load(several: u64, conflicts: u64, aborts: u64, two_rounds: u64) -> Load {
@@ -37,8 +37,8 @@ fn rows() -> Vec<(&'static str, SchemeKind, u64)> {
     fixed.into_iter().chain([(AUTO, FIRST, ADVICE_US)]).collect()
 }
 
-/// Runs all of them side by side.
-pub(in crate::low_overhead) fn simulate(plan: &Plan, points: &mut Points) {
+/// Runs all of them concurrently.
+pub(crate) fn simulate(plan: &SimulationPlan, points: &mut Points) {
     let run = |scheme, advice_us| {
         let settings = Settings { advice_us, ..Settings::of_the_paper(scheme, PARTS[0].1, plan.seed) };
         let mut world = World::new(settings);
@@ -54,7 +54,7 @@ pub(in crate::low_overhead) fn simulate(plan: &Plan, points: &mut Points) {
     let rows = rows();
     let throughputs: Vec<Vec<f64>> = thread::scope(|scope| {
         let running: Vec<_> = rows.iter().map(|&(_, scheme, us)| scope.spawn(move || run(scheme, us))).collect();
-        running.into_iter().map(|it| it.join().expect("a simulation that ends")).collect()
+        running.into_iter().map(|it| it.join().expect("a simulation ends")).collect()
     });
     for ((name, ..), throughput) in rows.iter().zip(throughputs) {
         for (at, per_second) in throughput.into_iter().enumerate() {
@@ -76,8 +76,8 @@ fn mean(parts: &[f64]) -> f64 {
     parts.iter().sum::<f64>() / parts.len() as f64
 }
 
-/// Draws it.
-pub(in crate::low_overhead) fn figure(points: &Points) -> Option<Figure> {
+/// The figure, if it was simulated.
+pub(crate) fn figure(points: &Points) -> Option<Figure> {
     let mut table_rows = Vec::new();
     for (name, ..) in rows() {
         let parts = means(points, name)?;
@@ -93,12 +93,12 @@ pub(in crate::low_overhead) fn figure(points: &Points) -> Option<Figure> {
         points: curve(points, FIGURE, name),
     });
     let svg = curves(&Curves {
-        unit: "transactions a second (simulated)".to_owned(),
+        unit: "transactions per second (simulated)".to_owned(),
         x_unit: "virtual seconds".to_owned(),
         curves: drawn.collect(),
     });
     let caption = "The load shifts four times, and each scheme is the best for some of it. In the table: transactions \
-                   a second.";
+                   per second.";
     Some(Figure {
         title: "Auto, where the load shifts (simulated)".to_owned(),
         svg,
@@ -107,10 +107,10 @@ pub(in crate::low_overhead) fn figure(points: &Points) -> Option<Figure> {
     })
 }
 
-/// Its claims.
-pub(in crate::low_overhead) fn checks(points: &Points) -> Vec<Option<Check>> {
+/// The claims about it.
+pub(crate) fn claims(points: &Points) -> Vec<Option<Claim>> {
     let mean_of = |row| means(points, row).map(|parts| mean(&parts));
     let best = SCHEMES.iter().filter_map(|(name, _)| mean_of(name)).reduce(f64::max);
     let ahead = mean_of(AUTO).zip(best).map(|(auto, best)| 100.0 * (auto / best - 1.0));
-    vec![check((FIGURE, "ahead of the best scheme by"), "not in the paper", ahead, (1.0, 100.0), "%")]
+    vec![claim((FIGURE, "ahead of the best scheme by"), "not in the paper", ahead, (1.0, 100.0), "%")]
 }

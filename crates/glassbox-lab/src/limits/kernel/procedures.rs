@@ -1,57 +1,17 @@
-//! New-Order (TPC-C 5.11, clause 2.4) of ten lines from the home warehouse.
+//! The procedures: New-Order of ten lines from the home warehouse (TPC-C 5.11, clause 2.4), and Payment by customer
+//! number (clause 2.5).
 
-use super::fields::is_original;
+use super::fields::{is_original, remember_payment};
 use super::index::Index;
+use super::inputs::{LINES, LineInput, NewOrderInput, NewOrderOutput, PaymentInput, PaymentOutput};
 use super::keys;
 use super::memory::Row;
-use super::rows::{Customer, District, Item, NewOrder, Order, OrderLine, Stock, Warehouse};
+use super::rows::{Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Warehouse};
 use super::store::{Indexes, Kernel};
-use super::tree::Spot;
+use super::tree::LeafPosition;
 
-/// Lines of an order in this mix.
-pub(super) const LINES: usize = 10;
 /// A cache line, in bytes.
 const CACHE_LINE: usize = 64;
-
-/// One line of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
-    /// The item; one that does not exist makes the order be refused.
-    pub i_id: u32,
-    /// How many of it, 1 to 10.
-    pub quantity: u8,
-}
-
-/// What a New-Order is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NewOrderInput {
-    /// The time of entry, in microseconds since 1970.
-    pub entry_d: i64,
-    /// The lines; every one is supplied by the home warehouse.
-    pub lines: [Line; LINES],
-    /// The home warehouse.
-    pub w_id: u16,
-    /// The customer.
-    pub c_id: u16,
-    /// The district.
-    pub d_id: u8,
-}
-
-/// What a New-Order answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NewOrderOutput {
-    /// The order stands.
-    Placed {
-        /// Its number.
-        o_id: u32,
-        /// What it costs, in cents, with discount and taxes.
-        total: i64,
-        /// Bit `i` is set when line `i` is of an original brand ("B", and "G" otherwise).
-        originals: u32,
-    },
-    /// An item does not exist: nothing was changed.
-    UnknownItem,
-}
 
 /// The rows a New-Order works on.
 struct Located {
@@ -60,8 +20,8 @@ struct Located {
     customer: Row<Customer>,
     items: [Row<Item>; LINES],
     stocks: [Row<Stock>; LINES],
-    /// Where the order will stand among its customer's: the only insertion that is not beside the district's last one.
-    of_customer: Spot<Order>,
+    /// The position of the order among its customer's: the only insertion that is not next to the district's last one.
+    of_customer: LeafPosition<Order>,
 }
 
 /// All of them, or none if one is missing.
@@ -89,7 +49,7 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
 
     /// The district, and the place among its customer's orders of the next one.
     #[inline(always)]
-    fn locate_order(&self, input: &NewOrderInput) -> (Row<District>, Spot<Order>) {
+    fn locate_order(&self, input: &NewOrderInput) -> (Row<District>, LeafPosition<Order>) {
         let NewOrderInput { w_id, d_id, c_id, .. } = *input;
         let district = self.district_by_id.find(keys::district(w_id, d_id)).expect("the district exists");
         let key = keys::order_of_customer(w_id, d_id, c_id, self.districts.get(district).next_o_id);
@@ -112,7 +72,8 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         })
     }
 
-    /// As [`Kernel::locate`], all keys going down their indexes side by side, and then the rows' lines asked for.
+    /// As [`Kernel::locate`], with all keys descending their indexes together; then the rows' cache lines are
+    /// prefetched.
     #[inline(always)]
     fn locate_together(&self, input: &NewOrderInput) -> Option<Located> {
         let stock_keys = input.lines.map(|line| keys::stock(input.w_id, line.i_id));
@@ -175,7 +136,7 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
 
         let (mut sum, mut originals) = (0, 0);
         let first = self.order_lines.push_each::<LINES>(|i| {
-            let Line { i_id, quantity } = input.lines[i];
+            let LineInput { i_id, quantity } = input.lines[i];
             let item = self.items.get(located.items[i]);
             let stock = self.stocks.get_mut(located.stocks[i]);
             take(stock, quantity);
@@ -197,9 +158,49 @@ impl<I: Indexes, const PREFETCH: bool> Kernel<I, PREFETCH> {
         let total = sum * i64::from(10_000 - discount) * i64::from(10_000 + tax) / 100_000_000;
         NewOrderOutput::Placed { o_id, total, originals }
     }
+
+    /// Makes a payment.
+    ///
+    /// # Panics
+    /// When the warehouse, the district or the customer does not exist: the caller's inputs are wrong.
+    #[inline(never)]
+    pub fn payment(&mut self, input: &PaymentInput) -> PaymentOutput {
+        let PaymentInput { w_id, d_id, c_w_id, c_d_id, c_id, amount, date } = *input;
+        let customer_key = keys::customer(c_w_id, c_d_id, c_id);
+        let customer = if PREFETCH {
+            let [step] = self.customer_by_id.begin(&[customer_key]);
+            self.customer_by_id.finish(customer_key, step)
+        } else {
+            self.customer_by_id.find(customer_key)
+        };
+        let customer = customer.expect("the customer exists");
+        if PREFETCH {
+            self.customers.prefetch(customer, 0);
+        }
+        let warehouse = self.warehouse_by_id.find(w_id.into()).expect("the warehouse exists");
+        let district = self.district_by_id.find(keys::district(w_id, d_id)).expect("the district exists");
+
+        let warehouse = self.warehouses.get_mut(warehouse);
+        warehouse.ytd += i64::from(amount);
+        let district = self.districts.get_mut(district);
+        district.ytd += i64::from(amount);
+        let mut data = [b' '; 24];
+        data[..10].copy_from_slice(&warehouse.name);
+        data[14..].copy_from_slice(&district.name);
+        self.history.push(History { date, amount, c_w_id, c_id, w_id, c_d_id, d_id, data });
+
+        let customer = self.customers.get_mut(customer);
+        customer.balance -= i64::from(amount);
+        customer.ytd_payment += i64::from(amount);
+        customer.payment_cnt += 1;
+        if customer.credit == *b"BC" {
+            remember_payment(customer, input);
+        }
+        PaymentOutput { balance: customer.balance }
+    }
 }
 
-/// Takes `quantity` out of stock, which is filled up when it would fall below ten (clause 2.4.2.2).
+/// Removes `quantity` from stock, which is refilled if it would fall below ten (clause 2.4.2.2).
 #[inline(always)]
 fn take(stock: &mut Stock, quantity: u8) {
     let left = stock.quantity - i16::from(quantity);

@@ -1,19 +1,19 @@
-//! Two ways to say what a component costs, side by side (New-Order).
+//! Two attributions of a component's cost, side by side (New-Order).
 //!
-//! The paper had one: the difference of neighbouring stacks. Here is another: the instructions that belong to the
-//! component's own code, by inlined functions, in the full stack. They ask different questions. A difference includes
-//! what others did for the component (arguments, branches, registers saved) and what the compiler could leave out once
-//! it was gone; its own code does not.
+//! The paper's is the difference of neighbouring stacks. The other is the component's own code: the instructions of its
+//! inlined functions in the full stack. They are different quantities. A difference includes work of other components
+//! for it (arguments, branches, saved registers) and code that the compiler could omit without it; its own code does
+//! not.
 
-use super::counting::by_component;
+use super::instructions::by_component;
 use super::ladder::{Component, FULL, Measure};
-use super::work::Workload;
-use crate::figures::{Bars, Line, bars};
+use crate::figures::{BarRow, Bars, bars};
 use crate::format;
 use crate::points::Points;
-use crate::report::{Figure, Table};
+use crate::section::{Figure, Table};
+use crate::workload::Workload;
 
-/// The parts by inlined functions that make up a component of the paper.
+/// The parts by inlined functions that form a component of the paper.
 pub(super) const fn own_parts(component: Component) -> &'static [&'static str] {
     match component {
         Component::Keys => &["B-tree keys"],
@@ -31,7 +31,7 @@ pub(super) fn own(points: &Points, workload: Workload, component: Component) -> 
     own_parts(component).iter().map(|part| points.value(&figure, FULL, part)).sum()
 }
 
-/// Draws it.
+/// The figure, if everything was counted.
 pub(super) fn figure(points: &Points) -> Option<Figure> {
     let workload = Workload::NewOrder;
     let costs = Measure::Instructions.of_components(points, workload.name())?;
@@ -41,7 +41,7 @@ pub(super) fn figure(points: &Points) -> Option<Figure> {
         for (at, (way, value)) in
             values.iter().enumerate().filter_map(|(at, (way, value))| Some((at, (way, (*value)?))))
         {
-            lines.push(Line {
+            lines.push(BarRow {
                 label: if at == 0 { format!("{}: {way}", component.name()) } else { (*way).to_string() },
                 value: value.max(0.0),
                 spread: None,
@@ -50,17 +50,16 @@ pub(super) fn figure(points: &Points) -> Option<Figure> {
                 begins: at == 0,
             });
         }
-        let cell =
-            |value: Option<f64>| value.map_or_else(String::new, |value| super::figure7::signed(value).replace('+', ""));
+        let cell = |value: Option<f64>| value.map_or_else(String::new, format::difference);
         rows.push(std::iter::once(component.name().to_owned()).chain(values.map(|(_, value)| cell(value))).collect());
     }
     Some(Figure {
-        title: "Two ways to say what a component costs (New-Order)".to_owned(),
+        title: "Two attributions of a component's cost (New-Order)".to_owned(),
         svg: bars(&Bars { unit: "instructions of a New-Order".to_owned(), logarithmic: false, lines }),
         caption: "Difference: between neighbouring stacks of the ladder. Own code: instructions that the debugging \
-                  information lays in the component's files, in the full stack; the buffer manager's are those of the \
-                  pool, the directory and records on pages."
+                  information assigns to the component's files, in the full stack; the buffer manager's are those of \
+                  the pool, the directory and records on pages."
             .to_owned(),
-        table: Some(Table { header: ["instructions", "difference", "own code"].map(str::to_owned).to_vec(), rows }),
+        table: Some(Table::new(&["instructions", "difference", "own code"], rows)),
     })
 }

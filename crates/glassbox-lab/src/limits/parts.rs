@@ -1,9 +1,9 @@
 //! The parts that the engine's and the kernels' instructions are divided into.
 
-use crate::count::Parts;
+use crate::count::PartMap;
 
-/// The parts; the last is the client that calls, and what could not be charged to anybody.
-pub(super) const PARTS: Parts = Parts {
+/// The parts; the last is the calling client, and instructions that belong to no part.
+pub(super) const PARTS: PartMap = PartMap {
     list: &[
         (
             "record of the log",

@@ -1,10 +1,9 @@
-//! What is simulated: each line of each figure is a scheme under a load, over the share of transactions on two
+//! The simulated series: each line of each figure is a scheme under a load, over the share of transactions on two
 //! partitions.
 
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Link, Load, Settings};
 
-use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure10, table1};
 use crate::figures::Colour;
 use crate::points::Points;
 
@@ -15,13 +14,13 @@ pub(super) const LOCAL: &str = "local speculation";
 pub(super) const LOCKING: &str = "locking";
 pub(super) const FORCED: &str = "forced locking";
 
-/// Transactions that ended in a second of virtual time.
+/// Transactions that ended, per second of virtual time.
 pub(super) const THROUGHPUT: &str = "throughput";
-/// How much of its time a coordinator was at work, on average.
+/// The utilization of a coordinator, on average.
 pub(super) const COORDINATOR_BUSY: &str = "coordinator_busy";
-/// The same of a partition, on average.
+/// The utilization of a partition, on average.
 pub(super) const PARTITION_BUSY: &str = "partition_busy";
-/// Transactions that were begun anew because of deadlocks, in a second.
+/// Transactions that were restarted because of deadlocks, per second.
 pub(super) const RETRIES: &str = "retries";
 
 /// Shares of [`Load`], from percent.
@@ -32,31 +31,31 @@ pub(crate) const fn percent(share: u64) -> u64 {
     share * PERCENT
 }
 
-/// One line.
+/// A series: one line of a figure.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
-    /// Which figure it belongs to.
+pub(crate) struct Series {
+    /// The figure that it belongs to.
     pub figure: &'static str,
     /// Its name there.
     pub row: String,
-    /// Of the partitions.
+    /// The scheme of the partitions.
     pub scheme: SchemeKind,
-    /// But for the share that is varied.
+    /// The load, except for the share on two partitions.
     pub load: Load,
-    /// What is different from the paper's settings.
+    /// The difference from the paper's settings.
     pub change: fn(&mut Settings),
-    /// The links, when they are not the paper's.
+    /// The links, if they are not the paper's.
     pub link: Option<Link>,
-    /// How often somebody looks whether another scheme suits; 0: never.
+    /// The interval of the advisor; 0: never.
     pub advice_us: u64,
-    /// Measured so many times as long as others.
+    /// The multiple of the measured time of other series.
     pub longer: u64,
-    /// The shares in percent, when they are not all.
+    /// The shares in percent, if they are not all.
     pub shares: Option<Vec<u64>>,
 }
 
-impl Line {
-    /// A line over all shares, with the paper's settings.
+impl Series {
+    /// A series over all shares, with the paper's settings.
     pub fn new(figure: &'static str, row: impl Into<String>, scheme: SchemeKind, load: Load) -> Self {
         let row = row.into();
         Self { figure, row, scheme, load, change: |_| {}, link: None, advice_us: 0, longer: 1, shares: None }
@@ -70,14 +69,6 @@ impl Line {
         (self.change)(&mut settings);
         settings
     }
-}
-
-/// Every line of every figure; with the whole grid of loads, or some of it.
-pub(super) fn all(whole_grid: bool) -> Vec<Line> {
-    let grid = auto::lines(whole_grid);
-    let several = coordinators::lines();
-    let of_paper = [figure4::lines(), figure5::lines(), figure6::lines(), figure7::lines(), figure10::lines()].concat();
-    [of_paper, table1::lines(), several, grid].concat()
 }
 
 /// A scheme's colour in all figures.
@@ -115,11 +106,11 @@ pub(super) fn ratios(over: &[(f64, f64)], under: &[(f64, f64)]) -> Vec<(f64, f64
     over.iter().filter_map(|&(x, y)| Some((x, y / at(x)?))).collect()
 }
 
-/// Up to which share the first is ahead of the second, between two points along the straight line; `None`: it is not
-/// ahead at all at the second point, or is to the end.
+/// The share up to which the first is ahead of the second, by linear interpolation between two points. `None` if it is
+/// never ahead, or ahead up to the end.
 pub(super) fn ahead_until(first: &[(f64, f64)], second: &[(f64, f64)]) -> Option<f64> {
     let ratios = ratios(first, second);
-    // At 0 % they may be the same, and are compared from the next share on.
+    // At 0 % they may be equal, and are compared from the next share on.
     let from = ratios.iter().position(|point| point.1 > 1.0 + 1e-9)?;
     let end = from + ratios[from..].iter().position(|point| point.1 <= 1.0)?;
     let ((x0, y0), (x1, y1)) = (ratios[end - 1], ratios[end]);
@@ -131,20 +122,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_cross_between_their_points() {
+    fn curves_cross_between_their_points() {
         let first = [(0.0, 10.0), (2.0, 12.0), (4.0, 8.0)];
         let second = [(0.0, 10.0), (2.0, 10.0), (4.0, 10.0)];
         assert_eq!(ahead_until(&first, &second), Some(3.0));
         assert_eq!(ahead_until(&second, &first), None, "ahead to the end");
         assert_eq!(ratios(&first, &second[1..]), [(2.0, 1.2), (4.0, 0.8)]);
-    }
-
-    #[test]
-    fn no_two_lines_have_one_name() {
-        let mut names: Vec<_> = all(true).into_iter().map(|line| (line.figure, line.row)).collect();
-        let all = names.len();
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), all);
     }
 }

@@ -1,4 +1,4 @@
-//! The calls that a partition is given, and the rows that it begins with.
+//! The calls of a partition, and its initial rows.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,20 +12,20 @@ use glassbox_sim::cluster::{ALL, Load, Micro};
 use glassbox_workloads::micro::{self, ReadWrite};
 use glassbox_workloads::tpcc::{self, Inputs, Kind, Remote, Scale, Settings};
 
-use crate::real::{CLIENTS, shard};
+use crate::real::drive::{CLIENTS, shard};
 
 /// TPC-C's rows: as many as stay in caches, as the microbenchmark's do.
 const SCALE: Scale = Scale::small(4);
 const TABLE_BYTES: usize = 256 << 20;
 
-/// What is measured, on the first of two partitions.
+/// The benchmark that is measured, on the first of two partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Workload {
+pub(super) enum CalibratedBenchmark {
     Micro,
     Tpcc,
 }
 
-impl Workload {
+impl CalibratedBenchmark {
     /// The partition's rows.
     pub fn shard(self) -> Result<Shard, Error> {
         match self {
@@ -39,38 +39,38 @@ impl Workload {
     }
 
     /// Calls of a kind, of a quarter of the clients in turn.
-    pub fn draw(self, which: Which) -> Draw {
-        self.draw_of(0..CLIENTS / 4, which)
+    pub fn draw(self, kind: CallKind) -> CallGenerator {
+        self.draw_of(0..CLIENTS / 4, kind)
     }
 
-    /// Calls on both partitions of each other client, whose rows are its own; none where all want the same ones.
-    pub fn others(self) -> Vec<Draw> {
+    /// Calls on both partitions of each other client, which has its own rows; none where clients share rows.
+    pub fn others(self) -> Vec<CallGenerator> {
         let all = if self == Self::Micro { CLIENTS / 4..CLIENTS } else { 0..0 };
-        all.map(|client| self.draw_of(client..client + 1, Which::Both)).collect()
+        all.map(|client| self.draw_of(client..client + 1, CallKind::Both)).collect()
     }
 
-    fn draw_of(self, clients: Range<u32>, which: Which) -> Draw {
+    fn draw_of(self, clients: Range<u32>, kind: CallKind) -> CallGenerator {
         match self {
             Self::Micro => {
-                let several = if which == Which::Both { ALL } else { 0 };
-                let aborts = if which == Which::Aborting { ALL } else { 0 };
+                let several = if kind == CallKind::Both { ALL } else { 0 };
+                let aborts = if kind == CallKind::Aborting { ALL } else { 0 };
                 let load = Load { several, aborts, ..Load::default() };
                 let mut clients: VecDeque<_> = clients.map(|client| Micro::new(client, 2, load, 1)).collect();
-                Draw::of(micro::catalog(), which, move |catalog| {
+                CallGenerator::of(micro::catalog(), kind, move |catalog| {
                     clients.rotate_left(1);
                     let input = clients[0].draw();
-                    // On one partition it aborts there; on both nothing is to abort.
+                    // A call on one partition may abort there; a call on both never aborts.
                     (number::<ReadWrite>(catalog), Arguments::of(input), input.aborts_at.is_some())
                 })
             }
             Self::Tpcc => {
-                // So that one finds those on both soon; what they do is the same.
+                // More calls on both partitions than specified; each makes the same accesses.
                 let remote = Remote { order_lines: 5.0, ..Remote::SPECIFICATION };
                 let mut inputs = Inputs::new(&Settings { remote, ..Settings::new(SCALE) }, u64::from(clients.start));
-                Draw::of(tpcc::catalog(), which, move |catalog| {
+                CallGenerator::of(tpcc::catalog(), kind, move |catalog| {
                     let input = inputs.next();
                     let aborts = input.is_for_unused_item(&SCALE);
-                    let (number, arguments) = input.give(&mut Numbered(catalog));
+                    let (number, arguments) = input.give(&mut ByNumber(catalog));
                     (number, arguments, aborts)
                 })
             }
@@ -82,9 +82,9 @@ fn number<P: Procedure>(catalog: &Catalog) -> u16 {
     catalog.number_of::<P>().expect("the catalog has it")
 }
 
-struct Numbered<'a>(&'a Catalog);
+struct ByNumber<'a>(&'a Catalog);
 
-impl tpcc::Call for Numbered<'_> {
+impl tpcc::Call for ByNumber<'_> {
     type Answer = (u16, Arguments);
 
     fn call<P: Procedure>(&mut self, _: Kind, procedure: P) -> (u16, Arguments) {
@@ -92,9 +92,9 @@ impl tpcc::Call for Numbered<'_> {
     }
 }
 
-/// Which calls.
+/// A kind of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum CallKind {
     /// On the first partition alone.
     One,
     /// On both.
@@ -103,30 +103,30 @@ pub(super) enum Which {
     Aborting,
 }
 
-/// A procedure's number, its arguments, and whether it is going to abort.
-type Next = dyn FnMut(&Catalog) -> (u16, Arguments, bool);
+/// A procedure's number, its arguments, and whether it will abort.
+type NextCall = dyn FnMut(&Catalog) -> (u16, Arguments, bool);
 
-/// Calls that are alike.
-pub(super) struct Draw {
+/// Generates calls of one kind.
+pub(super) struct CallGenerator {
     catalog: Catalog,
-    next: Box<Next>,
-    which: Which,
+    next: Box<NextCall>,
+    kind: CallKind,
     pub made: u64,
 }
 
-impl Draw {
-    fn of(catalog: Catalog, which: Which, next: impl FnMut(&Catalog) -> (u16, Arguments, bool) + 'static) -> Self {
-        Self { catalog, next: Box::new(next), which, made: 0 }
+impl CallGenerator {
+    fn of(catalog: Catalog, kind: CallKind, next: impl FnMut(&Catalog) -> (u16, Arguments, bool) + 'static) -> Self {
+        Self { catalog, next: Box::new(next), kind, made: 0 }
     }
 
     pub fn call(&mut self) -> Call {
-        let partitions = PartitionSet::all(if self.which == Which::Both { 2 } else { 1 });
+        let partitions = PartitionSet::all(if self.kind == CallKind::Both { 2 } else { 1 });
         loop {
             let (procedure, arguments, aborts) = (self.next)(&self.catalog);
             self.made += 1;
             let call = Call { procedure, arguments, now: Timestamp::from_micros(1), seed: self.made };
             let route = self.catalog.route(&call, 2).expect("its own arguments");
-            if route.partitions == partitions && aborts == (self.which == Which::Aborting) {
+            if route.partitions == partitions && aborts == (self.kind == CallKind::Aborting) {
                 return call;
             }
         }

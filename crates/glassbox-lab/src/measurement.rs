@@ -1,18 +1,27 @@
-//! Repeated measurements as a few numbers.
+//! What all measurements share: progress that a caller can follow and interrupt, and repeated measurements as a few
+//! numbers.
 
-/// A median, and how far the measurements lie apart.
+/// Follows a measurement, and may end it.
+pub trait Progress {
+    /// Step `done` of `of` starts.
+    fn step(&self, done: usize, of: usize, what: &str);
+    /// Whether to stop early, with the results so far.
+    fn interrupted(&self) -> bool;
+}
+
+/// A median with its quartiles and extremes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The least.
-    pub least: f64,
+    /// The minimum.
+    pub min: f64,
     /// The lower quartile.
     pub low: f64,
     /// The median; of an even number, the mean of the middle two.
     pub median: f64,
     /// The upper quartile.
     pub high: f64,
-    /// The greatest.
-    pub most: f64,
+    /// The maximum.
+    pub max: f64,
 }
 
 impl Spread {
@@ -29,13 +38,13 @@ impl Spread {
             let (below, above) = (values[place.floor() as usize], values[place.ceil() as usize]);
             below + (above - below) * place.fract()
         };
-        Self { least: at(0.0), low: at(0.25), median: at(0.5), high: at(0.75), most: at(1.0) }
+        Self { min: at(0.0), low: at(0.25), median: at(0.5), high: at(0.75), max: at(1.0) }
     }
 
-    /// Of the ratios of measurements that belong together, in pairs; not the ratio of the medians.
+    /// Of the ratios of measurements that form pairs; not the ratio of the medians.
     ///
     /// # Panics
-    /// When there are none, or not as many of both.
+    /// When there are none, or the numbers differ.
     pub fn of_ratios(values: &[f64], bases: &[f64]) -> Self {
         assert_eq!(values.len(), bases.len(), "ratios are formed in pairs");
         Self::of(values.iter().zip(bases).map(|(value, base)| value / base))
@@ -54,7 +63,7 @@ mod tests {
     #[test]
     fn a_spread_is_of_the_sorted_measurements() {
         let spread = Spread::of([9.0, 1.0, 5.0, 3.0, 7.0]);
-        assert_eq!(spread, Spread { least: 1.0, low: 3.0, median: 5.0, high: 7.0, most: 9.0 });
+        assert_eq!(spread, Spread { min: 1.0, low: 3.0, median: 5.0, high: 7.0, max: 9.0 });
         assert_eq!(spread.middle_half(), Some(4.0));
         assert_eq!(Spread::of([4.0, 1.0]).median, 2.5);
         assert_eq!(Spread::of([2.0]).middle_half(), None);
@@ -62,9 +71,9 @@ mod tests {
 
     #[test]
     fn ratios_are_formed_within_a_round() {
-        // The machine was three times as slow in the second round: the ratio does not feel it, that of medians would.
+        // The machine was three times as slow in the second round, which affects the ratio of medians only.
         let spread = Spread::of_ratios(&[50.0, 20.0, 60.0], &[100.0, 33.0, 100.0]);
-        assert_eq!((spread.least, spread.median), (0.5, 0.6));
-        assert!((spread.most - 20.0 / 33.0).abs() < 1e-12);
+        assert_eq!((spread.min, spread.median), (0.5, 0.6));
+        assert!((spread.max - 20.0 / 33.0).abs() < 1e-12);
     }
 }

@@ -1,0 +1,56 @@
+//! Sections of a report: the figures, tables and notes of one experiment.
+
+/// The section of one experiment.
+#[derive(Debug, Clone, Default)]
+pub struct Section {
+    /// Its anchor in the page.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// An introduction of a few sentences.
+    pub lead: String,
+    /// Machine, commit, configuration.
+    pub facts: Vec<(String, String)>,
+    /// The title of the notes.
+    pub notes_title: String,
+    /// Sentences about the results.
+    pub notes: Vec<String>,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+/// A figure, a table, or both.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// Its title.
+    pub title: String,
+    /// The drawing; may be empty.
+    pub svg: String,
+    /// Its caption.
+    pub caption: String,
+    /// Its numbers.
+    pub table: Option<Table>,
+}
+
+/// A table, whose first column is names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// The titles of the columns.
+    pub header: Vec<String>,
+    /// The rows, each with as many cells as there are columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Figure {
+    /// A table without a drawing.
+    pub fn of_table(title: impl Into<String>, caption: impl Into<String>, table: Table) -> Self {
+        Self { title: title.into(), svg: String::new(), caption: caption.into(), table: Some(table) }
+    }
+}
+
+impl Table {
+    /// A table with these titles of columns.
+    pub fn new(header: &[&str], rows: Vec<Vec<String>>) -> Self {
+        Self { header: header.iter().map(|title| (*title).to_owned()).collect(), rows }
+    }
+}
