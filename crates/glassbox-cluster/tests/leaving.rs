@@ -77,8 +77,8 @@ fn leave(at: &[(Address, SocketAddr)], votes: &[u8], life: u64) {
     link.flush();
     let mut voted = 0;
     while voted < votes.len() {
-        let letter = link.receive(Duration::from_secs(20)).expect("a partition votes");
-        if let LinkEvent::Message(_, Packet { message: Message::Result(result), .. }) = letter {
+        let event = link.receive(Duration::from_secs(20)).expect("a partition votes");
+        if let LinkEvent::Message(_, Packet { message: Message::Result(result), .. }) = event {
             assert!(matches!(result.end, FragmentEnd::Done(_)), "{result:?}");
             voted += 1;
         }

@@ -31,9 +31,9 @@ pub(super) struct Channel {
     /// Bytes received and not acknowledged.
     untold: usize,
     /// Frames sent, the greeting included.
-    said: u64,
+    sent: u64,
     /// Frames before this one were sent to the process that is or was connected.
-    said_since: u64,
+    sent_since: u64,
     /// Sent frames that are not written or, if the channel resumes, not acknowledged.
     output: Vec<u8>,
     /// Sizes of the frames in `output`, if the channel resumes.
@@ -58,8 +58,8 @@ impl Channel {
             incarnation: None,
             received: 1,
             untold: 0,
-            said: 1,
-            said_since: 1,
+            sent: 1,
+            sent_since: 1,
             output: Vec::new(),
             sizes: VecDeque::new(),
             written: 0,
@@ -88,12 +88,12 @@ impl Channel {
     }
 
     /// The sequence number of the next frame to send.
-    pub(super) fn said(&self) -> u64 {
-        self.said
+    pub(super) fn frames_sent(&self) -> u64 {
+        self.sent
     }
 
     /// Counts a received frame; the party and the frame count, if an acknowledgement is due.
-    pub(super) fn took(&mut self, bytes: usize) -> Option<(Address, u64)> {
+    pub(super) fn on_frame(&mut self, bytes: usize) -> Option<(Address, u64)> {
         self.received += 1;
         self.untold += bytes;
         let tells = self.resumes && self.untold >= TELL_AFTER;
@@ -112,21 +112,21 @@ impl Channel {
     ///
     /// # Errors
     /// Why the channel is lost.
-    pub(super) fn say(&mut self, who: &Identity, kind: Kind, payload: &[u8]) -> Result<(), String> {
+    pub(super) fn send_frame(&mut self, who: &Identity, kind: Kind, payload: &[u8]) -> Result<(), String> {
         if self.lost.is_some() {
             return Ok(());
         }
         let before = self.output.len();
-        let of = who.frame(self.said, MAX_PAYLOAD_BYTES);
-        let said = encode(&mut self.output, kind, &of, |out| out.extend_from_slice(payload));
-        let said = said.map_err(|bad| bad.to_string());
+        let of = who.frame(self.sent, MAX_PAYLOAD_BYTES);
+        let encoded = encode(&mut self.output, kind, &of, |out| out.extend_from_slice(payload));
+        let encoded = encoded.map_err(|bad| bad.to_string());
         let fits = self.output.len() - self.written <= MAX_UNREAD_BYTES + self.rows;
-        let ended = said.and_then(|()| if fits { Ok(()) } else { Err("it does not read its messages".to_owned()) });
+        let ended = encoded.and_then(|()| if fits { Ok(()) } else { Err("it does not read its messages".to_owned()) });
         if let Err(why) = &ended {
             self.lose(why);
             return ended;
         }
-        self.said += 1;
+        self.sent += 1;
         if self.resumes {
             self.sizes.push_back(self.output.len() - before);
         }
@@ -160,10 +160,10 @@ impl Channel {
     ///
     /// # Errors
     /// When fewer were sent.
-    pub(super) fn taken(&mut self, frames: u64) -> Result<(), String> {
-        let first = self.said - self.sizes.len() as u64;
-        if frames > self.said {
-            return Err(format!("it acknowledges {frames} frames, and {} were sent", self.said));
+    pub(super) fn on_ack(&mut self, frames: u64) -> Result<(), String> {
+        let first = self.sent - self.sizes.len() as u64;
+        if frames > self.sent {
+            return Err(format!("it acknowledges {frames} frames, and {} were sent", self.sent));
         }
         // Acknowledgements that are re-sent may be older.
         let bytes = self.sizes.drain(..frames.saturating_sub(first) as usize).sum();
@@ -173,8 +173,8 @@ impl Channel {
     }
 
     /// The connection broke.
-    pub(super) fn breaks(&mut self) {
-        self.said_since = self.said;
+    pub(super) fn on_broken(&mut self) {
+        self.sent_since = self.sent;
         (self.written, self.untold) = (0, 0);
     }
 
@@ -183,7 +183,7 @@ impl Channel {
     ///
     /// # Errors
     /// Why it cannot continue.
-    pub(super) fn goes_on(&mut self, who: &Identity, incarnation: u64, taken: u64) -> Result<bool, String> {
+    pub(super) fn resume(&mut self, who: &Identity, incarnation: u64, taken: u64) -> Result<bool, String> {
         if !self.resumes {
             if self.lost.is_some() {
                 *self = Self::fresh(self.peer, false);
@@ -193,28 +193,28 @@ impl Channel {
         }
         let is_other = self.incarnation.is_some_and(|before| before != incarnation);
         if is_other {
-            self.begin_anew(who).map_err(|bad| bad.to_string())?;
+            self.restart(who).map_err(|bad| bad.to_string())?;
         }
         if let Some(why) = &self.lost {
             return Err(format!("frames for it are lost ({why}); restart it"));
         }
-        if taken < self.said - self.sizes.len() as u64 {
+        if taken < self.sent - self.sizes.len() as u64 {
             return Err(format!("frames for it are lost (from frame {taken} on); restart it"));
         }
-        self.taken(taken)?;
+        self.on_ack(taken)?;
         self.incarnation = Some(incarnation);
         Ok(is_other)
     }
 
     /// Drops the frames for the predecessor of the other process.
-    fn begin_anew(&mut self, who: &Identity) -> Result<(), BadFrame> {
-        let Self { output, sizes, said, said_since, .. } = std::mem::replace(self, Self::fresh(self.peer, true));
-        let (mut rest, first) = (&output[..], said - sizes.len() as u64);
+    fn restart(&mut self, who: &Identity) -> Result<(), BadFrame> {
+        let Self { output, sizes, sent, sent_since, .. } = std::mem::replace(self, Self::fresh(self.peer, true));
+        let (mut rest, first) = (&output[..], sent - sizes.len() as u64);
         for (number, size) in (first..).zip(sizes) {
             let (frame, others) = rest.split_at(size);
-            if let (true, Some(frame)) = (number >= said_since, decode(frame, &who.frame(number, MAX_PAYLOAD_BYTES))?) {
+            if let (true, Some(frame)) = (number >= sent_since, decode(frame, &who.frame(number, MAX_PAYLOAD_BYTES))?) {
                 // It fitted before.
-                let _ = self.say(who, frame.kind, frame.payload);
+                let _ = self.send_frame(who, frame.kind, frame.payload);
             }
             rest = others;
         }

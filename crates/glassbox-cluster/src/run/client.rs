@@ -228,8 +228,8 @@ impl<L: Link> Client<L> {
     /// Handles what has arrived, or waits for at most this long until something arrives.
     fn turn(&mut self, wait: Duration) {
         self.link.flush();
-        let mut letter = self.link.receive(wait);
-        while let Some(heard) = letter {
+        let mut event = self.link.receive(wait);
+        while let Some(heard) = event {
             match heard {
                 LinkEvent::Message(from, packet) => {
                     let announces = matches!(packet.message, Message::Configure(_));
@@ -256,7 +256,7 @@ impl<L: Link> Client<L> {
                 LinkEvent::Question(..) | LinkEvent::Answer(..) => {}
             }
             self.send();
-            letter = self.link.receive(Duration::ZERO);
+            event = self.link.receive(Duration::ZERO);
         }
         if self.router.coordinates() && self.looked.elapsed() > self.patience / 4 {
             self.looked = Instant::now();

@@ -33,7 +33,7 @@ pub(super) struct Connection {
     pub(super) number: u64,
     pub(super) stream: TcpStream,
     /// The channel on it, once the parties have identified each other.
-    pub(super) talk: Option<Channel>,
+    pub(super) channel: Option<Channel>,
     /// The party that this side dials.
     pub(super) calls: Option<Address>,
     pub(super) opened: Instant,
@@ -56,7 +56,7 @@ impl Connection {
             .and_then(|()| sockopt::set_tcp_keepintvl(&stream, QUIET))
             .and_then(|()| sockopt::set_tcp_user_timeout(&stream, GONE.as_millis() as u32));
         let (opened, input, greeting) = (Instant::now(), Vec::new(), Vec::new());
-        Self { number, stream, talk: None, calls: None, opened, input, greeting }
+        Self { number, stream, channel: None, calls: None, opened, input, greeting }
     }
 
     pub(super) fn accepted(stream: TcpStream, number: u64) -> std::io::Result<Self> {
@@ -93,12 +93,12 @@ impl Connection {
 
     /// The other party, once it is identified.
     pub(super) fn peer(&self) -> Option<Address> {
-        self.talk.as_ref().map(|talk| talk.peer)
+        self.channel.as_ref().map(|channel| channel.peer)
     }
 
     /// Why the connection has failed to come about, if it has.
     pub(super) fn is_vain(&self) -> Option<&'static str> {
-        if self.talk.is_some() {
+        if self.channel.is_some() {
             return None;
         }
         let waited = self.opened.elapsed();
@@ -129,28 +129,28 @@ impl Connection {
 
     /// The next whole frame.
     pub(super) fn take(&mut self, who: &Identity) -> Result<Option<Taken>, BadFrame> {
-        let expected = match &self.talk {
-            Some(talk) => who.frame(talk.received(), MAX_PAYLOAD_BYTES),
+        let expected = match &self.channel {
+            Some(channel) => who.frame(channel.received(), MAX_PAYLOAD_BYTES),
             None => who.frame(0, MAX_HELLO_BYTES),
         };
         let Some(frame) = decode(&self.input, &expected)? else { return Ok(None) };
         let (kind, payload, bytes) = (frame.kind, frame.payload.to_vec(), frame.bytes);
         self.input.drain(..bytes);
         // A refusal is not part of the channel.
-        let talk = self.talk.as_mut().filter(|_| kind != Kind::Refusal);
-        Ok(Some((kind, payload, talk.and_then(|talk| talk.took(bytes)))))
+        let channel = self.channel.as_mut().filter(|_| kind != Kind::Refusal);
+        Ok(Some((kind, payload, channel.and_then(|channel| channel.on_frame(bytes)))))
     }
 
     pub(super) fn has_output(&self) -> bool {
-        !self.greeting.is_empty() || self.talk.as_ref().is_some_and(Channel::has_output)
+        !self.greeting.is_empty() || self.channel.as_ref().is_some_and(Channel::has_output)
     }
 
     /// Writes as much as the stream accepts.
     pub(super) fn write(&mut self) -> Result<(), String> {
         let written = write_some(&mut self.stream, &self.greeting)?;
         self.greeting.drain(..written);
-        match &mut self.talk {
-            Some(talk) if self.greeting.is_empty() => talk.write(&mut self.stream),
+        match &mut self.channel {
+            Some(channel) if self.greeting.is_empty() => channel.write(&mut self.stream),
             _ => Ok(()),
         }
     }
@@ -158,9 +158,9 @@ impl Connection {
     /// Sends the reason of closing as the last frame, if that needs no waiting.
     pub(super) fn refuse(&mut self, who: &Identity, why: &str) {
         if self.write().is_ok() && !self.has_output() {
-            let (mut refusal, number) = (Vec::new(), self.talk.as_ref().map_or(0, Channel::said));
+            let (mut refusal, number) = (Vec::new(), self.channel.as_ref().map_or(0, Channel::frames_sent));
             // Before the channel begins, the dialing side has sent its greeting only, and the accepting side nothing.
-            let number = if self.talk.is_none() && self.calls.is_some() { 1 } else { number };
+            let number = if self.channel.is_none() && self.calls.is_some() { 1 } else { number };
             let of = who.frame(number, MAX_HELLO_BYTES);
             let _ = encode(&mut refusal, Kind::Refusal, &of, |out| out.extend_from_slice(why.as_bytes()));
             let _ = write_some(&mut self.stream, &refusal);

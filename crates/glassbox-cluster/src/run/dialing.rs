@@ -19,9 +19,9 @@ impl Sockets {
         if !to.is_member() {
             return self.arrived.push(LinkEvent::Disconnected(to, NOT_HERE.to_owned()));
         }
-        let talk = self.talks.entry(to).or_insert_with(|| Channel::new(self.who.me, to));
+        let channel = self.channels.entry(to).or_insert_with(|| Channel::new(self.who.me, to));
         // A party that is absent for too long has to be restarted, and is told so when it connects.
-        let _ = talk.say(&self.who, kind, payload);
+        let _ = channel.send_frame(&self.who, kind, payload);
     }
 
     /// Dials a party whenever it is not connected.
@@ -79,7 +79,7 @@ impl Sockets {
         }
         self.call_at = Instant::now() + PAUSE;
         for to in std::mem::take(&mut self.missing) {
-            let heard = self.talks.get(&to).and_then(Channel::heard);
+            let heard = self.channels.get(&to).and_then(Channel::heard);
             let hello = Hello { from: self.who.me, to, incarnation: self.incarnation, heard };
             let called = Connection::call(&self.who, &hello, self.next, self.calls[&to]);
             match called.and_then(|mut connection| connection.write().map(|()| connection)) {

@@ -28,8 +28,8 @@ pub fn drive(node: &mut impl Driven, link: &mut impl Link, mut ends: impl FnMut(
         if ends() || failed {
             return;
         }
-        if !busy && let Some(letter) = link.receive(NAP) {
-            node.with(|node| take_in(node, letter, link, &mut out));
+        if !busy && let Some(event) = link.receive(NAP) {
+            node.with(|node| take_in(node, event, link, &mut out));
         }
     }
 }
@@ -47,8 +47,8 @@ fn work(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
 /// Handles the next event, or else runs one piece of waiting work; whether there was either.
 pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
     match link.receive(Duration::ZERO) {
-        Some(letter) => {
-            take_in(node, letter, link, out);
+        Some(event) => {
+            take_in(node, event, link, out);
             true
         }
         None => proceed(node, link, out),
@@ -63,15 +63,15 @@ fn proceed(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
     did
 }
 
-fn take_in(node: &mut Node, letter: LinkEvent, link: &mut impl Link, out: &mut Outbox) {
+fn take_in(node: &mut Node, event: LinkEvent, link: &mut impl Link, out: &mut Outbox) {
     let began = node.is_timed().then(Instant::now);
-    hand(node, letter, link, out);
+    hand(node, event, link, out);
     send(node, out, link, began);
 }
 
-fn hand(node: &mut Node, letter: LinkEvent, link: &mut impl Link, out: &mut Outbox) {
+fn hand(node: &mut Node, event: LinkEvent, link: &mut impl Link, out: &mut Outbox) {
     let epoch = node.epoch();
-    match letter {
+    match event {
         // A call carries its own time.
         LinkEvent::Message(from, packet @ Packet { message: Message::Call { .. }, .. }) => {
             node.handle(from, packet, 0, out)

@@ -93,8 +93,8 @@ impl Link for Inline {
     fn receive(&mut self, wait: Duration) -> Option<LinkEvent> {
         let mut since = None;
         loop {
-            if let Some(letter) = self.own.receive(Duration::ZERO) {
-                return Some(letter);
+            if let Some(event) = self.own.receive(Duration::ZERO) {
+                return Some(event);
             }
             if wait.is_zero() {
                 return None;

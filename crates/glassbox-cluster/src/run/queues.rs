@@ -32,7 +32,7 @@ struct Inbox {
 
 #[derive(Debug)]
 struct InboxState {
-    letters: DelayQueue<LinkEvent>,
+    events: DelayQueue<LinkEvent>,
     /// Whether the party has gone; a successor may have its address.
     closed: bool,
     /// Whether the party sleeps: waking costs a system call even if no thread sleeps.
@@ -42,7 +42,7 @@ struct InboxState {
 impl Inbox {
     /// `machine`: the node, which clients may use unless messages are delayed.
     fn new(round_trip: Duration, machine: Option<Arc<SharedNode>>) -> Self {
-        let state = Mutex::new(InboxState { letters: DelayQueue::new(round_trip), closed: false, asleep: false });
+        let state = Mutex::new(InboxState { events: DelayQueue::new(round_trip), closed: false, asleep: false });
         let (is_empty, in_hand) = (AtomicBool::new(true), AtomicBool::new(false));
         let machine = machine.filter(|_| round_trip.is_zero());
         Self { state, filled: Condvar::new(), is_empty, in_hand, machine }
@@ -57,15 +57,15 @@ impl Inbox {
 
     /// Adds an event; returns it if the party has gone.
     #[inline]
-    fn put(&self, letter: LinkEvent) -> Option<LinkEvent> {
+    fn put(&self, event: LinkEvent) -> Option<LinkEvent> {
         let mut state = self.state();
         if state.closed {
-            return Some(letter);
+            return Some(event);
         }
-        state.letters.push(letter);
+        state.events.push(event);
         self.is_empty.store(false, Ordering::Release);
         // A party that sleeps until a delayed event is due need not be woken.
-        if state.asleep && state.letters.len() == 1 {
+        if state.asleep && state.events.len() == 1 {
             self.filled.notify_one();
         }
         None
@@ -74,11 +74,11 @@ impl Inbox {
     /// Moves all available events into `taken`, which is empty; the first of them.
     #[inline]
     fn take(&self, state: &mut InboxState, taken: &mut VecDeque<LinkEvent>) -> Option<LinkEvent> {
-        state.letters.take(taken);
+        state.events.take(taken);
         if self.machine.is_some() && !taken.is_empty() {
             self.in_hand.store(true, Ordering::Relaxed);
         }
-        self.is_empty.store(state.letters.len() == 0, Ordering::Release);
+        self.is_empty.store(state.events.len() == 0, Ordering::Release);
         taken.pop_front()
     }
 
@@ -147,14 +147,14 @@ impl Queues {
     }
 
     #[inline]
-    fn put(&mut self, to: Address, letter: LinkEvent) {
+    fn put(&mut self, to: Address, event: LinkEvent) {
         if !self.knows(to) {
             return self.is_gone(to);
         }
-        if let Some(letter) = self.known[0].1.put(letter) {
+        if let Some(event) = self.known[0].1.put(event) {
             self.known.swap_remove(0);
             // A successor may have its address.
-            if !self.find(to) || self.known[0].1.put(letter).is_some() {
+            if !self.find(to) || self.known[0].1.put(event).is_some() {
                 self.is_gone(to);
             }
         }
@@ -171,8 +171,8 @@ impl Queues {
     /// The next event, waiting for at most this long.
     fn look(&mut self, wait: Duration) -> Option<LinkEvent> {
         let mut state = self.inbox.state();
-        if let Some(letter) = self.inbox.take(&mut state, &mut self.taken) {
-            return Some(letter);
+        if let Some(event) = self.inbox.take(&mut state, &mut self.taken) {
+            return Some(event);
         }
         if wait.is_zero() {
             return None;
@@ -184,7 +184,7 @@ impl Queues {
             if left.is_zero() {
                 return None;
             }
-            state = match state.letters.next().sleep(waited, left, CLOSE) {
+            state = match state.events.next().sleep(waited, left, CLOSE) {
                 Some(time) => {
                     state.asleep = true;
                     let woken = self.inbox.filled.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner);
@@ -198,8 +198,8 @@ impl Queues {
                     self.inbox.state()
                 }
             };
-            if let Some(letter) = self.inbox.take(&mut state, &mut self.taken) {
-                return Some(letter);
+            if let Some(event) = self.inbox.take(&mut state, &mut self.taken) {
+                return Some(event);
             }
         }
     }
@@ -248,8 +248,8 @@ impl Link for Queues {
 
     #[inline]
     fn receive(&mut self, wait: Duration) -> Option<LinkEvent> {
-        if let Some(letter) = self.taken.pop_front() {
-            return Some(letter);
+        if let Some(event) = self.taken.pop_front() {
+            return Some(event);
         }
         if self.inbox.machine.is_some() {
             self.inbox.in_hand.store(false, Ordering::Release);

@@ -18,8 +18,8 @@ impl Sockets {
         }
         let Some(from) = self.connections[at].peer() else { return self.greeted(at, kind, payload) };
         let heard = self.hear_from(from, at, kind, payload);
-        if let (Err(why), Some(talk)) = (&heard, &mut self.connections[at].talk) {
-            talk.lose(why);
+        if let (Err(why), Some(channel)) = (&heard, &mut self.connections[at].channel) {
+            channel.lose(why);
         }
         heard
     }
@@ -39,7 +39,7 @@ impl Sockets {
 
     /// Handles a later frame.
     fn hear_from(&mut self, from: Address, at: usize, kind: Kind, payload: &[u8]) -> Result<(), String> {
-        let letter = match kind {
+        let event = match kind {
             Kind::Message => {
                 let packet: Packet = read(kind, payload)?;
                 allowed(from, self.who.me, &packet.message)?;
@@ -55,14 +55,14 @@ impl Sockets {
             }
             Kind::Answer => LinkEvent::Answer(from, read(kind, payload)?),
             Kind::Taken if from.is_member() => {
-                let talk = self.connections[at].talk.as_mut().expect("it says something");
-                return talk.taken(read(kind, payload)?);
+                let channel = self.connections[at].channel.as_mut().expect("it says something");
+                return channel.on_ack(read(kind, payload)?);
             }
             Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Question | Kind::Taken => {
                 return Err(format!("unexpected frame of kind {kind:?}"));
             }
         };
-        self.arrived.push(letter);
+        self.arrived.push(event);
         Ok(())
     }
 
@@ -72,10 +72,10 @@ impl Sockets {
         }
         let number = self.connections[at].number;
         if let Some(before) = self.peers.get(&hello.from).and_then(|it| self.at(*it)) {
-            let talk = self.connections[before].talk.as_ref();
+            let channel = self.connections[before].channel.as_ref();
             // A party that dials again knows that its former connection is broken. A former operator may have lost
             // power.
-            if hello.from != Address::OPERATOR && talk.and_then(Channel::incarnation) != Some(hello.incarnation) {
+            if hello.from != Address::OPERATOR && channel.and_then(Channel::incarnation) != Some(hello.incarnation) {
                 return Err(format!("{} is connected already; give each party an address of its own", hello.from));
             }
             self.close(before, ENDED);
@@ -85,7 +85,7 @@ impl Sockets {
         }
         let at = self.at(number).expect("another was closed");
         let mine = hello.heard.filter(|heard| heard.incarnation == self.incarnation);
-        let before = self.talks.get(&hello.from).and_then(Channel::incarnation);
+        let before = self.channels.get(&hello.from).and_then(Channel::incarnation);
         if mine.is_some() && before != Some(hello.incarnation) {
             return Err(format!("another process was {} meanwhile; restart it", hello.from));
         }
@@ -94,12 +94,12 @@ impl Sockets {
 
     /// The channel begins or continues here, from the frames that the peer has not received.
     fn is_here(&mut self, at: usize, peer: Address, incarnation: u64, taken: u64) -> Result<(), String> {
-        let mut talk = self.talks.remove(&peer).unwrap_or_else(|| Channel::new(self.who.me, peer));
-        let goes_on = talk.goes_on(&self.who, incarnation, taken);
+        let mut channel = self.channels.remove(&peer).unwrap_or_else(|| Channel::new(self.who.me, peer));
+        let resumed = channel.resume(&self.who, incarnation, taken);
         let connection = &mut self.connections[at];
-        match goes_on {
+        match resumed {
             Err(why) => {
-                self.talks.insert(peer, talk);
+                self.channels.insert(peer, channel);
                 return Err(why);
             }
             Ok(true) => self.arrived.push(LinkEvent::Disconnected(peer, "another process has its address".to_owned())),
@@ -109,10 +109,10 @@ impl Sockets {
             connection.greet(
                 &self.who,
                 Kind::Welcome,
-                &Welcome { incarnation: self.incarnation, received: talk.received() },
+                &Welcome { incarnation: self.incarnation, received: channel.received() },
             );
         }
-        connection.talk = Some(talk);
+        connection.channel = Some(channel);
         self.peers.insert(peer, connection.number);
         self.arrived.push(LinkEvent::Connected(peer));
         Ok(())

@@ -55,7 +55,7 @@ pub struct Sockets {
     /// Parties that were dialed in vain since they were last connected.
     pub(super) failed: BTreeSet<Address>,
     /// Channels with members that are not connected.
-    pub(super) talks: BTreeMap<Address, Channel>,
+    pub(super) channels: BTreeMap<Address, Channel>,
     /// This process's incarnation.
     pub(super) incarnation: u64,
     /// How another thread wakes this one, if it may.
@@ -92,7 +92,7 @@ impl Sockets {
             call_at: Instant::now(),
             unreached: String::new(),
             failed: BTreeSet::new(),
-            talks: BTreeMap::new(),
+            channels: BTreeMap::new(),
             incarnation: RandomState::new().build_hasher().finish(),
             woken: None,
         })
@@ -121,8 +121,8 @@ impl Sockets {
         let Some(at) = self.peers.get(&to).and_then(|number| self.at(*number)) else {
             return self.keep(to, kind, payload);
         };
-        let talk = self.connections[at].talk.as_mut().expect("a peer's connection has one");
-        if let Err(why) = talk.say(&self.who, kind, payload) {
+        let channel = self.connections[at].channel.as_mut().expect("a peer's connection has one");
+        if let Err(why) = channel.send_frame(&self.who, kind, payload) {
             self.close(at, &why);
         }
     }
@@ -149,15 +149,15 @@ impl Sockets {
         if is_news && self.told.len() < MAX_COMPLAINTS && self.told.insert(line.clone()) {
             (self.tell)(&line);
         }
-        let Some(mut talk) = connection.talk else { return };
-        if self.peers.get(&talk.peer) == Some(&connection.number) {
-            self.peers.remove(&talk.peer);
+        let Some(mut channel) = connection.channel else { return };
+        if self.peers.get(&channel.peer) == Some(&connection.number) {
+            self.peers.remove(&channel.peer);
         }
-        if talk.resumes() {
-            talk.breaks();
-            self.talks.insert(talk.peer, talk);
+        if channel.resumes() {
+            channel.on_broken();
+            self.channels.insert(channel.peer, channel);
         } else {
-            self.arrived.push(LinkEvent::Disconnected(talk.peer, why.to_owned()));
+            self.arrived.push(LinkEvent::Disconnected(channel.peer, why.to_owned()));
         }
     }
 
@@ -178,7 +178,7 @@ impl Sockets {
         fds.extend(self.listener.as_ref().map(|listener| PollFd::new(listener, PollFlags::IN)));
         fds.extend(self.woken.as_ref().map(|woken| PollFd::new(&woken.stream, PollFlags::IN)));
         let time = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
-        if !matches!(poll(&mut fds, Some(&time)), Ok(1..)) && !self.connections.iter().any(|it| it.talk.is_none()) {
+        if !matches!(poll(&mut fds, Some(&time)), Ok(1..)) && !self.connections.iter().any(|it| it.channel.is_none()) {
             return;
         }
         let flags = fds.iter().map(|fd| fd.revents());
@@ -246,7 +246,7 @@ impl Link for Sockets {
     fn send(&mut self, to: Address, packet: Packet) {
         let bytes = postcard::to_allocvec(&packet).expect("packets can be written");
         if let (Message::Rows { .. }, Some(at)) = (&packet.message, self.peers.get(&to).and_then(|it| self.at(*it))) {
-            self.connections[at].talk.iter_mut().for_each(|talk| talk.expect_rows(bytes.len()));
+            self.connections[at].channel.iter_mut().for_each(|channel| channel.expect_rows(bytes.len()));
         }
         self.put(to, Kind::Message, &bytes);
     }
@@ -282,8 +282,8 @@ impl Link for Sockets {
     }
 
     fn receive(&mut self, wait: Duration) -> Option<LinkEvent> {
-        if let Some(letter) = self.arrived.pop() {
-            return Some(letter);
+        if let Some(event) = self.arrived.pop() {
+            return Some(event);
         }
         let began = (!wait.is_zero()).then(Instant::now);
         loop {
@@ -291,9 +291,9 @@ impl Link for Sockets {
             let left = wait.saturating_sub(waited);
             let sleep = self.arrived.next().sleep(waited, left, CLOSE).unwrap_or(Duration::ZERO);
             self.work(sleep);
-            let letter = self.arrived.pop();
-            if letter.is_some() || left.is_zero() || self.woken.as_mut().is_some_and(Woken::take) {
-                return letter;
+            let event = self.arrived.pop();
+            if event.is_some() || left.is_zero() || self.woken.as_mut().is_some_and(Woken::take) {
+                return event;
             }
             self.flush();
             if sleep.is_zero() {

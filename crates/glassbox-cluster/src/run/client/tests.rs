@@ -17,7 +17,7 @@ const PRIMARY: Address = Address::Replica { partition: 0, replica: 0 };
 /// Delivers scripted events, and records what is sent.
 #[derive(Default)]
 struct Script {
-    letters: VecDeque<LinkEvent>,
+    events: VecDeque<LinkEvent>,
     sent: Vec<(Address, Packet)>,
 }
 
@@ -37,7 +37,7 @@ impl Link for Script {
     fn flush(&mut self) {}
 
     fn receive(&mut self, _wait: Duration) -> Option<LinkEvent> {
-        self.letters.pop_front()
+        self.events.pop_front()
     }
 }
 
@@ -55,8 +55,8 @@ fn announces(member: Address, configuration: &Configuration) -> LinkEvent {
 }
 
 impl Client<Script> {
-    fn hears(&mut self, letters: impl IntoIterator<Item = LinkEvent>) {
-        self.link.letters.extend(letters);
+    fn hears(&mut self, events: impl IntoIterator<Item = LinkEvent>) {
+        self.link.events.extend(events);
         self.turn(Duration::ZERO);
     }
 
