@@ -7,6 +7,7 @@ use crate::catalog::Catalog;
 use crate::classic;
 use crate::error::Error;
 use crate::executed::{Counters, Executed, TableUsage};
+use crate::health::{Health, Until};
 use crate::log::{Log, Lsn};
 use crate::partitioned;
 use crate::procedure::{PartitionSet, Procedure, ReadWriteSet, Stop};
@@ -37,7 +38,15 @@ impl AnyEngine {
         procedure: &P,
         answer: &mut Result<P::Output, Error>,
     ) -> Result<Lsn, Error> {
-        on_either!(self, engine => engine.execute(procedure, answer))
+        match self {
+            // Whether the call is nested, it finds out where that costs nothing.
+            Self::Partitioned(engine) => engine.execute(procedure, answer),
+            Self::Classic(engine) => {
+                engine.health().refuse_nested()?;
+                let _inside = engine.health().enter();
+                engine.execute(procedure, answer)
+            }
+        }
     }
 
     /// Runs a closure as a transaction.
@@ -45,17 +54,27 @@ impl AnyEngine {
         &self,
         mut run: impl FnMut(&mut AnyTransaction<'_, '_>) -> Result<(), Stop> + Send,
     ) -> Result<Executed, Error> {
-        on_either!(self, engine => engine.execute_adhoc(|transaction| run(&mut transaction.into())))
+        let health = self.health();
+        health.refuse_nested()?;
+        on_either!(self, engine => engine.execute_adhoc(|transaction| {
+            // In the thread that runs it, which may be another's.
+            let _inside = health.enter();
+            run(&mut transaction.into())
+        }))
     }
 
     /// Runs a procedure without changing anything.
     pub(crate) fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
+        self.health().refuse_nested()?;
         match self {
             Self::Partitioned(engine) => {
                 let discovered = engine.discover(procedure, PartitionSet::EMPTY)?;
                 Ok(discovered.unwrap_or_else(|| ReadWriteSet::new(engine.cells.len())))
             }
-            Self::Classic(engine) => engine.dry_run(procedure),
+            Self::Classic(engine) => {
+                let _inside = engine.health().enter();
+                engine.dry_run(procedure)
+            }
         }
     }
 
@@ -79,14 +98,40 @@ impl AnyEngine {
         on_either!(self, engine => engine.check())
     }
 
+    /// Whether it takes work.
+    pub(crate) fn health(&self) -> &Health {
+        on_either!(self, engine => engine.health())
+    }
+
+    /// Waits for transactions that run.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when one takes too long, [`Error::Nested`] when it is this thread's own.
+    pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
+        self.health().refuse_nested()?;
+        on_either!(self, engine => engine.await_transactions(until))
+    }
+
     /// Refuses transactions until [`AnyEngine::end_loading`]; none runs when this returns.
     pub(crate) fn begin_loading(&self) -> Result<(), Error> {
-        on_either!(self, engine => engine.begin_loading())
+        self.health().refuse_nested()?;
+        self.health().begin_loading()?;
+        let ready = self.await_transactions(Until::Free).and_then(|()| match self {
+            Self::Partitioned(_) => Ok(()),
+            Self::Classic(engine) => engine.check_empty(),
+        });
+        ready.inspect_err(|_| self.end_loading())
     }
 
     /// Admits transactions again.
     pub(crate) fn end_loading(&self) {
-        on_either!(self, engine => engine.end_loading());
+        self.health().end_loading();
+    }
+
+    /// Refuses all further work; no transaction runs when this returns.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        self.health().close()?;
+        self.await_transactions(Until::Free)
     }
 
     /// Adds a row within a bulk load.
@@ -94,15 +139,18 @@ impl AnyEngine {
         on_either!(self, engine => engine.load_row(row))
     }
 
-    /// Counts of transactions, and the space that tables take if `with_tables`: that is cheap for one engine, while
-    /// the other has to read all pages.
-    pub(crate) fn usage(&self, catalog: &Catalog, with_tables: bool) -> (Counters, Vec<TableUsage>) {
+    /// Counts of transactions. Waits for none.
+    pub(crate) fn counters(&self) -> Counters {
+        on_either!(self, engine => engine.counters())
+    }
+
+    /// The space that tables take: cheap for one engine, while the other has to read all their pages. Nothing where
+    /// the files may be another opening's.
+    pub(crate) fn usage(&self, catalog: &Catalog) -> Vec<TableUsage> {
         match self {
-            Self::Partitioned(engine) => {
-                let (counters, tables) = engine.usage(&catalog.tables);
-                (counters, if with_tables { tables } else { Vec::new() })
-            }
-            Self::Classic(engine) => (engine.counters(), if with_tables { engine.usage() } else { Vec::new() }),
+            Self::Partitioned(engine) => engine.usage(&catalog.tables),
+            Self::Classic(engine) if engine.health().is_closed() => Vec::new(),
+            Self::Classic(engine) => engine.usage(),
         }
     }
 
@@ -124,6 +172,10 @@ impl AnyEngine {
 
     /// What is wrong with indexes and copies.
     pub(crate) fn verify(&self, catalog: &Catalog) -> Vec<String> {
+        let closed = if self.health().is_closed() { self.check() } else { Ok(()) };
+        if let Err(error) = closed.and_then(|()| self.await_transactions(Until::Progress)) {
+            return vec![error.to_string()];
+        }
         match self {
             Self::Partitioned(engine) => engine.verify(&catalog.tables),
             Self::Classic(engine) => engine.verify(),

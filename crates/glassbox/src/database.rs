@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::any_transaction::AnyTransaction;
 use crate::bulk_load::BulkLoad;
@@ -20,10 +20,15 @@ use crate::ticket::Ticket;
 
 /// An open database.
 ///
-/// It may be shared by any number of threads. Dropping it closes it; [`Database::close`] does the same and says whether
-/// it went well.
+/// It may be shared by any number of threads. Dropping it closes it; [`Database::close`] does the same, also where the
+/// database is shared, and says whether it went well.
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
+    life: Mutex<Life>,
+}
+
+/// What a close ends.
+struct Life {
     checkpointer: Option<Checkpointer>,
     closed: bool,
 }
@@ -70,7 +75,7 @@ impl Database {
     fn new(inner: Inner) -> Self {
         let inner = Arc::new(inner);
         let checkpointer = Checkpointer::start(&inner);
-        Self { inner, checkpointer, closed: false }
+        Self { inner, life: Mutex::new(Life { checkpointer, closed: false }) }
     }
 
     /// Runs a procedure; returns when its outcome may be told: with [`Durability::Sync`], when it is durable.
@@ -146,7 +151,9 @@ impl Database {
     /// db.transaction(|_| Ok(*counter)).unwrap();
     /// ```
     ///
-    /// It must not call the database itself: it would wait for the partitions that it holds.
+    /// It must not call the database itself, for it would wait for the partitions that it holds: such a call is
+    /// [`Error::Nested`] at once. Only [`Database::counts`] and [`Database::stats`] answer there. A thread that the
+    /// closure starts and waits for is not recognised.
     ///
     /// # Errors
     /// As for [`Database::call`].
@@ -176,15 +183,20 @@ impl Database {
     /// [`BulkLoad::finish`].
     ///
     /// # Errors
-    /// When the database has stopped or another bulk load is going on.
+    /// When the database has stopped or another bulk load is going on; [`Error::Busy`] when a transaction goes on for
+    /// more than ten seconds.
     pub fn bulk_load(&self) -> Result<BulkLoad<'_>, Error> {
         BulkLoad::begin(&self.inner)
     }
 
-    /// Writes all rows as of now to a checkpoint file and drops the log before it. Transactions go on meanwhile.
+    /// Writes all rows as of now to a checkpoint file and drops the log before it. Transactions go on meanwhile; on the
+    /// partitioned engine it waits at its beginning, and again at each piece of 64 KiB, for the transaction that runs
+    /// on the partition.
     ///
     /// # Errors
-    /// When the files cannot be written; the older checkpoint and the log then stay as they are.
+    /// [`Error::Busy`] when a partition has run one transaction for more than ten seconds at the beginning,
+    /// [`Error::Nested`] inside a transaction. When the files cannot be written. The older checkpoint and the log then
+    /// stay as they are.
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.inner.checkpoint(false)
     }
@@ -201,12 +213,15 @@ impl Database {
         self.inner.flush()
     }
 
-    /// What the database did since it was opened, and the space it uses.
+    /// What the database did since it was opened, and the space it uses. Waits for no transaction: where one runs on a
+    /// partition at that moment, and goes on for more than ten milliseconds, the space of the partition is that of the
+    /// last time. The classic engine reads all pages of all tables.
     pub fn stats(&self) -> Stats {
         Stats::collect(&self.inner, true)
     }
 
-    /// The same without the space of tables, which the classic engine has to read all pages for: to be asked often.
+    /// The same without the space of tables: some numbers read from memory, without waiting for anything. To be asked
+    /// often.
     pub fn counts(&self) -> Stats {
         Stats::collect(&self.inner, false)
     }
@@ -231,7 +246,8 @@ impl Database {
     }
 
     /// Checks every index against its table, and the copies of replicated tables against each other, in memory; what is
-    /// wrong, empty when nothing is.
+    /// wrong, empty when nothing is. No transaction runs meanwhile; one that goes on for more than ten seconds is told
+    /// instead.
     pub fn verify(&self) -> Vec<String> {
         self.inner.engine.verify(&self.inner.catalog)
     }
@@ -241,29 +257,36 @@ impl Database {
         self.inner.engine.partitions()
     }
 
-    /// Forces the log and ends it properly, whatever the durability; without a log (partitioned, [`Durability::None`]),
-    /// writes a checkpoint. The next opening finds every answered transaction.
+    /// Refuses all further calls, waits for those that run, forces the log and ends it properly, whatever the
+    /// durability; without a log (partitioned, [`Durability::None`]), writes a checkpoint. The next opening, which may
+    /// be in the same process, finds every answered transaction. Tickets can still be waited for; closing again does
+    /// nothing.
     ///
     /// # Errors
-    /// When the log cannot be forced; what was answered before as durable is durable all the same. When a checkpoint
-    /// cannot be written, or the database has stopped: without a log the next opening finds the older checkpoint.
-    pub fn close(mut self) -> Result<(), Error> {
-        self.shut_down()
-    }
-
-    fn shut_down(&mut self) -> Result<(), Error> {
-        if std::mem::replace(&mut self.closed, true) {
+    /// [`Error::Busy`] when a transaction goes on for more than ten seconds: the database refuses calls all the same,
+    /// and can be closed again when it has ended. [`Error::Loading`] during a bulk load, [`Error::Nested`] inside a
+    /// transaction. When the log cannot be forced; what was answered before as durable is durable all the same. When a
+    /// checkpoint cannot be written, or the database has stopped: without a log the next opening finds the older
+    /// checkpoint.
+    pub fn close(&self) -> Result<(), Error> {
+        self.inner.engine.health().refuse_nested()?;
+        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
+        if life.closed {
             return Ok(());
         }
-        self.checkpointer.take();
-        self.inner.close()
+        self.inner.engine.close()?;
+        // It waits for no transaction any more, so this takes no longer than the checkpoint that it may be writing.
+        life.checkpointer.take();
+        self.inner.close()?;
+        life.closed = true;
+        Ok(())
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // There is nobody to tell; what was answered as durable was forced before.
-        let _ = self.shut_down();
+        // There is no caller to give an error to; what was answered as durable was forced before.
+        let _ = self.close();
     }
 }
 
@@ -272,3 +295,6 @@ impl fmt::Debug for Database {
         f.debug_struct("Database").field("config", &self.inner.config).field("catalog", &self.inner.catalog).finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,6 +104,23 @@ pub enum Error {
         /// The limit, in pages.
         limit_pages: u32,
     },
+    /// A transaction that runs for long is in the way of a checkpoint, a bulk load or a close.
+    #[error(
+        "{place} is busy: one transaction has been running there for {seconds} s; repeat this when it has ended, or \
+         find out why it does not end"
+    )]
+    Busy {
+        /// The partition or session.
+        place: String,
+        /// For how long it was waited, at least.
+        seconds: u64,
+    },
+    /// The database was called inside one of its own transactions.
+    #[error(
+        "the database was called inside one of its own transactions, and would wait for it: call it before or after, \
+         or do the work with the transaction itself"
+    )]
+    Nested,
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] IoError),

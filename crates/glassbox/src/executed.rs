@@ -47,6 +47,13 @@ impl Count {
     }
 }
 
+impl SharedCounters {
+    /// Runs that have ended.
+    pub(crate) fn ended(&self) -> u64 {
+        self.committed.get() + self.aborted.get() + self.rerun.get()
+    }
+}
+
 impl Counters {
     /// What all of these have counted.
     pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a SharedCounters>) -> Self {
@@ -67,6 +74,21 @@ pub struct TableUsage {
     pub rows: u64,
     /// Space of the rows, bytes.
     pub row_bytes: u64,
-    /// Space of each index, bytes: the primary one first, by name.
+    /// Space of each index, bytes: that of the primary key first, named as the table; the others as `table.index`.
     pub index_bytes: Vec<(String, u64)>,
+}
+
+impl TableUsage {
+    /// Adds the space of the same table in another partition.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.row_bytes += other.row_bytes;
+        if self.index_bytes.is_empty() {
+            self.index_bytes.clone_from(&other.index_bytes);
+            return;
+        }
+        for ((_, sum), (_, bytes)) in self.index_bytes.iter_mut().zip(&other.index_bytes) {
+            *sum += bytes;
+        }
+    }
 }

@@ -1,17 +1,53 @@
-//! Whether an engine takes work: it refuses all of it for good once it cannot answer for its state, and for a while
-//! during a bulk load.
+//! Whether an engine takes work, and how long an operator waits for work that runs.
+//!
+//! An engine refuses all work for good once it cannot answer for its state or is closed, and for a while during a bulk
+//! load. It also refuses work that a thread asks for inside a transaction of the same engine: that work would wait for
+//! the transaction, and the transaction for it.
+//!
+//! A procedure may run for as long as it likes, so an operation that needs a moment without transactions waits for
+//! [`PATIENCE`] and then names the place where one still runs. Statistics do not wait at all.
 
+use std::cell::Cell;
+use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use crate::error::Error;
+use crate::executed::SharedCounters;
+use crate::io::{Clock, RealClock};
+
+/// How long a checkpoint, a bulk load, a check or a close waits for one transaction.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 10_000 });
+/// How often it looks meanwhile.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// The values of [`Health::state`].
+const OPEN: u32 = 0;
+const LOADING: u32 = 1;
+const CLOSED: u32 = 2;
+const STOPPED: u32 = 3;
+
+thread_local! {
+    /// The engine whose transaction this thread runs, by its [`Health`]; null: none.
+    static INSIDE: Cell<*const Health> = const { Cell::new(ptr::null()) };
+}
 
 /// The state of health of an engine.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// Set while there is a reason below, or a bulk load runs: one flag to ask before each transaction.
-    closed: AtomicBool,
+    /// One word to look at before each transaction.
+    state: AtomicU32,
     stopped: OnceLock<String>,
+}
+
+/// Says that this thread runs a transaction, until it is dropped; holds what was said before.
+pub(crate) struct Inside(*const Health);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(self.0);
+    }
 }
 
 impl Health {
@@ -20,40 +56,103 @@ impl Health {
     pub(crate) fn stop(&self, reason: String) {
         // The first reason is the one that matters.
         let _ = self.stopped.set(reason);
-        self.closed.store(true, Ordering::Release);
+        self.state.store(STOPPED, Ordering::Release);
     }
 
-    /// Refuses work until [`Health::end_loading`]. To be called while no transaction runs.
+    /// Refuses work until [`Health::end_loading`]. Transactions that run may go on.
     pub(crate) fn begin_loading(&self) -> Result<(), Error> {
-        self.check()?;
-        self.closed.store(true, Ordering::Release);
-        Ok(())
+        self.leave_open(LOADING)
     }
 
-    /// Admits work again, unless the database stopped meanwhile.
+    /// Admits work again, unless the engine stopped meanwhile.
     pub(crate) fn end_loading(&self) {
-        self.closed.swap(false, Ordering::AcqRel);
-        if self.is_stopped() {
-            self.closed.store(true, Ordering::Release);
-        }
+        let _ = self.state.compare_exchange(LOADING, OPEN, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Whether work is refused for good.
+    /// Refuses all further work, because it is no longer wanted. Transactions that run may go on.
+    ///
+    /// # Errors
+    /// During a bulk load.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        let closed = self.leave_open(CLOSED);
+        if matches!(closed, Err(Error::Loading)) { closed } else { Ok(()) }
+    }
+
+    fn leave_open(&self, to: u32) -> Result<(), Error> {
+        let left = self.state.compare_exchange(OPEN, to, Ordering::AcqRel, Ordering::Acquire);
+        left.map(drop).map_err(|_| self.why_refused())
+    }
+
+    /// Whether work is refused because the engine cannot answer for its state.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.get().is_some()
+    }
+
+    /// Whether the engine was closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.load(Ordering::Acquire) == CLOSED
     }
 
     /// Whether work is taken; why not otherwise.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.closed.load(Ordering::Acquire) { Err(self.why_closed()) } else { Ok(()) }
+        if self.state.load(Ordering::Acquire) == OPEN { Ok(()) } else { Err(self.why_refused()) }
     }
 
     #[cold]
-    fn why_closed(&self) -> Error {
+    fn why_refused(&self) -> Error {
         match self.stopped.get() {
             Some(reason) => Error::Stopped { reason: reason.clone() },
+            None if self.is_closed() => Error::Stopped { reason: "it was closed; open it again".to_owned() },
             None => Error::Loading,
         }
     }
+
+    /// To be held by a thread while it runs a transaction of this engine.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Inside {
+        Inside(INSIDE.replace(self))
+    }
+
+    /// Refuses what this thread asks for inside a transaction of this engine.
+    #[inline(always)]
+    pub(crate) fn refuse_nested(&self) -> Result<(), Error> {
+        if ptr::eq(INSIDE.get(), self) { Err(nested()) } else { Ok(()) }
+    }
+}
+
+#[cold]
+fn nested() -> Error {
+    Error::Nested
+}
+
+/// What is waited for at each place where one transaction at a time runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// No transaction runs there. Enough where new ones are refused.
+    Free,
+    /// No transaction runs there, or one has ended meanwhile: whatever waits there gets its turn.
+    Progress,
+}
+
+/// Waits for the transactions of these places, each with its counters and with a look whether it is free.
+///
+/// # Errors
+/// [`Error::Busy`], when one transaction runs for longer than [`PATIENCE`].
+pub(crate) fn await_transactions<'a, F: Fn() -> bool>(
+    what: &str,
+    places: impl Iterator<Item = (&'a SharedCounters, F)>,
+    until: Until,
+) -> Result<(), Error> {
+    let clock = RealClock::new();
+    for (at, (counters, is_free)) in places.enumerate() {
+        let (before, began_ns) = (counters.ended(), clock.monotonic_ns());
+        while !(is_free() || until == Until::Progress && counters.ended() != before) {
+            if u128::from(clock.monotonic_ns() - began_ns) >= PATIENCE.as_nanos() {
+                return Err(Error::Busy { place: format!("{what} {at}"), seconds: PATIENCE.as_secs() });
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+    Ok(())
 }

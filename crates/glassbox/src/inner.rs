@@ -1,13 +1,14 @@
 //! What an open database is made of, shared by its users' threads and its own.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
 use crate::classic;
 use crate::config::{Config, Durability};
 use crate::error::Error;
+use crate::health::Until;
 use crate::io::{DirectoryLock, Files};
 use crate::log::{Log, LogError, Lsn};
 use crate::manifest::Manifest;
@@ -26,6 +27,8 @@ pub(crate) struct Inner {
     pub(crate) recovery: Recovery,
     /// Checkpoints that the database began by itself and could not finish.
     pub(crate) failed_checkpoints: AtomicU64,
+    /// Where there is no log: how many transactions had committed when the last checkpoint began.
+    pub(crate) kept: AtomicU64,
 }
 
 /// The database's directory.
@@ -35,7 +38,8 @@ pub(crate) struct Storage {
     pub(crate) manifest: Mutex<Manifest>,
     /// Where the log ends when it is not written (`Durability::None`): every checkpoint is of this position.
     pub(crate) log_end: Lsn,
-    pub(crate) _lock: DirectoryLock,
+    /// Given up by a close.
+    pub(crate) lock: Mutex<Option<DirectoryLock>>,
 }
 
 /// A place among the tickets that may be outstanding.
@@ -70,9 +74,18 @@ impl Inner {
     pub(crate) fn flush(&self) -> Result<(), Error> {
         match self.engine.log() {
             Some(log) => Ok(log.force().inspect_err(|error| self.engine.stop(error.to_string()))?),
-            None if self.storage.is_some() => self.checkpoint(false),
-            None => Ok(()),
+            None => self.keep(false),
         }
+    }
+
+    /// Where there is no log: writes a checkpoint, if there are files, unless nothing has committed since the last one.
+    fn keep(&self, alone: bool) -> Result<(), Error> {
+        let committed = self.engine.counters().committed;
+        if self.storage.is_some() && self.kept.load(Ordering::Relaxed) != committed {
+            self.checkpoint(alone)?;
+            self.kept.store(committed, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Whether [`Inner::wait`] would return at once, if only with an error.
@@ -109,15 +122,21 @@ impl Inner {
         })
     }
 
-    /// Writes a checkpoint and names it in the manifest; `loading`: it ends a bulk load.
-    pub(crate) fn checkpoint(&self, loading: bool) -> Result<(), Error> {
+    /// Writes a checkpoint and names it in the manifest; `alone`: transactions are refused, because it ends a bulk load
+    /// or the database.
+    pub(crate) fn checkpoint(&self, alone: bool) -> Result<(), Error> {
         let Some(storage) = &self.storage else {
             return Err(Error::Config("a database in memory has no place for a checkpoint".to_owned()));
         };
+        self.engine.health().refuse_nested()?;
+        if let (false, AnyEngine::Partitioned(engine)) = (alone, &self.engine) {
+            // Once it is in the queue for a partition it cannot leave.
+            engine.await_transactions(Until::Progress)?;
+        }
         let mut manifest = self.manifest(storage);
         let engine = match &self.engine {
             AnyEngine::Partitioned(engine) => engine,
-            AnyEngine::Classic(engine) => return self.checkpoint_pages(engine, storage, &mut manifest, loading),
+            AnyEngine::Classic(engine) => return self.checkpoint_pages(engine, storage, &mut manifest, alone),
         };
         let log = Growth {
             lsn_now: &|| self.engine.log().map_or(storage.log_end, Log::appended),
@@ -127,7 +146,7 @@ impl Inner {
                 bytes => bytes / 2,
             },
         };
-        let written = engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, loading, &log)?;
+        let written = engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, alone, &log)?;
         if let Some(log) = self.engine.log() {
             // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,
             // whatever the durability.
@@ -161,9 +180,9 @@ impl Inner {
         engine: &classic::Engine,
         storage: &Storage,
         manifest: &mut Manifest,
-        loading: bool,
+        alone: bool,
     ) -> Result<(), Error> {
-        engine.check_whole(loading)?;
+        engine.check_whole(alone)?;
         let lsns = engine.checkpoint()?;
         let mut newer = manifest.clone();
         newer.log_start = lsns.needed_from.0;
@@ -194,16 +213,21 @@ impl Inner {
         Ok(())
     }
 
-    /// Ends the log properly, or writes a checkpoint where there is none; of the classic engine, after writing its
-    /// pages, so that the next opening has nothing to redo.
+    /// Ends the log properly, or writes a checkpoint where there is none, and unlocks the directory. The classic engine
+    /// writes its pages before, so that the next opening has nothing to redo. To be called after [`AnyEngine::close`].
     pub(crate) fn close(&self) -> Result<(), Error> {
-        if matches!(self.engine, AnyEngine::Classic(_)) && self.engine.check().is_ok() {
+        if let AnyEngine::Classic(engine) = &self.engine {
             // What cannot be written now is in the log.
-            let _ = self.checkpoint(false);
+            let _ = self.checkpoint(true);
+            engine.end_pages();
         }
         match self.engine.log() {
-            Some(log) => Ok(log.close()?),
-            None => self.flush(),
+            Some(log) => log.close()?,
+            None => self.keep(true)?,
         }
+        if let Some(storage) = &self.storage {
+            storage.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        }
+        Ok(())
     }
 }

@@ -78,7 +78,7 @@ pub(crate) fn open(
     }
     remove_leftovers(&*files, &manifest)?;
     let procedures = catalog.numbers(&procedures);
-    let storage = Storage { files, manifest: Mutex::new(manifest), log_end: end, _lock: lock };
+    let storage = Storage { files, manifest: Mutex::new(manifest), log_end: end, lock: Mutex::new(Some(lock)) };
     inner(cells, log, clock, config, catalog, procedures, Some(storage), recovery)
 }
 
@@ -104,12 +104,16 @@ fn inner(
     storage: Option<Storage>,
     recovery: Recovery,
 ) -> Result<Inner, Error> {
+    let engine = Engine::new(cells, log, config.log, clock, &procedures)?;
+    // What statistics say of a partition that they never find free.
+    engine.usage(&catalog.tables);
     Ok(Inner {
-        engine: AnyEngine::Partitioned(Engine::new(cells, log, config.log, clock, &procedures)?),
+        engine: AnyEngine::Partitioned(engine),
         config,
         catalog,
         in_flight: AtomicUsize::new(0),
         failed_checkpoints: AtomicU64::new(0),
+        kept: AtomicU64::new(0),
         storage,
         recovery,
     })

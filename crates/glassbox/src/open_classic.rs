@@ -76,7 +76,8 @@ pub(crate) fn open_classic(
         catalog,
         in_flight: AtomicUsize::new(0),
         failed_checkpoints: AtomicU64::new(0),
-        storage: Some(Storage { files, manifest: Mutex::new(manifest), log_end, _lock: lock }),
+        kept: AtomicU64::new(0),
+        storage: Some(Storage { files, manifest: Mutex::new(manifest), log_end, lock: Mutex::new(Some(lock)) }),
         recovery,
     })
 }

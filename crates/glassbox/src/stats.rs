@@ -150,7 +150,7 @@ pub struct Recovery {
 impl Stats {
     pub(crate) fn collect(inner: &Inner, with_tables: bool) -> Self {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
-        let (counters, tables) = inner.engine.usage(&inner.catalog, with_tables);
+        let counters = inner.engine.counters();
         let log = inner.engine.log().map(crate::log::Log::stats).unwrap_or_default();
         Self {
             committed: counters.committed,
@@ -162,7 +162,7 @@ impl Stats {
             log_bytes: log.bytes,
             log_full: log.full,
             failed_checkpoints: load(&inner.failed_checkpoints),
-            tables,
+            tables: if with_tables { inner.engine.usage(&inner.catalog) } else { Vec::new() },
             classic: inner.engine.as_classic().map(ClassicStats::collect),
         }
     }

@@ -48,7 +48,7 @@ pub(crate) struct Engine<S: Stack = Standard> {
     /// While losers are rolled back: all trees, by what the directory says of them.
     pub(super) recovered: Vec<Definition<S::Keys>>,
     /// Ends with the engine.
-    pub(super) _writer: WriterOf<S>,
+    pub(super) writer: WriterOf<S>,
 }
 
 /// A tree of an engine with this stack.
@@ -90,6 +90,11 @@ impl<S: Stack> Engine<S> {
 
     pub(super) fn page_bytes(&self) -> usize {
         self.pages.page_bytes()
+    }
+
+    /// Whether it takes work.
+    pub(crate) fn health(&self) -> &Health {
+        &self.health
     }
 
     /// Refuses all further work.

@@ -10,7 +10,6 @@ use super::change::Undo;
 use super::engine::Engine;
 use super::ids::Rid;
 use super::open::unlogged;
-use super::sessions::Sessions;
 use super::stack::Stack;
 use super::table::TableStores;
 use super::tree::{Inserted, anywhere};
@@ -51,28 +50,21 @@ impl Loading {
 }
 
 impl<S: Stack> Engine<S> {
-    /// Refuses transactions from here on, until [`Engine::end_loading`]; none runs when this returns.
+    /// Refuses a load into a database that has rows. To be asked while no transaction runs.
     ///
     /// # Errors
-    /// When the database has rows, or takes no work.
-    pub(crate) fn begin_loading(&self) -> Result<(), Error> {
-        self.sessions.quietly(|_| {
-            for table in self.tables.iter().flatten() {
-                let empty = self.tree(&table.primary).len()? == 0;
-                if !empty {
-                    return Err(Error::Config(format!(
-                        "a bulk load fills an empty database, but table `{}` has rows: insert by transactions",
-                        table.schema.name
-                    )));
-                }
+    /// When it has some, or a page cannot be read.
+    pub(crate) fn check_empty(&self) -> Result<(), Error> {
+        for table in self.tables.iter().flatten() {
+            let empty = self.tree(&table.primary).len()? == 0;
+            if !empty {
+                return Err(Error::Config(format!(
+                    "a bulk load fills an empty database, but table `{}` has rows: insert by transactions",
+                    table.schema.name
+                )));
             }
-            self.health.begin_loading()
-        })?
-    }
-
-    /// Admits transactions again, unless the database stopped meanwhile.
-    pub(crate) fn end_loading(&self) {
-        self.health.end_loading();
+        }
+        Ok(())
     }
 
     /// Adds a row within a load.

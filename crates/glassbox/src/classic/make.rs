@@ -97,7 +97,7 @@ impl<S: Stack> Engine<S> {
             last_commit: AtomicU64::new(0),
             loading: Default::default(),
             recovered: Vec::new(),
-            _writer: Default::default(),
+            writer: Default::default(),
         })
     }
 }

@@ -131,7 +131,7 @@ impl Engine<Standard> {
             procedures,
         };
         let mut engine = Self::assemble(pool, Wal(log), wishes)?;
-        engine._writer = writer;
+        engine.writer = writer;
         if let Some(losers) = losers {
             engine.recovered = engine.all_trees()?;
             engine.roll_back_losers(losers)?;

@@ -36,6 +36,9 @@ pub(crate) trait Sessions {
     /// When a thread has panicked within a transaction.
     fn take(&self) -> Result<Self::Taken<'_>, Error>;
 
+    /// Whether this session is free at this moment.
+    fn is_free(&self, at: usize) -> bool;
+
     /// Runs `work` on all sessions at once: when no transaction runs.
     ///
     /// # Errors
@@ -137,6 +140,11 @@ impl<S> Sessions for SessionPool<S> {
         }
     }
 
+    fn is_free(&self, at: usize) -> bool {
+        // A session that is tried is given back as any other, so that a thread which finds it taken does not miss it.
+        !matches!(self.try_at(at), Ok(None))
+    }
+
     fn quietly<O>(&self, work: impl FnOnce(&mut dyn Iterator<Item = &mut S>) -> O) -> Result<O, Error> {
         let mut held = Vec::with_capacity(self.sessions.len());
         // In their order, so that two who do this do not wait for each other.
@@ -199,6 +207,10 @@ impl<S> Sessions for OneSession<S> {
     fn take(&self) -> Result<RefMut<'_, S>, Error> {
         // Not an error that waiting would cure: no other thread could return it.
         Ok(self.0.borrow_mut())
+    }
+
+    fn is_free(&self, _at: usize) -> bool {
+        self.0.try_borrow_mut().is_ok()
     }
 
     fn quietly<O>(&self, work: impl FnOnce(&mut dyn Iterator<Item = &mut S>) -> O) -> Result<O, Error> {

@@ -13,6 +13,7 @@ use super::tree::{Find, Neighbour};
 use super::wal::forms::Logs;
 use crate::error::Error;
 use crate::executed::TableUsage;
+use crate::health::{Until, await_transactions};
 use crate::log::Log;
 use crate::record::digest;
 use crate::record::layout::encode;
@@ -181,10 +182,27 @@ impl Engine<Standard> {
         recovery::checkpoint(&self.logs, &mut device, &self.transactions, || self.pages.dirty_pages())
     }
 
-    /// Refuses a checkpoint of what does not count: half a transaction that could not be undone, or, unless it is
-    /// the load that asks, half a bulk load.
-    pub(crate) fn check_whole(&self, loading: bool) -> Result<(), Error> {
-        if loading && !self.health.is_stopped() { Ok(()) } else { self.check() }
+    /// Waits for the transactions of all sessions.
+    ///
+    /// # Errors
+    /// As for [`await_transactions`].
+    pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
+        let place = |(at, counters)| (counters, move || self.sessions.is_free(at));
+        await_transactions("session", self.counters.iter().map(|counters| &**counters).enumerate().map(place), until)
+    }
+
+    /// Ends the background writer, and writes no page from here on: the files may be those of another opening then.
+    pub(crate) fn end_pages(&self) {
+        if let Some(writer) = &self.writer {
+            writer.stop();
+        }
+        self.pages.stop("the database was closed");
+    }
+
+    /// Refuses a checkpoint of what does not count: half a transaction that could not be undone, or half a bulk load,
+    /// unless the checkpoint is that of the load, or of a close, which has the engine `alone`.
+    pub(crate) fn check_whole(&self, alone: bool) -> Result<(), Error> {
+        if alone && !self.health.is_stopped() { Ok(()) } else { self.check() }
     }
 
     /// Returns when all that was appended is durable.

@@ -1,7 +1,7 @@
 //! The log as its users see it.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::appender::Appender;
 use super::config::{LogConfig, LogStats};
@@ -19,7 +19,7 @@ use crate::io::{Files, IoError};
 /// An open log. Dropping it without [`Log::close`] is like a crash: what was not forced may be lost, nothing else.
 pub(crate) struct Log {
     shared: Arc<Shared>,
-    threads: Threads,
+    threads: Mutex<Threads>,
 }
 
 impl Log {
@@ -62,7 +62,7 @@ impl Log {
 
     fn start(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Result<Log, LogError> {
         let shared = Arc::new(Shared::new(config, segments, writer, end));
-        let threads = Threads::start(&shared)?;
+        let threads = Mutex::new(Threads::start(&shared)?);
         Ok(Log { shared, threads })
     }
 
@@ -130,14 +130,20 @@ impl Log {
         self.shared.send(Work::Truncate(below));
     }
 
-    /// Forces everything and ends the log for certain. No append may be running; those that come later fail. Closing
-    /// twice is closing once.
+    /// Forces everything, ends the log properly and stops its threads, so that its files can be opened again. No append
+    /// may be running; those that come later fail. Closing twice is closing once.
     pub(crate) fn close(&self) -> Result<(), LogError> {
         if self.shared.closed.swap(true, Ordering::SeqCst) {
             return self.shared.healthy();
         }
         self.force()?;
-        self.shared.write_closed()
+        self.shared.write_closed()?;
+        self.stop_threads();
+        Ok(())
+    }
+
+    fn stop_threads(&self) {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).stop(&self.shared);
     }
 
     /// What the log has done since it was opened.
@@ -148,7 +154,7 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        self.threads.stop(&self.shared);
+        self.stop_threads();
     }
 }
 

@@ -161,11 +161,11 @@ pub(crate) fn write(
     files: &dyn Files,
     database_id: u128,
     sources: &[Source],
-    loading: bool,
+    alone: bool,
     log: &Growth<'_>,
 ) -> Result<Written, Error> {
     let (lsn, bytes) = engine.holding(engine.all(), || {
-        engine.check_whole(loading)?;
+        engine.check_whole(alone)?;
         let mut bytes = 0;
         for_each(engine, sources, |partition, source| {
             // SAFETY: all tokens are held.

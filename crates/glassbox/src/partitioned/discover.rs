@@ -14,13 +14,17 @@ impl Engine {
         &self,
         procedure: &P,
         declared: PartitionSet,
-        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
+        mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         call: &Call<'_, P>,
     ) -> Result<Ended, Error> {
         let discovered = self.discover(procedure, declared)?;
         let needed = discovered.map_or(declared, |set| set.partitions());
         // Between dry run and run another transaction may have changed what this one reads: keep undo, to widen if need
         // be.
+        let run = |transaction: &mut PartitionedTransaction<'_>| {
+            let _inside = self.health().enter();
+            run(transaction)
+        };
         self.run_until_done(needed, true, run, call, || {})
     }
 
@@ -34,6 +38,7 @@ impl Engine {
         loop {
             let mut discovered = None;
             let mut dry = |transaction: &mut PartitionedTransaction<'_>| {
+                let _inside = self.health().enter();
                 let mut set = ReadWriteSet::new(self.cells.len());
                 let mut dry_run = DryRun::new(transaction, &mut set);
                 // A dry run does not see its own writes, so what it answers, abort included, means nothing.

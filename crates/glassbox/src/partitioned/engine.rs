@@ -11,6 +11,7 @@
 use std::any::{Any, TypeId};
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::numbers::Numbers;
@@ -22,7 +23,7 @@ use super::transaction::{Keep, PartitionedTransaction};
 use super::values::VALUES;
 use crate::config::LogKind;
 use crate::error::{Error, NOT_ANSWERED, Unanswered};
-use crate::executed::Executed;
+use crate::executed::{Executed, TableUsage};
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Appender, Log, LogError, Lsn};
@@ -41,6 +42,8 @@ pub(crate) struct Engine {
     health: Health,
     /// Runs that touched a partition that their declaration, said to be complete, did not name.
     pub(crate) misdeclared: AtomicU64,
+    /// Of each partition, the space of its tables when its token was last free for statistics.
+    pub(super) known_usage: Mutex<Vec<Vec<TableUsage>>>,
 }
 
 /// What only the holder of a partition's token touches, on cache lines of its own.
@@ -75,7 +78,8 @@ impl Engine {
         let appenders = log.iter().flat_map(|log| cells.iter().map(move |_| appender(log)));
         let appenders = appenders.collect::<Result<_, LogError>>()?;
         let (procedures, health, misdeclared) = (Numbers::new(procedures), Health::default(), AtomicU64::new(0));
-        Ok(Self { cells, log, appenders, log_kind, clock, procedures, health, misdeclared })
+        let known_usage = Mutex::default();
+        Ok(Self { cells, log, appenders, log_kind, clock, procedures, health, misdeclared, known_usage })
     }
 
     /// All partitions.
@@ -89,20 +93,16 @@ impl Engine {
         self.health.stop(reason);
     }
 
-    /// Refuses transactions from here on, until [`Engine::end_loading`]; none runs when this returns.
-    pub(crate) fn begin_loading(&self) -> Result<(), Error> {
-        self.holding(self.all(), || self.health.begin_loading())
+    /// Whether it takes work.
+    pub(crate) fn health(&self) -> &Health {
+        &self.health
     }
 
-    /// Admits transactions again, unless the database stopped meanwhile.
-    pub(crate) fn end_loading(&self) {
-        self.health.end_loading();
-    }
-
-    /// Refuses a checkpoint of what does not count: half a transaction that could not be undone, or, unless it is the
-    /// load that asks, half a bulk load. To be asked while all tokens are held.
-    pub(crate) fn check_whole(&self, loading: bool) -> Result<(), Error> {
-        if loading && !self.health.is_stopped() { Ok(()) } else { self.check() }
+    /// Refuses a checkpoint of what does not count: half a transaction that could not be undone, or half a bulk load,
+    /// unless the checkpoint is that of the load, or of a close, which has the engine `alone`. To be asked while all
+    /// tokens are held.
+    pub(crate) fn check_whole(&self, alone: bool) -> Result<(), Error> {
+        if alone && !self.health.is_stopped() { Ok(()) } else { self.check() }
     }
 
     #[inline(always)]
@@ -121,6 +121,8 @@ impl Engine {
         // A run that needs no partition in particular gets the first; with one, nobody has to be asked.
         let (mut needed, mut unknown) = (PartitionSet::of(0), false);
         if self.cells.len() > 1 {
+            // With one, a nested call finds its token taken.
+            self.health.refuse_nested()?;
             let mut partitions = Partitions::none(self.cells.len());
             unknown = procedure.declare(&mut partitions) == Declared::Unknown;
             needed = partitions.set;
@@ -221,6 +223,11 @@ impl Engine {
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
+        // Asked before waiting, too: what is refused need not wait for a transaction that may not end.
+        if let Err(refused) = self.health.refuse_nested().and_then(|()| self.check()) {
+            *ending = Some(Ending::Failed(refused));
+            return None;
+        }
         if !needed.is_single() {
             // SAFETY: the tokens of `needed` are held.
             return self.holding(needed, || unsafe { self.attempt(needed, home, keep, run, origin, ending) });
@@ -343,9 +350,9 @@ impl Engine {
             // SAFETY: its token is held.
             last = unsafe { &mut *appender.0.get() }.append(scratch.record.as_slice())?;
         }
+        self.cells[home].counters.committed.add_one();
         // SAFETY: its token is held.
         let partition = unsafe { &mut *self.cells[home].partition() };
-        partition.counters.committed += 1;
         if !held.is_single() {
             // SAFETY: passed on.
             return Ok(unsafe { self.note_last(held, wrote, last) });
@@ -385,20 +392,18 @@ impl Engine {
     /// The ending of a run that was undone, or, if it is `broken`, should have been.
     #[cold]
     unsafe fn stopped(&self, stop: Stop, held: PartitionSet, home: usize, broken: bool) -> Ending {
-        // SAFETY: the tokens of `held`, `home` among them, are held.
-        unsafe {
-            let counters = &mut (*self.cells[home].partition()).counters;
-            match stop {
-                _ if broken => Ending::Failed(self.broken_promise(&stop)),
-                Stop::Retry(Retry { partitions }) => {
-                    counters.rerun += 1;
-                    Ending::Widen(partitions)
-                }
-                Stop::Abort(abort) => {
-                    counters.aborted += 1;
-                    let lsn = held.iter().map(|at| (*self.cells[at].partition()).last).max().unwrap_or(Lsn::NONE);
-                    Ending::Aborted(abort, lsn)
-                }
+        let counters = &self.cells[home].counters;
+        match stop {
+            _ if broken => Ending::Failed(self.broken_promise(&stop)),
+            Stop::Retry(Retry { partitions }) => {
+                counters.rerun.add_one();
+                Ending::Widen(partitions)
+            }
+            Stop::Abort(abort) => {
+                counters.aborted.add_one();
+                // SAFETY: the tokens of `held` are held.
+                let last = |at: usize| unsafe { (*self.cells[at].partition()).last };
+                Ending::Aborted(abort, held.iter().map(last).max().unwrap_or(Lsn::NONE))
             }
         }
     }

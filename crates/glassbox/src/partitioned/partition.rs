@@ -8,13 +8,15 @@ use super::record_buffer::RecordBuffer;
 use super::table::Table;
 use super::token::Token;
 use super::undo::UndoBuffer;
-use crate::executed::Counters;
+use crate::executed::SharedCounters;
 use crate::log::Lsn;
 use crate::record::Record;
 
 /// A partition and its token. The data may be touched only by the holder.
 pub(crate) struct Cell {
     pub(crate) token: Token,
+    /// Of the transactions whose home this is: added to by the holder of the token, read by any thread.
+    pub(crate) counters: SharedCounters,
     partition: UnsafeCell<Partition>,
     scratch: UnsafeCell<Scratch>,
 }
@@ -30,6 +32,7 @@ impl Cell {
     pub(crate) fn new(partition: Partition) -> Self {
         Self {
             token: Token::default(),
+            counters: SharedCounters::default(),
             partition: UnsafeCell::new(partition),
             scratch: UnsafeCell::new(Scratch::default()),
         }
@@ -69,12 +72,11 @@ pub(crate) struct Partition {
     pub(crate) last: Lsn,
     /// Gives each transaction its own random numbers.
     pub(crate) seed: u64,
-    pub(crate) counters: Counters,
 }
 
 impl Partition {
     pub(crate) fn new(tables: Vec<Option<Box<dyn AnyTable>>>, seed: u64) -> Self {
-        Self { tables, last: Lsn::NONE, seed, counters: Counters::default() }
+        Self { tables, last: Lsn::NONE, seed }
     }
 
     /// The table of a record.

@@ -117,7 +117,7 @@ fn where_nothing_can_be_undone_copies_that_differ_stop_the_database() {
     assert!(matches!(&error, Error::Stopped { reason } if reason.contains("table `note`")), "{error}");
 
     let engine = engine_with_a_full_copy();
-    engine.begin_loading().unwrap();
+    engine.health().begin_loading().unwrap();
     engine.load_row(&note(1)).unwrap_err();
     let error = engine.check_whole(true).unwrap_err();
     assert!(matches!(&error, Error::Stopped { reason } if reason.contains("table `note`")), "{error}");

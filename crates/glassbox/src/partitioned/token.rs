@@ -85,6 +85,25 @@ impl Token {
         }
     }
 
+    /// Runs `work` in this thread if the token is free at this moment; does not wait for it.
+    pub(crate) fn run_if_free<O>(&self, work: impl FnOnce() -> O) -> Option<O> {
+        struct Release<'a>(&'a Token, *mut Waiter);
+        impl Drop for Release<'_> {
+            fn drop(&mut self) {
+                // SAFETY: the token was acquired with this waiter below, and is released once.
+                unsafe { self.0.release(self.1) }
+            }
+        }
+        let mut waiter = Waiter::new();
+        let this = &raw mut waiter;
+        // SAFETY: the waiter is fresh, and stays in place until the release, also if `work` panics.
+        if !unsafe { self.acquire_if_free(this) } {
+            return None;
+        }
+        let _release = Release(self, this);
+        Some(work())
+    }
+
     /// Takes the token if nobody has it; whether it did.
     ///
     /// # Safety

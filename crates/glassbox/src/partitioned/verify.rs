@@ -51,17 +51,17 @@ impl<R: Record> Table<R> {
         self.rows.iter().map(of_row).fold(0, u64::wrapping_add)
     }
 
-    /// Name and memory of each index, the primary one first.
+    /// Name and memory of each index: that of the primary key first, named as the table; then the others.
     pub(crate) fn index_usage(&self) -> Vec<(String, u64)> {
         struct Usage<'a, R: Record>(&'a Table<R>, Vec<(String, u64)>);
         impl<R: Record> IndexVisitor<R> for Usage<'_, R> {
             fn visit<I: Index<Record = R>>(&mut self) {
-                self.1.push((I::NAME.to_owned(), self.0.index_tree::<I>().used_bytes() as u64));
+                self.1.push((format!("{}.{}", R::TABLE, I::NAME), self.0.index_tree::<I>().used_bytes() as u64));
             }
         }
         let point = self.dense.used_bytes() + self.hash.used_bytes();
         let primary = if Self::POINT { point } else { self.tree.used_bytes() };
-        let mut usage = Usage(self, vec![("primary".to_owned(), primary as u64)]);
+        let mut usage = Usage(self, vec![(R::TABLE.to_owned(), primary as u64)]);
         R::each_index(&mut usage);
         usage.1
     }

@@ -1,6 +1,7 @@
 //! What concerns all tables of all partitions at once: making them, loading a checkpoint, statistics, checks.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::any_table::TableKind;
 use super::checkpoint::{self, REPLICATED, Source, Written};
@@ -12,6 +13,7 @@ use super::table::Refused;
 use crate::config::Config;
 use crate::error::Error;
 use crate::executed::{Counters, TableUsage};
+use crate::health::{Until, await_transactions};
 use crate::io::Files;
 use crate::log::Lsn;
 use crate::manifest::{CheckpointEntry, Manifest};
@@ -20,6 +22,10 @@ use crate::record::{Key, Record, mix};
 
 const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
      differ; open the database again, with larger `table_bytes`, to get the state before the bulk load";
+
+/// How often statistics look whether a partition is free, and how long they rest between.
+const LOOKS: u32 = 20;
+const LOOK_EVERY: Duration = Duration::from_micros(500);
 
 /// Partitions with empty tables; `numbers` are the tables' numbers in the files.
 pub(crate) fn new_cells(kinds: &[TableKind], numbers: &[u16], config: &Config) -> Result<Box<[Cell]>, Error> {
@@ -88,6 +94,10 @@ fn load_partition(
     Ok(())
 }
 
+fn no_usage(kind: &TableKind) -> TableUsage {
+    TableUsage { table: kind.schema.name.to_string(), rows: 0, row_bytes: 0, index_bytes: Vec::new() }
+}
+
 impl Engine {
     /// Writes a checkpoint file; the tables' numbers are those of the manifest.
     pub(crate) fn checkpoint(
@@ -95,7 +105,7 @@ impl Engine {
         files: &dyn Files,
         kinds: &[TableKind],
         manifest: &Manifest,
-        loading: bool,
+        alone: bool,
         log: &Growth<'_>,
     ) -> Result<Written, Error> {
         let number = |kind: &TableKind| {
@@ -110,7 +120,7 @@ impl Engine {
                 replicated: kind.schema.partition_by.is_none(),
             })
             .collect();
-        checkpoint::write(self, files, manifest.database_id, &sources, loading, log)
+        checkpoint::write(self, files, manifest.database_id, &sources, alone, log)
     }
 
     /// Adds a row that is not logged, to its partition or, replicated, to all.
@@ -134,29 +144,60 @@ impl Engine {
         })
     }
 
-    /// Counters of all partitions, and memory by table.
-    pub(crate) fn usage(&self, kinds: &[TableKind]) -> (Counters, Vec<TableUsage>) {
-        let empty = |kind: &TableKind| TableUsage {
-            table: kind.schema.name.to_string(),
-            rows: 0,
-            row_bytes: 0,
-            index_bytes: Vec::new(),
-        };
-        let (mut counters, mut usages) = (Counters::default(), kinds.iter().map(empty).collect::<Vec<_>>());
-        for at in 0..self.cells.len() {
-            self.holding(PartitionSet::of(at), || {
-                // SAFETY: its token is held.
-                let partition = unsafe { &*self.cells[at].partition() };
-                counters.committed += partition.counters.committed;
-                counters.aborted += partition.counters.aborted;
-                counters.rerun += partition.counters.rerun;
-                for (kind, usage) in kinds.iter().zip(&mut usages) {
-                    let table = partition.tables[kind.id].as_ref().expect("made at opening");
-                    table.add_usage(usage, at == 0);
+    /// Counts of transactions. Waits for none.
+    pub(crate) fn counters(&self) -> Counters {
+        Counters::sum(self.cells.iter().map(|cell| &cell.counters))
+    }
+
+    /// Memory by table. Waits for no transaction: of a partition that is not free for a moment within some
+    /// milliseconds, it is what was known last.
+    pub(crate) fn usage(&self, kinds: &[TableKind]) -> Vec<TableUsage> {
+        let mut known = self.known_usage.lock().unwrap_or_else(PoisonError::into_inner);
+        known.resize(self.cells.len(), Vec::new());
+        let mut missing: Vec<usize> = (0..self.cells.len()).collect();
+        for look in 0..LOOKS {
+            if look > 0 {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            missing.retain(|&at| match self.usage_if_free(kinds, at) {
+                Some(usage) => {
+                    known[at] = usage;
+                    false
                 }
+                None => true,
             });
+            if missing.is_empty() {
+                break;
+            }
         }
-        (counters, usages)
+        let mut sums: Vec<_> = kinds.iter().map(no_usage).collect();
+        for partition in &*known {
+            sums.iter_mut().zip(partition).for_each(|(sum, usage)| sum.add(usage));
+        }
+        sums
+    }
+
+    fn usage_if_free(&self, kinds: &[TableKind], at: usize) -> Option<Vec<TableUsage>> {
+        self.cells[at].token.run_if_free(|| {
+            // SAFETY: its token is held.
+            let partition = unsafe { &*self.cells[at].partition() };
+            let usage = |kind: &TableKind| {
+                let mut usage = no_usage(kind);
+                partition.tables[kind.id].as_ref().expect("made at opening").add_usage(&mut usage, at == 0);
+                usage
+            };
+            kinds.iter().map(usage).collect()
+        })
+    }
+
+    /// Waits for the transactions of all partitions.
+    ///
+    /// # Errors
+    /// As for [`await_transactions`].
+    pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
+        let is_free = |cell: &Cell| cell.token.run_if_free(|| ()).is_some();
+        let places = self.cells.iter().map(|cell| (&cell.counters, move || is_free(cell)));
+        await_transactions("partition", places, until)
     }
 
     /// What is wrong with indexes, over all partitions, and with the copies of replicated tables.

@@ -1,17 +1,41 @@
 //! The life of a database as an operator sees it, on both engines: settings, flush, statistics, nested calls, close.
 
+mod closing;
 mod durability;
+mod waiting;
 
 use std::sync::Arc;
 
 use glassbox::io::{ManualClock, MemoryFiles};
-use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Error, Record, Transaction};
+use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Error, Record};
+use glassbox::{Declared, KeySet, Procedure, Stop, Transaction};
+use serde::{Deserialize, Serialize};
 
 #[derive(Record, Clone, Copy)]
-#[record(table = "item", key = id, partition_by = id)]
+#[record(table = "item", key = id, partition_by = id, index(name = by_count, columns = (count, id)))]
 struct Item {
     id: u32,
     count: u64,
+}
+
+/// Counts one item.
+#[derive(Serialize, Deserialize)]
+struct Count {
+    id: u32,
+}
+
+impl Procedure for Count {
+    const NAME: &'static str = "count";
+    type Output = bool;
+
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
+        set.write::<Item>(&self.id);
+        Declared::Complete
+    }
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<bool, Stop> {
+        Ok(tx.update::<Item, _>(&self.id, |item| item.count += 1)?.is_some())
+    }
 }
 
 /// A small database of each engine, whose log writes only while a caller waits.
@@ -35,7 +59,7 @@ fn engines() -> Vec<(&'static str, Config)> {
 }
 
 fn open(files: &MemoryFiles, config: &Config) -> Result<Database, Error> {
-    let catalog = Catalog::new().table::<Item>();
+    let catalog = Catalog::new().table::<Item>().procedure::<Count>();
     Database::open_files(Arc::new(files.clone()), Box::new(ManualClock::default()), config.clone(), catalog)
 }
 

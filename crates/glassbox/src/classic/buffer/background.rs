@@ -60,7 +60,7 @@ impl Signal {
 /// The running thread. Dropping it stops the thread and waits for it; what is dirty stays so.
 pub(crate) struct BackgroundWriter {
     signal: Arc<Signal>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl BackgroundWriter {
@@ -83,21 +83,27 @@ impl BackgroundWriter {
         };
         let thread = Builder::new().name("glassbox-pages".into()).spawn(run);
         let error = |e| IoError::new(std::path::Path::new("pages"), "start a thread for", e);
-        Ok(Self { signal, thread: Some(thread.map_err(error)?) })
+        Ok(Self { signal, thread: Mutex::new(Some(thread.map_err(error)?)) })
     }
-}
 
-impl Drop for BackgroundWriter {
-    fn drop(&mut self) {
+    /// Stops the thread and waits for it.
+    pub(crate) fn stop(&self) {
         {
             let mut asked = self.signal.asked();
             asked.stop = true;
             self.signal.come.notify_one();
         }
-        if let Some(thread) = self.thread.take() {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
             // Its panic has stopped the pool already.
             let _ = thread.join();
         }
+    }
+}
+
+impl Drop for BackgroundWriter {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

@@ -83,7 +83,11 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
             return Err(Error::Config(format!("pages of {page_bytes} bytes; choose 4096, 8192, 16384 or 32768")));
         }
         if frames == 0 || frames >= u32::MAX as usize || batch_pages == 0 {
-            return Err(Error::Config("a buffer pool needs frames, and pages in a batch".to_owned()));
+            return Err(Error::Config(format!(
+                "a buffer pool cannot have {frames} pages, written {batch_pages} at a time: it must have 1 to {}, and \
+                 write at least 1",
+                u32::MAX - 1
+            )));
         }
         double::repair(files)?;
         Ok(Self {
@@ -106,6 +110,12 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// be damage: every page in use has been written, or is in memory.
     pub(crate) fn set_recovering(&self, recovering: bool) {
         self.volume.set_recovering(recovering);
+    }
+
+    /// Refuses to write pages from here on.
+    pub(crate) fn stop(&self, reason: &str) {
+        // The first reason is the one that matters.
+        let _ = self.stopped.set(reason.to_owned());
     }
 
     /// The log that is made durable before pages are written.
