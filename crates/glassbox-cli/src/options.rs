@@ -101,7 +101,8 @@ impl EngineOptions {
             granularity,
             ..config.classic
         };
-        Config { architecture, classic, ..config }
+        let partitions = if self.is_classic() { Config::default().partitions } else { config.partitions };
+        Config { architecture, classic, partitions, ..config }
     }
 
     /// Whether the classic engine is chosen.

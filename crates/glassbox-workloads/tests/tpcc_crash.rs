@@ -31,6 +31,7 @@ fn classic(granularity: Granularity) -> Config {
     let pool_bytes = 32 << 20;
     Config {
         architecture: Architecture::Classic,
+        partitions: 1,
         classic: ClassicConfig { pool_bytes, ..classic },
         ..partitioned(LogKind::Values)
     }

@@ -1,30 +1,98 @@
 //! Whether a configuration can be, and whether a directory is one that may be used: ours, or empty.
 
 use crate::classic::is_page_size;
-use crate::config::{Architecture, Config};
+use crate::config::{Architecture, ClassicConfig, Config, Durability};
 use crate::error::Error;
+use crate::huge_pages::memory_bytes;
 use crate::io::Files;
-use crate::log;
+use crate::log::{self, LogConfig};
 use crate::manifest::{MANIFEST, Manifest, VolumeEntry};
 use crate::partitioned;
 use crate::stats::Recovery;
 
-/// Refuses settings that cannot be.
+/// Refuses settings that cannot be, cannot be on this machine, or mean nothing for the engine that was chosen.
 pub(crate) fn check_config(config: &Config) -> Result<(), Error> {
-    if !(1..=64).contains(&config.partitions) {
-        return Err(Error::Config(format!("partitions is {}, and must be 1 to 64", config.partitions)));
+    let Config { partitions, in_flight, table_bytes, classic, .. } = config;
+    if !(1..=64).contains(partitions) {
+        return refused("partitions", partitions, "it must be 1 to 64");
     }
-    if config.in_flight == 0 {
-        return Err(Error::Config("in_flight must be at least 1".to_owned()));
+    if *in_flight == 0 {
+        return refused("in_flight", in_flight, "it must be at least 1");
     }
-    if !(1..=1024).contains(&config.classic.sessions) {
-        return Err(Error::Config(format!("classic.sessions is {}, and must be 1 to 1024", config.classic.sessions)));
+    if *table_bytes == 0 {
+        return refused("table_bytes", table_bytes, "it must be at least 1; it is rounded up to 2 MiB");
     }
-    let page_bytes = config.classic.page_bytes;
-    if !is_page_size(page_bytes) {
-        return Err(Error::Config(format!("classic.page_bytes is {page_bytes}: choose 4096, 8192, 16384 or 32768")));
+    if !(1..=1024).contains(&classic.sessions) {
+        return refused("classic.sessions", classic.sessions, "it must be 1 to 1024");
+    }
+    if !is_page_size(classic.page_bytes) {
+        return refused("classic.page_bytes", classic.page_bytes, "it must be 4096, 8192, 16384 or 32768");
+    }
+    log_config(config).check().map_err(|error| Error::Config(error.to_string()))?;
+    match config.architecture {
+        Architecture::Partitioned => Ok(()),
+        Architecture::Classic => check_classic(config),
+    }
+}
+
+fn check_classic(config: &Config) -> Result<(), Error> {
+    let ClassicConfig { page_bytes, pool_bytes, .. } = config.classic;
+    let memory = memory_bytes();
+    if pool_bytes > memory {
+        return refused(
+            "classic.pool_bytes",
+            pool_bytes,
+            &format!("it must be at most this machine's memory, {memory}"),
+        );
+    }
+    // A change of a page may write all of it.
+    let record = log_config(config).most_record_bytes();
+    if record < page_bytes + page_bytes / 4 {
+        let why = format!(
+            "with these log records have at most {record} bytes, too few for pages of {page_bytes}; classic.page_bytes \
+             must be smaller, or the two must be at least {} and {}",
+            8 * page_bytes,
+            2 * page_bytes
+        );
+        let values = format!("{} and segment_bytes {}", config.log_buffer_bytes, config.segment_bytes);
+        return refused("log_buffer_bytes", values, &why);
+    }
+    // Settings of the other engine alone that a reader would expect to have an effect here.
+    let default = Config::default();
+    if config.log != default.log {
+        let why = "the classic engine logs changes of pages, never calls; it must be the default, values";
+        return refused("log", "commands", why);
+    }
+    if config.partitions != 1 && config.partitions != default.partitions {
+        let why = format!("the classic engine has none; it must be 1 or the default, {}", default.partitions);
+        return refused("partitions", config.partitions, &why);
+    }
+    if config.table_bytes != default.table_bytes {
+        let why = "the classic engine has no such bound; it must be the default, the largest number";
+        return refused("table_bytes", config.table_bytes, why);
     }
     Ok(())
+}
+
+/// A setting that is refused, its value, and what it can be.
+fn refused(setting: &str, value: impl std::fmt::Display, why: &str) -> Result<(), Error> {
+    Err(Error::Config(format!("{setting} is {value}: {why}")))
+}
+
+/// How the log of such a database is laid out and served.
+pub(crate) fn log_config(config: &Config) -> LogConfig {
+    LogConfig {
+        segment_bytes: config.segment_bytes,
+        buffer_bytes: config.log_buffer_bytes,
+        force: config.durability == Durability::Sync,
+        appenders: match config.architecture {
+            Architecture::Partitioned => config.partitions,
+            // And one for checkpoints.
+            Architecture::Classic => config.classic.sessions + 1,
+        },
+        threads: config.log_threads,
+        ..LogConfig::default()
+    }
 }
 
 /// Refuses a directory that holds something, but no database.

@@ -30,7 +30,7 @@ pub enum LogKind {
     #[default]
     Values,
     /// The calls of procedures. Smaller and faster to write; replayed by running them again, so only by the versions
-    /// that wrote it.
+    /// that wrote it. The classic engine, which logs changes of pages, refuses it.
     Commands,
 }
 
@@ -63,7 +63,8 @@ pub struct ClassicConfig {
     /// Size of a page in bytes, a power of two from 4,096 to 32,768. Taken when a database is made; one that exists
     /// keeps its own.
     pub page_bytes: usize,
-    /// Memory for pages, in bytes. The database may be much larger.
+    /// Memory for pages, in bytes, at most the machine's. The database may be much larger. A pool has at least twelve
+    /// pages for each session, also where this is less.
     pub pool_bytes: usize,
     /// What a lock is of.
     pub granularity: Granularity,
@@ -71,12 +72,12 @@ pub struct ClassicConfig {
     #[serde(default)]
     pub granularity_of: BTreeMap<String, Granularity>,
     /// A transaction with more locks than this on rows of one table locks the table instead, if nobody else has locks
-    /// there.
+    /// there. 0: never.
     pub escalate_at: usize,
-    /// Transactions that may run at once; more wait for their turn.
+    /// Transactions that may run at once, 1 to 1,024; more wait for their turn.
     pub sessions: usize,
-    /// How long a transaction waits for a lock before it is run again, in milliseconds; `None`: until it is granted,
-    /// or found to be in a deadlock.
+    /// How long a transaction waits for a lock before it is run again, in milliseconds; 0: not at all; `None`: until it
+    /// is granted, or found to be in a deadlock.
     pub lock_timeout_ms: Option<u64>,
     /// For tests that must fail: a row may be read while another transaction has it locked to write it.
     #[doc(hidden)]
@@ -121,24 +122,26 @@ pub struct Config {
     #[serde(default)]
     pub classic: ClassicConfig,
     /// Number of partitions, 1 to 64. Default: one per core that this process may use. It may differ from one opening
-    /// to the next: rows are placed anew.
+    /// to the next: rows are placed again. The classic engine has none, and refuses numbers other than 1 and the
+    /// default.
     pub partitions: usize,
     /// When an answer may be given.
     pub durability: Durability,
     /// What the log holds.
     pub log: LogKind,
-    /// Tickets that may be outstanding at once, over all threads; beyond, [`Database::submit`](crate::Database::submit)
-    /// refuses.
+    /// Tickets that may be outstanding at once, over all threads, at least 1; beyond,
+    /// [`Database::submit`](crate::Database::submit) refuses.
     pub in_flight: usize,
-    /// Size of a log segment's file in bytes.
+    /// Size of a log segment's file in bytes: a multiple of 4,096 below 4 GiB.
     pub segment_bytes: u64,
-    /// Memory for log records that are not yet written, in bytes, a power of two. Also bounds a record to a quarter of
-    /// it.
+    /// Memory for log records that are not yet written, in bytes: a power of two from 4,096 to half of the machine's
+    /// memory. A record, so what one transaction changes, is at most a quarter of it, and fits a segment.
     pub log_buffer_bytes: usize,
     /// A checkpoint is made whenever the log since the last one has grown to so many bytes; 0: only when asked for.
     pub checkpoint_log_bytes: u64,
-    /// Most bytes that the rows of a table in a partition may take, and each of its indexes. Address space is reserved
-    /// for so much at once, memory is taken as it fills; the machine's memory is the most. Default: no less.
+    /// Most bytes that the rows of a table in a partition may take, and each of its indexes, rounded up to 2 MiB.
+    /// Address space is reserved for so much at once, memory is taken as it fills; the machine's memory is the most.
+    /// Default: no less. The classic engine has no such bound, and refuses anything but the default.
     pub table_bytes: usize,
     /// For tests: without threads of its own the log writes only while somebody waits, so that runs repeat exactly.
     #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Makes memory present before it is needed.
+//! Makes memory present before it is needed; knows how much there is.
 //!
 //! The system gives a page, zeroed, when it is first touched; so whoever inserts the row that is first on a huge page
 //! waits until two mebibytes are zeroed: 0.1 to 2 ms, when a transaction takes 2 us, and a fifth of all time where rows
@@ -10,7 +10,7 @@
 //! asks.
 
 use std::ffi::c_void;
-use std::sync::{Condvar, Mutex, Once, PoisonError};
+use std::sync::{Condvar, LazyLock, Mutex, Once, PoisonError};
 
 use rustix::mm::{Advice, madvise};
 
@@ -25,6 +25,31 @@ const MOST_AHEAD_BYTES: usize = 16 * HUGE_PAGE_BYTES;
 
 /// Pages asked for and not made yet: as many as regions of several databases may begin at about the same time.
 const MOST: usize = 256;
+
+/// Assumed where the system does not say how much memory it has.
+const UNKNOWN_MEMORY_BYTES: usize = 16 << 30;
+
+/// The machine's memory; a simulator asks for it thousands of times a second.
+static MEMORY_BYTES: LazyLock<usize> = LazyLock::new(|| {
+    #[cfg(target_os = "linux")]
+    let bytes = {
+        let info = rustix::system::sysinfo();
+        (info.totalram as usize).saturating_mul(info.mem_unit as usize)
+    };
+    #[cfg(not(target_os = "linux"))]
+    let bytes = 0;
+    if bytes == 0 { UNKNOWN_MEMORY_BYTES } else { bytes }
+});
+
+/// The machine's memory in bytes.
+pub(crate) fn memory_bytes() -> usize {
+    *MEMORY_BYTES
+}
+
+/// Whether the system would give a block of so many bytes at this moment. The block is not touched.
+pub(crate) fn would_give(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
+}
 
 /// Addresses, the latest last.
 static ASKED: Mutex<Vec<usize>> = Mutex::new(Vec::new());

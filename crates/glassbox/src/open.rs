@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex};
 
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
-use crate::claim::{check_config, read_or_create, refuse_foreign};
+use crate::claim::{check_config, log_config, read_or_create, refuse_foreign};
 use crate::config::{Architecture, Config, Durability};
 use crate::error::Error;
 use crate::inner::{Inner, Storage};
 use crate::io::{Clock, Files};
-use crate::log::{self, Log, LogConfig, LogFound, Lsn};
+use crate::log::{self, Log, LogFound, Lsn};
 use crate::manifest::{Manifest, ProcedureEntry};
 use crate::merge_catalog::{merge_catalog, table_ids};
 use crate::open_classic::open_classic;
@@ -35,7 +35,6 @@ pub(crate) fn open(
     check_config(&config)?;
     let Some(files) = files else { return in_memory(clock, config, catalog) };
     let mut recovery = Recovery::default();
-    log_config(&config).check()?;
     // Asked before locking, which leaves a file behind, in a directory that may be none of ours.
     refuse_foreign(&*files)?;
     let lock = files.lock()?;
@@ -121,21 +120,6 @@ fn inner(
 
 pub(crate) fn seconds_since(started_ns: u64, clock: &dyn Clock) -> f64 {
     (clock.monotonic_ns() - started_ns) as f64 / 1e9
-}
-
-pub(crate) fn log_config(config: &Config) -> LogConfig {
-    LogConfig {
-        segment_bytes: config.segment_bytes,
-        buffer_bytes: config.log_buffer_bytes,
-        force: config.durability == Durability::Sync,
-        appenders: match config.architecture {
-            Architecture::Partitioned => config.partitions,
-            // And one for checkpoints.
-            Architecture::Classic => config.classic.sessions + 1,
-        },
-        threads: config.log_threads,
-        ..LogConfig::default()
-    }
 }
 
 /// What doing the log again came to.

@@ -29,7 +29,6 @@ fn try_open(architecture: Architecture, granularity_of: BTreeMap<String, Granula
         classic: ClassicConfig { pool_bytes: 1 << 20, sessions: 4, granularity_of, ..ClassicConfig::default() },
         segment_bytes: 64 << 10,
         log_buffer_bytes: 64 << 10,
-        table_bytes: 1 << 20,
         ..Config::default()
     };
     let files: Arc<dyn Files> = Arc::new(MemoryFiles::new());

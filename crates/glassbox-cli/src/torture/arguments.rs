@@ -27,7 +27,7 @@ pub struct TortureArguments {
     /// The engine
     #[command(flatten)]
     pub engine: EngineOptions,
-    /// Partitions of the database
+    /// Partitions of the database; the classic engine has none
     #[arg(long, short, value_name = "N", default_value = "4")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=64))]
     pub partitions: usize,

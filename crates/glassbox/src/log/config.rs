@@ -2,6 +2,11 @@
 
 use super::error::LogError;
 use super::format::{PAGE_BYTES, SECTOR_BYTES};
+use crate::huge_pages::{memory_bytes, would_give};
+
+/// Positions within a segment are 32 bits wide.
+const MAX_SEGMENT_BYTES: u64 = (1 << 32) - PAGE_BYTES;
+const MIN_BUFFER_BYTES: usize = 4096;
 
 /// How a log is laid out and served.
 #[derive(Clone, Debug)]
@@ -31,26 +36,33 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
+    /// Refuses settings that cannot be, or need more memory than the machine gives.
     pub(crate) fn check(&self) -> Result<(), LogError> {
-        let complain = |what| Err(LogError::BadConfig { what });
-        if !self.segment_bytes.is_multiple_of(PAGE_BYTES) || self.segment_bytes < PAGE_BYTES {
-            return complain("segment_bytes must be a multiple of 4096, and not 0");
+        let bad = |setting, value, possible| Err(LogError::BadConfig { setting, value, possible });
+        let (segment, buffer) = (self.segment_bytes, self.buffer_bytes);
+        if !segment.is_multiple_of(PAGE_BYTES) || !(PAGE_BYTES..=MAX_SEGMENT_BYTES).contains(&segment) {
+            let possible = format!("a multiple of {PAGE_BYTES} from {PAGE_BYTES} to {MAX_SEGMENT_BYTES}");
+            return bad("segment_bytes", segment, possible);
         }
-        if self.segment_bytes > u64::from(u32::MAX) {
-            return complain("segment_bytes must be below 4 GiB");
+        let most = memory_bytes() / 2;
+        if !buffer.is_power_of_two() || !(MIN_BUFFER_BYTES..=most).contains(&buffer) {
+            let possible =
+                format!("a power of two from {MIN_BUFFER_BYTES} to {most}, which is half of this machine's memory");
+            return bad("log_buffer_bytes", buffer as u64, possible);
         }
-        if !self.buffer_bytes.is_power_of_two() || self.buffer_bytes < 4096 {
-            return complain("buffer_bytes must be a power of two of at least 4096");
+        if !would_give(buffer) {
+            let possible = "smaller, as the system does not give so much memory now".to_owned();
+            return bad("log_buffer_bytes", buffer as u64, possible);
         }
         if self.appenders == 0 {
-            return complain("appenders must be at least 1");
+            return bad("the number of appenders", 0, "at least 1".to_owned());
         }
         Ok(())
     }
 
     /// Most bytes a record may have. It must pass through the ring and fit one fresh segment together with the
     /// segment's header, its own block header, and the block that ends the segment.
-    pub(super) fn most_record_bytes(&self) -> usize {
+    pub(crate) fn most_record_bytes(&self) -> usize {
         let segment = self.segment_bytes - 3 * SECTOR_BYTES;
         (self.buffer_bytes / 4).min(segment as usize) - 8
     }
@@ -71,4 +83,34 @@ pub(crate) struct LogStats {
     pub(crate) segments_unprepared: u64,
     /// Appends that found the ring full.
     pub(crate) full: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_up_to_their_limits_are_taken_and_those_beyond_are_named() {
+        let check = |segment_bytes, buffer_bytes| {
+            LogConfig { segment_bytes, buffer_bytes, ..LogConfig::default() }.check().map_err(|error| error.to_string())
+        };
+        let largest = 1 << (memory_bytes() / 2).ilog2();
+        for segment_bytes in [4096, 64 << 20, MAX_SEGMENT_BYTES] {
+            for buffer_bytes in [4096, 32 << 20, largest] {
+                assert_eq!(check(segment_bytes, buffer_bytes), Ok(()));
+            }
+        }
+        for segment_bytes in [0, 1, 4095, 4097, MAX_SEGMENT_BYTES + PAGE_BYTES, u64::MAX] {
+            let text = check(segment_bytes, 4096).unwrap_err();
+            assert!(
+                text.starts_with(&format!("segment_bytes is {segment_bytes}: it must be a multiple of 4096")),
+                "{text}"
+            );
+        }
+        for buffer_bytes in [0, 1, 2048, 4097, largest * 2, 1 << 45, usize::MAX] {
+            let text = check(4096, buffer_bytes).unwrap_err();
+            let words = format!("log_buffer_bytes is {buffer_bytes}: it must be a power of two from 4096 to ");
+            assert!(text.starts_with(&words), "{text}");
+        }
+    }
 }

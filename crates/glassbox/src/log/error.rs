@@ -31,9 +31,9 @@ pub enum LogError {
     /// All appenders are in use.
     #[error("all {0} appenders of the log are in use; raise `appenders` in its configuration")]
     NoAppender(usize),
-    /// A configuration that makes no sense.
-    #[error("bad log configuration: {what}")]
-    BadConfig { what: &'static str },
+    /// A setting that cannot be, or cannot be here.
+    #[error("{setting} is {value}: it must be {possible}")]
+    BadConfig { setting: &'static str, value: u64, possible: String },
     /// There is a log where a new one was to be made.
     #[error("{file} exists: there is a log already; open it, or choose an empty directory")]
     Exists { file: String },

@@ -33,7 +33,8 @@ impl Log {
     ) -> Result<Log, LogError> {
         config.check()?;
         if !start.can_begin() {
-            return Err(LogError::BadConfig { what: "a log must start at a multiple of 8 below 2^62" });
+            let possible = "a multiple of 8 below 2^62".to_owned();
+            return Err(LogError::BadConfig { setting: "the first position of a log", value: start.0, possible });
         }
         files.create_directory(DIRECTORY)?;
         if let Some(file) = files.list(DIRECTORY)?.into_iter().find(|n| matches!(parse_name(n), Named::Segment(_))) {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::engine::StackEngine;
 use super::typed::StackConfig;
 use crate::catalog::Catalog;
+use crate::claim::log_config;
 use crate::classic::{Engine, Stack, StackLogs};
 use crate::config::{Architecture, ClassicConfig, Config, Durability};
 use crate::error::Error;
 use crate::io::{Clock, Files, MemoryFiles, RealFiles};
 use crate::log::{Log, Lsn};
-use crate::open::log_config;
 use crate::procedure::Procedure;
 use crate::record::Record;
 

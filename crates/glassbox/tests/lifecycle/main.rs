@@ -2,6 +2,7 @@
 
 mod closing;
 mod durability;
+mod settings;
 mod waiting;
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::frame::{Fix, Frame};
 use super::guard::{ExclusiveFrame, SharedFrame};
-use super::memory::Memory;
+use super::memory::{Memory, no_memory};
 use super::table::PageTable;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
@@ -78,7 +78,10 @@ impl<L: Latch> Frames<L> {
     /// When there is not enough memory.
     pub fn new(page_bytes: usize, frames: usize) -> Result<Self, Error> {
         let memory = Memory::new(page_bytes, frames)?;
-        Ok(Self { headers: (0..frames).map(|_| Frame::default()).collect(), memory })
+        let mut headers = Vec::new();
+        headers.try_reserve_exact(frames).map_err(|_| no_memory(page_bytes, frames))?;
+        headers.extend((0..frames).map(|_| Frame::default()));
+        Ok(Self { headers: headers.into(), memory })
     }
 
     /// Bytes of a page.

@@ -35,7 +35,7 @@ impl Memory {
     /// # Errors
     /// When there is not so much.
     pub fn new(page_bytes: usize, pages: usize) -> Result<Self, Error> {
-        let nope = || Error::OutOfMemory(format!("cannot get {pages} pages of {page_bytes} bytes for the buffer pool"));
+        let nope = || no_memory(page_bytes, pages);
         assert!(page_bytes.is_multiple_of(DISK_ALIGNMENT), "pages are not aligned");
         let bytes = page_bytes.checked_mul(pages).ok_or_else(nope)?;
         // A large block begins where a huge page may.
@@ -100,6 +100,14 @@ impl Memory {
         // SAFETY: the block is that long, and the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), bytes) }
     }
+}
+
+/// The system does not give memory for so many pages.
+pub(super) fn no_memory(page_bytes: usize, pages: usize) -> Error {
+    Error::OutOfMemory(format!(
+        "the system does not give memory for {pages} pages of {page_bytes} bytes: lower classic.pool_bytes, or \
+         classic.sessions, each of which needs some pages"
+    ))
 }
 
 impl Drop for Memory {

@@ -19,17 +19,13 @@
 use std::ffi::c_void;
 use std::io;
 use std::ptr::{NonNull, null_mut};
-use std::sync::LazyLock;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-use crate::huge_pages::{self, HUGE_PAGE_BYTES};
+use crate::huge_pages::{self, HUGE_PAGE_BYTES, memory_bytes};
 
 /// A reservation smaller than this is no use: the machine is refusing address space as such.
 const MINIMUM_BYTES: usize = 64 << 20;
-
-/// Assumed where the system does not say how much memory it has.
-const UNKNOWN_MEMORY_BYTES: usize = 16 << 30;
 
 /// The system refused the address space that a table or an index needs.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +66,7 @@ impl Region {
     /// When the system refuses even a small reservation.
     pub(crate) fn reserve(wanted: usize) -> Result<Self, CannotReserve> {
         huge_pages::start();
-        let whole = *PHYSICAL_MEMORY_BYTES;
+        let whole = memory_bytes().next_power_of_two();
         let mut bytes = wanted.clamp(1, whole).next_multiple_of(HUGE_PAGE_BYTES);
         loop {
             match map(bytes + HUGE_PAGE_BYTES) {
@@ -159,19 +155,6 @@ fn map(bytes: usize) -> io::Result<NonNull<c_void>> {
     let start = unsafe { mmap_anonymous(null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
     NonNull::new(start).ok_or_else(|| io::Error::other("the system mapped address zero"))
 }
-
-/// The machine's memory in bytes, rounded up to a power of two; a simulator asks thousands of times a second.
-static PHYSICAL_MEMORY_BYTES: LazyLock<usize> = LazyLock::new(|| {
-    #[cfg(target_os = "linux")]
-    let bytes = {
-        let info = rustix::system::sysinfo();
-        (info.totalram as usize).saturating_mul(info.mem_unit as usize)
-    };
-    #[cfg(not(target_os = "linux"))]
-    let bytes = UNKNOWN_MEMORY_BYTES;
-    let bytes = if bytes == 0 { UNKNOWN_MEMORY_BYTES } else { bytes };
-    bytes.checked_next_power_of_two().unwrap_or(UNKNOWN_MEMORY_BYTES)
-});
 
 #[cfg(test)]
 mod tests {
