@@ -382,9 +382,12 @@ impl Engine {
     #[cold]
     fn not_logged(&self, error: LogError, keep: Keep, scratch: &mut Scratch) -> Error {
         scratch.undo.undo();
-        let too_large = matches!(error, LogError::TooLarge { .. });
-        if !(keep.undo && too_large) {
+        if !matches!(error, LogError::TooLarge { .. }) {
             self.stop(error.to_string());
+        } else if !keep.undo {
+            let reason = format!("{error}{TOO_LARGE_TO_STAY}");
+            self.stop(reason.clone());
+            return Error::Stopped { reason };
         }
         error.into()
     }
@@ -440,6 +443,11 @@ pub(super) fn answering<P: Procedure>(
 const NOT_UNDONE: &str = "a procedure {} after it had written, although it promised (`ABORTS`, `declare`) that this \
      cannot happen, so nothing was kept to undo it; open the database again to get the state without it, and correct \
      the promise";
+
+/// Follows what the log says of a record.
+const TOO_LARGE_TO_STAY: &str = "; the procedure promises by `ABORTS` that its changes need not be kept to undo them, \
+     so the database cannot go on with them: open it again to get the state without them, and change less in one \
+     transaction, or promise `Anytime`";
 
 /// Pointers that go to another thread with a job whose owner waits for it.
 struct SendPtr<T>(T);

@@ -13,6 +13,11 @@ use super::transaction::Transaction;
 /// A promise, and checked: a run that aborts (or panics) after a write although it promised not to cannot be undone.
 /// The engine then stops answering rather than show half a transaction; opening the database again recovers the state
 /// without it.
+///
+/// The promise also covers the size of what is changed. On the partitioned engine with a log of values, all changes of
+/// a transaction are one log record, of at most a quarter of [`Config::log_buffer_bytes`](crate::Config) (8 MiB by
+/// default). A larger transaction is an error; where its changes are kept, it is undone and the database goes on; where
+/// they are not, the database stops. So a procedure that may change that much says [`Aborts::Anytime`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aborts {
     /// It never aborts.
@@ -44,6 +49,12 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// States from the arguments alone what the run will read and write, so that it can be sent to the right partitions
     /// and the rows be brought into the cache beforehand. What it leaves out is found by running. Run more than once,
     /// for different `set`s; it must tell each the same.
+    ///
+    /// A procedure that answers [`Declared::Unknown`], as this one does unless it is written, runs at least twice on an
+    /// engine with more than one partition: dry runs, which change nothing, find the partitions that it reads and
+    /// writes, then it runs under their tokens. So each call takes at least twice the time of the body, and more where
+    /// the dry runs find the partitions one after the other. With one partition, and on the classic engine, it runs
+    /// once.
     fn declare(&self, set: &mut impl KeySet) -> Declared {
         let _ = set;
         Declared::Unknown

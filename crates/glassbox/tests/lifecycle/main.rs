@@ -2,6 +2,7 @@
 
 mod closing;
 mod durability;
+mod promises;
 mod settings;
 mod waiting;
 
@@ -60,7 +61,7 @@ fn engines() -> Vec<(&'static str, Config)> {
 }
 
 fn open(files: &MemoryFiles, config: &Config) -> Result<Database, Error> {
-    let catalog = Catalog::new().table::<Item>().procedure::<Count>();
+    let catalog = Catalog::new().table::<Item>().procedure::<Count>().procedure::<promises::Flood>();
     Database::open_files(Arc::new(files.clone()), Box::new(ManualClock::default()), config.clone(), catalog)
 }
 
