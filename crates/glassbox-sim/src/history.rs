@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use glassbox::io::{Crash, Files, ManualClock, MemoryFiles};
-use glassbox::procedure::{Abort, Procedure};
+use glassbox::procedure::{AbortReason, Procedure};
 use glassbox::record::Timestamp;
 use glassbox::{Architecture, ClassicConfig, Config, Database, Error, LogKind};
 
@@ -54,7 +54,7 @@ pub enum End {
 }
 
 /// The outcome of one transaction.
-pub type Answer = Result<Vec<u64>, Abort>;
+pub type Answer = Result<Vec<u64>, AbortReason>;
 
 const READS: [Kind; 2] = [Kind::Get, Kind::Scan];
 const HARMLESS: [Kind; 6] = [Kind::Get, Kind::Plain, Kind::Plain, Kind::TryInsert, Kind::Delete, Kind::Scan];
@@ -183,7 +183,7 @@ impl Op {
                     };
                     match result {
                         Ok(()) => loaded.push(1),
-                        Err(Error::Aborted(_)) => loaded.push(0),
+                        Err(Error::DuplicateKey(_)) => loaded.push(0),
                         Err(error) => return Err(error),
                     }
                 }
@@ -224,8 +224,7 @@ impl Caller for OnEngine<'_> {
 fn answer(result: Result<Vec<u64>, Error>) -> Result<Answer, Error> {
     match result {
         Ok(output) => Ok(Ok(output)),
-        Err(Error::Aborted(abort)) => Ok(Err(abort)),
-        Err(error) => Err(error),
+        Err(error) => error.abort_reason().map(Err),
     }
 }
 

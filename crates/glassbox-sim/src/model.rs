@@ -11,7 +11,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use glassbox::procedure::{Abort, Aborts, Procedure, Stop, Transaction};
+use glassbox::procedure::{AbortReason, Aborts, Procedure, Stop, Transaction};
 use glassbox::record::{Access, Bounds, Direction, EncodedKey, Index, IndexVisitor, Key, Record, Timestamp};
 
 /// The bytes of an encoded key; they order as keys do.
@@ -49,7 +49,7 @@ impl ModelDatabase {
     ///
     /// # Panics
     /// When the procedure aborts although it promised not to, or after a write although it promised to do so before.
-    pub fn run<P: Procedure>(&mut self, procedure: &P, now: Timestamp, seed: u64) -> Result<P::Output, Abort> {
+    pub fn run<P: Procedure>(&mut self, procedure: &P, now: Timestamp, seed: u64) -> Result<P::Output, AbortReason> {
         let mut transaction = ModelTransaction { database: self, undo: Vec::new(), now, seed };
         let result = procedure.run(&mut transaction);
         if result.is_err() {
@@ -70,7 +70,7 @@ impl ModelDatabase {
     pub fn transaction<O>(
         &mut self,
         body: impl FnOnce(&mut ModelTransaction<'_>) -> Result<O, Stop>,
-    ) -> Result<O, Abort> {
+    ) -> Result<O, AbortReason> {
         let mut transaction =
             ModelTransaction { database: self, undo: Vec::new(), now: Timestamp::from_micros(0), seed: 0 };
         let result = body(&mut transaction);
@@ -140,13 +140,11 @@ pub struct ModelTransaction<'a> {
 type Undo = Box<dyn FnOnce(&mut ModelDatabase)>;
 
 impl ModelTransaction<'_> {
-    fn end<O>(self, result: Result<O, Stop>) -> Result<O, Abort> {
+    fn end<O>(self, result: Result<O, Stop>) -> Result<O, AbortReason> {
         result.map_err(|stop| {
             self.undo.into_iter().rev().for_each(|undo| undo(self.database));
-            match stop {
-                Stop::Abort(abort) => abort,
-                Stop::Retry(reason) => panic!("the model asks for no retry, yet there is one: {reason:?}"),
-            }
+            let retry = |retry| panic!("the model asks for no retry, yet there is one: {retry:?}");
+            AbortReason::of(stop).unwrap_or_else(retry)
         })
     }
 
@@ -160,11 +158,12 @@ impl ModelTransaction<'_> {
     /// Refuses a row whose unique keys another row has.
     fn check_unique<R: Record>(&mut self, key: &KeyBytes, row: &R) -> Result<(), Stop> {
         let table = self.database.table::<R>();
-        let mut taken = false;
+        let mut taken = None;
         each_index(row, |position, index_key, unique| {
-            taken |= unique && table.indexes[position].get(&index_key).is_some_and(|other| other != key);
+            let is_taken = unique && table.indexes[position].get(&index_key).is_some_and(|other| other != key);
+            taken = taken.or(is_taken.then_some(position));
         });
-        if taken { Err(Stop::abort(Abort::DUPLICATE_KEY, R::TABLE)) } else { Ok(()) }
+        if taken.is_some() { Err(Stop::duplicate_key(row, taken)) } else { Ok(()) }
     }
 }
 
@@ -186,7 +185,7 @@ impl Transaction for ModelTransaction<'_> {
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         let key = primary::<R>(&row.key());
         if self.database.table::<R>().rows.contains_key(&key) {
-            return Err(Stop::abort(Abort::DUPLICATE_KEY, R::TABLE));
+            return Err(Stop::duplicate_key(row, None));
         }
         self.check_unique(&key, row)?;
         self.write(key, Some(row));

@@ -5,7 +5,6 @@
 
 use std::ops::ControlFlow;
 
-use glassbox::Abort;
 use glassbox::procedure::{KeySet, Stop, Transaction};
 use glassbox::record::{Direction, Record};
 use serde::{Deserialize, Serialize};
@@ -78,7 +77,7 @@ impl Step {
             Kind::Insert => tx.insert(&R::make(self.k, self.v)).map(|()| 1)?,
             Kind::TryInsert => match tx.insert(&R::make(self.k, self.v)) {
                 Ok(()) => 1,
-                Err(Stop::Abort(Abort { code: Abort::DUPLICATE_KEY, .. })) => 0,
+                Err(Stop::DuplicateKey(_)) => 0,
                 Err(stop) => return Err(stop),
             },
             Kind::Delete => u64::from(tx.delete::<R>(&key)?),

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use glassbox::Record;
-use glassbox::procedure::{Abort, Aborts, Procedure, Stop, Transaction};
+use glassbox::procedure::{AbortReason, Aborts, Procedure, Stop, Transaction};
 use glassbox::record::{Direction, Prefix, Text, Timestamp};
 use glassbox_sim::ModelDatabase;
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,7 @@ fn an_abort_puts_everything_back() {
         tx.insert(&person(4, "eve", 40))?;
         Err::<(), _>(Stop::abort(3, "enough"))
     });
-    assert_eq!(abort.unwrap_err().code, 3);
+    assert!(matches!(abort, Err(AbortReason::Procedure(abort)) if abort.code == 3));
     assert_eq!(contents(&database), before);
     assert_eq!(database.transaction(|tx| by_name(tx, Direction::Forward)).unwrap(), [2, 3, 1]);
 }
@@ -97,12 +97,13 @@ fn an_abort_puts_everything_back() {
 fn unique_keys_stay_unique() {
     let mut database = filled();
     let before = contents(&database);
-    let mut refused = |stop: fn(&mut glassbox_sim::ModelTransaction<'_>) -> Result<(), Stop>| {
-        assert_eq!(database.transaction(stop).unwrap_err().code, Abort::DUPLICATE_KEY);
+    let mut refused = |index, stop: fn(&mut glassbox_sim::ModelTransaction<'_>) -> Result<(), Stop>| {
+        let reason = database.transaction(stop).unwrap_err();
+        assert!(matches!(&reason, AbortReason::DuplicateKey(key) if key.index.as_deref() == index), "{reason}");
     };
-    refused(|tx| tx.insert(&person(1, "eve", 99)));
-    refused(|tx| tx.insert(&person(9, "eve", 10)));
-    refused(|tx| tx.update::<Person, _>(&(1, 1), |person| person.mail = 20).map(drop));
+    refused(None, |tx| tx.insert(&person(1, "eve", 99)));
+    refused(Some("by_mail"), |tx| tx.insert(&person(9, "eve", 10)));
+    refused(Some("by_mail"), |tx| tx.update::<Person, _>(&(1, 1), |person| person.mail = 20).map(drop));
     assert_eq!(contents(&database), before);
     // Its own key is no other row's.
     database.transaction(|tx| tx.update::<Person, _>(&(1, 1), |person| person.mail = 10)).unwrap();

@@ -116,8 +116,8 @@ impl Call for Both<'_> {
             (Ok(found), Ok(wanted)) => {
                 assert_eq!(postcard::to_stdvec(&found), postcard::to_stdvec(&wanted), "{}", kind.name());
             }
-            (Err(Error::Aborted(found)), Err(wanted)) => {
-                assert_eq!(found, wanted, "{}", kind.name());
+            (Err(found), Err(wanted)) => {
+                assert_eq!(found.abort_reason().unwrap(), wanted, "{}", kind.name());
                 self.aborted += 1;
             }
             (found, wanted) => panic!("{}: {:?}, and should {:?}", kind.name(), found.err(), wanted.err()),

@@ -24,7 +24,8 @@ impl<'a> BulkLoad<'a> {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Error::Aborted`] when its primary key or a unique key is there already, or memory is exhausted.
+    /// [`Error::DuplicateKey`] when its primary key or a unique key is there already, [`Error::TableFull`] when memory
+    /// is exhausted.
     pub fn insert<R: Record>(&self, row: &R) -> Result<(), Error> {
         self.inner.engine.load_row(row)
     }

@@ -83,7 +83,7 @@ fn refused(setting: &str, value: impl std::fmt::Display, why: &str) -> Result<()
 pub(crate) fn log_config(config: &Config) -> LogConfig {
     LogConfig {
         segment_bytes: config.segment_bytes,
-        buffer_bytes: config.log_buffer_bytes,
+        log_buffer_bytes: config.log_buffer_bytes,
         force: config.durability == Durability::Sync,
         appenders: match config.architecture {
             Architecture::Partitioned => config.partitions,

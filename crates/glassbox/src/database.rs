@@ -81,7 +81,11 @@ impl Database {
     /// Runs a procedure; returns when its outcome may be told: with [`Durability::Sync`], when it is durable.
     ///
     /// # Errors
-    /// [`Error::Aborted`] when the procedure decided so; others when the database cannot go on.
+    /// [`Error::Aborted`] when the procedure decided so; [`Error::DuplicateKey`] or [`Error::TableFull`] when a row was
+    /// refused; others when the database cannot go on.
+    ///
+    /// # Panics
+    /// When the procedure does, after rolling it back.
     // Not inlined: the answer is then written where the caller wants it, instead of being moved there.
     #[inline(never)]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {

@@ -1,16 +1,68 @@
-//! What can go wrong for a user of a database, by what he has to do about it.
+//! What can go wrong for a user of a database, by what there is to do about it.
 
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::failure::{BrokenPromise, Failure, Panicked};
 use crate::io::IoError;
 use crate::log::LogError;
-use crate::procedure::{Abort, Place};
+use crate::procedure::{Abort, AbortReason, DuplicateKey, Place, TableFull};
 
 /// Why a call, or the opening of a database, did not succeed.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Display` is for people: the thing, its state, the cause, and what to do. As JSON (by [`serde::Serialize`]) an error
+/// is an object with its `kind`, which stays the same from version to version, and the fields of its variant:
+/// `{"kind":"duplicate_key","table":"account","index":null,"columns":["id"],"values":["17"]}`.
+///
+/// These are the kinds for a call, embedded ([`Database`](crate::Database)) and on a cluster (`glassbox-cluster`). Only
+/// a cluster answers `panicked` and `protocol`: embedded, the panic goes on in the caller, and there are no messages.
+///
+/// | kind | what happened to the transaction | what to do |
+/// | --- | --- | --- |
+/// | `aborted` | rolled back: its procedure decided so | what the procedure's `code` stands for |
+/// | `duplicate_key` | rolled back: a row would share a unique key with another | call with another key |
+/// | `table_full` | rolled back: a table has no memory for a row | raise `table_bytes` |
+/// | `panicked` | rolled back: its procedure panicked | correct the procedure |
+/// | `broken_promise` | neither rolled back nor logged; the database has stopped | open it again, correct the promise |
+/// | `stopped` | did not run: the database has stopped before | what the `reason` says |
+/// | `outcome_unknown` | committed or not: the process, or the log, failed first | look for its changes |
+/// | `protocol` | not committed: a message says what it must not | run one program and catalog everywhere |
+/// | `config`, `catalog` | did not run: a setting, or the catalog, is refused | change what the message names |
+///
+/// A procedure can match the refusal of a row ([`Stop::DuplicateKey`](crate::Stop::DuplicateKey)) and go on.
+#[derive(Debug, thiserror::Error, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Error {
     /// The procedure decided against it; nothing was changed.
     #[error("aborted: {0}")]
-    Aborted(#[from] Abort),
+    Aborted(Abort),
+    /// A row would have shared its primary key, or the key of a unique index, with another one; nothing was changed.
+    #[error(transparent)]
+    DuplicateKey(Box<DuplicateKey>),
+    /// A table has no memory for another row, or one of its indexes for another entry; nothing was changed.
+    #[error(transparent)]
+    TableFull(TableFull),
+    /// The procedure panicked; nothing was changed. Embedded, the panic goes on in the caller instead.
+    #[error(transparent)]
+    Panicked(Box<Panicked>),
+    /// The procedure stopped after a write although it promised not to. Nothing was kept to undo it, so the database
+    /// has stopped; opening it again recovers the state without this call.
+    #[error(transparent)]
+    BrokenPromise(Box<BrokenPromise>),
+    /// The transaction was committed or not: the log, or the process of a cluster that ran it, failed before that was
+    /// known.
+    #[error("outcome unknown: {reason}; look for what the call would have changed")]
+    OutcomeUnknown {
+        /// Why it is not known.
+        reason: String,
+    },
+    /// A message of a cluster says what it must not say.
+    #[error("protocol violation: {problem}; run the same program with the same catalog in all processes")]
+    Protocol {
+        /// The violation.
+        problem: String,
+    },
     /// The database refuses further work. Opening it again recovers what was answered.
     #[error("the database has stopped: {reason}")]
     Stopped {
@@ -34,13 +86,10 @@ pub enum Error {
     },
     /// The catalog contradicts itself.
     #[error("catalog: {0}")]
-    Catalog(String),
+    Catalog(#[serde(serialize_with = "problem")] String),
     /// A setting that cannot be.
     #[error("configuration: {0}")]
-    Config(String),
-    /// Nobody can tell whether a call on a cluster counts, and why.
-    #[error("{0}")]
-    Uncertain(String),
+    Config(#[serde(serialize_with = "problem")] String),
     /// The stored schema and the catalog's differ.
     #[error("table `{table}` was stored with another schema: {difference}")]
     SchemaMismatch {
@@ -67,7 +116,7 @@ pub enum Error {
     Directory {
         /// The directory.
         path: String,
-        /// What is wrong, and what to do.
+        /// The problem, and what to do.
         problem: String,
     },
     /// A file holds bytes that cannot be right.
@@ -77,13 +126,13 @@ pub enum Error {
         file: String,
         /// Where, in bytes from its beginning.
         offset: u64,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A file of a newer or older program.
     #[error(
         "{file}: its format, at byte {offset}, is {found}, and this program knows only {known}; use the program that \
-         wrote it, or restore it from a copy if nobody did"
+         wrote it, or restore it from a copy"
     )]
     WrongFormat {
         /// The file.
@@ -97,7 +146,7 @@ pub enum Error {
     },
     /// No memory for the tables.
     #[error("{0}")]
-    OutOfMemory(String),
+    OutOfMemory(#[serde(serialize_with = "problem")] String),
     /// The classic engine's file of pages has reached its limit.
     #[error("the volume is full: it may have {limit_pages} pages; raise the limit, or delete something")]
     VolumeFull {
@@ -123,15 +172,78 @@ pub enum Error {
     Nested,
     /// Reading or writing failed.
     #[error(transparent)]
-    Io(#[from] IoError),
+    Io(
+        #[from]
+        #[serde(serialize_with = "problem")]
+        IoError,
+    ),
     /// The log cannot be read or written.
     #[error(transparent)]
-    Log(#[from] LogError),
+    Log(
+        #[from]
+        #[serde(serialize_with = "problem")]
+        LogError,
+    ),
 }
 
-/// Why an engine stops that kept nothing to undo a run and opens no files again.
-pub(crate) const BROKEN_PROMISE: &str =
-    "a procedure that promised not to abort or panic behind a write did so; make the database anew";
+/// An error that is one text, as the field `problem`.
+fn problem<S: Serializer>(error: &impl ToString, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut fields = serializer.serialize_struct("Problem", 1)?;
+    fields.serialize_field("problem", &error.to_string())?;
+    fields.end()
+}
+
+impl From<Abort> for Error {
+    #[cold]
+    fn from(abort: Abort) -> Self {
+        Self::Aborted(abort)
+    }
+}
+
+impl From<AbortReason> for Error {
+    #[cold]
+    fn from(reason: AbortReason) -> Self {
+        match reason {
+            AbortReason::Procedure(abort) => Self::Aborted(abort),
+            AbortReason::DuplicateKey(duplicate) => Self::DuplicateKey(duplicate),
+            AbortReason::TableFull(full) => Self::TableFull(full),
+        }
+    }
+}
+
+impl From<BrokenPromise> for Error {
+    #[cold]
+    fn from(broken: BrokenPromise) -> Self {
+        Self::BrokenPromise(Box::new(broken))
+    }
+}
+
+impl From<Failure> for Error {
+    #[cold]
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Panicked(panicked) => Self::Panicked(Box::new(panicked)),
+            Failure::BrokenPromise(broken) => broken.into(),
+            Failure::Stopped { reason } => Self::Stopped { reason },
+            Failure::Protocol { problem } => Self::Protocol { problem },
+        }
+    }
+}
+
+impl Error {
+    /// Why the transaction was rolled back, if it ran to an end that is its own.
+    ///
+    /// # Errors
+    /// This error, when it is of another kind.
+    pub fn abort_reason(self) -> Result<AbortReason, Self> {
+        match self {
+            Self::Aborted(abort) => Ok(AbortReason::Procedure(abort)),
+            Self::DuplicateKey(duplicate) => Ok(AbortReason::DuplicateKey(duplicate)),
+            Self::TableFull(full) => Ok(AbortReason::TableFull(full)),
+            other => Err(other),
+        }
+    }
+}
 
 /// In an answer's place while there is none.
 pub(crate) const NOT_ANSWERED: Error = Error::Loading;

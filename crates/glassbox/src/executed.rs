@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use crate::log::Lsn;
-use crate::procedure::Abort;
+use crate::procedure::AbortReason;
 
 /// What a transaction came to, and the log position up to which it must be durable before anyone is told.
 pub(crate) struct Executed {
-    pub(crate) outcome: Result<(), Abort>,
+    pub(crate) outcome: Result<(), AbortReason>,
     pub(crate) lsn: Lsn,
 }
 

@@ -63,11 +63,16 @@ impl Inner {
         }
     }
 
-    /// Refuses all further work because of what happened to the log.
+    /// Refuses all further work because of what happened to the log. A record that was waited for when it failed may be
+    /// on disk or not.
     #[cold]
     fn stopped_by(&self, error: LogError) -> Error {
-        self.engine.stop(error.to_string());
-        error.into()
+        let reason = error.to_string();
+        self.engine.stop(reason.clone());
+        match error {
+            LogError::Poisoned { .. } => Error::OutcomeUnknown { reason },
+            error => error.into(),
+        }
     }
 
     /// Makes every transaction answered before durable: by a force of the log or, where there is none, a checkpoint.

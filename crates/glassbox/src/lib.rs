@@ -68,6 +68,7 @@ mod database;
 mod error;
 mod executed;
 mod explain;
+mod failure;
 #[doc(hidden)]
 pub mod fuzzing;
 mod health;
@@ -98,9 +99,12 @@ pub use database::Database;
 pub use error::Error;
 pub use executed::TableUsage;
 pub use explain::{LockHolder, LockWait, LockWaitEnd};
+pub use failure::{BrokenPromise, Panicked, Promise};
 pub use glassbox_derive::Record;
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
-pub use procedure::{Abort, Aborts, Declared, KeySet, Procedure, ReadWriteSet, Stop, Transaction};
+pub use procedure::{
+    Abort, AbortReason, Aborts, Declared, DuplicateKey, KeySet, Procedure, ReadWriteSet, Stop, TableFull, Transaction,
+};
 pub use record::Record;
 pub use stats::{ClassicStats, Recovery, SimulatedPages, Stats};
 pub use ticket::Ticket;

@@ -9,6 +9,7 @@ pub use crate::procedure::PartitionSet;
 
 use crate::catalog::Catalog;
 use crate::error::Error;
+pub use crate::failure::Failure;
 use crate::partitioned::shard::Routing;
 use crate::procedure::Procedure;
 

@@ -7,7 +7,7 @@ use glassbox::io::Dice;
 use glassbox::procedure::{Aborts, Declared, KeySet, Mode};
 use glassbox::record::Direction;
 use glassbox::{
-    Architecture, Catalog, Config, Database, Durability, Error, LogKind, Procedure, Record, Stop, Transaction,
+    AbortReason, Architecture, Catalog, Config, Database, Durability, LogKind, Procedure, Record, Stop, Transaction,
 };
 use serde::{Deserialize, Serialize};
 
@@ -129,7 +129,7 @@ fn catalog() -> Catalog {
 }
 
 /// What the calls answered, and the rows in the end.
-type Ended = (Vec<Result<u64, u32>>, Vec<(u16, u32, u8, u32)>);
+type Ended = (Vec<Result<u64, AbortReason>>, Vec<(u16, u32, u8, u32)>);
 
 fn history<const ONE: bool>(config: &Config) -> Ended {
     let directory = tempfile::tempdir().unwrap();
@@ -148,8 +148,7 @@ fn history<const ONE: bool>(config: &Config) -> Ended {
     };
     let answers = (0..1_500).map(|seed| match call(seed) {
         Ok(sum) => Ok(sum),
-        Err(Error::Aborted(abort)) => Err(abort.code),
-        Err(other) => panic!("{other}"),
+        Err(error) => Err(error.abort_reason().unwrap()),
     });
     let answers = answers.collect();
     let before = stored(&db);
@@ -182,8 +181,11 @@ fn each_is_as_one_by_one() {
         assert_eq!(&one, of_first);
     }
     let answers = expected.expect("there are configurations").0;
-    let aborted = |code| answers.iter().filter(|answer| **answer == Err(code)).count();
-    assert!(aborted(1) > 50 && aborted(glassbox::procedure::Abort::DUPLICATE_KEY) > 50, "{answers:?}");
+    let count =
+        |is: fn(&AbortReason) -> bool| answers.iter().flat_map(|it| it.as_ref().err()).filter(|it| is(it)).count();
+    let aborted = count(|reason| matches!(reason, AbortReason::Procedure(abort) if abort.code == 1));
+    let duplicates = count(|reason| matches!(reason, AbortReason::DuplicateKey(_)));
+    assert!(aborted > 50 && duplicates > 50, "{answers:?}");
 }
 
 /// Should rows that are drawn panic, and the procedure go on, no row is half there.

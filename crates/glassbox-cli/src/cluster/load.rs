@@ -84,7 +84,7 @@ impl Calling<'_> {
         match output {
             Ok(_) => {}
             Err(Error::Aborted(Abort { code, .. })) if code == may => tally.aborted += 1,
-            Err(Error::Uncertain(_)) => return tally.uncertain += 1,
+            Err(Error::OutcomeUnknown { .. }) => return tally.uncertain += 1,
             Err(error) => return self.measured.failed.push(error.to_string()),
         }
         tally.latency.saturating_record(began.elapsed().as_nanos() as u64);

@@ -17,17 +17,17 @@ pub struct Answered {
 }
 
 /// The reason of an unknown outcome.
-const UNKNOWN: &str =
-    "whoever ran it is gone, so nobody can tell whether it counts: look for what it would have changed";
+const UNKNOWN: &str = "the process that ran the call failed before it answered";
 
 impl Answered {
     /// The output of a call of this procedure, merged from all participants.
     ///
     /// # Errors
-    /// The procedure's abort; an outcome that cannot be decoded.
+    /// The abort reason; the failure; an outcome that is unknown or cannot be decoded.
     pub fn output<P: Procedure>(self) -> Result<P::Output, Error> {
-        let bad = |error| Error::Config(format!("the answer of procedure `{}` cannot be read: {error}", P::NAME));
-        let read = |output: Output| output.read_or::<P::Output, _>(bad);
+        let bad = |problem| Error::Protocol { problem };
+        let unreadable = |error| bad(format!("the answer of procedure `{}` cannot be read: {error}", P::NAME));
+        let read = |output: Output| output.read_or::<P::Output, _>(unreadable);
         match self.outcome {
             Outcome::Done(mut parts) => {
                 if parts.len() == 1
@@ -37,7 +37,7 @@ impl Answered {
                 }
                 let home = parts.iter().position(|(partition, _)| *partition == self.home).unwrap_or(0);
                 if parts.is_empty() {
-                    return Err(Error::Config("an answer without parts".to_owned()));
+                    return Err(bad("an answer has no parts".to_owned()));
                 }
                 let mut output = read(parts.remove(home).1)?;
                 for (_, part) in parts {
@@ -45,10 +45,10 @@ impl Answered {
                 }
                 Ok(output)
             }
-            Outcome::Aborted(abort) => Err(Error::Aborted(abort)),
-            Outcome::Elsewhere(_) => Err(Error::Config("a call ended on too few partitions".to_owned())),
-            Outcome::Failed(why) => Err(Error::Config(why)),
-            Outcome::Unknown => Err(Error::Uncertain(UNKNOWN.to_owned())),
+            Outcome::Aborted(reason) => Err(reason.into()),
+            Outcome::Elsewhere(_) => Err(bad("a call ended on too few partitions".to_owned())),
+            Outcome::Failed(failure) => Err((*failure).into()),
+            Outcome::Unknown => Err(Error::OutcomeUnknown { reason: UNKNOWN.to_owned() }),
         }
     }
 }

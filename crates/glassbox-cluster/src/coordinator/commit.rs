@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::shard::{Call, Found, PartitionSet, Wanted};
+use glassbox::shard::{Call, Failure, Found, PartitionSet, Wanted};
 
 use crate::coordinator::recovery::Recovery;
 use crate::coordinator::unacked_decisions::UnackedDecisions;
@@ -91,7 +91,8 @@ impl Coordinator {
         let Submission { id, call, participants, shared, before } = submission;
         let all = PartitionSet::all(self.primaries.len());
         if participants.is_empty() || !participants.difference(all).is_empty() {
-            let outcome = Outcome::Failed(format!("unknown partitions: {participants:?} of {all:?}"));
+            let problem = format!("unknown partitions: {participants:?} of {all:?}");
+            let outcome = Outcome::Failed(Box::new(Failure::Protocol { problem }));
             return out.send(client, Message::Answer { id, outcome });
         }
         let answers = vec![None; self.primaries.len()];

@@ -56,11 +56,11 @@ impl Store {
     #[cold]
     fn has_not_run_here(&mut self, ran: Ran) -> Option<Result<(), Box<Error>>> {
         let why = match self.unless_broken(ran) {
-            Ran::Aborted(abort) => {
+            Ran::Aborted(reason) => {
                 self.seen.singles_aborted += 1;
-                Error::Aborted(abort)
+                reason.into()
             }
-            Ran::Failed(why) => Error::Config(why),
+            Ran::Failed(failure) => (*failure).into(),
             Ran::Elsewhere(_) => return None,
             ran => unreachable!("a call cannot end with {ran:?}"),
         };

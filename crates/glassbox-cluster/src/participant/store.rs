@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use glassbox::shard::{Kept, PartitionSet, Ran, Shard, Task, Watch};
+use glassbox::shard::{Failure, Kept, PartitionSet, Ran, Shard, Task, Watch};
 use smallvec::smallvec;
 
 use crate::auto::{Counters, Sampler, Sampling};
@@ -53,8 +53,8 @@ impl Store {
         watch: Option<&mut dyn Watch>,
         sampled: bool,
     ) -> Ran {
-        if let Some(broken) = &self.broken {
-            return Ran::Failed(broken.clone());
+        if let Some(reason) = &self.broken {
+            return Ran::Failed(Box::new(Failure::Stopped { reason: reason.clone() }));
         }
         let ran = if sampled {
             let mut sampling = Sampling::beside(watch);
@@ -73,10 +73,9 @@ impl Store {
     /// The result of a run. The partition stops if the run left a change half done.
     #[inline]
     pub(crate) fn unless_broken(&mut self, ran: Ran) -> Ran {
-        if let Ran::Broken(why) = ran {
-            let why = format!("partition {} has stopped: {why}", self.shard.index());
-            self.broken = Some(why.clone());
-            return Ran::Failed(why);
+        if let Ran::Broken(broken) = ran {
+            self.broken = Some(format!("partition {}: {broken}", self.shard.index()));
+            return Ran::Failed(Box::new(Failure::BrokenPromise(*broken)));
         }
         ran
     }
@@ -170,7 +169,7 @@ impl Store {
                 let find = |wanted| match self.shard.find(wanted, watch.as_mut().map(|watch| &mut **watch as _)) {
                     Ok(Some(found)) => Ok(found),
                     Ok(None) => Err(None),
-                    Err(why) => Err(Some(FragmentEnd::Failed(why))),
+                    Err(problem) => Err(Some(FragmentEnd::Failed(Box::new(Failure::Protocol { problem })))),
                 };
                 match wanted.iter().map(find).collect() {
                     Ok(found) => Some(FragmentEnd::Found(found)),
@@ -189,8 +188,9 @@ impl Store {
                     Ran::Wants(wanted) => Some(FragmentEnd::Wants(wanted)),
                     Ran::Aborted(abort) => Some(FragmentEnd::Aborted(abort)),
                     Ran::Elsewhere(partitions) => Some(FragmentEnd::Elsewhere(partitions)),
-                    Ran::Failed(why) | Ran::Broken(why) => Some(FragmentEnd::Failed(why)),
+                    Ran::Failed(failure) => Some(FragmentEnd::Failed(failure)),
                     Ran::Refused => None,
+                    Ran::Broken(_) => unreachable!("it was made a failure"),
                 }
             }
         };

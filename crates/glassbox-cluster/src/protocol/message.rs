@@ -4,8 +4,8 @@
 //!
 //! Messages are moved between owners, so large and rare contents are boxed: most messages fit into a cache line.
 
-use glassbox::Abort;
-use glassbox::shard::{Call, Found, Output, PartitionSet, Wanted};
+use glassbox::AbortReason;
+use glassbox::shard::{Call, Failure, Found, Output, PartitionSet, Wanted};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -227,12 +227,12 @@ pub enum FragmentEnd {
     Wants(Vec<Wanted>),
     /// The run needs these participants as well.
     Elsewhere(PartitionSet),
-    /// The procedure aborted.
-    Aborted(Abort),
+    /// The transaction aborted: its procedure decided so, or a row was refused.
+    Aborted(AbortReason),
     /// The transaction must be restarted: it is a deadlock victim, or the partition changed its scheme.
     Again,
     /// The run is impossible.
-    Failed(String),
+    Failed(Box<Failure>),
     /// The run is refused: an earlier attempt may have committed.
     Unclear,
 }
@@ -245,13 +245,13 @@ pub type Parts = SmallVec<[(u8, Output); 1]>;
 pub enum Outcome {
     /// Committed, with the output of each participant.
     Done(Parts),
-    /// The procedure aborted.
-    Aborted(Abort),
+    /// The transaction aborted: its procedure decided so, or a row was refused.
+    Aborted(AbortReason),
     /// To be submitted again, for these partitions: a run needed more of them, or the coordinator is no longer
     /// responsible.
     Elsewhere(PartitionSet),
     /// The run is impossible.
-    Failed(String),
+    Failed(Box<Failure>),
     /// The outcome is unknown: the party that would have answered has failed.
     Unknown,
 }

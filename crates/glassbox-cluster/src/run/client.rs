@@ -97,8 +97,10 @@ impl<L: Link> Client<L> {
     /// Calls a procedure and waits for the outcome.
     ///
     /// # Errors
-    /// The procedure's abort; [`Error::Uncertain`] when the member that ran it failed before it answered;
-    /// [`Error::Stopped`] when a failed member was not replaced in time.
+    /// The abort reason ([`Error::Aborted`], [`Error::DuplicateKey`], [`Error::TableFull`]); [`Error::Panicked`] and
+    /// [`Error::BrokenPromise`] when the procedure is at fault; [`Error::OutcomeUnknown`] when the member that ran it
+    /// failed before it answered; [`Error::Stopped`] when the partition has stopped, or a failed member was not
+    /// replaced in time.
     pub fn call<P: Procedure>(&mut self, procedure: P) -> Result<P::Output, Error> {
         let ticket = self.submit(procedure)?;
         self.wait(ticket)

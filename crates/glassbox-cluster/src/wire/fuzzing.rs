@@ -3,7 +3,8 @@
 //! Not part of the library's interface. `tests/wire.rs` runs it on mutated [`seeds`].
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Call, PartitionSet};
+use glassbox::shard::{Call, Failure, PartitionSet};
+use glassbox::{Abort, AbortReason, BrokenPromise, DuplicateKey, Panicked, Promise, TableFull};
 
 use super::body::{Answer, Hello, Question, Received, Welcome};
 use super::frame::{Expected, HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, decode, encode};
@@ -54,6 +55,30 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
+/// An outcome of each kind of failure.
+fn failures() -> [Outcome; 8] {
+    let duplicate = DuplicateKey {
+        table: "t".into(),
+        index: Some("i".into()),
+        columns: vec!["c".into()],
+        values: vec!["300".to_owned()],
+    };
+    let location = Some("p.rs:41".to_owned());
+    let panicked = Panicked { procedure: "p".into(), message: "out".to_owned(), location };
+    let broken = BrokenPromise { procedure: "p".into(), promise: Promise::Declare, event: "did".to_owned() };
+    let failed = |failure| Outcome::Failed(Box::new(failure));
+    [
+        Outcome::Aborted(AbortReason::Procedure(Abort { code: 300, message: "no".into() })),
+        Outcome::Aborted(AbortReason::DuplicateKey(Box::new(duplicate))),
+        Outcome::Aborted(AbortReason::TableFull(TableFull { table: "t".into() })),
+        failed(Failure::Panicked(panicked)),
+        failed(Failure::BrokenPromise(broken)),
+        failed(Failure::Stopped { reason: "since".to_owned() }),
+        failed(Failure::Protocol { problem: "bad".to_owned() }),
+        Outcome::Unknown,
+    ]
+}
+
 /// Valid inputs, for mutation.
 pub fn seeds() -> Vec<Vec<u8>> {
     let call = Call { procedure: 0, arguments: vec![1, 2, 3].into(), now: Timestamp::from_micros(4), seed: 5 };
@@ -64,13 +89,11 @@ pub fn seeds() -> Vec<Vec<u8>> {
         given: Vec::new(),
         origin: None,
     };
+    let answer = |outcome| Message::Answer { id: 7, outcome };
     let messages = [
         Message::Call { id: 1, call },
         Message::Decide { txn, commit: true },
-        Message::Answer {
-            id: 7,
-            outcome: Outcome::Done(smallvec::smallvec![(0, vec![1, 2].into()), (1, Vec::new().into())]),
-        },
+        answer(Outcome::Done(smallvec::smallvec![(0, vec![1, 2].into()), (1, Vec::new().into())])),
         Message::Replicate { sequence: 9, entry: Box::new(Entry::Prepare { txn, round: 0, part, settled: 300 }) },
         Message::Ack { sequence: u64::MAX },
         Message::Remember { since: 300, entries: vec![Entry::Committed(txn), Entry::NoOp] },
@@ -94,8 +117,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
         Message::Turn(Box::new(Turn { served: vec![1, 300], queue: vec![1], places: vec![7, u64::MAX] })),
     ];
     let mut seeds = vec![Vec::new()];
-    for (sequence, message) in (0..).zip(&messages) {
-        let packet = Packet { epoch: 300, message: message.clone() };
+    for (sequence, message) in (0..).zip(messages.into_iter().chain(failures().map(answer))) {
+        let packet = Packet { epoch: 300, message };
         let bytes = postcard::to_allocvec(&packet).expect("packets can be written");
         for (place, sequence) in [(0, sequence), (usize::MAX, 0)] {
             let mut out = Vec::new();

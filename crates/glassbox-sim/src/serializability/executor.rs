@@ -96,8 +96,7 @@ impl Executor for Database {
         };
         match answer {
             Ok(seen) => Ok(Outcome::Committed(seen)),
-            Err(Error::Aborted(_)) => Ok(Outcome::Aborted),
-            Err(error) => Err(error.to_string()),
+            Err(error) => error.abort_reason().map(|_| Outcome::Aborted).map_err(|error| error.to_string()),
         }
     }
 }

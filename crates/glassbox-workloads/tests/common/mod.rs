@@ -4,7 +4,7 @@
 
 use std::sync::Mutex;
 
-use glassbox::procedure::{Abort, Procedure, Stop, Transaction};
+use glassbox::procedure::{AbortReason, Procedure, Stop, Transaction};
 use glassbox::record::{Record, Timestamp};
 use glassbox_sim::ModelDatabase;
 use glassbox_workloads::tpcc::{Call, Input, Kind, Scale, Sink, conditions, load};
@@ -13,8 +13,8 @@ use glassbox_workloads::tpcc::{Call, Input, Kind, Scale, Sink, conditions, load}
 pub struct ModelSink<'a>(pub &'a Mutex<ModelDatabase>);
 
 impl Sink for ModelSink<'_> {
-    type Error = Abort;
-    fn row<R: Record>(&mut self, row: &R) -> Result<(), Abort> {
+    type Error = AbortReason;
+    fn row<R: Record>(&mut self, row: &R) -> Result<(), AbortReason> {
         self.0.lock().unwrap().transaction(|tx| tx.insert(row))
     }
 }

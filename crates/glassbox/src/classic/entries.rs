@@ -16,8 +16,16 @@ use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
 /// Whether a change of a tree was made.
 enum Changed {
     Done,
-    /// A unique key is there already.
-    Duplicate,
+    /// A unique key is there already: in the secondary index at this position; `None`: the primary one.
+    Duplicate(Option<usize>),
+}
+
+impl Changed {
+    /// The same, of a secondary index.
+    #[inline(always)]
+    fn of_index(self, position: usize) -> Self {
+        if let Self::Duplicate(_) = self { Self::Duplicate(Some(position)) } else { self }
+    }
 }
 
 impl<S: Stack> StackTransaction<'_, S> {
@@ -43,7 +51,7 @@ impl<S: Stack> StackTransaction<'_, S> {
     ) -> Result<Changed, Stop> {
         let tree = self.or_fail(self.engine.look_up(index))?;
         let entered = self.enter_with(table, index, tree, (key, rid), &[])?;
-        Ok(if entered.is_some() { Changed::Done } else { Changed::Duplicate })
+        Ok(if entered.is_some() { Changed::Done } else { Changed::Duplicate(None) })
     }
 
     /// Adds an entry to a tree that was looked up, and those that follow as far as they come right behind it. How many
@@ -125,7 +133,7 @@ impl<S: Stack> StackTransaction<'_, S> {
             R::each_index(&mut enter);
             entered = enter.entered?;
         }
-        self.end_access::<R>(entered, before, keeps)
+        self.end_access(row, entered, before, keeps)
     }
 
     /// Inserts a row that is in no index but that of its key, while changes are not logged: the only thing that
@@ -136,16 +144,16 @@ impl<S: Stack> StackTransaction<'_, S> {
         let rid = self.put(table, row)?;
         match self.enter(table, &table.primary, row.key().encode::<R::Encoded>(), rid)? {
             Changed::Done => Ok(()),
-            Changed::Duplicate => Err(self.take_puts_back::<R>(table, &[(0, rid)], Some(was_final))),
+            Changed::Duplicate(_) => Err(self.take_puts_back(row, table, &[(0, rid)], Some(was_final))),
         }
     }
 
-    /// Ends an access whose changes were kept, so that it could be undone alone.
+    /// Ends an access that gave `row`, whose changes were kept, so that it could be undone alone.
     #[inline(always)]
-    fn end_access<R: Record>(&mut self, changed: Changed, before: Savepoint, keeps: bool) -> Result<(), Stop> {
+    fn end_access<R: Record>(&mut self, row: &R, changed: Changed, before: Savepoint, keeps: bool) -> Result<(), Stop> {
         let ended = match changed {
             Changed::Done => Ok(()),
-            Changed::Duplicate => Err(self.duplicate::<R>(before)),
+            Changed::Duplicate(index) => Err(self.duplicate(row, index, before)),
         };
         if !keeps {
             self.session.journal.settle(before);
@@ -168,7 +176,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         let mut follow = Follow { transaction: self, table, before, after, rid, followed: Ok(Changed::Done) };
         R::each_index(&mut follow);
         let followed = follow.followed?;
-        self.end_access::<R>(followed, savepoint, keeps)
+        self.end_access(after, followed, savepoint, keeps)
     }
 
     /// Deletes a row that is locked in X.
@@ -189,9 +197,9 @@ impl<S: Stack> StackTransaction<'_, S> {
     }
 
     #[cold]
-    fn duplicate<R: Record>(&mut self, before: Savepoint) -> Stop {
+    fn duplicate<R: Record>(&mut self, row: &R, index: Option<usize>, before: Savepoint) -> Stop {
         match self.engine.roll_back(self.session, before) {
-            Ok(()) => Stop::duplicate_key(R::TABLE),
+            Ok(()) => Stop::duplicate_key(row, index),
             Err(error) => self.fail(error),
         }
     }
@@ -212,7 +220,7 @@ impl<S: Stack, R: Record> IndexVisitor<R> for EnterAll<'_, '_, S, R> {
         if let Ok(Changed::Done) = self.entered {
             let index = &self.table.indexes[I::POSITION];
             let key: I::Encoded = I::key(self.row).encode();
-            self.entered = self.transaction.enter(self.table, index, key, self.rid);
+            self.entered = self.transaction.enter(self.table, index, key, self.rid).map(|it| it.of_index(I::POSITION));
         }
     }
 }
@@ -235,10 +243,9 @@ impl<S: Stack, R: Record> IndexVisitor<R> for Follow<'_, '_, S, R> {
             return;
         }
         let index = &self.table.indexes[I::POSITION];
-        self.followed = self
-            .transaction
-            .strike(self.table, index, old)
-            .and_then(|()| self.transaction.enter(self.table, index, new, self.rid));
+        let struck = self.transaction.strike(self.table, index, old);
+        let followed = struck.and_then(|()| self.transaction.enter(self.table, index, new, self.rid));
+        self.followed = followed.map(|it| it.of_index(I::POSITION));
     }
 }
 

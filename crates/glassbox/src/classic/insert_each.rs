@@ -45,7 +45,7 @@ impl<S: Stack> StackTransaction<'_, S> {
             if entered < batch.len() {
                 // As long as no row has stayed, nothing has changed that a procedure could find.
                 let final_again = (entered == 0).then_some(was_final);
-                return Err(self.take_puts_back::<R>(table, &batch[entered..], final_again));
+                return Err(self.take_puts_back(&drawn[entered], table, &batch[entered..], final_again));
             }
             if batch.len() < MOST {
                 return Ok(());
@@ -69,11 +69,13 @@ impl<S: Stack> StackTransaction<'_, S> {
         Ok(entered)
     }
 
-    /// Deletes rows that have no entries. Where nothing is kept to undo changes, whether the transaction can
-    /// still be rolled back is set to what it was before them, if that is given.
+    /// Deletes rows that have no entries, the first of which, `row`, was refused by the primary key. Where nothing is
+    /// kept to undo changes, whether the transaction can still be rolled back is set to what it was before them, if
+    /// that is given.
     #[cold]
     pub(super) fn take_puts_back<R: Record>(
         &mut self,
+        row: &R,
         table: &TableStores<S>,
         puts: &[(u64, Rid)],
         was_final: Option<bool>,
@@ -87,6 +89,6 @@ impl<S: Stack> StackTransaction<'_, S> {
         if let Some(was_final) = was_final.filter(|_| journal.is_silent()) {
             journal.set_final(was_final);
         }
-        Stop::duplicate_key(R::TABLE)
+        Stop::duplicate_key(row, None)
     }
 }

@@ -18,7 +18,7 @@ use super::wal::forms::Unlogged;
 use super::wal::table::TransactionTable;
 use super::wal::transaction::TransactionLog;
 use crate::error::Error;
-use crate::procedure::Abort;
+use crate::procedure::{AbortReason, DuplicateKey};
 use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
 
 /// Threads that may load at once.
@@ -70,22 +70,29 @@ impl<S: Stack> Engine<S> {
     /// Adds a row within a load.
     ///
     /// # Errors
-    /// [`Error::Aborted`] when a key is there already; others when pages fail.
+    /// [`Error::DuplicateKey`] when a key is there already; others when pages fail.
     pub(crate) fn load_row<R: Record>(&self, row: &R) -> Result<(), Error> {
         let (stored, keys) = encode(row);
-        self.load_stored(self.table::<R>(), &stored, &keys)
+        match self.load_stored(self.table::<R>(), &stored, &keys)? {
+            None => Ok(()),
+            Some(tree) => {
+                let duplicate = DuplicateKey::of(row, tree.checked_sub(1));
+                Err(AbortReason::DuplicateKey(Box::new(duplicate)).into())
+            }
+        }
     }
 
     // What does not depend on the record's type is compiled once for all of them.
 
-    /// Adds a row in its stored form; `keys` are those of all its indexes, the primary one's first.
+    /// Adds a row in its stored form; `keys` are those of all its indexes, the primary one's first. The place among
+    /// these of the one that has its key already, if so.
     #[inline(never)]
-    fn load_stored(&self, table: &TableStores<S>, stored: &[u8], keys: &[u8]) -> Result<(), Error> {
+    fn load_stored(&self, table: &TableStores<S>, stored: &[u8], keys: &[u8]) -> Result<Option<usize>, Error> {
         let mut journal = self.loading.take()?;
         let loaded = self.load_into(&mut journal, table, stored, keys);
         match &loaded {
-            Ok(()) => journal.commit().map(drop)?,
-            Err(_) => journal.abort(&self.pages, &mut TreeUndo(self))?,
+            Ok(None) => journal.commit().map(drop)?,
+            Ok(Some(_)) | Err(_) => journal.abort(&self.pages, &mut TreeUndo(self))?,
         }
         self.loading.give_back(journal);
         loaded
@@ -97,20 +104,17 @@ impl<S: Stack> Engine<S> {
         table: &TableStores<S>,
         stored: &[u8],
         mut keys: &[u8],
-    ) -> Result<(), Error> {
+    ) -> Result<Option<usize>, Error> {
         let placed = table.heap.insert(&self.pages, &self.space, journal, stored, any_place)?;
         let rid = placed.expect("every place is admitted");
-        for index in table.trees() {
+        for (at, index) in table.trees().enumerate() {
             let (key, others) = keys.split_at(index.key_width());
             match self.tree(index).insert(journal, key, rid, Undo::Logical, anywhere)? {
                 Inserted::Done => keys = others,
-                _ => {
-                    let message = table.schema.name.to_string().into();
-                    return Err(Abort { code: Abort::DUPLICATE_KEY, message }.into());
-                }
+                _ => return Ok(Some(at)),
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 

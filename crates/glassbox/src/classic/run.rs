@@ -24,10 +24,11 @@ use super::transaction::{Ended, StackTransaction};
 use super::undo::TreeUndo;
 use super::wal::forms::{Device, Logs};
 use super::wal::transaction::Savepoint;
-use crate::error::{BROKEN_PROMISE, Error, NOT_ANSWERED, Unanswered};
+use crate::error::{Error, NOT_ANSWERED, Unanswered};
 use crate::executed::Executed;
+use crate::failure::{BrokenPromise, FOREIGN_RETRY};
 use crate::log::Lsn;
-use crate::procedure::{Abort, Aborts, DryRun, Procedure, ReadWriteSet, Stop};
+use crate::procedure::{AbortReason, Aborts, DryRun, Procedure, ReadWriteSet, Stop};
 use crate::record::mix;
 
 /// The pause before a run is repeated for the first time; each further one may be twice as long.
@@ -55,7 +56,7 @@ impl<S: Stack> Engine<S> {
         if !self.procedures.contains(&TypeId::of::<P>()) {
             return Err(Error::UnknownProcedure { name: P::NAME });
         }
-        let executed = self.execute_keeping(Self::keeps(P::ABORTS), |transaction| {
+        let executed = self.execute_keeping(P::NAME, Self::keeps(P::ABORTS), |transaction| {
             if answer.is_ok() {
                 *answer = Err(NOT_ANSWERED);
             }
@@ -63,8 +64,8 @@ impl<S: Stack> Engine<S> {
             assert!(answer.is_ok() || told.is_err(), "a procedure has ended well and given no answer");
             told
         })?;
-        if let Err(abort) = executed.outcome {
-            *answer = Err(abort.into());
+        if let Err(reason) = executed.outcome {
+            *answer = Err(reason.into());
         }
         Ok(executed.lsn)
     }
@@ -82,12 +83,13 @@ impl<S: Stack> Engine<S> {
         &self,
         run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Result<Executed, Error> {
-        self.execute_keeping(true, run)
+        self.execute_keeping("a closure", true, run)
     }
 
     #[inline]
     fn execute_keeping(
         &self,
+        name: &'static str,
         keeps: bool,
         mut run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Result<Executed, Error> {
@@ -96,7 +98,7 @@ impl<S: Stack> Engine<S> {
             let mut session = self.sessions.take()?;
             self.check()?;
             session.journal.keep(keeps);
-            let attempt = self.attempt(&mut session, repeated, &mut run);
+            let attempt = self.attempt(&mut session, name, repeated, &mut run);
             let seed = session.seed;
             drop(session);
             match attempt {
@@ -114,6 +116,7 @@ impl<S: Stack> Engine<S> {
     fn attempt(
         &self,
         session: &mut Session<S>,
+        name: &'static str,
         repeated: u64,
         run: &mut impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Attempt {
@@ -127,11 +130,14 @@ impl<S: Stack> Engine<S> {
             (Err(panic), _) => Attempt::Panicked(panic),
             (Ok(_), Some(Ended::Again)) => Attempt::Again,
             (Ok(_), Some(Ended::Failed(error))) => Attempt::Failed(error),
-            (Ok(Err(Stop::Abort(abort))), None) => Attempt::Done(self.told(Err(abort))),
-            (Ok(Err(Stop::Retry(_))), None) => {
-                Attempt::Panicked(Box::new("a procedure kept a `Stop::Retry` of another run and answers it"))
-            }
+            (Ok(Err(stop)), None) => match AbortReason::of(stop) {
+                Ok(reason) => Attempt::Done(self.told(Err(reason))),
+                Err(_) => Attempt::Panicked(Box::new(FOREIGN_RETRY)),
+            },
         };
+        if session.journal.is_final() {
+            return Attempt::Failed(self.broken(name, attempt));
+        }
         if let Err(error) = self.abort(session) {
             return Attempt::Failed(error);
         }
@@ -174,17 +180,29 @@ impl<S: Stack> Engine<S> {
     }
 
     /// An outcome that changed nothing: to be told when all that it may have read is durable.
-    fn told(&self, outcome: Result<(), Abort>) -> Executed {
+    fn told(&self, outcome: Result<(), AbortReason>) -> Executed {
         Executed { outcome, lsn: Lsn(self.last_commit.load(Ordering::Acquire)) }
     }
 
-    /// Rolls the transaction back and releases its locks.
+    /// The error of a run that should be rolled back and cannot.
+    #[cold]
+    fn broken(&self, procedure: &'static str, attempt: Attempt) -> Error {
+        let broken = match attempt {
+            Attempt::Panicked(panic) => BrokenPromise::panicked(procedure, &*panic),
+            Attempt::Done(Executed { outcome: Err(reason), .. }) => BrokenPromise::stopped(procedure, &reason.into()),
+            Attempt::Failed(error) => {
+                self.health.stop(error.to_string());
+                return error;
+            }
+            Attempt::Done(_) | Attempt::Again => unreachable!("neither is to be rolled back without a log"),
+        };
+        self.health.stop(broken.to_string());
+        broken.into()
+    }
+
+    /// Rolls the transaction back, for which it must have kept what it needs, and releases its locks.
     #[cold]
     pub(super) fn abort(&self, session: &mut Session<S>) -> Result<(), Error> {
-        if session.journal.is_final() {
-            self.health.stop(BROKEN_PROMISE.to_owned());
-            return self.health.check();
-        }
         let rolled_back = session.journal.abort(&self.pages, &mut TreeUndo(self));
         self.release_all(session);
         rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
@@ -204,8 +222,8 @@ impl<S: Stack> Engine<S> {
             set = ReadWriteSet::new(1);
             match procedure.run(&mut DryRun::new(transaction, &mut set)) {
                 // What it answers, abort included, means nothing: it does not see its own writes.
-                Ok(_) | Err(Stop::Abort(_)) => Ok(()),
-                Err(retry) => Err(retry),
+                Err(Stop::Retry(retry)) => Err(Stop::Retry(retry)),
+                _ => Ok(()),
             }
         })?;
         Ok(set)

@@ -24,7 +24,7 @@ pub struct JournalConfig {
     /// Size of new segments of the log in bytes: a multiple of 4096.
     pub segment_bytes: u64,
     /// Size of the log's buffer in bytes: a power of two of at least 4096. A record may take a quarter of it.
-    pub buffer_bytes: usize,
+    pub log_buffer_bytes: usize,
     /// Whether threads of its own write bases and keep segments ready. Without, all that happens inside the calls: what
     /// a deterministic test wants.
     pub threads: bool,
@@ -33,12 +33,12 @@ pub struct JournalConfig {
 impl JournalConfig {
     /// With records of up to 32 MiB, and threads.
     pub fn new(owner: impl Into<String>) -> Self {
-        Self { owner: owner.into(), segment_bytes: 64 << 20, buffer_bytes: 128 << 20, threads: true }
+        Self { owner: owner.into(), segment_bytes: 64 << 20, log_buffer_bytes: 128 << 20, threads: true }
     }
 
     pub(super) fn log(&self) -> LogConfig {
-        let &Self { segment_bytes, buffer_bytes, threads, .. } = self;
-        LogConfig { segment_bytes, buffer_bytes, threads, appenders: 1, ..LogConfig::default() }
+        let &Self { segment_bytes, log_buffer_bytes, threads, .. } = self;
+        LogConfig { segment_bytes, log_buffer_bytes, threads, appenders: 1, ..LogConfig::default() }
     }
 }
 

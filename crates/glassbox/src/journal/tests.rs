@@ -29,7 +29,7 @@ fn shard() -> Shard {
 }
 
 fn config(threads: bool) -> JournalConfig {
-    JournalConfig { owner: "a test".to_owned(), segment_bytes: 8192, buffer_bytes: 8192, threads }
+    JournalConfig { owner: "a test".to_owned(), segment_bytes: 8192, log_buffer_bytes: 8192, threads }
 }
 
 /// A journal, what it recovers of rows, and the records behind them.

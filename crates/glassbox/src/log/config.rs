@@ -14,7 +14,7 @@ pub(crate) struct LogConfig {
     /// Size of new segments in bytes: a multiple of 4096. Existing segments keep theirs.
     pub(crate) segment_bytes: u64,
     /// Size of the ring in bytes: a power of two of at least 4096. A record may take a quarter of it.
-    pub(crate) buffer_bytes: usize,
+    pub(crate) log_buffer_bytes: usize,
     /// Whether `wait` waits. Without, everything is still written and forced, by the log thread, within tens of
     /// milliseconds.
     pub(crate) force: bool,
@@ -30,8 +30,8 @@ pub(crate) struct LogConfig {
 
 impl Default for LogConfig {
     fn default() -> Self {
-        let (segment_bytes, buffer_bytes) = (64 << 20, 32 << 20);
-        Self { segment_bytes, buffer_bytes, force: true, appenders: 64, threads: true, spare_segments: 8 }
+        let (segment_bytes, log_buffer_bytes) = (64 << 20, 32 << 20);
+        Self { segment_bytes, log_buffer_bytes, force: true, appenders: 64, threads: true, spare_segments: 8 }
     }
 }
 
@@ -39,7 +39,7 @@ impl LogConfig {
     /// Refuses settings that cannot be, or need more memory than the machine gives.
     pub(crate) fn check(&self) -> Result<(), LogError> {
         let bad = |setting, value, possible| Err(LogError::BadConfig { setting, value, possible });
-        let (segment, buffer) = (self.segment_bytes, self.buffer_bytes);
+        let (segment, buffer) = (self.segment_bytes, self.log_buffer_bytes);
         if !segment.is_multiple_of(PAGE_BYTES) || !(PAGE_BYTES..=MAX_SEGMENT_BYTES).contains(&segment) {
             let possible = format!("a multiple of {PAGE_BYTES} from {PAGE_BYTES} to {MAX_SEGMENT_BYTES}");
             return bad("segment_bytes", segment, possible);
@@ -64,7 +64,7 @@ impl LogConfig {
     /// segment's header, its own block header, and the block that ends the segment.
     pub(crate) fn most_record_bytes(&self) -> usize {
         let segment = self.segment_bytes - 3 * SECTOR_BYTES;
-        (self.buffer_bytes / 4).min(segment as usize) - 8
+        (self.log_buffer_bytes / 4).min(segment as usize) - 8
     }
 }
 
@@ -91,13 +91,15 @@ mod tests {
 
     #[test]
     fn settings_up_to_their_limits_are_taken_and_those_beyond_are_named() {
-        let check = |segment_bytes, buffer_bytes| {
-            LogConfig { segment_bytes, buffer_bytes, ..LogConfig::default() }.check().map_err(|error| error.to_string())
+        let check = |segment_bytes, log_buffer_bytes| {
+            LogConfig { segment_bytes, log_buffer_bytes, ..LogConfig::default() }
+                .check()
+                .map_err(|error| error.to_string())
         };
         let largest = 1 << (memory_bytes() / 2).ilog2();
         for segment_bytes in [4096, 64 << 20, MAX_SEGMENT_BYTES] {
-            for buffer_bytes in [4096, 32 << 20, largest] {
-                assert_eq!(check(segment_bytes, buffer_bytes), Ok(()));
+            for log_buffer_bytes in [4096, 32 << 20, largest] {
+                assert_eq!(check(segment_bytes, log_buffer_bytes), Ok(()));
             }
         }
         for segment_bytes in [0, 1, 4095, 4097, MAX_SEGMENT_BYTES + PAGE_BYTES, u64::MAX] {
@@ -107,9 +109,9 @@ mod tests {
                 "{text}"
             );
         }
-        for buffer_bytes in [0, 1, 2048, 4097, largest * 2, 1 << 45, usize::MAX] {
-            let text = check(4096, buffer_bytes).unwrap_err();
-            let words = format!("log_buffer_bytes is {buffer_bytes}: it must be a power of two from 4096 to ");
+        for log_buffer_bytes in [0, 1, 2048, 4097, largest * 2, 1 << 45, usize::MAX] {
+            let text = check(4096, log_buffer_bytes).unwrap_err();
+            let words = format!("log_buffer_bytes is {log_buffer_bytes}: it must be a power of two from 4096 to ");
             assert!(text.starts_with(&words), "{text}");
         }
     }

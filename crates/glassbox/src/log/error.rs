@@ -24,12 +24,12 @@ pub enum LogError {
     Closed,
     /// A record larger than the log can take.
     #[error(
-        "a log record of {bytes} bytes is larger than the {most} bytes this log takes; enlarge log_buffer_bytes \
-         or segment_bytes"
+        "a log record of {bytes} bytes is larger than the {most} bytes this log takes; raise `log_buffer_bytes` \
+         or `segment_bytes`"
     )]
     TooLarge { bytes: usize, most: usize },
     /// All appenders are in use.
-    #[error("all {0} appenders of the log are in use; raise `appenders` in its configuration")]
+    #[error("all {0} appenders of the log are in use; it was opened for fewer partitions or sessions")]
     NoAppender(usize),
     /// A setting that cannot be, or cannot be here.
     #[error("{setting} is {value}: it must be {possible}")]

@@ -99,7 +99,7 @@ impl Drop for Role<'_> {
 impl Shared {
     pub fn new(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Self {
         Self {
-            ring: Ring::new(config.buffer_bytes, end.0, config.appenders),
+            ring: Ring::new(config.log_buffer_bytes, end.0, config.appenders),
             most_record_bytes: config.most_record_bytes(),
             config,
             segments,

@@ -43,7 +43,7 @@ fn made() -> MemoryFiles {
 /// Adds a record to the log of a closed database.
 fn append(files: &MemoryFiles, record: &[u8]) {
     let manifest = Manifest::read(files).unwrap().unwrap();
-    let config = LogConfig { segment_bytes: 4096, buffer_bytes: 4096, threads: false, ..LogConfig::default() };
+    let config = LogConfig { segment_bytes: 4096, log_buffer_bytes: 4096, threads: false, ..LogConfig::default() };
     let found = look_into_log(files, manifest.database_id, Lsn::NONE, &mut |_, _| Ok(())).unwrap();
     let log = Log::open(Arc::new(files.clone()), config, found).unwrap();
     log.appender().unwrap().append(record).unwrap();

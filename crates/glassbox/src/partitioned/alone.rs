@@ -14,14 +14,14 @@ use super::numbers::Numbers;
 use super::origin::Call;
 use super::partition::Cell;
 use super::prefetch::prefetch;
-use super::table::Refused;
 use super::transaction::{Keep, PartitionedTransaction};
 use super::whole::new_cells;
 use crate::config::Config;
-use crate::error::{BROKEN_PROMISE, Error};
+use crate::error::Error;
+use crate::failure::BrokenPromise;
 use crate::health::Health;
 use crate::io::Clock;
-use crate::procedure::{Aborts, PartitionSet, Procedure, Stop};
+use crate::procedure::{AbortReason, Aborts, PartitionSet, Procedure, Stop};
 use crate::record::Record;
 
 /// The partition. Its user borrows it exclusively, which is all that a token stands for.
@@ -80,37 +80,45 @@ impl Alone {
             transaction.scratch.undo.clear();
             return Ok(Ok(()));
         }
-        let broken = transaction.wrote && !keep.undo;
+        let broken = (transaction.wrote && !keep.undo).then_some(P::NAME);
         Ok(self.take_back(ended, broken)?.map(|abort| *answer = Err(abort)))
     }
 
-    /// Undoes a run that did not end well, unless nothing was kept to do so; its abort or panic.
+    /// Undoes a run that did not end well, unless nothing was kept to do so, which breaks the promise of the procedure
+    /// `broken`; its abort or panic.
     #[cold]
     fn take_back(
         &mut self,
         ended: thread::Result<Result<(), Stop>>,
-        broken: bool,
+        broken: Option<&'static str>,
     ) -> Result<thread::Result<Error>, Error> {
         // SAFETY: the partition is borrowed exclusively.
         unsafe { &mut *self.cells[0].scratch() }.undo.undo();
-        if broken {
-            self.health.stop(BROKEN_PROMISE.to_owned());
+        let stop = match ended {
+            Ok(ended) => ended.expect_err("it did not end well"),
+            Err(panic) => {
+                if let Some(procedure) = broken {
+                    self.health.stop(BrokenPromise::panicked(procedure, &*panic).to_string());
+                }
+                return Ok(Err(panic));
+            }
+        };
+        if let Some(procedure) = broken {
+            let broken = BrokenPromise::stopped(procedure, &stop);
+            self.health.stop(broken.to_string());
+            return Err(broken.into());
         }
-        match ended {
-            Err(panic) => Ok(Err(panic)),
-            Ok(_) if broken => Err(Error::Stopped { reason: BROKEN_PROMISE.to_owned() }),
-            Ok(Err(Stop::Abort(abort))) => Ok(Ok(abort.into())),
-            Ok(stop) => unreachable!("there is no other partition: {stop:?}"),
-        }
+        let reason = AbortReason::of(stop).expect("there is no other partition");
+        Ok(Ok(reason.into()))
     }
 
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Error::Aborted`] when its primary key or a unique key is there already, or there is no memory for it.
+    /// [`Error::DuplicateKey`], [`Error::TableFull`].
     pub(crate) fn insert<R: Record>(&mut self, row: &R) -> Result<(), Error> {
-        let inserted = self.cells[0].get_mut().table::<R>().insert(row);
-        Ok(inserted.map(drop).map_err(Refused::abort::<R>)?)
+        let table = self.cells[0].get_mut().table::<R>();
+        table.insert(row).map(drop).map_err(|refused| table.refusal(refused, row, None).into())
     }
 
     /// A number of all rows, equal for equal contents.

@@ -4,8 +4,8 @@ use std::ptr::NonNull;
 
 use super::memory::RowId;
 use super::table::{Refused, Table};
-use super::transaction::{PartitionedTransaction, TABLE_FULL, table_full};
-use crate::procedure::{Abort, Stop, Transaction};
+use super::transaction::{PartitionedTransaction, table_full};
+use crate::procedure::{DuplicateKey, Stop, Transaction};
 use crate::record::{Key, Record};
 
 impl PartitionedTransaction<'_> {
@@ -50,7 +50,7 @@ impl PartitionedTransaction<'_> {
             // Without memory for a node there is no way back: the change is there, and nothing can undo it, whatever
             // the procedure makes of the refusal.
             let refused = table.reindex_columns(before, table.rows.id_of(row));
-            refused.inspect_err(|_| self.torn = Some(R::TABLE)).map_err(Refused::stop::<R>)?;
+            refused.inspect_err(|_| self.torn = Some(R::TABLE)).map_err(|_| table_full(R::TABLE))?;
         }
         Ok(out)
     }
@@ -111,8 +111,8 @@ impl PartitionedTransaction<'_> {
             && let Err(refused) = table.reindex(before, table.rows.id_of(place))
         {
             // SAFETY: as above.
-            unsafe { place.write(*before) };
-            return Err(refused.stop::<R>());
+            let after = unsafe { place.replace(*before) };
+            return Err(table.refusal(refused, &after, Some(table.rows.id_of(place))).into());
         }
         self.wrote = true;
         if values {
@@ -124,7 +124,7 @@ impl PartitionedTransaction<'_> {
 
     #[inline(always)]
     pub(super) fn insert_in<R: Record>(&mut self, table: &mut Table<R>, row: &R, values: bool) -> Result<(), Stop> {
-        let id = table.insert(row).map_err(Refused::stop::<R>)?;
+        let id = table.insert(row).map_err(|refused| Stop::from(table.refusal(refused, row, None)))?;
         self.wrote = true;
         if self.undo {
             self.scratch.undo.inserted(table, id);
@@ -172,7 +172,7 @@ impl PartitionedTransaction<'_> {
         if self.values {
             table.log_inserts(added, &mut self.scratch.record);
         }
-        result.map_err(Refused::stop::<R>)?;
+        result.map_err(|(refused, key)| refusal_of_key::<R>(refused, &key))?;
         Ok(other.or_else(|| rows.next()))
     }
 
@@ -223,19 +223,11 @@ fn check_key<R: Record>(row: &R, key: &R::Key) {
     assert!(row.key() == *key, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
 }
 
-impl Refused {
-    #[cold]
-    fn stop<R: Record>(self) -> Stop {
-        match self {
-            Self::Duplicate => Stop::duplicate_key(R::TABLE),
-            Self::Full => table_full(R::TABLE),
-        }
-    }
-
-    /// Of a row that no procedure inserts.
-    #[cold]
-    pub(super) fn abort<R: Record>(self) -> Abort {
-        let code = if self == Self::Duplicate { Abort::DUPLICATE_KEY } else { TABLE_FULL };
-        Abort { code, message: R::TABLE.into() }
+/// The refusal of a row of a table without secondary indexes.
+#[cold]
+fn refusal_of_key<R: Record>(refused: Refused, key: &R::Encoded) -> Stop {
+    match refused {
+        Refused::Duplicate => Stop::DuplicateKey(Box::new(DuplicateKey::of_encoded::<R>(key))),
+        Refused::Full => table_full(R::TABLE),
     }
 }

@@ -24,10 +24,11 @@ use super::values::VALUES;
 use crate::config::LogKind;
 use crate::error::{Error, NOT_ANSWERED, Unanswered};
 use crate::executed::{Executed, TableUsage};
+use crate::failure::BrokenPromise;
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Appender, Log, LogError, Lsn};
-use crate::procedure::{Abort, Aborts, Declared, PartitionSet, Partitions, Procedure, Retry, Stop};
+use crate::procedure::{AbortReason, Aborts, Declared, PartitionSet, Partitions, Procedure, Retry, Stop};
 
 /// The partitions of a database, its log, and its state of health.
 pub(crate) struct Engine {
@@ -56,7 +57,7 @@ unsafe impl<T: Send> Sync for OfHolder<T> {}
 /// How a run ended that did not commit. It is large, and seldom: whoever runs has a place for it.
 pub(super) enum Ending {
     /// Undone; what it told counts, when the log is durable up to there.
-    Aborted(Abort, Lsn),
+    Aborted(AbortReason, Lsn),
     /// Undone; these partitions are needed too.
     Widen(PartitionSet),
     Panicked(Box<dyn Any + Send>),
@@ -64,7 +65,7 @@ pub(super) enum Ending {
 }
 
 /// How a transaction ended, and up to where the log must be forced before anyone is told.
-pub(super) type Ended = Result<Lsn, (Abort, Lsn)>;
+pub(super) type Ended = Result<Lsn, (AbortReason, Lsn)>;
 
 impl Engine {
     pub(crate) fn new(
@@ -319,13 +320,14 @@ impl Engine {
             },
             Ok(Err(stop)) => {
                 scratch.undo.undo();
+                let broken = (wrote && !keep.undo).then(|| origin.name());
                 // SAFETY: the tokens of `held` are held.
-                end(unsafe { self.stopped(stop, held, home, wrote && !keep.undo) })
+                end(unsafe { self.stopped(stop, held, home, broken) })
             }
             Err(panic) => {
                 scratch.undo.undo();
                 if wrote && !keep.undo {
-                    self.stop(NOT_UNDONE.replace("{}", "panicked"));
+                    self.stop(BrokenPromise::panicked(origin.name(), &*panic).to_string());
                 }
                 end(Ending::Panicked(panic))
             }
@@ -392,34 +394,27 @@ impl Engine {
         error.into()
     }
 
-    /// The ending of a run that was undone, or, if it is `broken`, should have been.
+    /// The ending of a run that was undone, or, if the promise of this procedure is `broken`, should have been.
     #[cold]
-    unsafe fn stopped(&self, stop: Stop, held: PartitionSet, home: usize, broken: bool) -> Ending {
+    unsafe fn stopped(&self, stop: Stop, held: PartitionSet, home: usize, broken: Option<&'static str>) -> Ending {
+        if let Some(procedure) = broken {
+            let broken = BrokenPromise::stopped(procedure, &stop);
+            self.stop(broken.to_string());
+            return Ending::Failed(broken.into());
+        }
         let counters = &self.cells[home].counters;
-        match stop {
-            _ if broken => Ending::Failed(self.broken_promise(&stop)),
-            Stop::Retry(Retry { partitions }) => {
+        match AbortReason::of(stop) {
+            Err(Retry { partitions }) => {
                 counters.rerun.add_one();
                 Ending::Widen(partitions)
             }
-            Stop::Abort(abort) => {
+            Ok(reason) => {
                 counters.aborted.add_one();
                 // SAFETY: the tokens of `held` are held.
                 let last = |at: usize| unsafe { (*self.cells[at].partition()).last };
-                Ending::Aborted(abort, held.iter().map(last).max().unwrap_or(Lsn::NONE))
+                Ending::Aborted(reason, held.iter().map(last).max().unwrap_or(Lsn::NONE))
             }
         }
-    }
-
-    #[cold]
-    fn broken_promise(&self, stop: &Stop) -> Error {
-        let what = match stop {
-            Stop::Abort(abort) => format!("aborted ({abort})"),
-            Stop::Retry(_) => "needed a partition that it had not declared".to_owned(),
-        };
-        let reason = NOT_UNDONE.replace("{}", &what);
-        self.stop(reason.clone());
-        Error::Stopped { reason }
     }
 }
 
@@ -439,10 +434,6 @@ pub(super) fn answering<P: Procedure>(
         told
     }
 }
-
-const NOT_UNDONE: &str = "a procedure {} after it had written, although it promised (`ABORTS`, `declare`) that this \
-     cannot happen, so nothing was kept to undo it; open the database again to get the state without it, and correct \
-     the promise";
 
 /// Follows what the log says of a record.
 const TOO_LARGE_TO_STAY: &str = "; the procedure promises by `ABORTS` that its changes need not be kept to undo them, \

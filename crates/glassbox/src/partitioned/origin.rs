@@ -10,6 +10,8 @@ use crate::record::Timestamp;
 
 /// What the engine has to know of a transaction besides its body.
 pub(super) trait Origin {
+    /// The procedure's name, for messages.
+    fn name(&self) -> &'static str;
     /// Names the keys that are known beforehand.
     fn declare(&self, set: &mut impl KeySet);
     /// Whether changes are to be collected while it runs.
@@ -25,6 +27,10 @@ pub(super) struct Call<'a, P> {
 }
 
 impl<P: Procedure> Origin for Call<'_, P> {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
     #[inline(always)]
     fn declare(&self, set: &mut impl KeySet) {
         self.procedure.declare(set);
@@ -47,6 +53,10 @@ impl<P: Procedure> Origin for Call<'_, P> {
 pub(super) struct AdHoc;
 
 impl Origin for AdHoc {
+    fn name(&self) -> &'static str {
+        "a closure"
+    }
+
     fn declare(&self, _set: &mut impl KeySet) {}
 
     fn values(&self, engine: &Engine) -> bool {

@@ -87,7 +87,7 @@ unsafe fn run<P: Procedure>(
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(Stop::Retry(_))) => Err(MISDECLARED.to_owned()),
-        Ok(Err(Stop::Abort(_))) => diverged("stopped before its end"),
+        Ok(Err(_)) => diverged("stopped before its end"),
         Err(_) => diverged("panicked"),
     }
 }

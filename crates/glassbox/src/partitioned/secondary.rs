@@ -2,6 +2,7 @@
 
 use super::memory::RowId;
 use super::table::{Refused, Table, insert_into};
+use crate::procedure::{AbortReason, DuplicateKey, TableFull};
 use crate::record::{Index, IndexVisitor, Key, Record};
 
 impl<R: Record> Table<R> {
@@ -82,6 +83,35 @@ impl<R: Record> Table<R> {
     #[inline(always)]
     pub(super) fn reindex_columns(&mut self, before: R::Indexed, id: RowId) -> Result<(), Refused> {
         if self.rows.get(id).indexed() == before { Ok(()) } else { self.move_columns(before, id) }
+    }
+
+    /// The refusal of `row`, which left no trace: which unique index has its key under another number than its `own`,
+    /// the one that it has if it was to be changed.
+    #[cold]
+    pub(crate) fn refusal(&self, refused: Refused, row: &R, own: Option<RowId>) -> AbortReason {
+        struct FindDuplicate<'a, R: Record> {
+            table: &'a Table<R>,
+            row: &'a R,
+            own: Option<RowId>,
+            found: Option<usize>,
+        }
+        impl<R: Record> IndexVisitor<R> for FindDuplicate<'_, R> {
+            fn visit<I: Index<Record = R>>(&mut self) {
+                let other = self.table.index_tree::<I>().get(&I::key(self.row).encode());
+                if self.found.is_none() && I::UNIQUE && other.is_some_and(|id| Some(id) != self.own) {
+                    self.found = Some(I::POSITION);
+                }
+            }
+        }
+        if refused == Refused::Full {
+            return AbortReason::TableFull(TableFull::of::<R>());
+        }
+        let other = self.find(row.key().encode());
+        let mut find = FindDuplicate { table: self, row, own, found: None };
+        if other.is_none_or(|id| Some(id) == own) {
+            R::each_index(&mut find);
+        }
+        AbortReason::DuplicateKey(Box::new(DuplicateKey::of(row, find.found)))
     }
 
     #[cold]

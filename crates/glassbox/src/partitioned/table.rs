@@ -24,6 +24,9 @@ pub(crate) enum Refused {
     Full,
 }
 
+/// Rows that were added side by side: the first, how many, and why the next one was not, with its key.
+pub(super) type InsertedRun<K> = (RowId, u32, Result<(), (Refused, K)>);
+
 /// A secondary index's tree, its key type known only to the index's own type.
 type AnyTree = Box<dyn Any + Send>;
 
@@ -164,20 +167,16 @@ impl<R: Record> Table<R> {
     }
 
     /// Adds a row of a table without secondary indexes, and those that `next` gives after it, as long as they fit
-    /// behind each other: the number of the first, how many were added, and why one was not.
+    /// behind each other: the number of the first, how many were added, and why one was not, with its key.
     #[inline(always)]
-    pub(crate) fn insert_run(
-        &mut self,
-        first: &R,
-        next: impl FnMut() -> Option<R>,
-    ) -> (RowId, u32, Result<(), Refused>) {
+    pub(crate) fn insert_run(&mut self, first: &R, next: impl FnMut() -> Option<R>) -> InsertedRun<R::Encoded> {
         debug_assert!(R::INDEXES == 0);
         let mut keys = StagedKeys::new();
         let count = self.rows.stage(first, next, |row| row.key().encode::<R::Encoded>(), &mut keys);
         if count == 0 {
             return match self.insert(first) {
                 Ok(id) => (id, 1, Ok(())),
-                Err(refused) => (RowId::NONE, 0, Err(refused)),
+                Err(refused) => (RowId::NONE, 0, Err((refused, first.key().encode()))),
             };
         }
         let id = self.rows.admit(count);
@@ -187,7 +186,7 @@ impl<R: Record> Table<R> {
         if self.snapshot.is_under_way() {
             (0..added).for_each(|at| self.snapshot.inserted(RowId::new(id.get() + at)));
         }
-        (id, added, result)
+        (id, added, result.map_err(|refused| (refused, keys.get(added))))
     }
 
     /// Adds rows that follow each other to the primary index, up to the first that it refuses.

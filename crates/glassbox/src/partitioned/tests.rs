@@ -6,13 +6,12 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use super::transaction::TABLE_FULL;
 use super::{Engine, TableKind, new_cells};
 use crate::Record;
 use crate::config::{Config, LogKind};
 use crate::error::Error;
 use crate::io::ManualClock;
-use crate::procedure::{Aborts, Declared, KeySet, Procedure, Stop, Transaction};
+use crate::procedure::{AbortReason, Aborts, Declared, KeySet, Procedure, Stop, TableFull, Transaction};
 use crate::record::Bytes;
 
 #[derive(Record, Clone, Copy)]
@@ -85,8 +84,8 @@ fn a_row_that_one_copy_has_no_room_for_is_in_none() {
         let _ = tx.insert(&note(1));
         Ok(())
     });
-    let abort = swallowing.unwrap().outcome.unwrap_err();
-    assert_eq!((abort.code, &*abort.message), (TABLE_FULL, "no memory for another row of table `note`"));
+    let reason = swallowing.unwrap().outcome.unwrap_err();
+    assert_eq!(reason, AbortReason::TableFull(TableFull::of::<Note>()));
     assert!(!has(&engine, 1));
 }
 
@@ -114,7 +113,9 @@ impl Procedure for Swallow {
 fn where_nothing_can_be_undone_copies_that_differ_stop_the_database() {
     let engine = engine_with_a_full_copy();
     let error = engine.execute(&Swallow, &mut Ok(())).unwrap_err();
-    assert!(matches!(&error, Error::Stopped { reason } if reason.contains("table `note`")), "{error}");
+    assert!(matches!(&error, Error::BrokenPromise(broken) if broken.event.contains("table \"note\"")), "{error}");
+    let error = engine.execute(&Swallow, &mut Ok(())).unwrap_err();
+    assert!(matches!(&error, Error::Stopped { reason } if reason.contains("table \"note\"")), "{error}");
 
     let engine = engine_with_a_full_copy();
     engine.health().begin_loading().unwrap();

@@ -11,16 +11,13 @@ use std::ptr::NonNull;
 use super::partition::{Cell, Partition, Scratch};
 use super::table::Table;
 use crate::io::Clock;
-use crate::procedure::{Abort, PartitionSet, Retry, Stop, Transaction, partition_of};
+use crate::procedure::{PartitionSet, Retry, Stop, TableFull, Transaction, partition_of};
 use crate::record::{Bounds, Direction, Index, Key, Record, Timestamp, mix};
 
-/// The code of the abort when memory for rows or index nodes is exhausted.
-pub(crate) const TABLE_FULL: u32 = Abort::RESERVED;
-
-/// What a procedure is told when there is no memory for a row or its index entries.
+/// The refusal of a row for which there is no memory.
 #[cold]
 pub(super) fn table_full(table: &'static str) -> Stop {
-    Stop::abort(TABLE_FULL, format!("no memory for another row of table `{table}`"))
+    Stop::TableFull(TableFull { table: table.into() })
 }
 
 /// A live row and its table, in a held partition.

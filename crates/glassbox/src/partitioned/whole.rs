@@ -7,9 +7,9 @@ use super::any_table::TableKind;
 use super::checkpoint::{self, REPLICATED, Source, Written};
 use super::engine::Engine;
 use super::load::{CheckpointFile, damaged};
+use super::memory::CannotReserve;
 use super::pace::Growth;
 use super::partition::{Cell, Partition};
-use super::table::Refused;
 use crate::config::Config;
 use crate::error::Error;
 use crate::executed::{Counters, TableUsage};
@@ -34,13 +34,31 @@ pub(crate) fn new_cells(kinds: &[TableKind], numbers: &[u16], config: &Config) -
         .map(|partition| {
             let mut tables: Vec<_> = (0..places).map(|_| None).collect();
             for (kind, &number) in kinds.iter().zip(numbers) {
-                tables[kind.id] = Some(
-                    (kind.create)(number, config.table_bytes).map_err(|error| Error::OutOfMemory(error.to_string()))?,
-                );
+                let table = (kind.create)(number, config.table_bytes);
+                tables[kind.id] = Some(table.map_err(|error| no_address_space(&error, kind, kinds, config))?);
             }
             Ok(Cell::new(Partition::new(tables, mix(partition as u64))))
         })
         .collect()
+}
+
+/// Address space that a process has for its tables, as far as the processor goes: half of 47 bits.
+const ADDRESS_SPACE_BYTES: usize = 1 << 46;
+
+/// The rows of each table, and each of its indexes, have address space of their own in each partition.
+#[cold]
+fn no_address_space(error: &CannotReserve, kind: &TableKind, kinds: &[TableKind], config: &Config) -> Error {
+    let of_table = |kind: &TableKind| 2 + kind.schema.indexes.len();
+    let regions = kinds.iter().map(of_table).sum::<usize>() * config.partitions;
+    let fits = 1_usize << (ADDRESS_SPACE_BYTES / regions).ilog2();
+    Error::OutOfMemory(format!(
+        "the address space of the process is used up: table \"{}\" {error}; {} tables with their indexes, in {} \
+         partitions, reserve `table_bytes` {regions} times: set `table_bytes` to {fits} or less, or open fewer \
+         partitions; where memory is limited (`ulimit -v`, `vm.overcommit_memory=2`), raise the limit as well",
+        kind.schema.name,
+        kinds.len(),
+        config.partitions,
+    ))
 }
 
 /// Fills empty partitions from a checkpoint, all at once; `ids` are the tables' places for each number in the file.
@@ -138,7 +156,7 @@ impl Engine {
                 if inserted.is_err() && R::PLACEMENT.is_none() && at > 0 {
                     self.stop(COPIES_DIFFER.replace("{}", R::TABLE));
                 }
-                inserted.map_err(Refused::abort::<R>)?;
+                inserted.map_err(|refused| partition.table::<R>().refusal(refused, row, None))?;
             }
             Ok(())
         })

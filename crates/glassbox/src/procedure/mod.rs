@@ -2,6 +2,7 @@
 //!
 //! This module knows records, but no engine, file or thread.
 
+mod abort_reason;
 mod dry_run;
 mod key_set;
 mod partition_set;
@@ -11,6 +12,7 @@ mod stop;
 mod stored;
 mod transaction;
 
+pub use abort_reason::{AbortReason, DuplicateKey, TableFull};
 pub use dry_run::DryRun;
 pub use key_set::KeySet;
 pub(crate) use key_set::Partitions;

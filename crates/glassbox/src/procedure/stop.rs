@@ -4,13 +4,34 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::abort_reason::{DuplicateKey, TableFull};
 use super::partition_set::PartitionSet;
+use crate::record::Record;
 
 /// Why a run stopped. Procedures pass it on with `?`.
+///
+/// A procedure may match the refusal of a row and go on, because nothing was changed:
+///
+/// ```
+/// use glassbox::{Record, Stop, Transaction};
+///
+/// /// Whether the row was added.
+/// fn insert_if_free<R: Record>(tx: &mut impl Transaction, row: &R) -> Result<bool, Stop> {
+///     match tx.insert(row) {
+///         Ok(()) => Ok(true),
+///         Err(Stop::DuplicateKey(_)) => Ok(false),
+///         Err(stop) => Err(stop),
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
     /// The procedure decided against it: undo, and tell the caller.
     Abort(Abort),
+    /// A row would share its primary key, or the key of a unique index, with another one.
+    DuplicateKey(Box<DuplicateKey>),
+    /// A table has no memory for another row, or one of its indexes for another entry.
+    TableFull(TableFull),
     /// The engine needs something first: undo, fetch it, and run again from the start. Only an engine makes this.
     Retry(Retry),
 }
@@ -19,7 +40,7 @@ pub enum Stop {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message} (code {code})")]
 pub struct Abort {
-    /// For programs. The procedure's own, below [`Abort::RESERVED`].
+    /// For programs; the procedure's own.
     pub code: u32,
     /// For people.
     pub message: Cow<'static, str>,
@@ -37,13 +58,6 @@ pub struct Retry {
     pub(crate) partitions: PartitionSet,
 }
 
-impl Abort {
-    /// Codes from here on are the engine's.
-    pub const RESERVED: u32 = u32::MAX - 255;
-    /// A row with the same primary key or the same key of a unique index exists.
-    pub const DUPLICATE_KEY: u32 = u32::MAX;
-}
-
 impl Stop {
     /// The procedure's decision not to commit: `return Err(Stop::abort(1, "not enough money"))`.
     #[cold]
@@ -51,10 +65,9 @@ impl Stop {
         Self::Abort(Abort { code, message: message.into() })
     }
 
-    /// What an insert or update says that would make two rows share a unique key.
+    /// The refusal of `row` by the unique secondary index at this position; `None`: by the primary key.
     #[cold]
-    pub(crate) fn duplicate_key(table: &'static str) -> Self {
-        // The table's name is all that can be said without allocating.
-        Self::Abort(Abort { code: Abort::DUPLICATE_KEY, message: Cow::Borrowed(table) })
+    pub fn duplicate_key<R: Record>(row: &R, index: Option<usize>) -> Self {
+        Self::DuplicateKey(Box::new(DuplicateKey::of(row, index)))
     }
 }

@@ -21,8 +21,7 @@ pub trait Transaction {
     /// row. Secondary indexes follow.
     ///
     /// # Errors
-    /// [`Stop`]; among them an abort with [`DUPLICATE_KEY`](super::Abort::DUPLICATE_KEY) when a unique index has the
-    /// new key already.
+    /// [`Stop`]; among them [`Stop::DuplicateKey`] when a unique index has the new key already.
     ///
     /// # Panics
     /// When `change` changes the primary key: delete and insert instead.
@@ -61,8 +60,8 @@ pub trait Transaction {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Stop`]; among them an abort with [`DUPLICATE_KEY`](super::Abort::DUPLICATE_KEY) when the primary key or a
-    /// unique index has it already.
+    /// [`Stop`]; among them [`Stop::DuplicateKey`] when the primary key or a unique index has it already, and
+    /// [`Stop::TableFull`] when there is no memory for it.
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop>;
 
     /// Adds rows, one after the other: as [`Transaction::insert`] of each, and cheaper where their keys follow each

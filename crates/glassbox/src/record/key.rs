@@ -28,8 +28,13 @@ pub trait Key: Copy + PartialEq + Send + Sync + 'static {
     /// When the bytes are no key of these columns.
     fn decode(bytes: &[u8]) -> Result<Self, BadColumn>;
 
-    /// The columns' values, for a message.
-    fn in_words(&self) -> String;
+    /// The columns' values, for messages.
+    fn values_as_text(&self) -> Vec<String>;
+
+    /// The whole key, for a message.
+    fn in_words(&self) -> String {
+        format!("({})", self.values_as_text().join(", "))
+    }
 
     /// The whole key, encoded.
     #[inline(always)]
@@ -64,8 +69,8 @@ impl<C: KeyColumn> Key for C {
         C::from_key(bytes)
     }
 
-    fn in_words(&self) -> String {
-        format!("({self:?})")
+    fn values_as_text(&self) -> Vec<String> {
+        vec![format!("{self:?}")]
     }
 }
 
@@ -111,8 +116,8 @@ macro_rules! tuple_keys {
                 if rest.is_empty() { Ok(key) } else { Err(wrong) }
             }
 
-            fn in_words(&self) -> String {
-                format!("{self:?}")
+            fn values_as_text(&self) -> Vec<String> {
+                vec![$(format!("{:?}", self.$position)),+]
             }
         }
     )*};

@@ -32,8 +32,7 @@ pub(crate) trait StackEngine: Sized {
     /// Adds a row without log and locks, before the first call.
     ///
     /// # Errors
-    /// [`Error::Aborted`] when its primary key or a unique key is there already, or, without pages, when there is no
-    /// memory for it; others when pages fail.
+    /// [`Error::DuplicateKey`]; without pages [`Error::TableFull`]; others when pages fail.
     fn load<R: Record>(&self, row: &R) -> Result<(), Error>;
 
     /// Runs a procedure, whose output or abort becomes the `answer`: durable at the position that this gives.

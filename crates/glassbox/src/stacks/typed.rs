@@ -78,8 +78,7 @@ impl<S: NamedStack> DatabaseOf<S> {
     /// Adds a row without log and locks, before the first call.
     ///
     /// # Errors
-    /// [`Error::Aborted`] when its primary key or a unique key is there already, or, without pages, when there is no
-    /// memory for it; others when pages fail.
+    /// [`Error::DuplicateKey`]; without pages [`Error::TableFull`]; others when pages fail.
     pub fn insert_unlogged<R: Record>(&self, row: &R) -> Result<(), Error> {
         self.engine.load(row)
     }

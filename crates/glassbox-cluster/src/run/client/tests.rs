@@ -97,7 +97,7 @@ fn a_call_is_held_until_a_restarted_member_has_announced_its_configuration() {
         LinkEvent::Disconnected(PRIMARY, "its power is gone".to_owned()),
         announces(Address::Coordinator(0), &next),
     ]);
-    assert!(matches!(client.wait(first), Err(Error::Uncertain { .. })), "it was sent and not answered");
+    assert!(matches!(client.wait(first), Err(Error::OutcomeUnknown { .. })), "it was sent and not answered");
     let second = client.submit(call()).unwrap();
     client.hears([LinkEvent::Connected(PRIMARY)]);
     assert_eq!(client.calls(), 1, "it has no place yet, and would lose the call");

@@ -118,7 +118,7 @@ impl World {
 }
 
 fn small_log() -> LogConfig {
-    LogConfig { segment_bytes: 1 << 20, buffer_bytes: 1 << 20, force: true, ..LogConfig::default() }
+    LogConfig { segment_bytes: 1 << 20, log_buffer_bytes: 1 << 20, force: true, ..LogConfig::default() }
 }
 
 /// Most columns of a caption.

@@ -74,7 +74,7 @@ fn appenders_without_force_are_forced_in_the_background() {
 fn sixteen_waiting_threads_need_far_fewer_forces() {
     let directory = std::env::temp_dir().join(format!("glassbox-log-{}", std::process::id()));
     let files = RealFiles::new(&directory).unwrap();
-    let config = LogConfig { segment_bytes: 1 << 20, buffer_bytes: 1 << 20, ..LogConfig::default() };
+    let config = LogConfig { segment_bytes: 1 << 20, log_buffer_bytes: 1 << 20, ..LogConfig::default() };
     let log = Log::create(Arc::new(files.clone()), ID, config.clone(), Lsn::NONE).unwrap();
     let start = Barrier::new(16);
     thread::scope(|scope| {

@@ -14,7 +14,7 @@ const ID: u128 = 0x1234_5678_9abc_def0_0fed_cba9_8765_4321;
 
 /// Segments and ring so small that everything wraps soon; no threads, so that runs repeat.
 fn tiny() -> LogConfig {
-    LogConfig { segment_bytes: 8192, buffer_bytes: 4096, threads: false, appenders: 8, ..LogConfig::default() }
+    LogConfig { segment_bytes: 8192, log_buffer_bytes: 4096, threads: false, appenders: 8, ..LogConfig::default() }
 }
 
 fn create(files: &MemoryFiles, config: LogConfig) -> Log {

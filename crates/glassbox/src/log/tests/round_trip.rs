@@ -27,7 +27,7 @@ fn records_come_back_in_order_over_segments_and_ring_wraps() {
 fn the_smallest_and_the_largest_record_pass() {
     for segment_bytes in [4096, 8192] {
         let files = MemoryFiles::new();
-        let config = LogConfig { segment_bytes, buffer_bytes: 16384, ..tiny() };
+        let config = LogConfig { segment_bytes, log_buffer_bytes: 16384, ..tiny() };
         let most = config.most_record_bytes();
         let log = create(&files, config.clone());
         let mut appender = log.appender().unwrap();

@@ -29,10 +29,7 @@ const MINIMUM_BYTES: usize = 64 << 20;
 
 /// The system refused the address space that a table or an index needs.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "cannot reserve {bytes} bytes of address space for a table: {cause}; raise the limit on address space (ulimit -v) \
-     or allow overcommitting (vm.overcommit_memory)"
-)]
+#[error("cannot reserve {bytes} bytes: {cause}")]
 pub(crate) struct CannotReserve {
     /// The smallest size that was tried.
     pub(crate) bytes: usize,

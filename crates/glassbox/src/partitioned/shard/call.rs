@@ -2,7 +2,8 @@
 
 use super::carried::{Arguments, Output};
 use super::elsewhere::{Found, Wanted};
-use crate::procedure::{Abort, PartitionSet, Procedure};
+use crate::failure::{BrokenPromise, Failure};
+use crate::procedure::{AbortReason, PartitionSet, Procedure};
 use crate::record::Timestamp;
 
 /// A call of a stored procedure, and what was assigned to it.
@@ -56,17 +57,17 @@ pub struct Task<'a> {
 pub enum Ran {
     /// It ended; the output.
     Done(Output),
-    /// The procedure decided against it.
-    Aborted(Abort),
+    /// The procedure decided against it, or a row was refused.
+    Aborted(AbortReason),
     /// It needs these rows of other partitions first.
     Wants(Vec<Wanted>),
     /// It needs these partitions as participants.
     Elsewhere(PartitionSet),
     /// The watch refused.
     Refused,
-    /// The call cannot be run: bad arguments, or a procedure that panics.
-    Failed(String),
+    /// The call cannot be run.
+    Failed(Box<Failure>),
     /// It stopped after a write although its procedure promised not to, and could not be undone: the shard holds half
     /// a transaction and must not be used.
-    Broken(String),
+    Broken(Box<BrokenPromise>),
 }

@@ -1,5 +1,6 @@
 //! A procedure whose type is not known here, run on a shard.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::super::origin::Call as TypedCall;
@@ -13,9 +14,10 @@ use super::place::Place;
 use super::route::{Route, Routing};
 use super::transaction::{Lacks, ShardTransaction};
 use super::watch::{Unwatched, Watch};
+use crate::failure::{BrokenPromise, FOREIGN_RETRY, Failure, Panicked, Promise, event_of};
 use crate::io::Clock;
 use crate::procedure::Place as OutputPlace;
-use crate::procedure::{Aborts, PartitionSet, Procedure, Stop};
+use crate::procedure::{AbortReason, Aborts, PartitionSet, Procedure, Stop};
 
 /// What a run needs.
 pub(super) struct Running<'a, 'w> {
@@ -82,7 +84,7 @@ unsafe fn run<P: Procedure>(running: Running<'_, '_>) -> Ran {
     let Running { cells, call, place, given, keep, watch } = running;
     let procedure = match call.arguments.read::<P>() {
         Ok(procedure) => procedure,
-        Err(bad) => return Ran::Failed(bad),
+        Err(bad) => return Ran::Failed(Failure::protocol(bad)),
     };
     let mut output = Boxed(None);
     let typed = Typed { procedure: &*procedure, stamp: call.stamp(), cells, place, given, keep };
@@ -164,9 +166,7 @@ impl<P: Procedure> Typed<'_, P> {
         if ended.is_err() {
             transaction.inner.scratch.undo.undo();
             if transaction.inner.wrote && !undo {
-                return ended.map_err(|ran| {
-                    Ran::Broken(format!("procedure `{}` stopped after it had written: {ran:?}", P::NAME))
-                });
+                return ended.map_err(|ran| broken(ran, P::NAME));
             }
         }
         if !keep {
@@ -180,9 +180,9 @@ type Told = std::thread::Result<Result<(), Stop>>;
 
 /// What a run came to that did not end well. What the procedure says means nothing when something was lacking.
 #[cold]
-fn outcome(told: Told, lacks: Option<Box<Lacks>>, name: &str) -> Ran {
+fn outcome(told: Told, lacks: Option<Box<Lacks>>, name: &'static str) -> Ran {
     match lacks {
-        Some(lacks) if lacks.bad.is_some() => return Ran::Failed(lacks.bad.unwrap_or_default()),
+        Some(lacks) if lacks.bad.is_some() => return Ran::Failed(Failure::protocol(lacks.bad.unwrap_or_default())),
         Some(lacks) if !lacks.partitions.is_empty() => return Ran::Elsewhere(lacks.partitions),
         Some(lacks) if lacks.refused => return Ran::Refused,
         Some(lacks) => return Ran::Wants(lacks.wanted),
@@ -190,8 +190,29 @@ fn outcome(told: Told, lacks: Option<Box<Lacks>>, name: &str) -> Ran {
     }
     match told {
         Ok(Ok(())) => unreachable!("it ended well"),
-        Ok(Err(Stop::Abort(abort))) => Ran::Aborted(abort),
-        Ok(Err(Stop::Retry(_))) => Ran::Failed(format!("procedure `{name}` made a retry of its own")),
-        Err(_) => Ran::Failed(format!("procedure `{name}` panicked")),
+        Ok(Err(stop)) => match AbortReason::of(stop) {
+            Ok(reason) => Ran::Aborted(reason),
+            // The engine of an embedded database panics with the same words.
+            Err(_) => Ran::Failed(panicked(name, &FOREIGN_RETRY)),
+        },
+        Err(panic) => Ran::Failed(panicked(name, &*panic)),
     }
+}
+
+fn panicked(name: &'static str, panic: &(dyn Any + Send)) -> Box<Failure> {
+    Box::new(Failure::Panicked(Panicked::caught(name, panic)))
+}
+
+/// What a run came to that wrote, and of which nothing was kept to undo it.
+#[cold]
+fn broken(ran: Ran, name: &'static str) -> Ran {
+    let (promise, event) = match ran {
+        Ran::Aborted(reason) => (Promise::Aborts, event_of(&reason)),
+        Ran::Failed(failure) => match *failure {
+            Failure::Panicked(panicked) => (Promise::Aborts, panicked.as_event()),
+            failure => (Promise::Declare, format!("could not go on ({failure:?})")),
+        },
+        _ => (Promise::Declare, "needed a row of a partition that it had not declared".to_owned()),
+    };
+    Ran::Broken(Box::new(BrokenPromise { procedure: name.into(), promise, event }))
 }

@@ -5,7 +5,6 @@ use std::any::TypeId;
 use super::super::any_table::TableKind;
 use super::super::partition::Cell;
 use super::super::procedure_kind::ProcedureKind;
-use super::super::table::Refused;
 use super::super::undo::UndoBuffer;
 use super::super::whole::new_cells;
 use super::call::{Call, Ran, Stamp, Task};
@@ -15,6 +14,7 @@ use super::place::Place;
 use super::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
 use crate::config::Config;
 use crate::error::Error;
+use crate::failure::{Failure, note_places_of_panics};
 use crate::procedure::{PartitionSet, Procedure, partition_of};
 use crate::record::{Key, Record};
 
@@ -50,6 +50,7 @@ impl Shard {
         if !(1..=64).contains(&count) || index >= count {
             return Err(Error::Config(format!("there is no partition {index} of {count}: there are 1 to 64")));
         }
+        note_places_of_panics();
         let numbers: Vec<_> = (0..tables.len() as u16).collect();
         let config = Config { partitions: 1, table_bytes, ..Config::default() };
         let cells = new_cells(&tables, &numbers, &config)?.into_vec().try_into();
@@ -73,7 +74,7 @@ impl Shard {
         let place = Place { index: self.index, count: self.count, participants: task.participants };
         let run = match self.procedure(call) {
             Ok(procedure) => procedure.shard.run,
-            Err(unknown) => return Ran::Failed(unknown),
+            Err(unknown) => return Ran::Failed(Failure::protocol(unknown)),
         };
         let keep = kept.is_some();
         if keep {
@@ -171,8 +172,8 @@ impl Shard {
         if R::PLACEMENT.is_some_and(|position| partition(position) != self.index) {
             return Ok(());
         }
-        let inserted = self.cells[0].get_mut().table::<R>().insert(row);
-        Ok(inserted.map(drop).map_err(Refused::abort::<R>)?)
+        let table = self.cells[0].get_mut().table::<R>();
+        table.insert(row).map(drop).map_err(|refused| table.refusal(refused, row, None).into())
     }
 
     /// Rows of the table with this number in the catalog, in their stored form, after passing over `from` of them, of

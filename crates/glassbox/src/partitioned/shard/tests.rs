@@ -7,11 +7,10 @@ use std::ops::ControlFlow;
 use glassbox_derive::Record;
 use serde::{Deserialize, Serialize};
 
-use super::super::transaction::TABLE_FULL;
 use super::{Call, Found, Kept, Output, Ran, Shard, Task, Touch, Watch};
 use crate::Catalog;
 use crate::error::Error;
-use crate::procedure::{Abort, Declared, KeySet, Mode, PartitionSet, Procedure, Stop, Transaction};
+use crate::procedure::{AbortReason, Declared, KeySet, Mode, PartitionSet, Procedure, Stop, TableFull, Transaction};
 use crate::record::{Direction, Timestamp};
 
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
@@ -168,7 +167,10 @@ fn both_abort_and_nothing_is_left() {
     let mut shards = shards(2);
     let (_, ran, _) =
         run_everywhere(&catalog(), &mut shards, &call(&Transfer { from: 0, to: 1, amount: 300, shares: true }));
-    assert!(ran.iter().all(|ran| matches!(ran, Ran::Aborted(abort) if abort.code == 1)), "{ran:?}");
+    assert!(
+        ran.iter().all(|ran| matches!(ran, Ran::Aborted(AbortReason::Procedure(abort)) if abort.code == 1)),
+        "{ran:?}"
+    );
     assert_eq!(balances(&mut shards), [100; 4]);
 }
 
@@ -252,9 +254,8 @@ fn a_watch_hears_of_every_key_and_may_refuse() {
 fn a_row_that_is_not_loaded_says_why() {
     let mut shard = Shard::new(&catalog(), 0, 1, 1 << 20).unwrap();
     let mut load = |id| shard.load(&Account { id, owner: id, balance: 0 });
-    let code = |loaded| if let Err(Error::Aborted(abort)) = loaded { abort.code } else { panic!("{loaded:?}") };
     load(0).unwrap();
-    assert_eq!(code(load(0)), Abort::DUPLICATE_KEY);
-    let full = (1..1 << 20).map(load).find(Result::is_err).expect("a megabyte does not hold a million rows");
-    assert_eq!(code(full), TABLE_FULL);
+    assert_eq!(load(0).unwrap_err().to_string(), "duplicate key in table \"account\": id = 0");
+    let full = (1..1 << 20).map(load).find_map(Result::err).expect("a megabyte does not hold a million rows");
+    assert!(matches!(&full, Error::TableFull(TableFull { table }) if table == "account"), "{full}");
 }

@@ -196,7 +196,7 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
         let bytes = bytes_of(&key.encode::<R::Encoded>(), R::Key::WIDTH);
         // Whether the key is free is found where the row goes. Here it matters only to this run.
         match self.elsewhere.row::<R>(number, partition, &bytes) {
-            Ok(Some(Some(_))) => return Err(Stop::duplicate_key(R::TABLE)),
+            Ok(Some(Some(_))) => return Err(Stop::duplicate_key(row, None)),
             Ok(Some(copy)) => *copy = Some(Box::new(*row)),
             _ => self.elsewhere.write(bytes, Some(*row)),
         }

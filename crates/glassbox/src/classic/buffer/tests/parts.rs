@@ -35,7 +35,7 @@ fn the_log_is_forced_before_a_page_is_written_even_without_a_waiter() {
     drop(bytes);
     assert_eq!(pool.flush_all().unwrap(), 1);
     let settings =
-        LogConfig { segment_bytes: 8192, buffer_bytes: 4096, threads: false, force: false, ..LogConfig::default() };
+        LogConfig { segment_bytes: 8192, log_buffer_bytes: 4096, threads: false, force: false, ..LogConfig::default() };
     let log = Log::create(Arc::new(files.clone()), 1, settings, Lsn::NONE).unwrap();
     assert!(pool.wal().set(Arc::new(log)).is_ok());
     let log = pool.wal().get().unwrap();

@@ -22,7 +22,7 @@ pub type Changes = BTreeMap<u64, Option<u64>>;
 pub fn config() -> LogConfig {
     LogConfig {
         segment_bytes: 16 << 10,
-        buffer_bytes: 16 << 10,
+        log_buffer_bytes: 16 << 10,
         force: true,
         appenders: 8,
         threads: false,
