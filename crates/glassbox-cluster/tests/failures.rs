@@ -146,8 +146,11 @@ fn load<T: Transaction>(tx: &mut T) -> Result<(), Stop> {
 
 fn embedded(architecture: Architecture) -> (Database, MemoryFiles) {
     let files = MemoryFiles::new();
-    let partitions = if architecture == Architecture::Partitioned { 2 } else { 1 };
-    let config = Config { architecture, partitions, table_bytes: TABLE_BYTES, log_threads: false, ..Config::default() };
+    let config = match architecture {
+        Architecture::Partitioned => Config { partitions: 2, table_bytes: TABLE_BYTES, ..Config::default() },
+        Architecture::Classic => Config { architecture, partitions: 1, ..Config::default() },
+    };
+    let config = Config { log_threads: false, ..config };
     let clock = Box::new(ManualClock::default());
     let database = Database::open_files(Arc::new(files.clone()), clock, config, catalog()).unwrap();
     database.transaction(|tx| load(tx)).unwrap();

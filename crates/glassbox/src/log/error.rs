@@ -24,8 +24,8 @@ pub enum LogError {
     Closed,
     /// A record larger than the log can take.
     #[error(
-        "a log record of {bytes} bytes is larger than the {most} bytes this log takes; raise `log_buffer_bytes` \
-         or `segment_bytes`"
+        "a log record of {bytes} bytes is larger than the {most} bytes this log takes; enlarge log_buffer_bytes \
+         or segment_bytes"
     )]
     TooLarge { bytes: usize, most: usize },
     /// All appenders are in use.
