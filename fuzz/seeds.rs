@@ -1,10 +1,12 @@
 //! Writes the seeds of all targets where libFuzzer looks for them: `cargo run --bin seeds` in this directory.
 
 fn main() -> std::io::Result<()> {
-    for (target, _) in glassbox::fuzzing::TARGETS {
+    let of_the_engine = glassbox::fuzzing::TARGETS.map(|(target, _)| (target, glassbox::fuzzing::seeds(target)));
+    let of_the_cluster = [("wire", glassbox_cluster::wire::fuzzing::seeds())];
+    for (target, seeds) in of_the_engine.into_iter().chain(of_the_cluster) {
         let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
         std::fs::create_dir_all(&directory)?;
-        for (number, seed) in glassbox::fuzzing::seeds(target).iter().enumerate() {
+        for (number, seed) in seeds.iter().enumerate() {
             std::fs::write(directory.join(format!("seed-{number:02}")), seed)?;
         }
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::io::Files;
-use crate::record::TableSchema;
+use crate::record::{TableSchema, layout};
 
 /// Its name in the database's directory.
 pub(crate) const MANIFEST: &str = "manifest";
@@ -110,6 +110,9 @@ impl Manifest {
             && (!bytes.is_power_of_two() || !(4 << 10..=32 << 10).contains(&bytes))
         {
             return Err(damaged(HEADER as u64, &format!("it speaks of pages of {bytes} bytes")));
+        }
+        for table in &manifest.tables {
+            layout::check(table).map_err(|problem| damaged(HEADER as u64, &problem))?;
         }
         Ok(Some(manifest))
     }

@@ -1,4 +1,4 @@
-//! Every fuzz target on its seeds, on what is kept in `fuzz/corpus`, and on mutations of both.
+//! Every fuzz target on its seeds, on the committed files of `fuzz/corpus`, and on mutations of both.
 //!
 //! `GLASSBOX_LONG=1` tries a hundred times as many; `fuzz/` lets libFuzzer do it.
 
@@ -42,13 +42,15 @@ fn mutate(dice: &mut Dice, bytes: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// The seeds of a target and the files of its corpus.
+/// The seeds of a target and the committed files of its corpus, in the order of their names.
 fn inputs(target: &str) -> Vec<Vec<u8>> {
-    let mut inputs = seeds(target);
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    // What libFuzzer made there is not committed, but taken if it is there.
-    let files = corpus.read_dir().into_iter().flatten().map(|entry| entry.unwrap().path());
-    inputs.extend(files.map(|path| std::fs::read(path).unwrap()));
+    let files = corpus.read_dir().into_iter().flatten().map(|entry| entry.unwrap());
+    let committed = files.filter(|file| file.file_name().to_str().unwrap().starts_with("once-"));
+    let mut paths: Vec<_> = committed.map(|file| file.path()).collect();
+    paths.sort();
+    let inputs: Vec<_> =
+        seeds(target).into_iter().chain(paths.iter().map(|path| std::fs::read(path).unwrap())).collect();
     assert!(!inputs.is_empty(), "{target} has no inputs");
     inputs
 }

@@ -1,6 +1,7 @@
 //! The contents of frames besides messages.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::auto::{Counters, Tally};
 use crate::protocol::address::Address;
@@ -104,9 +105,19 @@ pub struct Counts {
     /// The durations of its work.
     pub tally: Tally,
     /// The share of its runs that write its hottest row, if that is known.
+    #[serde(deserialize_with = "share")]
     pub hottest: Option<f64>,
     /// Clients that are connected to it, without the one that asks.
     pub clients: u32,
+}
+
+/// A share of something, if it is known: a number from 0 to 1, so never NaN.
+fn share<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    let share = Option::<f64>::deserialize(from)?;
+    match share {
+        Some(share) if !(0.0..=1.0).contains(&share) => Err(D::Error::custom("a share is not between 0 and 1")),
+        _ => Ok(share),
+    }
 }
 
 /// The answer to a [`Question`].

@@ -6,9 +6,11 @@ use glassbox::record::Timestamp;
 use glassbox::shard::{Call, Failure, PartitionSet};
 use glassbox::{Abort, AbortReason, BrokenPromise, DuplicateKey, Panicked, Promise, TableFull};
 
-use super::body::{Answer, Hello, Question, Received, Welcome};
+use super::body::{Answer, Counts, Hello, Question, Received, Standing, Welcome};
 use super::frame::{Expected, HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, decode, encode};
+use crate::auto::{Counters, Tally};
 use crate::protocol::address::{Address, Session, TxnId};
+use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::message::{Message, Outcome, Packet, Recovered, Turn};
 
@@ -100,11 +102,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         Message::State {
             since: 1,
             pieces: 300,
-            base: Box::new(Base {
-                held: 7,
-                scheme: crate::protocol::configuration::SchemeKind::Occ,
-                remembered: vec![Entry::Committed(txn)],
-            }),
+            base: Box::new(Base { held: 7, scheme: SchemeKind::Occ, remembered: vec![Entry::Committed(txn)] }),
         },
         Message::Withdrawn(txn),
         Message::SessionOver(300),
@@ -127,18 +125,37 @@ pub fn seeds() -> Vec<Vec<u8>> {
             if place == 0 { seeds[0].extend(out) } else { seeds.push(out) }
         }
     }
-    let (to, heard) =
-        (Address::Replica { partition: 0, replica: 0 }, Some(Received { incarnation: 300, received: u64::MAX }));
-    let hello = Hello { from: Address::Coordinator(1), to, incarnation: 7, heard };
-    let greetings = [
-        (Kind::Hello, postcard::to_allocvec(&hello)),
-        (Kind::Welcome, postcard::to_allocvec(&Welcome { incarnation: 300, received: 7 })),
-        (Kind::Taken, postcard::to_allocvec(&300_u64)),
-    ];
-    for (kind, bytes) in greetings {
-        let (mut out, bytes) = (Vec::new(), bytes.expect("it can be written"));
+    for (kind, bytes) in bodies() {
+        let mut out = Vec::new();
         let _ = encode(&mut out, kind, &OF, |out| out.extend_from_slice(&bytes));
         seeds.push(out);
     }
     seeds
+}
+
+fn written(body: &impl serde::Serialize) -> Vec<u8> {
+    postcard::to_allocvec(body).expect("it can be written")
+}
+
+/// Bodies of frames that are no messages.
+fn bodies() -> Vec<(Kind, Vec<u8>)> {
+    let to = Address::Replica { partition: 0, replica: 0 };
+    let heard = Some(Received { incarnation: 300, received: u64::MAX });
+    let counts = Counts {
+        standing: Standing::Primary(Configuration::first(2, 2, SchemeKind::Occ)),
+        seen: Counters::default(),
+        tally: Tally::default(),
+        hottest: Some(0.5),
+        clients: 300,
+    };
+    vec![
+        (Kind::Hello, written(&Hello { from: Address::Coordinator(1), to, incarnation: 7, heard })),
+        (Kind::Welcome, written(&Welcome { incarnation: 300, received: 7 })),
+        (Kind::Taken, written(&300_u64)),
+        (Kind::Question, written(&Question::Rows { table: 1, from: 300 })),
+        (Kind::Question, written(&Question::Begin(Configuration::first(2, 2, SchemeKind::Blocking)))),
+        (Kind::Answer, written(&Answer::State { unfinished: None, digest: Some(Ok(300)) })),
+        (Kind::Answer, written(&Answer::Rows { replicated: true, rows: vec![1, 2], next: Some(2) })),
+        (Kind::Answer, written(&Answer::Counts(Box::new(counts)))),
+    ]
 }

@@ -264,8 +264,10 @@ impl Found {
         self.last.database_id
     }
 
+    /// No log is opened so many times that its epoch is the highest number. A header that claims it keeps that epoch,
+    /// which is still not below the last one.
     pub fn into_writer(self) -> Writer {
         let Cursor { file, segment_bytes, offset, epoch, database_id, .. } = self.last;
-        Writer { file, offset, segment_bytes, database_id, epoch: epoch + 1 }
+        Writer { file, offset, segment_bytes, database_id, epoch: epoch.saturating_add(1) }
     }
 }

@@ -2,6 +2,9 @@
 
 use super::schema::{ColumnSchema, ColumnType, TableSchema};
 
+/// Maximum width of a stored row: its length has 32 bits in files.
+const MAX_ROW_BYTES: usize = u32::MAX as usize;
+
 /// Stored width of a value, in a row and in a key, without the byte that says whether there is one.
 pub(crate) fn width_of(kind: ColumnType) -> usize {
     match kind {
@@ -28,20 +31,22 @@ pub fn describe_type(column: &ColumnSchema) -> String {
 pub(crate) fn check(table: &TableSchema) -> Result<(), String> {
     let mut offset = 0;
     for column in table.columns.iter() {
-        let width = width_of(column.kind) + usize::from(column.nullable);
+        let width = width_of(column.kind).saturating_add(usize::from(column.nullable));
         if column.offset != offset || column.width != width {
             return Err(format!("column `{}` of table `{}` is not where it should be", column.name, table.name));
         }
-        offset += width;
+        offset = offset.saturating_add(width);
     }
-    let indexed = table.indexes.iter().flat_map(|index| index.columns.iter());
-    let named = table.key.iter().chain(indexed).chain(&table.partition_by);
-    let problem = if offset != table.row_width {
+    let mut keys = table.indexes.iter().map(|index| &index.columns).chain([&table.key]);
+    let is_no_key = |key: &[usize]| key.is_empty() || key.iter().any(|&position| position >= table.columns.len());
+    let problem = if offset != table.row_width || !(1..=MAX_ROW_BYTES).contains(&offset) {
         "the width of a row"
     } else if table.columns.is_empty() || table.columns.len() > 64 {
         "the number of columns"
-    } else if table.key.is_empty() || named.into_iter().any(|&position| position >= table.columns.len()) {
+    } else if keys.any(|key| is_no_key(key)) {
         "a key"
+    } else if table.partition_by.is_some_and(|position| !table.key.contains(&position)) {
+        "the column that decides the partition"
     } else {
         return Ok(());
     };
@@ -105,13 +110,34 @@ mod tests {
     }
 
     #[test]
+    fn a_schema_that_contradicts_itself_is_refused() {
+        type Damage = fn(&mut TableSchema);
+        let damages: [(Damage, &str); 8] = [
+            (|table| table.columns.to_mut()[1].offset += 1, "column `a` of table `mixed` is not where it should be"),
+            (|table| table.columns.to_mut()[0].kind = ColumnType::Text(usize::MAX), "column `e` of table"),
+            (|table| table.row_width += 1, "the width of a row"),
+            (|table| table.columns = Vec::new().into(), "the width of a row"),
+            (|table| table.key.to_mut()[0] = 6, "a key"),
+            (|table| table.key = Vec::new().into(), "a key"),
+            (|table| table.partition_by = Some(90), "the column that decides the partition"),
+            (|table| table.partition_by = Some(2), "the column that decides the partition"),
+        ];
+        assert_eq!(check(&Mixed::SCHEMA), Ok(()));
+        for (damage, problem) in damages {
+            let mut schema = Mixed::SCHEMA;
+            damage(&mut schema);
+            let refused = check(&schema).unwrap_err();
+            assert!(refused.starts_with(problem), "{refused}");
+        }
+    }
+
+    #[test]
     fn keys_are_the_engines() {
         for (a, b, d) in [(-1, None, -5), (7, Some(9), 5), (i16::MIN, Some(u32::MAX), 0)] {
             let e = Text::new("xy").unwrap();
             let row = Mixed { e, a, rest: 3, b, c: true, d: Decimal::from_units(d) };
             let (mut stored, mut key) = (vec![0; Mixed::ROW_WIDTH], Vec::new());
             row.store(&mut stored);
-            check(&Mixed::SCHEMA).unwrap();
             encode(&Mixed::SCHEMA, &Mixed::SCHEMA.key, &stored, &mut key);
             assert_eq!(key.len(), key_width(&Mixed::SCHEMA));
             let width = <Mixed as Record>::Key::WIDTH;

@@ -30,6 +30,8 @@ const SLOT_ARRAY: usize = 40;
 const SLOT_BYTES: usize = 4;
 const GHOST: u16 = 1 << 15;
 
+const WRONG_GHOSTS: BadChange = BadChange("is of a page that counts its ghosts wrongly");
+
 /// The longest record that fits in an empty page.
 pub(crate) fn most_record_bytes(page_bytes: usize) -> usize {
     (page_bytes - SLOT_ARRAY - SLOT_BYTES).min(usize::from(GHOST) - 1)
@@ -69,17 +71,18 @@ pub(crate) fn ghosts(page: &[u8]) -> u16 {
     u16_at(page, GHOSTS)
 }
 
-/// The slot of this number; `None` if there is none, or it points outside of the page.
+/// The slot of this number; `None` if there is none, or its record is not between the slots and the page's end.
 #[inline(always)]
 pub(crate) fn slot(page: &[u8], number: u16) -> Option<Slot> {
-    if number >= slots(page) {
+    let slots = slots(page);
+    if number >= slots {
         return None;
     }
     let entry = page.get(SLOT_ARRAY + SLOT_BYTES * usize::from(number)..)?.first_chunk::<SLOT_BYTES>()?;
     let at = usize::from(u16::from_le_bytes([entry[0], entry[1]]));
     let length = u16::from_le_bytes([entry[2], entry[3]]);
     let found = Slot { at, length: usize::from(length & !GHOST), is_ghost: length & GHOST != 0 };
-    (found.at >= SLOT_ARRAY && found.at + found.length <= page.len()).then_some(found)
+    (found.at >= place_of_slot(slots) && found.at + found.length <= page.len()).then_some(found)
 }
 
 /// Where a slot stands.
@@ -163,8 +166,9 @@ fn has_room(page: &[u8], needed: usize, given_up: usize) -> bool {
 /// When that slot or the room is not there. The page is unchanged then.
 pub(crate) fn insert(page: &mut [u8], number: u16, record: &[u8]) -> Result<(), BadChange> {
     let old = slot(page, number);
+    let ghosts = counted_ghosts(page)?;
     let (given_up, slot_bytes) = match old {
-        Some(ghost) if ghost.is_ghost && ghosts(page) > 0 => (ghost.length, 0),
+        Some(ghost) if ghost.is_ghost && ghosts > 0 => (ghost.length, 0),
         None if number == slots(page) && number < u16::MAX => (0, SLOT_BYTES),
         _ => return Err(BadChange("puts a record into a slot that is not free")),
     };
@@ -191,7 +195,7 @@ pub(crate) fn insert(page: &mut [u8], number: u16, record: &[u8]) -> Result<(), 
         write(page, number, at, record);
     }
     if old.is_some() {
-        put(page, GHOSTS, usize::from(ghosts(page)) - 1);
+        put(page, GHOSTS, usize::from(ghosts) - 1);
     } else {
         put(page, SLOTS, usize::from(number) + 1);
     }
@@ -203,6 +207,12 @@ fn write(page: &mut [u8], number: u16, at: usize, record: &[u8]) {
     let entry = SLOT_ARRAY + SLOT_BYTES * usize::from(number);
     put(page, entry, at);
     put(page, entry + 2, record.len());
+}
+
+/// The number of ghosts, at most that of the slots: then a change of it can be undone.
+fn counted_ghosts(page: &[u8]) -> Result<u16, BadChange> {
+    let ghosts = ghosts(page);
+    if ghosts <= slots(page) { Ok(ghosts) } else { Err(WRONG_GHOSTS) }
 }
 
 /// Makes the record of this slot a ghost, or a ghost a record again.
@@ -217,14 +227,13 @@ pub(crate) fn set_ghost(page: &mut [u8], number: u16, record: &[u8], is_ghost: b
     if is_ghost && bytes != record {
         return Err(BadChange("deletes a record that has other bytes"));
     }
-    let counted = i32::from(ghosts(page)) + if is_ghost { 1 } else { -1 };
-    let counted = usize::try_from(counted).map_err(|_| BadChange("is of a page that counts its ghosts wrongly"))?;
-    if counted > usize::from(slots(page)) {
-        return Err(BadChange("is of a page that counts its ghosts wrongly"));
-    }
+    let ghosts = counted_ghosts(page)?;
+    let counted =
+        if is_ghost { ghosts.checked_add(1).filter(|more| *more <= slots(page)) } else { ghosts.checked_sub(1) };
+    let counted = counted.ok_or(WRONG_GHOSTS)?;
     // The transaction that deleted it may have put another one here.
     page[slot.at..slot.at + slot.length].copy_from_slice(record);
-    put(page, GHOSTS, counted);
+    put(page, GHOSTS, counted.into());
     let flag = if is_ghost { usize::from(GHOST) } else { 0 };
     put(page, SLOT_ARRAY + SLOT_BYTES * usize::from(number) + 2, slot.length | flag);
     Ok(())
