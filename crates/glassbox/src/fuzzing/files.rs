@@ -24,7 +24,7 @@ pub(super) fn named(files: &MemoryFiles, beginning: &str) -> Vec<(String, Vec<u8
     all.filter(|name| name.starts_with(beginning)).map(read).collect()
 }
 
-pub(super) fn put(files: &MemoryFiles, name: &str, bytes: &[u8]) {
+pub(super) fn put(files: &dyn Files, name: &str, bytes: &[u8]) {
     if files.exists(name).expect("no faults") {
         files.remove(name).expect("no faults");
     }

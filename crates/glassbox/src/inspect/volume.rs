@@ -21,6 +21,8 @@ use crate::open::open_log;
 const MOST_POOL_BYTES: u64 = 256 << 20;
 /// Some more than there are pages, for what recovery makes.
 const MORE_POOL_BYTES: u64 = 1 << 20;
+/// Recovery logs no record longer than a few pages.
+const LOG_BUFFER_BYTES: usize = 512 << 10;
 
 /// A volume, counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,7 +182,7 @@ fn config(files: &dyn Files, entry: &VolumeEntry) -> Result<Config, Error> {
         architecture: Architecture::Classic,
         classic: ClassicConfig { page_bytes, pool_bytes, sessions: 1, ..ClassicConfig::default() },
         log_threads: false,
-        log_buffer_bytes: 4 << 20,
+        log_buffer_bytes: LOG_BUFFER_BYTES,
         ..Config::default()
     })
 }
