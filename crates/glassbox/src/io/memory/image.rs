@@ -1,6 +1,6 @@
 //! The state behind [`MemoryFiles`](super::MemoryFiles): what is seen, what is forced, and what lies between.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::dice::Dice;
 use super::fault::Crash;
@@ -125,7 +125,7 @@ pub(super) fn directory_of(name: &str) -> &str {
 }
 
 /// All files and names.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Image {
     pub nodes: Vec<Node>,
     pub names: BTreeMap<String, usize>,
@@ -164,7 +164,29 @@ impl Image {
         };
         let mut names = self.synced_names.clone();
         self.unsynced[..kept].iter().for_each(|entry| entry.apply(&mut names));
-        let nodes = self.nodes.iter().map(|node| node.after_crash(mode, &mut dice)).collect();
+        let named: BTreeSet<usize> = names.values().copied().collect();
+        let mut node = |(at, node): (usize, &Node)| {
+            let found = node.after_crash(mode, &mut dice);
+            if named.contains(&at) { found } else { Node::default() }
+        };
+        let nodes = self.nodes.iter().enumerate().map(&mut node).collect();
         Image { nodes, synced_names: names.clone(), names, unsynced: Vec::new() }
+    }
+
+    /// A copy for a new process, which has no file open: without the bytes of files that no name can refer to.
+    pub fn after_kill(&self) -> Image {
+        let created = self.unsynced.iter().filter_map(|entry| match entry {
+            Entry::Create { node, .. } => Some(*node),
+            Entry::Remove { .. } | Entry::Rename { .. } => None,
+        });
+        let named: BTreeSet<usize> =
+            self.names.values().chain(self.synced_names.values()).copied().chain(created).collect();
+        let node = |(at, node): (usize, &Node)| if named.contains(&at) { node.clone() } else { Node::default() };
+        Image {
+            nodes: self.nodes.iter().enumerate().map(node).collect(),
+            names: self.names.clone(),
+            synced_names: self.synced_names.clone(),
+            unsynced: self.unsynced.clone(),
+        }
     }
 }

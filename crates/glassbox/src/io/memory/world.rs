@@ -112,7 +112,7 @@ impl MemoryFiles {
     /// The files a new process would find if only the process died now: everything is seen, but what was not forced is
     /// still not forced.
     pub fn after_kill(&self) -> MemoryFiles {
-        Self::of(self.world().image.clone())
+        Self::of(self.world().image.after_kill())
     }
 
     fn of(image: Image) -> MemoryFiles {
