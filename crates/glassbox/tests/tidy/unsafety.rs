@@ -48,7 +48,7 @@ const ALLOWED: [(&str, &str); 44] = [
     ("crates/glassbox/src/record/text.rs", "checked once, when it was made"),
     ("crates/glassbox-lab/src/limits/kernel/", "a kernel without a database, to measure against"),
     ("crates/glassbox-lab/src/count/child.rs", "asks valgrind to begin counting, by its instructions"),
-    ("crates/glassbox-workloads/tests/counting/mod.rs", "an allocator that counts"),
+    ("crates/glassbox-workloads/tests/allocations/counting.rs", "an allocator that counts"),
 ];
 
 /// Lines of one statement between its SAFETY comment and its `unsafe`.

@@ -1,4 +1,4 @@
-//! What is not opened: what cannot be written, what another program or engine made, what somebody else has open.
+//! Databases that are not opened: those that cannot be written, of another program or engine, and open elsewhere.
 
 use glassbox::io::{Faults, MemoryFiles};
 use glassbox::{Config, Database, LogKind};
@@ -8,7 +8,7 @@ use glassbox_sim::dice::Dice;
 use glassbox_sim::history::{Op, open, tiny, tiny_classic};
 use glassbox_sim::tables;
 
-use crate::{fill, run};
+use super::{fill, run};
 
 fn filled_by(config: Config) -> MemoryFiles {
     let files = MemoryFiles::new();

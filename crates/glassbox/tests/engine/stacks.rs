@@ -125,7 +125,7 @@ fn open(stack: StackName, directory: &std::path::Path) -> StackDatabase {
     database
 }
 
-/// What was answered, and the digest in the end.
+/// All answers, and the digest in the end.
 fn history(stack: StackName) -> (Vec<Option<i64>>, u64) {
     let directory = tempfile::tempdir().unwrap();
     let database = open(stack, directory.path());
@@ -137,7 +137,7 @@ fn history(stack: StackName) -> (Vec<Option<i64>>, u64) {
             Err(error) => panic!("{stack}: {error}"),
         };
         note(database.call(&Step { seed }));
-        // Its first insertion meets the row of the step, if that was not taken back.
+        // Its first insertion meets the row of the step, if that was not rolled back.
         note(database.call(&Certain { seed, again: seed % 2 == 0, late: false }));
     }
     assert_eq!(database.verify(), Vec::<String>::new(), "{stack}");

@@ -1,8 +1,6 @@
 //! Thousands of transactions on the model leave every condition true, and every condition notices what it is for.
 
-mod common;
-
-use common::{Runner, assert_consistent, loaded, planted, violated};
+use crate::common::{Runner, assert_consistent, loaded, planted, violated};
 use glassbox::procedure::{Stop, Transaction};
 use glassbox::record::{Decimal, Timestamp};
 use glassbox_sim::ModelTransaction;
@@ -86,7 +84,7 @@ fn a_payment_no_terminal_would_send_changes_nothing() {
     let before: Vec<_> = database.contents().map(|(table, key, row)| (table, key.to_vec(), row.to_vec())).collect();
     let good =
         Payment { w_id: 1, d_id: 1, c_w_id: 2, c_d_id: 1, customer: Customers::Id(1), amount: Decimal::from_whole(10) };
-    let unknown = glassbox::record::Text::new("NOBODY").unwrap();
+    let unknown = glassbox::record::Text::new("UNKNOWN").unwrap();
     for bad in [
         Payment { w_id: 3, ..good },
         Payment { d_id: 11, ..good },

@@ -1,8 +1,6 @@
 //! The same on the engines: a loaded database runs the mixes and stays consistent; and one client is answered what the
 //! model answers.
 
-mod common;
-
 use std::sync::Arc;
 
 use glassbox::io::{Clock, ManualClock, MemoryFiles};
@@ -149,12 +147,12 @@ fn the_classic_engine_answers_as_the_model_does() {
     let clock = ManualClock::default();
     let database = &classic(Granularity::Record, clock.clone());
     fill(database, &scale);
-    let mut model = common::loaded(&scale, 1, 1);
+    let mut model = crate::common::loaded(&scale, 1, 1);
     let mut both = Both { model: &mut model, database, clock: &clock, aborted: 0 };
     let remote = Remote { order_lines: 10.0, payments: 30.0 };
     let mut inputs = Inputs::new(&Settings { remote, load_seed: 1, ..Settings::new(scale) }, 0);
     (0..2_500).for_each(|_| inputs.next().give(&mut both));
-    assert!(both.aborted > 0, "one New-Order in a hundred is taken back");
+    assert!(both.aborted > 0, "one New-Order in a hundred is rolled back");
     same::<Warehouse>(&model, database);
     same::<District>(&model, database);
     same::<Customer>(&model, database);

@@ -51,7 +51,7 @@ fn until_waits(db: &Database, count: usize, mut meet: impl FnMut()) -> LockWait 
             return waits.pop().unwrap();
         }
     }
-    panic!("nobody waits");
+    panic!("no transaction waits");
 }
 
 fn count(db: &Database, id: u32) {

@@ -1,10 +1,8 @@
 //! What procedures declare is what they touch, in that order.
 
-mod common;
-
 use std::ops::ControlFlow;
 
-use common::loaded;
+use crate::common::loaded;
 use glassbox::procedure::{Declared, Entry, EntryKey, Mode, PartitionSet, Procedure, ReadWriteSet, Stop, Transaction};
 use glassbox::record::{Bounds, Direction, EncodedKey, Index, Key, Record, Timestamp};
 use glassbox_workloads::tpcc::{Customers, Input, Inputs, Kind, Remote, Scale, Settings};

@@ -31,7 +31,7 @@ fn is_classic(config: &Config) -> bool {
 }
 
 /// A small database, closed; that of the classic engine died, so that there is something to do again. Its last
-/// transaction changes what nobody compares: without its end, a log that was not closed looks as if torn.
+/// transaction changes a row that is not compared: without its end, a log that was not closed looks as if torn.
 fn small(seed: u64, config: &Config) -> (MemoryFiles, Contents) {
     let files = MemoryFiles::new();
     let mut dice = Dice(seed);
@@ -49,8 +49,8 @@ fn small(seed: u64, config: &Config) -> (MemoryFiles, Contents) {
     (files.after_kill(), right)
 }
 
-/// Files of the classic engine that hold more than is in use: pages that nobody has written yet, images that nobody
-/// needs, and segments to come.
+/// Files of the classic engine that hold more than is in use: pages that were not written yet, images without a
+/// use, and segments to come.
 fn may_be_of_no_use(name: &str) -> bool {
     name.contains("spare") || name.starts_with("pages")
 }

@@ -1,4 +1,4 @@
-//! What is done to many rows at once comes to the same as done to each: on both engines, on one partition and several,
+//! A change of many rows at once is the same as one of each: on both engines, on one partition and several,
 //! undone and reopened.
 
 use std::ops::ControlFlow;

@@ -1,9 +1,7 @@
 //! After a warm-up, a transaction on a durable database allocates nothing in the thread that runs it: from the call to
 //! the answer, forces included.
 
-mod counting;
-
-use counting::{allocations, watched};
+use crate::counting::{allocations, watched};
 use glassbox::procedure::Procedure;
 use glassbox::{Config, Database, Error, LogKind};
 use glassbox_workloads::tpcc::{Call, Inputs, Kind, Mix, Remote, Scale, Settings, catalog, load};
@@ -101,7 +99,7 @@ fn submissions_allocate_nothing() {
     count(Mix::LookingGlass, 1, LogKind::Values, true);
 }
 
-/// The one thing for which whoever forces the log allocates: the next segment, every 64 MiB by default.
+/// The one thing that forcing the log allocates: the next segment, every 64 MiB by default.
 #[test]
 fn a_segment_begun_allocates_a_few_names() {
     let (_, allocations, begun) = run(Mix::Full, 1, LogKind::Values, false, 1 << 20);

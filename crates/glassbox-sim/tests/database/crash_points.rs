@@ -174,7 +174,7 @@ fn forces_that_do_nothing_are_noticed() {
 
 fn is_noticed(script: &Script, mode: Crash) {
     let found_out = (0..script.phases().len() as u64).find_map(|stop| script.crash_at(stop, mode).err());
-    println!("{:?}: {}", script.lie, found_out.unwrap_or_else(|| panic!("nobody noticed {:?}", script.lie)));
+    println!("{:?}: {}", script.lie, found_out.unwrap_or_else(|| panic!("no check noticed {:?}", script.lie)));
 }
 
 /// The same of the classic engine. Images of pages are for those that are torn.

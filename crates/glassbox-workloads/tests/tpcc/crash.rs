@@ -103,7 +103,7 @@ fn survives(mut config: Config) {
     files = files.after_kill();
     database = open(&files, &config);
     assert_eq!(check(&database, "after a clean reopening"), orders);
-    // Some after a while with a fault, in which whoever waits must be told.
+    // Some after a while with a fault, of which every waiting caller must be told.
     let none = |_: &MemoryFiles| Faults::default();
     let full = |files: &MemoryFiles| Faults { full_from: Some(files.operations()), ..Faults::default() };
     let unforced = |files: &MemoryFiles| Faults { fail_force: Some(files.forces() + 1), ..Faults::default() };

@@ -24,7 +24,7 @@ fn what(db: &Database, id: u64) -> Option<u64> {
 
 /// A row that is put back may not be the first on the list of free places: making room for a block puts others there.
 #[test]
-fn what_is_taken_back_is_where_it_was() {
+fn rolled_back_rows_are_where_they_were() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir, 1 << 24);
     // First sparse ones, which have no blocks; then dense ones, so that another block may begin.
@@ -36,7 +36,7 @@ fn what_is_taken_back_is_where_it_was() {
             for id in fresh..fresh + 70 {
                 tx.insert(&Thing { id, what: 1 })?;
             }
-            Err(Stop::abort(1, "taken back"))
+            Err(Stop::abort(1, "rolled back"))
         });
         assert!(matches!(refused, Err(Error::Aborted(_))), "{refused:?}");
         assert_eq!((what(&db, deleted), what(&db, fresh + 1)), (Some(deleted), None));

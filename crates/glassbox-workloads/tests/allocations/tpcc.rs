@@ -1,12 +1,9 @@
 //! Procedures and inputs allocate nothing: only the database below may.
 
-mod common;
-mod counting;
-
 use std::ops::ControlFlow;
 
-use common::loaded;
-use counting::{allocations, watched};
+use crate::common::loaded;
+use crate::counting::{allocations, watched};
 use glassbox::procedure::{Procedure, ReadWriteSet, Stop, Transaction};
 use glassbox::record::{Bounds, Direction, Index, Record, Timestamp};
 use glassbox_sim::{ModelDatabase, ModelTransaction};
