@@ -2,7 +2,7 @@
 //!
 //! Problem: what is on disk is guarded by checksums, so random bytes never come further than these; and what lies
 //! behind them must not panic either, because a checksum can be right by malice, by a mistake of the program that wrote
-//! it, or by luck. So each target looks at its input twice: as it is, and *sealed*, with all checksums made right
+//! it, or by luck. So targets look at an input as it is and *sealed*, with all checksums made right
 //! (`seal.rs`).
 //!
 //! Each asserts what it can beyond not panicking: that two decoders of one format agree, that what was read is written
