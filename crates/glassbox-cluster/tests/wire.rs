@@ -1,5 +1,5 @@
-//! The decoders of everything that a connection delivers: on valid inputs, on the committed files of `fuzz/corpus/wire`,
-//! and on mutations of both.
+//! The decoders of everything that a connection delivers: on valid inputs, on the committed files of
+//! `fuzz/corpus/wire`, and on mutations of both.
 
 use std::panic::catch_unwind;
 use std::path::Path;
