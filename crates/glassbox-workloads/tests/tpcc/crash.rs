@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use glassbox::io::{Crash, Faults, Files, MemoryFiles, RealClock};
 use glassbox::{Architecture, ClassicConfig, Config, Database, Granularity, LogKind};
@@ -80,6 +80,14 @@ fn work(database: &Database, seed: u64, time: Duration, each: impl FnOnce(&Atomi
     orders.into_inner()
 }
 
+/// Waits until there are many orders, which takes longer on a busy machine.
+fn many(orders: &AtomicU64) {
+    let started = Instant::now();
+    while orders.load(Ordering::Relaxed) <= 100 && started.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn survives(mut config: Config) {
     let mut files = MemoryFiles::new();
     let mut database = open(&files, &config);
@@ -95,7 +103,7 @@ fn survives(mut config: Config) {
         database = open(&files, &config);
     }
     let mut rerun = 0;
-    let mut orders = work(&database, 1, Duration::from_millis(400), |_| ());
+    let mut orders = work(&database, 1, Duration::from_millis(400), many);
     assert_eq!(check(&database, "after the run"), orders);
     assert!(orders > 100 && database.stats().misdeclared == 0, "{orders} orders");
     rerun += database.stats().rerun;
