@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use super::memory::RowId;
 use super::table::{Refused, Table};
-use super::transaction::{PartitionedTransaction, table_full};
+use super::transaction::{PartitionedTransaction, Torn, table_full};
 use crate::procedure::{DuplicateKey, Stop, Transaction};
 use crate::record::{Key, Record};
 
@@ -44,13 +44,15 @@ impl PartitionedTransaction<'_> {
         // SAFETY: it is a live row of this table, which is borrowed mutably.
         let place = unsafe { &mut *row.as_ptr() };
         let before = place.indexed();
+        let tear = TearIfUnwound { torn: &mut self.torn, table: R::TABLE };
         let out = change(place);
         check_key(place, key);
+        std::mem::forget(tear);
         if R::INDEXES > 0 {
             // Without memory for a node there is no way back: the change is there, and nothing can undo it, whatever
             // the procedure makes of the refusal.
             let refused = table.reindex_columns(before, table.rows.id_of(row));
-            refused.inspect_err(|_| self.torn = Some(R::TABLE)).map_err(|_| table_full(R::TABLE))?;
+            refused.inspect_err(|_| self.torn = Some(Torn::Full(R::TABLE))).map_err(|_| table_full(R::TABLE))?;
         }
         Ok(out)
     }
@@ -73,7 +75,7 @@ impl PartitionedTransaction<'_> {
             let id = table.find(key.encode()).expect("all copies of a replicated table have the same rows");
             let place = table.rows.place(id);
             let copied = self.update_at(table, place, key, false, |copy| *copy = row);
-            copied.inspect_err(|_| self.torn = Some(R::TABLE))?;
+            copied.inspect_err(|_| self.torn = Some(Torn::Full(R::TABLE)))?;
         }
         Ok(Some(out))
     }
@@ -190,6 +192,19 @@ impl PartitionedTransaction<'_> {
             table.log_delete(key, &mut self.scratch.record);
         }
         true
+    }
+}
+
+/// Marks a row as half changed when its change panics: the procedure may catch the panic and go on.
+struct TearIfUnwound<'t> {
+    torn: &'t mut Option<Torn>,
+    table: &'static str,
+}
+
+impl Drop for TearIfUnwound<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        *self.torn = Some(Torn::Panicked(self.table));
     }
 }
 

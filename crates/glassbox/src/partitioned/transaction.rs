@@ -20,6 +20,25 @@ pub(super) fn table_full(table: &'static str) -> Stop {
     Stop::TableFull(TableFull { table: table.into() })
 }
 
+/// A change of which only a part was made, and its table.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Torn {
+    /// An index, or another copy of a replicated table, has no memory for the rest.
+    Full(&'static str),
+    /// The closure that changes a row panicked, and nothing was kept to put the row back.
+    Panicked(&'static str),
+}
+
+impl Torn {
+    #[cold]
+    pub(super) fn stop(self) -> Stop {
+        match self {
+            Self::Full(table) => table_full(table),
+            Self::Panicked(table) => Stop::abort(0, format!("the change of a row of table `{table}` panicked")),
+        }
+    }
+}
+
 /// A live row and its table, in a held partition.
 pub(super) type Place<'a, R> = (&'a mut Table<R>, NonNull<R>);
 
@@ -41,8 +60,8 @@ pub struct PartitionedTransaction<'a> {
     random: u64,
     /// Partitions that were asked for and are not held.
     missing: PartitionSet,
-    /// The table of which some copies have taken a change and another had no room for it.
-    pub(super) torn: Option<&'static str>,
+    /// A change that was made in part and can neither be completed nor undone by itself.
+    pub(super) torn: Option<Torn>,
     /// Partition, record and table of the access before: the next one is often to the same.
     last: (usize, usize, *mut ()),
 }
@@ -128,8 +147,8 @@ impl<'a> PartitionedTransaction<'a> {
         if !self.missing.is_empty() {
             return Err(Stop::Retry(Retry { partitions: self.missing }));
         }
-        if let Some(table) = self.torn {
-            return Err(table_full(table));
+        if let Some(torn) = self.torn {
+            return Err(torn.stop());
         }
         assert!(!matches!(told, Err(Stop::Retry(_))), "a procedure kept a `Stop::Retry` of another run and answers it");
         told
@@ -231,7 +250,7 @@ impl Transaction for PartitionedTransaction<'_> {
         }
         for (at, partition) in self.all_partitions()?.enumerate() {
             let inserted = self.insert_in(partition.table(), row, self.values && at == 0);
-            inserted.inspect_err(|_| self.torn = self.torn.or((at > 0).then_some(R::TABLE)))?;
+            inserted.inspect_err(|_| self.torn = self.torn.or((at > 0).then_some(Torn::Full(R::TABLE))))?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The life of a database as an operator sees it, on both engines: settings, flush, statistics, nested calls, close.
 
+mod caught_panics;
 mod closing;
 mod durability;
 mod promises;

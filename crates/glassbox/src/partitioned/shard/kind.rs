@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::super::origin::Call as TypedCall;
 use super::super::partition::Cell;
 use super::super::prefetch::prefetch;
-use super::super::transaction::{Keep, PartitionedTransaction, table_full};
+use super::super::transaction::{Keep, PartitionedTransaction};
 use super::call::{Call, Ran, Stamp};
 use super::carried::{Arguments, Output};
 use super::elsewhere::{Elsewhere, Found};
@@ -158,7 +158,7 @@ impl<P: Procedure> Typed<'_, P> {
         };
         let told = catch_unwind(AssertUnwindSafe(run));
         // Then the rows are not what their indexes say, whatever the procedure says.
-        let told = transaction.inner.torn.map_or(told, |table| Ok(Err(table_full(table))));
+        let told = transaction.inner.torn.map_or(told, |torn| Ok(Err(torn.stop())));
         let ended = match (transaction.lacks.take(), told) {
             (None, Ok(Ok(()))) => Ok(()),
             (lacks, told) => Err(outcome(told, lacks, P::NAME)),

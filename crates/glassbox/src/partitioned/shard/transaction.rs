@@ -169,7 +169,14 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
         if let Some(partition) = self.place.elsewhere::<R>(key) {
             self.takes_part(partition)?;
             let copy = self.copy::<R>(partition, key)?.as_mut();
-            return Ok(copy.map(|row| change(row.downcast_mut().expect("the record says what it is"))));
+            return Ok(copy.map(|row| {
+                let row: &mut R = row.downcast_mut().expect("the record says what it is");
+                // Whole or not at all: the procedure may catch a panic of the change.
+                let mut after = *row;
+                let out = change(&mut after);
+                *row = after;
+                out
+            }));
         }
         self.touch::<R>(key.encode(), Touch::Write)?;
         let Some((table, place)) = self.find::<R>(key) else { return Ok(None) };
