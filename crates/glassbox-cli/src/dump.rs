@@ -12,7 +12,8 @@ use crate::exit::Verdict;
 
 /// Print the rows of a table, in the order of their keys, as JSON lines or CSV
 ///
-/// Decimals have their point, times are ISO 8601 in UTC, bytes are hex, null is null (CSV: empty).
+/// Decimals have their point (JSON: in quotes, to stay exact), times are RFC 3339 in UTC, bytes are hex, null is null
+/// (CSV: empty).
 #[derive(Args)]
 pub struct DumpArguments {
     /// Directory of the database
@@ -62,10 +63,9 @@ fn json(out: &mut impl Write, columns: &[ColumnSchema], row: &[u8]) -> anyhow::R
         serde_json::to_writer(&mut *out, &column.name).map_err(io::Error::from)?;
         match Value::read(column, row)? {
             Value::Null => write!(out, ":null")?,
-            value @ (Value::Unsigned(_) | Value::Signed(_) | Value::Bool(_) | Value::Decimal { .. }) => {
-                write!(out, ":{value}")?;
-            }
-            value @ (Value::Timestamp(_) | Value::Bytes(_)) => write!(out, ":\"{value}\"")?,
+            value @ (Value::Unsigned(_) | Value::Signed(_) | Value::Bool(_)) => write!(out, ":{value}")?,
+            // Decimals as their type reads them; a number would be read as a float.
+            value @ (Value::Decimal { .. } | Value::Timestamp(_) | Value::Bytes(_)) => write!(out, ":\"{value}\"")?,
             Value::Text(text) => {
                 write!(out, ":")?;
                 serde_json::to_writer(&mut *out, text).map_err(io::Error::from)?;

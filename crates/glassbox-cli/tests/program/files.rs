@@ -93,10 +93,10 @@ table note: 1 rows, 17 B (17 bytes each)
 fn dump_prints_rows_in_key_order() {
     let (_dir, path) = made();
     let json = "\
-{\"id\":4,\"side\":-7,\"name\":\"n4\",\"price\":0.01,\"seen\":null,\"good\":true,\"code\":\"04ab00\"}
-{\"id\":2,\"side\":-1,\"name\":\"\",\"price\":-0.05,\"seen\":\"2024-02-29T12:34:56.000007Z\",\"good\":true,\
+{\"id\":4,\"side\":-7,\"name\":\"n4\",\"price\":\"0.01\",\"seen\":null,\"good\":true,\"code\":\"04ab00\"}
+{\"id\":2,\"side\":-1,\"name\":\"\",\"price\":\"-0.05\",\"seen\":\"2024-02-29T12:34:56.000007Z\",\"good\":true,\
 \"code\":\"02ab00\"}
-{\"id\":1,\"side\":1,\"name\":\"n1\",\"price\":123.45,\"seen\":null,\"good\":true,\"code\":\"01ab00\"}
+{\"id\":1,\"side\":1,\"name\":\"n1\",\"price\":\"123.45\",\"seen\":null,\"good\":true,\"code\":\"01ab00\"}
 ";
     assert_eq!(run_well(&["dump", text(&path), "thing"]).out, json);
     assert!(json.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()));

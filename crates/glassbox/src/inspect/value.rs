@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::record::{ColumnSchema, ColumnType};
+use crate::record::{ColumnSchema, ColumnType, Timestamp};
 
-/// A value of any column. `Display` writes it as text: decimals with their point, times as ISO 8601 in UTC, bytes as
+/// A value of any column. `Display` writes it as text: decimals with their point, times as [`Timestamp`]s, bytes as
 /// hex, a missing value as nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -95,7 +95,7 @@ impl fmt::Display for Value<'_> {
             Self::Unsigned(number) => write!(f, "{number}"),
             Self::Signed(number) => write!(f, "{number}"),
             Self::Bool(value) => write!(f, "{value}"),
-            Self::Timestamp(micros) => write_time(f, *micros),
+            Self::Timestamp(micros) => Timestamp::from_micros(*micros).fmt(f),
             Self::Decimal { units, digits } => write_decimal(f, *units, *digits),
             Self::Text(text) => f.write_str(text),
             Self::Bytes(bytes) => bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
@@ -109,34 +109,6 @@ fn write_decimal(f: &mut fmt::Formatter<'_>, units: i64, digits: u32) -> fmt::Re
     let (whole, fraction) = text.split_at(text.len() - digits as usize);
     let point = if digits == 0 { "" } else { "." };
     write!(f, "{sign}{whole}{point}{fraction}")
-}
-
-fn write_time(f: &mut fmt::Formatter<'_>, micros: i64) -> fmt::Result {
-    const DAY: i64 = 86_400_000_000;
-    let (year, month, day) = date(micros.div_euclid(DAY));
-    let of_day = micros.rem_euclid(DAY);
-    let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    // ISO 8601 wants a sign where four digits do not do.
-    match year {
-        0..=9_999 => write!(f, "{year:04}")?,
-        _ => write!(f, "{year:+07}")?,
-    }
-    write!(f, "-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:06}Z")
-}
-
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar (Hinnant, *chrono-Compatible
-/// Low-Level Date Algorithms*: years begin in March, so that the leap day is the last).
-const fn date(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (year_of_era + era * 400 + if month <= 2 { 1 } else { 0 }, month, day)
 }
 
 #[cfg(test)]

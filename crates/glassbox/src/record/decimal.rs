@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::ser::{Serialize, Serializer};
 
 use super::column::{BadColumn, Column, KeyColumn};
 use super::encoded::{EncodedKey, KeyWriter};
@@ -15,8 +16,18 @@ use super::sound::Sound;
 ///
 /// Arithmetic of the operators panics on overflow, in every build; use the `checked_` forms where input decides the
 /// size.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+///
+/// Formats that people read, such as JSON, hold the text (`"12.50"`), never a number: a number of units would be read
+/// as a hundred times as much, and a float is not exact. Binary formats hold the units.
+///
+/// ```
+/// use glassbox::record::Decimal;
+/// let price: Decimal<2> = "12.5".parse().unwrap();
+/// assert_eq!((price.to_string(), format!("{price:.1}")), ("12.50".to_owned(), "12.5".to_owned()));
+/// assert_eq!(serde_json::to_string(&price).unwrap(), r#""12.50""#);
+/// assert_eq!(serde_json::from_str::<Decimal<2>>(r#""12.50""#).unwrap(), price);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Decimal<const S: u32>(i64);
 
 /// A text that is no decimal of its type.
@@ -32,6 +43,10 @@ impl<const S: u32> Decimal<S> {
     pub const ZERO: Self = Self(0);
     /// One whole.
     pub const ONE: Self = Self(Self::SCALE);
+    /// The largest.
+    pub const MAX: Self = Self(i64::MAX);
+    /// The smallest; its magnitude is one unit more than that of [`Decimal::MAX`].
+    pub const MIN: Self = Self(i64::MIN);
     /// Units in one whole.
     pub const SCALE: i64 = 10_i64.pow(S);
 
@@ -46,9 +61,17 @@ impl<const S: u32> Decimal<S> {
     /// # Panics
     /// On overflow.
     pub const fn from_whole(whole: i64) -> Self {
-        match whole.checked_mul(Self::SCALE) {
-            Some(units) => Self(units),
+        match Self::checked_from_whole(whole) {
+            Some(number) => number,
             None => panic!("decimal overflow"),
+        }
+    }
+
+    /// From whole numbers, or `None` on overflow.
+    pub const fn checked_from_whole(whole: i64) -> Option<Self> {
+        match whole.checked_mul(Self::SCALE) {
+            Some(units) => Some(Self(units)),
+            None => None,
         }
     }
 
@@ -74,6 +97,30 @@ impl<const S: u32> Decimal<S> {
         }
     }
 
+    /// The negative, or `None` for [`Decimal::MIN`], which has none.
+    pub const fn checked_neg(self) -> Option<Self> {
+        match self.0.checked_neg() {
+            Some(units) => Some(Self(units)),
+            None => None,
+        }
+    }
+
+    /// The product with a whole number, or `None` on overflow.
+    pub const fn checked_times(self, count: i64) -> Option<Self> {
+        match self.0.checked_mul(count) {
+            Some(units) => Some(Self(units)),
+            None => None,
+        }
+    }
+
+    /// The product with a decimal of any scale, rounded half away from zero to this one's scale; `None` on overflow.
+    pub fn checked_multiply<const T: u32>(self, factor: Decimal<T>) -> Option<Self> {
+        let scale = i128::from(Decimal::<T>::SCALE);
+        let product = i128::from(self.0) * i128::from(factor.0);
+        let half = if product < 0 { -scale / 2 } else { scale / 2 };
+        i64::try_from((product + half) / scale).ok().map(Self)
+    }
+
     /// The product with a decimal of any scale, rounded half away from zero to this one's scale.
     ///
     /// # Panics
@@ -91,10 +138,7 @@ impl<const S: u32> Decimal<S> {
 
     #[cold]
     fn multiply_wide<const T: u32>(self, factor: Decimal<T>) -> Self {
-        let scale = i128::from(Decimal::<T>::SCALE);
-        let product = i128::from(self.0) * i128::from(factor.0);
-        let half = if product < 0 { -scale / 2 } else { scale / 2 };
-        Self(i64::try_from((product + half) / scale).expect("decimal overflow"))
+        self.checked_multiply(factor).expect("decimal overflow")
     }
 
     /// The product with a whole number.
@@ -103,7 +147,7 @@ impl<const S: u32> Decimal<S> {
     /// On overflow.
     #[inline]
     pub fn times(self, count: i64) -> Self {
-        Self(self.0.checked_mul(count).expect("decimal overflow"))
+        self.checked_times(count).expect("decimal overflow")
     }
 }
 
@@ -123,10 +167,11 @@ impl<const S: u32> Sub for Decimal<S> {
     }
 }
 
+/// The negative of [`Decimal::MIN`], which does not fit, is [`Decimal::MAX`]; [`Decimal::checked_neg`] tells.
 impl<const S: u32> Neg for Decimal<S> {
     type Output = Self;
     fn neg(self) -> Self {
-        Self(self.0.checked_neg().expect("decimal overflow"))
+        Self(self.0.saturating_neg())
     }
 }
 
@@ -150,14 +195,55 @@ impl<const S: u32> std::iter::Sum for Decimal<S> {
     }
 }
 
+/// With all digits, or as many as the format asks for (`{:.1}`), rounded half away from zero.
 impl<const S: u32> fmt::Display for Decimal<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, part) = (self.0.unsigned_abs() / Self::SCALE as u64, self.0.unsigned_abs() % Self::SCALE as u64);
-        let digits = match S {
-            0 => whole.to_string(),
-            _ => format!("{whole}.{part:0width$}", width = S as usize),
+        let digits = f.precision().unwrap_or(S as usize);
+        let kept = digits.min(S as usize);
+        let unit = 10_u64.pow(S - kept as u32);
+        // At most half of 10^18 above 2^63.
+        let rounded = (self.0.unsigned_abs() + unit / 2) / unit;
+        let scale = 10_u64.pow(kept as u32);
+        let (whole, part) = (rounded / scale, rounded % scale);
+        let text = match (kept, digits) {
+            (_, 0) => whole.to_string(),
+            (0, _) => format!("{whole}.{:0<digits$}", ""),
+            _ => format!("{whole}.{part:0kept$}{:0<more$}", "", more = digits - kept),
         };
-        f.pad_integral(self.0 >= 0, "", &digits)
+        f.pad_integral(self.0 >= 0 || rounded == 0, "", &text)
+    }
+}
+
+impl<const S: u32> Serialize for Decimal<S> {
+    #[inline]
+    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
+        if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
+    }
+}
+
+impl<'de, const S: u32> Deserialize<'de> for Decimal<S> {
+    #[inline]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_str(DecimalText::<S>)
+        } else {
+            i64::deserialize(deserializer).map(Self)
+        }
+    }
+}
+
+/// Reads a decimal from its text.
+struct DecimalText<const S: u32>;
+
+impl<const S: u32> Visitor<'_> for DecimalText<S> {
+    type Value = Decimal<S>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a decimal with at most {S} digits after the point as text, like \"12\"")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Decimal<S>, E> {
+        text.parse().map_err(E::custom)
     }
 }
 
@@ -172,10 +258,8 @@ impl<const S: u32> FromStr for Decimal<S> {
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
         let error = || DecimalError { text: text.to_owned(), digits: S };
-        let (negative, digits) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
+        let negative = text.starts_with('-');
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
         let all_digits = whole.bytes().chain(part.bytes()).all(|byte| byte.is_ascii_digit());
         if !all_digits || whole.len() + part.len() == 0 || part.len() > S as usize {

@@ -29,4 +29,4 @@ pub use row::{Access, BadRow, Index, IndexVisitor, Record, TableId};
 pub use schema::{ColumnSchema, ColumnType, IndexSchema, TableSchema};
 pub use sound::Sound;
 pub use text::{Text, TextError};
-pub use timestamp::Timestamp;
+pub use timestamp::{Timestamp, TimestampError};
