@@ -13,6 +13,7 @@ struct Transfer {
     to: u32,
     amount: Decimal<2>,
 }
+const NOT_ENOUGH: u32 = 1;
 impl Procedure for Transfer {
     const NAME: &'static str = "transfer";
     type Output = Decimal<2>;
@@ -23,38 +24,51 @@ impl Procedure for Transfer {
     }
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Decimal<2>, Stop> {
         tx.update::<Account, _>(&self.to, |to| to.balance += self.amount)?.ok_or(Stop::abort(2, "no such account"))?;
-        tx.update::<Account, _>(&self.from, |from| from.balance -= self.amount)?;
-        let left = tx.get::<Account>(&self.from)?.map(|from| from.balance);
-        left.filter(|left| *left >= Decimal::ZERO).ok_or(Stop::abort(1, "not enough money"))
+        let pay = |from: &mut Account| (from.balance >= self.amount).then(|| from.balance -= self.amount);
+        let paid = tx.update::<Account, _>(&self.from, pay)?.ok_or(Stop::abort(2, "no such account"))?;
+        paid.ok_or(Stop::abort(NOT_ENOUGH, "not enough money"))?;
+        Ok(tx.get::<Account>(&self.from)?.map_or(Decimal::ZERO, |from| from.balance))
     }
 }
-/// Runs the bank.
-pub fn main() -> Result<(), Error> {
-    let catalog = || Catalog::new().table::<Account>().procedure::<Transfer>();
-    let db = Database::open("bank.db", Config::default(), catalog())?;
-    if db.recovery().created {
-        db.transaction(|tx| (0..100).try_for_each(|id| tx.insert(&Account { id, balance: Decimal::from_whole(100) })))?;
-    }
-    let transfer = |turn: u32| {
-        let amount = Decimal::from_units(turn.into());
-        let done = db.call(&Transfer { from: turn * 7 % 100, to: turn * 13 % 100, amount });
-        assert!(matches!(done, Ok(_) | Err(Error::Aborted(_))), "what an account cannot pay changes nothing");
-    };
-    std::thread::scope(|threads| {
-        for thread in 0..4 {
-            threads.spawn(move || (thread..10_000).step_by(4).for_each(transfer));
-        }
-    });
-    db.close()?;
-    let sum = Database::open("bank.db", Config::default(), catalog())?.transaction(|tx| {
-        let mut sum = Decimal::<2>::ZERO;
+/// All the money there is.
+fn sum(db: &Database) -> Result<Decimal<2>, Error> {
+    db.transaction(|tx| {
+        let mut sum = Decimal::ZERO;
         tx.scan::<Account>(.., Direction::Forward, |account| {
             sum += account.balance;
             std::ops::ControlFlow::Continue(())
         })?;
         Ok(sum)
+    })
+}
+/// Opens the bank, or makes it.
+pub fn open() -> Result<Database, Error> {
+    let catalog = Catalog::new().table::<Account>().procedure::<Transfer>();
+    Database::open("bank.db", Config::default(), catalog)
+}
+/// Runs the bank.
+pub fn main() -> Result<(), Error> {
+    let db = open()?;
+    // A process may be killed at any moment: the rows, in one transaction, say whether it came this far.
+    db.transaction(|tx| match tx.get::<Account>(&0)? {
+        Some(_) => Ok(()),
+        None => (0..100).try_for_each(|id| tx.insert(&Account { id, balance: Decimal::from_whole(100) })),
     })?;
-    println!("after 10,000 transfers there is {sum}, as before");
-    assert_eq!(sum, Decimal::from_whole(10_000));
-    Ok(())
+    let before = sum(&db)?;
+    let transfer = |turn: u32| {
+        let amount = Decimal::from_units(turn.into());
+        match db.call(&Transfer { from: turn * 7 % 100, to: turn * 13 % 100, amount }) {
+            Ok(_) => Ok(()),
+            Err(Error::Aborted(abort)) if abort.code == NOT_ENOUGH => Ok(()),
+            Err(error) => Err(error),
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = [0, 1, 2, 3].map(|n| scope.spawn(move || (n..10_000).step_by(4).try_for_each(transfer)));
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no transfer panics"))
+    })?;
+    let after = sum(&db)?;
+    println!("after 10,000 transfers there is {after}, as before");
+    assert_eq!((before, after), (Decimal::from_whole(10_000), before));
+    db.close()
 }
