@@ -1,7 +1,7 @@
 //! The code of a record: its offsets as a chain of constants, its schema, and `impl Record`.
 //!
-//! The constants are free items rather than associated ones: the compiler evaluates those even when nobody uses them,
-//! and so finds a column that is an `Option` of an `Option` behind an alias.
+//! The constants are free items rather than associated ones: the compiler evaluates them even when they are not used,
+//! and so finds a column that is an `Option` of an `Option` hidden by an alias.
 
 use proc_macro2::TokenStream;
 use quote::quote;

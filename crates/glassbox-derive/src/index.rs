@@ -54,7 +54,8 @@ pub fn impls(record: &Record) -> TokenStream {
     quote!(#(#impls)*)
 }
 
-/// What indexes have of a row besides its primary key: the type, as pairs in pairs; taking it; and putting it back.
+/// The columns that indexes hold of a row besides its primary key: the type, as pairs in pairs; reading them; and
+/// writing them.
 pub fn indexed_columns(record: &Record) -> TokenStream {
     let of_index = |column: &usize| record.indexes.iter().any(|index| index.key.columns.contains(column));
     let columns = (0..record.columns.len()).filter(of_index).filter(|column| !record.key.columns.contains(column));
@@ -77,7 +78,7 @@ pub fn indexed_columns(record: &Record) -> TokenStream {
     quote! {
         type Indexed = #kinds;
 
-        // Without an index there is nothing to take.
+        // Without an index there are none.
         #[allow(clippy::unused_unit)]
         #[inline(always)]
         fn indexed(&self) -> Self::Indexed {

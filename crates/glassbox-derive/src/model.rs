@@ -9,9 +9,9 @@ use crate::names::{camel_case, listed, snake_case};
 use crate::parse::{Attributes, Columns, IndexAttributes};
 
 /// The set of changed columns is a `u64`.
-const MOST_COLUMNS: usize = 64;
+const MAX_COLUMNS: usize = 64;
 /// Tuples are keys up to this many columns.
-const MOST_KEY_COLUMNS: usize = 8;
+const MAX_KEY_COLUMNS: usize = 8;
 
 /// A field.
 pub struct Column {
@@ -118,8 +118,8 @@ fn columns(input: &DeriveInput) -> Result<Vec<Column>> {
     if let Some(parameter) = input.generics.params.first() {
         return Err(Error::new(parameter.span(), "a record has one fixed layout, so it cannot be generic"));
     }
-    if let Some(extra) = fields.iter().nth(MOST_COLUMNS) {
-        let message = format!("a record has at most {MOST_COLUMNS} columns, this one has {}", fields.len());
+    if let Some(extra) = fields.iter().nth(MAX_COLUMNS) {
+        let message = format!("a record has at most {MAX_COLUMNS} columns, this one has {}", fields.len());
         return Err(Error::new(extra.ident.span(), message));
     }
     let mut mistakes = Mistakes(None);
@@ -179,8 +179,8 @@ fn read_key(columns: &[Column], names: &Columns) -> Result<Key> {
         positions.push(position);
     }
     let span = names.0[0].span();
-    if positions.len() > MOST_KEY_COLUMNS {
-        let message = format!("a key has at most {MOST_KEY_COLUMNS} columns, this one has {}", positions.len());
+    if positions.len() > MAX_KEY_COLUMNS {
+        let message = format!("a key has at most {MAX_KEY_COLUMNS} columns, this one has {}", positions.len());
         return Err(Error::new(span, message));
     }
     Ok(Key { columns: positions, span })
@@ -225,7 +225,7 @@ fn read_indexes(
     mistakes.0.map_or(Ok(indexes), Err)
 }
 
-/// Two rows with the same key of a unique index must meet on one partition, because nobody looks at the others.
+/// Two rows with the same key of a unique index must meet on one partition, because an insert looks at no other.
 fn check_unique(columns: &[Column], partition_by: Option<usize>, indexes: &[Index]) -> Result<()> {
     let Some(deciding) = partition_by else { return Ok(()) };
     let mut mistakes = Mistakes(None);
@@ -253,10 +253,10 @@ fn read_index(
         let unnamed: Vec<usize> = unnamed.copied().collect();
         key.columns.extend(unnamed);
     }
-    if key.columns.len() > MOST_KEY_COLUMNS {
+    if key.columns.len() > MAX_KEY_COLUMNS {
         let message = format!(
             "with the columns of the primary key, which make its entries differ, this index has {} columns; \
-             {MOST_KEY_COLUMNS} are allowed",
+             {MAX_KEY_COLUMNS} are allowed",
             key.columns.len()
         );
         return Err(Error::new(index.name.span(), message));

@@ -1,9 +1,9 @@
-//! Clocks: the real one, and one that stands still until told otherwise.
+//! Clocks: the real one, and one that is moved by hand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the time is. The two readings are unrelated: wall time may jump, monotonic time never goes back.
+/// The time. The two readings are unrelated: wall time may jump, monotonic time never goes back.
 pub trait Clock: Send + Sync {
     /// Wall time: microseconds since 1970-01-01 00:00:00 UTC; before that, negative.
     fn wall_us(&self) -> i64;
@@ -49,8 +49,8 @@ impl Clock for RealClock {
 fn read(clock: libc::clockid_t) -> libc::timespec {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes to `now` only.
-    let told = unsafe { libc::clock_gettime(clock, &raw mut now) };
-    debug_assert_eq!(told, 0, "there is such a clock");
+    let result = unsafe { libc::clock_gettime(clock, &raw mut now) };
+    debug_assert_eq!(result, 0, "there is such a clock");
     now
 }
 

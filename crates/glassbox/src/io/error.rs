@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 pub struct IoError {
     /// The file or directory.
     pub path: PathBuf,
-    /// What was tried, a verb: "write", "force", "open".
+    /// The operation, a verb: "write", "force", "open".
     pub operation: &'static str,
-    /// What the operating system answered.
+    /// The operating system's error.
     pub source: io::Error,
 }
 

@@ -14,8 +14,8 @@ use super::IoError;
 pub trait Files: Send + Sync {
     /// Opens an existing file for reading and writing.
     fn open(&self, name: &str) -> Result<Box<dyn File>, IoError>;
-    /// Opens an existing file past the system's cache, where that is possible; elsewhere as [`Files::open`] does. Who
-    /// asks for this gives memory, lengths and offsets that are multiples of 4096.
+    /// Opens an existing file past the system's cache, where that is possible; elsewhere as [`Files::open`] does. The
+    /// caller gives memory, lengths and offsets that are multiples of 4096.
     fn open_direct(&self, name: &str) -> Result<Box<dyn File>, IoError> {
         self.open(name)
     }
@@ -35,17 +35,17 @@ pub trait Files: Send + Sync {
     /// Forces the creations, removals and renames made in `directory`; "" is the root.
     fn sync_directory(&self, directory: &str) -> Result<(), IoError>;
     /// Keeps every other process (and every other caller in this one) out until the lock is dropped. Fails at once if
-    /// somebody holds it, naming the process when that is known.
+    /// it is held, naming the process when that is known.
     fn lock(&self) -> Result<DirectoryLock, IoError>;
 }
 
-/// Holds the exclusive lock of a database directory; dropping it lets the lock go.
+/// Holds the exclusive lock of a database directory; dropping it releases the lock.
 pub struct DirectoryLock {
     _held: Box<dyn Send + Sync>,
 }
 
 impl DirectoryLock {
-    /// A lock that is let go by dropping `held`.
+    /// A lock that is released by dropping `held`.
     pub fn new(held: impl Send + Sync + 'static) -> Self {
         Self { _held: Box::new(held) }
     }
@@ -57,7 +57,7 @@ pub trait File: Send + Sync {
     fn path(&self) -> &Path;
     /// Fills `buffer` from `offset`; fewer bytes only where the file ends. Returns how many.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError>;
-    /// Writes all the parts, one behind the other, from `offset`; extends the file if need be. The slices are used up.
+    /// Writes all the parts, one after the other, from `offset`; extends the file if need be. The slices are used up.
     fn write_parts_at(&self, parts: &mut [IoSlice<'_>], offset: u64) -> Result<(), IoError>;
     /// Forces the file's bytes and length. When it fails, what was written since the last success may or may not be
     /// there, and trying again proves nothing: the system may have dropped the pages.

@@ -1,12 +1,13 @@
 //! A directory of files in which writing changes nothing on disk.
 //!
-//! Problem: who looks into a database that was not closed must recover it first, and recovery writes; but looking must
-//! leave every byte as it is, and must work where writing is not allowed. Copying the directory would do, and take as
-//! much room and time as the database is large. Here what is written is kept in memory, in blocks, over a base that is
-//! only read: reading gives the block that was written last, or the base's bytes where there is none. So memory is used
-//! for what recovery changes, and for nothing else. Zeros behind the end of a file take none, so preallocating is free.
+//! Problem: a database that was not closed must be recovered before it can be inspected, and recovery writes. An
+//! inspection must leave every byte as it is, and must work where writing is not allowed. A copy of the directory would
+//! do, but it needs as much room and time as the database is large. So writes stay in memory, in blocks, over a base
+//! that is only read: a read gets the block that was written last, or the bytes of the base where there is none. So
+//! memory is used for changes of recovery and for nothing else. Zeros after the end of a file take none, so
+//! preallocating is free.
 //!
-//! Creating, removing and renaming are kept in memory as well. Forcing does nothing: there is nothing to survive.
+//! Creations, removals and renames stay in memory as well. Forcing does nothing: no change is to survive.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{ErrorKind, IoSlice};
@@ -21,7 +22,7 @@ const BLOCK_BYTES: u64 = 4096;
 /// Files that keep what is written to them in memory, over others, which stay as they are.
 pub struct Overlay {
     base: Arc<dyn Files>,
-    /// What was opened, made or renamed, by name; `None`: removed.
+    /// Files opened, made or renamed, by name; `None`: removed.
     names: Mutex<BTreeMap<String, Option<Arc<Node>>>>,
 }
 

@@ -17,10 +17,10 @@ use super::files::{DirectoryLock, File, Files};
 const LOCK: &str = "LOCK";
 /// Zeros are written in pieces of this many bytes.
 const ZEROS_BYTES: usize = 1 << 20;
-/// What reads and writes past the cache want addresses to be multiples of.
+/// Reads and writes past the cache need addresses that are multiples of this.
 const DIRECT_ALIGNMENT: usize = 4096;
 /// Linux takes at most this many parts in one write.
-const MOST_PARTS: usize = 1024;
+const MAX_PARTS: usize = 1024;
 
 /// A directory of the operating system.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl RealFiles {
     }
 
     /// The directory `root`, which must exist, to be read where writing may not be possible: files are opened for
-    /// reading, and the lock keeps out those who would write, but not others who read.
+    /// reading, and the lock keeps out writers, but not other readers.
     pub fn read_only(root: impl Into<PathBuf>) -> Result<Self, IoError> {
         Ok(Self { read_only: true, ..Self::existing(root)? })
     }
@@ -84,7 +84,7 @@ impl Files for RealFiles {
     fn open_direct(&self, name: &str) -> Result<Box<dyn File>, IoError> {
         match self.open_with(name, OFlags::DIRECT, "open") {
             Ok(file) => Ok(Box::new(file)),
-            // What file systems say that cannot do it.
+            // The errors of file systems that cannot do it.
             Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => self.open(name),
             Err(e) => Err(e),
         }
@@ -152,7 +152,7 @@ impl Files for RealFiles {
             false => (OFlags::CREATE, FlockOperation::NonBlockingLockExclusive),
         };
         let lock = match self.open_with(LOCK, flags, "lock") {
-            // Whoever opens a database to write makes the file, so nobody has.
+            // Opening a database to write makes the file. So no process has opened it to write.
             Err(e) if self.read_only && e.kind() == io::ErrorKind::NotFound => return Ok(DirectoryLock::new(())),
             opened => opened?,
         };
@@ -170,13 +170,13 @@ impl Files for RealFiles {
     }
 }
 
-/// Lets the lock go when dropped. Closing the file would not do: a process that is just being started from this one
+/// Releases the lock when dropped. Closing the file would not do: a process that is just being started from this one
 /// has a copy of it for a moment, and the lock is held until the last copy is closed.
 struct Held(OwnedFd);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // If this fails, closing the file lets it go.
+        // If this fails, closing the file releases it.
         let _ = again(|| fs::flock(&self.0, FlockOperation::Unlock));
     }
 }
@@ -221,7 +221,7 @@ impl File for RealFile {
     fn write_parts_at(&self, mut parts: &mut [IoSlice<'_>], mut offset: u64) -> Result<(), IoError> {
         IoSlice::advance_slices(&mut parts, 0);
         while !parts.is_empty() {
-            let now = &parts[..parts.len().min(MOST_PARTS)];
+            let now = &parts[..parts.len().min(MAX_PARTS)];
             match again(|| rustix::io::pwritev(&self.file, now, offset)) {
                 Ok(0) => return Err(IoError::new(&self.path, "write", io::ErrorKind::WriteZero)),
                 Ok(n) => {

@@ -12,7 +12,7 @@ fn contents(files: &dyn Files, name: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What any directory of files must do.
+/// Every directory of files must behave so.
 fn behaves(files: &dyn Files) {
     files.create_directory("d").unwrap();
     files.create_directory("d").unwrap();
@@ -52,7 +52,7 @@ fn behaves(files: &dyn Files) {
     drop(files.lock().unwrap());
 }
 
-/// What a file does that may be opened past the cache, with memory that is aligned for it.
+/// A file opened past the cache, with memory that is aligned for it.
 fn direct(file: &dyn File) {
     let memory = vec![7; 3 * 4096];
     let aligned = &memory[memory.as_ptr().align_offset(4096)..][..4096];
@@ -83,7 +83,7 @@ fn real_files_behave() {
 }
 
 #[test]
-fn whoever_only_reads_changes_nothing_and_keeps_writers_out() {
+fn a_reader_changes_nothing_and_keeps_writers_out() {
     let root = std::env::temp_dir().join(format!("glassbox-io-read-only-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&root);
     let (writer, lock) = (RealFiles::new(&root).unwrap(), root.join("LOCK"));

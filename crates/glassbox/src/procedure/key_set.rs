@@ -1,10 +1,10 @@
-//! What a procedure names the keys of its run to.
+//! Key sets: the receivers of a procedure's declaration.
 //!
-//! A declaration serves several masters: routing wants partitions, prefetching wants index nodes, a scheduler of locks
-//! would want keys. A list of keys that each of them reads costs more than what they do with it: every key is encoded,
-//! written, read and, its type forgotten, dispatched on. So a declaration is code instead: it is run once for each
-//! master, who is compiled into it and sees each key with its type. [`ReadWriteSet`](super::ReadWriteSet) is the master
-//! that does make a list.
+//! A declaration has several receivers: routing needs partitions, prefetching needs index nodes, a lock scheduler would
+//! need keys. A list of keys, made once and read by each of them, costs more than their own work: every key is encoded,
+//! written, read and dispatched on by table number. So a declaration is code, which runs once for each receiver; the
+//! receiver is compiled into it and gets each key with its type. [`ReadWriteSet`](super::ReadWriteSet) is the receiver
+//! that makes a list.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::partition_set::PartitionSet;
 use super::read_write_set::{Mode, partition_of};
 use crate::record::{Bounds, Index, Key, Record};
 
-/// Told which keys a run reads and writes, in [`Procedure::declare`](super::Procedure::declare).
+/// Receives the keys that a run reads and writes, in [`Procedure::declare`](super::Procedure::declare).
 ///
 /// Declare keys in the order in which the run comes to them: the engine then finds each row where it expects it.
 pub trait KeySet {

@@ -8,11 +8,10 @@ use super::read_write_set::Declared;
 use super::stop::Stop;
 use super::transaction::Transaction;
 
-/// When a procedure may abort: decides whether what it overwrites is kept.
+/// When a procedure may abort: decides whether the engine keeps the rows that it overwrites.
 ///
 /// A promise, and checked: a run that aborts (or panics) after a write although it promised not to cannot be undone.
-/// The engine then stops answering rather than show half a transaction; opening the database again recovers the state
-/// without it.
+/// The engine then stops rather than show half a transaction; opening the database again recovers the state without it.
 ///
 /// The promise also covers the size of what is changed. On the partitioned engine with a log of values, all changes of
 /// a transaction are one log record, of at most a quarter of [`Config::log_buffer_bytes`](crate::Config) (8 MiB by
@@ -38,17 +37,17 @@ pub enum Aborts {
 pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name it is called and logged by; unique within a catalog.
     const NAME: &'static str;
-    /// To be raised whenever the same arguments may come to do something else. A command log is replayed only under the
+    /// To be raised whenever the same arguments may have another effect. A command log is replayed only under the
     /// version that wrote it.
     const VERSION: u32 = 1;
     /// When it may abort.
     const ABORTS: Aborts = Aborts::Anytime;
-    /// What it answers.
+    /// Its output.
     type Output: Serialize + DeserializeOwned + Send + 'static;
 
     /// States from the arguments alone what the run will read and write, so that it can be sent to the right partitions
-    /// and the rows be brought into the cache beforehand. What it leaves out is found by running. Run more than once,
-    /// for different `set`s; it must tell each the same.
+    /// and the rows be brought into the cache beforehand. A key that it leaves out is found by running. It runs more
+    /// than once, for different `set`s, and must name the same keys to each.
     ///
     /// A procedure that answers [`Declared::Unknown`], as this one does unless it is written, runs at least twice on an
     /// engine with more than one partition: dry runs, which change nothing, find the partitions that it reads and
@@ -60,14 +59,14 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
         Declared::Unknown
     }
 
-    /// Adds to the output of the home's run what another partition's run answered, where several ran it because each
-    /// is a process of its own. The home is the partition of the first key declared. By default the home's output is
+    /// Merges the output of another partition's run into that of the home's run, where several partitions ran it, each
+    /// in a process of its own. The home is the partition of the first key declared. By default the home's output is
     /// the answer.
     fn merge(output: &mut Self::Output, part: Self::Output) {
         let _ = (output, part);
     }
 
-    /// The body. May run several times before one run counts.
+    /// The body. May run several times before one run commits.
     ///
     /// # Errors
     /// [`Stop`], its own or passed on from `tx`.
@@ -75,7 +74,7 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
 
     /// The body as engines run it: the output goes where it is to stay. A large one that [`Procedure::run`] gives is
     /// moved there; a procedure that makes such outputs writes this instead, puts an output there and fills it in where
-    /// it is, and its `run` is [`run_in_place`]. What was put does not count unless this ends well, and then something
+    /// it is, and its `run` is [`run_in_place`]. The output is used only if this ends well, and then one
     /// must have been put.
     ///
     /// # Errors

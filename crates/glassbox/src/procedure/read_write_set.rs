@@ -1,7 +1,7 @@
 //! The keys a run reads and writes as a list: discovered by a dry run, or declared from the arguments.
 //!
-//! For those who want to look at a set, or pass it on (later: the locks of deterministic schemes); so it keeps keys
-//! encoded and untyped: table, encoded key, mode. Sets of the usual size allocate nothing.
+//! For callers that inspect a set or pass it on (later: the locks of deterministic schemes). So it keeps keys encoded
+//! and untyped: table, encoded key, mode. Sets of the usual size allocate nothing.
 
 use std::ops::Range;
 

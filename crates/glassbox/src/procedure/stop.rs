@@ -26,7 +26,7 @@ use crate::record::Record;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// The procedure decided against it: undo, and tell the caller.
+    /// The procedure decided against it: the run is undone, and the caller gets the abort.
     Abort(Abort),
     /// A row would share its primary key, or the key of a unique index, with another one.
     DuplicateKey(Box<DuplicateKey>),
@@ -36,7 +36,7 @@ pub enum Stop {
     Retry(Retry),
 }
 
-/// A procedure's decision not to commit, told to the caller.
+/// A procedure's decision not to commit, sent to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message} (code {code})")]
 pub struct Abort {

@@ -27,8 +27,8 @@ pub trait Transaction {
     /// When `change` changes the primary key: delete and insert instead.
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop>;
 
-    /// Reads the rows with these primary keys, one after the other: as [`Transaction::get`] of each, and cheaper. What
-    /// stands beside a key is given to `read` with its row. Keys may be drawn before the rows of those before are read.
+    /// Reads the rows with these primary keys, one after the other: as [`Transaction::get`] of each, and cheaper. A
+    /// key's companion is given to `read` with its row. The iterator may be ahead of the row that is read.
     ///
     /// # Errors
     /// [`Stop`], to be passed on; or what `read` answers, which ends it.
@@ -41,8 +41,8 @@ pub trait Transaction {
     }
 
     /// Changes the rows with these primary keys, one after the other: as [`Transaction::update`] of each, and cheaper.
-    /// What stands beside a key is given to `change` with its row; a key without a row is passed over. Keys may be
-    /// drawn before the rows of those before are changed.
+    /// A key's companion is given to `change` with its row; a key without a row is passed over. The iterator may be
+    /// ahead of the row that is changed.
     ///
     /// # Errors
     /// [`Stop`], as for `update`.
@@ -68,7 +68,7 @@ pub trait Transaction {
     /// other in the order of the primary key.
     ///
     /// # Errors
-    /// [`Stop`], as for `insert`; the rows before stay added then, and some of those behind may have been drawn.
+    /// [`Stop`], as for `insert`; the rows before stay added then, and the iterator may be ahead of them.
     fn insert_each<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
         rows.into_iter().try_for_each(|row| self.insert(&row))
     }
@@ -108,11 +108,11 @@ pub trait Transaction {
     /// The next of the transaction's random numbers, the same when replayed.
     fn random(&mut self) -> u64;
 
-    /// Whether what this run does to the row with this key counts.
+    /// Whether this run's changes of the row with this key have an effect.
     ///
-    /// Where partitions are processes of their own, each of those that take part runs the procedure. What it does to a
-    /// row of another partition has no effect, and reading one costs a message; so a procedure may leave out what only
-    /// concerns rows that are not its own, and [`Procedure::merge`](super::Procedure::merge) what the runs answer. It
+    /// Where partitions are processes of their own, each participant runs the procedure. Its change of a row of another
+    /// partition has no effect, and reading one costs a message. So a procedure may leave out work that only concerns
+    /// rows that are not its own, and [`Procedure::merge`](super::Procedure::merge) merges the outputs of the runs. It
     /// must not decide anything else by this. Everywhere else a run owns all rows.
     #[inline(always)]
     fn owns<R: Record>(&mut self, key: &R::Key) -> bool {

@@ -49,7 +49,7 @@ pub(crate) fn mix(value: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// A number that stands for bytes and what was before them, told by its own.
+/// A digest of bytes and of the digest before them.
 pub(crate) fn digest(before: u64, bytes: &[u8]) -> u64 {
     let word = |chunk: &[u8]| {
         let mut word = [0; 8];
@@ -59,8 +59,7 @@ pub(crate) fn digest(before: u64, bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(mix(before ^ bytes.len() as u64), |sum, chunk| mix(sum ^ word(chunk)))
 }
 
-/// Of some ten thousand multipliers the one that best keeps apart what small numbers beside small numbers make, as the
-/// prefixes of keys are.
+/// The multiplier, of some ten thousand tried, with the fewest collisions of keys that are small numbers side by side.
 const SPREAD: u64 = 0xb827_a3f3_82e8_fc91;
 
 macro_rules! integer_encoding {

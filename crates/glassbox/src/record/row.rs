@@ -41,7 +41,7 @@ pub enum BadRow {
         table: &'static str,
         /// The column.
         column: &'static str,
-        /// What is wrong with it.
+        /// The error of its bytes.
         bad: BadColumn,
     },
     /// A set of changed columns that names columns the table does not have.

@@ -5,8 +5,8 @@
 
 /// Stored bytes of columns, known to be what [`Column::store`](super::Column::store) writes.
 ///
-/// Only engines make one, of a whole row, and only what `#[derive(Record)]` writes takes it apart, where the columns
-/// are. So whoever is given one may rely on it.
+/// Only engines make one, of a whole row, and only code of `#[derive(Record)]` splits it, where the columns are. So its
+/// bytes may be relied on.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Sound<'a>(&'a [u8]);

@@ -23,7 +23,7 @@ impl<const N: usize> Text<N> {
     pub fn push<const M: usize>(&mut self, part: &Text<M>) {
         let length = self.len();
         match self.0.get_mut(length..length + M) {
-            // With the zeros behind it, so that nobody need know its length.
+            // With the zeros after it, so that its length is not needed.
             Some(room) => room.copy_from_slice(&part.0),
             None => *self = Self::joined(&[self.as_str(), part.as_str()]),
         }
@@ -48,7 +48,7 @@ impl<const N: usize> Text<N> {
                 break;
             }
         }
-        // Behind the text there is no zero yet, so that all bytes can be asked: that the compiler does many at a time.
+        // After the text there is no zero yet. So all bytes can be compared, which the compiler does many at a time.
         if bytes.iter().fold(false, |found, &byte| found | (byte == 0)) {
             length = bytes.iter().position(|&byte| byte == 0).unwrap_or(length);
         }
