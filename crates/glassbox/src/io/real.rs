@@ -2,18 +2,24 @@
 //!
 //! Positioned reads and writes and `fdatasync`, straight from the system calls. A call that was interrupted is made
 //! again; a write that wrote less than asked goes on where it stopped. Nothing is retried after a failed force.
+//!
+//! *A path is resolved once.* [`RealFiles`] opens its directory when it is made, keeps that handle, and names every
+//! file relative to it (`openat` and its relatives). So a program that changes its working directory, or a directory
+//! that is renamed or replaced while it is open, cannot spread a lock, a log and a checkpoint over two places.
+//! Resolving the path to an absolute one would answer the first of these only.
 
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{self, FlockOperation, Mode, OFlags};
+use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::IoError;
 use super::files::{DirectoryLock, File, Files};
 
-/// Name of the file that bears the lock of a database directory.
+/// Name of the file that says which process has locked a database directory.
 const LOCK: &str = "LOCK";
 /// Zeros are written in pieces of this many bytes.
 const ZEROS_BYTES: usize = 1 << 20;
@@ -22,10 +28,12 @@ const DIRECT_ALIGNMENT: usize = 4096;
 /// Linux takes at most this many parts in one write.
 const MAX_PARTS: usize = 1024;
 
-/// A directory of the operating system.
+/// A directory of the operating system, open.
 #[derive(Clone, Debug)]
 pub struct RealFiles {
-    root: PathBuf,
+    directory: Arc<OwnedFd>,
+    /// Where it was when it was opened: for messages only.
+    path: PathBuf,
     read_only: bool,
 }
 
@@ -33,13 +41,14 @@ impl RealFiles {
     /// The directory `root`, made (with its parents) if it does not exist.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self, IoError> {
         let root = root.into();
-        if root.exists() {
-            return Self::existing(root);
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let made: Vec<_> = root.ancestors().take_while(is_missing).collect();
+        if !made.is_empty() {
+            std::fs::create_dir_all(&root).map_err(|e| IoError::new(&root, "create directory", e))?;
         }
-        std::fs::create_dir_all(&root).map_err(|e| IoError::new(&root, "create directory", e))?;
-        if let Some(parent) = root.parent() {
+        for parent in made.iter().filter_map(|path| path.parent()) {
             // Its name must be as durable as what will be in it.
-            let parent = if parent.as_os_str().is_empty() { std::path::Path::new(".") } else { parent };
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
             let forced = std::fs::File::open(parent).and_then(|parent| parent.sync_all());
             forced.map_err(|e| IoError::new(parent, "force directory", e))?;
         }
@@ -49,11 +58,10 @@ impl RealFiles {
     /// The directory `root`, which must exist.
     pub fn existing(root: impl Into<PathBuf>) -> Result<Self, IoError> {
         let root = root.into();
-        let found = std::fs::metadata(&root).map_err(|e| IoError::new(&root, "open directory", e))?;
-        if !found.is_dir() {
-            return Err(IoError::new(&root, "open directory", io::ErrorKind::NotADirectory));
-        }
-        Ok(Self { root, read_only: false })
+        let opened = again(|| fs::open(&root, DIRECTORY, Mode::empty()));
+        let directory = Arc::new(opened.map_err(|e| IoError::new(&root, "open directory", e))?);
+        let path = std::path::absolute(&root).unwrap_or(root);
+        Ok(Self { directory, path, read_only: false })
     }
 
     /// The directory `root`, which must exist, to be read where writing may not be possible: files are opened for
@@ -62,19 +70,53 @@ impl RealFiles {
         Ok(Self { read_only: true, ..Self::existing(root)? })
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        if name.is_empty() { self.root.clone() } else { self.root.join(name) }
+    /// An error about a file, or about the directory itself: "".
+    fn error(&self, name: &str, operation: &'static str, source: impl Into<io::Error>) -> IoError {
+        let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
+        IoError::new(&path, operation, source)
     }
 
     fn open_with(&self, name: &str, flags: OFlags, operation: &'static str) -> Result<RealFile, IoError> {
-        let path = self.path(name);
         let access = if self.read_only { OFlags::RDONLY } else { OFlags::RDWR };
         let flags = flags | access | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o640);
-        let file = again(|| fs::open(&path, flags, mode)).map_err(|e| IoError::new(&path, operation, e))?;
-        Ok(RealFile { file, path })
+        let file = again(|| fs::openat(&self.directory, name, flags, mode));
+        Ok(RealFile { file: file.map_err(|e| self.error(name, operation, e))?, path: self.path.join(name) })
+    }
+
+    fn open_directory(&self, name: &str) -> Result<OwnedFd, Errno> {
+        let name = if name.is_empty() { "." } else { name };
+        again(|| fs::openat(&self.directory, name, DIRECTORY, Mode::empty()))
+    }
+
+    /// Locks the directory itself, so that a removed `LOCK` lets in no second process; `None` where the file system
+    /// cannot lock directories.
+    fn lock_directory(&self, operation: FlockOperation) -> Result<Option<Held>, IoError> {
+        // Opened once more: a lock belongs to an opening, and clones share theirs.
+        let opened = self.open_directory("").map_err(|e| self.error("", "lock", e))?;
+        match again(|| fs::flock(&opened, operation)) {
+            Ok(()) => Ok(Some(Held(opened))),
+            Err(Errno::WOULDBLOCK) => Err(self.held_by_another(&opened)),
+            Err(Errno::BADF | Errno::INVAL | Errno::NOLCK | Errno::NOTSUP | Errno::NOSYS) => Ok(None),
+            Err(e) => Err(self.error("", "lock", e)),
+        }
+    }
+
+    fn held_by_another(&self, refused: &OwnedFd) -> IoError {
+        let mut text = [0; 16];
+        let got = self.open(LOCK).and_then(|lock| lock.read_at(&mut text, 0)).unwrap_or(0);
+        let holder = std::str::from_utf8(&text[..got]).ok().and_then(|t| t.trim().parse::<u32>().ok());
+        let who = holder.map_or("another process".to_string(), |id| format!("process {id}"));
+        let message = match again(|| fs::flock(refused, FlockOperation::NonBlockingLockShared)) {
+            // So the others only read.
+            Ok(()) => "another process is looking into the database; wait until it has ended".to_owned(),
+            Err(_) => format!("the database is open in {who}; close it there first"),
+        };
+        self.error(LOCK, "lock", io::Error::new(io::ErrorKind::WouldBlock, message))
     }
 }
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Files for RealFiles {
     fn open(&self, name: &str) -> Result<Box<dyn File>, IoError> {
@@ -95,31 +137,36 @@ impl Files for RealFiles {
     }
 
     fn remove(&self, name: &str) -> Result<(), IoError> {
-        let path = self.path(name);
-        std::fs::remove_file(&path).map_err(|e| IoError::new(&path, "remove", e))
+        let removed = again(|| fs::unlinkat(&self.directory, name, AtFlags::empty()));
+        removed.map_err(|e| self.error(name, "remove", e))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), IoError> {
-        let path = self.path(from);
-        std::fs::rename(&path, self.path(to)).map_err(|e| IoError::new(&path, "rename", e))
+        let renamed = again(|| fs::renameat(&self.directory, from, &self.directory, to));
+        renamed.map_err(|e| self.error(from, "rename", e))
     }
 
     fn list(&self, directory: &str) -> Result<Vec<String>, IoError> {
-        let path = self.path(directory);
-        let error = |e| IoError::new(&path, "list", e);
-        let entries = match std::fs::read_dir(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other.map_err(error)?,
+        let error = |e| self.error(directory, "list", e);
+        let entries = match self.open_directory(directory) {
+            Err(Errno::NOENT) => return Ok(Vec::new()),
+            opened => Dir::new(opened.map_err(error)?).map_err(error)?,
         };
         let mut names = Vec::new();
         for entry in entries {
             let entry = entry.map_err(error)?;
-            if !entry.file_type().map_err(error)?.is_file() {
-                continue;
-            }
             // A name that is not UTF-8 is none of ours.
-            if let Ok(name) = entry.file_name().into_string() {
-                names.push(if directory.is_empty() { name } else { format!("{directory}/{name}") });
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            let name = if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+            let kind = match entry.file_type() {
+                FileType::Unknown => {
+                    let found = fs::statat(&self.directory, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(error)?;
+                    FileType::from_raw_mode(found.st_mode)
+                }
+                known => known,
+            };
+            if kind == FileType::RegularFile {
+                names.push(name);
             }
         }
         names.sort();
@@ -127,23 +174,25 @@ impl Files for RealFiles {
     }
 
     fn exists(&self, name: &str) -> Result<bool, IoError> {
-        let path = self.path(name);
-        path.try_exists().map_err(|e| IoError::new(&path, "look for", e))
+        match again(|| fs::statat(&self.directory, name, AtFlags::empty())) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(e) => Err(self.error(name, "look for", e)),
+        }
     }
 
     fn create_directory(&self, directory: &str) -> Result<(), IoError> {
-        let path = self.path(directory);
-        std::fs::create_dir_all(&path).map_err(|e| IoError::new(&path, "create directory", e))?;
+        match again(|| fs::mkdirat(&self.directory, directory, Mode::from_raw_mode(0o777))) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(e) => return Err(self.error(directory, "create directory", e)),
+        }
         let parent = directory.rsplit_once('/').map_or("", |(parent, _)| parent);
         self.sync_directory(parent)
     }
 
     fn sync_directory(&self, directory: &str) -> Result<(), IoError> {
-        let path = self.path(directory);
-        let error = |e| IoError::new(&path, "force directory", e);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = again(|| fs::open(&path, flags, Mode::empty())).map_err(error)?;
-        again(|| fs::fsync(&opened)).map_err(error)
+        let forced = self.open_directory(directory).and_then(|opened| again(|| fs::fsync(&opened)));
+        forced.map_err(|e| self.error(directory, "force directory", e))
     }
 
     fn lock(&self) -> Result<DirectoryLock, IoError> {
@@ -151,22 +200,26 @@ impl Files for RealFiles {
             true => (OFlags::empty(), FlockOperation::NonBlockingLockShared),
             false => (OFlags::CREATE, FlockOperation::NonBlockingLockExclusive),
         };
+        let directory = self.lock_directory(operation)?;
+        // The file as well: it says who holds the lock, and is all that programs of before know.
         let lock = match self.open_with(LOCK, flags, "lock") {
             // Opening a database to write makes the file. So no process has opened it to write.
-            Err(e) if self.read_only && e.kind() == io::ErrorKind::NotFound => return Ok(DirectoryLock::new(())),
+            Err(e) if self.read_only && e.kind() == io::ErrorKind::NotFound => {
+                return Ok(DirectoryLock::new(directory));
+            }
             opened => opened?,
         };
         match again(|| fs::flock(&lock.file, operation)) {
             Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(held_by_another(&lock)),
+            Err(Errno::WOULDBLOCK) => return Err(self.held_by_another(&lock.file)),
             Err(e) => return Err(IoError::new(&lock.path, "lock", e)),
         }
         if !self.read_only {
-            // The number is for the message below only; the lock itself is the system's and ends with its holder.
+            // The number is for the message above only; the lock itself is the system's and ends with its holder.
             lock.set_len(0)?;
             lock.write_at(std::process::id().to_string().as_bytes(), 0)?;
         }
-        Ok(DirectoryLock::new(Held(lock.file)))
+        Ok(DirectoryLock::new((Held(lock.file), directory)))
     }
 }
 
@@ -179,19 +232,6 @@ impl Drop for Held {
         // If this fails, closing the file releases it.
         let _ = again(|| fs::flock(&self.0, FlockOperation::Unlock));
     }
-}
-
-fn held_by_another(lock: &RealFile) -> IoError {
-    let mut text = [0; 16];
-    let got = lock.read_at(&mut text, 0).unwrap_or(0);
-    let holder = std::str::from_utf8(&text[..got]).ok().and_then(|t| t.trim().parse::<u32>().ok());
-    let who = holder.map_or("another process".to_string(), |id| format!("process {id}"));
-    let message = match again(|| fs::flock(&lock.file, FlockOperation::NonBlockingLockShared)) {
-        // So the others only read.
-        Ok(()) => "another process is looking into the database; wait until it has ended".to_owned(),
-        Err(_) => format!("the database is open in {who}; close it there first"),
-    };
-    IoError::new(&lock.path, "lock", io::Error::new(io::ErrorKind::WouldBlock, message))
 }
 
 /// A file of the operating system.
