@@ -294,6 +294,7 @@ fn the_rest(golden: &mut Golden) {
     let refused = Database::in_memory(Config { partitions: 65, ..Config::default() }, catalog());
     golden.add("Refused configuration, embedded", &refused.err().unwrap());
     golden.add("Refused configuration, on a cluster", &Shard::new(&catalog(), 2, 2, TABLE_BYTES).err().unwrap());
-    let unknown = Database::in_memory(Config::default(), Catalog::new()).unwrap().call(&GoOn);
+    let other = Database::in_memory(Config::default(), Catalog::new().table::<Log>()).unwrap();
+    let unknown = other.call(&GoOn);
     golden.add("Unknown procedure, embedded", &unknown.unwrap_err());
 }

@@ -103,12 +103,17 @@ impl History {
 
     /// A configuration for the same database: the usual one, or another that its engine takes.
     fn again(&self, partitions: usize, otherwise: bool) -> Config {
-        let mut config = Config { partitions, ..self.config.clone() };
-        if otherwise {
+        let mut config = self.config.clone();
+        if !self.is_classic() {
+            config.partitions = partitions;
+        }
+        if otherwise && !self.is_classic() {
             config.log = match config.log {
                 LogKind::Values => LogKind::Commands,
                 LogKind::Commands => LogKind::Values,
             };
+        }
+        if otherwise {
             config.classic.granularity = match config.classic.granularity {
                 Granularity::Record => Granularity::Page,
                 Granularity::Page => Granularity::Record,

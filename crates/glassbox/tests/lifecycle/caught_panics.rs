@@ -88,6 +88,7 @@ fn check<const ABORTS: u8>(config: &Config, change: Change) {
         }
     }
     let _ = db.close();
+    drop(db);
     let db = Database::open(dir.path().join("db"), config.clone(), catalog()).unwrap();
     assert_eq!(rows(&db), as_before, "{what}, opened again");
 }
