@@ -189,12 +189,13 @@ impl Incidents<'_> {
     fn wait_for_rows(&mut self, replica: Address) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
-            let standing = self.decide(|operator| {
-                operator.standings().remove(&replica).unwrap_or_else(|| Err(format!("{replica} is not known")))
-            })?;
+            // A process that was just started may not be connected yet.
+            let standing = self.decide(|operator| Ok(operator.standings().remove(&replica)))?;
             match standing {
-                Standing::Backup(_) | Standing::Primary(_) => return Ok(()),
-                Standing::Joining(_) if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+                Some(Ok(Standing::Backup(_) | Standing::Primary(_))) => return Ok(()),
+                Some(Ok(Standing::Joining(_)) | Err(_)) | None if began.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
                 other => bail!("{replica} did not become a backup: {other:?}"),
             }
         }
