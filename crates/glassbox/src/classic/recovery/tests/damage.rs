@@ -90,7 +90,7 @@ fn damaged_records_are_named() {
     fails(&[good.clone(), update(8, Undo::Page, &replace(b"xx", b"cd"))], &["position 16", "page 3"]);
     fails(&[good.clone(), update(8, Undo::Page, &[77])], &["position 16", "a logged change of a page"]);
     fails(&[update(0, Undo::Page, &replace(b"ab", b"cd"))], &["position 8", "page 3", "is gone"]);
-    fails(&[good, of(1, 8, Body::NestedEnd { undo_next: Lsn(24) })], &["position 16", "after it"]);
+    fails(&[good, of(1, 8, Body::NestedEnd { undo_next: Lsn(24) })], &["position 16", "a later record"]);
 }
 
 #[test]
