@@ -79,7 +79,7 @@ fn a_file_is_no_directory() {
     for arguments in [&["info", text(file.path())][..], &["tpcc", "--small", "--dir", text(file.path())]] {
         let ran = run(arguments);
         assert_eq!(ran.status, Some(1));
-        let words = format!("cannot open directory {}: not a directory", text(file.path()));
+        let words = format!("cannot open directory {}: Not a directory", text(file.path()));
         assert!(ran.err.contains(&words), "{}", ran.err);
     }
 }
