@@ -40,6 +40,20 @@ impl<R: Record> Table<R> {
         }
     }
 
+    /// Adds the row to every secondary index, all of which had these keys before what is undone.
+    #[cold]
+    pub(super) fn restore_secondary(&mut self, row: &R, id: RowId) {
+        struct Restore<'a, R: Record>(&'a mut Table<R>, &'a R, RowId);
+        impl<R: Record> IndexVisitor<R> for Restore<'_, R> {
+            fn visit<I: Index<Record = R>>(&mut self) {
+                let key = I::key(self.1).encode();
+                let restored = self.0.index_tree_mut::<I>().with_spare(|tree| tree.insert(key, self.2));
+                restored.expect("its keys are free again, changes being undone in reverse");
+            }
+        }
+        R::each_index(&mut Restore(self, row, id));
+    }
+
     /// Removes the row from the first `count` secondary indexes.
     pub(super) fn remove_secondary(&mut self, row: &R, count: usize) {
         struct Remove<'a, R: Record> {
@@ -77,6 +91,13 @@ impl<R: Record> Table<R> {
         let mut changed = Changed { before, after: self.rows.get(id), changed: false };
         R::each_index(&mut changed);
         if changed.changed { self.move_in_indexes(before, id) } else { Ok(()) }
+    }
+
+    /// As [`Table::reindex`], where a change from what the row is now to `after` is undone.
+    pub(crate) fn reindex_back(&mut self, after: &R, id: RowId) {
+        let row = *self.rows.get(id);
+        self.remove_secondary(after, R::INDEXES);
+        self.restore_secondary(&row, id);
     }
 
     /// As [`Table::reindex`], of a table without unique indexes, where nothing but the columns in indexes was kept.
@@ -125,8 +146,6 @@ impl<R: Record> Table<R> {
     fn move_in_indexes(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
         let after = *self.rows.get(id);
         self.remove_secondary(before, R::INDEXES);
-        self.insert_secondary(&after, id).inspect_err(|_| {
-            self.insert_secondary(before, id).expect("its keys were there a moment ago");
-        })
+        self.insert_secondary(&after, id).inspect_err(|_| self.restore_secondary(before, id))
     }
 }

@@ -125,7 +125,40 @@ impl<R: Record> Table<R> {
         {
             return Ok(id);
         }
-        self.rows.insert(row)
+        match self.rows.insert(row) {
+            Err(_) if Self::POINT => self.insert_into_given_up(row),
+            inserted => inserted,
+        }
+    }
+
+    /// Inserts a row where there is no place but those of dense keys that are not there: the block of some is given up.
+    #[cold]
+    #[inline(never)]
+    fn insert_into_given_up(&mut self, row: &R) -> Result<RowId, Full> {
+        while self.give_up_block(DenseIndex::BLOCK / 2) || self.give_up_block(1) {
+            if let Ok(id) = self.rows.insert(row) {
+                return Ok(id);
+            }
+        }
+        Err(Full { rows: self.rows.len() })
+    }
+
+    /// Moves the keys of a block with so many vacant places to the hash index, and lets any row have those.
+    fn give_up_block(&mut self, vacant: usize) -> bool {
+        if !self.hash.has_room(DenseIndex::BLOCK) {
+            return false;
+        }
+        let rows = &self.rows;
+        let Some(block) = self.dense.next_block(|first| rows.vacant(first) >= vacant) else { return false };
+        for key in DenseIndex::keys_of(block) {
+            if let Some(id) = self.dense.find(key) {
+                let inserted = self.hash.insert(hash_of_row(rows, id), id, |id| hash_of_row(rows, id));
+                assert!(inserted && self.dense.unlink(key, id), "the hash index had room for a block");
+            }
+        }
+        let first = self.dense.remove_block(block);
+        self.rows.release(first);
+        true
     }
 
     /// The primary tree of a table of ordered access.
@@ -242,6 +275,18 @@ impl<R: Record> Table<R> {
         } else {
             insert_into(&mut self.tree, key, id)
         }
+    }
+
+    /// As [`Table::insert_primary`] of a key that was there before what is undone.
+    pub(super) fn restore_primary(&mut self, key: R::Encoded, id: RowId) {
+        let restored = if Self::POINT {
+            let rows = &self.rows;
+            key.as_u64().is_some_and(|key| self.dense.link(key, id))
+                || self.hash.with_spare(|hash| hash.insert(key.hash64(), id, |id| hash_of_row(rows, id)))
+        } else {
+            self.tree.with_spare(|tree| tree.insert(key, id)).is_ok()
+        };
+        assert!(restored, "a key of table {} cannot be restored, though changes are undone in reverse", R::TABLE);
     }
 
     #[inline(always)]

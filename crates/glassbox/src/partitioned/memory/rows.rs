@@ -7,8 +7,8 @@
 //! - a slot below the high-water mark is live or on the free list, never both; the live bitmap says which;
 //! - the free list runs through the free slots themselves and is taken last in, first out, so that space is reused
 //!   while it is still in the cache, and undoing a deletion finds the place free again;
-//! - except for slots that were [reserved](Rows::reserve): whoever reserved them says what goes there, and they are
-//!   never on the list.
+//! - except for slots that were [reserved](Rows::reserve): the dense index says what goes there, and they are on the list
+//!   only after they were [released](Rows::release).
 //!
 //! Rejected: a bitmap without a free list (finding a hole would be a search), and generations in the row numbers (an
 //! index entry for a deleted row is a bug to be caught by `check`, not a case to be handled on every access).

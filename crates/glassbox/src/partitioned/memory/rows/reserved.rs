@@ -33,6 +33,27 @@ impl<R: Copy> Rows<R> {
         Some(RowId::new(first))
     }
 
+    /// How many of the 128 slots from `first` on are vacant.
+    pub(crate) fn vacant(&self, first: RowId) -> usize {
+        Self::together(first).filter(|&id| !self.is_live(id)).count()
+    }
+
+    /// Ends the reservation of the 128 slots from `first` on: the vacant ones are free for any row.
+    pub(crate) fn release(&mut self, first: RowId) {
+        let (word, bit) = Self::reservation(first);
+        assert!(self.reserved[word] & bit != 0, "{first:?} is not reserved");
+        self.reserved[word] &= !bit;
+        for id in Self::together(first).rev() {
+            if !self.is_live(id) {
+                self.put_on_list(id);
+            }
+        }
+    }
+
+    fn together(first: RowId) -> impl DoubleEndedIterator<Item = RowId> {
+        (first.get()..first.get() + TOGETHER).map(RowId::new)
+    }
+
     /// Where it is noted whether a slot is reserved: word and bit.
     #[inline(always)]
     const fn reservation(id: RowId) -> (usize, u64) {
