@@ -30,6 +30,24 @@ pub(super) type InsertedRun<K> = (RowId, u32, Result<(), (Refused, K)>);
 /// A secondary index's tree, its key type known only to the index's own type.
 type AnyTree = Box<dyn Any + Send>;
 
+/// In the place of a secondary index that is not built yet: its tree, empty. Looked for where the tree would be, it is
+/// found to be of another type; so the path of a transaction does not pay for what is rare.
+pub(super) struct Deferred<K>(pub(super) BTree<K>);
+
+/// The panic of a procedure that is replayed and reads an index that is not built yet.
+#[derive(Debug)]
+pub(super) struct ReadOfNewIndex {
+    pub(super) table: &'static str,
+    pub(super) index: &'static str,
+}
+
+#[cold]
+#[inline(never)]
+fn not_built<I: Index>() -> ! {
+    // Without the hook: it is no mistake of the code that is running.
+    std::panic::resume_unwind(Box::new(ReadOfNewIndex { table: I::Record::TABLE, index: I::NAME }))
+}
+
 pub(crate) struct Table<R: Record> {
     /// The table's number in the database's files.
     pub(crate) number: u16,
@@ -37,7 +55,7 @@ pub(crate) struct Table<R: Record> {
     pub(super) dense: DenseIndex,
     pub(super) hash: HashIndex,
     pub(super) tree: BTree<R::Encoded>,
-    secondary: Vec<AnyTree>,
+    pub(super) secondary: Vec<AnyTree>,
     pub(crate) snapshot: Snapshot,
 }
 
@@ -171,13 +189,22 @@ impl<R: Record> Table<R> {
     /// The tree of a secondary index.
     #[inline(always)]
     pub(crate) fn index_tree<I: Index<Record = R>>(&self) -> &BTree<I::Encoded> {
-        self.secondary[I::POSITION].downcast_ref().expect("made by `new` in this order")
+        match self.built_tree::<I>() {
+            Some(tree) => tree,
+            None => not_built::<I>(),
+        }
+    }
+
+    /// The same; `None`: it is [not built yet](Deferred).
+    #[inline(always)]
+    pub(super) fn built_tree<I: Index<Record = R>>(&self) -> Option<&BTree<I::Encoded>> {
+        self.secondary[I::POSITION].downcast_ref()
     }
 
     /// The same, to be changed.
     #[inline(always)]
-    pub(super) fn index_tree_mut<I: Index<Record = R>>(&mut self) -> &mut BTree<I::Encoded> {
-        self.secondary[I::POSITION].downcast_mut().expect("made by `new` in this order")
+    pub(super) fn built_tree_mut<I: Index<Record = R>>(&mut self) -> Option<&mut BTree<I::Encoded>> {
+        self.secondary[I::POSITION].downcast_mut()
     }
 
     /// Adds a row to the arena and every index, or changes nothing.

@@ -17,6 +17,7 @@ mod sound;
 mod text;
 mod text_parts;
 mod timestamp;
+mod value;
 
 pub use bounds::{Bounds, Direction, Encoded, Prefix, PrefixOf};
 pub use bytes::Bytes;
@@ -30,3 +31,5 @@ pub use schema::{ColumnSchema, ColumnType, IndexSchema, TableSchema};
 pub use sound::Sound;
 pub use text::{Text, TextError};
 pub use timestamp::{Timestamp, TimestampError};
+pub(crate) use value::named_values;
+pub use value::{BadValue, Value};
