@@ -101,6 +101,7 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
+    use crate::Record;
     use crate::record::IndexSchema;
 
     #[derive(Record, Clone, Copy)]
