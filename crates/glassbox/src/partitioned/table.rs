@@ -5,7 +5,7 @@
 //! is compiled, so the choice costs nothing; the other one stays empty. Where keys are looked up whole and fit a word,
 //! the dense among them are in the dense index instead of the hash index.
 //!
-//! The table belongs to whoever holds the partition's token and knows nothing of transactions: undo and logging are
+//! The table belongs to the holder of the partition's token and knows nothing of transactions: undo and logging are
 //! above.
 
 use std::any::Any;

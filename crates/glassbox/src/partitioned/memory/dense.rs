@@ -1,6 +1,6 @@
 //! Dense keys: rows whose place follows from their key.
 //!
-//! Most keys that are looked up whole are numbers that somebody counts up, behind a prefix: items, customers of a
+//! Most keys that are looked up whole are numbers that a program counts up, behind a prefix: items, customers of a
 //! district, stock of a warehouse. A hash index spreads what was neighbouring, and so each lookup reads a line of it
 //! that nothing else needs, before the row can even be asked for. But where keys are dense, rows can be, too: the 128
 //! keys that differ in their last 7 bits only are a *block*, and a block gets 128 places side by side when the first of
@@ -12,14 +12,14 @@
 //! otherwise: anywhere, and into the hash index. Invariants:
 //!
 //! - a place of a block is used by the rows of its one key only; it is not on the rows' free list while the block lasts,
-//!   which is until a table without room for a row [gives blocks up](super::super::table::Table) for their vacant places;
+//!   which is until a table without room for a row gives blocks up for their vacant places;
 //! - a key is linked here if and only if its row is in the key's place and is to be found: then it is not in the hash
 //!   index;
 //! - an entry has its block's number, whole. So what is found is the key's row, and no row is read to find it.
 //!
 //! Entries are found by linear probing, half of them free at least. Rejected: bits of what is live instead of linked
 //! (a row that is taken out of the indexes keeps its place for a while); an array by key instead of entries by hash
-//! (the prefixes are as sparse as anybody likes).
+//! (there is no limit to how sparse prefixes are).
 
 use super::rows::RowId;
 
@@ -35,7 +35,7 @@ const FREE_BLOCKS: usize = 16;
 /// Entries at first; a power of two.
 const ENTRIES: usize = 64;
 
-/// What is known of a block, half a cache line.
+/// A block's keys and places, half a cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(32))]
 struct Entry {
@@ -49,7 +49,7 @@ struct Entry {
 
 /// Of no key.
 const NONE: u64 = u64::MAX;
-/// Where it is not set, nobody has to ask which keys are linked: mostly.
+/// Where it is not set, all keys are linked, which is the usual case.
 const GAPS: u64 = 1 << 63;
 const UNUSED: Entry = Entry { block: NONE, linked: [0; BLOCK as usize / 64], add: 0 };
 

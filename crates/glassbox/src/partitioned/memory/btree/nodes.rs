@@ -108,7 +108,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
                 free
             }
         };
-        // SAFETY: the node is claimed and long enough for a leaf, and nobody refers to it.
+        // SAFETY: the node is claimed and long enough for a leaf, and no reference to it exists.
         unsafe { self.address(number).cast::<Leaf<K, LEAF>>().write(Leaf::new()) };
         number
     }
@@ -123,7 +123,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
                 free
             }
         };
-        // SAFETY: the node is claimed and long enough for an inner node, and nobody refers to it.
+        // SAFETY: the node is claimed and long enough for an inner node, and no reference to it exists.
         unsafe { self.address(number).cast::<Inner<K, INNER>>().write(Inner::new()) };
         number
     }

@@ -112,8 +112,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
 
     /// Asks for the cache lines that a search in this node probes first: two steps of a leaf, three of an inner node.
     /// Asking for a whole leaf is slower: most of its lines are not needed, and the processor keeps only so many misses
-    /// in flight. What is left to miss does not depend on the other lookups, so several of them overlap without being
-    /// asked for.
+    /// in flight. The remaining misses do not depend on the other lookups, so several of them overlap by themselves.
     #[inline(always)]
     pub(crate) fn prefetch_node(&self, node: Node) {
         let keys = self.nodes.address(node.number);

@@ -10,7 +10,7 @@
 //! - there are at most [`ENTRIES_PER_BUCKET`] entries for each bucket, so chains stay short.
 //!
 //! The index stores row numbers and 8 bits of each hash, not keys: the row has its key already, and one comparison with
-//! it is needed anyway. So an entry costs 5 bytes, and whoever asks brings the comparison. Buckets lie in one region
+//! it is needed anyway. So an entry costs 5 bytes, and the caller brings the comparison. Buckets lie in one region
 //! and overflow buckets in another, because the number of a bucket must be its place. Rejected: open addressing (no
 //! growth in small steps, and deletion leaves tombstones), extendible hashing (a directory is one more cache miss).
 

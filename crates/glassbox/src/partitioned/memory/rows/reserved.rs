@@ -1,4 +1,4 @@
-//! Slots that are reserved: whoever asked for them says which row goes where.
+//! Slots that are reserved: the caller that asked for them says which row goes where.
 
 use super::{RowId, Rows};
 
@@ -104,7 +104,7 @@ impl<R: Copy> Rows<R> {
             let next = self.next_free(at);
             if next == id {
                 let behind = self.next_free(id);
-                // SAFETY: a free slot is claimed, and as long as a link at least; nobody borrows it.
+                // SAFETY: a free slot is claimed, and as long as a link at least; it is not borrowed.
                 unsafe { self.slot(at).cast::<RowId>().write_unaligned(behind) };
                 return;
             }
