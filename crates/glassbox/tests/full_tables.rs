@@ -67,7 +67,7 @@ fn refill<R: Numbered<Key = u64>>(deleted: impl Fn(u64) -> Box<dyn Iterator<Item
     let deleted = delete::<R>(&db, deleted(full));
     assert!(deleted >= 10_000, "of {full} rows {deleted} are deleted");
     let again = fill::<R>(&db, 10_000_000.., v);
-    assert!(again >= deleted * 9 / 10, "of {full} rows {deleted} were deleted, and {again} fit again");
+    assert!(again >= deleted * 3 / 4, "of {full} rows {deleted} were deleted, and {again} fit again");
     assert_eq!(db.verify(), [""; 0]);
 }
 

@@ -3,14 +3,14 @@
 //! Leaves are freed when they are empty, so random deletions leave sparse ones behind, whose free slots are of use for
 //! neighbouring keys only. While there is memory, that costs less than merging leaves on every deletion. In a tree that
 //! has reached its limit, deleted entries must make room for any key. Packing visits every leaf once. It is worth that
-//! only if it frees many leaves, so an insertion is refused where it would free less than an eighth.
+//! only if it frees many leaves, so an insertion is refused where it would free less than a sixteenth.
 
 use super::node::largest;
 use super::tree::BTree;
 use crate::record::EncodedKey;
 
 /// The part of all leaves that packing frees, or it is not done.
-const MIN_FREED_PART: usize = 8;
+const MIN_FREED_PART: usize = 16;
 
 impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER> {
     /// Fills the leaves from the first one on, frees those that are left empty, and builds the inner nodes again;
