@@ -102,11 +102,9 @@ pub enum Error {
     },
     /// Two stored rows have one key of a unique index that the catalog adds; nothing was changed on disk. The program
     /// without the index can still open the database, to change one of the rows.
-    #[error("index {table}.{index} cannot be unique: rows {first} and {second} both have {key}")]
+    #[error("index {index} cannot be unique: rows {first} and {second} both have {key}")]
     NotUnique {
-        /// The table.
-        table: String,
-        /// The index.
+        /// The table and the index.
         index: String,
         /// The primary key of one of the rows, with the names of its columns.
         first: String,
@@ -271,7 +269,7 @@ impl Error {
         rows.sort_unstable();
         let [(_, first, row), (_, second, _)] = rows;
         let key = named_values(table, &index.columns, row);
-        Self::NotUnique { table: table.name.to_string(), index: index.name.to_string(), first, second, key }
+        Self::NotUnique { index: format!("{}.{}", table.name, index.name), first, second, key }
     }
 }
 
