@@ -115,7 +115,6 @@ fn open(files: &MemoryFiles, case: Case, catalog: Catalog) -> Result<Database, E
         architecture: case.architecture,
         partitions: case.partitions,
         log: case.log,
-        table_bytes: 1 << 20,
         segment_bytes: 64 << 10,
         log_buffer_bytes: 64 << 10,
         log_threads: false,
