@@ -72,8 +72,8 @@ fn refill<R: Numbered<Key = u64>>(deleted: impl Fn(u64) -> Box<dyn Iterator<Item
 }
 
 fn refill_all(deleted: impl Fn(u64) -> Box<dyn Iterator<Item = u64>> + Copy) {
-    let (down, mixed): (fn(u64) -> i64, fn(u64) -> i64) =
-        (|id| -(id as i64), |id| id.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64);
+    let down: fn(u64) -> i64 = |id| -(id as i64);
+    let mixed: fn(u64) -> i64 = |id| id.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64;
     refill::<Ordered>(deleted, down);
     refill::<Point>(deleted, down);
     for v in [down, mixed] {

@@ -170,7 +170,7 @@ fn rows_that_share_a_key_of_a_new_unique_index_are_named_and_nothing_is_changed(
     for case in cases() {
         let files = changed(case, twice_one());
         let before = contents(&files);
-        let error = open(&files, case, later()).err().expect("it is refused");
+        let error = open(&files, case, later()).expect_err("it is refused");
         let expected = "index rep.by_v cannot be unique: rows id = 1 and id = 3 both have v = 1";
         assert_eq!(error.to_string(), expected, "{case:?}");
         assert!(matches!(error, Error::NotUnique { .. }), "{error:?}");

@@ -78,7 +78,7 @@ fn put(log: LogKind, ids: u64) -> MemoryFiles {
 }
 
 fn refusal(files: &MemoryFiles, catalog: Catalog) -> String {
-    let error = open(files, LogKind::Commands, 1 << 26, catalog).err().expect("it is refused");
+    let error = open(files, LogKind::Commands, 1 << 26, catalog).expect_err("it is refused");
     let message = error.to_string();
     assert!(matches!(error, Error::Log(_)) && !message.contains("restore"), "{error:?}");
     assert!(open(files, LogKind::Commands, 1 << 26, Catalog::new().table::<Item>().procedure::<Put>()).is_ok());
@@ -118,7 +118,7 @@ fn rows_that_do_not_fit_into_memory_any_more_are_no_damage() {
         if checkpoint {
             open(&files, log, 1 << 26, catalog()).unwrap().checkpoint().unwrap();
         }
-        let error = open(&files, log, 1 << 20, catalog()).err().expect("it is refused");
+        let error = open(&files, log, 1 << 20, catalog()).expect_err("it is refused");
         let message = error.to_string();
         assert!(matches!(error, Error::OutOfMemory(_)), "{error:?}");
         assert!(message.starts_with("table \"item\" is full: "), "{message}");
