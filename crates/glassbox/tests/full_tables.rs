@@ -1,5 +1,5 @@
-//! Tables that were full: the room of deleted rows serves others, whatever their keys, and a refused change leaves all as
-//! it was.
+//! Tables that were full: the room of deleted rows serves others, whatever their keys, and a refused change leaves all
+//! as it was.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

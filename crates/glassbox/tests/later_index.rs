@@ -1,5 +1,5 @@
-//! A unique index that a later program adds: the rows of before need have kept its promise only at the end, and a database
-//! whose rows do not keep it is refused unchanged, by both engines.
+//! A unique index that a later program adds: the rows of before need have kept its promise only at the end, and a
+//! database whose rows do not keep it is refused unchanged, by both engines.
 
 use std::sync::Arc;
 

@@ -43,7 +43,8 @@ pub(crate) enum ReplayError {
     /// The rows do not fit into memory.
     #[error("{0}")]
     Full(TableFull),
-    /// The record fits neither the rows nor the schema, though its checksum is right: the files are not of one database.
+    /// The record fits neither the rows nor the schema, though its checksum is right: the files are not of one
+    /// database.
     #[error("{0}: the log does not belong to these rows; restore the whole directory from a copy")]
     Foreign(String),
     /// The engine panicked.

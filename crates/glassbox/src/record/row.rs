@@ -126,8 +126,8 @@ pub trait Record: Copy + Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to have `access = ordered`, so its table cannot be scanned",
     label = "the table of `{Self}` cannot be scanned",
-    note = "remove `access = point` from `#[record(...)]` of `{Self}`; a function that scans tables of any record wants \
-            `OrderedRecord` instead of `Record`"
+    note = "remove `access = point` from `#[record(...)]` of `{Self}`; a function that scans tables of any record \
+            wants `OrderedRecord` instead of `Record`"
 )]
 pub trait OrderedRecord: Record {}
 

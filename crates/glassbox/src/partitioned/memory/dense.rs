@@ -11,8 +11,8 @@
 //! average, besides [`FREE_BLOCKS`] for a start. Keys without a block, or whose place is taken, go where all would go
 //! otherwise: anywhere, and into the hash index. Invariants:
 //!
-//! - a place of a block is used by the rows of its one key only; it is not on the rows' free list while the block lasts,
-//!   which is until a table without room for a row gives blocks up for their vacant places;
+//! - a place of a block is used by the rows of its one key only; it is not on the rows' free list while the block
+//!   lasts, which is until a table without room for a row gives blocks up for their vacant places;
 //! - a key is linked here if and only if its row is in the key's place and is to be found: then it is not in the hash
 //!   index;
 //! - an entry has its block's number, whole. So what is found is the key's row, and no row is read to find it.
