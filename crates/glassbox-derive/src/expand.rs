@@ -20,12 +20,20 @@ pub fn record(record: &Record) -> TokenStream {
     let header = header(record);
     let methods = [store, load, load_sound, store_changes, load_changes].map(|method| method(record));
     let index_impls = index::impls(record);
+    let ordered = (record.access == "Ordered").then(|| {
+        quote! {
+            #[automatically_derived]
+            impl ::glassbox::record::OrderedRecord for #name {}
+        }
+    });
     quote! {
         #index_types
 
         const _: () = {
             #offsets
             #schema
+
+            #ordered
 
             #[automatically_derived]
             impl ::glassbox::record::Record for #name {

@@ -36,7 +36,26 @@ use syn::{DeriveInput, parse_macro_input};
 /// Each index gives a type named after the struct and the index, which is what a procedure names it by. The key of an
 /// index that is not unique ends with those columns of the primary key that it did not name, so that its entries
 /// differ. A unique index of a partitioned table must contain the column that decides the partition, because uniqueness
-/// is checked within a partition.
+/// is checked within a partition. It must not contain the whole primary key: no two rows could have the same key, and
+/// the index would enforce nothing. What must be unique in all of a partitioned table is the primary key of another
+/// table, into which a procedure inserts as well:
+///
+/// ```
+/// use glassbox::{Record, Stop, Transaction, record::*};
+///
+/// #[derive(Record, Clone, Copy)]
+/// #[record(key = id)]
+/// struct Customer { id: u32, mail: Text<40> }
+///
+/// #[derive(Record, Clone, Copy)]
+/// #[record(key = mail)]
+/// struct CustomerByMail { mail: Text<40>, id: u32 }
+///
+/// fn insert(tx: &mut impl Transaction, customer: &Customer) -> Result<(), Stop> {
+///     tx.insert(&CustomerByMail { mail: customer.mail, id: customer.id })?; // refused if the address is in use
+///     tx.insert(customer)
+/// }
+/// ```
 ///
 /// ```
 /// use glassbox::{Record, record::*};

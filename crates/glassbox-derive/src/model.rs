@@ -1,6 +1,7 @@
 //! A record whose attributes have been checked against its struct: names are positions now, and defaults are filled in.
 
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, GenericArgument, Ident, PathArguments, Result, Type, Visibility};
@@ -73,7 +74,7 @@ impl Record {
         let (Some(partition_by), Some(indexes)) = (partition_by, indexes) else {
             return Err(mistakes.0.expect("one was kept"));
         };
-        check_unique(&columns, partition_by, &indexes)?;
+        check_unique(&columns, &key, partition_by, &indexes)?;
         let access = match &attributes.access {
             Some(access) if access == "point" => "Point",
             _ => "Ordered",
@@ -225,19 +226,68 @@ fn read_indexes(
     mistakes.0.map_or(Ok(indexes), Err)
 }
 
-/// Two rows with the same key of a unique index must meet on one partition, because an insert looks at no other.
-fn check_unique(columns: &[Column], partition_by: Option<usize>, indexes: &[Index]) -> Result<()> {
-    let Some(deciding) = partition_by else { return Ok(()) };
+/// Refuses unique indexes that enforce nothing, and those that a partition cannot check: two rows with the same key
+/// must meet on one partition, because no partition looks at the others.
+fn check_unique(columns: &[Column], primary: &Key, partition_by: Option<usize>, indexes: &[Index]) -> Result<()> {
     let mut mistakes = Mistakes(None);
-    for index in indexes.iter().filter(|index| index.unique && !index.key.columns.contains(&deciding)) {
-        let message = format!(
-            "unique index `{}` must contain `{}`, the column that decides the partition, because uniqueness is checked \
-             within a partition: add the column, or make the table `replicated`",
-            index.name, columns[deciding].name
-        );
+    for index in indexes.iter().filter(|index| index.unique) {
+        let name = |column: usize| &columns[column].name;
+        let (own, unique) = (&index.key.columns, &index.name);
+        let missing: Vec<usize> = primary.columns.iter().copied().filter(|column| !own.contains(column)).collect();
+        let message = match partition_by {
+            _ if missing.is_empty() => {
+                let key = listed(primary.columns.iter().map(|&column| name(column)));
+                format!(
+                    "unique index `{unique}` enforces nothing: its columns contain the primary key ({key}), so no two \
+                     rows can share them; {}",
+                    keyed_table(columns, primary, index)
+                        .map_or("remove `unique`".to_owned(), |table| format!("remove `unique`, or {table}"))
+                )
+            }
+            Some(deciding) if !own.contains(&deciding) => {
+                // With this column, too, it would contain the primary key.
+                let within = if missing == [deciding] {
+                    String::new()
+                } else {
+                    format!("add the column to make it unique within each `{}`, ", name(deciding))
+                };
+                let keyed = keyed_table(columns, primary, index).map_or(String::new(), |table| format!(", or {table}"));
+                format!(
+                    "unique index `{unique}` cannot be checked: it does not contain `{}`, the column that decides the \
+                     partition, and no partition sees the rows of the others; {within}make the table \
+                     `replicated`{keyed}",
+                    name(deciding)
+                )
+            }
+            _ => continue,
+        };
         mistakes.keep::<()>(Err(Error::new(index.kind.span(), message)));
     }
     mistakes.0.map_or(Ok(()), Err)
+}
+
+/// How a table says that no two rows agree in the columns of an index, besides those of the primary key; `None`: there
+/// are no others.
+fn keyed_table(columns: &[Column], primary: &Key, index: &Index) -> Option<String> {
+    let keyed: Vec<usize> =
+        index.key.columns.iter().copied().filter(|column| !primary.columns.contains(column)).collect();
+    let names: Vec<&str> = keyed.iter().map(|&column| columns[column].name.as_str()).collect();
+    let key = match &names[..] {
+        [] => return None,
+        [one] => (*one).to_owned(),
+        several => format!("({})", several.join(", ")),
+    };
+    let field = |&column: &usize| {
+        let Column { name, kind, .. } = &columns[column];
+        format!("{name}: {}", kind.to_token_stream().to_string().replace(' ', ""))
+    };
+    let fields: Vec<String> = keyed.iter().chain(&primary.columns).map(field).collect();
+    Some(format!(
+        "insert each row's key into a table keyed by what is to be unique: `#[record(key = {key})] struct {}Key \
+         {{ {} }}`",
+        index.kind,
+        fields.join(", ")
+    ))
 }
 
 fn read_index(

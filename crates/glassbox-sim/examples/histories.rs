@@ -64,9 +64,9 @@ fn main() -> ExitCode {
             let config = kinds()[kind].clone();
             let history = History { seed: seed + at, operations: operations.div_ceil(count) as usize, config };
             match history.run() {
-                Ok(sum) => sums.lock().expect("nobody panics with it")[kind] += sum,
+                Ok(sum) => sums.lock().expect("no thread panics while it holds it")[kind] += sum,
                 Err(what) => {
-                    wrong.lock().expect("nobody panics with it").get_or_insert(what);
+                    wrong.lock().expect("no thread panics while it holds it").get_or_insert(what);
                     next.store(count, Ordering::Relaxed);
                 }
             }

@@ -46,7 +46,7 @@ struct Arguments {
     fault: Option<Fault>,
 }
 
-/// What was done so far.
+/// The counts so far.
 #[derive(Default)]
 struct Sum {
     histories: u64,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use glassbox::procedure::{Stop, Transaction};
-use glassbox::record::{Direction, Record};
+use glassbox::record::{Direction, OrderedRecord, Record};
 use glassbox::{Database, Error};
 
 use crate::ModelDatabase;
@@ -19,7 +19,7 @@ fn add<R: Record>(contents: &mut Contents, row: &R) {
     contents.entry(R::TABLE).or_default().push(bytes);
 }
 
-fn add_all<R: Record, T: Transaction>(tx: &mut T, contents: &mut Contents) -> Result<(), Stop> {
+fn add_all<R: OrderedRecord, T: Transaction>(tx: &mut T, contents: &mut Contents) -> Result<(), Stop> {
     tx.scan::<R>(.., Direction::Forward, |row| {
         add(contents, row);
         ControlFlow::Continue(())

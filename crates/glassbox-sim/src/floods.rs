@@ -2,7 +2,7 @@
 //!
 //! Histories meet the same few rows again and again, which fit on a page or two. On an engine of pages that leaves out
 //! what is hardest to get back: splits, pages given back, new roots. So now and then a flood of rows comes, far from
-//! the keys that the other steps use, and goes again; sometimes it is taken back at its very end.
+//! the keys that the other steps use, and goes again; sometimes it is rolled back at its very end.
 
 use crate::dice::Dice;
 use crate::history::{Op, Way};
@@ -11,7 +11,7 @@ use crate::steps::{KEYS, Kind, Step};
 /// Keys of floods, behind those of all other steps: more than two leaves of 4 KiB take.
 const FLOODED: u64 = 300;
 /// Steps of the largest.
-const MOST_STEPS: u64 = 180;
+const MAX_STEPS: u64 = 180;
 /// The table with the widest keys; see [`Step::run`].
 const TABLE: u8 = 3;
 
@@ -24,7 +24,7 @@ impl Op {
 
     /// A flood of this kind of step.
     pub fn flood_of(dice: &mut Dice, kind: Kind) -> Self {
-        let (first, count) = (dice.below(FLOODED), 20 + dice.below(MOST_STEPS - 20));
+        let (first, count) = (dice.below(FLOODED), 20 + dice.below(MAX_STEPS - 20));
         let step = |dice: &mut Dice, at: u64| {
             let k = (KEYS + (first + at) % FLOODED) as u32;
             Step { kind, table: TABLE, k, v: dice.below(1_000) as u32 }

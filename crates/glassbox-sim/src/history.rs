@@ -201,7 +201,7 @@ fn insert<R: TestRow>(tx: &mut impl glassbox::Transaction, row: &R) -> Result<()
     tx.insert(row)
 }
 
-/// What runs a procedure.
+/// An engine or the model, as it runs a procedure.
 trait Caller {
     fn call<P: Procedure<Output = Vec<u64>>>(&mut self, procedure: &P) -> Result<Answer, Error>;
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use glassbox::procedure::{AbortReason, Aborts, Procedure, Stop, Transaction};
-use glassbox::record::{Access, Bounds, Direction, EncodedKey, Index, IndexVisitor, Key, Record, Timestamp};
+use glassbox::record::{Bounds, Direction, EncodedKey, Index, IndexVisitor, Key, OrderedRecord, Record, Timestamp};
 
 /// The bytes of an encoded key; they order as keys do.
 type KeyBytes = Vec<u8>;
@@ -201,13 +201,12 @@ impl Transaction for ModelTransaction<'_> {
         Ok(exists)
     }
 
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,
         visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        const { assert!(matches!(R::ACCESS, Access::Ordered), "a table of point access cannot be scanned") };
         if let Some(range) = range::<R::Key, R::Encoded>(&bounds) {
             in_direction(self.database.table::<R>().rows.range(range).map(|(_, row)| row.get()), direction, visit);
         }

@@ -158,7 +158,7 @@ impl Script {
     /// Opens what was found and compares.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the violation.
     pub fn check(&self, files: &MemoryFiles, played: Played) -> Result<(), String> {
         let database = open(files, self.config.clone(), true).map_err(|error| format!("opening: {error}"))?;
         let wrong = database.verify();
@@ -166,7 +166,7 @@ impl Script {
             return Err(format!("verify: {wrong:?}"));
         }
         let found = of_engine(&database).map_err(|error| format!("reading: {error}"))?;
-        // What is answered before it is durable may be lost, in order.
+        // Transactions answered before they are durable may be lost, in order.
         let least = if self.config.durability == Durability::Sync { played.answered } else { 0 };
         let allowed = &self.states[least..=played.begun];
         if allowed.contains(&found) {
@@ -180,7 +180,7 @@ impl Script {
     /// Goes on working on what was found, with other transactions and a checkpoint, and crashes once more.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the violation.
     pub fn go_on(&self, files: &MemoryFiles, seed: u64) -> Result<(), String> {
         let error = |error: Error| format!("going on: {error}");
         let database = open(files, self.config.clone(), true).map_err(error)?;
@@ -223,7 +223,7 @@ impl Script {
     /// Stops at the operation of this number, crashes in this mode, checks; gives the image that was found.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the violation.
     pub fn crash_at(&self, stop: u64, mode: Crash) -> Result<(MemoryFiles, Played), String> {
         let files = MemoryFiles::new();
         files.set_faults(Faults { stop_at: Some(stop), ..Faults::default() });
@@ -237,7 +237,7 @@ impl Script {
     /// its operations, and so on; number of points.
     ///
     /// # Errors
-    /// What is wrong, and where.
+    /// A description of the violation, and where it is.
     pub fn crash_recovery(&self, found: &MemoryFiles, played: Played, stride: u64) -> Result<u64, String> {
         let mut points = 0;
         let mut stop = 0;

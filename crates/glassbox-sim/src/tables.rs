@@ -94,7 +94,7 @@ pub trait TestRow: Record + std::fmt::Debug + PartialEq {
     fn declare_scan(set: &mut impl KeySet, around: Around);
 }
 
-/// What is scanned.
+/// The place of a scan.
 #[derive(Debug, Clone, Copy)]
 pub struct Around {
     pub k: u32,

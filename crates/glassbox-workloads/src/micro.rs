@@ -51,7 +51,7 @@ pub type PairKey = (u8, u16);
 pub struct ReadWrite {
     /// Which rows, no key twice.
     pub keys: UpTo<KEYS, PairKey>,
-    /// What is written: a number that no other transaction has, within [`STAMP`].
+    /// The number written, one that no other transaction has, within [`STAMP`].
     pub stamp: u32,
     /// It aborts at the beginning, where the rows of this home are.
     pub aborts_at: Option<u8>,
@@ -59,7 +59,7 @@ pub struct ReadWrite {
     pub two_rounds: bool,
 }
 
-/// What was read, in the order of the keys.
+/// The rows read, in the order of the keys.
 pub type Seen = UpTo<KEYS, (u8, u16, u32)>;
 
 impl Procedure for ReadWrite {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::classic::ClassicTransaction;
 use crate::partitioned::PartitionedTransaction;
 use crate::procedure::{Stop, Transaction};
-use crate::record::{Bounds, Direction, Index, Record, Timestamp};
+use crate::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp};
 
 /// A running transaction of any engine: what [`Database::transaction`](crate::Database::transaction) gives its closure.
 ///
@@ -75,7 +75,7 @@ impl Transaction for AnyTransaction<'_, '_> {
         on_either!(self, transaction => transaction.delete::<R>(key))
     }
 
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::error::Error;
 use crate::partitioned::{ProcedureKind, TableKind};
 use crate::procedure::Procedure;
-use crate::record::Record;
+use crate::record::{Record, TableSchema};
 
 /// The tables and procedures of a database, named once where it is opened.
 ///
@@ -51,6 +51,7 @@ impl Catalog {
                 return Err(twice("table", &table.schema.name));
             }
         }
+        self.tables.iter().try_for_each(|table| check_unique(&table.schema))?;
         for (at, procedure) in self.procedures.iter().enumerate() {
             if self.procedures[..at].iter().any(|other| other.name == procedure.name) {
                 return Err(twice("procedure", procedure.name));
@@ -68,11 +69,71 @@ impl Catalog {
     }
 }
 
+/// Refuses unique indexes that enforce nothing or cannot be checked. The derive refuses them where it can say more.
+fn check_unique(table: &TableSchema) -> Result<(), Error> {
+    for index in table.indexes.iter().filter(|index| index.unique) {
+        let why = if table.key.iter().all(|column| index.columns.contains(column)) {
+            "enforces nothing: its columns contain the primary key; remove `unique`"
+        } else if table.partition_by.is_some_and(|column| !index.columns.contains(&column)) {
+            "cannot be checked: it does not contain the column that decides the partition; make the table `replicated`"
+        } else {
+            continue;
+        };
+        return Err(Error::Catalog(format!(
+            "unique index {}.{} {why}, or insert into a table whose primary key is what must be unique",
+            table.name, index.name
+        )));
+    }
+    Ok(())
+}
+
 impl fmt::Debug for Catalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Catalog")
             .field("tables", &self.tables.iter().map(|table| &table.schema.name).collect::<Vec<_>>())
             .field("procedures", &self.procedures.iter().map(|procedure| procedure.name).collect::<Vec<_>>())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+    use crate::Record;
+    use crate::record::IndexSchema;
+
+    #[derive(Record, Clone, Copy)]
+    #[record(table = "customer", key = (town, id))]
+    struct Customer {
+        town: u16,
+        id: u32,
+        mail: u64,
+    }
+
+    fn check(columns: &'static [usize], replicated: bool) -> Result<(), String> {
+        let index = IndexSchema { name: Cow::Borrowed("by_mail"), columns: Cow::Borrowed(columns), unique: true };
+        let mut catalog = Catalog::new().table::<Customer>();
+        let schema = &mut catalog.tables[0].schema;
+        schema.indexes = Cow::Owned(vec![index]);
+        if replicated {
+            schema.partition_by = None;
+        }
+        catalog.check().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_unique_index_must_enforce_something() {
+        assert_eq!((check(&[0, 2], false), check(&[2], true)), (Ok(()), Ok(())));
+        let useless = "catalog: unique index customer.by_mail enforces nothing: its columns contain the primary key; \
+            remove `unique`, or insert into a table whose primary key is what must be unique";
+        for replicated in [false, true] {
+            assert_eq!(check(&[1, 2, 0], replicated), Err(useless.to_owned()));
+        }
+        let unseen = "catalog: unique index customer.by_mail cannot be checked: it does not contain the column that \
+            decides the partition; make the table `replicated`, or insert into a table whose primary key is what must \
+            be unique";
+        assert_eq!(check(&[2], false), Err(unseen.to_owned()));
     }
 }

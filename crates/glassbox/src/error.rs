@@ -7,6 +7,8 @@ use crate::failure::{BrokenPromise, Failure, Panicked};
 use crate::io::IoError;
 use crate::log::LogError;
 use crate::procedure::{Abort, AbortReason, DuplicateKey, Place, TableFull};
+use crate::record::layout::encode;
+use crate::record::{IndexSchema, TableSchema, named_values};
 
 /// Why a call, or the opening of a database, did not succeed.
 ///
@@ -97,6 +99,19 @@ pub enum Error {
         table: String,
         /// The first difference.
         difference: String,
+    },
+    /// Two stored rows have one key of a unique index that the catalog adds; nothing was changed on disk. The program
+    /// without the index can still open the database, to change one of the rows.
+    #[error("index {index} cannot be unique: rows {first} and {second} both have {key}")]
+    NotUnique {
+        /// The table and the index.
+        index: String,
+        /// The primary key of one of the rows, with the names of its columns.
+        first: String,
+        /// That of the other one.
+        second: String,
+        /// Their key of the index.
+        key: String,
     },
     /// The log holds calls of a version of a procedure that the catalog does not have.
     #[error(
@@ -242,6 +257,19 @@ impl Error {
             Self::TableFull(full) => Ok(AbortReason::TableFull(full)),
             other => Err(other),
         }
+    }
+
+    /// The refusal of a unique index that the catalog adds, because of two stored rows.
+    pub(crate) fn not_unique(table: &TableSchema, index: &IndexSchema, rows: [&[u8]; 2]) -> Self {
+        let mut rows = rows.map(|row| {
+            let mut key = Vec::new();
+            encode(table, &table.key, row, &mut key);
+            (key, named_values(table, &table.key, row), row)
+        });
+        rows.sort_unstable();
+        let [(_, first, row), (_, second, _)] = rows;
+        let key = named_values(table, &index.columns, row);
+        Self::NotUnique { index: format!("{}.{}", table.name, index.name), first, second, key }
     }
 }
 

@@ -42,8 +42,8 @@ pub(crate) fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manife
     Ok((manifest, tables, procedures))
 }
 
-/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: they are built
-/// anew.
+/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: those that
+/// the catalog adds are built.
 fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
     let mismatch = |difference: String| Err(Error::SchemaMismatch { table: stored.name.to_string(), difference });
     for (at, wanted) in wanted.columns.iter().enumerate() {

@@ -21,7 +21,7 @@ use crate::log::{self, Log, LogFound, Lsn};
 use crate::manifest::{Manifest, ProcedureEntry};
 use crate::merge_catalog::{merge_catalog, table_ids};
 use crate::open_classic::open_classic;
-use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext};
+use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext, ReplayError, ReplayFailed};
 use crate::record::mix;
 use crate::stats::Recovery;
 
@@ -44,8 +44,9 @@ pub(crate) fn open(
     }
     let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
     let mut all_partitions = false;
-    let (mut cells, found) = loop {
+    let (mut cells, found, adds_unique) = loop {
         let mut cells = partitioned::new_cells(&catalog.tables, &tables, &config)?;
+        let adds_unique = partitioned::defer_new_indexes(&mut cells, &catalog.tables, &old);
         let started = clock.monotonic_ns();
         if let Some(checkpoint) = &old.checkpoint {
             let ids = table_ids(&old, &catalog);
@@ -53,10 +54,13 @@ pub(crate) fn open(
             recovery.checkpoint_s = seconds_since(started, &*clock);
         }
         match replay_log(&*files, &old, &catalog, &cells, &*clock, &mut recovery, all_partitions)? {
-            Replayed::All(found) => break (cells, found),
+            Replayed::All(found) => break (cells, found, adds_unique),
             Replayed::Misdeclared => all_partitions = true,
         }
     };
+    if adds_unique {
+        partitioned::build_indexes(&mut cells, &catalog.tables)?;
+    }
     // Nothing was changed so far; from here on nothing is refused.
     let log = open_log(&files, &old, &config, found)?;
     let end = log.appended();
@@ -72,13 +76,18 @@ pub(crate) fn open(
     for (at, cell) in cells.iter_mut().enumerate() {
         cell.get_mut().seed = mix(at as u64 ^ mix(end.0 ^ clock.wall_us() as u64));
     }
-    if manifest != old {
+    if manifest != old && !adds_unique {
         manifest.write(&*files)?;
     }
     remove_leftovers(&*files, &manifest)?;
     let procedures = catalog.numbers(&procedures);
     let storage = Storage { files, manifest: Mutex::new(manifest), log_end: end, lock: Mutex::new(Some(lock)) };
-    inner(cells, log, clock, config, catalog, procedures, Some(storage), recovery)
+    let inner = inner(cells, log, clock, config, catalog, procedures, Some(storage), recovery)?;
+    if adds_unique {
+        // A manifest that knows the index must not name a log in whose history rows did not keep its promise.
+        inner.checkpoint(false)?;
+    }
+    Ok(inner)
 }
 
 /// A database without files.
@@ -153,10 +162,10 @@ fn replay_log(
         })
     };
     let (found, records) = match partitioned::replay(&context, read) {
-        Err(failed) if failed.problem == partitioned::MISDECLARED && !all_partitions => {
+        Err(failed) if failed.error == ReplayError::Undeclared && !all_partitions => {
             return Ok(Replayed::Misdeclared);
         }
-        replayed => replayed.map_err(|failed| refusal(files, failed, catalog))?,
+        replayed => replayed.map_err(|failed| refusal(files, failed, manifest, catalog))?,
     };
     recovery.log_records = records;
     recovery.log_s = seconds_since(started, clock);
@@ -181,30 +190,22 @@ pub(crate) fn open_log(
 }
 
 /// The code that replays calls of a procedure of the log.
-fn code_of(entry: &ProcedureEntry, catalog: &Catalog) -> Result<ProcedureKind, String> {
+fn code_of(entry: &ProcedureEntry, catalog: &Catalog) -> Option<ProcedureKind> {
     let exact = |procedure: &&ProcedureKind| procedure.name == entry.name && procedure.version == entry.version;
-    catalog
-        .procedures
-        .iter()
-        .find(exact)
-        .cloned()
-        .ok_or_else(|| format!("{VERSION_MARK}{} {}", entry.version, entry.name))
+    catalog.procedures.iter().find(exact).cloned()
 }
 
-/// Begins the problem of a record whose procedure the catalog does not have, followed by version and name.
-const VERSION_MARK: &str = "procedure version: ";
-
-fn refusal(files: &dyn Files, failed: partitioned::ReplayFailed, catalog: &Catalog) -> Error {
-    let unknown = failed.problem.strip_prefix(VERSION_MARK).and_then(|rest| rest.split_once(' '));
-    if let Some((logged, name)) = unknown {
-        let found = catalog.procedures.iter().find(|procedure| procedure.name == name);
-        return Error::ProcedureVersion {
-            name: name.to_owned(),
-            logged: logged.parse().unwrap_or_default(),
-            found: found.map_or("none of that name".to_owned(), |procedure| format!("version {}", procedure.version)),
-        };
+fn refusal(files: &dyn Files, failed: ReplayFailed, manifest: &Manifest, catalog: &Catalog) -> Error {
+    match failed.error {
+        ReplayError::OtherVersion(number) => {
+            let ProcedureEntry { name, version } = manifest.procedures[number].clone();
+            let found = catalog.procedures.iter().find(|procedure| procedure.name == name);
+            let found = found.map_or("none of that name".to_owned(), |found| format!("version {}", found.version));
+            Error::ProcedureVersion { name, logged: version, found }
+        }
+        full @ ReplayError::Full(_) => Error::OutOfMemory(full.to_string()),
+        error => log::refused(files, failed.lsn, error.to_string()).into(),
     }
-    log::refused(files, failed.lsn, failed.problem).into()
 }
 
 /// Removes what an interrupted checkpoint left.

@@ -52,6 +52,11 @@ pub(crate) fn open_classic(
     let procedures: Vec<TypeId> = catalog.procedures.iter().map(|procedure| procedure.id).collect();
     let mut engine = Engine::start(volume, log, Arc::clone(&clock), &config, procedures)?;
     for table in &catalog.tables {
+        if let Some(known) = stored.tables.iter().find(|stored| stored.name == table.schema.name) {
+            engine.check_new_indexes(&table.schema, known)?;
+        }
+    }
+    for table in &catalog.tables {
         let known = stored.tables.iter().find(|stored| stored.name == table.schema.name);
         engine.add_table(table.id, &table.schema, known)?;
     }

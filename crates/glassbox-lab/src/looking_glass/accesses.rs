@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use glassbox::procedure::{Procedure, Stop, Transaction};
-use glassbox::record::{Bounds, Direction, Index, Record, Timestamp};
+use glassbox::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp};
 use glassbox::{Config, Database, Error};
 use glassbox_workloads::tpcc::{self, Call, Input, Kind, Scale};
 
@@ -59,7 +59,7 @@ impl<T: Transaction> Transaction for CountingTransaction<'_, T> {
         self.inner.delete::<R>(key)
     }
 
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,

@@ -18,7 +18,7 @@ use super::world::{Event, World};
 /// The minimum duration of a force.
 const FORCE_NS: u64 = 40_000;
 /// The maximum duration of writing a base.
-const MOST_BASE_NS: u64 = 400_000;
+const MAX_BASE_NS: u64 = 400_000;
 /// The number of records after which the journal begins another base.
 const BASE_AFTER: usize = 150;
 
@@ -121,7 +121,7 @@ impl<W: Workload> World<W> {
             disk.end_base();
         } else {
             let life = self.nodes[&me].life;
-            let ends_ns = at_ns + self.dice.below(MOST_BASE_NS);
+            let ends_ns = at_ns + self.dice.below(MAX_BASE_NS);
             self.schedule(ends_ns, Event::Based { at: me, life });
         }
         self.force(me, at_ns);

@@ -1,4 +1,4 @@
-//! G2: nobody reads what is about to be overwritten in a circle (Adya 1999, §4.2.5 and §4.4.1).
+//! G2: no cycle has a read of a version that another transaction of it overwrites (Adya 1999, §4.2.5 and §4.4.1).
 //!
 //! With exactly one anti-dependency, the cycle is one that snapshot isolation forbids too (G-single, ibid. §4.3.2);
 //! write skew has two. Those of items alone are what locks on rows prevent; those with a predicate are phantoms, and

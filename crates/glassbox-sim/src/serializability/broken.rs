@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use super::executor::{Executor, Way};
 use super::history::{Outcome, Seen, Step};
 
-/// What is wrong.
+/// A way of being broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// What a transaction reads and what it writes are transactions of their own, as if read locks were given up early.

@@ -1,4 +1,4 @@
-//! What runs the transactions of a history: a database, the reference model, or a broken one for canaries.
+//! Executors of a history's transactions: a database, the reference model, or a broken one for canaries.
 //!
 //! To check another engine, open a [`Database`] with its [`Config`]: nothing else here knows which engine it is.
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::history::{History, List, Member, Predicate, Row, Seen, Step, Transaction, Value};
 
-/// What has versions.
+/// A thing with versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Item {
     /// A list; version *n* has *n* elements.
@@ -45,9 +45,9 @@ pub enum Fact<'a> {
     },
     /// These rows, and no others, were what a predicate asks for.
     Range {
-        /// What was asked for.
+        /// The predicate.
         predicate: Predicate,
-        /// What was there.
+        /// The rows it had.
         rows: &'a [Row],
     },
 }

@@ -12,7 +12,7 @@ pub fn find(history: &History, findings: &mut Findings) {
             if !exists(history, reading.item, reading.value) {
                 findings.add(Class::Garbage, &[number], || {
                     let (item, value) = (reading.item, reading.value);
-                    format!("{}\nT{number} saw {value} in {item}, where nobody wrote it", told(history, number))
+                    format!("{}\nT{number} saw {value} in {item}, where no transaction wrote it", told(history, number))
                 });
             }
         }

@@ -147,7 +147,7 @@ pub struct History {
 }
 
 impl Value {
-    /// What was there before the history.
+    /// The value before the history.
     pub const INITIAL: Self = Self(0);
 
     /// The value that a step of transaction `number`, counted from 1, writes.

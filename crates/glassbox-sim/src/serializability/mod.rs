@@ -18,14 +18,14 @@
 //! transaction comes before itself: a search for cycles, linear in the answers. With edges for real time
 //! ([`real_time`]) the same search checks strict serializability; what only they make wrong is reported apart.
 //!
-//! What is wrong has a class ([`Class`]), a shortest cycle, and an explanation. One file for each property:
+//! An anomaly has a class ([`Class`]), a shortest cycle, and an explanation. One file for each property:
 //! [`garbage`], [`own_writes`], [`aborted_reads`], [`intermediate_reads`], [`lost_updates`], [`version_orders`], and as
 //! cycles [`dirty_writes`], [`circular_information`], [`anti_dependencies`].
 //!
 //! To check an engine, [`executor::open`] it with its `Config`, [`runner::run`] clients on it, and [`check`] what they
 //! noted. What does not run inside a [`glassbox::Database`] implements [`executor::Executor`].
 //!
-//! What is found really is wrong. What is not found: an anomaly that shows only in a row that came to a predicate and
+//! Every anomaly found is real. Not found is one that shows only in a row that came to a predicate and
 //! left it again while the reader ran, because it cannot be told which of its absences was seen ([`predicates`]).
 //! `tests/serializability/exhaustive.rs` compares with a search of all serial orders, and counts these.
 

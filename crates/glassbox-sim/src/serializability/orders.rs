@@ -5,8 +5,8 @@
 //! appends and who reads the list see where it stands (Kingsbury and Alvaro, *Elle*, 2020, call that traceable). A
 //! member's row counts its changes, in the row, by the transaction that makes them. Keys are never used again, so an
 //! item begins with one version that was there before the history (of a member: present, or unborn), and a member that
-//! has left has a last version that nobody can read (dead). So the order is exact, with nothing guessed, and two
-//! transactions that claim one version have lost an update.
+//! has left has a last version that no transaction can read (dead). So the order is exact, with nothing guessed, and
+//! two transactions that claim one version have lost an update.
 
 use std::collections::HashMap;
 

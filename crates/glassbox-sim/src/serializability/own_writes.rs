@@ -1,7 +1,7 @@
 //! A transaction sees its own writes, at once and wholly (Elle's internal consistency).
 //!
-//! The graph cannot say so: an edge from a transaction to itself means nothing. Until it commits nobody else writes
-//! what it wrote, so its later steps must see exactly its last version, in scans too, if that matches.
+//! The graph cannot say so: an edge from a transaction to itself means nothing. Until it commits no other transaction
+//! writes what it wrote, so its later steps must see exactly its last version, in scans too, if that matches.
 
 use super::anomaly::{Class, Findings};
 use super::explain::told;

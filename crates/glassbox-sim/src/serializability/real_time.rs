@@ -2,8 +2,8 @@
 //!
 //! Serializability does not demand it; strict serializability does (Papadimitriou 1979; Herlihy and Wing's
 //! linearizability, of whole transactions), and both engines promise it. Written out, these edges are as many as pairs
-//! of transactions. So they go through a chain of barriers: each moment at which somebody asks after somebody was
-//! answered is one, everyone answered before has an edge to it, everyone asking after has one from it. Then there are
+//! of transactions. So they go through a chain of barriers: each moment at which a call begins after an answer is
+//! one; every transaction answered before has an edge to it, every one called after it has one from it. Then there are
 //! at most two edges for a transaction and one for a barrier, and the paths between transactions are the same.
 
 use super::graph::{Edge, kind};

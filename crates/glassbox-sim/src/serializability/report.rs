@@ -13,7 +13,7 @@ use super::{
     lost_updates, own_writes, version_orders,
 };
 
-/// What was checked, and what is wrong.
+/// The counts of a check, and the anomalies that it found.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Transactions.

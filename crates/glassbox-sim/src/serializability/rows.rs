@@ -16,7 +16,7 @@ pub struct Element {
     pub list: u32,
     /// From 1 on.
     pub position: u32,
-    /// What was appended.
+    /// The value appended.
     pub value: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct Membership {
 /// Bytes that a packed list has for its values.
 const PACKED_BYTES: usize = 320;
 /// Most elements of a list.
-const MOST_ELEMENTS: u32 = PACKED_BYTES as u32 / 8;
+const MAX_ELEMENTS: u32 = PACKED_BYTES as u32 / 8;
 /// The ranks of a club's first members.
 pub const FIRST_RANKS: [u8; 6] = [1, 2, 4, 5, 7, 8];
 
@@ -130,7 +130,7 @@ pub fn declare(step: &Step, set: &mut impl KeySet) {
 fn append_row<T: Transaction>(tx: &mut T, list: u32, value: Value) -> Result<Seen, Stop> {
     let last = tx.first::<Element>(Prefix(list), Direction::Backward)?;
     let (position, over) = last.map_or((1, Value::INITIAL), |last| (last.position + 1, Value(last.value)));
-    if position > MOST_ELEMENTS {
+    if position > MAX_ELEMENTS {
         return Ok(Seen::Nothing);
     }
     tx.insert(&Element { list, position, value: value.0 })?;
@@ -140,7 +140,7 @@ fn append_row<T: Transaction>(tx: &mut T, list: u32, value: Value) -> Result<See
 fn append_packed<T: Transaction>(tx: &mut T, list: u32, value: Value) -> Result<Seen, Stop> {
     let appended = tx.update::<Packed, _>(&list, |row| {
         let over = row.elements().last().unwrap_or(Value::INITIAL);
-        if row.length == MOST_ELEMENTS {
+        if row.length == MAX_ELEMENTS {
             return None;
         }
         row.put(value);

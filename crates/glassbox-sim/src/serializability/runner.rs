@@ -11,8 +11,8 @@ use super::workload::{Planner, Settings};
 /// Steps of the transactions before and after the history.
 const STEPS_AT_ONCE: usize = 64;
 
-/// Runs clients until all transactions are done, then reads everything once more, so that what nobody read in time is
-/// seen too. The executor must be empty.
+/// Runs clients until all transactions are done, then reads everything once more, so that versions that no transaction
+/// read in time are seen too. The executor must be empty.
 ///
 /// # Errors
 /// When the engine fails.

@@ -1,6 +1,6 @@
 //! There is one order of the versions of an item, for those who write and for all who read.
 //!
-//! Elle compares the lists that were read with each other: one must be the beginning of the other. Here whoever appends
+//! Elle compares the lists that were read with each other: one must be the beginning of the other. Here an append
 //! says where, so it is enough to compare every list with the writers' word: two lists that differ in a place cannot
 //! both agree with it.
 

@@ -78,7 +78,7 @@ pub fn history<const M: usize, const N: usize>(initial: [(Member, u8); M], all: 
 }
 
 /// The worst anomaly of the history is of this class, and explained as in `figures/<name>.txt`. `GLASSBOX_BLESS=1`
-/// writes that file anew.
+/// rewrites that file.
 #[track_caller]
 pub fn is(history: &History, class: Class, name: &str) {
     told(history, (class, false), name);

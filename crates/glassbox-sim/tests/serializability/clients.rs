@@ -153,7 +153,7 @@ fn a_stale_copy_is_noticed() {
         Box::new(Stale::new(first, copy, 20))
     };
     is_found_out(stale, &settings(Forms::Both, 500), &[Class::GSingle]);
-    // Only in real time, if nobody reads and writes in one transaction: that is a database as it was some time ago.
+    // Only in real time, if no transaction both reads and writes: that is a database as it was some time ago.
     let settings = Settings { clients: 1, ..settings(Forms::Lists, 300) };
     assert!(!report(&*stale(), &settings).is_strictly_serializable());
 }

@@ -19,8 +19,8 @@ fn right() {
 
 #[test]
 fn garbage() {
-    let nobody = committed(0, [read(1, [v(7, 0)])]);
-    is(&history([], [nobody]), Class::Garbage, "garbage");
+    let reader = committed(0, [read(1, [v(7, 0)])]);
+    is(&history([], [reader]), Class::Garbage, "garbage");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub struct Delivery {
     pub carrier_id: u8,
 }
 
-/// What was delivered.
+/// The orders that were delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DeliveryReceipt {
     /// The order that was delivered in each district, district 1 first; 0 where none was waiting.

@@ -32,7 +32,7 @@ impl Customers {
         }
     }
 
-    /// The number of the customer that is meant; `None` when nobody has the name. A number is not looked up.
+    /// The number of the customer that is meant; `None` when no customer has the name. A number is not looked up.
     #[inline]
     pub(super) fn find<T: Transaction>(&self, tx: &mut T, w_id: u16, d_id: u8) -> Result<Option<u16>, Stop> {
         match *self {

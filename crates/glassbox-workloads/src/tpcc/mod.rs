@@ -1,6 +1,6 @@
 //! TPC-C, revision 5.11: schema, population, the five transactions, their mix, and the consistency conditions.
 //!
-//! Terminals, think times and the report are left out: whoever measures calls procedures back to back, as the papers
+//! Terminals, think times and the report are left out: a benchmark calls procedures back to back, as the papers
 //! do.
 
 mod catalog;

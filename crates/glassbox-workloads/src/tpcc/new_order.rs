@@ -37,7 +37,7 @@ pub struct NewOrder {
     pub d_id: u8,
     /// The customer who orders.
     pub c_id: u16,
-    /// What is ordered.
+    /// The items ordered.
     pub lines: UpTo<15, Line>,
 }
 
@@ -84,7 +84,7 @@ pub struct ReceiptLine {
     pub price: Money,
     /// Price of all.
     pub amount: Money,
-    /// What is left in stock.
+    /// The quantity left in stock.
     pub stock: i16,
     /// `B`, brand: both item and stock are `ORIGINAL`; else `G`, generic.
     pub brand: bool,
@@ -92,7 +92,7 @@ pub struct ReceiptLine {
 
 const WRONG_LINES: &str = "an order has 1 to 15 lines, each of 1 to 10 items";
 
-/// What is read about all lines before anything is written.
+/// The stock's information on each line, read before anything is written.
 type Info = UpTo<15, Text<24>>;
 
 impl Procedure for NewOrder {
@@ -158,7 +158,7 @@ impl Procedure for NewOrder {
 
     fn merge(receipt: &mut NewOrderReceipt, part: NewOrderReceipt) {
         for (line, other) in receipt.lines.iter_mut().zip(part.lines.iter()) {
-            // What is not a partition's own it answers as nothing.
+            // A partition leaves out the stock of the others.
             line.stock = line.stock.saturating_add(other.stock);
         }
     }

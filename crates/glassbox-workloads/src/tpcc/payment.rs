@@ -184,7 +184,7 @@ impl Payment {
         Ok(Some(receipt))
     }
 
-    /// Nobody pays: nothing is changed here, and must not be elsewhere.
+    /// There is no such customer: nothing is changed here, and must not be elsewhere.
     #[cold]
     fn no_customer<T: Transaction>(
         &self,

@@ -48,7 +48,7 @@ impl Call for Watch<'_> {
 /// Segments of the log large enough that none is begun: that is counted by itself below.
 const SEGMENT_BYTES: u64 = 32 << 20;
 /// Names and handles of files, for each segment that is begun.
-const MOST_FOR_A_SEGMENT: u64 = 20;
+const MAX_FOR_A_SEGMENT: u64 = 20;
 
 /// Runs and allocations of each kind, and segments of the log that were begun meanwhile.
 fn run(mix: Mix, partitions: usize, log: LogKind, submit: bool, segment_bytes: u64) -> ([u64; 5], [u64; 5], u64) {
@@ -104,7 +104,7 @@ fn submissions_allocate_nothing() {
 fn a_segment_begun_allocates_a_few_names() {
     let (_, allocations, begun) = run(Mix::Full, 1, LogKind::Values, false, 1 << 20);
     let allocations = allocations.iter().sum::<u64>();
-    assert!(begun > 0 && allocations <= begun * MOST_FOR_A_SEGMENT, "{allocations} for {begun} segments");
+    assert!(begun > 0 && allocations <= begun * MAX_FOR_A_SEGMENT, "{allocations} for {begun} segments");
 }
 
 /// The canary: what a procedure allocates inside an engine is seen.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::common::loaded;
 use crate::counting::{allocations, watched};
 use glassbox::procedure::{Procedure, ReadWriteSet, Stop, Transaction};
-use glassbox::record::{Bounds, Direction, Index, Record, Timestamp};
+use glassbox::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp};
 use glassbox_sim::{ModelDatabase, ModelTransaction};
 use glassbox_workloads::tpcc::{Call, Inputs, Kind, Scale, Settings};
 
@@ -29,7 +29,7 @@ impl Transaction for LookAway<'_, '_> {
         watched(false, || self.0.delete::<R>(key))
     }
 
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::common::loaded;
 use glassbox::procedure::{Declared, Entry, EntryKey, Mode, PartitionSet, Procedure, ReadWriteSet, Stop, Transaction};
-use glassbox::record::{Bounds, Direction, EncodedKey, Index, Key, Record, Timestamp};
+use glassbox::record::{Bounds, Direction, EncodedKey, Index, Key, OrderedRecord, Record, Timestamp};
 use glassbox_workloads::tpcc::{Customers, Input, Inputs, Kind, Remote, Scale, Settings};
 
 /// Keys of existing rows that a run looked up, and partitions of all that it touched, of so many partitions.
@@ -52,7 +52,7 @@ impl<T: Transaction> Transaction for Trace<'_, T> {
         self.inner.delete::<R>(key)
     }
 
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,

@@ -11,7 +11,7 @@ use super::table::{IndexStore, TableStores};
 use super::transaction::{StackTransaction, Wanted};
 use super::tree::{Cursor, Neighbour, Step};
 use crate::procedure::{Stop, Transaction};
-use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, Record, Timestamp, mix};
+use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, OrderedRecord, Record, Timestamp, mix};
 
 impl<S: Stack> Transaction for StackTransaction<'_, S> {
     #[inline(always)]
@@ -71,7 +71,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
     }
 
     #[inline(always)]
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,

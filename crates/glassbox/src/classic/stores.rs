@@ -10,7 +10,7 @@ use super::change::Undo;
 use super::directory::{self, StoreEntry, StoreKind};
 use super::engine::Engine;
 use super::heap::HeapFile;
-use super::ids::StoreId;
+use super::ids::{Rid, StoreId};
 use super::make::granularity;
 use super::session::Session;
 use super::sessions::Sessions;
@@ -76,32 +76,60 @@ impl<S: Stack> Engine<S> {
             return Ok(self.index_store(schema, format!("{}.{}", schema.name, index.name), columns, entry));
         }
         let width = key_width(schema, &columns);
+        let rows = self.sorted_keys(&table.heap, schema, &columns)?;
         let entry = self.make_tree(&name, table.heap.store(), at as u16 + 1, index.unique, width)?;
         let store = self.index_store(schema, format!("{}.{}", schema.name, index.name), columns, entry);
-        self.fill(table, &store)?;
+        self.fill(rows, &store)?;
         Ok(store)
     }
 
-    /// Inserts all rows of a table into a new index. Nothing of that is ever undone: an index exists only
-    /// once the manifest names it.
-    fn fill(&self, table: &TableStores<S>, index: &IndexStore<S>) -> Result<(), Error> {
-        let mut session = self.sessions.take()?;
-        let Session { journal, .. } = &mut *session;
-        let tree = self.tree(index);
+    /// Refuses unique indexes of a table that `stored` does not know and that two rows contradict. To be called of all
+    /// tables before a store is made of any.
+    ///
+    /// # Errors
+    /// When there is such an index, or pages are damaged or cannot be had.
+    pub(crate) fn check_new_indexes(&self, schema: &TableSchema, stored: &TableSchema) -> Result<(), Error> {
+        for index in schema.indexes.iter().filter(|index| index.unique && !stored.keeps_unique(index)) {
+            let heap = self.existing(&schema.name)?;
+            let heap = HeapFile::open(&self.pages, heap.store, heap.root, schema.row_width)?;
+            let rows = self.sorted_keys(&heap, schema, &index.columns)?;
+            if let Some(pair) = rows.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+                let read = |rid| heap.read(&self.pages, rid, <[u8]>::to_vec);
+                let one = read(pair[0].1)?.expect("it was scanned just now");
+                let other = read(pair[1].1)?.expect("it was scanned just now");
+                return Err(Error::not_unique(schema, index, [&one, &other]));
+            }
+        }
+        Ok(())
+    }
+
+    /// The keys of all rows of a table in an index, in their order.
+    fn sorted_keys(
+        &self,
+        heap: &HeapFile,
+        schema: &TableSchema,
+        columns: &[usize],
+    ) -> Result<Vec<(Vec<u8>, Rid)>, Error> {
         let mut rows = Vec::new();
-        table.heap.scan(&self.pages, |rid, row| {
+        heap.scan(&self.pages, |rid, row| {
             let mut key = Vec::new();
-            encode(&table.schema, &index.columns, row, &mut key);
+            encode(schema, columns, row, &mut key);
             rows.push((key, rid));
             Ok(())
         })?;
-        // In their order, so that the tree is filled page by page.
         rows.sort_unstable();
+        Ok(rows)
+    }
+
+    /// Inserts an entry for each row into an index that is new, in their order, so that the tree is filled page by
+    /// page. They are never rolled back: an index counts only once the manifest names it.
+    fn fill(&self, rows: Vec<(Vec<u8>, Rid)>, index: &IndexStore<S>) -> Result<(), Error> {
+        let mut session = self.sessions.take()?;
+        let Session { journal, .. } = &mut *session;
+        let tree = self.tree(index);
         for (key, rid) in rows {
-            if let Inserted::Exists(_) = tree.insert(journal, &key, rid, Undo::Nothing, anywhere)? {
-                let name = &index.name;
-                return Err(Error::Catalog(format!("index `{name}` cannot be unique: two rows have the same key")));
-            }
+            let inserted = tree.insert(journal, &key, rid, Undo::Nothing, anywhere)?;
+            assert!(matches!(inserted, Inserted::Done), "`check_new_indexes` found that keys are unique");
         }
         journal.commit()?;
         Ok(())

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::changes::{Change, changed};
-use super::value::Value;
 use crate::record::TableSchema;
+use crate::record::Value;
 use crate::record::layout::encode;
 
 /// The rows of a table as they were at a moment.

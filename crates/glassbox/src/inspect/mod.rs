@@ -18,17 +18,16 @@ mod changes;
 mod contents;
 mod inspector;
 mod summary;
-mod value;
 mod verify;
 mod verify_volume;
 mod volume;
 
 pub use crate::record::layout::describe_type;
+pub use crate::record::{BadValue, Value};
 pub(crate) use changes::apply_record;
 pub use contents::Contents;
 pub use inspector::{Inspector, Moment};
 pub use summary::{LogSummary, Summary, TableSummary};
-pub use value::{BadValue, Value};
 pub use verify::Verification;
 pub use verify_volume::VolumeVerification;
 pub use volume::{StoreSummary, VolumeSummary};

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::inspector::Inspector;
-use super::value::Value;
 use super::verify::{Verification, damage};
 use super::volume::Recovered;
 use crate::classic::{PAGES, check_file, repair};
@@ -11,6 +10,7 @@ use crate::error::Error;
 use crate::io::Overlay;
 use crate::manifest::VolumeEntry;
 use crate::record::TableSchema;
+use crate::record::Value;
 
 /// Of bad values of one table so many are told.
 const MOST_BAD_ROWS: usize = 10;

@@ -4,12 +4,14 @@
 
 use super::lookahead::{Ahead, Asked};
 use super::memory::{CannotReserve, RowId};
+use super::secondary::NotBuilt;
 use super::shard::Lookup;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
 use super::values::BadChange;
 use crate::executed::TableUsage;
-use crate::record::{Key, Record, TableSchema};
+use crate::procedure::TableFull;
+use crate::record::{IndexSchema, Key, Record, TableSchema};
 
 /// Decides whether rows of a placement number belong to the partition that asks.
 pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
@@ -41,6 +43,10 @@ pub(crate) trait AnyTable: Send {
     /// Asks the memory for the row of what `ask_for_place` gave, of this table, which has not changed since.
     fn ask_for_row(&self, asked: Asked<'_>) -> Option<RowId>;
     fn add_usage(&self, usage: &mut TableUsage, first: bool);
+    /// See [`Table::defer_unique`].
+    fn defer_unique(&mut self, is_new: &dyn Fn(&IndexSchema) -> bool) -> bool;
+    /// See [`Table::build_deferred`].
+    fn build_deferred(&mut self) -> Result<(), NotBuilt>;
     /// Whether every index agrees with the rows; what is wrong otherwise.
     fn verify(&self) -> Result<(), String>;
     /// A number of all rows together, in whatever places they are: equal for copies.
@@ -94,7 +100,7 @@ impl<R: Record> AnyTable for Table<R> {
             if mine(R::PLACEMENT.map(|position| row.key().placement_at(position))) {
                 self.insert(&row).map_err(|refused| match refused {
                     Refused::Duplicate => BadChange::diverged::<R>("holds", &row.key(), "is there twice"),
-                    Refused::Full => BadChange::Full(R::TABLE),
+                    Refused::Full => BadChange::Full(TableFull::of::<R>()),
                 })?;
                 loaded += 1;
             }
@@ -136,6 +142,14 @@ impl<R: Record> AnyTable for Table<R> {
                 None => usage.index_bytes.push((name, bytes)),
             }
         }
+    }
+
+    fn defer_unique(&mut self, is_new: &dyn Fn(&IndexSchema) -> bool) -> bool {
+        Table::defer_unique(self, is_new)
+    }
+
+    fn build_deferred(&mut self) -> Result<(), NotBuilt> {
+        Table::build_deferred(self)
     }
 
     fn verify(&self) -> Result<(), String> {

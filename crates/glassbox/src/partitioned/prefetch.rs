@@ -217,10 +217,11 @@ impl KeySet for Begin<'_> {
         let Some(mut table) = self.table::<I::Record>(placement.flatten()) else { return };
         // SAFETY: a held partition's table, to which there is no other reference now.
         let table = unsafe { table.as_mut() };
+        let Some(tree) = table.built_tree_mut::<I>() else { return };
         if mode == Mode::Insert {
-            table.index_tree_mut::<I>().prefetch_end(&range.low, &range.high);
+            tree.prefetch_end(&range.low, &range.high);
         } else {
-            table.index_tree::<I>().prefetch_leaf(&range.low);
+            tree.prefetch_leaf(&range.low);
         }
     }
 }

@@ -7,15 +7,16 @@ use super::command::CommandHead;
 use super::origin::Call;
 use super::partition::Cell;
 use super::prefetch::prefetch;
+use super::replay_error::ReplayError;
 use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
-use crate::procedure::{Declared, PartitionSet, Partitions, Procedure, Stop};
+use crate::procedure::{AbortReason, Declared, PartitionSet, Partitions, Procedure, Stop};
 
 /// Which partitions a call needs, of so many; `None`: any may be needed.
-type Route = fn(&[u8], usize) -> Result<Option<PartitionSet>, String>;
+type Route = fn(&[u8], usize) -> Result<Option<PartitionSet>, ReplayError>;
 /// Runs a call again on the partitions held.
-type Run = unsafe fn(&[Cell], PartitionSet, usize, &[u8], CommandHead, &dyn Clock) -> Result<(), String>;
+type Run = unsafe fn(&[Cell], PartitionSet, usize, &[u8], CommandHead, &dyn Clock) -> Result<(), ReplayError>;
 
 /// What a catalog keeps of a procedure.
 #[derive(Clone)]
@@ -47,14 +48,10 @@ impl ProcedureKind {
     }
 }
 
-fn decode<P: Procedure>(arguments: &[u8]) -> Result<P, String> {
+fn decode<P: Procedure>(arguments: &[u8]) -> Result<P, ReplayError> {
     postcard::from_bytes(arguments)
-        .map_err(|error| format!("the arguments of procedure `{}` are damaged: {error}", P::NAME))
+        .map_err(|error| ReplayError::Arguments { procedure: P::NAME, problem: error.to_string() })
 }
-
-/// What is wrong with a call that needs a partition that it did not declare. Where all its keys were on one partition,
-/// that went unnoticed; with other partitions it has to be run again with all of them.
-pub(crate) const MISDECLARED: &str = "it needs a partition that its procedure did not declare";
 
 unsafe fn run<P: Procedure>(
     cells: &[Cell],
@@ -63,7 +60,7 @@ unsafe fn run<P: Procedure>(
     arguments: &[u8],
     head: CommandHead,
     clock: &dyn Clock,
-) -> Result<(), String> {
+) -> Result<(), ReplayError> {
     let procedure = decode::<P>(arguments)?;
     let call = Call { procedure: &procedure, number: head.procedure };
     // SAFETY: passed on.
@@ -73,21 +70,18 @@ unsafe fn run<P: Procedure>(
         PartitionedTransaction::new(cells, scratch, clock, held, home, Keep { undo: false, values: false })
     };
     transaction.assign(head.now, head.seed);
-    let diverged = |what: &str| {
-        Err(format!(
-            "replaying procedure `{}` {what}; it did not when it was logged: its code must be \
-             deterministic, and changed code needs a new VERSION",
-            P::NAME
-        ))
-    };
     let run = || {
         let told = procedure.run(&mut transaction).map(drop);
         transaction.outcome(told)
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(Stop::Retry(_))) => Err(MISDECLARED.to_owned()),
-        Ok(Err(_)) => diverged("stopped before its end"),
-        Err(_) => diverged("panicked"),
+        Ok(Err(Stop::Retry(_))) => Err(ReplayError::Undeclared),
+        Ok(Err(Stop::TableFull(full))) => Err(ReplayError::Full(full)),
+        Ok(Err(stop)) => {
+            let why = AbortReason::of(stop).map_or("a retry".to_owned(), |reason| reason.to_string());
+            Err(ReplayError::ProcedureDiffers { procedure: P::NAME, what: format!("aborts with {why}") })
+        }
+        Err(panic) => Err(ReplayError::of_procedure(P::NAME, &*panic)),
     }
 }

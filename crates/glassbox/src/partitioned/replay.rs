@@ -16,13 +16,12 @@ use super::command::CommandHead;
 use super::lookahead::{Ahead, Lookahead};
 use super::partition::{Cell, Partition};
 use super::procedure_kind::ProcedureKind;
+use super::replay_error::ReplayError;
 use super::values::{BadChange, COMMAND, VALUES};
 use crate::io::Clock;
 use crate::log::Lsn;
 use crate::procedure::{PartitionSet, partition_of};
 
-/// The problem of a partition that gave up because another one did.
-const FOLLOWS: &str = "another partition's replay failed";
 /// How often a thread that waits for another partition looks before it sleeps.
 const SPINS: usize = 200;
 /// Records handed on together, bytes.
@@ -48,11 +47,11 @@ impl Batch {
     }
 }
 
-/// A record that cannot be done again.
+/// The record that cannot be replayed, by where it ends, and why not.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplayFailed {
     pub(crate) lsn: Lsn,
-    pub(crate) problem: String,
+    pub(crate) error: ReplayError,
 }
 
 /// What replaying needs to know.
@@ -61,7 +60,7 @@ pub(crate) struct ReplayContext<'a> {
     /// Place in the array of tables for each table number of the files.
     pub(crate) tables: &'a [usize],
     /// For each procedure number of the log, the code, if the catalog has just that version.
-    pub(crate) procedures: &'a [Result<ProcedureKind, String>],
+    pub(crate) procedures: &'a [Option<ProcedureKind>],
     pub(crate) clock: &'a dyn Clock,
     /// Run each call with all partitions, whatever it declared.
     pub(crate) all_partitions: bool,
@@ -123,7 +122,7 @@ pub(crate) fn replay<O>(
         let results: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("replay catches panics")).collect();
         // Others may have failed only because the first one did.
         let failed = results.into_iter().filter_map(Result::err);
-        let first = failed.min_by_key(|failed| (failed.problem == FOLLOWS, failed.lsn));
+        let first = failed.min_by_key(|failed| (failed.error == ReplayError::OtherPartition, failed.lsn));
         first.map_or(Ok((read, count)), Err)
     })
 }
@@ -172,12 +171,11 @@ fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Ar
                 }
                 replay_record(shared, partition, ordinal, (lsn, record), &mut lookahead.found)
             };
-            // Others may be waiting for this partition: they must hear of a panic too.
-            let done =
-                catch_unwind(AssertUnwindSafe(replay)).unwrap_or_else(|_| Err("replaying it panicked".to_owned()));
-            if let Err(problem) = done {
+            // Other partitions may be waiting for this one: a panic must end their wait, too.
+            let replayed = catch_unwind(AssertUnwindSafe(replay));
+            if let Err(error) = replayed.unwrap_or_else(|panic| Err(ReplayError::of_engine(&*panic))) {
                 shared.failed.store(true, Ordering::Release);
-                return Err(ReplayFailed { lsn, problem });
+                return Err(ReplayFailed { lsn, error });
             }
             shared.at[partition].advance(ordinal + 1);
             start = end;
@@ -192,25 +190,24 @@ fn replay_record(
     ordinal: u64,
     (lsn, record): (Lsn, &[u8]),
     ahead: &mut Ahead,
-) -> Result<(), String> {
+) -> Result<(), ReplayError> {
+    let foreign = |what: &str| ReplayError::Foreign(what.to_owned());
     match record.split_first() {
         Some((&VALUES, operations)) => {
             // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its own
             // waits.
             let data = unsafe { &mut *shared.context.cells[partition].partition() };
-            apply_all(shared.context, data, partition, operations, ahead).map_err(|bad| match bad {
-                BadChange::Full(_) => format!("{bad}; raise `table_bytes`"),
-                bad => format!("{bad}: the log does not belong to these rows; restore the whole directory from a copy"),
-            })?;
+            apply_all(shared.context, data, partition, operations, ahead)?;
             data.last = lsn;
             Ok(())
         }
         Some((&COMMAND, command)) => {
-            let (head, arguments) = CommandHead::split(command).ok_or("a call ends before its arguments")?;
+            let (head, arguments) =
+                CommandHead::split(command).ok_or_else(|| foreign("a call ends before its arguments"))?;
             replay_command(shared, partition, ordinal, lsn, head, arguments)
         }
-        Some((kind, _)) => Err(format!("it begins with {kind}, which is no kind of record")),
-        None => Err("it is empty".to_owned()),
+        Some((kind, _)) => Err(foreign(&format!("it begins with {kind}, which is no kind of record"))),
+        None => Err(foreign("it is empty")),
     }
 }
 
@@ -240,11 +237,12 @@ fn replay_command(
     lsn: Lsn,
     head: CommandHead,
     arguments: &[u8],
-) -> Result<(), String> {
+) -> Result<(), ReplayError> {
     let context = shared.context;
     let number = usize::from(head.procedure);
-    let kind = context.procedures.get(number).ok_or("it calls a procedure that the manifest does not name")?;
-    let kind = kind.as_ref().map_err(Clone::clone)?;
+    let unnamed = || ReplayError::Foreign("it calls a procedure that the manifest does not name".to_owned());
+    let kind = context.procedures.get(number).ok_or_else(unnamed)?;
+    let kind = kind.as_ref().ok_or(ReplayError::OtherVersion(number))?;
     let all = PartitionSet::all(context.cells.len());
     let held = if all.is_single() || context.all_partitions {
         all
@@ -273,7 +271,7 @@ fn replay_command(
 }
 
 /// Waits until a partition has done all records before `ordinal`.
-fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), String> {
+fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), ReplayError> {
     let progress = &shared.at[partition];
     let there = || progress.at.load(Ordering::SeqCst) >= ordinal;
     for _ in 0..SPINS {
@@ -293,7 +291,7 @@ fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), Strin
     }
     drop(gate);
     progress.waiting.fetch_sub(1, Ordering::SeqCst);
-    if there() { Ok(()) } else { Err(FOLLOWS.to_owned()) }
+    if there() { Ok(()) } else { Err(ReplayError::OtherPartition) }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Secondary indexes of a table: they follow what happens to its rows.
 
-use super::memory::RowId;
-use super::table::{Refused, Table, insert_into};
+use super::memory::{BTree, NotInserted, RowId, Rows};
+use super::table::{Deferred, Refused, Table, insert_into};
 use crate::procedure::{AbortReason, DuplicateKey, TableFull};
-use crate::record::{Index, IndexVisitor, Key, Record};
+use crate::record::{Index, IndexSchema, IndexVisitor, Key, Record};
 
 impl<R: Record> Table<R> {
     /// Adds the row to every secondary index, or to none.
@@ -21,7 +21,8 @@ impl<R: Record> Table<R> {
             fn visit<I: Index<Record = R>>(&mut self) {
                 if self.refused.is_none() {
                     let key = I::key(self.row).encode();
-                    match insert_into(self.table.index_tree_mut::<I>(), key, self.id) {
+                    let tree = self.table.built_tree_mut::<I>();
+                    match tree.map_or(Ok(()), |tree| insert_into(tree, key, self.id)) {
                         Ok(()) => self.done += 1,
                         Err(refused) => self.refused = Some(refused),
                     }
@@ -40,6 +41,22 @@ impl<R: Record> Table<R> {
         }
     }
 
+    /// Adds the row to every secondary index, all of which had these keys before what is undone.
+    #[cold]
+    pub(super) fn restore_secondary(&mut self, row: &R, id: RowId) {
+        struct Restore<'a, R: Record>(&'a mut Table<R>, &'a R, RowId);
+        impl<R: Record> IndexVisitor<R> for Restore<'_, R> {
+            fn visit<I: Index<Record = R>>(&mut self) {
+                let key = I::key(self.1).encode();
+                if let Some(tree) = self.0.built_tree_mut::<I>() {
+                    let restored = tree.with_spare(|tree| tree.insert(key, self.2));
+                    restored.expect("its keys are free again, changes being undone in reverse");
+                }
+            }
+        }
+        R::each_index(&mut Restore(self, row, id));
+    }
+
     /// Removes the row from the first `count` secondary indexes.
     pub(super) fn remove_secondary(&mut self, row: &R, count: usize) {
         struct Remove<'a, R: Record> {
@@ -50,8 +67,10 @@ impl<R: Record> Table<R> {
         impl<R: Record> IndexVisitor<R> for Remove<'_, R> {
             #[inline(always)]
             fn visit<I: Index<Record = R>>(&mut self) {
-                if I::POSITION < self.count {
-                    let removed = self.table.index_tree_mut::<I>().remove(&I::key(self.row).encode());
+                if I::POSITION < self.count
+                    && let Some(tree) = self.table.built_tree_mut::<I>()
+                {
+                    let removed = tree.remove(&I::key(self.row).encode());
                     assert!(removed.is_some(), "a row of table {} is missing from index {}", R::TABLE, I::NAME);
                 }
             }
@@ -79,6 +98,13 @@ impl<R: Record> Table<R> {
         if changed.changed { self.move_in_indexes(before, id) } else { Ok(()) }
     }
 
+    /// As [`Table::reindex`], where a change from what the row is now to `after` is undone.
+    pub(crate) fn reindex_back(&mut self, after: &R, id: RowId) {
+        let row = *self.rows.get(id);
+        self.remove_secondary(after, R::INDEXES);
+        self.restore_secondary(&row, id);
+    }
+
     /// As [`Table::reindex`], of a table without unique indexes, where nothing but the columns in indexes was kept.
     #[inline(always)]
     pub(super) fn reindex_columns(&mut self, before: R::Indexed, id: RowId) -> Result<(), Refused> {
@@ -97,7 +123,8 @@ impl<R: Record> Table<R> {
         }
         impl<R: Record> IndexVisitor<R> for FindDuplicate<'_, R> {
             fn visit<I: Index<Record = R>>(&mut self) {
-                let other = self.table.index_tree::<I>().get(&I::key(self.row).encode());
+                let tree = self.table.built_tree::<I>();
+                let other = tree.and_then(|tree| tree.get(&I::key(self.row).encode()));
                 if self.found.is_none() && I::UNIQUE && other.is_some_and(|id| Some(id) != self.own) {
                     self.found = Some(I::POSITION);
                 }
@@ -125,8 +152,75 @@ impl<R: Record> Table<R> {
     fn move_in_indexes(&mut self, before: &R, id: RowId) -> Result<(), Refused> {
         let after = *self.rows.get(id);
         self.remove_secondary(before, R::INDEXES);
-        self.insert_secondary(&after, id).inspect_err(|_| {
-            self.insert_secondary(before, id).expect("its keys were there a moment ago");
-        })
+        self.insert_secondary(&after, id).inspect_err(|_| self.restore_secondary(before, id))
     }
+
+    /// Does not maintain the unique indexes that `is_new` says were not there when the rows were written, until
+    /// [`Table::build_deferred`]: the rows, as they were in between, need not have kept a promise that was given later.
+    /// Whether there are any.
+    pub(crate) fn defer_unique(&mut self, is_new: &dyn Fn(&IndexSchema) -> bool) -> bool {
+        struct Defer<'a, R: Record>(&'a mut Table<R>, &'a dyn Fn(&IndexSchema) -> bool, bool);
+        impl<R: Record> IndexVisitor<R> for Defer<'_, R> {
+            fn visit<I: Index<Record = R>>(&mut self) {
+                let index = &R::SCHEMA.indexes[I::POSITION];
+                if index.unique && self.1(index) {
+                    let place = &mut self.0.secondary[I::POSITION];
+                    let tree = std::mem::replace(place, Box::new(())).downcast::<BTree<I::Encoded>>();
+                    *place = Box::new(Deferred(*tree.expect("made by `new` in this order")));
+                    self.2 = true;
+                }
+            }
+        }
+        let mut defer = Defer(self, is_new, false);
+        R::each_index(&mut defer);
+        defer.2
+    }
+
+    /// Builds the indexes that were deferred.
+    pub(crate) fn build_deferred(&mut self) -> Result<(), NotBuilt> {
+        struct Build<'a, R: Record>(&'a mut Table<R>, Result<(), NotBuilt>);
+        impl<R: Record> IndexVisitor<R> for Build<'_, R> {
+            fn visit<I: Index<Record = R>>(&mut self) {
+                let Self(table, built) = self;
+                let Some(Deferred(tree)) = table.secondary[I::POSITION].downcast_mut::<Deferred<I::Encoded>>() else {
+                    return;
+                };
+                if built.is_ok() {
+                    *built = fill::<I>(tree, &table.rows);
+                }
+                let place = &mut table.secondary[I::POSITION];
+                let filled = std::mem::replace(place, Box::new(())).downcast::<Deferred<I::Encoded>>();
+                *place = Box::new(filled.expect("it was looked at just now").0);
+            }
+        }
+        let mut build = Build(self, Ok(()));
+        R::each_index(&mut build);
+        build.1
+    }
+}
+
+/// Why a deferred index cannot be built.
+pub(crate) enum NotBuilt {
+    /// Two rows, in their stored form, have the same key of the index at this position.
+    NotUnique(usize, [Vec<u8>; 2]),
+    /// The index at this position has no memory for all entries.
+    Full(usize),
+}
+
+fn fill<I: Index>(tree: &mut BTree<I::Encoded>, rows: &Rows<I::Record>) -> Result<(), NotBuilt> {
+    let stored = |row: &I::Record| {
+        let mut bytes = vec![0; I::Record::ROW_WIDTH];
+        row.store(&mut bytes);
+        bytes
+    };
+    for (id, row) in rows.iter() {
+        match tree.insert(I::key(row).encode(), id) {
+            Ok(()) => {}
+            Err(NotInserted::Taken(other)) => {
+                return Err(NotBuilt::NotUnique(I::POSITION, [stored(rows.get(other)), stored(row)]));
+            }
+            Err(NotInserted::Full) => return Err(NotBuilt::Full(I::POSITION)),
+        }
+    }
+    Ok(())
 }

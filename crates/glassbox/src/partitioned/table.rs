@@ -5,7 +5,7 @@
 //! is compiled, so the choice costs nothing; the other one stays empty. Where keys are looked up whole and fit a word,
 //! the dense among them are in the dense index instead of the hash index.
 //!
-//! The table belongs to whoever holds the partition's token and knows nothing of transactions: undo and logging are
+//! The table belongs to the holder of the partition's token and knows nothing of transactions: undo and logging are
 //! above.
 
 use std::any::Any;
@@ -30,6 +30,24 @@ pub(super) type InsertedRun<K> = (RowId, u32, Result<(), (Refused, K)>);
 /// A secondary index's tree, its key type known only to the index's own type.
 type AnyTree = Box<dyn Any + Send>;
 
+/// In the place of a secondary index that is not built yet: its tree, empty. Looked for where the tree would be, it is
+/// found to be of another type; so the path of a transaction does not pay for what is rare.
+pub(super) struct Deferred<K>(pub(super) BTree<K>);
+
+/// The panic of a procedure that is replayed and reads an index that is not built yet.
+#[derive(Debug)]
+pub(super) struct ReadOfNewIndex {
+    pub(super) table: &'static str,
+    pub(super) index: &'static str,
+}
+
+#[cold]
+#[inline(never)]
+fn not_built<I: Index>() -> ! {
+    // Without the hook: it is no mistake of the code that is running.
+    std::panic::resume_unwind(Box::new(ReadOfNewIndex { table: I::Record::TABLE, index: I::NAME }))
+}
+
 pub(crate) struct Table<R: Record> {
     /// The table's number in the database's files.
     pub(crate) number: u16,
@@ -37,7 +55,7 @@ pub(crate) struct Table<R: Record> {
     pub(super) dense: DenseIndex,
     pub(super) hash: HashIndex,
     pub(super) tree: BTree<R::Encoded>,
-    secondary: Vec<AnyTree>,
+    pub(super) secondary: Vec<AnyTree>,
     pub(crate) snapshot: Snapshot,
 }
 
@@ -125,7 +143,40 @@ impl<R: Record> Table<R> {
         {
             return Ok(id);
         }
-        self.rows.insert(row)
+        match self.rows.insert(row) {
+            Err(_) if Self::POINT => self.insert_into_given_up(row),
+            inserted => inserted,
+        }
+    }
+
+    /// Inserts a row where there is no place but those of dense keys that are not there: the block of some is given up.
+    #[cold]
+    #[inline(never)]
+    fn insert_into_given_up(&mut self, row: &R) -> Result<RowId, Full> {
+        while self.give_up_block(DenseIndex::BLOCK / 2) || self.give_up_block(1) {
+            if let Ok(id) = self.rows.insert(row) {
+                return Ok(id);
+            }
+        }
+        Err(Full { rows: self.rows.len() })
+    }
+
+    /// Moves the keys of a block with so many vacant places to the hash index, and lets any row have those.
+    fn give_up_block(&mut self, vacant: usize) -> bool {
+        if !self.hash.has_room(DenseIndex::BLOCK) {
+            return false;
+        }
+        let rows = &self.rows;
+        let Some(block) = self.dense.next_block(|first| rows.vacant(first) >= vacant) else { return false };
+        for key in DenseIndex::keys_of(block) {
+            if let Some(id) = self.dense.find(key) {
+                let inserted = self.hash.insert(hash_of_row(rows, id), id, |id| hash_of_row(rows, id));
+                assert!(inserted && self.dense.unlink(key, id), "the hash index had room for a block");
+            }
+        }
+        let first = self.dense.remove_block(block);
+        self.rows.release(first);
+        true
     }
 
     /// The primary tree of a table of ordered access.
@@ -138,13 +189,22 @@ impl<R: Record> Table<R> {
     /// The tree of a secondary index.
     #[inline(always)]
     pub(crate) fn index_tree<I: Index<Record = R>>(&self) -> &BTree<I::Encoded> {
-        self.secondary[I::POSITION].downcast_ref().expect("made by `new` in this order")
+        match self.built_tree::<I>() {
+            Some(tree) => tree,
+            None => not_built::<I>(),
+        }
+    }
+
+    /// The same; `None`: it is [not built yet](Deferred).
+    #[inline(always)]
+    pub(super) fn built_tree<I: Index<Record = R>>(&self) -> Option<&BTree<I::Encoded>> {
+        self.secondary[I::POSITION].downcast_ref()
     }
 
     /// The same, to be changed.
     #[inline(always)]
-    pub(super) fn index_tree_mut<I: Index<Record = R>>(&mut self) -> &mut BTree<I::Encoded> {
-        self.secondary[I::POSITION].downcast_mut().expect("made by `new` in this order")
+    pub(super) fn built_tree_mut<I: Index<Record = R>>(&mut self) -> Option<&mut BTree<I::Encoded>> {
+        self.secondary[I::POSITION].downcast_mut()
     }
 
     /// Adds a row to the arena and every index, or changes nothing.
@@ -242,6 +302,18 @@ impl<R: Record> Table<R> {
         } else {
             insert_into(&mut self.tree, key, id)
         }
+    }
+
+    /// As [`Table::insert_primary`] of a key that was there before what is undone.
+    pub(super) fn restore_primary(&mut self, key: R::Encoded, id: RowId) {
+        let restored = if Self::POINT {
+            let rows = &self.rows;
+            key.as_u64().is_some_and(|key| self.dense.link(key, id))
+                || self.hash.with_spare(|hash| hash.insert(key.hash64(), id, |id| hash_of_row(rows, id)))
+        } else {
+            self.tree.with_spare(|tree| tree.insert(key, id)).is_ok()
+        };
+        assert!(restored, "a key of table {} cannot be restored, though changes are undone in reverse", R::TABLE);
     }
 
     #[inline(always)]

@@ -12,7 +12,7 @@ use super::partition::{Cell, Partition, Scratch};
 use super::table::Table;
 use crate::io::Clock;
 use crate::procedure::{PartitionSet, Retry, Stop, TableFull, Transaction, partition_of};
-use crate::record::{Bounds, Direction, Index, Key, Record, Timestamp, mix};
+use crate::record::{Bounds, Direction, Index, Key, OrderedRecord, Record, Timestamp, mix};
 
 /// The refusal of a row for which there is no memory.
 #[cold]
@@ -274,7 +274,7 @@ impl Transaction for PartitionedTransaction<'_> {
     }
 
     #[inline(always)]
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,

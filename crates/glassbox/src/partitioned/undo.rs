@@ -57,7 +57,7 @@ impl UndoBuffer {
             table.preserve(id);
             *table.rows.get_mut(id) = *before;
             if R::INDEXES > 0 {
-                table.reindex(&after, id).expect("the old keys are free again, changes being undone in reverse");
+                table.reindex_back(&after, id);
             }
         }
         let row: *const R = table.rows.get(id);

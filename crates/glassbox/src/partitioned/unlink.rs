@@ -24,7 +24,7 @@ impl<R: Record> Table<R> {
     /// Puts a row back into every index.
     pub(crate) fn relink(&mut self, id: RowId) {
         let row = *self.rows.get(id);
-        let linked = self.insert_primary(row.key().encode(), id).and_then(|()| self.insert_secondary(&row, id));
-        linked.expect("its keys are free again, changes being undone in reverse");
+        self.restore_primary(row.key().encode(), id);
+        self.restore_secondary(&row, id);
     }
 }

@@ -18,6 +18,7 @@ use super::lookahead::Ahead;
 use super::memory::RowId;
 use super::record_buffer::RecordBuffer;
 use super::table::{Refused, Table};
+use crate::procedure::TableFull;
 use crate::record::{BadColumn, BadRow, EncodedKey, Key, Record, TableSchema};
 
 /// First byte of a record of row changes.
@@ -47,8 +48,8 @@ pub(crate) enum BadChange {
     Key(&'static str, BadColumn),
     #[error("it {does} row {key} of table `{table}`, which {but}")]
     Diverged { does: &'static str, table: &'static str, key: String, but: &'static str },
-    #[error("no memory for another row of table `{0}`")]
-    Full(&'static str),
+    #[error("{0}")]
+    Full(TableFull),
 }
 
 impl BadChange {
@@ -156,7 +157,7 @@ impl<R: Record> Table<R> {
             if mine(R::PLACEMENT.map(|position| row.key().placement_at(position))) {
                 self.insert(&row).map_err(|refused| match refused {
                     Refused::Duplicate => BadChange::diverged::<R>("inserts", &row.key(), "is there already"),
-                    Refused::Full => BadChange::Full(R::TABLE),
+                    Refused::Full => BadChange::Full(TableFull::of::<R>()),
                 })?;
             }
             return Ok(rest);

@@ -10,6 +10,8 @@ use super::load::{CheckpointFile, damaged};
 use super::memory::CannotReserve;
 use super::pace::Growth;
 use super::partition::{Cell, Partition};
+use super::secondary::NotBuilt;
+use super::values::BadChange;
 use crate::config::Config;
 use crate::error::Error;
 use crate::executed::{Counters, TableUsage};
@@ -18,7 +20,7 @@ use crate::io::Files;
 use crate::log::Lsn;
 use crate::manifest::{CheckpointEntry, Manifest};
 use crate::procedure::{PartitionSet, partition_of};
-use crate::record::{Key, Record, mix};
+use crate::record::{Key, Record, TableSchema, mix};
 
 const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
      differ; open the database again, with larger `table_bytes`, to get the state before the bulk load";
@@ -59,6 +61,46 @@ fn no_address_space(error: &CannotReserve, kind: &TableKind, kinds: &[TableKind]
         kinds.len(),
         config.partitions,
     ))
+}
+
+/// Has the unique indexes that the manifest does not know built only when all rows are there, by [`build_indexes`];
+/// whether there are any.
+pub(crate) fn defer_new_indexes(cells: &mut [Cell], kinds: &[TableKind], manifest: &Manifest) -> bool {
+    let mut deferred = false;
+    for kind in kinds {
+        let Some(stored) = manifest.tables.iter().find(|table| table.name == kind.schema.name) else { continue };
+        for cell in &mut *cells {
+            let table = cell.get_mut().tables[kind.id].as_mut().expect("made before");
+            deferred |= table.defer_unique(&|index| !stored.keeps_unique(index));
+        }
+    }
+    deferred
+}
+
+/// Builds the indexes that [`defer_new_indexes`] put off, all partitions at once.
+pub(crate) fn build_indexes(cells: &mut [Cell], kinds: &[TableKind]) -> Result<(), Error> {
+    let build = |cell: &mut Cell| {
+        for kind in kinds {
+            let table = cell.get_mut().tables[kind.id].as_mut().expect("made before");
+            table.build_deferred().map_err(|why| not_built(&kind.schema, why))?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = cells.iter_mut().map(|cell| scope.spawn(move || build(cell))).collect();
+        let built: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("building does not panic")).collect();
+        built.into_iter().collect()
+    })
+}
+
+fn not_built(schema: &TableSchema, why: NotBuilt) -> Error {
+    match why {
+        NotBuilt::NotUnique(at, [one, other]) => Error::not_unique(schema, &schema.indexes[at], [&one, &other]),
+        NotBuilt::Full(at) => {
+            let index = &schema.indexes[at].name;
+            Error::OutOfMemory(format!("index {}.{index} has no memory for all rows; raise `table_bytes`", schema.name))
+        }
+    }
 }
 
 /// Fills empty partitions from a checkpoint, all at once; `ids` are the tables' places for each number in the file.
@@ -107,7 +149,10 @@ fn load_partition(
         let table = ids.get(usize::from(block.table)).and_then(|&id| data.tables[id].as_mut());
         let table =
             table.ok_or_else(|| damaged(&*file.file, block.at, "it holds a table that the manifest does not name"))?;
-        table.load(&rows, &mine).map_err(|bad| damaged(&*file.file, block.at, bad.to_string()))?;
+        table.load(&rows, &mine).map_err(|bad| match bad {
+            BadChange::Full(full) => Error::OutOfMemory(full.to_string()),
+            bad => damaged(&*file.file, block.at, bad.to_string()),
+        })?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::key_set::KeySet;
 use super::read_write_set::{Mode, ReadWriteSet};
 use super::stop::Stop;
 use super::transaction::Transaction;
-use crate::record::{Bounds, Direction, Index, Record, Timestamp};
+use crate::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp};
 
 /// Wraps a transaction: reads from it, writes nothing, and notes every key in a [`ReadWriteSet`].
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl<T: Transaction> Transaction for DryRun<'_, T> {
         Ok(self.below.get::<R>(key)?.is_some())
     }
 
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::stop::Stop;
-use crate::record::{Bounds, Direction, Index, Record, Timestamp};
+use crate::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp};
 
 /// A running transaction.
 ///
@@ -79,12 +79,12 @@ pub trait Transaction {
     /// [`Stop`], to be passed on.
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop>;
 
-    /// Visits the rows within `bounds` in the order of the primary key until `visit` breaks. For tables of ordered
-    /// access only (checked when compiled).
+    /// Visits the rows within `bounds` in the order of the primary key until `visit` breaks. Tables with
+    /// `access = point` have no order, so they are no [`OrderedRecord`].
     ///
     /// # Errors
     /// [`Stop`], to be passed on.
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,
@@ -124,7 +124,11 @@ pub trait Transaction {
     ///
     /// # Errors
     /// [`Stop`], to be passed on.
-    fn first<R: Record>(&mut self, bounds: impl Bounds<R::Key>, direction: Direction) -> Result<Option<R>, Stop> {
+    fn first<R: OrderedRecord>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+    ) -> Result<Option<R>, Stop> {
         let mut first = None;
         self.scan::<R>(bounds, direction, |row| {
             first = Some(*row);

@@ -121,6 +121,16 @@ pub trait Record: Copy + Send + Sync + 'static {
     fn each_index<V: IndexVisitor<Self>>(visitor: &mut V);
 }
 
+/// A record whose table is ordered by its primary key, so that it can be scanned: all but those with `access = point`.
+/// Derived with [`Record`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not known to have `access = ordered`, so its table cannot be scanned",
+    label = "the table of `{Self}` cannot be scanned",
+    note = "remove `access = point` from `#[record(...)]` of `{Self}`; a function that scans tables of any record \
+            wants `OrderedRecord` instead of `Record`"
+)]
+pub trait OrderedRecord: Record {}
+
 /// A secondary index. Derived, as a type named after the record and the index.
 pub trait Index: Send + Sync + 'static {
     /// The record it finds.

@@ -76,3 +76,10 @@ pub struct TableSchema {
     /// Secondary indexes.
     pub indexes: Cow<'static, [IndexSchema]>,
 }
+
+impl TableSchema {
+    /// Whether the rows of this table kept the promise of a unique index up to now.
+    pub(crate) fn keeps_unique(&self, index: &IndexSchema) -> bool {
+        self.indexes.iter().any(|known| known.unique && known.columns == index.columns)
+    }
+}

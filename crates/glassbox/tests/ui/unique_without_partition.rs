@@ -17,6 +17,15 @@ struct Other {
     b: u32,
 }
 
+/// With the column that decides the partition the index would not contain the whole key.
+#[derive(Record, Clone, Copy)]
+#[record(key = (town, id), index(name = by_mail, columns = mail, unique))]
+struct Within {
+    town: u16,
+    id: u32,
+    mail: u64,
+}
+
 /// Replicated: every partition has all rows.
 #[derive(Record, Clone, Copy)]
 #[record(key = id, replicated, index(name = by_a, columns = a, unique))]

@@ -1,4 +1,4 @@
-//! A full disk, a failed force, a directory that cannot be written, files of another version or of nobody's: clear
+//! A full disk, a failed force, a directory that cannot be written, files of another version or of no database: clear
 //! errors, nothing lost, no panic.
 
 mod refusals;

@@ -1,6 +1,6 @@
 //! Dense keys: rows whose place follows from their key.
 //!
-//! Most keys that are looked up whole are numbers that somebody counts up, behind a prefix: items, customers of a
+//! Most keys that are looked up whole are numbers that a program counts up, behind a prefix: items, customers of a
 //! district, stock of a warehouse. A hash index spreads what was neighbouring, and so each lookup reads a line of it
 //! that nothing else needs, before the row can even be asked for. But where keys are dense, rows can be, too: the 128
 //! keys that differ in their last 7 bits only are a *block*, and a block gets 128 places side by side when the first of
@@ -11,14 +11,15 @@
 //! average, besides [`FREE_BLOCKS`] for a start. Keys without a block, or whose place is taken, go where all would go
 //! otherwise: anywhere, and into the hash index. Invariants:
 //!
-//! - a place of a block is used by the rows of its one key only; it is never on the rows' free list;
+//! - a place of a block is used by the rows of its one key only; it is not on the rows' free list while the block
+//!   lasts, which is until a table without room for a row gives blocks up for their vacant places;
 //! - a key is linked here if and only if its row is in the key's place and is to be found: then it is not in the hash
 //!   index;
 //! - an entry has its block's number, whole. So what is found is the key's row, and no row is read to find it.
 //!
 //! Entries are found by linear probing, half of them free at least. Rejected: bits of what is live instead of linked
 //! (a row that is taken out of the indexes keeps its place for a while); an array by key instead of entries by hash
-//! (the prefixes are as sparse as anybody likes).
+//! (there is no limit to how sparse prefixes are).
 
 use super::rows::RowId;
 
@@ -34,7 +35,7 @@ const FREE_BLOCKS: usize = 16;
 /// Entries at first; a power of two.
 const ENTRIES: usize = 64;
 
-/// What is known of a block, half a cache line.
+/// A block's keys and places, half a cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(32))]
 struct Entry {
@@ -48,7 +49,7 @@ struct Entry {
 
 /// Of no key.
 const NONE: u64 = u64::MAX;
-/// Where it is not set, nobody has to ask which keys are linked: mostly.
+/// Where it is not set, all keys are linked, which is the usual case.
 const GAPS: u64 = 1 << 63;
 const UNUSED: Entry = Entry { block: NONE, linked: [0; BLOCK as usize / 64], add: 0 };
 
@@ -79,6 +80,8 @@ pub(crate) struct DenseIndex {
     entries: Box<[Entry]>,
     used: usize,
     linked: usize,
+    /// The entry at which the search for a block to be given up goes on.
+    hand: usize,
 }
 
 /// Multiplies (Knuth, *The Art of Computer Programming*, section 6.4), by what was the best of some thousand numbers:
@@ -141,13 +144,16 @@ impl Finder {
 }
 
 impl DenseIndex {
+    /// Keys of a block.
+    pub(crate) const BLOCK: usize = BLOCK as usize;
+
     /// An empty one.
     pub(crate) fn new() -> Self {
         Self::with_entries(ENTRIES)
     }
 
     fn with_entries(count: usize) -> Self {
-        Self { entries: vec![UNUSED; count].into(), used: 0, linked: 0 }
+        Self { entries: vec![UNUSED; count].into(), used: 0, linked: 0, hand: 0 }
     }
 
     /// What finds keys, for many of them one after the other.
@@ -206,6 +212,48 @@ impl DenseIndex {
             grown.entries[at] = *entry;
         }
         *self = grown;
+    }
+
+    /// The next block, in a round over all of them, whose places from the first on are `wanted`.
+    pub(crate) fn next_block(&mut self, wanted: impl Fn(RowId) -> bool) -> Option<u64> {
+        for _ in 0..self.entries.len() {
+            self.hand = (self.hand + 1) % self.entries.len();
+            let entry = self.entries[self.hand];
+            let block = entry.block & !GAPS;
+            if entry.block != NONE && wanted(entry.place(block << BLOCK_BITS)) {
+                return Some(block);
+            }
+        }
+        None
+    }
+
+    /// The keys of a block.
+    pub(crate) fn keys_of(block: u64) -> impl Iterator<Item = u64> {
+        (0..u64::from(BLOCK)).map(move |number| block << BLOCK_BITS | number)
+    }
+
+    /// Removes a block none of whose keys is linked; gives its first place.
+    pub(crate) fn remove_block(&mut self, block: u64) -> RowId {
+        let mut hole = self.entry_of(block).expect("the block exists");
+        let removed = self.entries[hole];
+        assert!(removed.linked.iter().all(|&word| word == 0), "a block that is removed has linked keys");
+        let (count, mut next) = (self.entries.len(), hole);
+        loop {
+            next = (next + 1) % count;
+            let entry = self.entries[next];
+            if entry.block == NONE {
+                break;
+            }
+            let home = (hash_of(entry.block & !GAPS) >> 32) as usize % count;
+            // An entry may move back to the hole if its search begins there or before.
+            if (next + count - home) % count >= (next + count - hole) % count {
+                self.entries[hole] = entry;
+                hole = next;
+            }
+        }
+        self.entries[hole] = UNUSED;
+        self.used -= 1;
+        removed.place(block << BLOCK_BITS)
     }
 
     /// Links a key whose row is at `row`, if that is its place; whether it is. It must not be linked yet.

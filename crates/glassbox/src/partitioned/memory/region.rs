@@ -47,6 +47,8 @@ pub(crate) struct Region {
     easy: usize,
     /// Bytes that are present or will be, as far as was asked.
     asked: usize,
+    /// Bytes that the owner's entries may use: all but the spare.
+    limit: usize,
     /// Bytes of address space.
     reserved: usize,
     /// What the system mapped, which is a little more, for the sake of alignment.
@@ -62,9 +64,20 @@ impl Region {
     /// # Errors
     /// When the system refuses even a small reservation.
     pub(crate) fn reserve(wanted: usize) -> Result<Self, CannotReserve> {
+        Self::reserve_bytes(wanted.clamp(1, memory_bytes().next_power_of_two()))
+    }
+
+    /// As [`Region::reserve`], and a spare eighth, which [`Region::could_claim`] does not count until it is allowed to.
+    pub(crate) fn reserve_with_spare(wanted: usize) -> Result<Self, CannotReserve> {
+        let wanted = wanted.clamp(1, memory_bytes().next_power_of_two()).next_multiple_of(HUGE_PAGE_BYTES);
+        let mut region = Self::reserve_bytes(wanted + (wanted / 8).max(HUGE_PAGE_BYTES))?;
+        region.limit = wanted.min(region.reserved - region.reserved / 9);
+        Ok(region)
+    }
+
+    fn reserve_bytes(wanted: usize) -> Result<Self, CannotReserve> {
         huge_pages::start();
-        let whole = memory_bytes().next_power_of_two();
-        let mut bytes = wanted.clamp(1, whole).next_multiple_of(HUGE_PAGE_BYTES);
+        let mut bytes = wanted.next_multiple_of(HUGE_PAGE_BYTES);
         loop {
             match map(bytes + HUGE_PAGE_BYTES) {
                 Ok(start) => return Ok(Self::within(start, bytes)),
@@ -82,7 +95,7 @@ impl Region {
         // SAFETY: the mapping is a huge page longer than the region, and `skip` is less than a huge page.
         let base = unsafe { start.cast::<u8>().add(skip) };
         let mapping = (start, reserved + HUGE_PAGE_BYTES);
-        Self { base, used: 0, easy: HUGE_PAGE_BYTES.min(reserved), asked: 0, reserved, mapping }
+        Self { base, used: 0, easy: HUGE_PAGE_BYTES.min(reserved), asked: 0, limit: reserved, reserved, mapping }
     }
 
     /// The address of the region's first byte; it never changes.
@@ -101,10 +114,25 @@ impl Region {
         true
     }
 
-    /// Whether the bytes below `end` could be claimed.
+    /// Whether the bytes below `end` could be claimed, without the spare unless it was allowed.
     #[inline(always)]
     pub(crate) fn could_claim(&self, end: usize) -> bool {
+        end <= self.limit
+    }
+
+    /// Whether the bytes below `end` could be claimed, with the spare.
+    pub(crate) fn could_claim_spare(&self, end: usize) -> bool {
         end <= self.reserved
+    }
+
+    /// Lets [`Region::could_claim`] count the spare; gives the limit until now, for [`Region::set_limit`].
+    pub(crate) fn allow_spare(&mut self) -> usize {
+        std::mem::replace(&mut self.limit, self.reserved)
+    }
+
+    /// Restores a limit that [`Region::allow_spare`] gave.
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
     }
 
     #[cold]
@@ -170,6 +198,17 @@ mod tests {
         assert_eq!(region.base(), base);
         // SAFETY: the byte is the last of the claimed range.
         assert_eq!(unsafe { base.add((6 << 20) - 1).read() }, 0);
+    }
+
+    #[test]
+    fn the_spare_counts_only_while_it_is_allowed() {
+        let mut region = Region::reserve_with_spare(16 << 20).unwrap();
+        assert!(region.could_claim(16 << 20) && !region.could_claim((16 << 20) + 1));
+        assert!(region.could_claim_spare(18 << 20) && !region.could_claim_spare((18 << 20) + 1));
+        let limit = region.allow_spare();
+        assert!(region.could_claim(18 << 20) && region.claim(18 << 20));
+        region.set_limit(limit);
+        assert!(!region.could_claim((16 << 20) + 1));
     }
 
     #[test]

@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::super::any_table::{AnyTable, Mine};
 use super::super::lookahead::Asked;
 use super::super::memory::RowId;
+use super::super::secondary::NotBuilt;
 use super::super::shard::Lookup;
 use super::super::values::UPDATE;
 use super::*;
 use crate::executed::TableUsage;
 use crate::io::ManualClock;
 use crate::procedure::{Declared, KeySet, PartitionSet, Procedure, Stop, Transaction};
+use crate::record::IndexSchema;
 
 static RUNS: AtomicBool = AtomicBool::new(false);
 static WAS_LOOKED_AT: AtomicBool = AtomicBool::new(false);
@@ -57,6 +59,14 @@ impl AnyTable for Table {
         unreachable!("only replay is tried")
     }
 
+    fn defer_unique(&mut self, _: &dyn Fn(&IndexSchema) -> bool) -> bool {
+        unreachable!("only replay is tried")
+    }
+
+    fn build_deferred(&mut self) -> Result<(), NotBuilt> {
+        unreachable!("only replay is tried")
+    }
+
     fn verify(&self) -> Result<(), String> {
         unreachable!("only replay is tried")
     }
@@ -100,7 +110,7 @@ impl Procedure for Everywhere {
 }
 
 /// In place of the procedure's own: takes its time.
-fn run(_: &[Cell], _: PartitionSet, _: usize, _: &[u8], _: CommandHead, _: &dyn Clock) -> Result<(), String> {
+fn run(_: &[Cell], _: PartitionSet, _: usize, _: &[u8], _: CommandHead, _: &dyn Clock) -> Result<(), ReplayError> {
     RUNS.store(true, Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(20));
     RUNS.store(false, Ordering::SeqCst);
@@ -113,7 +123,7 @@ fn who_looks_ahead_does_not_meet_a_call_on_several_partitions() {
     let context = ReplayContext {
         cells: &[cell(false), cell(true)],
         tables: &[0],
-        procedures: &[Ok(ProcedureKind { run, ..ProcedureKind::of::<Everywhere>() })],
+        procedures: &[Some(ProcedureKind { run, ..ProcedureKind::of::<Everywhere>() })],
         clock: &ManualClock::default(),
         all_partitions: false,
     };

@@ -7,7 +7,7 @@ use super::elsewhere::range_of;
 use super::transaction::{STOP, ShardTransaction};
 use super::watch::{Touch, Watch, name, names, space};
 use crate::procedure::{PartitionSet, Stop, Transaction, partition_of};
-use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, Key, Record};
+use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, Key, OrderedRecord, Record};
 
 impl<W: Watch> ShardTransaction<'_, W> {
     /// The partitions other than this that a scan goes to, given its placement (`None`: any).
@@ -61,7 +61,7 @@ impl<W: Watch> ShardTransaction<'_, W> {
     }
 
     #[inline(always)]
-    pub(super) fn scan_table<R: Record>(
+    pub(super) fn scan_table<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,

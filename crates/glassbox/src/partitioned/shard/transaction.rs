@@ -9,7 +9,7 @@ use super::elsewhere::{Elsewhere, Lookup, Wanted, bytes_of};
 use super::place::Place;
 use super::watch::{Touch, Watch, name, space};
 use crate::procedure::{PartitionSet, Retry, Stop, Transaction};
-use crate::record::{Bounds, Direction, Index, IndexVisitor, Key, Record, Timestamp};
+use crate::record::{Bounds, Direction, Index, IndexVisitor, Key, OrderedRecord, Record, Timestamp};
 
 /// Why a run could not go on; the last of these that came up.
 #[derive(Default)]
@@ -254,7 +254,7 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
     }
 
     #[inline(always)]
-    fn scan<R: Record>(
+    fn scan<R: OrderedRecord>(
         &mut self,
         bounds: impl Bounds<R::Key>,
         direction: Direction,

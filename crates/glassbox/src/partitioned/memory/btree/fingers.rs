@@ -49,6 +49,11 @@ impl<K: EncodedKey> Fingers<K> {
         &mut self.0[(key.hash_without(COUNTER_BITS) >> (64 - FINGERS.trailing_zeros())) as usize]
     }
 
+    /// Forgets all.
+    pub(super) fn forget_all(&mut self) {
+        self.0.fill(Finger::none());
+    }
+
     /// Forgets those on a leaf that is split or freed.
     pub(super) fn forget(&mut self, leaf: u32) {
         self.0.iter_mut().filter(|finger| finger.leaf == leaf).for_each(|finger| *finger = Finger::none());

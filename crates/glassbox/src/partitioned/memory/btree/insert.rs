@@ -138,8 +138,8 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         if slot < LEAF && full.keys[slot] == key {
             return Err(NotInserted::Taken(full.rows[slot]));
         }
-        if !self.nodes.has_room(self.height as usize + 1) {
-            return Err(NotInserted::Full);
+        if !self.nodes.has_room(self.inners_to_split(&path)) {
+            return if self.pack() { self.insert(key, row) } else { Err(NotInserted::Full) };
         }
         let run = slot == full.last_insert as usize + 1;
         let split = if slot == LEAF || run { slot } else { LEAF / 2 };
@@ -162,8 +162,16 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         Ok(())
     }
 
+    /// How many inner nodes another leaf at the end of this path needs: those that are full are split, too, and when
+    /// all are, a new root comes above.
+    fn inners_to_split(&self, path: &Path) -> usize {
+        let steps = path.steps[..self.height as usize].iter().rev();
+        let full = steps.take_while(|step| self.nodes.inner(step.0).len() == INNER).count();
+        full + usize::from(full == self.height as usize)
+    }
+
     /// Inserts the right half of a split leaf behind the left one into the parent, splitting upwards as needed.
-    fn insert_child(&mut self, path: &Path, mut separator: K, mut child: u32) {
+    pub(super) fn insert_child(&mut self, path: &Path, mut separator: K, mut child: u32) {
         for &(number, position) in path.steps[..self.height as usize].iter().rev() {
             let position = position as usize;
             let inner = self.nodes.inner_mut(number);

@@ -5,6 +5,7 @@ mod fingers;
 mod insert;
 mod node;
 mod nodes;
+mod pack;
 mod range;
 mod remove;
 mod tree;

@@ -113,6 +113,21 @@ impl<K: EncodedKey, const LEAF: usize> Leaf<K, LEAF> {
         row
     }
 
+    /// Moves as many keys as there is room for from the start of `right`, whose keys follow, to the end.
+    pub(super) fn take_from(&mut self, right: &mut Self) {
+        let (count, there) = (self.len(), right.len());
+        let moved = there.min(LEAF - count);
+        self.keys[count..count + moved].copy_from_slice(&right.keys[..moved]);
+        self.rows[count..count + moved].copy_from_slice(&right.rows[..moved]);
+        right.keys.copy_within(moved..there, 0);
+        right.rows.copy_within(moved..there, 0);
+        right.keys[there - moved..there].fill(largest());
+        self.count += moved as u32;
+        right.count -= moved as u32;
+        self.last_insert = self.count.saturating_sub(1);
+        right.last_insert = right.count.saturating_sub(1);
+    }
+
     /// Moves the keys from slot `from` on to the empty leaf `right`.
     pub(super) fn move_to(&mut self, from: usize, right: &mut Self) {
         let count = self.len();

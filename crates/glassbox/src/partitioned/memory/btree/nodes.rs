@@ -3,6 +3,9 @@
 //! A node's number is its offset in units of 64 bytes, so that two sizes share a region and finding a node takes a
 //! shift and an addition. Number 0 is no node. Freed nodes are kept in one list for each kind, linked by their first
 //! bytes, and reused. This is the only place in the tree that turns numbers into references.
+//!
+//! The limit of memory is one of leaves: inner nodes, one for each hundred of them, may use the region's spare, so that
+//! the memory of freed leaves, in which no inner node fits, can be used again whatever keys come next.
 
 use std::marker::PhantomData;
 
@@ -27,7 +30,7 @@ pub(super) struct Nodes<K, const LEAF: usize, const INNER: usize> {
 impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER> {
     pub(super) fn new(bytes: usize) -> Result<Self, CannotReserve> {
         const { assert!(align_of::<Leaf<K, LEAF>>() == UNIT_BYTES && align_of::<Inner<K, INNER>>() == UNIT_BYTES) };
-        let mut region = Region::reserve((u32::MAX as usize).saturating_mul(UNIT_BYTES).min(bytes))?;
+        let mut region = Region::reserve_with_spare((u32::MAX as usize).saturating_mul(UNIT_BYTES).min(bytes))?;
         assert!(region.claim(UNIT_BYTES), "a region has room for one unit");
         Ok(Self { region, free_leaf: 0, free_inner: 0, leaves: 0, inners: 0, keys: PhantomData })
     }
@@ -105,7 +108,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
                 free
             }
         };
-        // SAFETY: the node is claimed and long enough for a leaf, and nobody refers to it.
+        // SAFETY: the node is claimed and long enough for a leaf, and no reference to it exists.
         unsafe { self.address(number).cast::<Leaf<K, LEAF>>().write(Leaf::new()) };
         number
     }
@@ -120,7 +123,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
                 free
             }
         };
-        // SAFETY: the node is claimed and long enough for an inner node, and nobody refers to it.
+        // SAFETY: the node is claimed and long enough for an inner node, and no reference to it exists.
         unsafe { self.address(number).cast::<Inner<K, INNER>>().write(Inner::new()) };
         number
     }
@@ -139,11 +142,23 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
         self.free_inner = number;
     }
 
-    /// Whether `inners` inner nodes and a leaf are sure to fit.
-    #[inline]
-    pub(super) fn has_room(&self, inners: usize) -> bool {
-        let end = self.region.used_bytes() + inners * size_of::<Inner<K, INNER>>() + size_of::<Leaf<K, LEAF>>();
-        self.region.could_claim(end) && end <= u32::MAX as usize * UNIT_BYTES
+    /// Whether a leaf and `inners` inner nodes can be allocated, from freed ones or new memory.
+    pub(super) fn has_room(&self, mut inners: usize) -> bool {
+        let mut free = self.free_inner;
+        while inners > 0 && free != 0 {
+            inners -= 1;
+            free = self.inner(free).children[0];
+        }
+        let new_leaf = if self.free_leaf == 0 { size_of::<Leaf<K, LEAF>>() } else { 0 };
+        let leaf_end = self.region.used_bytes() + new_leaf;
+        let end = leaf_end + inners * size_of::<Inner<K, INNER>>();
+        (new_leaf == 0 || self.region.could_claim(leaf_end))
+            && self.region.could_claim_spare(end)
+            && end <= u32::MAX as usize * UNIT_BYTES
+    }
+
+    pub(super) fn region_mut(&mut self) -> &mut Region {
+        &mut self.region
     }
 
     pub(super) fn used_bytes(&self) -> usize {

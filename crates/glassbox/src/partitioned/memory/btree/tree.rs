@@ -14,7 +14,7 @@
 //!   without a search.
 //! - Leaves are freed when they are empty, not when half empty: what is deleted in runs (orders delivered) empties
 //!   whole leaves, and merging would touch neighbours on every deletion. A random deletion of most keys leaves sparse
-//!   leaves behind.
+//!   leaves behind, until memory runs out: then [their entries move together](super::pack).
 //!
 //! Invariants (all of them are tested by `check`): keys ascend; child `i` of an inner node holds the keys above
 //! separator `i - 1`, up to and including separator `i`; all leaves have the same depth and are linked in both
@@ -112,8 +112,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
 
     /// Asks for the cache lines that a search in this node probes first: two steps of a leaf, three of an inner node.
     /// Asking for a whole leaf is slower: most of its lines are not needed, and the processor keeps only so many misses
-    /// in flight. What is left to miss does not depend on the other lookups, so several of them overlap without being
-    /// asked for.
+    /// in flight. The remaining misses do not depend on the other lookups, so several of them overlap by themselves.
     #[inline(always)]
     pub(crate) fn prefetch_node(&self, node: Node) {
         let keys = self.nodes.address(node.number);
@@ -183,6 +182,14 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
         let leaf = self.nodes.leaf(self.leaf_of(&largest()));
         let last = leaf.len().checked_sub(1)?;
         Some((leaf.keys[last], leaf.rows[last]))
+    }
+
+    /// Makes a change that undoes another one: it must succeed, so it may use the spare memory.
+    pub(crate) fn with_spare<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> T {
+        let limit = self.nodes.region_mut().allow_spare();
+        let changed = change(self);
+        self.nodes.region_mut().set_limit(limit);
+        changed
     }
 
     /// Entries.

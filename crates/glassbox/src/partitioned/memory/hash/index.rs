@@ -10,7 +10,7 @@
 //! - there are at most [`ENTRIES_PER_BUCKET`] entries for each bucket, so chains stay short.
 //!
 //! The index stores row numbers and 8 bits of each hash, not keys: the row has its key already, and one comparison with
-//! it is needed anyway. So an entry costs 5 bytes, and whoever asks brings the comparison. Buckets lie in one region
+//! it is needed anyway. So an entry costs 5 bytes, and the caller brings the comparison. Buckets lie in one region
 //! and overflow buckets in another, because the number of a bucket must be its place. Rejected: open addressing (no
 //! growth in small steps, and deletion leaves tombstones), extendible hashing (a directory is one more cache miss).
 
@@ -48,7 +48,7 @@ impl HashIndex {
     /// When the system refuses the address space.
     pub(crate) fn new(bytes: usize) -> Result<Self, CannotReserve> {
         let mut buckets = Region::reserve(bytes)?;
-        let overflow = Region::reserve(bytes)?;
+        let overflow = Region::reserve_with_spare(bytes)?;
         assert!(buckets.claim(size_of::<Bucket>()), "a region has room for one bucket");
         Ok(Self { buckets, overflow, mask: 0, count: 1, entries: 0, free: 0, overflow_count: 0 })
     }
@@ -140,12 +140,13 @@ impl HashIndex {
     /// As `insert`, where another bucket is needed, or one for overflow may be.
     #[inline(never)]
     fn insert_growing(&mut self, hash: u64, row: RowId, hash_of: impl Fn(RowId) -> u64) -> bool {
-        let room = self.buckets.could_claim((self.count as usize + 1) * size_of::<Bucket>())
-            && self.overflow.could_claim((self.overflow_count as usize + 3) * size_of::<Bucket>());
-        if !room {
+        let grows = self.entries >= self.count as usize * ENTRIES_PER_BUCKET;
+        if grows && !self.buckets.could_claim((self.count as usize + 1) * size_of::<Bucket>()) {
             return false;
         }
-        self.put(self.place(hash), tag_of(hash), row);
+        if !self.put(self.place(hash), tag_of(hash), row) {
+            return false;
+        }
         self.entries += 1;
         if self.entries > self.count as usize * ENTRIES_PER_BUCKET {
             self.split(hash_of);
@@ -153,18 +154,35 @@ impl HashIndex {
         true
     }
 
-    /// Puts an entry into the first free slot of a chain.
+    /// Whether so many more entries are sure to fit, whatever their hashes.
+    pub(crate) fn has_room(&self, entries: usize) -> bool {
+        let buckets = (self.entries + entries).div_ceil(ENTRIES_PER_BUCKET) + 1;
+        self.buckets.could_claim(buckets * size_of::<Bucket>())
+            && self.overflow.could_claim((self.overflow_count as usize + 1 + entries) * size_of::<Bucket>())
+    }
+
+    /// Makes a change that undoes another one: it must succeed, so it may use the spare memory. It needs no more
+    /// buckets than there are, but an entry may come behind others in another order.
+    pub(crate) fn with_spare<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> T {
+        let limit = self.overflow.allow_spare();
+        let changed = change(self);
+        self.overflow.set_limit(limit);
+        changed
+    }
+
+    /// Puts an entry into the first free slot of a chain; `false`: there is none, and no memory for another bucket.
     #[inline(always)]
-    fn put(&mut self, place: u64, tag: u8, row: RowId) {
+    fn put(&mut self, place: u64, tag: u8, row: RowId) -> bool {
         let bucket = self.bucket_mut(place);
         match bucket.slots_with(0).next() {
             Some(slot) => bucket.fill(slot, tag, row),
-            None => self.put_into_overflow(place, tag, row),
+            None => return self.put_into_overflow(place, tag, row),
         }
+        true
     }
 
     #[cold]
-    fn put_into_overflow(&mut self, place: u64, tag: u8, row: RowId) {
+    fn put_into_overflow(&mut self, place: u64, tag: u8, row: RowId) -> bool {
         let mut last = 0;
         loop {
             let next = self.link_mut(place, last).overflow;
@@ -173,20 +191,24 @@ impl HashIndex {
             }
             let bucket = self.overflow_bucket_mut(next);
             if let Some(slot) = bucket.slots_with(0).next() {
-                return bucket.fill(slot, tag, row);
+                bucket.fill(slot, tag, row);
+                return true;
             }
             last = next;
         }
-        let new = self.allocate_overflow();
+        let Some(new) = self.allocate_overflow() else { return false };
         self.overflow_bucket_mut(new).fill(0, tag, row);
         self.link_mut(place, last).overflow = new;
+        true
     }
 
-    fn allocate_overflow(&mut self) -> u32 {
+    fn allocate_overflow(&mut self) -> Option<u32> {
         let number = if self.free == 0 {
+            let end = (self.overflow_count as usize + 2) * size_of::<Bucket>();
+            if !self.overflow.could_claim(end) || !self.overflow.claim(end) {
+                return None;
+            }
             self.overflow_count += 1;
-            let end = (self.overflow_count as usize + 1) * size_of::<Bucket>();
-            assert!(self.overflow.claim(end), "`insert_growing` asks whether there is room");
             self.overflow_count
         } else {
             self.free
@@ -195,7 +217,7 @@ impl HashIndex {
         if number == self.free {
             self.free = bucket.overflow;
         }
-        number
+        Some(number)
     }
 
     /// Frees an overflow bucket; gives what it held.
@@ -223,7 +245,8 @@ impl HashIndex {
                 .fold(0_u32, |moves, slot| moves | u32::from(hash_of(old.row(slot)) & self.mask == new) << slot);
             for slot in old.used() {
                 let place = if moves >> slot & 1 == 1 { new } else { source };
-                self.put(place, old.tag(slot), old.row(slot));
+                // Two chains with the entries of one need at most one bucket more, and that is the new one.
+                assert!(self.put(place, old.tag(slot), old.row(slot)), "a split needs more buckets than it frees");
             }
             if old.overflow == 0 {
                 break;

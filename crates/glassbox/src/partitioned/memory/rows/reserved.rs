@@ -1,4 +1,4 @@
-//! Slots that are reserved: whoever asked for them says which row goes where.
+//! Slots that are reserved: the caller that asked for them says which row goes where.
 
 use super::{RowId, Rows};
 
@@ -31,6 +31,27 @@ impl<R: Copy> Rows<R> {
         }
         self.reserved[word] |= bit;
         Some(RowId::new(first))
+    }
+
+    /// How many of the 128 slots from `first` on are vacant.
+    pub(crate) fn vacant(&self, first: RowId) -> usize {
+        Self::together(first).filter(|&id| !self.is_live(id)).count()
+    }
+
+    /// Ends the reservation of the 128 slots from `first` on: the vacant ones are free for any row.
+    pub(crate) fn release(&mut self, first: RowId) {
+        let (word, bit) = Self::reservation(first);
+        assert!(self.reserved[word] & bit != 0, "{first:?} is not reserved");
+        self.reserved[word] &= !bit;
+        for id in Self::together(first).rev() {
+            if !self.is_live(id) {
+                self.put_on_list(id);
+            }
+        }
+    }
+
+    fn together(first: RowId) -> impl DoubleEndedIterator<Item = RowId> {
+        (first.get()..first.get() + TOGETHER).map(RowId::new)
     }
 
     /// Where it is noted whether a slot is reserved: word and bit.
@@ -83,7 +104,7 @@ impl<R: Copy> Rows<R> {
             let next = self.next_free(at);
             if next == id {
                 let behind = self.next_free(id);
-                // SAFETY: a free slot is claimed, and as long as a link at least; nobody borrows it.
+                // SAFETY: a free slot is claimed, and as long as a link at least; it is not borrowed.
                 unsafe { self.slot(at).cast::<RowId>().write_unaligned(behind) };
                 return;
             }

@@ -1,7 +1,7 @@
 //! Rows that are added together, side by side.
 //!
 //! Each is written where it stays, as its maker makes it; what has to be noted is noted once for all. A maker may
-//! panic: up to then the rows lie in slots that are nobody's, and nothing has happened.
+//! panic: up to then the rows lie in slots that are not in use, and nothing has happened.
 
 use std::mem::MaybeUninit;
 
@@ -49,7 +49,7 @@ impl<R: Copy> Rows<R> {
             return 0;
         }
         let (most, place) = ((self.claimed - self.slots).min(MOST as u32), self.slot(RowId(self.slots)).cast::<u8>());
-        // SAFETY: the slots from the high-water mark to what is claimed are nobody's, and `staged` stays below their
+        // SAFETY: the slots from the high-water mark to what is claimed are not in use, and `staged` stays below their
         // number.
         unsafe { place.cast().write(*first) };
         keys.keys[0].write(key_of(first));

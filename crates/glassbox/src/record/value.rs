@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::record::{ColumnSchema, ColumnType, Timestamp};
+use super::schema::{ColumnSchema, ColumnType, TableSchema};
+use super::timestamp::Timestamp;
 
 /// A value of any column. `Display` writes it as text: decimals with their point, times as [`Timestamp`]s, bytes as
 /// hex, a missing value as nothing.
@@ -86,6 +87,19 @@ impl<'a> Value<'a> {
             ColumnType::Bytes(_) => Ok(Self::Bytes(bytes)),
         }
     }
+}
+
+/// These columns of a stored row, each with its name and value, for messages.
+pub(crate) fn named_values(table: &TableSchema, columns: &[usize], row: &[u8]) -> String {
+    let named = columns.iter().map(|&at| {
+        let column = &table.columns[at];
+        match Value::read(column, row) {
+            Ok(Value::Null) => format!("{} = none", column.name),
+            Ok(value) => format!("{} = {value}", column.name),
+            Err(bad) => bad.to_string(),
+        }
+    });
+    named.collect::<Vec<_>>().join(", ")
 }
 
 impl fmt::Display for Value<'_> {

@@ -1,0 +1,128 @@
+//! A healthy database that this program cannot replay: each message says what to do, and none to restore a copy.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use glassbox::io::{Files, ManualClock, MemoryFiles};
+use glassbox::record::{Bytes, Direction};
+use glassbox::{Catalog, Config, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction};
+use serde::{Deserialize, Serialize};
+
+#[derive(Record, Clone, Copy)]
+#[record(table = "item", key = id, replicated)]
+struct Item {
+    id: u64,
+    filler: Bytes<120>,
+}
+
+/// The same table in a later program.
+#[derive(Record, Clone, Copy)]
+#[record(table = "item", key = id, replicated, index(name = by_filler, columns = filler, unique))]
+struct IndexedItem {
+    id: u64,
+    filler: Bytes<120>,
+}
+
+fn filler(id: u64) -> Bytes<120> {
+    let mut bytes = [0; 120];
+    bytes[..8].copy_from_slice(&id.to_le_bytes());
+    Bytes(bytes)
+}
+
+fn open(files: &MemoryFiles, log: LogKind, table_bytes: usize, catalog: Catalog) -> Result<Database, Error> {
+    let config = Config { partitions: 1, log, table_bytes, log_threads: false, ..Config::default() };
+    let files: Arc<dyn Files> = Arc::new(files.clone());
+    Database::open_files(files, Box::new(ManualClock::default()), config, catalog)
+}
+
+/// A procedure of one name, with these arguments and this body.
+macro_rules! procedure {
+    ($name:ident { $($field:ident: $type:ty),* }, $tx:ident, $this:ident => $body:expr) => {
+        #[derive(Serialize, Deserialize)]
+        struct $name { $($field: $type),* }
+
+        impl Procedure for $name {
+            const NAME: &'static str = "put";
+            type Output = ();
+
+            fn declare(&self, _: &mut impl KeySet) -> Declared {
+                Declared::Unknown
+            }
+
+            fn run<T: Transaction>(&self, $tx: &mut T) -> Result<(), Stop> {
+                let $this = self;
+                $body
+            }
+        }
+    };
+}
+
+procedure!(Put { id: u64 }, tx, this => tx.insert(&Item { id: this.id, filler: filler(this.id) }));
+procedure!(PutTwo { id: u64, other: String }, tx, this => {
+    let _ = &this.other;
+    tx.insert(&Item { id: this.id, filler: filler(this.id) })
+});
+procedure!(Panics { id: u64 }, _tx, this => panic!("{} is one too many", this.id));
+procedure!(Refuses { id: u64 }, _tx, this => Err(Stop::abort(this.id as u32, "not today")));
+procedure!(Scans { id: u64 }, tx, this => {
+    tx.scan_index::<IndexedItemByFiller>(.., Direction::Forward, |_| ControlFlow::Break(()))?;
+    tx.insert(&IndexedItem { id: this.id, filler: filler(this.id) })
+});
+
+fn put(log: LogKind, ids: u64) -> MemoryFiles {
+    let files = MemoryFiles::default();
+    let db = open(&files, log, 1 << 26, Catalog::new().table::<Item>().procedure::<Put>()).unwrap();
+    (1..=ids).for_each(|id| db.call(&Put { id }).unwrap());
+    db.close().unwrap();
+    files
+}
+
+fn refusal(files: &MemoryFiles, catalog: Catalog) -> String {
+    let error = open(files, LogKind::Commands, 1 << 26, catalog).expect_err("it is refused");
+    let message = error.to_string();
+    assert!(matches!(error, Error::Log(_)) && !message.contains("restore"), "{error:?}");
+    assert!(open(files, LogKind::Commands, 1 << 26, Catalog::new().table::<Item>().procedure::<Put>()).is_ok());
+    message
+}
+
+const REMEDY: &str =
+    "open the database with the program as it was and make a checkpoint, and give changed code a new VERSION";
+
+#[test]
+fn a_changed_procedure_is_named_with_the_remedy() {
+    let files = put(LogKind::Commands, 3);
+    let message = refusal(&files, Catalog::new().table::<Item>().procedure::<Panics>());
+    let expected = "procedure `put` panicked: 1 is one too many, which it did not when it was logged; ";
+    assert!(message.ends_with(&format!("{expected}{REMEDY}")), "{message}");
+    let message = refusal(&files, Catalog::new().table::<Item>().procedure::<Refuses>());
+    let expected = "procedure `put` aborts with not today (code 1), which it did not when it was logged; ";
+    assert!(message.ends_with(&format!("{expected}{REMEDY}")), "{message}");
+    let message = refusal(&files, Catalog::new().table::<Item>().procedure::<PutTwo>());
+    assert!(message.contains("procedure `put` cannot read its arguments ("), "{message}");
+    assert!(message.ends_with(&format!("), so their type changed; {REMEDY}")), "{message}");
+}
+
+#[test]
+fn a_procedure_that_reads_a_new_unique_index_is_not_replayed() {
+    let files = put(LogKind::Commands, 3);
+    let message = refusal(&files, Catalog::new().table::<IndexedItem>().procedure::<Scans>());
+    let expected = "procedure `put` reads the new index item.by_filler, which it did not when it was logged; ";
+    assert!(message.ends_with(&format!("{expected}{REMEDY}")), "{message}");
+}
+
+#[test]
+fn rows_that_do_not_fit_into_memory_any_more_are_no_damage() {
+    for (log, checkpoint) in [(LogKind::Values, false), (LogKind::Commands, false), (LogKind::Values, true)] {
+        let files = put(log, 30_000);
+        let catalog = || Catalog::new().table::<Item>().procedure::<Put>();
+        if checkpoint {
+            open(&files, log, 1 << 26, catalog()).unwrap().checkpoint().unwrap();
+        }
+        let error = open(&files, log, 1 << 20, catalog()).expect_err("it is refused");
+        let message = error.to_string();
+        assert!(matches!(error, Error::OutOfMemory(_)), "{error:?}");
+        assert!(message.starts_with("table \"item\" is full: "), "{message}");
+        assert!(message.ends_with("; raise `table_bytes`"), "{message}");
+        assert!(open(&files, log, 1 << 26, catalog()).is_ok());
+    }
+}
