@@ -1,6 +1,7 @@
 //! A full disk, a failed force, a directory that cannot be written, files of another version or of nobody's: clear
 //! errors, nothing lost, no panic.
 
+mod closing;
 mod refusals;
 
 use std::error::Error as _;
