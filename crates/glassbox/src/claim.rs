@@ -46,7 +46,7 @@ fn check_classic(config: &Config) -> Result<(), Error> {
         );
     }
     // A change of a page may write all of it.
-    let record = log_config(config).most_record_bytes();
+    let record = log_config(config).max_record_bytes();
     if record < page_bytes + page_bytes / 4 {
         let why = format!(
             "with these log records have at most {record} bytes, too few for pages of {page_bytes}; classic.page_bytes \
@@ -91,6 +91,7 @@ pub(crate) fn log_config(config: &Config) -> LogConfig {
             Architecture::Classic => config.classic.sessions + 1,
         },
         threads: config.log_threads,
+        undo_room: config.architecture == Architecture::Classic,
         ..LogConfig::default()
     }
 }

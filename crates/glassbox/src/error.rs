@@ -1,5 +1,7 @@
 //! What can go wrong for a user of a database, by what there is to do about it.
 
+use std::sync::Arc;
+
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -185,6 +187,14 @@ pub enum Error {
          or do the work with the transaction itself"
     )]
     Nested,
+    /// What the call needs does not fit the disk. Reading goes on, and so does writing as soon as there is room: the
+    /// database need not be opened again.
+    #[error("the database cannot grow: {cause}; nothing was changed, free room on the disk and try again")]
+    NoRoom {
+        /// Which file could not grow, and why.
+        #[serde(serialize_with = "text")]
+        cause: Arc<IoError>,
+    },
     /// Reading or writing failed.
     #[error(transparent)]
     Io(
@@ -194,11 +204,16 @@ pub enum Error {
     ),
     /// The log cannot be read or written.
     #[error(transparent)]
-    Log(
-        #[from]
-        #[serde(serialize_with = "problem")]
-        LogError,
-    ),
+    Log(#[serde(serialize_with = "problem")] LogError),
+}
+
+impl From<LogError> for Error {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::NoRoom { cause } => Self::NoRoom { cause },
+            other => Self::Log(other),
+        }
+    }
 }
 
 /// An error that is one text, as the field `problem`.
@@ -206,6 +221,11 @@ fn problem<S: Serializer>(error: &impl ToString, serializer: S) -> Result<S::Ok,
     let mut fields = serializer.serialize_struct("Problem", 1)?;
     fields.serialize_field("problem", &error.to_string())?;
     fields.end()
+}
+
+/// An error within another one, as a text.
+fn text<S: Serializer>(error: &impl ToString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&error.to_string())
 }
 
 impl From<Abort> for Error {

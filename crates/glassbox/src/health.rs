@@ -93,6 +93,11 @@ impl Health {
         self.state.load(Ordering::Acquire) == CLOSED
     }
 
+    /// Whether the engine has not stopped; why otherwise.
+    pub(crate) fn check_running(&self) -> Result<(), Error> {
+        if self.is_stopped() { Err(self.why_refused()) } else { Ok(()) }
+    }
+
     /// Whether work is taken; why not otherwise.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Error> {

@@ -220,19 +220,27 @@ impl Inner {
 
     /// Ends the log properly, or writes a checkpoint where there is none, and unlocks the directory. The classic engine
     /// writes its pages before, so that the next opening has nothing to redo. To be called after [`AnyEngine::close`].
+    ///
+    /// # Errors
+    /// When the log cannot be ended; and of an engine that has stopped, the reason.
     pub(crate) fn close(&self) -> Result<(), Error> {
+        let mut written = Ok(());
         if let AnyEngine::Classic(engine) = &self.engine {
-            // What cannot be written now is in the log.
+            // What cannot be written now is in the log. But a failed force has stopped the writing.
             let _ = self.checkpoint(true);
+            written = engine.check_writing();
             engine.end_pages();
         }
-        match self.engine.log() {
-            Some(log) => log.close()?,
-            None => self.keep(true)?,
-        }
-        if let Some(storage) = &self.storage {
+        let closed = match self.engine.log() {
+            Some(log) => log.close().map_err(Error::from),
+            None => self.keep(true),
+        };
+        if closed.is_ok()
+            && let Some(storage) = &self.storage
+        {
             storage.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
-        Ok(())
+        self.engine.health().check_running()?;
+        closed.and(written)
     }
 }

@@ -170,6 +170,11 @@ impl Engine<Standard> {
         format!("store {store}")
     }
 
+    /// Whether pages can be written; why not otherwise.
+    pub(crate) fn check_writing(&self) -> Result<(), Error> {
+        self.pages.check_writing()
+    }
+
     /// The log.
     pub(crate) fn log(&self) -> &Log {
         &self.logs.0

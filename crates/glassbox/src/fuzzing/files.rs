@@ -79,7 +79,7 @@ pub(super) fn checkpoint(bytes: &[u8]) {
 }
 
 fn log_config() -> LogConfig {
-    LogConfig { segment_bytes: 4096, log_buffer_bytes: 4096, threads: false, ..LogConfig::default() }
+    LogConfig { segment_bytes: 4096, log_buffer_bytes: 4096, appenders: 1, threads: false, ..LogConfig::default() }
 }
 
 /// The first segment of a log: one that can be read can be read again and written to.

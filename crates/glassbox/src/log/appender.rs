@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::error::LogError;
 use super::flush::Shared;
+use super::format::framed;
 use super::lsn::Lsn;
-use super::order::RingSlot;
+use super::order::{Purpose, RingSlot};
 
 /// Appends records. Each has a slot of its own in the ring, so appending needs `&mut`: that is what makes it certain
 /// that one thread uses the slot at a time. Dropping it gives the slot back.
@@ -25,16 +26,36 @@ impl Appender {
     /// Appends a record and returns the position behind it: it is durable once `durable()` is at least that. Records of
     /// one appender are in the order of its calls; those of several, in the order of their LSNs.
     ///
-    /// Neither locks nor allocates. Only when the ring is full does it wait, for a force. Fails when the record is too
-    /// large, the log is poisoned or closed; then nothing was appended.
+    /// Neither locks nor allocates. Only when the ring is full, or the room on the disk is used up, does it wait, for a
+    /// force. Fails when the record is too large, the disk has no room for it, the log is poisoned or closed; then
+    /// nothing was appended.
     #[inline]
     pub(crate) fn append(&mut self, record: &[u8]) -> Result<Lsn, LogError> {
+        self.append_for(record, Purpose::Change)
+    }
+
+    /// As [`Appender::append`], for a record that rolls back or ends what is in the log already: it may use the room
+    /// that is kept for this.
+    #[inline]
+    pub(crate) fn append_undo(&mut self, record: &[u8]) -> Result<Lsn, LogError> {
+        self.append_for(record, Purpose::Undo)
+    }
+
+    /// Says how many bytes rolling back would append, of what was appended here: for so many, room is kept.
+    #[inline]
+    pub(crate) fn set_undo_bytes(&mut self, bytes: u64) {
+        self.shared.ring.order().set_undo_bytes(&mut self.slot, bytes);
+    }
+
+    #[inline(always)]
+    fn append_for(&mut self, record: &[u8], purpose: Purpose) -> Result<Lsn, LogError> {
         let shared = &*self.shared;
-        if record.len() > shared.most_record_bytes {
-            return Err(LogError::TooLarge { bytes: record.len(), most: shared.most_record_bytes });
+        if record.len() > shared.max_record_bytes {
+            return Err(LogError::TooLarge { bytes: record.len(), most: shared.max_record_bytes });
         }
         shared.open_for_appending()?;
-        let end = shared.ring.append(&mut self.slot, record, |tail| {
+        let raise_limit = || shared.raise_limit(framed(record.len()) as u64, purpose);
+        let end = shared.ring.append(&mut self.slot, record, purpose, raise_limit, |tail| {
             shared.count_full();
             shared.reach(tail, false)
         })?;

@@ -23,6 +23,9 @@ pub(crate) struct LogConfig {
     /// Whether the log has threads of its own: one that flushes, one that keeps segments ready. Without, flushing
     /// happens only in `wait`, in appends that find the ring full, and in `close`: what a deterministic test wants.
     pub(crate) threads: bool,
+    /// Whether appenders append before it is decided whether their transaction commits, so that the disk must have room
+    /// for records that roll back.
+    pub(crate) undo_room: bool,
     /// How many truncated segments are kept for reuse at least. More are kept if more were truncated at once, until the
     /// log is truncated again or opened.
     pub(crate) spare_segments: usize,
@@ -31,7 +34,15 @@ pub(crate) struct LogConfig {
 impl Default for LogConfig {
     fn default() -> Self {
         let (segment_bytes, log_buffer_bytes) = (64 << 20, 32 << 20);
-        Self { segment_bytes, log_buffer_bytes, force: true, appenders: 64, threads: true, spare_segments: 8 }
+        Self {
+            segment_bytes,
+            log_buffer_bytes,
+            force: true,
+            appenders: 64,
+            threads: true,
+            undo_room: false,
+            spare_segments: 8,
+        }
     }
 }
 
@@ -62,7 +73,7 @@ impl LogConfig {
 
     /// Most bytes a record may have. It must pass through the ring and fit one fresh segment together with the
     /// segment's header, its own block header, and the block that ends the segment.
-    pub(crate) fn most_record_bytes(&self) -> usize {
+    pub(crate) fn max_record_bytes(&self) -> usize {
         let segment = self.segment_bytes - 3 * SECTOR_BYTES;
         (self.log_buffer_bytes / 4).min(segment as usize) - 8
     }
@@ -79,7 +90,7 @@ pub(crate) struct LogStats {
     pub(crate) bytes: u64,
     /// Segments begun.
     pub(crate) segments: u64,
-    /// Of these, those that had to be allocated while somebody waited.
+    /// Of these, those that had to be allocated while a caller waited.
     pub(crate) segments_unprepared: u64,
     /// Appends that found the ring full.
     pub(crate) full: u64,

@@ -19,6 +19,9 @@ pub enum LogError {
          remove the cause and open the database again"
     )]
     Poisoned { cause: Arc<IoError> },
+    /// There is no room for a record, nor for another segment. Nothing was appended.
+    #[error("the log cannot grow: {cause}; nothing was changed, free room on the disk and try again")]
+    NoRoom { cause: Arc<IoError> },
     /// The log was closed.
     #[error("the log is closed")]
     Closed,

@@ -1,18 +1,18 @@
-//! Making records durable: one flusher at a time, and it is whoever needs it.
+//! Making records durable: one flusher at a time, and it is a thread that needs it.
 //!
 //! The role of the flusher is a flag under a mutex that is held for nanoseconds. [`Shared::reach`] takes the role if it
-//! is free, flushes, and gives it back; if it is taken, it sleeps until the flusher is done and looks again. So nothing
-//! can be forgotten: whoever sleeps is woken by the end of a flush, and then either finds its records durable or takes
-//! the role. Those who come during a force are all carried by the next one. Left at that, callers would fall into two
-//! groups that take turns, each force carrying half of them; so a flusher that others waited with a moment ago lets
-//! them come back first ([`Shared::gather`]).
+//! is free, flushes, and releases it; if it is taken, it sleeps until the flush ends and checks again. So no wake-up is
+//! lost: the end of a flush wakes each sleeper, which then finds its records durable or takes the role. The next force
+//! covers all callers that arrive during a force. With no more than that, callers would form two groups that alternate,
+//! each force covering half of them; so a flusher first waits for the callers that the last force covered
+//! ([`Shared::gather`]).
 //!
 //! Order of a flush, and why a crash between any two steps is harmless: records complete in the ring; block written;
-//! block forced; `tail` moved. Only the last makes anybody answer, and only the last gives room in the ring away. A
+//! block forced; `tail` moved. Only the last step acknowledges records, and only the last frees room in the ring. A
 //! second block is never written before the first is forced: so after a crash at most one block is in doubt, the last.
 //!
-//! A failure poisons: the cause is kept, and everybody who waits or comes is told. A force that failed is not tried
-//! again, because the system may have thrown the unwritten pages away and would report success.
+//! A failure poisons the log: the cause is kept, and each waiting or later caller gets it. A force that failed is not
+//! retried, because the system may have dropped the unwritten pages and would report success.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,31 +21,33 @@ use super::config::{LogConfig, LogStats};
 use super::error::LogError;
 use super::lsn::Lsn;
 use super::ring::Ring;
+use super::room::SpareAttempts;
 use super::segments::Segments;
 use super::threads::Work;
 use super::writer::Writer;
 use crate::io::{Clock, IoError, RealClock};
 
-/// How long a flusher steps aside for those who are expected back: little beside a force.
+/// How long a flusher waits for callers that are expected: little compared with a force.
 const GATHER_NS: u64 = 50_000;
 
 /// What the log, its appenders and its threads share.
 pub(super) struct Shared {
     pub ring: Ring,
     pub config: LogConfig,
-    pub most_record_bytes: usize,
+    pub max_record_bytes: usize,
     pub segments: Segments,
-    /// Used by the flusher alone; the mutex is never waited for.
+    pub attempts: SpareAttempts,
+    /// Used by the flusher alone; no thread waits for the mutex.
     pub writer: Mutex<Writer>,
     pub gate: Mutex<Gate>,
     /// The role became free.
     moved: Condvar,
-    /// There is something for the log thread to do.
+    /// The log thread has work.
     pub work: Condvar,
     /// Whether the log thread is asleep or about to be, so that [`Shared::nudge`] need not take the mutex otherwise.
     pub asleep: AtomicBool,
     pub closed: AtomicBool,
-    /// The keeper was asked for a spare segment, and has not said that there is one.
+    /// The keeper was asked for a spare segment and has not made it yet.
     pub preparing: AtomicBool,
     /// Waits that began, ever.
     pub arrived: AtomicU64,
@@ -53,15 +55,15 @@ pub(super) struct Shared {
     counts: Counts,
 }
 
-/// What is decided under the mutex.
+/// State under the mutex.
 #[derive(Default)]
 pub(super) struct Gate {
     flushing: bool,
     sleepers: usize,
-    /// Of [`Shared::arrived`] when the last flush began, and how many had come since the one before.
+    /// [`Shared::arrived`] when the last flush began, and how many had arrived since the one before.
     begun: u64,
-    carried: u64,
-    /// How many seem to call at the same time: those that the last flush carried, and those who came during it.
+    covered: u64,
+    /// How many callers seem to be active: those that the last flush covered, and those that arrived during it.
     callers: u64,
     pub nudged: bool,
     pub stop: bool,
@@ -78,7 +80,7 @@ struct Counts {
     full: AtomicU64,
 }
 
-/// The role of the flusher; dropping it gives it back and wakes those who wait.
+/// The role of the flusher; dropping it releases it and wakes the threads that wait for it.
 pub(super) struct Role<'a>(&'a Shared);
 
 impl Drop for Role<'_> {
@@ -89,7 +91,7 @@ impl Drop for Role<'_> {
         }
         let mut gate = self.0.gate();
         gate.flushing = false;
-        gate.callers = gate.carried + (self.0.arrived.load(Ordering::Relaxed) - gate.begun);
+        gate.callers = gate.covered + (self.0.arrived.load(Ordering::Relaxed) - gate.begun);
         if gate.sleepers > 0 {
             self.0.moved.notify_all();
         }
@@ -100,9 +102,10 @@ impl Shared {
     pub fn new(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Self {
         Self {
             ring: Ring::new(config.log_buffer_bytes, end.0, config.appenders),
-            most_record_bytes: config.most_record_bytes(),
+            max_record_bytes: config.max_record_bytes(),
             config,
             segments,
+            attempts: SpareAttempts::default(),
             writer: Mutex::new(writer),
             gate: Mutex::default(),
             moved: Condvar::new(),
@@ -144,8 +147,8 @@ impl Shared {
         let _ = self.cause.set(Arc::new(cause));
     }
 
-    /// Returns when everything below `to` is durable, flushing itself when nobody else does. `gather`: others may be
-    /// let in first, since the caller holds nothing that they need.
+    /// Returns when everything below `to` is durable; flushes if no other thread does. `gather`: it may wait for other
+    /// callers first, since this one holds nothing that they need.
     pub fn reach(&self, to: u64, gather: bool) -> Result<(), LogError> {
         if self.ring.tail() < to {
             self.arrived.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +162,7 @@ impl Shared {
                 let moved = self.flush(&role);
                 drop(role);
                 if !moved {
-                    // Somebody is copying a record below ours at this moment.
+                    // An append is copying a record below ours at this moment.
                     std::thread::yield_now();
                 }
             }
@@ -167,7 +170,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Flushes once if anything is complete, or waits for somebody who does; says whether `durable` may have moved.
+    /// Flushes once if anything is complete, or waits for another flusher; whether `durable` may have moved.
     pub fn flush_complete(&self) -> bool {
         let tail = self.ring.tail();
         if self.ring.complete() == tail || self.healthy().is_err() {
@@ -176,8 +179,8 @@ impl Shared {
         self.role_or_sleep(tail + 1).is_none_or(|role| self.flush(&role))
     }
 
-    /// Takes the role; or sleeps until somebody gave it back, and returns without it.
-    fn role_or_sleep(&self, to: u64) -> Option<Role<'_>> {
+    /// Takes the role; or sleeps until it was released, and returns without it.
+    pub fn role_or_sleep(&self, to: u64) -> Option<Role<'_>> {
         let mut gate = self.gate();
         if self.ring.tail() >= to {
             return None;
@@ -191,19 +194,18 @@ impl Shared {
         None
     }
 
-    /// Lets those come who are expected: as many as called at the same time a moment ago. Who calls alone waits for
-    /// nobody.
+    /// Waits for the callers that are expected, as many as were active at the last flush. A single one does not wait.
     fn gather(&self, _role: &Role<'_>) {
         let (begun, callers) = {
             let gate = self.gate();
             (gate.begun, gate.callers)
         };
-        let all_came = || self.arrived.load(Ordering::Relaxed) - begun >= callers;
-        if all_came() {
+        let all_arrived = || self.arrived.load(Ordering::Relaxed) - begun >= callers;
+        if all_arrived() {
             return;
         }
         let clock = RealClock::new();
-        while !all_came() && clock.monotonic_ns() < GATHER_NS {
+        while !all_arrived() && clock.monotonic_ns() < GATHER_NS {
             std::thread::yield_now();
         }
     }
@@ -213,8 +215,8 @@ impl Shared {
         Role(self)
     }
 
-    /// Writes and forces one block of what is complete; says whether there was anything.
-    fn flush(&self, _role: &Role<'_>) -> bool {
+    /// Writes and forces one block of what is complete; whether there was anything.
+    pub fn flush(&self, _role: &Role<'_>) -> bool {
         if self.cause.get().is_some() {
             return false;
         }
@@ -224,7 +226,7 @@ impl Shared {
         }
         {
             let (mut gate, arrived) = (self.gate(), self.arrived.load(Ordering::Relaxed));
-            (gate.carried, gate.begun) = (arrived - gate.begun, arrived);
+            (gate.covered, gate.begun) = (arrived - gate.begun, arrived);
         }
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the role makes this the only flusher; `from` is `tail` and `to` is `complete`.
@@ -236,12 +238,13 @@ impl Shared {
             }
         };
         self.ring.order().advance_tail(flushed.end);
-        // Not at once: a log that stays short needs none. Not late: it takes as long as writing a segment does.
+        self.set_limits(&writer);
+        // Not at once: a log that stays short needs none. Not late: making one takes as long as writing a segment.
         let spare_wanted = writer.offset > writer.segment_bytes / 8;
         drop(writer);
         self.count(flushed.end - from, flushed.begun);
         if flushed.begun.is_some() {
-            // If preparing one failed (the disk was full, say), it is time to try again.
+            // If preparing one failed (the disk was full, say), it is time to retry.
             self.preparing.store(false, Ordering::Relaxed);
         }
         if spare_wanted
@@ -278,7 +281,7 @@ impl Shared {
         }
     }
 
-    /// Ends the log on disk with a block that says so. Everything appended must be durable.
+    /// Ends the log on disk with a closing block. Everything appended must be durable.
     pub fn write_closed(&self) -> Result<(), LogError> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(cause) = writer.close(Lsn(self.ring.tail())) {

@@ -52,10 +52,11 @@ impl Log {
     /// spares of files that hold nothing. Repeatable: crashing meanwhile and opening again gives the same records.
     pub(crate) fn open(files: Arc<dyn Files>, config: LogConfig, LogFound(found): LogFound) -> Result<Log, LogError> {
         config.check()?;
-        // What was read may be in the system's cache only, if just the process died. The caller builds on it from now
-        // on, so it must be made certain first; and in the order in which it was written, oldest first.
+        // If only the process died, the bytes read may be in the system's cache only. The caller builds on them from
+        // now on, so they are forced first, in the order in which they were written, oldest first.
         found.force(&*files)?;
         let segments = Segments::new(files, found.database_id(), config.segment_bytes, config.spare_segments);
+        let segments = segments.keep_all(config.undo_room);
         segments.adopt(&found.chain, &found.empty)?;
         let end = found.end;
         Log::start(config, segments, found.into_writer(), end)
@@ -63,6 +64,7 @@ impl Log {
 
     fn start(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Result<Log, LogError> {
         let shared = Arc::new(Shared::new(config, segments, writer, end));
+        shared.set_limits(&shared.writer.lock().unwrap_or_else(PoisonError::into_inner));
         let threads = Mutex::new(Threads::start(&shared)?);
         Ok(Log { shared, threads })
     }
@@ -84,7 +86,7 @@ impl Log {
         Lsn(self.shared.ring.head())
     }
 
-    /// Returns when everything up to `lsn` is durable, forcing it itself if nobody else does; at once if the log is
+    /// Returns when everything up to `lsn` is durable; forces it if no other thread does. At once if the log is
     /// configured not to wait. Fails when the log is poisoned.
     ///
     /// # Panics
@@ -114,25 +116,32 @@ impl Log {
         self.shared.reach(lsn.0, false)
     }
 
-    /// Wakes the log thread if it sleeps, so that what was appended is forced soon without anybody waiting.
+    /// Wakes the log thread if it sleeps, so that what was appended is forced soon although no caller waits.
     #[inline]
     pub(crate) fn nudge(&self) {
         self.shared.nudge();
     }
 
-    /// Whether the log still answers: fails when it is poisoned.
+    /// Whether an append may be refused soon for want of room on the disk, so that its transaction must be able to roll
+    /// back.
+    #[inline]
+    pub(crate) fn is_room_scarce(&self) -> bool {
+        self.shared.ring.order().is_scarce()
+    }
+
+    /// Fails when the log is poisoned.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), LogError> {
         self.shared.healthy()
     }
 
-    /// Says that nothing before `below` will be read again: segments wholly before it are used again or removed.
+    /// Declares that nothing before `below` will be read: segments wholly before it are reused or removed.
     pub(crate) fn truncate(&self, below: Lsn) {
         self.shared.send(Work::Truncate(below));
     }
 
-    /// Forces everything, ends the log properly and stops its threads, so that its files can be opened again. No append
-    /// may be running; those that come later fail. Closing twice is closing once.
+    /// Forces everything, ends the log with a closing block and stops its threads, so that its files can be opened
+    /// again. No append may be running; later ones fail. Closing twice is closing once.
     pub(crate) fn close(&self) -> Result<(), LogError> {
         if self.shared.closed.swap(true, Ordering::SeqCst) {
             return self.shared.healthy();

@@ -6,14 +6,16 @@
 //!
 //! 1. Appending is copying into a ring in memory ([`ring`]): one atomic addition gives a record its place, its [`Lsn`].
 //!    No lock, no allocation, no system call.
-//! 2. Whoever needs durability flushes ([`flush`]): takes everything complete, writes it as one block, forces, and
-//!    moves `durable`. There is one flusher at a time; those who come meanwhile wait, and the next force carries all of
-//!    them. So one caller alone pays one force and no thread switch, many share forces, and nothing is tuned: the force
-//!    itself is the timer. A log thread does the same for callers that do not wait.
+//! 2. A thread that needs durability flushes ([`flush`]): it writes everything complete as one block, forces it, and
+//!    moves `durable`. There is one flusher at a time; callers that arrive meanwhile wait, and the next force covers
+//!    all of them. So a single caller pays one force and no thread switch, many callers share forces, and nothing is tuned:
+//!    the force itself is the timer. A log thread does the same for callers that do not wait.
 //! 3. On disk the log is a chain of preallocated segments of blocks ([`format`], drawn in `docs/formats/log.md`):
-//!    extending a file makes a force three to ten times dearer. Segments no longer needed are renamed and used again.
+//!    extending a file makes a force three to ten times dearer. Segments no longer needed are renamed and reused.
 //! 4. Reading ([`reader`]) tells a torn tail, which is the end of the log, from damage, which is an error.
-//! 5. A failed write or force poisons the log for good: nobody can know what is on disk then, so nobody is answered.
+//! 5. An append gets a place only if the files that exist have room for it ([`room`]): on a full disk a record is
+//!    refused while its transaction can still roll back.
+//! 6. A failed write or force poisons the log for good: what is on disk is unknown then, so nothing is acknowledged.
 
 mod appender;
 mod config;
@@ -27,6 +29,7 @@ mod lsn;
 mod order;
 mod reader;
 mod ring;
+mod room;
 mod segments;
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,12 @@
 //! The ring: where records wait for the disk.
 //!
-//! Bytes in memory, addressed by position modulo a power of two. [`Order`] says which positions belong to whom; this
-//! file rests on what is argued there and does the copying.
+//! Bytes in memory, addressed by position modulo a power of two. [`Order`] gives positions to appends; this file rests
+//! on the argument there and copies the records.
 
 use std::cell::UnsafeCell;
 
 use super::format::{LENGTH_BYTES, framed};
-use super::order::{Order, RingSlot};
+use super::order::{Order, Purpose, RingSlot};
 
 pub(super) struct Ring {
     bytes: Box<[UnsafeCell<u8>]>,
@@ -21,7 +21,7 @@ impl Ring {
     /// A ring of `bytes` bytes, a power of two, whose first position is `start`.
     pub fn new(bytes: usize, start: u64, appenders: usize) -> Self {
         assert!(bytes.is_power_of_two() && bytes >= 8 && start.is_multiple_of(8));
-        // Written, not only allocated, so that appending does not meet page faults. What is written is never read.
+        // Written, not only allocated, so that appending does not meet page faults. These bytes are never read.
         let bytes: Box<[_]> = vec![0xa5_u8; bytes].into_iter().map(UnsafeCell::new).collect();
         let order = Order::new(bytes.len() as u64, start, appenders);
         Self { bytes, order }
@@ -31,7 +31,7 @@ impl Ring {
         self.bytes.len() as u64
     }
 
-    /// Who writes where.
+    /// Which append writes where.
     pub fn order(&self) -> &Order {
         &self.order
     }
@@ -52,17 +52,18 @@ impl Ring {
         self.order.complete()
     }
 
-    /// Appends a record and returns the position behind it. `wait_for(t)` is called when there is no room and returns
-    /// when `tail >= t`, or with an error if that will never be.
+    /// Appends a record and returns the position behind it. `raise_limit` and `wait_for` as of [`Order::reserve`].
     #[inline]
     pub fn append<E>(
         &self,
         slot: &mut RingSlot,
         record: &[u8],
+        purpose: Purpose,
+        raise_limit: impl FnMut() -> Result<(), E>,
         wait_for: impl FnOnce(u64) -> Result<(), E>,
     ) -> Result<u64, E> {
         let size = framed(record.len()) as u64;
-        let start = self.order.reserve(slot, size, wait_for)?;
+        let start = self.order.reserve(slot, size, purpose, raise_limit, wait_for)?;
         // SAFETY: `[start, start + size)` was given to this append alone, and `tail` is near enough that no other
         // position in use shares its bytes.
         unsafe { self.copy(start, start + size, record) };
@@ -73,8 +74,8 @@ impl Ring {
     /// Writes a framed record to the positions `[start, end)`, around the end of the ring if need be.
     ///
     /// # Safety
-    /// `end` is `start + framed(record.len())`, both multiples of 8; the positions belong to the caller, and nobody
-    /// reads or writes them meanwhile.
+    /// `end` is `start + framed(record.len())`, both multiples of 8; the positions belong to the caller, and no
+    /// other thread reads or writes them meanwhile.
     #[inline]
     unsafe fn copy(&self, start: u64, end: u64, record: &[u8]) {
         let place = |at: u64| (at & (self.capacity() - 1)) as usize;

@@ -58,6 +58,8 @@ pub(super) struct Segments {
     database_id: u128,
     segment_bytes: u64,
     most_spares: usize,
+    /// Whether [`Segments::adopt`] keeps every spare: recovery may need them to roll back.
+    keeps_all: bool,
     lists: Mutex<Lists>,
 }
 
@@ -72,7 +74,12 @@ struct Lists {
 
 impl Segments {
     pub fn new(files: Arc<dyn Files>, database_id: u128, segment_bytes: u64, most_spares: usize) -> Self {
-        Self { files, database_id, segment_bytes, most_spares, lists: Mutex::default() }
+        Self { files, database_id, segment_bytes, most_spares, keeps_all: false, lists: Mutex::default() }
+    }
+
+    /// Keeps every spare that is found, until the log is truncated.
+    pub fn keep_all(self, keeps_all: bool) -> Self {
+        Self { keeps_all, ..self }
     }
 
     /// Takes over what is in the directory: the segments `chain`, of which `open_end` said that the log ends in the
@@ -99,7 +106,7 @@ impl Segments {
 
     fn keep_or_remove(&self, name: String) -> Result<(), IoError> {
         let fits = self.files.open(&name)?.len()? == self.segment_bytes;
-        if fits && self.spares() < self.most_spares.max(1) {
+        if fits && (self.keeps_all || self.spares() < self.most_spares.max(1)) {
             self.lists().spares.push(name);
             return Ok(());
         }
@@ -125,9 +132,16 @@ impl Segments {
         Ok(())
     }
 
+    /// Makes one more spare ready, however many are.
+    pub fn prepare_another(&self) -> Result<(), IoError> {
+        let name = self.make_spare()?;
+        self.lists().spares.push(name);
+        Ok(())
+    }
+
     fn make_spare(&self) -> Result<String, IoError> {
         let name = self.new_spare_name();
-        // Past the system's cache: what is written here is overwritten before anybody reads it.
+        // Past the system's cache: the zeros are overwritten before they are read.
         let made = self.files.create(&name).and_then(|_| self.files.open_direct(&name)).and_then(|file| {
             // In pieces, because the log's own forces wait behind what is being forced here.
             let mut at = 0;

@@ -1,11 +1,11 @@
 //! The log's own threads.
 //!
-//! The *log thread* flushes for those who do not wait. It is woken by `nudge`; as long as there are unforced bytes it
-//! also looks every millisecond, and when there are none, at intervals that grow to 64 ms: appending does not wake it,
-//! because a caller that appends and waits flushes better itself.
+//! The *log thread* flushes for callers that do not wait. `nudge` wakes it; as long as there are unforced bytes it also
+//! checks every millisecond, and when there are none, at intervals that grow to 64 ms. Appending does not wake it,
+//! because a caller that appends and waits flushes at less cost itself.
 //!
-//! The *keeper* does what takes long and hurries nobody: writing a segment full of zeros, renaming truncated ones. It
-//! is a thread of its own because the first takes tens of milliseconds, in which the log thread must go on flushing.
+//! The *keeper* has the long tasks that no caller waits for: filling a new segment with zeros, renaming truncated ones.
+//! It is a thread of its own because the first takes tens of milliseconds, in which the log thread must go on flushing.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -18,42 +18,42 @@ use super::flush::Shared;
 use super::lsn::Lsn;
 use crate::io::IoError;
 
-/// How soon the log thread looks again while there are unforced bytes.
+/// Interval of the log thread's checks while there are unforced bytes.
 const SOON: Duration = Duration::from_millis(1);
-/// How late it looks again when there never are.
+/// Longest interval when there are none.
 const LATE: Duration = Duration::from_millis(64);
-/// When nobody waits, smaller flushes than this many bytes are left to collect for [`SOON`].
+/// Where no caller waits for forces, fewer bytes than this are left to collect for [`SOON`].
 const WORTHWHILE_BYTES: u64 = 1 << 20;
 
 /// How long the log thread lets records collect between forces.
 ///
-/// Whoever waits forces for himself if nobody else does. So while there are only callers with tickets, none of whom
-/// waits yet, the log thread could force at its leisure: each force costs processor time, also where transactions run.
-/// But if it were slow, those with few tickets would come to wait, and force in turns with their own work instead of
-/// beside it. How slow is too slow is found out, and seldom, because it costs a wait each time: the pause grows by
-/// little as long as nobody comes to wait, and is halved as soon as somebody does.
+/// A caller that waits forces its records itself if no other thread does. So while callers only hold tickets and none
+/// waits yet, the log thread could force rarely: each force costs processor time, also of cores that run transactions.
+/// But with long pauses, callers with few tickets begin to wait, and then their own work and the forces alternate
+/// instead of overlapping. The longest harmless pause is found by trial, and seldom, because each trial costs a wait:
+/// the pause grows slowly as long as no caller waits, and is halved when one does.
 #[derive(Default)]
 struct Pause {
     length: Duration,
-    /// Waits that had begun when it was last asked for.
+    /// Waits that had begun at the last call.
     arrived: u64,
 }
 
 impl Pause {
     /// Shorter than this is not worth going to sleep.
-    const LEAST: Duration = Duration::from_micros(50);
-    /// How much longer after each force for which nobody waited.
+    const MIN: Duration = Duration::from_micros(50);
+    /// Growth after each force for which no caller waited.
     const STEP: Duration = Duration::from_micros(8);
 
-    /// How long to pause after a force, when so many waits have begun, ever.
+    /// How long to pause after a force, given the number of waits that have begun, ever.
     fn after(&mut self, arrived: u64) -> Duration {
-        let nobody_waited = std::mem::replace(&mut self.arrived, arrived) == arrived;
-        self.length = if nobody_waited { (self.length + Self::STEP).min(SOON) } else { self.length / 2 };
-        if self.length < Self::LEAST { Duration::ZERO } else { self.length }
+        let none_waited = std::mem::replace(&mut self.arrived, arrived) == arrived;
+        self.length = if none_waited { (self.length + Self::STEP).min(SOON) } else { self.length / 2 };
+        if self.length < Self::MIN { Duration::ZERO } else { self.length }
     }
 }
 
-/// Something for the keeper to do.
+/// A task of the keeper.
 pub(super) enum Work {
     Prepare,
     Truncate(Lsn),
@@ -140,7 +140,7 @@ impl Shared {
         }
     }
 
-    /// Flushes as long as there is something worth it; says whether there was anything.
+    /// Flushes as long as a flush is worthwhile; whether there was one.
     fn flush_all_complete(&self, pause: &mut Pause) -> bool {
         let mut worked = false;
         loop {
@@ -156,7 +156,7 @@ impl Shared {
         }
     }
 
-    /// Lets records collect for the next force while nobody waits for one.
+    /// Lets records collect for the next force while no caller waits for one.
     fn collect(&self, pause: &mut Pause) {
         let length = pause.after(self.arrived.load(Ordering::Relaxed));
         let gate = self.gate();
@@ -170,8 +170,8 @@ impl Shared {
         while let Ok(work) = receiver.recv()
             && !self.gate().stop
         {
-            // A failure here is no harm done: the flusher makes the segment itself, meets the same trouble and poisons
-            // the log with its cause; what was not recycled is found again by the next opening.
+            // A failure here is harmless: an append that needs the room makes the spare itself, and is refused if that
+            // fails; the next opening finds the segments that were not recycled.
             let _ = self.keep(&work);
         }
     }
@@ -183,7 +183,7 @@ impl Shared {
         }
     }
 
-    /// Gives the keeper something to do; without threads, does it.
+    /// Gives the keeper a task; without threads, runs it.
     pub fn send(&self, work: Work) {
         let keeper: Option<Sender<Work>> = self.gate().keeper.clone();
         match keeper {
@@ -198,21 +198,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pause_comes_near_what_callers_bear_and_stays_there() {
+    fn the_pause_approaches_the_longest_that_makes_no_caller_wait() {
         let (mut pause, mut arrived, mut lengths) = (Pause::default(), 0, Vec::new());
-        // Callers who come to wait when a pause is longer than this.
-        let borne = Duration::from_micros(400);
+        // Callers begin to wait when a pause is longer than this.
+        let harmless = Duration::from_micros(400);
         for _ in 0..1_000 {
             let length = pause.after(arrived);
-            assert!(length.is_zero() || (Pause::LEAST..=SOON).contains(&length));
-            arrived += u64::from(length > borne);
+            assert!(length.is_zero() || (Pause::MIN..=SOON).contains(&length));
+            arrived += u64::from(length > harmless);
             lengths.push(length);
         }
         let late = &lengths[500..];
-        assert!(late.iter().all(|length| *length >= borne / 2), "never far below");
-        let waited = late.iter().filter(|length| **length > borne).count();
-        assert!((1..=500 / 20).contains(&waited), "it is tried seldom: {waited} of 500");
-        // Who calls alone waits each time, and is not kept waiting.
+        assert!(late.iter().all(|length| *length >= harmless / 2), "never far below");
+        let waited = late.iter().filter(|length| **length > harmless).count();
+        assert!((1..=500 / 20).contains(&waited), "trials are seldom: {waited} of 500");
+        // A single caller waits each time, and the pause ends.
         for _ in 0..10 {
             arrived += 1;
             pause.after(arrived);

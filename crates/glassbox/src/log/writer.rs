@@ -2,13 +2,13 @@
 //!
 //! The records go from the ring to the file without another copy: header, one or two parts of the ring and padding are
 //! one gathered write. The padding fills the page the block ends in with zeros: a page that is written whole is never
-//! read first, even in a recycled segment that the system no longer has in its cache. The bytes it covers lie behind
-//! the end of the log.
+//! read first, even in a recycled segment that the system no longer has in its cache. The padding lies after the end of
+//! the log.
 //!
 //! One sector of each segment is always left for the block that ends it ([`Kind::Continues`] or [`Kind::Closed`]).
 //! Going on in another segment is: begin it (its header and name are forced), then write and force `Continues` here,
-//! then write there. If the log could be written there before `Continues` is forced, a crash could leave records behind
-//! what looks like a torn end.
+//! then write there. If the log could be written there before `Continues` is forced, a crash could leave records after
+//! a place that looks like a torn end.
 
 use std::io::IoSlice;
 
@@ -18,9 +18,9 @@ use super::ring::Ring;
 use super::segments::Segments;
 use crate::io::{File, IoError};
 
-/// Most bytes of records in one block (a record that is larger gets a block of its own): what a disk writes in about
-/// a millisecond, so that nobody waits long behind a block, and enough to write at its full speed.
-const MOST_BLOCK_BYTES: u64 = 4 << 20;
+/// Maximum bytes of records in one block (a record that is larger gets a block of its own): what a disk writes in about
+/// a millisecond, so that the wait for the block before is short, and enough to write at its full speed.
+pub(super) const MAX_BLOCK_BYTES: u64 = 4 << 20;
 
 /// Where the next block goes.
 pub(super) struct Writer {
@@ -32,7 +32,7 @@ pub(super) struct Writer {
     pub epoch: u64,
 }
 
-/// What one flush did.
+/// The result of a flush.
 pub(super) struct Flushed {
     pub end: u64,
     /// Whether a segment was begun, and if so, whether a spare was ready.
@@ -52,7 +52,7 @@ impl Writer {
             begun = Some(self.go_on(segments, Lsn(from))?);
         }
         assert!(first <= self.room(), "appending refuses what does not fit a fresh segment");
-        let most = self.room().min(MOST_BLOCK_BYTES.max(first));
+        let most = self.room().min(MAX_BLOCK_BYTES.max(first));
         // SAFETY: as above.
         let end = unsafe { ring.cut(from, to, most) };
         // SAFETY: as above.
@@ -61,7 +61,7 @@ impl Writer {
         Ok(Flushed { end, begun })
     }
 
-    /// Ends the log for certain.
+    /// Writes the closing block.
     pub fn close(&mut self, end: Lsn) -> Result<(), IoError> {
         let offset = self.offset;
         self.write(Kind::Closed, end, &[], &[])?;
@@ -70,9 +70,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Most bytes of records the segment still takes in one block.
+    /// Bytes that blocks may still take of this segment.
+    pub fn rest(&self) -> u64 {
+        (self.segment_bytes - self.offset).saturating_sub(SECTOR_BYTES)
+    }
+
+    /// Maximum bytes of records that one more block of this segment may hold.
     fn room(&self) -> u64 {
-        (self.segment_bytes - self.offset).saturating_sub(SECTOR_BYTES + BLOCK_HEADER_BYTES as u64)
+        self.rest().saturating_sub(BLOCK_HEADER_BYTES as u64)
     }
 
     fn go_on(&mut self, segments: &Segments, next: Lsn) -> Result<bool, IoError> {

@@ -1,5 +1,7 @@
 //! Procedures that do not say what they touch: what a dry run finds out.
 
+use std::sync::atomic::Ordering;
+
 use super::engine::{Ended, Ending, Engine};
 use super::origin::{AdHoc, Call};
 use super::transaction::{Keep, PartitionedTransaction};
@@ -7,25 +9,30 @@ use crate::error::Error;
 use crate::procedure::{DryRun, PartitionSet, Procedure, ReadWriteSet, Stop};
 
 impl Engine {
-    /// A procedure that could not say what it touches: a dry run finds out, under the tokens that it turns out to need;
-    /// then it runs for real, under the same ones.
+    /// Runs a procedure that may have to be undone whatever it promises. If it is `unknown` what it touches, a dry run
+    /// finds out, under the tokens that it turns out to need; then it runs for real, under the same ones.
     #[cold]
-    pub(super) fn execute_undeclared<P: Procedure>(
+    pub(super) fn execute_keeping_undo<P: Procedure>(
         &self,
         procedure: &P,
         declared: PartitionSet,
+        unknown: bool,
         mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         call: &Call<'_, P>,
     ) -> Result<Ended, Error> {
-        let discovered = self.discover(procedure, declared)?;
+        let discovered = if unknown { self.discover(procedure, declared)? } else { None };
         let needed = discovered.map_or(declared, |set| set.partitions());
-        // Between dry run and run another transaction may have changed what this one reads: keep undo, to widen if need
-        // be.
         let run = |transaction: &mut PartitionedTransaction<'_>| {
             let _inside = self.health().enter();
             run(transaction)
         };
-        self.run_until_done(needed, true, run, call, || {})
+        // Undo is kept. Between dry run and run another transaction may have changed what this one reads, so that it
+        // needs more partitions; or the log may refuse its record.
+        self.run_until_done(needed, true, run, call, || {
+            if !unknown {
+                self.misdeclared.fetch_add(1, Ordering::Relaxed);
+            }
+        })
     }
 
     /// Dry-runs a procedure until every partition it reads is held: its read and write set; `None` when it panicked.

@@ -131,10 +131,10 @@ impl Engine {
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         let call = Call { procedure, number };
         let run = answering(procedure, answer);
-        let ended = if unknown {
-            self.execute_undeclared(procedure, needed, run, &call)?
+        let undo = P::ABORTS == Aborts::Anytime;
+        let ended = if unknown || !undo && self.log.as_ref().is_some_and(Log::is_room_scarce) {
+            self.execute_keeping_undo(procedure, needed, unknown, run, &call)?
         } else {
-            let undo = P::ABORTS == Aborts::Anytime;
             self.run_until_done(needed, undo, run, &call, || {
                 self.misdeclared.fetch_add(1, Ordering::Relaxed);
             })?
@@ -384,7 +384,7 @@ impl Engine {
     #[cold]
     fn not_logged(&self, error: LogError, keep: Keep, scratch: &mut Scratch) -> Error {
         scratch.undo.undo();
-        if !matches!(error, LogError::TooLarge { .. }) {
+        if !matches!(error, LogError::TooLarge { .. } | LogError::NoRoom { .. }) {
             self.stop(error.to_string());
         } else if !keep.undo {
             let reason = format!("{error}{TOO_LARGE_TO_STAY}");

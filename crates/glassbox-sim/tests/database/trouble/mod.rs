@@ -1,6 +1,8 @@
 //! A full disk, a failed force, a directory that cannot be written, files of another version or of no database: clear
 //! errors, nothing lost, no panic.
 
+mod closing;
+mod full_disk;
 mod refusals;
 
 use std::error::Error as _;
@@ -109,7 +111,8 @@ fn a_checkpoint_that_met_a_full_disk_can_be_made_later() {
 fn what_was_flushed_survives_a_crash() {
     for config in [tiny(2, LogKind::Values), tiny(2, LogKind::Commands), tiny_classic()] {
         let engine = in_short(&config);
-        let config = Config { durability: Durability::Async, ..config };
+        // No segment is needed while a force fails.
+        let config = Config { durability: Durability::Async, segment_bytes: 1 << 20, ..config };
         let (files, mut dice) = (MemoryFiles::new(), Dice(5));
         let database = open(&files, config.clone(), true).unwrap();
         for _ in 0..20 {
@@ -153,14 +156,16 @@ fn a_failed_force_is_never_answered() {
                 script.check(&found, played).unwrap_or_else(|what| panic!("{}", context(format!("{mode:?}: {what}"))));
             }
         }
-        assert!(poisoned > tried / 3, "{engine}: {poisoned} of {tried} poisoned the database");
+        // The others were those of spares, without which the log goes on.
+        assert!(poisoned > tried / 8, "{engine}: {poisoned} of {tried} poisoned the database");
     }
 }
 
 #[test]
 fn a_stopped_database_says_why_and_answers_nothing() {
     for config in [tiny(1, LogKind::Values), tiny_classic()] {
-        stops(config);
+        // No segment is needed while the force fails.
+        stops(Config { segment_bytes: 1 << 20, ..config });
     }
 }
 

@@ -118,5 +118,6 @@ impl Drop for Running {
 
 fn write<L: Latch, W: WriteAhead>(pool: &BufferPool<L, W>) -> Result<(), Error> {
     while pool.clean_ahead()? > 0 {}
+    pool.volume.grow_ahead();
     Ok(())
 }

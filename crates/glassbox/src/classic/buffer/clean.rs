@@ -150,10 +150,18 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
 
     /// Waits for the role of writing pages.
     fn take_batch(&self) -> Result<MutexGuard<'_, Batch>, Error> {
-        let stopped = |reason: &str| Error::Stopped { reason: reason.to_owned() };
         let batch = self.batch.lock().map_err(|_| stopped("a thread panicked while it wrote pages"))?;
+        self.check_writing()?;
+        Ok(batch)
+    }
+
+    /// Whether pages can be written; why not otherwise.
+    ///
+    /// # Errors
+    /// When writing failed before.
+    pub(crate) fn check_writing(&self) -> Result<(), Error> {
         match self.stopped.get() {
-            None => Ok(batch),
+            None => Ok(()),
             Some(reason) => Err(stopped(reason)),
         }
     }
@@ -181,4 +189,8 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.counts.writes.add(pages);
         Ok(pages)
     }
+}
+
+fn stopped(reason: &str) -> Error {
+    Error::Stopped { reason: reason.to_owned() }
 }

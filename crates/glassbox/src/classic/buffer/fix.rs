@@ -83,6 +83,7 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
     }
 
     fn fix_new(&self, page: PageId) -> Result<ExclusiveFrame<'_, L>, Error> {
+        self.volume.make_room(page)?;
         self.fix(page, Bring::Nowhere)
     }
 }

@@ -1,9 +1,13 @@
 //! The file of pages: page `n` begins at byte `n` times the size of a page.
 //!
 //! The file grows by steps, written with zeros: a force of bytes that were there before has no metadata to write.
+//!
+//! *Every page in memory has room in the file.* The room is made when a page is new, not when it is written: so on a
+//! full disk a transaction that needs a new page is refused, and each page that is dirty can be written.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::classic::ids::PageId;
 use crate::classic::page;
@@ -20,8 +24,11 @@ const LEAST_STEP_BYTES: u64 = 256 << 10;
 pub(super) struct Volume {
     file: Box<dyn File>,
     page_bytes: usize,
-    /// Length of the file. Changed by the writer of pages alone.
+    /// Length of the file.
     bytes: AtomicU64,
+    /// End of the last page that was given room.
+    used: AtomicU64,
+    growing: Mutex<()>,
     /// Whether a page that was never written is read as zeros.
     recovering: AtomicBool,
 }
@@ -39,7 +46,8 @@ impl Volume {
         if bytes != found {
             file.set_len(bytes)?;
         }
-        Ok(Self { file, page_bytes, bytes: AtomicU64::new(bytes), recovering: AtomicBool::new(false) })
+        let (bytes, used) = (AtomicU64::new(bytes), AtomicU64::new(0));
+        Ok(Self { file, page_bytes, bytes, used, growing: Mutex::default(), recovering: AtomicBool::new(false) })
     }
 
     /// See [`BufferPool::set_recovering`](super::BufferPool::set_recovering).
@@ -70,9 +78,28 @@ impl Volume {
     /// # Errors
     /// When that fails; what the file holds at their places is unknown then.
     pub fn write(&self, first: PageId, pages: &[u8]) -> Result<(), IoError> {
-        let offset = self.offset(first);
-        self.grow(offset + pages.len() as u64)?;
+        let (offset, end) = (self.offset(first), self.offset(first) + pages.len() as u64);
+        self.grow(end, end)?;
         self.file.write_at(pages, offset)
+    }
+
+    /// Makes room in the file for a page that may be new.
+    ///
+    /// # Errors
+    /// When the file cannot grow. Nothing has changed then.
+    pub fn make_room(&self, id: PageId) -> Result<(), Error> {
+        let end = self.offset(id) + self.page_bytes as u64;
+        self.used.fetch_max(end, Ordering::Relaxed);
+        self.grow(end, end).map_err(|cause| Error::NoRoom { cause: Arc::new(cause) })
+    }
+
+    /// Lets the file grow before the room in it is used up, so that no transaction waits for that. A failure is met
+    /// again by a transaction that needs the room.
+    pub fn grow_ahead(&self) {
+        let (used, bytes) = (self.used.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
+        if used > bytes.saturating_sub(step(bytes) / 2) {
+            let _ = self.grow(bytes + 1, bytes);
+        }
     }
 
     /// Forces what was written.
@@ -83,26 +110,36 @@ impl Volume {
         self.file.sync_data()
     }
 
-    fn grow(&self, needed: u64) -> Result<(), IoError> {
+    /// Lets the file grow by a step if it is shorter than `needed`; by less on a full disk, but to at least `least`.
+    fn grow(&self, needed: u64, least: u64) -> Result<(), IoError> {
+        if needed <= self.bytes.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // Nothing panics while it is held.
+        let _growing = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = self.bytes.load(Ordering::Relaxed);
         if needed <= bytes {
             return Ok(());
         }
-        let wanted = needed.max(bytes + bytes.clamp(LEAST_STEP_BYTES, MOST_STEP_BYTES));
-        let wanted = wanted.next_multiple_of(self.page_bytes as u64);
+        let page_bytes = self.page_bytes as u64;
+        let wanted = needed.max(bytes + step(bytes)).next_multiple_of(page_bytes);
         let grown = match self.file.preallocate(wanted) {
-            Err(e) if e.kind() == ErrorKind::StorageFull => self.file.preallocate(needed).map(|()| needed),
+            Err(e) if e.kind() == ErrorKind::StorageFull => self.file.preallocate(least).map(|()| least),
             other => other.map(|()| wanted),
         }?;
         // A full disk may have taken more than was asked for at last, in part.
-        self.bytes
-            .store(grown.max(self.file.len()? / self.page_bytes as u64 * self.page_bytes as u64), Ordering::Relaxed);
+        self.bytes.store(grown.max(self.file.len()? / page_bytes * page_bytes), Ordering::Relaxed);
         Ok(())
     }
 
     fn offset(&self, id: PageId) -> u64 {
         u64::from(id.0) * self.page_bytes as u64
     }
+}
+
+/// By how much a file of so many bytes grows.
+fn step(bytes: u64) -> u64 {
+    bytes.clamp(LEAST_STEP_BYTES, MOST_STEP_BYTES)
 }
 
 /// Reads all pages of the file, as it is after [`repair`](super::repair), and gives every one to `damaged` that is

@@ -47,7 +47,8 @@ pub(crate) fn checkpoint<L: Logs>(
     let mut append = |device: &mut L::Device, body| {
         record.clear();
         LogRecord::of_checkpoint(body).encode(&mut record);
-        device.append(&record)
+        // A checkpoint is what makes room in the log.
+        device.append_undo(&record)
     };
     let mut needed_from = device.appended();
     let begin = append(device, Body::CheckpointBegin)?;

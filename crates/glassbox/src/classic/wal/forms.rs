@@ -54,6 +54,19 @@ pub(crate) trait Device: Send {
     /// When the log refuses; then nothing was appended.
     fn append(&mut self, record: &[u8]) -> Result<Lsn, Error>;
 
+    /// Appends a record that rolls back or ends a transaction: it may use the room that is kept for this.
+    ///
+    /// # Errors
+    /// As for [`Device::append`].
+    #[inline(always)]
+    fn append_undo(&mut self, record: &[u8]) -> Result<Lsn, Error> {
+        self.append(record)
+    }
+
+    /// Says how many bytes rolling the transaction back would append.
+    #[inline(always)]
+    fn set_undo_bytes(&mut self, _bytes: u64) {}
+
     /// The stamp of a page that had the stamp `page` and was changed by the record that ends at `lsn`. It differs from
     /// every stamp that the page had before.
     #[inline(always)]
@@ -99,6 +112,16 @@ impl Device for WalDevice {
     #[inline]
     fn append(&mut self, record: &[u8]) -> Result<Lsn, Error> {
         Ok(self.0.append(record)?)
+    }
+
+    #[inline]
+    fn append_undo(&mut self, record: &[u8]) -> Result<Lsn, Error> {
+        Ok(self.0.append_undo(record)?)
+    }
+
+    #[inline]
+    fn set_undo_bytes(&mut self, bytes: u64) {
+        self.0.set_undo_bytes(bytes);
     }
 }
 

@@ -10,6 +10,9 @@ const KEPT_BYTES: usize = 1 << 20;
 /// The room that there is at least, once there is any.
 const FEWEST_BYTES: usize = 4 << 10;
 
+/// Bytes that a compensation takes beyond what it undoes: its frame, and its part in the blocks of a rollback.
+const UNDO_BYTES_PER_RECORD: u64 = 64;
+
 /// A stack of updates that can be undone, as stored, one behind the other in one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct OwnRecords {
@@ -30,6 +33,13 @@ impl OwnRecords {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.places.len()
+    }
+
+    /// Bytes that rolling all of them back appends, with the record that ends it: a compensation is no longer than what
+    /// it undoes, but for what frames it.
+    #[inline]
+    pub(super) fn undo_bytes(&self) -> u64 {
+        self.end as u64 + UNDO_BYTES_PER_RECORD * (1 + self.places.len() as u64)
     }
 
     /// Makes a record that comes next, of three parts; it is not visible until [`OwnRecords::keep`].

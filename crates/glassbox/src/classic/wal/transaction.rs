@@ -146,20 +146,21 @@ impl<D: Device> TransactionLog<D> {
     #[inline]
     pub(super) fn end(&mut self) {
         self.slot.end();
+        self.device.set_undo_bytes(0);
         self.active.transaction = TxnId::NONE;
         self.active.last = Lsn::NONE;
         self.active.own.clear();
         self.is_final = false;
     }
 
-    /// Appends a record that changes no page.
+    /// Appends a record that changes no page, but ends something, for which there is room.
     pub(super) fn append(&mut self, body: Body<'_>) -> Result<Lsn, Error> {
         let mut record = std::mem::take(&mut self.other);
         if D::RECORDS {
             let (transaction, previous) = (self.active.transaction, self.active.last);
             LogRecord { transaction, previous, body }.encode(&mut record);
         }
-        let appended = self.device.append(&record);
+        let appended = self.device.append_undo(&record);
         record.clear();
         self.other = record;
         self.active.last = appended?;
@@ -188,7 +189,10 @@ impl<D: Device> TransactionLog<D> {
         }
         let from = self.device.appended();
         let record = if D::RECORDS { self.active.own.drafted(start) } else { &[] };
-        let appended = self.device.append(record);
+        let appended = match self.taking_back {
+            None => self.device.append(record),
+            Some(_) => self.device.append_undo(record),
+        };
         match &appended {
             Ok(lsn) => {
                 let stamp = D::stamp(page::lsn(page), *lsn);
@@ -233,6 +237,7 @@ impl<D: Device> TransactionLog<D> {
         };
         if keep {
             self.active.own.keep(start, lsn);
+            self.device.set_undo_bytes(self.active.own.undo_bytes());
         } else {
             self.active.own.drop_draft(start);
             self.is_final |= undo != Undo::Nothing;

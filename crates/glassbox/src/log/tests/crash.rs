@@ -129,14 +129,15 @@ fn what_a_killed_process_left_unforced_is_forced_by_opening() {
     let (_, records) = open(&restarted, tiny(), Lsn::NONE).unwrap();
     assert_eq!(records.len(), 1, "the system still has the record");
     let (_, records) = open(&restarted.after_crash(Crash::Lost, 0), tiny(), Lsn::NONE).unwrap();
-    assert_eq!(records.len(), 1, "and whoever was told so may rely on it");
+    assert_eq!(records.len(), 1, "and callers that were told so may rely on it");
 }
 
 #[test]
 fn a_failed_force_poisons_for_ever() {
     for later in 0..5 {
         let files = MemoryFiles::new();
-        let log = create(&files, tiny());
+        // One appender, so that no spare is needed yet.
+        let log = create(&files, LogConfig { appenders: 1, ..tiny() });
         files.set_faults(Faults { fail_force: Some(files.forces() + later), ..Faults::default() });
         let mut appender = log.appender().unwrap();
         let mut failed = None;
@@ -163,13 +164,14 @@ fn a_full_ring_of_a_poisoned_log_does_not_hang() {
 }
 
 #[test]
-fn a_full_disk_poisons_with_its_cause() {
+fn an_append_on_a_full_disk_is_refused_with_its_cause() {
     let files = MemoryFiles::new();
     files.set_faults(Faults { capacity_bytes: Some(3 * 8192), ..Faults::default() });
     let log = create(&files, tiny());
     let mut appender = log.appender().unwrap();
     let error = (0..1000).find_map(|n| appender.append(&record(n)).and_then(|lsn| log.wait(lsn)).err()).unwrap();
     assert!(error.to_string().contains("cannot write log/spare-"), "{error}");
+    assert!(matches!(error, LogError::NoRoom { .. }) && log.check().is_ok(), "{error}");
 }
 
 #[test]
@@ -179,9 +181,9 @@ fn a_segment_prepared_in_vain_does_not_come_back() {
     let mut appender = log.appender().unwrap();
     (0..6).for_each(|_| drop(log.wait(appender.append(&[1; 800]).unwrap())));
     let large = appender.append(&[2; 1000]).unwrap();
-    // The next segment is made, written, forced, named; the name is forced; the block that leads there is not.
-    // That is: create, write zeros, force; write header, force; rename, force the directory; write.
-    files.set_faults(Faults { stop_at: Some(files.operations() + 7), ..Faults::default() });
+    // A spare becomes the next segment, whose name is forced; the block that leads there is not.
+    // That is: write header, force; rename, force the directory; write.
+    files.set_faults(Faults { stop_at: Some(files.operations() + 4), ..Faults::default() });
     assert!(log.wait(large).is_err());
     let files = files.after_crash(Crash::Lost, 0);
     assert_eq!(segments(&files).len(), 2);
@@ -193,7 +195,8 @@ fn a_segment_prepared_in_vain_does_not_come_back() {
     assert_eq!(records.len(), 7);
 }
 
-/// Without room for another segment the log goes on to the end of this one; and it does not try for room at each flush.
+/// Without room for another segment the log goes on to the end of this one; and it does not attempt to make one at each
+/// flush.
 #[test]
 fn a_full_disk_is_not_asked_again_and_again() {
     let files = MemoryFiles::new();
@@ -204,7 +207,7 @@ fn a_full_disk_is_not_asked_again_and_again() {
     let append = |n: u64| log.wait(appender.append(&record(n))?);
     let before = files.operations();
     let answered = (0..).map(append).take_while(Result::is_ok).count() as u64;
-    // Two operations a flush, and what one attempt takes: at an eighth of the segment, and at its end.
-    assert!(answered > 256 && files.operations() - before < 2 * answered + 40, "{answered}: {}", files.operations());
-    assert!(log.check().is_err());
+    // Two operations a flush, and a few attempts: at an eighth of the segment, and for the last records of it.
+    assert!(answered > 256 && files.operations() - before < 2 * answered + 80, "{answered}: {}", files.operations());
+    assert!(log.check().is_ok());
 }

@@ -6,7 +6,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::super::order::Order;
+use super::super::order::{Order, Purpose};
 
 /// A ring of `capacity / 8` records, each the number of its position.
 struct Cells {
@@ -36,7 +36,8 @@ impl Cells {
         let mut slot = self.order.take_slot().unwrap();
         for done in 0..records {
             let room = |tail| if self.order.tail() < tail { Err(()) } else { Ok(()) };
-            let Ok(start) = self.order.reserve(&mut slot, 8, room) else { return done };
+            let full = || Err(());
+            let Ok(start) = self.order.reserve(&mut slot, 8, Purpose::Change, full, room) else { return done };
             // SAFETY: the position was reserved.
             self.cell(start).with_mut(|cell| unsafe { *cell = start });
             self.order.finish(&mut slot);
@@ -74,7 +75,7 @@ fn check(capacity: u64, appenders: u64, each: u64, flushes: usize, switches: Opt
         let appended: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
         let complete = cells.flush();
         if appended == appenders * each {
-            assert_eq!(complete, 8 * appended, "all is complete when nobody copies and nobody gave up");
+            assert_eq!(complete, 8 * appended, "all is complete when no append copies or has failed");
         }
     });
 }
@@ -110,5 +111,23 @@ fn what_is_complete_never_falls() {
         let before = fast.join().unwrap();
         assert!(cells.flush() >= before, "complete fell below the tail");
         slow.join().unwrap();
+    });
+}
+
+#[test]
+fn appends_do_not_pass_the_limit_together() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let cells = Cells::new(64);
+        cells.order.set_limits(16, 64);
+        let spawn = |_| {
+            let cells = cells.clone();
+            thread::spawn(move || cells.append(2))
+        };
+        let threads: Vec<_> = (0..2).map(spawn).collect();
+        let appended: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert_eq!((appended, cells.order.head()), (2, 16));
+        assert_eq!(cells.flush(), 16);
     });
 }

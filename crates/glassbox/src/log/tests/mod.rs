@@ -3,6 +3,7 @@
 mod concurrency;
 mod crash;
 mod damage;
+mod room;
 mod round_trip;
 
 use std::sync::Arc;

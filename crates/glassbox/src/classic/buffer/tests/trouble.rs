@@ -153,7 +153,7 @@ fn a_log_that_fails_keeps_pages_from_disk() {
 }
 
 #[test]
-fn a_full_disk_stops_the_writing_and_damages_nothing() {
+fn a_full_disk_refuses_new_pages_and_stops_nothing() {
     let files = MemoryFiles::new();
     let pool = filled(&files, 16);
     let (pages, double) = (files.open("pages").unwrap().len().unwrap(), files.open("pages.double").unwrap());
@@ -164,9 +164,20 @@ fn a_full_disk_stops_the_writing_and_damages_nothing() {
     make(&pool, pool.wal(), first_new, 7);
     make(&pool, pool.wal(), first_new + 1, 7);
     pool.flush_all().unwrap();
+    for _ in 0..3 {
+        let error = pool.fix_new(PageId(first_new + 2)).err().unwrap();
+        assert!(
+            matches!(&error, Error::NoRoom { cause } if cause.kind() == std::io::ErrorKind::StorageFull),
+            "{error}"
+        );
+        change(&pool, pool.wal(), 3, 2).unwrap();
+        pool.flush_all().unwrap();
+    }
+    change(&pool, pool.wal(), 3, 1).unwrap();
+    pool.flush_all().unwrap();
+    files.set_faults(Faults::default());
     make(&pool, pool.wal(), first_new + 2, 7);
-    let error = pool.flush_all().unwrap_err();
-    assert!(matches!(&error, Error::Io(e) if e.kind() == std::io::ErrorKind::StorageFull), "{error}");
+    pool.flush_all().unwrap();
     let pool = open(&files.after_crash(Crash::Lost, 0), 16);
     (0..16).for_each(|id| assert_eq!(read(&pool, id).unwrap(), 1));
     assert_eq!(read(&pool, first_new + 1).unwrap(), 7);

@@ -26,6 +26,7 @@ pub fn config() -> LogConfig {
         force: true,
         appenders: 8,
         threads: false,
+        undo_room: true,
         spare_segments: 1,
     }
 }
