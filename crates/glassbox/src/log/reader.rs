@@ -94,11 +94,16 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
             }
             Stands::Block(block) if block.kind == Kind::Continues => {
                 at += 1;
-                if all.get(at) != Some(&cursor.lsn) {
-                    return Err(missing(cursor.lsn, "the log continues there"));
+                let mut next = cursor.lsn;
+                if all.get(at) != Some(&next) {
+                    // Truncated segments lose their names in any order: an older one may be left whose successor is
+                    // gone. Nothing before `from` is needed, if there is a segment that begins there.
+                    let begins = all.iter().position(|&first| first == from && next < from);
+                    at = begins.ok_or_else(|| missing(next, "the log continues there"))?;
+                    next = from;
                 }
-                cursor = Cursor::open(files, database_id, cursor.lsn, cursor.epoch.max(block.epoch))?;
-                names.push(segment_name(cursor.lsn));
+                cursor = Cursor::open(files, database_id, next, cursor.epoch.max(block.epoch))?;
+                names.push(segment_name(next));
             }
             Stands::Block(block) => {
                 cursor.epoch = block.epoch;

@@ -24,6 +24,7 @@ pub enum Crash {
     Lost,
     /// Everything that was written.
     Kept,
-    /// Each write that was not forced is kept, lost, or kept for some of its 512-byte sectors.
+    /// Each write that was not forced is kept, lost, or kept for some of its 512-byte sectors; each creation, removal
+    /// and rename is kept or lost, and if it is lost, so are the later ones of its names.
     Torn,
 }

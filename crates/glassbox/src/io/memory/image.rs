@@ -114,8 +114,16 @@ impl Entry {
     }
 
     fn directory(&self) -> &str {
-        let (Entry::Create { name, .. } | Entry::Remove { name } | Entry::Rename { to: name, .. }) = self;
+        let [name, _] = self.names();
         directory_of(name)
+    }
+
+    /// The names that it changes; one twice where it changes only one.
+    fn names(&self) -> [&str; 2] {
+        match self {
+            Entry::Create { name, .. } | Entry::Remove { name } => [name, name],
+            Entry::Rename { from, to } => [from, to],
+        }
     }
 }
 
@@ -157,13 +165,21 @@ impl Image {
 
     pub fn after_crash(&self, mode: Crash, seed: u64) -> Image {
         let mut dice = Dice(seed);
-        let kept = match mode {
-            Crash::Lost => 0,
-            Crash::Kept => self.unsynced.len(),
-            Crash::Torn => dice.below(self.unsynced.len() as u64 + 1) as usize,
-        };
         let mut names = self.synced_names.clone();
-        self.unsynced[..kept].iter().for_each(|entry| entry.apply(&mut names));
+        let mut lost = BTreeSet::new();
+        for entry in &self.unsynced {
+            let follows_lost = entry.names().iter().any(|name| lost.contains(name));
+            let is_kept = match mode {
+                Crash::Lost => false,
+                Crash::Kept => true,
+                Crash::Torn => dice.below(2) == 0 && !follows_lost,
+            };
+            if is_kept {
+                entry.apply(&mut names);
+            } else {
+                lost.extend(entry.names());
+            }
+        }
         let named: BTreeSet<usize> = names.values().copied().collect();
         let mut node = |(at, node): (usize, &Node)| {
             let found = node.after_crash(mode, &mut dice);

@@ -9,8 +9,9 @@
 //!
 //! - [`Crash::Lost`]: nothing that was not forced;
 //! - [`Crash::Kept`]: everything, as when only the process died but the system had written all by itself;
-//! - [`Crash::Torn`]: each write kept, lost, or kept for some of its sectors only, and of the directory operations the
-//!   first few. Disks keep sectors whole; they do not keep writes whole, nor their order.
+//! - [`Crash::Torn`]: each write kept, lost, or kept for some of its sectors only, and each directory operation kept or
+//!   lost, in any combination in which the operations on one name keep their order. Disks keep sectors whole; they do
+//!   not keep writes whole, nor their order.
 //!
 //! The operation at which the world stops is itself in doubt: a write is recorded as not forced before the error is
 //! given, a force has no effect. Everything is decided by the given seed, so a failing run can be repeated.

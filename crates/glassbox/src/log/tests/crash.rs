@@ -211,3 +211,35 @@ fn a_full_disk_is_not_asked_again_and_again() {
     assert!(answered > 256 && files.operations() - before < 2 * answered + 80, "{answered}: {}", files.operations());
     assert!(log.check().is_ok());
 }
+
+/// The renames of one truncation survive a crash in any combination; the log from its beginning on is there.
+#[test]
+fn truncated_segments_lose_their_names_in_any_order() {
+    let files = MemoryFiles::new();
+    let log = create(&files, tiny());
+    let (mut appender, mut records) = (log.appender().unwrap(), Vec::new());
+    while segments(&files).len() < 6 {
+        let n = records.len() as u64;
+        records.push((appender.append(&record(n)).unwrap(), record(n)));
+        log.force().unwrap();
+    }
+    let firsts: Vec<_> = segments(&files).iter().map(|name| u64::from_str_radix(&name[4..20], 16).unwrap()).collect();
+    let mut gaps = 0;
+    for (freed, &first) in firsts.iter().enumerate().skip(1) {
+        let copy = files.after_kill();
+        let (log, _) = open(&copy, tiny(), Lsn::NONE).unwrap();
+        let from = Lsn(first);
+        copy.set_faults(Faults { stop_at: Some(copy.operations() + freed as u64), ..Faults::default() });
+        log.truncate(from);
+        assert!(copy.is_stopped(), "at the force of the directory");
+        for seed in 0..100 {
+            let crashed = copy.after_crash(Crash::Torn, seed);
+            let left = segments(&crashed);
+            gaps += usize::from(left.iter().zip(segments(&files)).any(|(left, was)| *left != was));
+            let (_, found) =
+                open(&crashed, tiny(), from).unwrap_or_else(|error| panic!("{left:?} from {from}: {error}"));
+            assert!(found.iter().eq(records.iter().filter(|(lsn, _)| *lsn > from)), "{left:?} from {from}");
+        }
+    }
+    assert!(gaps > 50, "{gaps}");
+}
