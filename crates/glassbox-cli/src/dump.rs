@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use glassbox::inspect::{Inspector, Moment, Value};
 use glassbox::record::ColumnSchema;
+use glassbox::research::inspect::{Inspector, Moment, Value};
 
 use crate::exit::Verdict;
 

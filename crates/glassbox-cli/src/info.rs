@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use glassbox::inspect::{Inspector, LogSummary, Summary, TableSummary, VolumeSummary, describe_type};
 use glassbox::record::{Access, TableSchema};
-use glassbox::{Manifest, TableUsage};
+use glassbox::research::inspect::{
+    Inspector, LogSummary, Manifest, Summary, TableSummary, VolumeSummary, describe_type,
+};
+use glassbox::stats::TableUsage;
 
 use crate::exit::Verdict;
 use glassbox_lab::format;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use glassbox::{Architecture, ClassicConfig, Config, Durability, Granularity, LogKind};
+use glassbox::config::{ClassicConfig, Granularity};
+use glassbox::{Architecture, Config, Durability, LogKind};
 use glassbox_workloads::tpcc::Scale;
 
 /// Options of all measurements of TPC-C.

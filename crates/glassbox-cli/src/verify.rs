@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use glassbox::inspect::{Inspector, VolumeVerification};
+use glassbox::research::inspect::{Inspector, VolumeVerification};
 
 use crate::exit::Verdict;
 use glassbox_lab::format;

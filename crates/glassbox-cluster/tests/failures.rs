@@ -9,7 +9,7 @@ use std::time::Duration;
 use glassbox::io::{Faults, ManualClock, MemoryFiles};
 use glassbox::procedure::{Aborts, Declared, KeySet};
 use glassbox::record::Timestamp;
-use glassbox::shard::{Call, PartitionSet, Ran, Shard, Task};
+use glassbox::research::shard::{Call, PartitionSet, Ran, Shard, Task};
 use glassbox::{Architecture, Catalog, Config, Database, Error, Procedure, Record, Stop, Transaction};
 use glassbox_cluster::run::{Cluster, Shape};
 use glassbox_cluster::{Answered, Outcome, SchemeKind};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
+use glassbox::research::shard::{Arguments, Call, PartitionSet, Shard};
 use glassbox_cluster::run::{Client, Identity, Link, LinkEvent, Node, Shape, Sockets, drive};
 use glassbox_cluster::{Address, Fragment, FragmentEnd, FragmentWork, Message, Outbox, Packet, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
+use glassbox::research::shard::{Arguments, Call, PartitionSet, Shard};
 use glassbox_cluster::{Action, Address, Configuration, Fragment, FragmentWork, Message, Outbox, Partition};
 use glassbox_cluster::{Router, SchemeKind, TxnId};
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
+use glassbox::research::shard::{Arguments, Call, PartitionSet, Shard};
 use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, drive};
 use glassbox_cluster::wire::{
     Expected, HEADER_BYTES, Hello, Kind, MAX_PAYLOAD_BYTES, Received, Welcome, decode, encode,

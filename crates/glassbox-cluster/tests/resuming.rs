@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use glassbox::io::Dice;
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, ask, drive};
 use glassbox_cluster::wire::{Answer, Question};
 use glassbox_cluster::{Address, Outbox, SchemeKind};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use glassbox::procedure::Procedure;
 use glassbox::record::{Record, Timestamp};
-use glassbox::shard::{Arguments, Call, PartitionSet, Ran, Shard, Task};
+use glassbox::research::shard::{Arguments, Call, PartitionSet, Ran, Shard, Task};
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::Shape;
 use glassbox_cluster::{Action, Address, FragmentWork, Member, Message, Outbox, Outcome, Packet, Router, SchemeKind};

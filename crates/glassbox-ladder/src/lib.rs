@@ -1,9 +1,9 @@
 //! The stacks of the Looking Glass's ladder, compiled for New-Order and Payment; one of them is chosen at run time.
 //!
-//! [`glassbox::stacks::StackDatabase`] can be any stack and runs any procedure; but each stack is monomorphised as an
-//! engine of its own, with each procedure, which takes minutes to compile. So this crate has only the stacks of the
-//! ladder and the paper's two procedures, behind one trait object: it is compiled once, and not with every test and
-//! program that measures them.
+//! [`glassbox::research::stacks::StackDatabase`] can be any stack and runs any procedure; but each stack is
+//! monomorphised as an engine of its own, with each procedure, which takes minutes to compile. So this crate has only
+//! the stacks of the ladder and the paper's two procedures, behind one trait object: it is compiled once, and not with
+//! every test and program that measures them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use glassbox::record::Record;
-use glassbox::stacks::{self, DatabaseOf, Full, StackConfig, StackName, Submitted};
+use glassbox::research::stacks::{self, DatabaseOf, Full, StackConfig, StackName, Submitted};
 use glassbox::{Catalog, Error};
 use glassbox_workloads::tpcc::population::{self, Sink};
 use glassbox_workloads::tpcc::{Input, Scale};

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use glassbox::{Config, Granularity, LogKind};
+use glassbox::config::Granularity;
+use glassbox::{Config, LogKind};
 use glassbox_sim::history::{in_short, tiny, tiny_classic};
 use glassbox_sim::runs::{History, Sum};
 

@@ -9,7 +9,8 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use glassbox::{Architecture, ClassicConfig, Config, Granularity, LogKind};
+use glassbox::config::{ClassicConfig, Granularity};
+use glassbox::{Architecture, Config, LogKind};
 use glassbox_sim::history::in_short;
 use glassbox_sim::serializability::broken::{Broken, FAULTS, Fault};
 use glassbox_sim::serializability::executor::open;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use glassbox::inspect::{Inspector, Moment};
 use glassbox::io::{Files, MemoryFiles};
+use glassbox::research::inspect::{Inspector, Moment};
 use glassbox::{Architecture, Config, Error};
 
 use crate::check::{Contents, difference, of_engine};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use glassbox::config::ClassicConfig;
 use glassbox::io::{Crash, Files, ManualClock, MemoryFiles};
 use glassbox::procedure::{AbortReason, Procedure};
 use glassbox::record::Timestamp;
-use glassbox::{Architecture, ClassicConfig, Config, Database, Error, LogKind};
+use glassbox::{Architecture, Config, Database, Error, LogKind};
 
 use crate::ModelDatabase;
 use crate::dice::Dice;

@@ -3,8 +3,9 @@
 
 use std::ops::AddAssign;
 
+use glassbox::config::Granularity;
 use glassbox::io::{Crash, MemoryFiles};
-use glassbox::{Architecture, Config, Database, Error, Granularity, LogKind};
+use glassbox::{Architecture, Config, Database, Error, LogKind};
 
 use crate::ModelDatabase;
 use crate::check::{Contents, difference, of_engine, of_model, stamps};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::failure::{BrokenPromise, Failure, Panicked};
+use crate::failure::Failure;
+pub use crate::failure::{BrokenPromise, Panicked, Promise};
 use crate::io::IoError;
 use crate::log::LogError;
 use crate::procedure::{Abort, AbortReason, DuplicateKey, Place, TableFull};

@@ -48,10 +48,10 @@
 //! # Where to read
 //!
 //! To use it: [`Record`] (what a row is), [`Procedure`] and [`Transaction`] (what runs), [`Catalog`], [`Config`] and
-//! [`Database`] (where it runs), [`Error`] (what can go wrong). To understand it, in this order, each file opening with
-//! its argument: `record`, `procedure`, `io`, `log/mod.rs` and `log/ring.rs`, `partitioned/engine.rs` and
-//! `partitioned/token.rs`, `partitioned/snapshot.rs` and `partitioned/checkpoint.rs`, `open.rs`, `database.rs`.
-//! `ARCHITECTURE.md` is the map.
+//! [`Database`] (where it runs), [`Error`] (what can go wrong). The engine's parts by themselves, for experiments and
+//! tools, are in [`research`]. To understand it, in this order, each file opening with its argument: `record`,
+//! `procedure`, `io`, `log/mod.rs` and `log/ring.rs`, `partitioned/engine.rs` and `partitioned/token.rs`,
+//! `partitioned/snapshot.rs` and `partitioned/checkpoint.rs`, `open.rs`, `database.rs`. `ARCHITECTURE.md` is the map.
 
 // The derive writes `::glassbox::record::…`; in here that name must mean this crate.
 extern crate self as glassbox;
@@ -63,20 +63,18 @@ mod catalog;
 mod checkpointer;
 mod claim;
 mod classic;
-mod config;
+pub mod config;
 mod database;
-mod error;
+pub mod error;
 mod executed;
 mod explain;
 mod failure;
-#[doc(hidden)]
-pub mod fuzzing;
 mod health;
 mod huge_pages;
 mod inner;
-pub mod inspect;
+mod inspect;
 pub mod io;
-pub mod journal;
+mod journal;
 mod log;
 mod manifest;
 mod merge_catalog;
@@ -86,27 +84,19 @@ mod partitioned;
 mod prefetch;
 pub mod procedure;
 pub mod record;
-pub mod shard;
-pub mod stacks;
-mod stats;
+pub mod research;
+pub mod stats;
 mod ticket;
 
 pub use any_transaction::AnyTransaction;
 pub use bulk_load::BulkLoad;
 pub use catalog::Catalog;
-pub use config::{Architecture, ClassicConfig, Config, Durability, Granularity, LogKind};
+pub use config::{Architecture, Config, Durability, LogKind};
 pub use database::Database;
 pub use error::Error;
-pub use executed::TableUsage;
-pub use explain::{LockHolder, LockWait, LockWaitEnd};
-pub use failure::{BrokenPromise, Panicked, Promise};
 pub use glassbox_derive::Record;
-pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
-pub use procedure::{
-    Abort, AbortReason, Aborts, Declared, DuplicateKey, KeySet, Procedure, ReadWriteSet, Stop, TableFull, Transaction,
-};
+pub use procedure::{Aborts, Declared, KeySet, Procedure, Stop, Transaction};
 pub use record::Record;
-pub use stats::{ClassicStats, Recovery, SimulatedPages, Stats};
 pub use ticket::Ticket;
 
 /// The examples of the README, compiled with those of the documentation.

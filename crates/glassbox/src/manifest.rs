@@ -39,7 +39,7 @@ pub struct Manifest {
     /// The pages of the classic engine; nothing for the partitioned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<VolumeEntry>,
-    /// Whose journal it is ([`Journal`](crate::journal::Journal)); nothing for a database.
+    /// Whose journal it is ([`Journal`](crate::research::journal::Journal)); nothing for a database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_of: Option<String>,
 }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::classic;
-use crate::executed::TableUsage;
+pub use crate::executed::TableUsage;
+pub use crate::explain::{LockHolder, LockWait, LockWaitEnd};
 use crate::inner::Inner;
 
 /// Counts since the database was opened, and memory now.

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use glassbox::journal::{Journal, JournalConfig};
-use glassbox::shard::Shard;
-use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Durability, Error, Record, Transaction};
+use glassbox::config::ClassicConfig;
+use glassbox::research::journal::{Journal, JournalConfig};
+use glassbox::research::shard::Shard;
+use glassbox::{Architecture, Catalog, Config, Database, Durability, Error, Record, Transaction};
 
 #[derive(Record, Clone, Copy)]
 #[record(table = "account", key = id, partition_by = id)]
@@ -137,7 +138,7 @@ fn removing_the_lock_file_lets_no_other_in() {
         std::fs::remove_file(directory.path().join("LOCK")).unwrap();
         let error = open(directory.path(), architecture).expect_err("it is open").to_string();
         assert!(error.contains("the database is open in"), "{error}");
-        assert!(glassbox::inspect::Inspector::open(directory.path()).is_err());
+        assert!(glassbox::research::inspect::Inspector::open(directory.path()).is_err());
         database.close().unwrap();
         open(directory.path(), architecture).unwrap().close().unwrap();
     }

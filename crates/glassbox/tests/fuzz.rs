@@ -5,8 +5,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use glassbox::fuzzing::{TARGETS, run, seeds};
 use glassbox::io::Dice;
+use glassbox::research::fuzzing::{TARGETS, run, seeds};
 
 const NUMBERS: [u64; 9] = [0, 1, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, u64::MAX];
 

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use glassbox::config::ClassicConfig;
 use glassbox::io::{Files, ManualClock, MemoryFiles};
-use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Declared, Error, KeySet, LogKind, Procedure};
-use glassbox::{Record, Stop, Transaction};
+use glassbox::{
+    Architecture, Catalog, Config, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction,
+};
 use serde::{Deserialize, Serialize};
 
 mod former {

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use glassbox::config::ClassicConfig;
 use glassbox::record::Bytes;
-use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Record, Transaction};
+use glassbox::{Architecture, Catalog, Config, Database, Record, Transaction};
 
 /// Four to a page.
 #[derive(Record, Clone, Copy)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use glassbox::Catalog;
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox_cluster::run::{Identity, Shape};
 use glassbox_cluster::{Address, SchemeKind};
 use glassbox_sim::cluster::{Load, Micro};

@@ -6,8 +6,8 @@ use std::sync::{Arc, Barrier};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-use glassbox::procedure::Procedure;
-use glassbox::{Abort, Error};
+use glassbox::Error;
+use glassbox::procedure::{Abort, Procedure};
 use glassbox_cluster::Address;
 use glassbox_cluster::run::{Client, Sockets};
 use glassbox_sim::cluster::Micro;

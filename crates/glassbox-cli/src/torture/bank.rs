@@ -8,8 +8,9 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
+use glassbox::procedure::Abort;
 use glassbox::record::{Decimal, Direction};
-use glassbox::{Abort, Catalog, Database, Declared, Error, KeySet, Procedure, Record, Stop, Transaction};
+use glassbox::{Catalog, Database, Declared, Error, KeySet, Procedure, Record, Stop, Transaction};
 use glassbox_workloads::tpcc::random::Random;
 use serde::{Deserialize, Serialize};
 

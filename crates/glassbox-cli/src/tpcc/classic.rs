@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use glassbox::{ClassicStats, Database, Recovery, Stats};
+use glassbox::Database;
+use glassbox::stats::{ClassicStats, Recovery, Stats};
 
 use super::measure::MeasuredRun;
 use crate::results::{Figure, Results};

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use glassbox::{Database, Error, SimulatedPages, Stats};
+use glassbox::stats::{SimulatedPages, Stats};
+use glassbox::{Database, Error};
 use glassbox_workloads::tpcc::conditions::{Report, check_all};
 use glassbox_workloads::tpcc::{Home, Inputs, Scale, Settings, run_client};
 use indicatif::{ProgressBar, ProgressStyle};

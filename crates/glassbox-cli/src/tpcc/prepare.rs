@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use glassbox::config::ClassicConfig;
 use glassbox::io::{Files, RealFiles};
-use glassbox::{BulkLoad, ClassicConfig, Config, Database, Record};
+use glassbox::{BulkLoad, Config, Database, Record};
 use glassbox_workloads::tpcc::{self, DISTRICTS, Scale, Sink};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 

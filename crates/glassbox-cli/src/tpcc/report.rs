@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use glassbox::{Database, Durability, Recovery, Stats};
+use glassbox::stats::{Recovery, Stats};
+use glassbox::{Database, Durability};
 use glassbox_workloads::tpcc::{Kind, Scale};
 use hdrhistogram::Histogram;
 

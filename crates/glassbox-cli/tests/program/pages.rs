@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use glassbox::config::ClassicConfig;
 use glassbox::record::Text;
-use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Transaction};
+use glassbox::{Architecture, Catalog, Config, Database, Transaction};
 
 use crate::common::{run, run_well, text};
 use crate::things::{Note, Thing, name, note, snapshot, thing};

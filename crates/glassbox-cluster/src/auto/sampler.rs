@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use glassbox::shard::{Touch, Watch};
+use glassbox::research::shard::{Touch, Watch};
 use smallvec::SmallVec;
 
 /// One run in this many is sampled until there are enough.

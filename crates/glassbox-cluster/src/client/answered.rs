@@ -1,6 +1,6 @@
 //! The outcome of a call, for its caller.
 
-use glassbox::shard::Output;
+use glassbox::research::shard::Output;
 use glassbox::{Error, Procedure};
 
 use crate::protocol::message::Outcome;

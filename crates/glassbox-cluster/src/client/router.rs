@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Call, Numbers, PartitionSet, Route, Stamp};
+use glassbox::research::shard::{Call, Numbers, PartitionSet, Route, Stamp};
 use glassbox::{Catalog, Error, Procedure};
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 use smallvec::{SmallVec, smallvec};

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::shard::{Call, Failure, Found, PartitionSet, Wanted};
+use glassbox::research::shard::{Call, Failure, Found, PartitionSet, Wanted};
 
 use crate::coordinator::recovery::Recovery;
 use crate::coordinator::unacked_decisions::UnackedDecisions;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use glassbox::shard::PartitionSet;
+use glassbox::research::shard::PartitionSet;
 
 use crate::protocol::address::{Address, Session};
 use crate::protocol::message::{Message, Recovered, Submission};

@@ -1,7 +1,7 @@
 //! What a coordinator does when a role changes hands: a partition has another primary, this coordinator replaces a
 //! failed one, a client's session is over, or under another scheme other parties coordinate.
 
-use glassbox::shard::PartitionSet;
+use glassbox::research::shard::PartitionSet;
 
 use crate::coordinator::commit::{Coordinator, Ended, PendingTxn};
 use crate::coordinator::recovery::Recovery;
@@ -169,7 +169,7 @@ impl Coordinator {
 #[cfg(test)]
 mod tests {
     use glassbox::record::Timestamp;
-    use glassbox::shard::{Arguments, Call, Output};
+    use glassbox::research::shard::{Arguments, Call, Output};
     use glassbox_workloads::micro::{ReadWrite, Seen};
 
     use super::*;

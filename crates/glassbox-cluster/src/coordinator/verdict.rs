@@ -1,6 +1,6 @@
 //! The combined results of a round.
 
-use glassbox::shard::{Found, PartitionSet, Wanted};
+use glassbox::research::shard::{Found, PartitionSet, Wanted};
 
 use crate::protocol::message::{FragmentEnd, FragmentResult, Outcome};
 

@@ -7,7 +7,7 @@
 //!
 //! A base has the rows without undecided changes; a primary writes one while no transaction is active.
 
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 
 use crate::node::member::Member;
 use crate::node::role::{MakeShard, Role};

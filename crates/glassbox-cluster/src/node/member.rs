@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use glassbox::shard::{Shard, Stamp};
+use glassbox::research::shard::{Shard, Stamp};
 use glassbox::{Error, Procedure};
 
 use crate::coordinator::commit::{Coordinator, Ended};

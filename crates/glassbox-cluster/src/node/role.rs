@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 
 use crate::coordinator::commit::Coordinator;
 use crate::participant::backup::Backup;

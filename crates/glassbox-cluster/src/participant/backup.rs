@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use glassbox::shard::{Ran, Shard, Task};
+use glassbox::research::shard::{Ran, Shard, Task};
 
 use crate::participant::decisions::CommittedTxns;
 use crate::participant::replication::ReplicationStream;

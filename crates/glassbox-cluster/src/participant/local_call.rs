@@ -8,7 +8,7 @@
 //! Everything else goes by message: replication and journals, waiting for other transactions, sampling, timing, and
 //! calls that turn out to need other partitions.
 
-use glassbox::shard::{Ran, Stamp};
+use glassbox::research::shard::{Ran, Stamp};
 use glassbox::{Error, Procedure};
 
 use crate::participant::partition::Partition;

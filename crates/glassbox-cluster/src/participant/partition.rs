@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use glassbox::shard::{Call, Shard};
+use glassbox::research::shard::{Call, Shard};
 
 use crate::auto::Counters;
 use crate::participant::backup::{Backup, UndecidedRun};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use glassbox::shard::{Failure, Kept, PartitionSet, Ran, Shard, Task, Watch};
+use glassbox::research::shard::{Failure, Kept, PartitionSet, Ran, Shard, Task, Watch};
 use smallvec::smallvec;
 
 use crate::auto::{Counters, Sampler, Sampling};
@@ -47,7 +47,7 @@ impl Store {
 
     fn run(
         &mut self,
-        call: &glassbox::shard::Call,
+        call: &glassbox::research::shard::Call,
         task: Task<'_>,
         kept: Option<&mut Kept>,
         watch: Option<&mut dyn Watch>,

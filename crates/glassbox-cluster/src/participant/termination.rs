@@ -150,7 +150,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use glassbox::record::Timestamp;
-    use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
+    use glassbox::research::shard::{Arguments, Call, PartitionSet, Shard};
     use glassbox_workloads::micro::{Pair, ReadWrite, catalog};
 
     use super::*;

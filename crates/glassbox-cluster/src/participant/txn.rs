@@ -1,6 +1,6 @@
 //! Transactions as a partition receives them.
 
-use glassbox::shard::Kept;
+use glassbox::research::shard::Kept;
 
 use crate::protocol::address::{Address, TxnId};
 use crate::protocol::message::{Fragment, FragmentEnd, Undecided};
@@ -10,7 +10,7 @@ use crate::protocol::message::{Fragment, FragmentEnd, Undecided};
 pub(crate) struct LocalTxn {
     pub(crate) client: Address,
     pub(crate) id: u64,
-    pub(crate) call: glassbox::shard::Call,
+    pub(crate) call: glassbox::research::shard::Call,
 }
 
 /// This partition's part of a distributed transaction.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use glassbox::shard::PartitionSet;
+use glassbox::research::shard::PartitionSet;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::address::Address;

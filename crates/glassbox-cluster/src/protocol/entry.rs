@@ -1,6 +1,6 @@
 //! Entries of a primary's replication stream, and records of a replica's journal.
 
-use glassbox::shard::{Call, Found, PartitionSet};
+use glassbox::research::shard::{Call, Found, PartitionSet};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::address::{Address, Session, TxnId};

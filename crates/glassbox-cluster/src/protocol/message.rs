@@ -4,8 +4,8 @@
 //!
 //! Messages are moved between owners, so large and rare contents are boxed: most messages fit into a cache line.
 
-use glassbox::AbortReason;
-use glassbox::shard::{Call, Failure, Found, Output, PartitionSet, Wanted};
+use glassbox::procedure::AbortReason;
+use glassbox::research::shard::{Call, Failure, Found, Output, PartitionSet, Wanted};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 

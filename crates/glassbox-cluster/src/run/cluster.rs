@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 
 use super::client::Client;

@@ -136,7 +136,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use glassbox::record::Timestamp;
-    use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
+    use glassbox::research::shard::{Arguments, Call, PartitionSet, Shard};
     use glassbox_workloads::micro::{Pair, ReadWrite, catalog};
 
     use super::*;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use glassbox::journal::{Forcer, Journal, JournalConfig, Lsn};
-use glassbox::shard::Shard;
+use glassbox::research::journal::{Forcer, Journal, JournalConfig, Lsn};
+use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 
 use crate::node::journal::{JournalReplay, RecoveredReplica};

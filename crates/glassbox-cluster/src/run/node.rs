@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use glassbox::shard::{Shard, Stamp};
+use glassbox::research::shard::{Shard, Stamp};
 use glassbox::{Error, Procedure};
 
 use super::journal_writer::JournalWriter;

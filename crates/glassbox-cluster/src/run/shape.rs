@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 
 use crate::node::member::Member;
 use crate::node::role::MakeShard;

@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
-use glassbox::shard::{Touch, Watch};
+use glassbox::research::shard::{Touch, Watch};
 use smallvec::{SmallVec, smallvec};
 
 /// An owner of locks, numbered by the scheme in the order of arrival.

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::shard::{Kept, Ran};
+use glassbox::research::shard::{Kept, Ran};
 
 use super::lock_table::{LockTable, Owner};
 use super::restart_backoff::RestartBackoff;

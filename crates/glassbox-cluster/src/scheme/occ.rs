@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::shard::{Kept, Ran, Touch, Watch};
+use glassbox::research::shard::{Kept, Ran, Touch, Watch};
 
 use super::restart_backoff::RestartBackoff;
 use crate::participant::store::Store;

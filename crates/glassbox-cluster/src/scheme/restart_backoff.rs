@@ -31,7 +31,7 @@ impl RestartBackoff {
 #[cfg(test)]
 mod tests {
     use glassbox::record::Timestamp;
-    use glassbox::shard::{Call, PartitionSet};
+    use glassbox::research::shard::{Call, PartitionSet};
 
     use super::*;
     use crate::protocol::message::{Fragment, FragmentWork};

@@ -15,7 +15,7 @@
 
 use std::collections::VecDeque;
 
-use glassbox::shard::{Kept, Ran};
+use glassbox::research::shard::{Kept, Ran};
 
 use crate::participant::store::Store;
 use crate::participant::txn::{DistributedTxn, LocalTxn, Txn};

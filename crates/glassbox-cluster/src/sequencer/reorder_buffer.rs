@@ -49,7 +49,7 @@ impl ReorderBuffer {
 #[cfg(test)]
 mod tests {
     use glassbox::record::Timestamp;
-    use glassbox::shard::{Call, PartitionSet};
+    use glassbox::research::shard::{Call, PartitionSet};
 
     use super::*;
     use crate::protocol::address::Address;

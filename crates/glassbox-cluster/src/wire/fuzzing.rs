@@ -2,9 +2,10 @@
 //!
 //! Not part of the library's interface. `tests/wire.rs` runs it on mutated [`seeds`].
 
+use glassbox::error::{BrokenPromise, Panicked, Promise};
+use glassbox::procedure::{Abort, AbortReason, DuplicateKey, TableFull};
 use glassbox::record::Timestamp;
-use glassbox::shard::{Call, Failure, PartitionSet};
-use glassbox::{Abort, AbortReason, BrokenPromise, DuplicateKey, Panicked, Promise, TableFull};
+use glassbox::research::shard::{Call, Failure, PartitionSet};
 
 use super::body::{Answer, Counts, Hello, Question, Received, Standing, Welcome};
 use super::frame::{Expected, HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, decode, encode};

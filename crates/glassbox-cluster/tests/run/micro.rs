@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use glassbox::io::Dice;
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::{Client, Cluster, Inline, Link, Shape};

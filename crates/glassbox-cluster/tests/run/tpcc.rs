@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glassbox::procedure::Procedure;
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::{Client, Cluster, Link, Shape};
 use glassbox_cluster::{Address, Member};

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use glassbox::procedure::Procedure;
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, PartitionSet, Shard};
+use glassbox::research::shard::{Arguments, Call, PartitionSet, Shard};
 use glassbox::{Catalog, Error};
 use glassbox_cluster::Message;
 use glassbox_sim::cluster::{ALL, Load, Micro};

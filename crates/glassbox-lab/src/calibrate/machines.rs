@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use glassbox::shard::{Output, PartitionSet};
+use glassbox::research::shard::{Output, PartitionSet};
 use glassbox_cluster::run::{Cluster, Shape};
 use glassbox_cluster::{
     Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outbox,

@@ -88,7 +88,10 @@ pub(super) const PARTS: PartMap = PartMap {
         ("procedures", &["glassbox-workloads/src/tpcc/", "glassbox-workloads/src/micro"]),
         ("encoding and decoding", &["/postcard-", "/serde_core-", "/serde-", "/cobs-", "glassbox-workloads/src/up_to"]),
         ("carrying values", &["glassbox/src/partitioned/shard/carried"]),
-        ("routing", &["glassbox/src/partitioned/shard/route", "glassbox/src/shard", "glassbox-cluster/src/client/"]),
+        (
+            "routing",
+            &["glassbox/src/partitioned/shard/route", "glassbox/src/research/shard", "glassbox-cluster/src/client/"],
+        ),
         ("client", &["glassbox-cluster/src/run/client"]),
         ("queues", &["glassbox-cluster/src/run/", "glassbox-cluster/src/protocol/outbox"]),
         ("machine", &["glassbox-cluster/src/"]),

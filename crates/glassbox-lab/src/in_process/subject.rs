@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glassbox::procedure::Procedure;
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Config, Database, Error};
 use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::{Client, Inline, Shape};

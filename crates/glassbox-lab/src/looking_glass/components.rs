@@ -43,7 +43,10 @@ pub(super) const COMPONENTS: PartMap = PartMap {
         ("hash tables", &["glassbox/src/partitioned/memory/hash", "glassbox/src/partitioned/memory/dense"]),
         ("records by pointer", &["glassbox/src/partitioned/memory/", "glassbox/src/partitioned/table"]),
         ("prefetching", &["glassbox/src/partitioned/prefetch", "glassbox/src/partitioned/lookups"]),
-        ("sessions and transactions", &["glassbox/src/classic/", "glassbox/src/partitioned/", "glassbox/src/stacks/"]),
+        (
+            "sessions and transactions",
+            &["glassbox/src/classic/", "glassbox/src/partitioned/", "glassbox/src/research/stacks/"],
+        ),
         ("rows' form and keys", &["glassbox/src/record/", "glassbox-workloads/src/tpcc/schema/"]),
         ("procedures", &["glassbox-workloads/src/"]),
         ("kernel", &["glassbox-lab/src/limits/kernel/"]),

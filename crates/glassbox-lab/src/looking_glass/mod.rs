@@ -5,9 +5,10 @@
 //! keys, logging, locking, latching and the buffer manager; the rest, "useful work", is a sixtieth; and no single
 //! component makes the difference.
 //!
-//! Here: the classic engine on each stack of [`glassbox::stacks`], with the rows of the main-memory engine where no
-//! pages remain, and the lab's hand-written B+-tree kernel at the end; with the paper's mix (New-Order of ten items and
-//! Payment by number, within the home warehouse), size (5 warehouses) and length (40,000 transactions a point).
+//! Here: the classic engine on each stack of [`glassbox::research::stacks`], with the rows of the main-memory engine
+//! where no pages remain, and the lab's hand-written B+-tree kernel at the end; with the paper's mix (New-Order of ten
+//! items and Payment by number, within the home warehouse), size (5 warehouses) and length (40,000 transactions a
+//! point).
 //!
 //! Differences: the engine is ours, and its components are removed at compile time, where Shore was edited.
 //! Instructions are counted by callgrind rather than by the processor, because virtual machines hide its counters;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use glassbox::Error;
-use glassbox::stacks::{StackConfig, StackName};
+use glassbox::research::stacks::{StackConfig, StackName};
 use glassbox_ladder::LadderDatabase;
 use glassbox_workloads::tpcc::{self, Scale};
 use tempfile::TempDir;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use glassbox::stacks::StackName;
+use glassbox::research::stacks::StackName;
 
 use super::ladder::{FORCED, GROUPED};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use glassbox::stacks::StackName;
+use glassbox::research::stacks::StackName;
 use glassbox_workloads::tpcc::Scale;
 
 use super::accesses::{ACCESSES, count_accesses};

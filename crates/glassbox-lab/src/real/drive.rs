@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::{Cluster, Inline, Link, LinkEvent, Shape};
 use glassbox_cluster::{Action, Address, Outbox, Packet, Router, SchemeKind};

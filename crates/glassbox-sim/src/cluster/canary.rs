@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use glassbox::shard::Found;
+use glassbox::research::shard::Found;
 use glassbox_cluster::{Address, Entry, Fragment, FragmentWork, Message};
 
 use super::settings::Bug;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox_cluster::journal::{Base, JournalReplay, Record, RecoveredReplica};
 use glassbox_cluster::{Address, Member, Message, Outbox, Packet, Role};
 

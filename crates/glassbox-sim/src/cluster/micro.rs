@@ -4,7 +4,7 @@
 //! conflicts, the first client stays on the first partition and the second on the second, so that one row of each is
 //! written nearly all the time; the others touch one of these rows with a certain probability.
 
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::{Answered, Outbox, Router};
 use glassbox_workloads::UpTo;

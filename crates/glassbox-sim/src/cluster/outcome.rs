@@ -1,6 +1,6 @@
 //! The results of a run: the clients' histories, and the members' states.
 
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox_cluster::{Address, Role};
 
 use super::client::Finished;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox_cluster::{Address, MakeShard, Member, Outbox, Router};
 
 use super::client::Client;

@@ -5,7 +5,7 @@
 //! the constant part of stock are replicated. Warehouses go to the partitions round-robin.
 
 use glassbox::procedure::Procedure;
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::{Answered, Outbox, Router, SchemeKind};
 use glassbox_workloads::tpcc::{self, Call, Home, Input, Inputs, Kind, Mix, Remote, Scale};

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use glassbox::shard::Shard;
+use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::{Answered, Outbox, Router};
 

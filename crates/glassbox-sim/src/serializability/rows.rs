@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use glassbox::procedure::{KeySet, Mode, Stop, Transaction};
+use glassbox::procedure::{Abort, KeySet, Mode, Stop, Transaction};
 use glassbox::record::{Bytes, Direction, Prefix};
-use glassbox::{Abort, Catalog, Record};
+use glassbox::{Catalog, Record};
 
 use super::history::{Form, List, Member, Predicate, Row, Seen, Step, Value};
 

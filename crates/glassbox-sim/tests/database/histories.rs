@@ -3,8 +3,9 @@
 //!
 //! `GLASSBOX_SEED` repeats a failure.
 
+use glassbox::config::Granularity;
 use glassbox::io::MemoryFiles;
-use glassbox::{Config, Granularity, LogKind};
+use glassbox::{Config, LogKind};
 use glassbox_sim::dice::{Dice, seed};
 use glassbox_sim::history::{Op, in_short, open, tiny, tiny_classic};
 use glassbox_sim::runs::{History, Sum};

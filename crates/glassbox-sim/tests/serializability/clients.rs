@@ -1,6 +1,7 @@
 //! The whole pipeline: clients in threads, their notes, the checker; on engines that are right and on broken ones.
 
-use glassbox::{Architecture, ClassicConfig, Config, Database, Granularity, LogKind};
+use glassbox::config::{ClassicConfig, Granularity};
+use glassbox::{Architecture, Config, Database, LogKind};
 use glassbox_sim::dice::seed;
 use glassbox_sim::serializability::broken::{Broken, Fault, Stale};
 use glassbox_sim::serializability::executor::{Executor, Serial, open};

@@ -3,7 +3,7 @@
 use glassbox::Error;
 use glassbox::procedure::{Procedure, Stop, Transaction};
 use glassbox::record::{Record, Timestamp};
-use glassbox::shard::{Arguments, Call, PartitionSet, Ran, Shard, Task};
+use glassbox::research::shard::{Arguments, Call, PartitionSet, Ran, Shard, Task};
 use serde::{Deserialize, Serialize};
 
 use super::catalog::catalog;

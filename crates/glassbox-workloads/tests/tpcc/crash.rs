@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use glassbox::config::{ClassicConfig, Granularity};
 use glassbox::io::{Crash, Faults, Files, MemoryFiles, RealClock};
-use glassbox::{Architecture, ClassicConfig, Config, Database, Granularity, LogKind};
+use glassbox::{Architecture, Config, Database, LogKind};
 use glassbox_workloads::tpcc::{self, Inputs, Kind, Observer, Remote, Scale, Settings, catalog, conditions, load};
 
 const SCALE: Scale = Scale::small(4);

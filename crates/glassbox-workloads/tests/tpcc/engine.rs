@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use glassbox::config::{ClassicConfig, Granularity};
 use glassbox::io::{Clock, ManualClock, MemoryFiles};
 use glassbox::procedure::{Procedure, Transaction};
 use glassbox::record::{Record, Timestamp};
-use glassbox::{Architecture, ClassicConfig, Config, Database, Error, Granularity};
+use glassbox::{Architecture, Config, Database, Error};
 use glassbox_sim::ModelDatabase;
 use glassbox_workloads::tpcc::schema::{
     Customer, District, History, Item, Order, OrderLine, PlaceName, Stock, StockInfo, Undelivered, Warehouse,

@@ -48,10 +48,13 @@ macro_rules! on {
     ($stack:ident) => {
         fn main() -> Result<(), glassbox::Error> {
             let directory = std::env::args().nth(1).expect("an empty directory");
-            let config = glassbox::stacks::StackConfig { memory_bytes: 1 << 22, ..Default::default() };
+            let config = glassbox::research::stacks::StackConfig { memory_bytes: 1 << 22, ..Default::default() };
             let path = Some(std::path::Path::new(&directory));
-            let db =
-                glassbox::stacks::DatabaseOf::<glassbox::stacks::$stack>::open(path, &config, &counter::catalog())?;
+            let db = glassbox::research::stacks::DatabaseOf::<glassbox::research::stacks::$stack>::open(
+                path,
+                &config,
+                &counter::catalog(),
+            )?;
             for _ in 0..3 {
                 println!("{}", db.call(&counter::Count { id: 7 })?);
             }

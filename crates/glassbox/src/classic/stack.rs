@@ -2,7 +2,7 @@
 //!
 //! Each component is a type that can be taken out: beside its working form it has one that does less, or nothing, takes
 //! no room, and leaves no trace in the program. The caller that runs an engine names its stack, and everything below is
-//! compiled for it. A database runs on [`Standard`]; which others have names says [`stacks`](crate::stacks).
+//! compiled for it. A database runs on [`Standard`]; which others have names says [`stacks`](crate::research::stacks).
 //!
 //! What must not be is no type. Without latches or without locks there is nothing to keep threads apart, so these forms
 //! are not [`Sync`], and neither is an engine of theirs. Records cannot be left out before the disk, nor LSNs before

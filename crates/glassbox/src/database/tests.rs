@@ -3,8 +3,9 @@
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
+use crate::config::ClassicConfig;
 use crate::io::{ManualClock, MemoryFiles};
-use crate::{Architecture, Catalog, ClassicConfig, Config, Database, Error, Record, Transaction};
+use crate::{Architecture, Catalog, Config, Database, Error, Record, Transaction};
 
 #[derive(Record, Clone, Copy)]
 #[record(table = "item", key = id, partition_by = id)]

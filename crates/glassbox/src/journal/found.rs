@@ -13,7 +13,7 @@ use crate::log::{self, Log, Lsn, look_into_log, refused};
 use crate::manifest::{MANIFEST, Manifest, ProcedureEntry};
 use crate::partitioned;
 use crate::partitioned::load::{CheckpointFile, damaged};
-use crate::shard::Shard;
+use crate::partitioned::shard::Shard;
 
 /// A journal whose base was read, if there is one, and whose records were not yet.
 pub struct FoundJournal {

@@ -1,13 +1,13 @@
-//! A journal: what makes a [`Shard`](crate::shard::Shard) that somebody drives with messages durable.
+//! A journal: what makes a [`Shard`](crate::research::shard::Shard) that somebody drives with messages durable.
 //!
 //! It is a log of records that only the driver understands, and a *base*: a checkpoint of the rows as they were at one
 //! place of the log. Recovery loads the base and gives the driver the records behind it. Files, formats and the log are
 //! those of a database; the manifest says whose journal it is, and nobody
 //! else opens it.
 //!
-//! A base is made while the shard goes on: its rows are [fixed](crate::shard::Shard::fix), copied out piece by piece
-//! between the driver's other work, and written by a thread. It counts when the manifest names it. Until then the base
-//! before counts, if there is one; without any, nothing is recovered, however much is logged.
+//! A base is made while the shard goes on: its rows are [fixed](crate::research::shard::Shard::fix), copied out piece
+//! by piece between the driver's other work, and written by a thread. It counts when the manifest names it. Until then
+//! the base before counts, if there is one; without any, nothing is recovered, however much is logged.
 
 mod base;
 mod found;

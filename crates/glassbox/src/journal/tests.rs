@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Journal, JournalConfig};
 use crate::io::{Crash, Files, MemoryFiles};
-use crate::shard::Shard;
+use crate::partitioned::shard::Shard;
 use crate::{Catalog, Config, Database, Error, Record};
 
 #[derive(Record, Clone, Copy, PartialEq, Debug)]

@@ -4,11 +4,9 @@
 use std::ops::ControlFlow;
 
 use glassbox::io::Dice;
-use glassbox::procedure::{Aborts, Declared, KeySet, Mode};
+use glassbox::procedure::{AbortReason, Aborts, Declared, KeySet, Mode};
 use glassbox::record::Direction;
-use glassbox::{
-    AbortReason, Architecture, Catalog, Config, Database, Durability, LogKind, Procedure, Record, Stop, Transaction,
-};
+use glassbox::{Architecture, Catalog, Config, Database, Durability, LogKind, Procedure, Record, Stop, Transaction};
 use serde::{Deserialize, Serialize};
 
 #[derive(Record, Clone, Copy)]

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use glassbox::inspect::{Inspector, Moment, Verification};
+use glassbox::config::ClassicConfig;
 use glassbox::io::{Crash, Files, ManualClock, MemoryFiles};
-use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Record, Transaction};
+use glassbox::research::inspect::{Inspector, Moment, Verification};
+use glassbox::{Architecture, Catalog, Config, Database, Record, Transaction};
 
 const PAGE_BYTES: usize = 4096;
 /// Where the bits of a page of the space map begin.

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use glassbox::io::Dice;
 use glassbox::procedure::Aborts;
 use glassbox::record::{Direction, Text};
-use glassbox::stacks::{StackConfig, StackDatabase, StackName};
+use glassbox::research::stacks::{StackConfig, StackDatabase, StackName};
 use glassbox::{Catalog, Error, Procedure, Record, Stop, Transaction};
 
 #[derive(Record, Clone, Copy)]

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use glassbox::config::{ClassicConfig, Granularity};
 use glassbox::io::{Files, MemoryFiles, RealClock};
-use glassbox::{
-    Architecture, Catalog, ClassicConfig, Config, Database, Error, Granularity, LockWait, LockWaitEnd, Record,
-    Transaction,
-};
+use glassbox::stats::{LockWait, LockWaitEnd};
+use glassbox::{Architecture, Catalog, Config, Database, Error, Record, Transaction};
 
 #[derive(Record, Clone, Copy)]
 #[record(table = "item", key = id, partition_by = id)]

@@ -9,9 +9,11 @@ mod waiting;
 
 use std::sync::Arc;
 
+use glassbox::config::ClassicConfig;
 use glassbox::io::{ManualClock, MemoryFiles};
-use glassbox::{Architecture, Catalog, ClassicConfig, Config, Database, Error, Record};
-use glassbox::{Declared, KeySet, Procedure, Stop, Transaction};
+use glassbox::{
+    Architecture, Catalog, Config, Database, Declared, Error, KeySet, Procedure, Record, Stop, Transaction,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Record, Clone, Copy)]

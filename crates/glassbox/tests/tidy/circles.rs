@@ -63,7 +63,7 @@ fn module_of(path: &str) -> Module {
 }
 
 /// What the `pub use` items of a file pass on: a name and its path.
-fn exports(source: &Source) -> Vec<(String, Vec<String>)> {
+pub fn exports(source: &Source) -> Vec<(String, Vec<String>)> {
     uses(source).into_iter().filter(|it| it.passes_on).map(|it| (it.name, it.path)).collect()
 }
 

@@ -9,6 +9,7 @@ mod budgets;
 mod circles;
 mod names;
 mod ratchet;
+mod root_names;
 mod source;
 mod style;
 mod unsafety;

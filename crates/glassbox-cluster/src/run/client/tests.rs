@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use glassbox::shard::Output;
+use glassbox::research::shard::Output;
 use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
 use smallvec::smallvec;
 

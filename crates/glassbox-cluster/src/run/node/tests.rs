@@ -1,7 +1,7 @@
 //! Messages that a node receives before it has a place.
 
 use glassbox::record::Timestamp;
-use glassbox::shard::{Arguments, Call, Shard};
+use glassbox::research::shard::{Arguments, Call, Shard};
 use glassbox_workloads::micro::{ReadWrite, catalog};
 
 use super::*;

@@ -16,13 +16,13 @@
 //! sees to that:
 //!
 //! ```
-//! use glassbox::stacks::{DatabaseOf, Full};
+//! use glassbox::research::stacks::{DatabaseOf, Full};
 //! fn shared<T: Sync>() {}
 //! shared::<DatabaseOf<Full>>();
 //! ```
 //!
 //! ```compile_fail,E0277
-//! use glassbox::stacks::{DatabaseOf, Bare};
+//! use glassbox::research::stacks::{Bare, DatabaseOf};
 //! fn shared<T: Sync>() {}
 //! shared::<DatabaseOf<Bare>>();
 //! ```

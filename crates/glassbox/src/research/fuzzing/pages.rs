@@ -10,11 +10,12 @@ use crate::classic::directory::{StoreEntry, VolumeIdentity};
 use crate::classic::ids::PageId;
 use crate::classic::wal::record::LogRecord;
 use crate::classic::{DOUBLE, PAGES, repair};
+use crate::config::ClassicConfig;
 use crate::inspect::{Inspector, Moment};
 use crate::io::{Files, ManualClock, MemoryFiles, Overlay};
 use crate::log::{Lsn, look_into_log};
 use crate::manifest::Manifest;
-use crate::{Architecture, ClassicConfig, Config, Database, Error, Record};
+use crate::{Architecture, Config, Database, Error, Record};
 
 /// The smallest size that pages can have.
 pub(super) const PAGE_BYTES: usize = 4096;
