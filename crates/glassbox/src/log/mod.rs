@@ -8,8 +8,8 @@
 //!    No lock, no allocation, no system call.
 //! 2. A thread that needs durability flushes ([`flush`]): it writes everything complete as one block, forces it, and
 //!    moves `durable`. There is one flusher at a time; callers that arrive meanwhile wait, and the next force covers
-//!    all of them. So a single caller pays one force and no thread switch, many callers share forces, and nothing is tuned:
-//!    the force itself is the timer. A log thread does the same for callers that do not wait.
+//!    all of them. So a single caller pays one force and no thread switch, many callers share forces, and nothing is
+//!    tuned: the force itself is the timer. A log thread does the same for callers that do not wait.
 //! 3. On disk the log is a chain of preallocated segments of blocks ([`format`], drawn in `docs/formats/log.md`):
 //!    extending a file makes a force three to ten times dearer. Segments no longer needed are renamed and reused.
 //! 4. Reading ([`reader`]) tells a torn tail, which is the end of the log, from damage, which is an error.
