@@ -1,4 +1,4 @@
-//! The engine of a database, whichever it is. Choosing costs one branch for each transaction.
+//! The engine of a database: partitioned or classic. The choice costs one branch for each transaction.
 
 use std::sync::atomic::Ordering;
 
@@ -39,7 +39,7 @@ impl AnyEngine {
         answer: &mut Result<P::Output, Error>,
     ) -> Result<Lsn, Error> {
         match self {
-            // Whether the call is nested, it finds out where that costs nothing.
+            // The engine checks for nested calls itself, where the check costs nothing.
             Self::Partitioned(engine) => engine.execute(procedure, answer),
             Self::Classic(engine) => {
                 engine.health().refuse_nested()?;
@@ -57,7 +57,7 @@ impl AnyEngine {
         let health = self.health();
         health.refuse_nested()?;
         on_either!(self, engine => engine.execute_adhoc(|transaction| {
-            // In the thread that runs it, which may be another's.
+            // In the thread that runs the closure, which may not be the caller's.
             let _inside = health.enter();
             run(&mut transaction.into())
         }))
@@ -93,20 +93,20 @@ impl AnyEngine {
         on_either!(self, engine => engine.stop(reason));
     }
 
-    /// Whether the engine takes work; why not otherwise.
+    /// Fails with the reason if the engine accepts no work.
     pub(crate) fn check(&self) -> Result<(), Error> {
         on_either!(self, engine => engine.check())
     }
 
-    /// Whether it takes work.
+    /// The engine's health: whether it accepts work.
     pub(crate) fn health(&self) -> &Health {
         on_either!(self, engine => engine.health())
     }
 
-    /// Waits for transactions that run.
+    /// Waits for running transactions.
     ///
     /// # Errors
-    /// [`Error::Busy`] when one takes too long, [`Error::Nested`] when it is this thread's own.
+    /// [`Error::Busy`] when a transaction runs for too long, [`Error::Nested`] when it is this thread's own.
     pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
         self.health().refuse_nested()?;
         on_either!(self, engine => engine.await_transactions(until))
@@ -139,13 +139,13 @@ impl AnyEngine {
         on_either!(self, engine => engine.load_row(row))
     }
 
-    /// Counts of transactions. Waits for none.
+    /// Counts of transactions. Does not wait for running ones.
     pub(crate) fn counters(&self) -> Counters {
         on_either!(self, engine => engine.counters())
     }
 
-    /// The space that tables take: cheap for one engine, while the other has to read all their pages. Nothing where
-    /// the files may be another opening's.
+    /// The space of each table: cheap in the partitioned engine; the classic engine reads all their pages. Empty if the
+    /// engine is closed, because another process may have opened the files.
     pub(crate) fn usage(&self, catalog: &Catalog) -> Vec<TableUsage> {
         match self {
             Self::Partitioned(engine) => engine.usage(&catalog.tables),
@@ -154,7 +154,7 @@ impl AnyEngine {
         }
     }
 
-    /// The classic engine, if it is that.
+    /// The classic engine, if this is one.
     pub(crate) fn as_classic(&self) -> Option<&classic::Engine> {
         match self {
             Self::Partitioned(_) => None,
@@ -162,7 +162,7 @@ impl AnyEngine {
         }
     }
 
-    /// Runs that touched a partition that their declaration, said to be complete, did not name.
+    /// Runs that touched a partition missing from their declaration, although it claimed to be complete.
     pub(crate) fn misdeclared(&self) -> u64 {
         match self {
             Self::Partitioned(engine) => engine.misdeclared.load(Ordering::Relaxed),
@@ -170,7 +170,7 @@ impl AnyEngine {
         }
     }
 
-    /// What is wrong with indexes and copies.
+    /// Inconsistencies of indexes and of replicated tables, one message each.
     pub(crate) fn verify(&self, catalog: &Catalog) -> Vec<String> {
         let closed = if self.health().is_closed() { self.check() } else { Ok(()) };
         if let Err(error) = closed.and_then(|()| self.await_transactions(Until::Progress)) {

@@ -1,4 +1,4 @@
-//! How a database is opened: what of it may be chosen, with defaults that are right for most.
+//! How a database is opened: its settings, with defaults that suit most programs.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,8 +12,8 @@ pub enum Durability {
     /// When its log is forced to disk: an answered transaction survives any crash.
     #[default]
     Sync,
-    /// At once; the log is written and forced behind. A crash loses at most the last moments, in order, never
-    /// consistency.
+    /// At once; the log is written and forced later. A crash loses at most the last answered transactions, in log
+    /// order, never consistency.
     Async,
     /// At once, and no answer waits for a force: a crash may lose everything since the last checkpoint or flush. For
     /// measurements, and data that can be loaded again. [`Database::flush`](crate::Database::flush) and a clean
@@ -46,45 +46,45 @@ pub enum Architecture {
     Classic,
 }
 
-/// What a lock of the classic engine is of.
+/// Lock granularity of the classic engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Granularity {
-    /// Each row.
+    /// A lock for each row.
     #[default]
     Record,
-    /// The pages that rows are on, as in Berkeley DB.
+    /// A lock for each page of rows, as in Berkeley DB.
     Page,
 }
 
-/// What of the classic engine may be chosen.
+/// Settings of the classic engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassicConfig {
-    /// Size of a page in bytes, a power of two from 4,096 to 32,768. Taken when a database is made; one that exists
-    /// keeps its own.
+    /// Size of a page in bytes, a power of two from 4,096 to 32,768. Used when a database is created; an existing one
+    /// keeps its page size.
     pub page_bytes: usize,
     /// Memory for pages, in bytes, at most the machine's. The database may be much larger. A pool has at least twelve
     /// pages for each session, also where this is less.
     pub pool_bytes: usize,
-    /// What a lock is of.
+    /// Lock granularity.
     pub granularity: Granularity,
-    /// What a lock is of in these tables, by their names, if it is something else.
+    /// Lock granularity of these tables, by name, where it differs from `granularity`.
     #[serde(default)]
     pub granularity_of: BTreeMap<String, Granularity>,
-    /// A transaction with more locks than this on rows of one table locks the table instead, if nobody else has locks
-    /// there. 0: never.
+    /// Lock escalation: a transaction with more row locks than this on one table locks the table instead, if no other
+    /// transaction has locks on it. 0: never.
     pub escalate_at: usize,
-    /// Transactions that may run at once, 1 to 1,024; more wait for their turn.
+    /// Maximum concurrent transactions, 1 to 1,024; further ones wait for a session.
     pub sessions: usize,
-    /// How long a transaction waits for a lock before it is run again, in milliseconds; 0: not at all; `None`: until it
-    /// is granted, or found to be in a deadlock.
+    /// Lock timeout in milliseconds, after which the transaction is rolled back and restarted; 0: it never waits;
+    /// `None`: it waits until the lock is granted or a deadlock is detected.
     pub lock_timeout_ms: Option<u64>,
-    /// For tests that must fail: a row may be read while another transaction has it locked to write it.
+    /// For tests of the checkers: reads ignore the locks of writers, so histories are not serializable.
     #[doc(hidden)]
     #[serde(default)]
     pub broken_locks: bool,
-    /// For experiments: records every fix of a page, for as long as the database is open, so that a simulator can be
-    /// asked what the replacement policy should have read.
+    /// For experiments: records every fix of a page while the database is open, as input for simulations of page
+    /// replacement.
     #[doc(hidden)]
     #[serde(default)]
     pub trace_pages: bool,
@@ -118,32 +118,33 @@ pub struct Config {
     /// Which engine runs the transactions.
     #[serde(default)]
     pub architecture: Architecture,
-    /// What concerns the classic engine alone.
+    /// Settings of the classic engine alone.
     #[serde(default)]
     pub classic: ClassicConfig,
     /// Number of partitions, 1 to 64. Default: one per core that this process may use. It may differ from one opening
-    /// to the next: rows are placed again. The classic engine has none, and refuses numbers other than 1 and the
-    /// default.
+    /// to the next: rows are redistributed. The classic engine has no partitions, and refuses numbers other than 1 and
+    /// the default.
     pub partitions: usize,
     /// When an answer may be given.
     pub durability: Durability,
     /// What the log holds.
     pub log: LogKind,
-    /// Tickets that may be outstanding at once, over all threads, at least 1; beyond,
-    /// [`Database::submit`](crate::Database::submit) refuses.
+    /// Maximum outstanding tickets over all threads, at least 1; at the maximum,
+    /// [`Database::submit`](crate::Database::submit) refuses calls.
     pub in_flight: usize,
     /// Size of a log segment's file in bytes: a multiple of 4,096 below 4 GiB.
     pub segment_bytes: u64,
     /// Memory for log records that are not yet written, in bytes: a power of two from 4,096 to half of the machine's
-    /// memory. A record, so what one transaction changes, is at most a quarter of it, and fits a segment.
+    /// memory. The record of one transaction's changes is at most a quarter of it, and fits a segment.
     pub log_buffer_bytes: usize,
-    /// A checkpoint is made whenever the log since the last one has grown to so many bytes; 0: only when asked for.
+    /// A checkpoint is made whenever the log since the last one has grown to this many bytes; 0: only on request.
     pub checkpoint_log_bytes: u64,
-    /// Most bytes that the rows of a table in a partition may take, and each of its indexes, rounded up to 2 MiB.
-    /// Address space is reserved for so much at once, memory is taken as it fills; the machine's memory is the most.
-    /// Default: no less. The classic engine has no such bound, and refuses anything but the default.
+    /// Maximum bytes of a table's rows in one partition, and of each of its indexes there, rounded up to 2 MiB and at
+    /// most the machine's memory. Address space of this size is reserved at once; memory is allocated as it fills.
+    /// Default: the machine's memory. The classic engine has no such maximum, and refuses other values than the
+    /// default.
     pub table_bytes: usize,
-    /// For tests: without threads of its own the log writes only while somebody waits, so that runs repeat exactly.
+    /// For tests: without threads of its own the log writes only while a caller waits, so that runs repeat exactly.
     #[doc(hidden)]
     #[serde(default = "with_threads")]
     pub log_threads: bool,
@@ -153,7 +154,7 @@ fn with_threads() -> bool {
     true
 }
 
-/// The machine's cores; finding out reads files.
+/// Number of the machine's cores, read once because the query reads files.
 static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
 
 impl Default for Config {

@@ -1,4 +1,4 @@
-//! What an engine tells of a transaction that it ran, and counts of them.
+//! The result of a transaction that an engine ran, and counters of results.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,13 +7,13 @@ use serde::Serialize;
 use crate::log::Lsn;
 use crate::procedure::AbortReason;
 
-/// What a transaction came to, and the log position up to which it must be durable before anyone is told.
+/// A transaction's outcome, and the log position that must be durable before the outcome is returned to the caller.
 pub(crate) struct Executed {
     pub(crate) outcome: Result<(), AbortReason>,
     pub(crate) lsn: Lsn,
 }
 
-/// What happened since the database was opened.
+/// Counts of transactions since the database was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) committed: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Counters {
     pub(crate) rerun: u64,
 }
 
-/// Counts that one thread at a time adds to, and any thread reads meanwhile, on cache lines of their own.
+/// Counters written by one thread at a time and read by any thread, on cache lines of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct SharedCounters {
@@ -30,12 +30,12 @@ pub(crate) struct SharedCounters {
     pub(crate) rerun: Count,
 }
 
-/// One of them.
+/// A counter with one writer at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
-    /// Adds one; by whoever may write.
+    /// Adds one. The caller is the only writer.
     #[inline(always)]
     pub(crate) fn add_one(&self) {
         // No other thread writes, so this needs no atomic addition.
@@ -55,7 +55,7 @@ impl SharedCounters {
 }
 
 impl Counters {
-    /// What all of these have counted.
+    /// The sum of the given counters.
     pub(crate) fn sum<'a>(all: impl IntoIterator<Item = &'a SharedCounters>) -> Self {
         all.into_iter().fold(Self::default(), |sum, counters| Self {
             committed: sum.committed + counters.committed.get(),
@@ -65,7 +65,7 @@ impl Counters {
     }
 }
 
-/// Space and rows of one table, over all partitions: memory, or what its pages take on disk.
+/// Space and rows of one table, over all partitions: in memory, or of its pages on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableUsage {
     /// The table's name.

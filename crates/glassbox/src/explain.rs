@@ -1,7 +1,7 @@
-//! Waits for locks, in words that a user knows: tables and indexes instead of stores.
+//! Waits for locks, in a user's terms: tables and indexes instead of stores.
 //!
-//! A conventional engine waits, and the first question about a slow one is who waited for whom, on what. The lock
-//! manager remembers the last waits; here they are told as data, and each as one line:
+//! The first question about a slow conventional engine is which transaction waited for which, and for what. The lock
+//! manager keeps the latest waits; this file gives them as data, and prints each as one line:
 //!
 //! ```text
 //! transaction 71 waited 1.250 ms for X on row 3.1 of table `stock`, behind transaction 69 (holds S): granted
@@ -13,39 +13,39 @@ use serde::Serialize;
 
 use crate::classic::{self, LockName, Wait, WaitEnd};
 
-/// A wait for a lock that is over. Modes of locks are written as always: IS, IX, S, SIX, U, X.
+/// A wait for a lock that has ended. Lock modes have their usual names: IS, IX, S, SIX, U, X.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LockWait {
-    /// Number of the transaction that waited; 0 while it had changed nothing, so that it had none.
+    /// Number of the transaction that waited; 0 if it had changed nothing yet, and so had no number.
     pub transaction: u64,
-    /// Number of its place among those who hold locks.
+    /// Number of its session.
     pub session: u32,
-    /// The mode that it wanted.
+    /// The requested mode.
     pub wanted: String,
-    /// The mode that it held already.
+    /// The mode already held, if any.
     pub held: Option<String>,
-    /// What it wanted to lock: "row 3.1 of table `stock`", page and slot.
+    /// The object of the lock: "row 3.1 of table `stock`", with page and slot.
     pub on: String,
-    /// The first of those in the way when the wait began.
+    /// The first of the sessions with conflicting locks or earlier requests when the wait began.
     pub behind: Vec<LockHolder>,
-    /// How many more there were.
+    /// Number of further sessions in the way.
     pub more_behind: u32,
-    /// How long it waited, nanoseconds.
+    /// Duration of the wait, nanoseconds.
     pub waited_ns: u64,
     /// How the wait ended.
     pub end: LockWaitEnd,
 }
 
-/// One who was in the way of a lock.
+/// A session whose lock or earlier request delayed the wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LockHolder {
-    /// Number of its transaction; 0 while it had none, or had never waited itself: then nobody has asked it.
+    /// Number of its transaction; 0 if it had none, or if it had never waited itself: the number is learnt at a wait.
     pub transaction: u64,
-    /// Number of its place among those who hold locks.
+    /// Number of its session.
     pub session: u32,
-    /// The mode that it held; `None`: it was only ahead in the queue.
+    /// The mode that it held; `None`: only its request was earlier in the queue.
     pub held: Option<String>,
-    /// The mode that it waited for itself, if it did.
+    /// The mode that it waited for, if it waited too.
     pub wanted: Option<String>,
 }
 
@@ -53,16 +53,16 @@ pub struct LockHolder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LockWaitEnd {
-    /// By the lock.
+    /// The lock was granted.
     Granted,
-    /// By being given up, to end a deadlock; the transaction ran again.
+    /// The transaction was the victim of a deadlock, and was restarted.
     Deadlock,
-    /// By being given up after too long; the transaction ran again.
+    /// The lock timeout passed, and the transaction was restarted.
     Timeout,
 }
 
 impl LockWait {
-    /// Those that the engine remembers, oldest first.
+    /// The waits that the engine still holds, oldest first.
     pub(crate) fn last(engine: &classic::Engine) -> Vec<Self> {
         engine.lock_waits().iter().map(|wait| Self::of(engine, wait)).collect()
     }

@@ -1,11 +1,11 @@
-//! Whether an engine takes work, and how long an operator waits for work that runs.
+//! Whether an engine accepts work, and how long an administrative operation waits for running transactions.
 //!
-//! An engine refuses all work for good once it cannot answer for its state or is closed, and for a while during a bulk
-//! load. It also refuses work that a thread asks for inside a transaction of the same engine: that work would wait for
-//! the transaction, and the transaction for it.
+//! An engine refuses all work for good after an error that leaves its state unknown and after a close, and for a while
+//! during a bulk load. It also refuses a call inside a transaction of the same engine on the same thread: the call
+//! would wait for the transaction, and the transaction for the call (self-deadlock).
 //!
-//! A procedure may run for as long as it likes, so an operation that needs a moment without transactions waits for
-//! [`PATIENCE`] and then names the place where one still runs. Statistics do not wait at all.
+//! A procedure may run for any time, so an operation that needs a moment without transactions waits for [`PATIENCE`]
+//! and then fails with the name of the place where one still runs. Statistics do not wait at all.
 
 use std::cell::Cell;
 use std::ptr;
@@ -19,7 +19,7 @@ use crate::io::{Clock, RealClock};
 
 /// How long a checkpoint, a bulk load, a check or a close waits for one transaction.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 10_000 });
-/// How often it looks meanwhile.
+/// Polling interval of that wait.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// The values of [`Health::state`].
@@ -29,19 +29,19 @@ const CLOSED: u32 = 2;
 const STOPPED: u32 = 3;
 
 thread_local! {
-    /// The engine whose transaction this thread runs, by its [`Health`]; null: none.
+    /// The engine whose transaction this thread runs, identified by its [`Health`]; null: none.
     static INSIDE: Cell<*const Health> = const { Cell::new(ptr::null()) };
 }
 
 /// The state of health of an engine.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// One word to look at before each transaction.
+    /// One word that each transaction reads before it runs.
     state: AtomicU32,
     stopped: OnceLock<String>,
 }
 
-/// Says that this thread runs a transaction, until it is dropped; holds what was said before.
+/// Marks this thread as running a transaction until dropped; then the mark of before is restored.
 pub(crate) struct Inside(*const Health);
 
 impl Drop for Inside {
@@ -54,22 +54,22 @@ impl Health {
     /// Refuses all further work.
     #[cold]
     pub(crate) fn stop(&self, reason: String) {
-        // The first reason is the one that matters.
+        // The first reason is the one to report.
         let _ = self.stopped.set(reason);
         self.state.store(STOPPED, Ordering::Release);
     }
 
-    /// Refuses work until [`Health::end_loading`]. Transactions that run may go on.
+    /// Refuses new work until [`Health::end_loading`]. Running transactions may go on.
     pub(crate) fn begin_loading(&self) -> Result<(), Error> {
         self.leave_open(LOADING)
     }
 
-    /// Admits work again, unless the engine stopped meanwhile.
+    /// Accepts work again, unless the engine stopped meanwhile.
     pub(crate) fn end_loading(&self) {
         let _ = self.state.compare_exchange(LOADING, OPEN, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Refuses all further work, because it is no longer wanted. Transactions that run may go on.
+    /// Refuses all further work, as an orderly close does. Running transactions may go on.
     ///
     /// # Errors
     /// During a bulk load.
@@ -83,7 +83,7 @@ impl Health {
         left.map(drop).map_err(|_| self.why_refused())
     }
 
-    /// Whether work is refused because the engine cannot answer for its state.
+    /// Whether work is refused because an error left the engine's state unknown.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.get().is_some()
     }
@@ -93,12 +93,12 @@ impl Health {
         self.state.load(Ordering::Acquire) == CLOSED
     }
 
-    /// Whether the engine has not stopped; why otherwise.
+    /// Fails with the reason if the engine has stopped.
     pub(crate) fn check_running(&self) -> Result<(), Error> {
         if self.is_stopped() { Err(self.why_refused()) } else { Ok(()) }
     }
 
-    /// Whether work is taken; why not otherwise.
+    /// Fails with the reason if no work is accepted.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.state.load(Ordering::Acquire) == OPEN { Ok(()) } else { Err(self.why_refused()) }
@@ -113,13 +113,13 @@ impl Health {
         }
     }
 
-    /// To be held by a thread while it runs a transaction of this engine.
+    /// Marks this thread as running a transaction of this engine, as long as the result lives.
     #[inline(always)]
     pub(crate) fn enter(&self) -> Inside {
         Inside(INSIDE.replace(self))
     }
 
-    /// Refuses what this thread asks for inside a transaction of this engine.
+    /// Fails if this thread runs a transaction of this engine.
     #[inline(always)]
     pub(crate) fn refuse_nested(&self) -> Result<(), Error> {
         if ptr::eq(INSIDE.get(), self) { Err(nested()) } else { Ok(()) }
@@ -131,16 +131,16 @@ fn nested() -> Error {
     Error::Nested
 }
 
-/// What is waited for at each place where one transaction at a time runs.
+/// The condition that ends a wait for a place that runs one transaction at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// No transaction runs there. Enough where new ones are refused.
+    /// No transaction runs there. Sufficient while new ones are refused.
     Free,
-    /// No transaction runs there, or one has ended meanwhile: whatever waits there gets its turn.
+    /// No transaction runs there, or one has ended since the wait began: queued operations get their turn.
     Progress,
 }
 
-/// Waits for the transactions of these places, each with its counters and with a look whether it is free.
+/// Waits for the transactions of these places. Each place gives its counters and a test whether it is free.
 ///
 /// # Errors
 /// [`Error::Busy`], when one transaction runs for longer than [`PATIENCE`].

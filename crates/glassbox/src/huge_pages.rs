@@ -1,13 +1,13 @@
-//! Makes memory present before it is needed; knows how much there is.
+//! Prefaults huge pages in the background, and knows the size of the machine's memory.
 //!
-//! The system gives a page, zeroed, when it is first touched; so whoever inserts the row that is first on a huge page
-//! waits until two mebibytes are zeroed: 0.1 to 2 ms, when a transaction takes 2 us, and a fifth of all time where rows
-//! are only added. So who gives memory out asks for the next huge pages when he begins one, and a thread of the
-//! process, which has nothing else to do, has the system make them present. Should it come too late, or the list be
-//! full, the page is made when it is touched, as any other.
+//! The system allocates and zeroes a page at its first access. The transaction that inserts the first row of a huge
+//! page would wait until two mebibytes are zeroed: 0.1 to 2 ms, when a transaction takes 2 us, and a fifth of all time
+//! where rows are only added. So an allocator requests the next huge pages when it begins one, and a background thread
+//! has the system make them present. If the thread is late or its list is full, the page fault happens at the first
+//! access as usual.
 //!
-//! One thread for all databases of the process, started with the first of them, never ended: it sleeps while nobody
-//! asks.
+//! One thread serves all databases of the process. It starts with the first database, sleeps while there are no
+//! requests, and never ends.
 
 use std::ffi::c_void;
 use std::sync::{Condvar, LazyLock, Mutex, Once, PoisonError};
@@ -17,19 +17,19 @@ use rustix::mm::{Advice, madvise};
 /// Bytes of a huge page.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// The part of what is used, as one in so many, by which memory is present ahead: time enough on a busy machine.
+/// Memory is present ahead by one part in this many of the memory in use: early enough on a busy machine.
 const AHEAD: usize = 16;
 
-/// But at most so much.
+/// Maximum bytes present ahead.
 const MOST_AHEAD_BYTES: usize = 16 * HUGE_PAGE_BYTES;
 
-/// Pages asked for and not made yet: as many as regions of several databases may begin at about the same time.
+/// Maximum pending requests: as many regions as several databases may begin at about the same time.
 const MOST: usize = 256;
 
-/// Assumed where the system does not say how much memory it has.
+/// Assumed where the system does not report its memory.
 const UNKNOWN_MEMORY_BYTES: usize = 16 << 30;
 
-/// The machine's memory; a simulator asks for it thousands of times a second.
+/// The machine's memory, read once: a simulator needs it thousands of times a second.
 static MEMORY_BYTES: LazyLock<usize> = LazyLock::new(|| {
     #[cfg(target_os = "linux")]
     let bytes = {
@@ -46,35 +46,34 @@ pub(crate) fn memory_bytes() -> usize {
     *MEMORY_BYTES
 }
 
-/// Whether the system would give a block of so many bytes at this moment. The block is not touched.
+/// Whether an allocation of this many bytes would succeed now. The memory is not touched.
 pub(crate) fn would_give(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
-/// Addresses, the latest last.
+/// Requested addresses, the latest last.
 static ASKED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 static MORE: Condvar = Condvar::new();
 static STARTED: Once = Once::new();
 
-/// Starts the thread, if it was not yet; not when it is first needed, for a transaction must not allocate.
+/// Starts the thread unless it runs. The first request does not start it, because a transaction must not allocate.
 pub(crate) fn start() {
     STARTED.call_once(|| {
         ASKED.lock().unwrap_or_else(PoisonError::into_inner).reserve(MOST);
-        // Without the thread, pages are made when they are touched.
+        // Without the thread, pages become present at their first access.
         let _ = std::thread::Builder::new().name("glassbox-memory".to_owned()).spawn(work);
     });
 }
 
-/// How far memory should be present when it is used up to `used`, all of which is present or soon will be: on a huge
-/// page's end.
+/// The end of the memory that should be present, aligned to huge pages, when memory up to `used` is in use.
 pub(crate) fn until(used: usize) -> usize {
     (used / AHEAD).min(MOST_AHEAD_BYTES).saturating_add(used).next_multiple_of(HUGE_PAGE_BYTES)
 }
 
-/// Asks for the huge page at this address.
+/// Requests the huge page at this address.
 pub(crate) fn ask(address: usize) {
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
-    // The list has its room from the start.
+    // The list has its capacity from the start and never grows.
     if asked.len() < asked.capacity() {
         asked.push(address);
         MORE.notify_one();
@@ -85,7 +84,7 @@ fn work() {
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         if !asked.is_empty() {
-            // The oldest first: it is needed first.
+            // Oldest first: it is needed first.
             let address = asked.remove(0);
             drop(asked);
             make_present(address);
@@ -98,7 +97,7 @@ fn work() {
 
 /// Has the system make the huge page at `address` present, zeroed, if nothing is there yet.
 fn make_present(address: usize) {
-    // SAFETY: this reads and writes no contents, whosever memory it is. It may have been given back: then the system
-    // refuses, or what lies there now becomes present.
+    // SAFETY: this changes no contents of any memory. If the page was unmapped meanwhile, the system refuses, or makes
+    // a later mapping of the same address present.
     let _ = unsafe { madvise(address as *mut c_void, HUGE_PAGE_BYTES, Advice::LinuxPopulateWrite) };
 }

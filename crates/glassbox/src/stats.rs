@@ -1,4 +1,4 @@
-//! What a database did and uses, for people and for programs.
+//! Statistics of a database: counts of its work, and its use of memory and disk.
 
 use serde::Serialize;
 
@@ -12,12 +12,12 @@ use crate::inner::Inner;
 pub struct Stats {
     /// Transactions that committed, ad-hoc ones and dry runs included.
     pub committed: u64,
-    /// Transactions that their procedure aborted.
+    /// Transactions aborted by their procedure.
     pub aborted: u64,
-    /// Runs that were repeated because they needed a partition that was not held, or, in the classic engine, because
-    /// they were given up to end a deadlock or had waited too long.
+    /// Restarts: of runs that needed a partition that was not held, and, in the classic engine, of deadlock victims and
+    /// after lock timeouts.
     pub rerun: u64,
-    /// Of these, those whose declaration said that it was complete: a mistake in `declare`, slow but not wrong.
+    /// Of these, runs whose declaration claimed to be complete: a mistake in `declare`, slow but not incorrect.
     pub misdeclared: u64,
     /// Tickets outstanding now.
     pub in_flight: usize,
@@ -27,57 +27,57 @@ pub struct Stats {
     pub log_bytes: u64,
     /// Appends that had to wait because the log's buffer was full.
     pub log_full: u64,
-    /// Checkpoints that the database began by itself and could not finish.
+    /// Automatic checkpoints that failed.
     pub failed_checkpoints: u64,
     /// Space of each table, in the catalog's order; empty in what [`Database::counts`](crate::Database::counts) gives.
     pub tables: Vec<TableUsage>,
-    /// What only the classic engine has.
+    /// Statistics of the classic engine alone.
     pub classic: Option<ClassicStats>,
 }
 
-/// What the parts of the classic engine did since the database was opened.
+/// Counts of the classic engine's components since the database was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClassicStats {
     /// Size of a page, bytes.
     pub page_bytes: u64,
     /// Pages that fit in memory.
     pub pool_pages: u64,
-    /// Pages fixed: brought to memory if need be, kept there and latched. Not all may be counted where several sessions
-    /// fix the same one in the same moment.
+    /// Page fixes: each reads the page if it is not in memory, pins and latches it. Fixes of one page by several
+    /// sessions at the same moment may be counted once.
     pub fixes: u64,
-    /// Of these, pages that were in memory.
+    /// Of these, fixes of pages that were in memory.
     pub hits: u64,
     /// Pages read from disk.
     pub pages_read: u64,
     /// Pages written to disk, each to two places.
     pub pages_written: u64,
-    /// Batches they were written in, with two forces each.
+    /// Batches of written pages, with two forces each.
     pub page_batches: u64,
-    /// Pages that left memory for others.
+    /// Pages evicted from memory.
     pub evictions: u64,
-    /// Fixes that found no clean page to take the place of, and wrote pages themselves.
+    /// Fixes that found no clean page to evict, and wrote dirty pages themselves.
     pub dirty_victims: u64,
     /// Fixes that waited for a latch.
     pub latch_waits: u64,
     /// Requests for locks that had to wait.
     pub lock_waits: u64,
-    /// Of these, given up to end a deadlock.
+    /// Of these, requests of deadlock victims.
     pub deadlocks: u64,
-    /// Of these, given up because they took too long.
+    /// Of these, requests that reached the lock timeout.
     pub lock_timeouts: u64,
-    /// Time for which all waits for locks together lasted, nanoseconds.
+    /// Total time of lock waits, nanoseconds.
     pub lock_waited_ns: u64,
-    /// Locks of many rows that were replaced by one of their table.
+    /// Lock escalations: row locks replaced by a lock on their table.
     pub escalations: u64,
 }
 
-/// Pages that a simulated pool had to bring, and wrote.
+/// Reads and writes of a simulated buffer pool.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SimulatedPages {
-    /// Fixed, but not in memory.
+    /// Fixes of pages that were not in the pool.
     pub missed: u64,
-    /// Written.
+    /// Pages written.
     pub written: u64,
 }
 
@@ -103,14 +103,14 @@ impl ClassicStats {
         }
     }
 
-    /// What was counted since `before`; sizes are as they are.
+    /// Differences of the counts since `before`; sizes as they are now.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
             page_bytes: self.page_bytes,
             pool_pages: self.pool_pages,
             fixes: self.fixes - before.fixes,
-            // Fixes and misses are not read at one moment.
+            // Fixes and misses are not read at the same moment.
             hits: self.hits.saturating_sub(before.hits),
             pages_read: self.pages_read - before.pages_read,
             pages_written: self.pages_written - before.pages_written,
@@ -127,10 +127,10 @@ impl ClassicStats {
     }
 }
 
-/// What opening a database found and did.
+/// Result of recovery when a database is opened.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Recovery {
-    /// Whether the database was made new.
+    /// Whether the database was created.
     pub created: bool,
     /// Rows read from the checkpoint.
     pub checkpoint_rows: u64,
@@ -142,9 +142,9 @@ pub struct Recovery {
     pub log_bytes: u64,
     /// Time to replay the log, seconds.
     pub log_s: f64,
-    /// In the classic engine: changes of pages that were done again.
+    /// In the classic engine: page changes that redo applied.
     pub redone: u64,
-    /// In the classic engine: transactions that had not ended, and were taken back.
+    /// In the classic engine: loser transactions that undo rolled back.
     pub taken_back: u64,
 }
 

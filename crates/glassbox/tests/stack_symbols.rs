@@ -1,4 +1,4 @@
-//! What was taken out of a stack is not in the program: a look at the symbols of programs that differ in their stack.
+//! Components left out of a stack leave no symbols in the program: a comparison of programs that differ in their stack.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -213,7 +213,7 @@ impl<L: Link> Operator<L> {
         }
         self.primary_beside(replica, &standings)?;
         match standing {
-            Standing::None | Standing::Kept(..) => self.begin_anew(next, replica),
+            Standing::None | Standing::Kept(..) => self.begin_member(next, replica),
             _ => self.next(next, replica),
         }
     }
@@ -236,7 +236,7 @@ impl<L: Link> Operator<L> {
     /// When it does not run, or has its place.
     pub fn begin_coordinator(&mut self, coordinator: Address) -> Result<(), String> {
         match self.standings().remove(&coordinator).unwrap_or_else(|| Err(format!("{coordinator} is unknown")))? {
-            Standing::None => self.begin_anew(self.newest()?.with_new_coordinator(coordinator)?, coordinator),
+            Standing::None => self.begin_member(self.newest()?.with_new_coordinator(coordinator)?, coordinator),
             _ => Err(format!("{coordinator} has its place: only a restarted process needs one")),
         }
     }
@@ -253,7 +253,7 @@ impl<L: Link> Operator<L> {
         }
     }
 
-    fn begin_anew(&mut self, next: Configuration, who: Address) -> Result<(), String> {
+    fn begin_member(&mut self, next: Configuration, who: Address) -> Result<(), String> {
         self.decide(next.clone())?;
         self.ask(who, Question::Begin(next.clone()))?;
         self.tell(&next, who);

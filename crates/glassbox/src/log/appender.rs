@@ -1,4 +1,4 @@
-//! The right to append, held by one thread at a time.
+//! The appender: a slot of the ring, used by one thread at a time.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::format::framed;
 use super::lsn::Lsn;
 use super::order::{Purpose, RingSlot};
 
-/// Appends records. Each has a slot of its own in the ring, so appending needs `&mut`: that is what makes it certain
-/// that one thread uses the slot at a time. Dropping it gives the slot back.
+/// Appends records. Each appender has its own slot in the ring. An append needs `&mut`, so one thread uses the slot at
+/// a time. Dropping the appender releases the slot.
 pub(crate) struct Appender {
     shared: Arc<Shared>,
     slot: RingSlot,
@@ -23,25 +23,25 @@ impl Appender {
         }
     }
 
-    /// Appends a record and returns the position behind it: it is durable once `durable()` is at least that. Records of
-    /// one appender are in the order of its calls; those of several, in the order of their LSNs.
+    /// Appends a record and returns the position after it; the record is durable once `durable()` is at least that.
+    /// Records of one appender are in the order of its calls; those of several, in the order of their LSNs.
     ///
-    /// Neither locks nor allocates. Only when the ring is full, or the room on the disk is used up, does it wait, for a
-    /// force. Fails when the record is too large, the disk has no room for it, the log is poisoned or closed; then
-    /// nothing was appended.
+    /// Neither locks nor allocates. It waits for a force only if the ring is full or the room on the disk is used up.
+    /// Fails, and appends nothing, when the record is too large, the disk has no room for it, or the log is poisoned or
+    /// closed.
     #[inline]
     pub(crate) fn append(&mut self, record: &[u8]) -> Result<Lsn, LogError> {
         self.append_for(record, Purpose::Change)
     }
 
-    /// As [`Appender::append`], for a record that rolls back or ends what is in the log already: it may use the room
-    /// that is kept for this.
+    /// As [`Appender::append`], for a record that rolls back earlier ones or ends their transaction: it may use the
+    /// room reserved for rollback.
     #[inline]
     pub(crate) fn append_undo(&mut self, record: &[u8]) -> Result<Lsn, LogError> {
         self.append_for(record, Purpose::Undo)
     }
 
-    /// Says how many bytes rolling back would append, of what was appended here: for so many, room is kept.
+    /// Sets how many bytes a rollback of this appender's records would append; this much room stays reserved.
     #[inline]
     pub(crate) fn set_undo_bytes(&mut self, bytes: u64) {
         self.shared.ring.order().set_undo_bytes(&mut self.slot, bytes);
@@ -62,7 +62,7 @@ impl Appender {
         Ok(Lsn(end))
     }
 
-    /// The end of the last record given a place, by whatever appender. It may still be being copied.
+    /// The end of the last record of all appenders. Its bytes may not be copied yet.
     #[inline]
     pub(crate) fn appended(&self) -> Lsn {
         Lsn(self.shared.ring.head())

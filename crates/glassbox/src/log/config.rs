@@ -1,4 +1,4 @@
-//! What can be chosen about a log, and what it counts.
+//! Settings of a log, and its counts.
 
 use super::error::LogError;
 use super::format::{PAGE_BYTES, SECTOR_BYTES};
@@ -8,26 +8,25 @@ use crate::huge_pages::{memory_bytes, would_give};
 const MAX_SEGMENT_BYTES: u64 = (1 << 32) - PAGE_BYTES;
 const MIN_BUFFER_BYTES: usize = 4096;
 
-/// How a log is laid out and served.
+/// Settings of a log.
 #[derive(Clone, Debug)]
 pub(crate) struct LogConfig {
     /// Size of new segments in bytes: a multiple of 4096. Existing segments keep theirs.
     pub(crate) segment_bytes: u64,
-    /// Size of the ring in bytes: a power of two of at least 4096. A record may take a quarter of it.
+    /// Size of the ring in bytes: a power of two of at least 4096. A record has at most a quarter of it.
     pub(crate) log_buffer_bytes: usize,
-    /// Whether `wait` waits. Without, everything is still written and forced, by the log thread, within tens of
+    /// Whether `wait` waits for a force. If not, the log thread still writes and forces everything, within tens of
     /// milliseconds.
     pub(crate) force: bool,
-    /// How many [`Appender`](super::Appender)s there can be at a time. Each flush looks at all of them.
+    /// Maximum number of [`Appender`](super::Appender)s at a time. Each flush reads the slots of all of them.
     pub(crate) appenders: usize,
-    /// Whether the log has threads of its own: one that flushes, one that keeps segments ready. Without, flushing
-    /// happens only in `wait`, in appends that find the ring full, and in `close`: what a deterministic test wants.
+    /// Whether the log has threads of its own: one that flushes, one that keeps segments ready. If not, only `wait`,
+    /// `close` and appends that find the ring full flush, as a deterministic test needs it.
     pub(crate) threads: bool,
-    /// Whether appenders append before it is decided whether their transaction commits, so that the disk must have room
-    /// for records that roll back.
+    /// Whether transactions append before they commit, so that the disk must keep room for records that roll back.
     pub(crate) undo_room: bool,
-    /// How many truncated segments are kept for reuse at least. More are kept if more were truncated at once, until the
-    /// log is truncated again or opened.
+    /// Minimum number of truncated segments kept for reuse. If more were truncated at once, all of them are kept until
+    /// the next truncation or opening.
     pub(crate) spare_segments: usize,
 }
 
@@ -47,7 +46,7 @@ impl Default for LogConfig {
 }
 
 impl LogConfig {
-    /// Refuses settings that cannot be, or need more memory than the machine gives.
+    /// Refuses settings that are invalid or need more memory than the machine has.
     pub(crate) fn check(&self) -> Result<(), LogError> {
         let bad = |setting, value, possible| Err(LogError::BadConfig { setting, value, possible });
         let (segment, buffer) = (self.segment_bytes, self.log_buffer_bytes);
@@ -55,10 +54,10 @@ impl LogConfig {
             let possible = format!("a multiple of {PAGE_BYTES} from {PAGE_BYTES} to {MAX_SEGMENT_BYTES}");
             return bad("segment_bytes", segment, possible);
         }
-        let most = memory_bytes() / 2;
-        if !buffer.is_power_of_two() || !(MIN_BUFFER_BYTES..=most).contains(&buffer) {
+        let max = memory_bytes() / 2;
+        if !buffer.is_power_of_two() || !(MIN_BUFFER_BYTES..=max).contains(&buffer) {
             let possible =
-                format!("a power of two from {MIN_BUFFER_BYTES} to {most}, which is half of this machine's memory");
+                format!("a power of two from {MIN_BUFFER_BYTES} to {max}, which is half of this machine's memory");
             return bad("log_buffer_bytes", buffer as u64, possible);
         }
         if !would_give(buffer) {
@@ -71,15 +70,15 @@ impl LogConfig {
         Ok(())
     }
 
-    /// Most bytes a record may have. It must pass through the ring and fit one fresh segment together with the
-    /// segment's header, its own block header, and the block that ends the segment.
+    /// Maximum bytes of a record. It must pass through the ring and fit an empty segment together with the segment's
+    /// header, its own block header, and the block that ends the segment.
     pub(crate) fn max_record_bytes(&self) -> usize {
         let segment = self.segment_bytes - 3 * SECTOR_BYTES;
         (self.log_buffer_bytes / 4).min(segment as usize) - 8
     }
 }
 
-/// What a log has done since it was opened.
+/// Counts of a log since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogStats {
     /// Forces of blocks. Forces of segment headers and directories are not counted.
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_up_to_their_limits_are_taken_and_those_beyond_are_named() {
+    fn settings_up_to_their_limits_are_accepted_and_those_beyond_are_named() {
         let check = |segment_bytes, log_buffer_bytes| {
             LogConfig { segment_bytes, log_buffer_bytes, ..LogConfig::default() }
                 .check()

@@ -1,4 +1,4 @@
-//! What can go wrong with a log, and what to do about it.
+//! Errors of a log; each message says what to do.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::lsn::Lsn;
 use crate::io::IoError;
 
-/// Why the log does not do what was asked.
+/// Why an operation on the log failed.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say it
 pub enum LogError {
@@ -25,7 +25,7 @@ pub enum LogError {
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
-    /// A record larger than the log can take.
+    /// A record is larger than the log's maximum.
     #[error(
         "a log record of {bytes} bytes is larger than the {most} bytes this log takes; enlarge log_buffer_bytes \
          or segment_bytes"
@@ -34,13 +34,13 @@ pub enum LogError {
     /// All appenders are in use.
     #[error("all {0} appenders of the log are in use; it was opened for fewer partitions or sessions")]
     NoAppender(usize),
-    /// A setting that cannot be, or cannot be here.
+    /// A setting is invalid, or impossible on this machine.
     #[error("{setting} is {value}: it must be {possible}")]
     BadConfig { setting: &'static str, value: u64, possible: String },
-    /// There is a log where a new one was to be made.
+    /// A log exists where a new one was to be created.
     #[error("{file} exists: there is a log already; open it, or choose an empty directory")]
     Exists { file: String },
-    /// A segment that should be there is not.
+    /// A needed segment is missing.
     #[error(
         "the log segment that holds position {wanted} is missing ({why}); restore {file}, or the one before it, from a \
          backup"
@@ -84,14 +84,14 @@ pub enum LogError {
         file.display()
     )]
     Corrupt { file: PathBuf, offset: u64, lsn: Lsn, why: &'static str },
-    /// Reading was to begin inside a record, or behind the end of the log.
+    /// The first position to read is inside a record, or after the end of the log.
     #[error(
         "{}: position {from} is not the boundary of a record in this log, which ends at {end}; the \
          checkpoint and the log do not belong together",
         file.display()
     )]
     NoSuchPosition { file: PathBuf, from: Lsn, end: Lsn },
-    /// The reader of the records refused one.
+    /// The consumer of the records refused one.
     #[error("{}: the log record that ends at position {lsn} cannot be used: {why}", file.display())]
     Refused { file: PathBuf, lsn: Lsn, why: String },
 }

@@ -5,10 +5,10 @@
 //! forced before it. (Writes are padded to the page with zeros, see [`super::writer`]; the padding is no part of a
 //! block and is not read.)
 //!
-//! What makes a block valid is that it stands where it should: right database, the LSN that the reader expects next, an
-//! epoch not before that of the block ahead of it, two checksums. The header has its own checksum because a header
-//! alone, one sector, is whole or absent; a sound header *behind* a place that does not check out is proof that the
-//! place was forced once, so that it is damaged and not torn, even if both payloads are gone.
+//! A block is valid if it has the id of its database, the LSN that the reader expects next, an epoch not before that of
+//! the preceding block, and two correct checksums. The header has a checksum of its own because a header, being one
+//! sector, is whole or absent. A valid header *after* an invalid block proves that the invalid block was forced once,
+//! so that it is damaged and not torn, even if both payloads are lost.
 
 use std::mem::{offset_of, size_of};
 
@@ -63,14 +63,14 @@ pub(super) const BLOCK_HEADER_BYTES: usize = size_of::<BlockHeader>();
 const _: () = assert!(SEGMENT_HEADER_BYTES == 64 && BLOCK_HEADER_BYTES == 64);
 const _: () = assert!(BLOCK_HEADER_BYTES.is_multiple_of(RECORD_ALIGN) && SECTOR_BYTES as usize >= BLOCK_HEADER_BYTES);
 
-/// What a block is for.
+/// Kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Records.
     Records = 1,
-    /// No payload: the log goes on in the segment that begins with this LSN.
+    /// No payload: the log continues in the segment that begins with this LSN.
     Continues = 2,
-    /// No payload: the log ends here for certain.
+    /// No payload: the log was closed and ends here.
     Closed = 3,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Segment {
     pub epoch: u64,
 }
 
-/// Why bytes are no segment header.
+/// The reason why bytes are no valid segment header.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadSegment {
     Magic,
@@ -104,13 +104,13 @@ pub(super) struct Block {
     pub epoch: u64,
 }
 
-/// Positions that a record of `bytes` bytes takes: its length, itself, and padding.
+/// Number of positions of a record of `bytes` bytes: length field, record and padding.
 #[inline(always)]
 pub(super) const fn framed(bytes: usize) -> usize {
     (LENGTH_BYTES + bytes).next_multiple_of(RECORD_ALIGN)
 }
 
-/// Bytes of a segment that a block with such a payload takes.
+/// Bytes of a block in a segment, given the size of its payload.
 pub(super) const fn block_bytes(payload: u64) -> u64 {
     (BLOCK_HEADER_BYTES as u64 + payload).next_multiple_of(SECTOR_BYTES)
 }

@@ -1,4 +1,4 @@
-//! The log as its users see it.
+//! The log's interface for the engines.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,15 +16,15 @@ use super::threads::{Threads, Work};
 use super::writer::Writer;
 use crate::io::{Files, IoError};
 
-/// An open log. Dropping it without [`Log::close`] is like a crash: what was not forced may be lost, nothing else.
+/// An open log. Dropping it without [`Log::close`] is like a crash: only unforced records may be lost.
 pub(crate) struct Log {
     shared: Arc<Shared>,
     threads: Mutex<Threads>,
 }
 
 impl Log {
-    /// Makes a new log that begins at `start` (a multiple of 8). Fails if there is one. After a crash during this
-    /// there is either an empty log or none.
+    /// Creates a log that begins at `start` (a multiple of 8). Fails if there is one already. After a crash during
+    /// creation there is either an empty log or none.
     pub(crate) fn create(
         files: Arc<dyn Files>,
         database_id: u128,
@@ -48,12 +48,13 @@ impl Log {
         Log::start(config, segments, Writer { file, offset, segment_bytes, database_id, epoch }, start)
     }
 
-    /// Makes a log that was looked into ready to append at its end: forces what was read, cuts off a torn end, makes
-    /// spares of files that hold nothing. Repeatable: crashing meanwhile and opening again gives the same records.
+    /// Opens a log for appends, after [`look_into_log`](super::look_into_log) has read it: forces the segments read,
+    /// cuts off a torn end, makes spares of empty files. Repeatable: after a crash meanwhile, another opening gives the
+    /// same records.
     pub(crate) fn open(files: Arc<dyn Files>, config: LogConfig, LogFound(found): LogFound) -> Result<Log, LogError> {
         config.check()?;
-        // If only the process died, the bytes read may be in the system's cache only. The caller builds on them from
-        // now on, so they are forced first, in the order in which they were written, oldest first.
+        // After a crash of the process alone, the bytes read may be only in the system's cache. New records depend on
+        // them, so they are forced first, oldest segment first.
         found.force(&*files)?;
         let segments = Segments::new(files, found.database_id(), config.segment_bytes, config.spare_segments);
         let segments = segments.keep_all(config.undo_room);
@@ -69,7 +70,7 @@ impl Log {
         Ok(Log { shared, threads })
     }
 
-    /// The right to append; at most `LogConfig::appenders` at a time.
+    /// An appender; at most `LogConfig::appenders` exist at a time.
     pub(crate) fn appender(&self) -> Result<Appender, LogError> {
         Appender::new(self.shared.clone())
     }
@@ -80,7 +81,7 @@ impl Log {
         Lsn(self.shared.ring.tail())
     }
 
-    /// The end of the last record given a place. It may still be being copied.
+    /// The end of the last record with a position. Its bytes may not be copied yet.
     #[inline]
     pub(crate) fn appended(&self) -> Lsn {
         Lsn(self.shared.ring.head())
@@ -116,14 +117,13 @@ impl Log {
         self.shared.reach(lsn.0, false)
     }
 
-    /// Wakes the log thread if it sleeps, so that what was appended is forced soon although no caller waits.
+    /// Wakes the log thread if it sleeps, so that appended records are forced soon although no caller waits.
     #[inline]
     pub(crate) fn nudge(&self) {
         self.shared.nudge();
     }
 
-    /// Whether an append may be refused soon for want of room on the disk, so that its transaction must be able to roll
-    /// back.
+    /// Whether the disk is nearly full, so that an append may be refused and its transaction must be able to roll back.
     #[inline]
     pub(crate) fn is_room_scarce(&self) -> bool {
         self.shared.ring.order().is_scarce()
@@ -135,13 +135,13 @@ impl Log {
         self.shared.healthy()
     }
 
-    /// Declares that nothing before `below` will be read: segments wholly before it are reused or removed.
+    /// Declares that records before `below` will not be read again: segments that end before it are reused or removed.
     pub(crate) fn truncate(&self, below: Lsn) {
         self.shared.send(Work::Truncate(below));
     }
 
     /// Forces everything, ends the log with a closing block and stops its threads, so that its files can be opened
-    /// again. No append may be running; later ones fail. Closing twice is closing once.
+    /// again. No append may be running; later ones fail. A second close has no effect.
     pub(crate) fn close(&self) -> Result<(), LogError> {
         if self.shared.closed.swap(true, Ordering::SeqCst) {
             return self.shared.healthy();
@@ -156,7 +156,7 @@ impl Log {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).stop(&self.shared);
     }
 
-    /// What the log has done since it was opened.
+    /// Counts since the log was opened.
     pub(crate) fn stats(&self) -> LogStats {
         self.shared.stats()
     }
@@ -169,7 +169,7 @@ impl Drop for Log {
 }
 
 impl Found {
-    /// Forces what was read.
+    /// Forces the segments read.
     fn force(&self, files: &dyn Files) -> Result<(), IoError> {
         for name in &self.read {
             files.open(name)?.sync_data()?;

@@ -1,4 +1,4 @@
-//! Reading a log without changing anything: a torn end stays as it is.
+//! Reads a log without changing it: a torn end stays as it is.
 
 use super::error::LogError;
 use super::lsn::Lsn;
@@ -6,24 +6,24 @@ use super::reader;
 use super::segments::{DIRECTORY, Named, parse_name};
 use crate::io::Files;
 
-/// A log that was read, to be [opened](super::Log::open) or not.
+/// A log that was read, and can be [opened](super::Log::open).
 pub(crate) struct LogFound(pub(super) reader::Found);
 
 impl LogFound {
-    /// Where it ends.
+    /// The end of the log.
     pub(crate) fn end(&self) -> Lsn {
         self.0.end
     }
 
-    /// Whether it was closed; else what follows the end may be torn.
+    /// Whether the log was closed. If not, a torn block may follow the end.
     pub(crate) fn closed(&self) -> bool {
         !self.0.torn
     }
 }
 
-/// Reads and checks the log, and gives every record behind `from` to `read` with the position behind it. `from` is the
-/// beginning of the log or what an append returned. An error of `read` ends the reading and is passed on; damage is an
-/// error ([`LogError::Corrupt`] and others), a torn end is not.
+/// Reads and checks the log, and passes every record after `from` to `read`, with the position after the record. `from`
+/// is the beginning of the log or a position that an append returned. An error of `read` ends the scan and is returned.
+/// Damage is an error ([`LogError::Corrupt`] and others), a torn end is not.
 pub(crate) fn look_into_log(
     files: &dyn Files,
     database_id: u128,
@@ -33,7 +33,7 @@ pub(crate) fn look_into_log(
     reader::read(files, database_id, from, read).map(LogFound)
 }
 
-/// That the record which ends at `lsn` cannot be used, and which file it is in.
+/// The error for a record that ends at `lsn` and cannot be used, with the file that contains it.
 pub(crate) fn refused(files: &dyn Files, lsn: Lsn, why: String) -> LogError {
     let before = |name: &String| matches!(parse_name(name), Named::Segment(first) if first < lsn);
     let segment = files.list(DIRECTORY).unwrap_or_default().into_iter().rfind(before);

@@ -1,21 +1,22 @@
 //! The log as a device: it stores records, which are bytes, in order, and never looks inside them.
 //!
-//! Problem: a transaction may be answered only when its effects survive a crash, a force costs a hundred microseconds,
-//! and a transaction costs one or two. The naive way, one force for each, leaves the machine idle 99 % of the time; a
-//! timer that collects transactions adds its period to every answer and has to be tuned. Here:
+//! Problem: a transaction may be answered only when its effects survive a crash; a force costs a hundred microseconds,
+//! a transaction one or two. The naive way, one force for each transaction, leaves the machine idle 99 % of the time. A
+//! group commit timer adds its period to every answer and has to be tuned. Here:
 //!
-//! 1. Appending is copying into a ring in memory ([`ring`]): one atomic addition gives a record its place, its [`Lsn`].
-//!    No lock, no allocation, no system call.
+//! 1. An append copies the record into a ring in memory ([`ring`]): one atomic exchange gives it its position, its
+//!    [`Lsn`]. No lock, no allocation, no system call.
 //! 2. A thread that needs durability flushes ([`flush`]): it writes everything complete as one block, forces it, and
 //!    moves `durable`. There is one flusher at a time; callers that arrive meanwhile wait, and the next force covers
-//!    all of them. So a single caller pays one force and no thread switch, many callers share forces, and nothing is
-//!    tuned: the force itself is the timer. A log thread does the same for callers that do not wait.
+//!    all of them. So a single caller pays one force and no thread switch, many callers share forces, and no parameter
+//!    is tuned: the force itself is the timer. A log thread does the same for callers that do not wait.
 //! 3. On disk the log is a chain of preallocated segments of blocks ([`format`], drawn in `docs/formats/log.md`):
 //!    extending a file makes a force three to ten times dearer. Segments no longer needed are renamed and reused.
 //! 4. Reading ([`reader`]) tells a torn tail, which is the end of the log, from damage, which is an error.
-//! 5. An append gets a place only if the files that exist have room for it ([`room`]): on a full disk a record is
+//! 5. An append gets a position only if the existing files have room for it ([`room`]): on a full disk a record is
 //!    refused while its transaction can still roll back.
-//! 6. A failed write or force poisons the log for good: what is on disk is unknown then, so nothing is acknowledged.
+//! 6. A failed write or force poisons the log for good: the contents of the disk are unknown then, so no further
+//!    transaction is acknowledged.
 
 mod appender;
 mod config;

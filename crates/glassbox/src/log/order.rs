@@ -1,9 +1,9 @@
-//! The order of the ring: which append writes where, and up to where all have written.
+//! The order of the ring: the position of each append, and the end of the positions that are all copied.
 //!
-//! Problem: many threads append at once, records must be in one order without holes, and a thread that appends must
-//! not wait for another. With a lock around the copy, all would wait for a thread that was descheduled inside it. So
-//! reserving and copying are apart: one atomic addition to `head` reserves `[start, end)`, then the record is copied.
-//! What is below `head` may then still have holes; the flusher must know the end of the part without holes.
+//! Problem: many threads append at once, records must be in one order without holes, and a thread that appends must not
+//! wait for another. With a lock around the copy, all would wait for a thread that was descheduled inside it. So
+//! reserving and copying are separate: one atomic exchange of `head` reserves `[start, end)`, then the record is
+//! copied. The positions below `head` may still have holes; the flusher must know the end of the part without holes.
 //!
 //! Each appender has a slot with a number `pending`: a position from which on it may be copying, [`IDLE`] if it is not.
 //! An append does, in this order:
@@ -33,15 +33,15 @@
 //! can append and the flusher can flush them. The value is below `tail` then, where everything is copied anyway, and
 //! A2 fails.
 //!
-//! *No position at or above its limit is given away.* A2 compares and exchanges in one step, so appends that run at
-//! the same time cannot pass the limit together. The limit says up to where the disk has room for sure (see `room`).
-//! There is a second, higher one for records that roll back what is in the log already.
+//! *No position at or above its limit is reserved.* A2 compares and exchanges in one step, so concurrent appends cannot
+//! pass the limit together. Below the limit the disk certainly has room (see `room`). A second, higher limit is for
+//! records that roll back earlier ones.
 //!
-//! *Nothing is overwritten that is still needed.* A3 reads `tail` with Acquire; the flusher stores it with Release when
-//! it has finished with the bytes below.
+//! *No needed byte is overwritten.* A3 reads `tail` with Acquire; the flusher stores it with Release when it has
+//! finished with the bytes below.
 //!
-//! *No append waits for ever.* Of the appenders waiting in A3, take the one with the lowest `start`. All below it have
-//! copied, so the flusher gets to `start`; and a record fits the ring.
+//! *No append waits for ever.* Consider the appender with the lowest `start` of those that wait in A3. All records
+//! below it are copied, so the flusher reaches `start`; and a record fits the ring.
 //!
 //! The slot of an append that failed in A3 (the log is poisoned) stays at `start`: the flusher never passes it.
 //!
@@ -63,30 +63,30 @@ pub(super) struct Padded<T>(pub T);
 
 struct Slot {
     pending: AtomicU64,
-    /// What this appender last knew of `tail + capacity`: it looks at `tail`, which every flush moves, only when it
-    /// must. Used by the appender alone.
+    /// Cached lower bound of `tail + capacity`, so that the appender reads `tail`, which every flush moves, only when
+    /// the bound is reached. Used by the appender alone.
     limit: AtomicU64,
-    /// Bytes that rolling back would append, of what this appender has appended.
+    /// Bytes that a rollback of this appender's records would append.
     undo_bytes: AtomicU64,
     taken: AtomicBool,
 }
 
-/// Which limit an append keeps to.
+/// Which limit applies to an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The lower one.
+    /// The lower limit.
     Change,
-    /// The higher one: the record rolls back or ends what is in the log already.
+    /// The higher limit: the record rolls back earlier ones, or ends their transaction.
     Undo,
 }
 
-/// The end of the appended positions, and up to where it may move. Together, because an append needs both.
+/// The end of the appended positions, and the limits up to which it may move. Together, because an append needs both.
 struct Frontier {
     next: AtomicU64,
     limits: [AtomicU64; 2],
 }
 
-/// The numbers of a ring.
+/// The positions of a ring: `head`, `tail`, limits and slots.
 pub(super) struct Order {
     capacity: u64,
     /// Whether appends may be refused soon.
@@ -110,13 +110,13 @@ impl Order {
         Self { capacity, is_scarce: AtomicBool::new(false), head, tail, slots: (0..appenders).map(slot).collect() }
     }
 
-    /// Takes a free slot.
+    /// Reserves a free slot.
     pub fn take_slot(&self) -> Option<RingSlot> {
         let free = |slot: &Padded<Slot>| !slot.0.taken.swap(true, Ordering::Acquire);
         self.slots.iter().position(free).map(RingSlot)
     }
 
-    /// Frees a slot. One whose append failed in A3 stays taken.
+    /// Releases a slot. One whose append failed in A3 stays reserved.
     pub fn give_back(&self, slot: &mut RingSlot) {
         let slot = &self.slots[slot.0].0;
         slot.undo_bytes.store(0, Ordering::Relaxed);
@@ -125,68 +125,68 @@ impl Order {
         }
     }
 
-    /// Where the next record will begin.
+    /// Start of the next record.
     pub fn head(&self) -> u64 {
         self.head.0.next.load(Ordering::Acquire)
     }
 
-    /// Below this, everything is durable and its room is free.
+    /// End of the durable positions, whose room in the ring is free.
     #[inline]
     pub fn tail(&self) -> u64 {
         self.tail.0.load(Ordering::Acquire)
     }
 
-    /// Frees the room below `to`. The flusher has finished with it.
+    /// Frees the room below `to`, called by the flusher once those bytes are durable.
     pub fn advance_tail(&self, to: u64) {
         debug_assert!(to >= self.tail());
         self.tail.0.store(to, Ordering::Release);
     }
 
-    /// Below this, everything is copied (F1, F2).
+    /// End of the positions below which everything is copied (F1, F2).
     pub fn complete(&self) -> u64 {
         let head = self.head.0.next.load(Ordering::Acquire);
         let pending = self.slots.iter().map(|slot| slot.0.pending.load(Ordering::Acquire));
         pending.fold(head, u64::min).max(self.tail())
     }
 
-    /// The position that appends of this purpose do not pass.
+    /// The limit of appends with this purpose.
     pub fn limit(&self, purpose: Purpose) -> u64 {
         self.head.0.limits[purpose as usize].load(Ordering::Relaxed)
     }
 
-    /// Whether there is little room below the limits.
+    /// Whether there is little room below the limits: appends may soon be refused.
     #[inline]
     pub fn is_scarce(&self) -> bool {
         self.is_scarce.load(Ordering::Relaxed)
     }
 
-    /// Says whether there is.
+    /// Records whether room is scarce.
     pub fn set_scarce(&self, is_scarce: bool) {
         if is_scarce != self.is_scarce() {
             self.is_scarce.store(is_scarce, Ordering::Relaxed);
         }
     }
 
-    /// Sets both limits. Positions that were given away stay so, even beyond a lower limit.
+    /// Sets both limits. Reserved positions stay reserved, even beyond a lower limit.
     pub fn set_limits(&self, change: u64, undo: u64) {
         self.head.0.limits[Purpose::Change as usize].store(change, Ordering::Relaxed);
         self.head.0.limits[Purpose::Undo as usize].store(undo, Ordering::Relaxed);
     }
 
-    /// Notes how many bytes rolling back would append, of what came through this slot.
+    /// Records how many bytes a rollback of this slot's records would append.
     #[inline]
     pub fn set_undo_bytes(&self, slot: &mut RingSlot, bytes: u64) {
         self.slots[slot.0].0.undo_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that rolling back everything would append.
+    /// Bytes that a rollback of all active transactions would append.
     pub fn undo_bytes(&self) -> u64 {
         self.slots.iter().map(|slot| slot.0.undo_bytes.load(Ordering::Relaxed)).sum()
     }
 
-    /// A1 to A3: reserves `size` positions, which are the caller's alone until [`Order::finish`]. `raise_limit` is
-    /// called when they would pass the limit of `purpose`, and returns when it is worth trying again. `wait_for(t)` is
-    /// called when the ring is full, and returns when `tail >= t`. An error of either is passed on.
+    /// A1 to A3: reserves `size` positions for the caller alone until [`Order::finish`]. If they would pass the limit
+    /// of `purpose`, it calls `raise_limit`, which returns when another attempt is worthwhile. If the ring is full, it
+    /// calls `wait_for(t)`, which returns when `tail >= t`. An error of either is returned.
     #[inline]
     pub fn reserve<E>(
         &self,
@@ -219,7 +219,7 @@ impl Order {
         Ok(start)
     }
 
-    /// A4: what was reserved is copied.
+    /// A4: the reserved positions are copied.
     #[inline]
     pub fn finish(&self, slot: &mut RingSlot) {
         self.slots[slot.0].0.pending.store(IDLE, Ordering::Release);

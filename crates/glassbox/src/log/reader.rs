@@ -1,21 +1,21 @@
-//! Reading the log, and telling its end from damage.
+//! Reads the log, and tells a torn end from damage.
 //!
-//! Problem: after a crash the last block may be anything: whole, absent, or some of its sectors. That is the end of the
-//! log and nothing to complain of. The same bytes in the middle are damage, and taking them for the end would silently
-//! throw away answered transactions. What tells them apart is that a block is written only after the one before it was
-//! forced. So when a block does not check out, the rest of the log is searched: a sound block header of this database,
-//! with an LSN from here on and an epoch from now on, proves that the place was forced once: [`LogError::Corrupt`].
-//! So do a later segment that is not empty and one that does not begin here. Otherwise it is a torn end.
+//! Problem: after a crash the last block may be whole, absent, or some of its sectors. That is the normal end of the
+//! log. The same bytes in the middle are damage, and treating them as the end would silently lose answered
+//! transactions. The two cases differ because a block is written only after the one before it was forced. So if a block
+//! is invalid, the rest of the log is searched. A valid block header of this database, with an LSN and an epoch that
+//! are not before the expected ones, proves that the invalid block was forced once: [`LogError::Corrupt`]. So does a
+//! later segment that is not empty or does not begin at the expected LSN. Otherwise the invalid block is a torn end.
 //!
-//! What cannot be told apart: damage of the very last block of a log that was not closed. It looks torn.
+//! Damage of the very last block of a log that was not closed cannot be detected: it looks like a torn end.
 //!
-//! Stale bytes do not confuse this. A recycled segment holds blocks whose LSNs are all lower than what is expected,
-//! since only truncated ones are recycled. Behind a torn block nothing was ever written; the header of a torn block
-//! itself is destroyed before anything else is done ([`Found::cut_torn_end`]), so that it cannot become whole by a
-//! later write over its payload. Records that contain copies of log blocks would have to foresee the LSN.
+//! Stale bytes cause no confusion. The blocks in a recycled segment have LSNs below the expected one, since only
+//! truncated segments are recycled. Nothing was ever written after a torn block; the header of the torn block is
+//! overwritten before the log is used ([`Found::cut_torn_end`]), so that a later write over its payload cannot make it
+//! whole. Records that contain copies of log blocks would have to foresee the LSN.
 //!
-//! Lengths are believed only after a checksum, and never beyond the file: no bytes can make this allocate more than a
-//! segment, or panic.
+//! Lengths are used only after their checksum was verified, and never beyond the file: no bytes can make the reader
+//! panic or allocate more than a segment.
 
 use super::error::LogError;
 use super::format::{
@@ -27,41 +27,40 @@ use super::segments::{DIRECTORY, Named, parse_name, segment_name};
 use super::writer::Writer;
 use crate::io::{File, Files, IoError};
 
-/// How much is read at a time when searching.
+/// Bytes read at a time during the search.
 const SEARCH_BYTES: usize = 1 << 20;
 
-/// Receives a record and the position behind it.
+/// Receives a record and the position after it.
 pub(super) type Read<'a> = &'a mut dyn FnMut(Lsn, &[u8]) -> Result<(), LogError>;
 
-/// Where the log ends.
+/// The result of reading a log: its end and its segments.
 pub(super) struct Found {
     pub end: Lsn,
-    /// First LSNs of all segments up to the one the log ends in.
+    /// First LSNs of all segments up to the one in which the log ends.
     pub chain: Vec<Lsn>,
-    /// First LSNs of segments behind that: prepared, but never written to.
+    /// First LSNs of later segments: prepared, but never written to.
     pub empty: Vec<Lsn>,
     /// Names of the segments that were read.
     pub read: Vec<String>,
     last: Cursor,
-    /// Whether the log was not closed: what follows may be a torn block.
+    /// Whether the log was not closed, so that a torn block may follow the end.
     pub torn: bool,
 }
 
-/// A place in a segment.
+/// A position in a segment, and the values expected in the next block.
 struct Cursor {
     file: Box<dyn File>,
     segment_bytes: u64,
     offset: u64,
-    /// What the next block must bear.
     lsn: Lsn,
     epoch: u64,
     database_id: u128,
 }
 
-/// What stands at a place.
+/// The result of reading one block.
 enum Stands {
     Block(Block),
-    /// Nothing valid. If a header was, the block ends at this offset.
+    /// No valid block. The search for later ones starts at this offset: the block's end if its header was valid.
     Nothing {
         search_from: u64,
     },
@@ -75,8 +74,9 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
         }
     }
     let missing = |wanted, why| LogError::MissingSegment { wanted, file: segment_name(wanted), why };
-    // Strictly before, if there is such a segment: one that begins at `from` may be prepared only, and then the log
-    // still ends in the one before. If there is none before, it was truncated, so the log had gone on.
+    // The last segment that begins strictly before `from`, if there is one: the segment that begins at `from` may only
+    // be prepared, and then the log still ends in the one before. If there is none, it was truncated, so the log had
+    // continued in the segment that begins at `from`.
     let before = all.iter().rposition(|&first| first < from);
     let Some(start) = before.or_else(|| all.iter().position(|&first| first == from)) else {
         let why = if all.is_empty() { "there is no log" } else { "the log begins later" };
@@ -96,8 +96,8 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
                 at += 1;
                 let mut next = cursor.lsn;
                 if all.get(at) != Some(&next) {
-                    // Truncated segments lose their names in any order: an older one may be left whose successor is
-                    // gone. Nothing before `from` is needed, if there is a segment that begins there.
+                    // Truncated segments lose their names in any order, so one may remain without its successor.
+                    // Records before `from` are not needed if there is a segment that begins there.
                     let begins = all.iter().position(|&first| first == from && next < from);
                     at = begins.ok_or_else(|| missing(next, "the log continues there"))?;
                     next = from;
@@ -153,7 +153,7 @@ impl Cursor {
         Ok(Cursor { file, segment_bytes, offset: SECTOR_BYTES, lsn: first, epoch, database_id })
     }
 
-    /// Reads the block that should stand here; its payload goes to `payload`.
+    /// Reads the block expected at this offset; its payload goes to `payload`.
     fn read_block(&self, payload: &mut Vec<u8>) -> Result<Stands, LogError> {
         let next_sector = Stands::Nothing { search_from: self.offset + SECTOR_BYTES };
         if self.offset + SECTOR_BYTES > self.segment_bytes {
@@ -174,7 +174,7 @@ impl Cursor {
         Ok(Stands::Block(block))
     }
 
-    /// Whether a block could have been written after what was read so far.
+    /// Whether a block could have been written after the blocks read so far.
     fn is_ours(&self, block: &Block) -> bool {
         block.database_id == self.database_id && block.first_lsn >= self.lsn && block.epoch >= self.epoch
     }
@@ -185,7 +185,7 @@ impl Cursor {
         self.epoch = block.epoch;
     }
 
-    /// Gives the records of a block that lie behind `from` to `read`.
+    /// Passes the records of a block that begin at or after `from` to `read`.
     fn records(&self, block: &Block, payload: &[u8], from: Lsn, read: Read<'_>) -> Result<(), LogError> {
         let mut at = 0;
         while at < payload.len() {
@@ -209,7 +209,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Fails if there is any block of the log from `offset` on, or in the segments `later`.
+    /// Fails if there is a block of this log at or after `offset`, or in the segments `later`.
     fn nothing_follows(&self, files: &dyn Files, offset: u64, later: &[Lsn]) -> Result<(), LogError> {
         if self.search(offset)? {
             return Err(self.corrupt(self.offset, "no sound block here, but sound ones follow"));
@@ -228,7 +228,7 @@ impl Cursor {
         }
     }
 
-    /// Whether there is a sound header of a later block of this log from `offset` on.
+    /// Whether there is a valid header of a later block of this log at or after `offset`.
     fn search(&self, mut offset: u64) -> Result<bool, LogError> {
         let mut bytes = vec![0; SEARCH_BYTES.min(self.segment_bytes as usize)];
         while offset < self.segment_bytes {
@@ -250,7 +250,7 @@ impl Cursor {
 }
 
 impl Found {
-    /// Destroys the header of a torn block, if one is left, and forces that.
+    /// Overwrites the header of a torn block, if there is one, and forces the write.
     pub fn cut_torn_end(&self) -> Result<(), IoError> {
         let Cursor { file, segment_bytes, offset, .. } = &self.last;
         if !self.torn || offset + SECTOR_BYTES > *segment_bytes {
@@ -269,8 +269,8 @@ impl Found {
         self.last.database_id
     }
 
-    /// No log is opened so many times that its epoch is the highest number. A header that claims it keeps that epoch,
-    /// which is still not below the last one.
+    /// A writer at the end of the log, with the next epoch. No log is opened often enough to reach the highest epoch.
+    /// If a header contains it, the epoch stays, and is still not below the last one.
     pub fn into_writer(self) -> Writer {
         let Cursor { file, segment_bytes, offset, epoch, database_id, .. } = self.last;
         Writer { file, offset, segment_bytes, database_id, epoch: epoch.saturating_add(1) }

@@ -1,4 +1,4 @@
-//! The ring: where records wait for the disk.
+//! The ring: records in memory, appended and not yet on disk.
 //!
 //! Bytes in memory, addressed by position modulo a power of two. [`Order`] gives positions to appends; this file rests
 //! on the argument there and copies the records.
@@ -21,7 +21,7 @@ impl Ring {
     /// A ring of `bytes` bytes, a power of two, whose first position is `start`.
     pub fn new(bytes: usize, start: u64, appenders: usize) -> Self {
         assert!(bytes.is_power_of_two() && bytes >= 8 && start.is_multiple_of(8));
-        // Written, not only allocated, so that appending does not meet page faults. These bytes are never read.
+        // Written, not only allocated, so that appends cause no page faults. These bytes are never read.
         let bytes: Box<[_]> = vec![0xa5_u8; bytes].into_iter().map(UnsafeCell::new).collect();
         let order = Order::new(bytes.len() as u64, start, appenders);
         Self { bytes, order }
@@ -31,28 +31,28 @@ impl Ring {
         self.bytes.len() as u64
     }
 
-    /// Which append writes where.
+    /// The positions of appends.
     pub fn order(&self) -> &Order {
         &self.order
     }
 
-    /// Where the next record will begin.
+    /// Start of the next record.
     pub fn head(&self) -> u64 {
         self.order.head()
     }
 
-    /// Below this, everything is durable and its room is free.
+    /// End of the durable positions, whose room in the ring is free.
     #[inline]
     pub fn tail(&self) -> u64 {
         self.order.tail()
     }
 
-    /// Below this, everything is copied.
+    /// End of the positions below which everything is copied.
     pub fn complete(&self) -> u64 {
         self.order.complete()
     }
 
-    /// Appends a record and returns the position behind it. `raise_limit` and `wait_for` as of [`Order::reserve`].
+    /// Appends a record and returns the position after it. `raise_limit` and `wait_for` are as in [`Order::reserve`].
     #[inline]
     pub fn append<E>(
         &self,
@@ -64,14 +64,14 @@ impl Ring {
     ) -> Result<u64, E> {
         let size = framed(record.len()) as u64;
         let start = self.order.reserve(slot, size, purpose, raise_limit, wait_for)?;
-        // SAFETY: `[start, start + size)` was given to this append alone, and `tail` is near enough that no other
-        // position in use shares its bytes.
+        // SAFETY: `[start, start + size)` belongs to this append alone, and is at most the ring's capacity beyond
+        // `tail`, so no other position in use shares its bytes.
         unsafe { self.copy(start, start + size, record) };
         self.order.finish(slot);
         Ok(start + size)
     }
 
-    /// Writes a framed record to the positions `[start, end)`, around the end of the ring if need be.
+    /// Writes a framed record to the positions `[start, end)`, wrapping at the end of the ring.
     ///
     /// # Safety
     /// `end` is `start + framed(record.len())`, both multiples of 8; the positions belong to the caller, and no
@@ -82,9 +82,9 @@ impl Ring {
         let base: *mut u8 = UnsafeCell::raw_get(self.bytes.as_ptr());
         let from = place(start + LENGTH_BYTES as u64);
         let first = record.len().min(self.bytes.len() - from);
-        // SAFETY: eight bytes from a multiple of 8 do not go around the end, nor do the four behind it; `from + first`
-        // and `record.len() - first` are at most the ring's length; the caller owns all the positions. The padding goes
-        // first because its eight bytes may hold the end of the record, or all of a short one.
+        // SAFETY: eight bytes from a multiple of 8 do not wrap, so neither do the first four of them; `from + first`
+        // and `record.len() - first` are at most the ring's length; the caller owns all the positions. The padding is
+        // written first because its eight bytes may hold the end of the record, or all of a short one.
         unsafe {
             base.add(place(end - 8)).cast::<[u8; 8]>().write([0; 8]);
             base.add(place(start)).cast::<[u8; LENGTH_BYTES]>().write((record.len() as u32).to_le_bytes());
@@ -95,7 +95,7 @@ impl Ring {
         }
     }
 
-    /// The bytes of the positions `[from, to)`, in two parts because they may go around the end of the ring.
+    /// The bytes of the positions `[from, to)`, in two parts because they may wrap at the end of the ring.
     ///
     /// # Safety
     /// `tail <= from <= to <= complete`, and `tail` does not pass `from` while the slices live: the caller is the only
@@ -112,10 +112,10 @@ impl Ring {
         }
     }
 
-    /// Positions that the record at `from` takes.
+    /// Number of positions of the record at `from`.
     ///
     /// # Safety
-    /// As of [`Ring::slices`], and `from < to`.
+    /// As for [`Ring::slices`], and `from < to`.
     pub unsafe fn first_record(&self, from: u64) -> u64 {
         // SAFETY: a record has its length and is a multiple of 8 long, so all of this is below `complete`.
         let (first, second) = unsafe { self.slices(from, from + LENGTH_BYTES as u64) };
@@ -123,12 +123,12 @@ impl Ring {
         framed(u32::from_le_bytes(std::array::from_fn(byte)) as usize) as u64
     }
 
-    /// The last boundary of records in `[from, to]` that is at most `from + most`.
+    /// The last boundary of records in `[from, to]` that is at most `from + max_bytes`.
     ///
     /// # Safety
-    /// As of [`Ring::slices`].
-    pub unsafe fn cut(&self, from: u64, to: u64, most: u64) -> u64 {
-        if to - from <= most {
+    /// As for [`Ring::slices`].
+    pub unsafe fn cut(&self, from: u64, to: u64, max_bytes: u64) -> u64 {
+        if to - from <= max_bytes {
             return to;
         }
         // SAFETY: the caller's promise.
@@ -138,7 +138,7 @@ impl Ring {
         loop {
             let length = u32::from_le_bytes(std::array::from_fn(|i| byte(at + i)));
             let next = at + framed(length as usize);
-            if next as u64 > most {
+            if next as u64 > max_bytes {
                 return from + at as u64;
             }
             at = next;

@@ -1,22 +1,21 @@
-//! Room on the disk for everything that is appended.
+//! Room on the disk for every appended record.
 //!
 //! Problem: a record in the ring belongs to a transaction whose changes other transactions may have read. If the disk
-//! turns out to be full when the ring is flushed, the transaction can neither be made durable nor rolled back, so the
-//! log had to stop. Here an append gets positions only below a *limit*, and below the limit the files that exist
-//! already (the rest of the segment being written, and the spares) have room. A transaction that would pass the limit
-//! is refused before its record is in the log: it rolls back, reads go on, and the next attempt to make a spare may
-//! succeed.
+//! turns out to be full when the ring is flushed, the transaction can neither be made durable nor rolled back, and the
+//! log has to stop. So an append gets positions only below a *limit*, and below the limit the existing files (the rest
+//! of the segment being written, and the spares) have room. A transaction that would pass the limit is refused before
+//! its record is in the log: it rolls back, reads continue, and the next attempt to make a spare may succeed.
 //!
 //! *Why the room below the limit suffices.* A block costs up to [`BLOCK_COST`] more than the records in it. A flush
-//! takes everything complete, up to `MAX_BLOCK_BYTES`; so while appends stop at the limit, each further block but the
-//! last ends where an append is copying, or is large. So the records in flight need at most a block for each appender,
-//! one for each half of `MAX_BLOCK_BYTES`, and two: that cost is subtracted. A record that does not fit the rest of a
-//! segment wastes less than its own length there.
+//! writes everything complete, up to `MAX_BLOCK_BYTES`. So while appends stop at the limit, each further block except
+//! the last is large or ends at a record that is being copied. The records in flight therefore need at most one block
+//! for each appender, one for each half of `MAX_BLOCK_BYTES`, and two more: that cost is subtracted. A record that does
+//! not fit the rest of a segment wastes less than its own length there.
 //!
-//! *Rolling back needs room too.* In a log whose transactions append while they run (`LogConfig::undo_room`) each
-//! appender says how many bytes rolling back would append, and changes keep to a lower limit: a third of the room
-//! beyond those bytes, since a change that is appended needs its own length and up to twice that to be rolled back.
-//! Records that roll back or end something, and those of a checkpoint, may use all of the room.
+//! *A rollback needs room too.* In a log whose transactions append while they run (`LogConfig::undo_room`) each
+//! appender sets how many bytes its rollback would append. Changes have a lower limit: a third of the room beyond those
+//! bytes, since a change needs its own length, and its rollback up to twice that. Records that roll back or end a
+//! transaction, and those of a checkpoint, may use all of the room.
 
 use std::sync::PoisonError;
 use std::sync::{Arc, Mutex};
@@ -28,22 +27,22 @@ use super::order::Purpose;
 use super::writer::{MAX_BLOCK_BYTES, Writer};
 use crate::io::{Clock, IoError, RealClock};
 
-/// Bytes that a block takes beyond its records, at most: its header, and the rest of its last sector.
+/// Maximum bytes of a block beyond its records: its header, and the rest of its last sector.
 const BLOCK_COST: u64 = BLOCK_HEADER_BYTES as u64 + SECTOR_BYTES;
 
-/// Room that changes leave to the records of a checkpoint, which frees segments.
+/// Room reserved for the records of a checkpoint, which frees segments.
 const CHECKPOINT_BYTES: u64 = 8 << 10;
 
 /// Attempts to make a spare.
 #[derive(Default)]
 pub(super) struct SpareAttempts {
-    /// The last failure to make a spare, and until when no other attempt is made.
+    /// The last failure to make a spare, and the time before which no other attempt is made.
     failed: Mutex<Option<(u64, Arc<IoError>)>>,
     clock: RealClock,
 }
 
 impl Shared {
-    /// Sets the limits by what the disk has room for now. To be called by the flusher.
+    /// Sets the limits by the room that the files have now. The caller is the flusher.
     pub fn set_limits(&self, writer: &Writer) {
         let usable = self.usable(writer);
         let blocks = self.config.appenders as u64 + 2 + usable / (MAX_BLOCK_BYTES / 2);
@@ -55,18 +54,18 @@ impl Shared {
         order.set_scarce(room < self.segments.segment_bytes() / 2);
     }
 
-    /// Bytes of blocks for which the rest of the segment and the spares have room, however long the records are.
+    /// Bytes of blocks for which the rest of the segment and the spares have room, for any lengths of records.
     fn usable(&self, writer: &Writer) -> u64 {
         let rest = writer.rest();
         let Some(more) = (self.segments.spares() as u64).checked_sub(1) else { return rest };
         let segment = self.segments.segment_bytes() - 2 * SECTOR_BYTES;
         let largest = block_bytes(framed(self.max_record_bytes) as u64);
-        // Of further spares half is counted, for records of up to half a segment.
+        // Only half of each further spare counts, because records may be as long as half a segment.
         segment.max((rest + segment).saturating_sub(largest)) + more * (segment - largest.min(segment / 2))
     }
 
-    /// Returns when an append of `size` positions that was beyond the limit is worth another attempt: after what is in
-    /// flight was flushed, or a spare was made.
+    /// Returns when another attempt of an append of `size` positions, which was beyond the limit, is worthwhile: after
+    /// the records in flight were flushed, or a spare was made.
     ///
     /// # Errors
     /// When the log has failed, or there is no room for the record.
@@ -89,7 +88,7 @@ impl Shared {
                 if needed > self.usable(&writer) {
                     return Err(LogError::NoRoom { cause });
                 }
-                // Nothing is in flight, so that this record gets a block for itself.
+                // No record is in flight, so this one gets a block for itself.
                 let change = if purpose == Purpose::Change { head + size } else { order.limit(Purpose::Change) };
                 order.set_limits(change, order.limit(Purpose::Undo).max(head + size));
                 return Ok(());
@@ -98,14 +97,14 @@ impl Shared {
             let moved = self.flush(&role);
             drop(role);
             if !moved {
-                // A record below is being copied at this moment.
+                // An earlier record is still being copied.
                 std::thread::yield_now();
             }
         }
     }
 
-    /// Makes one more spare. After an attempt that failed no other is made for as long as that one lasted: on a disk
-    /// that is nearly full, an attempt writes until it is full.
+    /// Makes one more spare. After a failed attempt there is a pause as long as the attempt: on a nearly full disk, an
+    /// attempt writes until the disk is full.
     fn make_spare(&self) -> Result<(), Arc<IoError>> {
         let mut failed = self.attempts.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = self.attempts.clock.monotonic_ns();

@@ -1,13 +1,14 @@
-//! The files of the log: which there are, which come next, which can be used again.
+//! The files of the log: the current segments, and spare files for the next ones.
 //!
-//! A segment is `log/<first LSN, 16 hex digits>.log`; a file that waits to become one is `log/spare-<number>.log`. What
-//! a spare contains means nothing. Each step below may be the last before a crash; what makes that harmless:
+//! A segment is `log/<first LSN, 16 hex digits>.log`; a spare, a file ready to become one, is
+//! `log/spare-<number>.log`. The contents of a spare mean nothing. A crash may follow each step below, and is harmless:
 //!
 //! - A new segment is a spare whose header is written and forced *before* it is renamed, and whose name is forced
-//!   before the log says that it continues there. So a segment with a name has a sound header, and a log that continues
-//!   finds the segment. One that was named but not yet continued into is empty, and opening makes it a spare again.
-//! - An old segment is renamed to a spare, and that is forced, *before* anything is written to it: else a crash could
-//!   bring back the old name over a new header.
+//!   before the log says that it continues there. So a segment with a name has a valid header, and a log that continues
+//!   finds the segment. A segment that has its name, but into which the log does not continue yet, is empty, and the
+//!   next opening makes it a spare again.
+//! - An old segment is renamed to a spare, and the rename is forced, *before* anything is written to it: otherwise a
+//!   crash could restore the old name with a new header.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +17,7 @@ use super::format::{SECTOR_BYTES, Segment};
 use super::lsn::Lsn;
 use crate::io::{File, Files, IoError};
 
-/// As much of a new file is forced at once.
+/// Bytes of a new file that are forced at once.
 const ZEROS_BYTES: u64 = 4 << 20;
 
 /// The directory of the log, within the database's.
@@ -31,7 +32,7 @@ fn spare_name(number: u64) -> String {
     format!("{DIRECTORY}/spare-{number:016x}.log")
 }
 
-/// What the name of a file in the log's directory says.
+/// Kind of a file in the log's directory, by its name.
 pub(super) enum Named {
     Segment(Lsn),
     Spare(u64),
@@ -57,7 +58,8 @@ pub(super) struct Segments {
     files: Arc<dyn Files>,
     database_id: u128,
     segment_bytes: u64,
-    most_spares: usize,
+    /// Number of spares kept for reuse.
+    spare_segments: usize,
     /// Whether [`Segments::adopt`] keeps every spare: recovery may need them to roll back.
     keeps_all: bool,
     lists: Mutex<Lists>,
@@ -73,17 +75,18 @@ struct Lists {
 }
 
 impl Segments {
-    pub fn new(files: Arc<dyn Files>, database_id: u128, segment_bytes: u64, most_spares: usize) -> Self {
-        Self { files, database_id, segment_bytes, most_spares, keeps_all: false, lists: Mutex::default() }
+    pub fn new(files: Arc<dyn Files>, database_id: u128, segment_bytes: u64, spare_segments: usize) -> Self {
+        let lists = Mutex::default();
+        Self { files, database_id, segment_bytes, spare_segments, keeps_all: false, lists }
     }
 
-    /// Keeps every spare that is found, until the log is truncated.
+    /// Sets whether every spare found is kept until the log is truncated.
     pub fn keep_all(self, keeps_all: bool) -> Self {
         Self { keeps_all, ..self }
     }
 
-    /// Takes over what is in the directory: the segments `chain`, of which `open_end` said that the log ends in the
-    /// last; later ones are empty and become spares, as do the spares that have the right size.
+    /// Takes over the files in the directory: the segments `chain`, in whose last one the log ends; the later, `empty`
+    /// segments, which become spares; and the spares that have the right size.
     pub fn adopt(&self, chain: &[Lsn], empty: &[Lsn]) -> Result<(), IoError> {
         for name in self.files.list(DIRECTORY)? {
             let Named::Spare(number) = parse_name(&name) else { continue };
@@ -106,7 +109,7 @@ impl Segments {
 
     fn keep_or_remove(&self, name: String) -> Result<(), IoError> {
         let fits = self.files.open(&name)?.len()? == self.segment_bytes;
-        if fits && (self.keeps_all || self.spares() < self.most_spares.max(1)) {
+        if fits && (self.keeps_all || self.spares() < self.spare_segments.max(1)) {
             self.lists().spares.push(name);
             return Ok(());
         }
@@ -118,7 +121,7 @@ impl Segments {
         self.segment_bytes
     }
 
-    /// Spares that are ready.
+    /// Number of spares ready.
     pub fn spares(&self) -> usize {
         self.lists().spares.len()
     }
@@ -132,7 +135,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Makes one more spare ready, however many are.
+    /// Makes one more spare ready, in addition to existing ones.
     pub fn prepare_another(&self) -> Result<(), IoError> {
         let name = self.make_spare()?;
         self.lists().spares.push(name);
@@ -143,7 +146,7 @@ impl Segments {
         let name = self.new_spare_name();
         // Past the system's cache: the zeros are overwritten before they are read.
         let made = self.files.create(&name).and_then(|_| self.files.open_direct(&name)).and_then(|file| {
-            // In pieces, because the log's own forces wait behind what is being forced here.
+            // In pieces, because the log's own forces queue after this one in the file system.
             let mut at = 0;
             while at < self.segment_bytes {
                 at = self.segment_bytes.min(at + ZEROS_BYTES);
@@ -153,14 +156,16 @@ impl Segments {
             Ok(())
         });
         if let Err(error) = made {
-            // On a full disk, half a spare would only keep room from others. If this fails too, opening removes it.
+            // On a full disk, half a spare would only waste room. If the removal fails too, the next opening removes
+            // it.
             let _ = self.files.remove(&name);
             return Err(error);
         }
         Ok(name)
     }
 
-    /// Begins the segment at `first`: forced, with its name, before this returns. Also says whether a spare was ready.
+    /// Begins the segment at `first`; its header and name are forced before this returns. The flag says whether a spare
+    /// was ready.
     pub fn begin(&self, first: Lsn, epoch: u64) -> Result<(Box<dyn File>, bool), IoError> {
         let ready = self.lists().spares.pop();
         let was_ready = ready.is_some();
@@ -177,12 +182,12 @@ impl Segments {
         self.files.rename(&spare, &name)?;
         self.files.sync_directory(DIRECTORY)?;
         self.lists().chain.push_back(first);
-        // Opened again so that messages bear its new name.
+        // Opened again so that messages contain its new name.
         Ok((self.files.open(&name)?, was_ready))
     }
 
-    /// Makes spares of the segments that end at or before `below`. The one being written stays. As many spares are kept
-    /// as are made here: until it is truncated next, the log may need so many again.
+    /// Makes spares of the segments that end at or before `below`, except the one being written. At least as many
+    /// spares are kept as this makes: the log may need that many until the next truncation.
     pub fn truncate(&self, below: Lsn) -> Result<(), IoError> {
         let mut freed = Vec::new();
         {
@@ -194,7 +199,7 @@ impl Segments {
         if freed.is_empty() {
             return Ok(());
         }
-        let most = self.most_spares.max(freed.len());
+        let max_spares = self.spare_segments.max(freed.len());
         let mut spares = Vec::new();
         // Oldest first: a crash in between must not leave a hole.
         for first in freed {
@@ -211,7 +216,7 @@ impl Segments {
         let surplus: Vec<_> = {
             let mut lists = self.lists();
             lists.spares.append(&mut spares);
-            let surplus = lists.spares.len().saturating_sub(most);
+            let surplus = lists.spares.len().saturating_sub(max_spares);
             lists.spares.drain(..surplus).collect()
         };
         surplus.iter().try_for_each(|name| self.files.remove(name))
@@ -224,7 +229,7 @@ impl Segments {
     }
 
     fn lists(&self) -> MutexGuard<'_, Lists> {
-        // Every change of the lists is one call: a panic elsewhere leaves them whole.
+        // Every change of the lists is one call, so a panic elsewhere leaves them consistent.
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

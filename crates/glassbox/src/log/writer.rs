@@ -6,9 +6,9 @@
 //! the log.
 //!
 //! One sector of each segment is always left for the block that ends it ([`Kind::Continues`] or [`Kind::Closed`]).
-//! Going on in another segment is: begin it (its header and name are forced), then write and force `Continues` here,
-//! then write there. If the log could be written there before `Continues` is forced, a crash could leave records after
-//! a place that looks like a torn end.
+//! A switch to the next segment has three steps: begin that segment (force its header and name), write and force
+//! `Continues` in this one, then write to that one. If records could reach the next segment before `Continues` is
+//! forced, a crash could leave records after a place that looks like a torn end.
 
 use std::io::IoSlice;
 
@@ -43,18 +43,18 @@ impl Writer {
     /// Writes and forces the records `[from, to)` of the ring, or as many of them as make one block.
     ///
     /// # Safety
-    /// As of [`Ring::slices`].
+    /// As for [`Ring::slices`].
     pub unsafe fn flush(&mut self, ring: &Ring, segments: &Segments, from: u64, to: u64) -> Result<Flushed, IoError> {
         // SAFETY: the caller's promise, here and below. The first record is whole, being below `to`.
         let first = unsafe { ring.first_record(from) };
         let mut begun = None;
         if first > self.room() {
-            begun = Some(self.go_on(segments, Lsn(from))?);
+            begun = Some(self.next_segment(segments, Lsn(from))?);
         }
         assert!(first <= self.room(), "appending refuses what does not fit a fresh segment");
-        let most = self.room().min(MAX_BLOCK_BYTES.max(first));
+        let max_bytes = self.room().min(MAX_BLOCK_BYTES.max(first));
         // SAFETY: as above.
-        let end = unsafe { ring.cut(from, to, most) };
+        let end = unsafe { ring.cut(from, to, max_bytes) };
         // SAFETY: as above.
         let (front, back) = unsafe { ring.slices(from, end) };
         self.write(Kind::Records, Lsn(from), front, back)?;
@@ -65,12 +65,12 @@ impl Writer {
     pub fn close(&mut self, end: Lsn) -> Result<(), IoError> {
         let offset = self.offset;
         self.write(Kind::Closed, end, &[], &[])?;
-        // Should the log be opened again, its next block takes the place of this one.
+        // When the log is opened again, its next block replaces this one.
         self.offset = offset;
         Ok(())
     }
 
-    /// Bytes that blocks may still take of this segment.
+    /// Bytes left for blocks in this segment.
     pub fn rest(&self) -> u64 {
         (self.segment_bytes - self.offset).saturating_sub(SECTOR_BYTES)
     }
@@ -80,7 +80,8 @@ impl Writer {
         self.rest().saturating_sub(BLOCK_HEADER_BYTES as u64)
     }
 
-    fn go_on(&mut self, segments: &Segments, next: Lsn) -> Result<bool, IoError> {
+    /// Continues the log in another segment, which begins at `next`.
+    fn next_segment(&mut self, segments: &Segments, next: Lsn) -> Result<bool, IoError> {
         let (file, ready) = segments.begin(next, self.epoch)?;
         self.write(Kind::Continues, next, &[], &[])?;
         self.file = file;

@@ -6,7 +6,7 @@ use std::thread;
 use super::*;
 use crate::io::RealFiles;
 
-/// Threads append numbered records; every thread's own must come back in its order, all at the LSNs it was given.
+/// Threads append numbered records; each thread's records are read in its order, all at the LSNs that it received.
 fn hammer(
     config: LogConfig,
     threads: u64,

@@ -1,16 +1,16 @@
-//! The machine stops at every operation; what was waited for is there, and nothing else than what was appended.
+//! Crashes at every operation: awaited records survive, and only appended records are read.
 
 use super::*;
 use crate::io::{Crash, Faults};
 
-/// What a run knows: every record it appended, in order, and how many of them were certainly durable.
+/// The state of a run: every record appended, in order, and how many of them were reported durable.
 #[derive(Default, Clone)]
 struct Told {
     appended: Vec<(Lsn, Vec<u8>)>,
     durable: usize,
 }
 
-/// Appends, waits, truncates and closes until the world stops.
+/// Appends, waits, truncates and closes until the crash.
 fn work(log: &Log, told: &mut Told, first: u64, count: u64, truncate: bool) -> Result<(), LogError> {
     let mut appender = log.appender()?;
     for n in first..first + count {
@@ -69,7 +69,7 @@ fn crash_everywhere(mode: Crash, truncate: bool, seeds: u64) {
     }
 }
 
-/// Opens what a crash left; crashes while opening and while going on; opens again.
+/// Opens the files after a crash; crashes during the opening and during further appends; opens again.
 fn crash_again(found: &MemoryFiles, mut told: Told, mode: Crash, what: &str) {
     if segments(found).is_empty() {
         assert_eq!(told.durable, 0, "{what}: the log is gone");
@@ -195,8 +195,8 @@ fn a_segment_prepared_in_vain_does_not_come_back() {
     assert_eq!(records.len(), 7);
 }
 
-/// Without room for another segment the log goes on to the end of this one; and it does not attempt to make one at each
-/// flush.
+/// Without room for another segment the log continues to the end of this one, and does not attempt to make a segment at
+/// each flush.
 #[test]
 fn a_full_disk_is_not_asked_again_and_again() {
     let files = MemoryFiles::new();

@@ -1,4 +1,4 @@
-//! Damaged files: an error, or every record; never fewer without a word, never a panic.
+//! Damaged files: an error, or every record; never silently fewer, never a panic.
 
 use super::*;
 use crate::log::format::Segment;

@@ -29,9 +29,8 @@ impl Cells {
         &self.cells[(position / 8) as usize % self.cells.len()]
     }
 
-    /// Appends records until there is no room. Waiting for room would be a loop, which loom cannot try to its end; so
-    /// the
-    /// append gives up, as it does when the log is poisoned. Says how many were appended.
+    /// Appends records until there is no room, and returns their number. A wait for room would be a loop, which loom
+    /// cannot explore to its end, so the append fails, as it does when the log is poisoned.
     fn append(&self, records: u64) -> u64 {
         let mut slot = self.order.take_slot().unwrap();
         for done in 0..records {
@@ -45,7 +44,7 @@ impl Cells {
         records
     }
 
-    /// Takes what is complete, as the flusher does.
+    /// Reads the complete records, as the flusher does.
     fn flush(&self) -> u64 {
         let (from, to) = (self.order.tail(), self.order.complete());
         for position in (from..to).step_by(8) {
@@ -58,9 +57,8 @@ impl Cells {
     }
 }
 
-/// Appenders of `each` records and `flushes` flushes at the same time, then one more; all orders with at most
-/// `switches`
-/// switches away from a thread that could go on.
+/// Appenders of `each` records and `flushes` flushes at the same time, then one more flush; all orders with at most
+/// `switches` preemptive switches.
 fn check(capacity: u64, appenders: u64, each: u64, flushes: usize, switches: Option<usize>) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = switches;

@@ -1,4 +1,4 @@
-//! Tests of the log: what is appended and waited for is read again, whatever happens in between.
+//! Tests of the log: appended and awaited records are read again after any failure.
 
 mod concurrency;
 mod crash;

@@ -1,4 +1,4 @@
-//! What goes in comes out, over the borders of blocks, segments and the ring.
+//! Appended records are read again, across the boundaries of blocks, segments and the ring.
 
 use super::*;
 
@@ -89,7 +89,7 @@ fn truncated_segments_are_used_again() {
     assert!(matches!(error, LogError::MissingSegment { .. }), "{error}");
 }
 
-/// What a log needed between two truncations it finds ready the next time; what it does not need any more goes.
+/// After a truncation, as many spares are ready as the log needed since the one before; surplus ones are removed.
 #[test]
 fn as_many_segments_are_kept_as_were_used() {
     let files = MemoryFiles::new();

@@ -1,6 +1,6 @@
 //! A database on a stack that is chosen at run time: one branch for each call.
 //!
-//! All is inline, so that the many engines are compiled where they are used, and not with the library.
+//! All functions are inline, so that the many engines are compiled in the crate that uses them, not in the library.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::procedure::Procedure;
 use crate::record::Record;
 
-/// One engine of a chosen stack. Not to be shared between threads, since some stacks cannot be; by type,
-/// [`DatabaseOf`] can where its stack can.
+/// A database on a stack chosen at run time. Threads cannot share it, because some stacks serve one thread only; a
+/// [`DatabaseOf`] can be shared if its stack can.
 pub struct StackDatabase(Any);
 
 macro_rules! any {

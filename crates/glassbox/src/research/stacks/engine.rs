@@ -1,4 +1,4 @@
-//! What a stack must have to be a database: an engine that is made for it.
+//! The interface of a stack's engine: the operations that a database needs.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::record::Record;
 
 /// A stack that has a name.
 pub(crate) trait NamedStack {
-    /// What runs its transactions.
+    /// The engine that runs its transactions.
     type Engine: StackEngine;
 }
 
@@ -35,27 +35,28 @@ pub(crate) trait StackEngine: Sized {
     /// [`Error::DuplicateKey`]; without pages [`Error::TableFull`]; others when pages fail.
     fn load<R: Record>(&self, row: &R) -> Result<(), Error>;
 
-    /// Runs a procedure, whose output or abort becomes the `answer`: durable at the position that this gives.
+    /// Runs a procedure, whose output or abort becomes the `answer`. The transaction is durable once the log is durable
+    /// up to the returned position.
     ///
     /// # Errors
     /// When the engine fails.
     fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Result<P::Output, Error>) -> Result<Lsn, Error>;
 
-    /// Returns when what was logged up to `lsn` may be told.
+    /// Returns when answers that depend on the log up to `lsn` may be given.
     ///
     /// # Errors
     /// When the log fails.
     fn wait(&self, lsn: Lsn) -> Result<(), Error>;
 
-    /// Lets whoever forces the log know that somebody will wait for it.
+    /// Wakes the log thread, because a caller will wait for the log.
     fn nudge(&self);
 
-    /// A number that all rows of all tables give, wherever they are.
+    /// Digest of all rows of all tables, independent of where they are stored.
     ///
     /// # Errors
     /// When they cannot be read.
     fn digest(&self) -> Result<u64, Error>;
 
-    /// What is wrong with the data; empty when nothing is.
+    /// Inconsistencies of the data, one message each; empty when there is none.
     fn verify(&self) -> Vec<String>;
 }

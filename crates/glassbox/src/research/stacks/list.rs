@@ -1,9 +1,9 @@
 //! The stacks that have a name: what is in each, in the order of Figure 7 of "OLTP Through the Looking Glass"
 //! (Harizopoulos et al., SIGMOD 2008). This is the whole list; everything else about them is made from it.
 
-/// Calls a macro with the list. A row: name, what people call it, what was done; then its components: keys, log, locks,
-/// latch, lookup of stores, KiB of a page, page access, sessions. Where there are no pages there is no log of their
-/// changes, no lock or latch that names them, and no store that consists of them: nothing but sessions is left to say.
+/// Calls a macro with the list. A row: type name, printed name, description; then its components: keys, log, locks,
+/// latch, lookup of stores, KiB of a page, page access, sessions. A stack without pages has no log of page changes, no
+/// locks or latches on pages and no stores of pages, so its row names its sessions only.
 macro_rules! named_stacks {
     ($with:ident) => {
         $with! {
@@ -29,8 +29,8 @@ macro_rules! named_stacks {
             // The other order: latches before locks.
             LatchesFirst "latches-first" "no latches, but locks; else as no-locks"
                 [IntegerKeys Nothing LockManager NoLatch Uncached 8 Pool SessionPool];
-            // Each component alone taken out of the full stack; for keys that is `IntegerKeys`, for the disk of the
-            // log:
+            // The full stack without one component each. Without keys by schema it is `IntegerKeys`; without the log's
+            // disk:
             WithoutDiskLog "without-disk-log" "full, but log records are not written"
                 [SchemaKeys Discarded LockManager ReadWriteLatch Uncached 8 Pool SessionPool];
             WithoutLog "without-log" "full, but no log records"
@@ -60,7 +60,7 @@ use super::engine::NamedStack;
 use super::records::Records;
 use crate::classic::{Engine, Stack};
 
-/// The forms as the list calls them.
+/// The forms of components under the list's names.
 mod forms {
     pub(super) use crate::classic::directory::{Cached, Held, Uncached};
     pub(super) use crate::classic::latch::{NoLatch, ReadWriteLatch};
@@ -72,9 +72,9 @@ mod forms {
     use crate::classic::wal::forms::NoLog;
     pub(super) use crate::classic::wal::forms::{Discarded, Wal};
 
-    /// No records, but their numbers.
+    /// LSNs without log records.
     pub(super) type Lsns = NoLog<true>;
-    /// Neither records nor numbers.
+    /// Neither log records nor LSNs.
     pub(super) type Nothing = NoLog<false>;
 }
 

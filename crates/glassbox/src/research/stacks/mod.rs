@@ -1,19 +1,20 @@
 //! The classic engine taken apart: stacks from which components were left out when they were compiled.
 //!
-//! What does each part of a conventional engine cost? "OLTP Through the Looking Glass" (Harizopoulos et al., SIGMOD
-//! 2008) answered by taking one after the other out of Shore. Here a named stack is the engine of
-//! [`Architecture::Classic`](crate::Architecture::Classic) without some components: [`StackName`] lists them, first
-//! the ladder of that paper from [`StackName::Full`] to [`StackName::Bare`], then the other order of locks and
-//! latches, then each component alone left out.
+//! What does each component of a conventional engine cost? "OLTP Through the Looking Glass" (Harizopoulos et al.,
+//! SIGMOD 2008) removed one component after the other from Shore. Here a named stack is the engine of
+//! [`Architecture::Classic`](crate::Architecture::Classic) without some components. [`StackName`] lists the stacks:
+//! first the ladder of that paper from [`StackName::Full`] to [`StackName::Bare`], then the other order of locks and
+//! latches, then the full stack without one component each.
 //!
-//! These are for experiments: such a database is made anew each time and never opened again; its clock counts, so that
-//! equal calls give equal rows. Procedures are the same on all of them, and end in the same [`StackDatabase::digest`].
+//! Stacks are for experiments. Each run creates a new database and never opens it again. Its clock is a counter, so
+//! that equal calls give equal rows. The same procedures run on all stacks and lead to the same
+//! [`StackDatabase::digest`].
 //!
-//! The last two of the ladder have no pages: their records lie in plain memory and are reached by pointer, as those of
-//! the engine in memory. A component that is about pages cannot be named together with that.
+//! The last two stacks of the ladder have no pages: their records are in plain memory and reached by pointer, as in the
+//! partitioned engine. Such a stack cannot have a component that works on pages.
 //!
-//! A stack without latches or locks serves one thread. [`DatabaseOf`] names the stack by type, and then the compiler
-//! sees to that:
+//! A stack without latches or locks serves one thread. [`DatabaseOf`] names the stack by type, so that the compiler
+//! enforces this:
 //!
 //! ```
 //! use glassbox::research::stacks::{DatabaseOf, Full};

@@ -20,14 +20,14 @@ macro_rules! name {
             /// All of them: the ladder in its order, then the others.
             pub const ALL: &[StackName] = &[$(StackName::$name),*];
 
-            /// What it is called, such as `no-disk-log`.
+            /// The stack's name, such as `no-disk-log`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(StackName::$name => $called,)*
                 }
             }
 
-            /// What was done to it, in a few words.
+            /// A short description of the removed components.
             pub fn what(self) -> &'static str {
                 match self {
                     $(StackName::$name => $what,)*
@@ -39,7 +39,7 @@ macro_rules! name {
 named_stacks!(name);
 
 impl StackName {
-    /// From the full stack to the bare one, each with one component less than the one before.
+    /// The stacks from full to bare, each with one component less than the one before.
     pub fn ladder() -> &'static [StackName] {
         let end = Self::ALL.iter().position(|stack| *stack == Self::Bare).expect("it is one of all");
         &Self::ALL[..=end]

@@ -1,8 +1,8 @@
-//! Stacks without pages: records lie in plain memory and are reached by pointer.
+//! Stacks without pages: records are in plain memory and reached by pointer.
 //!
-//! What describes changes of pages, names or guards them, or finds what consists of them has nothing left to do without
-//! pages: no log, no locks, no latches, no directory. What remains is the rows with their indexes, as the engine in
-//! memory keeps them, which one thread has to itself; and sessions, until they are taken out as well.
+//! Without pages there is no use for components that log changes of pages, lock or latch them, or find stores made of
+//! them: no log, no locks, no latches, no directory. The rows with their indexes remain, stored as in the partitioned
+//! engine and used by one thread; and sessions, until the last stack removes them as well.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -19,7 +19,7 @@ use crate::partitioned::Alone;
 use crate::procedure::Procedure;
 use crate::record::Record;
 
-/// Rows and indexes of one thread, and who may run a transaction on them.
+/// Rows and indexes of one thread, and the sessions that run transactions on them.
 pub(crate) struct Records<T> {
     data: RefCell<Alone>,
     sessions: T,
@@ -45,7 +45,7 @@ impl<T: StackSessions<Session = ()>> StackEngine for Records<T> {
     fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Result<P::Output, Error>) -> Result<Lsn, Error> {
         let session = self.sessions.take()?;
         let ended = self.data.borrow_mut().execute(procedure, answer);
-        // Before a panic goes on: what is held when it passes is not taken again.
+        // Released before a panic resumes: a session held while a panic unwinds would never be used again.
         drop(session);
         ended?.unwrap_or_else(|panic| resume_unwind(panic));
         Ok(Lsn::NONE)

@@ -11,13 +11,13 @@ use crate::log::Lsn;
 use crate::procedure::Procedure;
 use crate::record::Record;
 
-/// How a database on a stack is made.
+/// Settings of a database on a stack.
 #[derive(Debug, Clone)]
 pub struct StackConfig {
-    /// Memory for pages, in bytes. Stacks without a buffer pool need room for all of them; without pages, so much is
-    /// the most for the rows of a table, and for each of its indexes.
+    /// Memory for pages, in bytes. Stacks without a buffer pool need room for all pages. Stacks without pages use it as
+    /// the maximum for the rows of a table, and for each of its indexes.
     pub memory_bytes: usize,
-    /// Whether an answer waits until the log is forced, in stacks that have one. If not, it is written behind.
+    /// Whether an answer waits until the log is forced, in stacks with a log. Otherwise the log is written later.
     pub forced: bool,
     /// Sessions, in stacks that have more than one.
     pub sessions: usize,
@@ -32,23 +32,23 @@ impl Default for StackConfig {
 }
 
 /// One engine of the stack `S`, one of the types of this module.
-#[expect(private_bounds, reason = "the stacks are those of this module; what they are made of is nobody's business")]
+#[expect(private_bounds, reason = "the stacks are those of this module; their components are private")]
 pub struct DatabaseOf<S: NamedStack> {
     engine: S::Engine,
 }
 
 /// A transaction that was run, and may not be durable yet.
 #[derive(Debug)]
-#[must_use = "whether it is durable is known only to who waits"]
+#[must_use = "only `wait` says whether the transaction is durable"]
 pub struct Submitted<O> {
     answer: Result<O, Error>,
     lsn: Lsn,
 }
 
-/// 2020-09-13, as a beginning: microseconds.
+/// First time of the clock, 2020-09-13, in microseconds.
 const BEGINNING_US: u64 = 1_600_000_000_000_000;
 
-/// A clock that moves on by one microsecond whenever it is asked.
+/// A clock that advances by one microsecond at each reading.
 struct CountingClock(AtomicU64);
 
 impl Clock for CountingClock {
@@ -61,7 +61,7 @@ impl Clock for CountingClock {
     }
 }
 
-#[expect(private_bounds, reason = "the stacks are those of this module; what they are made of is nobody's business")]
+#[expect(private_bounds, reason = "the stacks are those of this module; their components are private")]
 impl<S: NamedStack> DatabaseOf<S> {
     /// A new, empty database with the tables and procedures of the catalog. Stacks with a log on disk need an empty
     /// directory; the others do not touch it.
@@ -83,21 +83,21 @@ impl<S: NamedStack> DatabaseOf<S> {
         self.engine.load(row)
     }
 
-    /// Runs a procedure as a transaction and answers when it is as durable as the stack makes it.
+    /// Runs a procedure as a transaction and returns when it is as durable as the stack makes it.
     ///
     /// # Errors
     /// [`Error::Aborted`] when the procedure aborts; others when the engine fails.
     #[inline]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
-        // Not by way of what was submitted: an answer is large, and would be copied each time.
+        // Not through `Submitted`: an answer is large, and each move would copy it.
         let mut answer = Err(NOT_ANSWERED);
         let lsn = self.engine.execute(procedure, &mut answer)?;
         self.engine.wait(lsn)?;
         answer
     }
 
-    /// As [`call`](Self::call), and lets `look` see the output where it is: what is large is not moved. `look` is
-    /// called when the outcome may be told.
+    /// As [`call`](Self::call), but passes the output to `look` by reference, so that a large output is not moved.
+    /// `look` is called once the transaction is durable.
     ///
     /// # Errors
     /// As for `call`.
@@ -109,8 +109,8 @@ impl<S: NamedStack> DatabaseOf<S> {
         look_at(&mut answer, look)
     }
 
-    /// Runs a procedure as a transaction; what `look` makes of its output is the answer that [`wait`](Self::wait)
-    /// gives. So one caller has many under way that wait for one force together. `look` is called at once, unless the
+    /// Runs a procedure as a transaction; [`wait`](Self::wait) returns the result of `look` on its output. So one
+    /// caller can have many transactions in flight that one force makes durable. `look` is called at once, unless the
     /// transaction aborted.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl<S: NamedStack> DatabaseOf<S> {
         Ok(Submitted { answer: look_at(&mut answer, look), lsn })
     }
 
-    /// The answer to what was submitted, when it is as durable as the stack makes it.
+    /// Returns the answer of a submitted transaction when it is as durable as the stack makes it.
     ///
     /// # Errors
     /// [`Error::Aborted`] when the procedure aborted; others when the engine fails.
@@ -137,15 +137,16 @@ impl<S: NamedStack> DatabaseOf<S> {
         submitted.answer
     }
 
-    /// A number that all rows of all tables give, wherever they are: equal for equal contents.
+    /// Digest of all rows of all tables, independent of where they are stored: equal for equal contents.
     ///
     /// # Errors
-    /// When pages are damaged or cannot be had.
+    /// When pages are damaged or cannot be read.
     pub fn digest(&self) -> Result<u64, Error> {
         self.engine.digest()
     }
 
-    /// What is wrong with trees, heap files and the space map, or with indexes in memory; empty when nothing is.
+    /// Inconsistencies of trees, heap files and the space map, or of indexes in memory, one message each; empty when
+    /// there is none.
     pub fn verify(&self) -> Vec<String> {
         self.engine.verify()
     }
