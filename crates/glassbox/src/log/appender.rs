@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::LogError;
-use super::flush::Shared;
+use super::flush::LogState;
 use super::format::framed;
 use super::lsn::Lsn;
 use super::order::{Purpose, RingSlot};
@@ -11,12 +11,12 @@ use super::order::{Purpose, RingSlot};
 /// Appends records. Each appender has its own slot in the ring. An append needs `&mut`, so one thread uses the slot at
 /// a time. Dropping the appender releases the slot.
 pub(crate) struct Appender {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
     slot: RingSlot,
 }
 
 impl Appender {
-    pub(super) fn new(shared: Arc<Shared>) -> Result<Self, LogError> {
+    pub(super) fn new(shared: Arc<LogState>) -> Result<Self, LogError> {
         match shared.ring.order().take_slot() {
             Some(slot) => Ok(Self { shared, slot }),
             None => Err(LogError::NoAppender(shared.config.appenders)),

@@ -1,11 +1,11 @@
 //! Making records durable: one flusher at a time, and it is a thread that needs it.
 //!
-//! The role of the flusher is a flag under a mutex that is held for nanoseconds. [`Shared::reach`] takes the role if it
-//! is free, flushes, and releases it; if it is taken, it sleeps until the flush ends and checks again. So no wake-up is
-//! lost: the end of a flush wakes each sleeper, which then finds its records durable or takes the role. The next force
-//! covers all callers that arrive during a force. With no more than that, callers would form two groups that alternate,
-//! each force covering half of them; so a flusher first waits for the callers that the last force covered
-//! ([`Shared::gather`]).
+//! The role of the flusher is a flag under a mutex that is held for nanoseconds. [`LogState::reach`] takes the role if
+//! it is free, flushes, and releases it; if it is taken, it sleeps until the flush ends and checks again. So no wake-up
+//! is lost: the end of a flush wakes each sleeper, which then finds its records durable or takes the role. The next
+//! force covers all callers that arrive during a force. With no more than that, callers would form two groups that
+//! alternate, each force covering half of them; so a flusher first waits for the callers that the last force covered
+//! ([`LogState::gather`]).
 //!
 //! Order of a flush, and why a crash between any two steps is harmless: records complete in the ring; block written;
 //! block forced; `tail` moved. Only the last step acknowledges records, and only the last frees room in the ring. A
@@ -30,8 +30,8 @@ use crate::io::{Clock, IoError, RealClock};
 /// How long a flusher waits for callers that are expected: little compared with a force.
 const GATHER_NS: u64 = 50_000;
 
-/// What the log, its appenders and its threads share.
-pub(super) struct Shared {
+/// State shared by the log, its appenders and its threads.
+pub(super) struct LogState {
     pub ring: Ring,
     pub config: LogConfig,
     pub max_record_bytes: usize,
@@ -44,7 +44,7 @@ pub(super) struct Shared {
     moved: Condvar,
     /// The log thread has work.
     pub work: Condvar,
-    /// Whether the log thread is asleep or about to be, so that [`Shared::nudge`] need not take the mutex otherwise.
+    /// Whether the log thread is asleep or about to be, so that [`LogState::nudge`] need not take the mutex otherwise.
     pub asleep: AtomicBool,
     pub closed: AtomicBool,
     /// The keeper was asked for a spare segment and has not made it yet.
@@ -60,7 +60,7 @@ pub(super) struct Shared {
 pub(super) struct Gate {
     flushing: bool,
     sleepers: usize,
-    /// [`Shared::arrived`] when the last flush began, and how many had arrived since the one before.
+    /// [`LogState::arrived`] when the last flush began, and how many had arrived since the one before.
     begun: u64,
     covered: u64,
     /// How many callers seem to be active: those that the last flush covered, and those that arrived during it.
@@ -81,7 +81,7 @@ struct Counts {
 }
 
 /// The role of the flusher; dropping it releases it and wakes the threads that wait for it.
-pub(super) struct Role<'a>(&'a Shared);
+pub(super) struct Role<'a>(&'a LogState);
 
 impl Drop for Role<'_> {
     fn drop(&mut self) {
@@ -98,7 +98,7 @@ impl Drop for Role<'_> {
     }
 }
 
-impl Shared {
+impl LogState {
     pub fn new(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Self {
         Self {
             ring: Ring::new(config.log_buffer_bytes, end.0, config.appenders),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::appender::Appender;
 use super::config::{LogConfig, LogStats};
 use super::error::LogError;
-use super::flush::Shared;
+use super::flush::LogState;
 use super::format::SECTOR_BYTES;
 use super::look::LogFound;
 use super::lsn::Lsn;
@@ -18,7 +18,7 @@ use crate::io::{Files, IoError};
 
 /// An open log. Dropping it without [`Log::close`] is like a crash: only unforced records may be lost.
 pub(crate) struct Log {
-    shared: Arc<Shared>,
+    shared: Arc<LogState>,
     threads: Mutex<Threads>,
 }
 
@@ -64,7 +64,7 @@ impl Log {
     }
 
     fn start(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Result<Log, LogError> {
-        let shared = Arc::new(Shared::new(config, segments, writer, end));
+        let shared = Arc::new(LogState::new(config, segments, writer, end));
         shared.set_limits(&shared.writer.lock().unwrap_or_else(PoisonError::into_inner));
         let threads = Mutex::new(Threads::start(&shared)?);
         Ok(Log { shared, threads })

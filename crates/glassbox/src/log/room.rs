@@ -21,7 +21,7 @@ use std::sync::PoisonError;
 use std::sync::{Arc, Mutex};
 
 use super::error::LogError;
-use super::flush::Shared;
+use super::flush::LogState;
 use super::format::{BLOCK_HEADER_BYTES, SECTOR_BYTES, block_bytes, framed};
 use super::order::Purpose;
 use super::writer::{MAX_BLOCK_BYTES, Writer};
@@ -41,7 +41,7 @@ pub(super) struct SpareAttempts {
     clock: RealClock,
 }
 
-impl Shared {
+impl LogState {
     /// Sets the limits by the room that the files have now. The caller is the flusher.
     pub fn set_limits(&self, writer: &Writer) {
         let usable = self.usable(writer);

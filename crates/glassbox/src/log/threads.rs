@@ -14,7 +14,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::error::LogError;
-use super::flush::Shared;
+use super::flush::LogState;
 use super::lsn::Lsn;
 use crate::io::IoError;
 
@@ -64,7 +64,7 @@ pub(super) enum Work {
 pub(super) struct Threads(Vec<JoinHandle<()>>);
 
 impl Threads {
-    pub fn start(shared: &Arc<Shared>) -> Result<Threads, LogError> {
+    pub fn start(shared: &Arc<LogState>) -> Result<Threads, LogError> {
         let mut threads = Threads::default();
         if !shared.config.threads {
             return Ok(threads);
@@ -81,7 +81,7 @@ impl Threads {
     }
 
     /// Stops the threads and waits for them. Flushes nothing.
-    pub fn stop(&mut self, shared: &Shared) {
+    pub fn stop(&mut self, shared: &LogState) {
         {
             let mut gate = shared.gate();
             gate.stop = true;
@@ -95,7 +95,7 @@ impl Threads {
     }
 }
 
-impl Shared {
+impl LogState {
     /// Wakes the log thread if it sleeps.
     ///
     /// The thread says that it is asleep, then looks for unforced bytes; the caller appends, then looks whether the
