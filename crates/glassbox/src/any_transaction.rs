@@ -1,4 +1,4 @@
-//! The transaction that a closure is given: on whichever engine the database has.
+//! The transaction that a closure receives, on either engine.
 
 use std::ops::ControlFlow;
 

@@ -1,14 +1,14 @@
 //! Bulk loads: rows into tables without a log record each, made durable by one checkpoint at the end.
 //!
-//! Until then nothing counts: a crash, or dropping the load unfinished, leaves the database as it was before when it is
-//! opened again. Transactions are refused meanwhile, because what they would log could not be replayed without the
-//! rows.
+//! Before that checkpoint no row is durable: after a crash, or if the load is dropped unfinished, the next opening
+//! finds the database as it was before the load. Transactions are refused during the load, because their log records
+//! could not be replayed without its rows.
 
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::record::Record;
 
-/// A bulk load that is going on. May be used by many threads at once.
+/// A running bulk load. Many threads may use it at once.
 #[must_use = "nothing counts before `finish`"]
 pub struct BulkLoad<'a> {
     inner: &'a Inner,
@@ -24,13 +24,13 @@ impl<'a> BulkLoad<'a> {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Error::DuplicateKey`] when its primary key or a unique key is there already, [`Error::TableFull`] when memory
+    /// [`Error::DuplicateKey`] when a row has its primary key or a unique key already, [`Error::TableFull`] when memory
     /// is exhausted.
     pub fn insert<R: Record>(&self, row: &R) -> Result<(), Error> {
         self.inner.engine.load_row(row)
     }
 
-    /// Makes the rows durable, with a checkpoint, and lets transactions run again.
+    /// Makes the rows durable, with a checkpoint, and accepts transactions again.
     ///
     /// # Errors
     /// When the checkpoint cannot be written; the database then has to be opened again, without the rows.

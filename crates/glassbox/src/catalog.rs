@@ -1,4 +1,4 @@
-//! The catalog: which tables and procedures a program brings to a database.
+//! The catalog: the tables and procedures that a program declares for a database.
 
 use std::any::TypeId;
 use std::fmt;
@@ -43,7 +43,7 @@ impl Catalog {
         self
     }
 
-    /// Refuses names that stand for two things.
+    /// Refuses duplicate names.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let twice = |what, name: &str| Error::Catalog(format!("{what} `{name}` is named twice"));
         for (at, table) in self.tables.iter().enumerate() {
@@ -69,7 +69,8 @@ impl Catalog {
     }
 }
 
-/// Refuses unique indexes that enforce nothing or cannot be checked. The derive refuses them where it can say more.
+/// Refuses unique indexes that enforce nothing or cannot be checked. The derive macro refuses them earlier, with a
+/// better message.
 fn check_unique(table: &TableSchema) -> Result<(), Error> {
     for index in table.indexes.iter().filter(|index| index.unique) {
         let why = if table.key.iter().all(|column| index.columns.contains(column)) {

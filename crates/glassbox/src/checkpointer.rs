@@ -1,5 +1,4 @@
-//! The thread that makes a checkpoint whenever the log has grown enough, so that recovery stays short and the disk does
-//! not fill.
+//! The thread that makes a checkpoint whenever the log has grown enough, to keep recovery short and the log small.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
@@ -8,19 +7,19 @@ use std::time::Duration;
 
 use crate::inner::Inner;
 
-/// How often it looks.
+/// Polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How late it looks again when checkpoints fail.
+/// Polling interval after failed checkpoints.
 const LOOK_AFTER_FAILURES: Duration = Duration::from_secs(60);
 
-/// A running checkpointer; dropping it ends it, after the checkpoint that it may be making.
+/// A running checkpointer; dropping it ends the thread, after a running checkpoint.
 pub(crate) struct Checkpointer {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Checkpointer {
-    /// Starts it if the database has a log to shorten.
+    /// Starts the thread if the database has a log to truncate.
     pub(crate) fn start(inner: &Arc<Inner>) -> Option<Self> {
         if inner.engine.log().is_none() || inner.config.checkpoint_log_bytes == 0 {
             return None;
@@ -32,7 +31,8 @@ impl Checkpointer {
             .spawn(move || {
                 let mut wait = LOOK_EVERY;
                 while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                    // What failed, for want of room on the disk say, is not tried again at once: trying takes room too.
+                    // A failed checkpoint (on a full disk, for example) is not retried at once: an attempt needs room
+                    // too.
                     wait = if look(&inner) { LOOK_EVERY } else { (wait * 2).min(LOOK_AFTER_FAILURES) };
                 }
             })
@@ -41,7 +41,7 @@ impl Checkpointer {
     }
 }
 
-/// Makes a checkpoint if it is time; whether none failed.
+/// Makes a checkpoint if one is due; false if it failed.
 fn look(inner: &Weak<Inner>) -> bool {
     let Some(inner) = inner.upgrade() else { return true };
     let (Some(log), Some(storage)) = (inner.engine.log(), &inner.storage) else { return true };
@@ -49,7 +49,7 @@ fn look(inner: &Weak<Inner>) -> bool {
     if log.appended().0 - start < inner.config.checkpoint_log_bytes || inner.engine.check().is_err() {
         return true;
     }
-    // A failure leaves the log whole; it is tried again, and counted where people look.
+    // A failure leaves the log complete; it is counted in the statistics, and the checkpoint is retried.
     let made = inner.checkpoint(false).is_ok();
     if !made {
         inner.failed_checkpoints.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

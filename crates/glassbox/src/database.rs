@@ -1,4 +1,4 @@
-//! The database as its users see it: opened on a directory, called, closed.
+//! The database's interface for programs: open, call, close.
 
 use std::fmt;
 use std::path::Path;
@@ -20,25 +20,25 @@ use crate::ticket::Ticket;
 
 /// An open database.
 ///
-/// It may be shared by any number of threads. Dropping it closes it; [`Database::close`] does the same, also where the
-/// database is shared, and says whether it went well.
+/// Any number of threads may share it. Dropping it closes it; [`Database::close`] does the same, also for a shared
+/// database, and returns errors.
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
     life: Mutex<Life>,
 }
 
-/// What a close ends.
+/// The threads that a close ends.
 struct Life {
     checkpointer: Option<Checkpointer>,
     closed: bool,
 }
 
 impl Database {
-    /// Opens the database in `directory`, making it if there is none, and recovers what was answered.
+    /// Opens the database in `directory`, or creates it, and recovers every transaction answered as durable.
     ///
     /// # Errors
-    /// When the directory cannot be used or is in use, its files are damaged, or the catalog does not fit what is
-    /// stored; the error says which and what to do.
+    /// When the directory cannot be used or is in use, its files are damaged, or the catalog does not agree with the
+    /// stored schema; the error names the cause and the remedy.
     pub fn open(directory: impl AsRef<Path>, config: Config, catalog: Catalog) -> Result<Self, Error> {
         let path = directory.as_ref();
         let files = RealFiles::new(path)?;
@@ -49,7 +49,7 @@ impl Database {
         })
     }
 
-    /// Opens the database in any implementation of files, with any clock: for tests and simulation.
+    /// Opens the database in any implementation of files, with any clock: for tests and simulations.
     ///
     /// # Errors
     /// As for [`Database::open`].
@@ -66,7 +66,7 @@ impl Database {
     /// says.
     ///
     /// # Errors
-    /// When the catalog or the configuration cannot be.
+    /// When the catalog or the configuration is invalid.
     pub fn in_memory(config: Config, catalog: Catalog) -> Result<Self, Error> {
         let config = Config { durability: Durability::None, ..config };
         open::open(None, Box::new(RealClock::new()), config, catalog).map(Self::new)
@@ -78,15 +78,15 @@ impl Database {
         Self { inner, life: Mutex::new(Life { checkpointer, closed: false }) }
     }
 
-    /// Runs a procedure; returns when its outcome may be told: with [`Durability::Sync`], when it is durable.
+    /// Runs a procedure; with [`Durability::Sync`], returns when the transaction is durable.
     ///
     /// # Errors
-    /// [`Error::Aborted`] when the procedure decided so; [`Error::DuplicateKey`] or [`Error::TableFull`] when a row was
-    /// refused; others when the database cannot go on.
+    /// [`Error::Aborted`] when the procedure aborts; [`Error::DuplicateKey`] or [`Error::TableFull`] when a row was
+    /// refused; others when the database has stopped.
     ///
     /// # Panics
     /// When the procedure does, after rolling it back.
-    // Not inlined: the answer is then written where the caller wants it, instead of being moved there.
+    // Not inlined, so that the answer is written directly to the caller's memory.
     #[inline(never)]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
         let mut answer = Err(NOT_ANSWERED);
@@ -97,8 +97,8 @@ impl Database {
         answer
     }
 
-    /// As [`Database::call`], and lets `look` see the output where it is, instead of handing it over: what is large is
-    /// moved once less. `look` is called when the outcome may be told.
+    /// As [`Database::call`], but passes the output to `look` by reference, which saves one move of a large output.
+    /// `look` is called when `call` would return.
     ///
     /// # Errors
     /// As for [`Database::call`].
@@ -110,11 +110,11 @@ impl Database {
         look_at(&mut answer, look)
     }
 
-    /// Runs a procedure now and gives a ticket for its outcome, to be waited for later: so one thread can have
-    /// thousands of transactions waiting for the same force.
+    /// Runs a procedure and returns a ticket for its outcome before it is durable: so one thread can have thousands of
+    /// transactions in flight that wait for the same force.
     ///
     /// # Errors
-    /// [`Error::TooManyInFlight`] beyond [`Config::in_flight`]; others when the database cannot go on.
+    /// [`Error::TooManyInFlight`] beyond [`Config::in_flight`]; others when the database has stopped.
     #[inline]
     pub fn submit<P: Procedure>(&self, procedure: &P) -> Result<Ticket<'_, P::Output>, Error> {
         let place = self.inner.take_place()?;
@@ -124,9 +124,9 @@ impl Database {
         Ok(Ticket::new(place, lsn, answer))
     }
 
-    /// As [`Database::submit`], with a ticket for what `look` makes of the output, which is not kept: thousands of
-    /// large ones would push more useful things out of the caches. `look` is called at once, unless the transaction
-    /// aborted.
+    /// As [`Database::submit`], but the ticket keeps the result of `look` on the output instead of the output:
+    /// thousands of large outputs would evict more useful data from the caches. `look` is called at once, unless the
+    /// transaction aborted.
     ///
     /// # Errors
     /// As for [`Database::submit`].
@@ -143,11 +143,11 @@ impl Database {
         Ok(Ticket::new(place, lsn, look_at(&mut answer, look)))
     }
 
-    /// Runs a closure as a transaction. It may run several times before one run counts. Needs no catalog entry; with
-    /// either kind of log its changes are logged as values.
+    /// Runs a closure as a transaction. It may be restarted several times. It needs no catalog entry; with either kind
+    /// of log its changes are logged as values.
     ///
-    /// When the partition is taken, its holder runs the closure in another thread. So it and its output must be able to
-    /// go there:
+    /// If another thread holds the partition, that thread runs the closure. So the closure and its output must be
+    /// `Send`:
     ///
     /// ```compile_fail,E0277
     /// let db = glassbox::Database::in_memory(glassbox::Config::default(), glassbox::Catalog::new()).unwrap();
@@ -155,9 +155,9 @@ impl Database {
     /// db.transaction(|_| Ok(*counter)).unwrap();
     /// ```
     ///
-    /// It must not call the database itself, for it would wait for the partitions that it holds: such a call is
-    /// [`Error::Nested`] at once. Only [`Database::counts`] and [`Database::stats`] answer there. A thread that the
-    /// closure starts and waits for is not recognised.
+    /// The closure must not call the database, which would wait for the partitions that the transaction holds: such a
+    /// call returns [`Error::Nested`] at once. Only [`Database::counts`] and [`Database::stats`] work there. A call
+    /// from another thread for which the closure waits is not detected.
     ///
     /// # Errors
     /// As for [`Database::call`].
@@ -175,83 +175,83 @@ impl Database {
         Ok(output.expect("a run that commits has an output"))
     }
 
-    /// Runs a procedure without changing anything: what it would read and write, as far as it can be known.
+    /// Runs a procedure without changing anything, and returns the keys that it would read and write, as far as they
+    /// can be known.
     ///
     /// # Errors
-    /// When the database cannot go on.
+    /// When the database has stopped.
     pub fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
         self.inner.engine.dry_run(procedure)
     }
 
-    /// Fills tables without logging each row; no transaction runs meanwhile, and nothing counts before
+    /// Fills tables without logging each row. No transaction runs meanwhile, and no row is durable before
     /// [`BulkLoad::finish`].
     ///
     /// # Errors
-    /// When the database has stopped or another bulk load is going on; [`Error::Busy`] when a transaction goes on for
-    /// more than ten seconds.
+    /// When the database has stopped or another bulk load runs; [`Error::Busy`] when a transaction runs for more than
+    /// ten seconds.
     pub fn bulk_load(&self) -> Result<BulkLoad<'_>, Error> {
         BulkLoad::begin(&self.inner)
     }
 
-    /// Writes all rows as of now to a checkpoint file and drops the log before it. Transactions go on meanwhile; on the
-    /// partitioned engine it waits at its beginning, and again at each piece of 64 KiB, for the transaction that runs
-    /// on the partition.
+    /// Writes all rows as of now to a checkpoint file and truncates the log before it. Transactions continue meanwhile.
+    /// On the partitioned engine it waits at its beginning, and before each piece of 64 KiB, for the transaction that
+    /// runs on the partition.
     ///
     /// # Errors
     /// [`Error::Busy`] when a partition has run one transaction for more than ten seconds at the beginning,
-    /// [`Error::Nested`] inside a transaction. When the files cannot be written. The older checkpoint and the log then
-    /// stay as they are.
+    /// [`Error::Nested`] inside a transaction. Others when the files cannot be written; then the last checkpoint and
+    /// the log stay as they are.
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.inner.checkpoint(false)
     }
 
-    /// Returns when everything answered before is durable, whatever the durability: then a crash loses none of it. With
+    /// Returns when every transaction answered before is durable, whatever the configured durability. With
     /// [`Durability::None`] the partitioned engine has no log to force and writes a checkpoint instead, which takes as
     /// long as [`Database::checkpoint`]. The rows of a bulk load are durable only when that is
     /// [finished](BulkLoad::finish); a database [in memory](Database::in_memory) has nothing to write.
     ///
     /// # Errors
-    /// When the log cannot be forced: the rest of it may or may not be on disk, and the database stops. Without a log,
-    /// as for [`Database::checkpoint`]: the older checkpoint stays, and `flush` may be repeated.
+    /// When the log cannot be forced: its unforced part may or may not be on disk, and the database stops. Without a
+    /// log, as for [`Database::checkpoint`]: the last checkpoint stays, and `flush` may be repeated.
     pub fn flush(&self) -> Result<(), Error> {
         self.inner.flush()
     }
 
-    /// What the database did since it was opened, and the space it uses. Waits for no transaction: where one runs on a
-    /// partition at that moment, and goes on for more than ten milliseconds, the space of the partition is that of the
-    /// last time. The classic engine reads all pages of all tables.
+    /// Counts since the database was opened, and the space of its tables. Waits for no transaction: if one runs on a
+    /// partition for more than ten milliseconds, the last known space of that partition is returned. The classic engine
+    /// reads all pages of all tables.
     pub fn stats(&self) -> Stats {
         Stats::collect(&self.inner, true)
     }
 
-    /// The same without the space of tables: some numbers read from memory, without waiting for anything. To be asked
-    /// often.
+    /// The same without the space of tables: some numbers in memory, read without waiting, so it can be called often.
     pub fn counts(&self) -> Stats {
         Stats::collect(&self.inner, false)
     }
 
-    /// The last waits for locks that are over, oldest first: who waited for whom, on what, for how long. `None`: the
-    /// partitioned engine has no locks.
+    /// The last ended waits for locks, oldest first: the waiting transaction, the holders, the lock, the duration.
+    /// `None`: the partitioned engine has no locks.
     pub fn explain_waits(&self) -> Option<Vec<LockWait>> {
         self.inner.engine.as_classic().map(LockWait::last)
     }
 
-    /// What the replacement policy alone would have done so far: what a simulator says to which the recorded fixes are
-    /// given, one after the other. `None` unless `trace_pages` was configured.
+    /// Reads and writes of a simulated buffer pool with the same replacement policy, given the recorded fixes one after
+    /// the other. `None` unless `trace_pages` was configured.
     #[doc(hidden)]
     pub fn simulated_pages(&self) -> Option<SimulatedPages> {
         let simulated = self.inner.engine.as_classic()?.simulated()?;
         Some(SimulatedPages { missed: simulated.misses, written: simulated.writes })
     }
 
-    /// What opening found and did.
+    /// Result of recovery at the opening.
     pub fn recovery(&self) -> &Recovery {
         &self.inner.recovery
     }
 
-    /// Checks every index against its table, and the copies of replicated tables against each other, in memory; what is
-    /// wrong, empty when nothing is. No transaction runs meanwhile; one that goes on for more than ten seconds is told
-    /// instead.
+    /// Checks, in memory, every index against its table, and the copies of replicated tables against each other.
+    /// Returns the inconsistencies, one message each. No transaction runs meanwhile; if one runs for more than ten
+    /// seconds, the result is a message about it instead.
     pub fn verify(&self) -> Vec<String> {
         self.inner.engine.verify(&self.inner.catalog)
     }
@@ -261,16 +261,16 @@ impl Database {
         self.inner.engine.partitions()
     }
 
-    /// Refuses all further calls, waits for those that run, forces the log and ends it properly, whatever the
+    /// Refuses further calls, waits for running ones, forces the log and writes its closing block, whatever the
     /// durability; without a log (partitioned, [`Durability::None`]), writes a checkpoint. The next opening, which may
-    /// be in the same process, finds every answered transaction. Tickets can still be waited for; closing again does
-    /// nothing.
+    /// be in the same process, finds every answered transaction. Tickets can still be waited for; a second close has no
+    /// effect.
     ///
     /// # Errors
-    /// [`Error::Busy`] when a transaction goes on for more than ten seconds: the database refuses calls all the same,
-    /// and can be closed again when it has ended. [`Error::Loading`] during a bulk load, [`Error::Nested`] inside a
-    /// transaction. When the log cannot be forced; what was answered before as durable is durable all the same. When a
-    /// checkpoint cannot be written, or the database has stopped: without a log the next opening finds the older
+    /// [`Error::Busy`] when a transaction runs for more than ten seconds: the database refuses calls nevertheless, and
+    /// can be closed again when the transaction has ended. [`Error::Loading`] during a bulk load, [`Error::Nested`]
+    /// inside a transaction. Others when the log cannot be forced (transactions answered as durable stay durable), a
+    /// checkpoint cannot be written, or the database has stopped: without a log the next opening finds the last
     /// checkpoint.
     pub fn close(&self) -> Result<(), Error> {
         self.inner.engine.health().refuse_nested()?;
@@ -279,7 +279,7 @@ impl Database {
             return Ok(());
         }
         self.inner.engine.close()?;
-        // It waits for no transaction any more, so this takes no longer than the checkpoint that it may be writing.
+        // The checkpointer waits for no transaction now, so its end takes no longer than a checkpoint in progress.
         life.checkpointer.take();
         self.inner.close()?;
         life.closed = true;
@@ -289,7 +289,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // There is no caller to give an error to; what was answered as durable was forced before.
+        // No caller can receive an error here; every transaction answered as durable was forced before.
         let _ = self.close();
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong for a user of a database, by what there is to do about it.
+//! Errors of a database, one kind for each remedy.
 
 use std::sync::Arc;
 
@@ -13,33 +13,33 @@ use crate::procedure::{Abort, AbortReason, DuplicateKey, Place, TableFull};
 use crate::record::layout::encode;
 use crate::record::{IndexSchema, TableSchema, named_values};
 
-/// Why a call, or the opening of a database, did not succeed.
+/// Why a call, or the opening of a database, failed.
 ///
-/// `Display` is for people: the thing, its state, the cause, and what to do. As JSON (by [`serde::Serialize`]) an error
-/// is an object with its `kind`, which stays the same from version to version, and the fields of its variant:
+/// `Display` gives the thing, its state, the cause, and what to do. As JSON (by [`serde::Serialize`]) an error is an
+/// object with its `kind`, which stays the same from version to version, and the fields of its variant:
 /// `{"kind":"duplicate_key","table":"account","index":null,"columns":["id"],"values":["17"]}`.
 ///
 /// These are the kinds for a call, embedded ([`Database`](crate::Database)) and on a cluster (`glassbox-cluster`). Only
-/// a cluster answers `panicked` and `protocol`: embedded, the panic goes on in the caller, and there are no messages.
+/// a cluster returns `panicked` and `protocol`: embedded, the panic resumes in the caller, and there are no messages.
 ///
-/// | kind | what happened to the transaction | what to do |
+/// | kind | state of the transaction | what to do |
 /// | --- | --- | --- |
-/// | `aborted` | rolled back: its procedure decided so | what the procedure's `code` stands for |
+/// | `aborted` | rolled back: its procedure aborted | depends on the procedure's `code` |
 /// | `duplicate_key` | rolled back: a row would share a unique key with another | call with another key |
 /// | `table_full` | rolled back: a table has no memory for a row | raise `table_bytes` |
 /// | `panicked` | rolled back: its procedure panicked | correct the procedure |
 /// | `broken_promise` | neither rolled back nor logged; the database has stopped | open it again, correct the promise |
 /// | `stopped` | did not run: the database has stopped before | what the `reason` says |
 /// | `outcome_unknown` | committed or not: the process, or the log, failed first | look for its changes |
-/// | `protocol` | not committed: a message says what it must not | run one program and catalog everywhere |
+/// | `protocol` | not committed: a message violates the protocol | run one program and catalog everywhere |
 /// | `config`, `catalog` | did not run: a setting, or the catalog, is refused | change what the message names |
 ///
-/// A procedure can match the refusal of a row ([`Stop::DuplicateKey`](crate::Stop::DuplicateKey)) and go on.
+/// A procedure can match the refusal of a row ([`Stop::DuplicateKey`](crate::Stop::DuplicateKey)) and continue.
 #[derive(Debug, thiserror::Error, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Error {
-    /// The procedure decided against it; nothing was changed.
+    /// The procedure aborted; nothing was changed.
     #[error("aborted: {0}")]
     Aborted(Abort),
     /// A row would have shared its primary key, or the key of a unique index, with another one; nothing was changed.
@@ -48,42 +48,42 @@ pub enum Error {
     /// A table has no memory for another row, or one of its indexes for another entry; nothing was changed.
     #[error(transparent)]
     TableFull(TableFull),
-    /// The procedure panicked; nothing was changed. Embedded, the panic goes on in the caller instead.
+    /// The procedure panicked; nothing was changed. Embedded, the panic resumes in the caller instead.
     #[error(transparent)]
     Panicked(Box<Panicked>),
-    /// The procedure stopped after a write although it promised not to. Nothing was kept to undo it, so the database
+    /// The procedure stopped after a write although it promised not to. There was no undo information, so the database
     /// has stopped; opening it again recovers the state without this call.
     #[error(transparent)]
     BrokenPromise(Box<BrokenPromise>),
-    /// The transaction was committed or not: the log, or the process of a cluster that ran it, failed before that was
-    /// known.
+    /// The transaction was committed or not: the log, or the process of a cluster that ran it, failed before the
+    /// outcome was known.
     #[error("outcome unknown: {reason}; look for what the call would have changed")]
     OutcomeUnknown {
-        /// Why it is not known.
+        /// Why the outcome is unknown.
         reason: String,
     },
-    /// A message of a cluster says what it must not say.
+    /// A message of a cluster violates the protocol.
     #[error("protocol violation: {problem}; run the same program with the same catalog in all processes")]
     Protocol {
         /// The violation.
         problem: String,
     },
-    /// The database refuses further work. Opening it again recovers what was answered.
+    /// The database refuses further work. Opening it again recovers every answered transaction.
     #[error("the database has stopped: {reason}")]
     Stopped {
         /// Why, and what to do.
         reason: String,
     },
-    /// A bulk load is going on.
+    /// A bulk load runs.
     #[error("a bulk load is going on; finish it first")]
     Loading,
     /// More tickets are outstanding than [`Config::in_flight`](crate::Config::in_flight) allows.
     #[error("{limit} tickets are outstanding already; wait for some of them first")]
     TooManyInFlight {
-        /// The bound.
+        /// The maximum.
         limit: usize,
     },
-    /// The catalog does not name this procedure.
+    /// The catalog does not contain this procedure.
     #[error("procedure `{name}` is not in this database's catalog: add `.procedure::<...>()` where it is opened")]
     UnknownProcedure {
         /// Its name.
@@ -92,7 +92,7 @@ pub enum Error {
     /// The catalog contradicts itself.
     #[error("catalog: {0}")]
     Catalog(#[serde(serialize_with = "problem")] String),
-    /// A setting that cannot be.
+    /// A setting is invalid.
     #[error("configuration: {0}")]
     Config(#[serde(serialize_with = "problem")] String),
     /// The stored schema and the catalog's differ.
@@ -126,10 +126,10 @@ pub enum Error {
         name: String,
         /// The version that wrote the log.
         logged: u32,
-        /// What the catalog has.
+        /// The version in the catalog.
         found: String,
     },
-    /// The directory does not hold a database that can be used as asked.
+    /// The directory has no usable database.
     #[error("{path}: {problem}")]
     Directory {
         /// The directory.
@@ -137,12 +137,12 @@ pub enum Error {
         /// The problem, and what to do.
         problem: String,
     },
-    /// A file holds bytes that cannot be right.
+    /// A file is damaged.
     #[error("{file} is damaged at byte {offset}: {problem}; restore it from a copy")]
     Damaged {
         /// The file.
         file: String,
-        /// Where, in bytes from its beginning.
+        /// The offset of the damage, in bytes.
         offset: u64,
         /// The problem.
         problem: String,
@@ -155,11 +155,11 @@ pub enum Error {
     WrongFormat {
         /// The file.
         file: String,
-        /// Where the number of its format stands.
+        /// The offset of the format's number.
         offset: u64,
         /// That number.
         found: u32,
-        /// What this program reads.
+        /// The format that this program reads.
         known: u32,
     },
     /// No memory for the tables.
@@ -171,7 +171,7 @@ pub enum Error {
         /// The limit, in pages.
         limit_pages: u32,
     },
-    /// A transaction that runs for long is in the way of a checkpoint, a bulk load or a close.
+    /// A long transaction delays a checkpoint, a bulk load or a close.
     #[error(
         "{place} is busy: one transaction has been running there for {seconds} s; repeat this when it has ended, or \
          find out why it does not end"
@@ -179,7 +179,7 @@ pub enum Error {
     Busy {
         /// The partition or session.
         place: String,
-        /// For how long it was waited, at least.
+        /// Minimum duration of the wait.
         seconds: u64,
     },
     /// The database was called inside one of its own transactions.
@@ -188,15 +188,15 @@ pub enum Error {
          or do the work with the transaction itself"
     )]
     Nested,
-    /// What the call needs does not fit the disk. Reading goes on, and so does writing as soon as there is room: the
-    /// database need not be opened again.
+    /// The disk has no room for the call. Reads continue, and so do writes once there is room: the database need not be
+    /// opened again.
     #[error("the database cannot grow: {cause}; nothing was changed, free room on the disk and try again")]
     NoRoom {
-        /// Which file could not grow, and why.
+        /// The file that could not grow, and the reason.
         #[serde(serialize_with = "text")]
         cause: Arc<IoError>,
     },
-    /// Reading or writing failed.
+    /// A read or write failed.
     #[error(transparent)]
     Io(
         #[from]
@@ -267,7 +267,7 @@ impl From<Failure> for Error {
 }
 
 impl Error {
-    /// Why the transaction was rolled back, if it ran to an end that is its own.
+    /// The reason why the transaction was rolled back, if the procedure itself caused it.
     ///
     /// # Errors
     /// This error, when it is of another kind.
@@ -294,10 +294,10 @@ impl Error {
     }
 }
 
-/// In an answer's place while there is none.
+/// Placeholder of an answer that does not exist yet.
 pub(crate) const NOT_ANSWERED: Error = Error::Loading;
 
-/// What `look` makes of an output, which is seen where it is; of the answer an error is taken, if it is one.
+/// The result of `look` on an output, passed by reference; an error is moved out of the answer.
 #[inline(always)]
 pub(crate) fn look_at<O, N>(answer: &mut Result<O, Error>, look: impl FnOnce(&O) -> N) -> Result<N, Error> {
     match answer {
@@ -306,8 +306,8 @@ pub(crate) fn look_at<O, N>(answer: &mut Result<O, Error>, look: impl FnOnce(&O)
     }
 }
 
-/// An answer that is [`NOT_ANSWERED`] yet, or whose run does not count: where an output can be put. What it is of is
-/// large: nothing is asked or dropped on the way.
+/// Memory for an output: an answer that is still [`NOT_ANSWERED`], or that of an undone run. Outputs are large, so the
+/// old value is neither checked nor dropped.
 pub(crate) struct Unanswered<'a, O>(pub(crate) &'a mut Result<O, Error>);
 
 impl<O> Place<O> for Unanswered<'_, O> {

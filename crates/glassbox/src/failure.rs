@@ -1,4 +1,4 @@
-//! How a call fails that neither ends nor is aborted, as data: an embedded database reports it, and a cluster sends it.
+//! Failures of a call other than aborts, as data: an embedded database reports them, and a cluster sends them.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::procedure::{AbortReason, Stop};
 
-/// The panic of a procedure that answers what only an engine may make.
+/// The panic of a procedure that returns a `Stop` reserved for engines.
 pub(crate) const FOREIGN_RETRY: &str = "a procedure kept a `Stop::Retry` of another run and answers it";
 
 /// A panic of a procedure, whose transaction was rolled back.
@@ -25,8 +25,8 @@ pub struct Panicked {
     pub location: Option<String>,
 }
 
-/// A run that stopped after a write although its procedure promised that this cannot happen. Nothing was kept to undo
-/// it, so the database, or the partition of a cluster, does no further work.
+/// A run that stopped after a write although its procedure promised that this cannot happen. There was no undo
+/// information, so the database, or the partition of a cluster, stops.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error(
     "procedure \"{procedure}\" {event} after it had written, although it promised ({promise}) that this cannot \
@@ -64,7 +64,7 @@ pub enum Failure {
         /// Why, and what to do.
         reason: String,
     },
-    /// A message says what it must not say.
+    /// A message violates the protocol.
     Protocol {
         /// The violation.
         problem: String,
@@ -93,7 +93,7 @@ impl fmt::Display for Panicked {
 }
 
 impl Failure {
-    /// A message that says what it must not say.
+    /// A message that violates the protocol.
     #[cold]
     pub(crate) fn protocol(problem: impl Into<String>) -> Box<Self> {
         Box::new(Self::Protocol { problem: problem.into() })
@@ -105,12 +105,12 @@ impl Panicked {
     #[cold]
     pub(crate) fn caught(procedure: &'static str, panic: &(dyn Any + Send)) -> Self {
         let message = message_of(panic).unwrap_or("a value that is no text").to_owned();
-        // A panic that was resumed from elsewhere has no location, and must not be given that of one before.
+        // A panic resumed from another thread has no location, and must not get that of an earlier one.
         let noted = LAST_PANIC.take().filter(|noted| noted.message == message);
         Self { procedure: Cow::Borrowed(procedure), message, location: noted.map(|noted| noted.location) }
     }
 
-    /// What the run did, of one that was not undone.
+    /// The event that stopped a run whose changes were not undone.
     pub(crate) fn as_event(&self) -> String {
         let location = self.location.as_ref().map_or_else(String::new, |location| format!(" at {location}"));
         format!("panicked ({}{location})", self.message)
@@ -118,7 +118,7 @@ impl Panicked {
 }
 
 impl BrokenPromise {
-    /// A run that was not undone stopped.
+    /// The event of a run that stopped and was not undone.
     #[cold]
     pub(crate) fn stopped(procedure: &'static str, stop: &Stop) -> Self {
         let (promise, event) = match AbortReason::of(stop.clone()) {
@@ -128,7 +128,7 @@ impl BrokenPromise {
         Self { procedure: Cow::Borrowed(procedure), promise, event }
     }
 
-    /// A run that was not undone panicked.
+    /// The event of a run that panicked and was not undone.
     #[cold]
     pub(crate) fn panicked(procedure: &'static str, panic: &(dyn Any + Send)) -> Self {
         let panicked = Panicked::caught(procedure, panic);
@@ -136,7 +136,7 @@ impl BrokenPromise {
     }
 }
 
-/// What a run did that was rolled back for this reason.
+/// The event of a run that was rolled back for this reason.
 pub(crate) fn event_of(reason: &AbortReason) -> String {
     match reason {
         AbortReason::Procedure(abort) => format!("aborted ({abort})"),
@@ -158,7 +158,7 @@ thread_local! {
     static LAST_PANIC: RefCell<Option<Noted>> = const { RefCell::new(None) };
 }
 
-/// From now on, [`Panicked`] has the place of a panic, which only a hook can see. The hook of before is called as well.
+/// Installs a panic hook, since only a hook sees a panic's location; the previous hook is called as well.
 pub(crate) fn note_places_of_panics() {
     static ONCE: Once = Once::new();
     // Within a panic the hook cannot be changed.
@@ -171,7 +171,7 @@ pub(crate) fn note_places_of_panics() {
             if let Some(location) = info.location() {
                 let message = info.payload_as_str().unwrap_or_default().to_owned();
                 let location = format!("{}:{}", location.file(), location.line());
-                // A thread that is about to end has no place for it.
+                // A thread that is ending has no thread-local storage for it.
                 let _ = LAST_PANIC.try_with(|last| last.replace(Some(Noted { message, location })));
             }
             before(info);

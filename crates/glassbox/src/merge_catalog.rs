@@ -1,12 +1,12 @@
-//! The tables and procedures that a database holds, and those that its program names: whether they agree, and by what
-//! numbers the files know them.
+//! Merges a program's catalog into the manifest: checks that both agree, and assigns the numbers by which files name
+//! tables and procedures.
 
 use crate::catalog::Catalog;
 use crate::error::Error;
 use crate::manifest::{Manifest, ProcedureEntry};
 use crate::record::TableSchema;
 
-/// Adds what the catalog brings to the manifest; gives the numbers of the catalog's tables and procedures.
+/// Adds new tables and procedures of the catalog to the manifest; returns the numbers of all of the catalog's.
 pub(crate) fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manifest, Vec<u16>, Vec<u16>), Error> {
     let mut manifest = Manifest { log_created: true, ..old.clone() };
     for stored in &old.tables {
@@ -24,7 +24,7 @@ pub(crate) fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manife
     for table in &catalog.tables {
         let at = manifest.tables.iter().position(|stored| stored.name == table.schema.name);
         match at {
-            // The indexes may be others now.
+            // The indexes may have changed.
             Some(at) => manifest.tables[at] = table.schema.clone(),
             None => manifest.tables.push(table.schema.clone()),
         }
@@ -42,8 +42,8 @@ pub(crate) fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manife
     Ok((manifest, tables, procedures))
 }
 
-/// Refuses a table whose stored schema is another one, saying where they differ. Indexes may differ: those that
-/// the catalog adds are built.
+/// Refuses a table whose stored schema differs, and names the difference. Indexes may differ: those that the catalog
+/// adds are built.
 fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
     let mismatch = |difference: String| Err(Error::SchemaMismatch { table: stored.name.to_string(), difference });
     for (at, wanted) in wanted.columns.iter().enumerate() {
@@ -78,7 +78,7 @@ fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
     Ok(())
 }
 
-/// Place in the array of tables for each table number of the manifest.
+/// Index in the array of tables for each table number of the manifest.
 pub(crate) fn table_ids(manifest: &Manifest, catalog: &Catalog) -> Vec<usize> {
     let id = |name: &str| catalog.tables.iter().find(|table| table.schema.name == name).map(|table| table.id);
     manifest.tables.iter().map(|table| id(&table.name).expect("compared before")).collect()

@@ -1,14 +1,14 @@
-//! Asking the processor for memory before it is needed.
+//! Prefetch instructions: cache lines are requested before they are needed.
 //!
-//! A lookup in memory is a chain of cache misses, each waiting for the one before; but the misses of *different*
-//! lookups do not depend on each other, and sixteen of them together cost what one does. So a transaction that knows
-//! its keys asks for all of them first, one level at a time, and runs afterwards. A prefetch is only a hint: a wrong
-//! address costs a little bandwidth and never faults.
+//! A lookup in memory is a chain of cache misses, each waiting for the one before. But the misses of *different*
+//! lookups are independent, and sixteen of them together take as long as one. So a transaction that knows its keys
+//! first prefetches all of them, one level at a time, and then runs. A prefetch is only a hint: a wrong address costs a
+//! little bandwidth and never faults.
 
 /// Bytes in a cache line.
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
-/// Asks for the cache line at `address`, to be read soon.
+/// Prefetches the cache line at `address` for reading.
 #[inline(always)]
 pub(crate) fn prefetch_read<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -21,7 +21,7 @@ pub(crate) fn prefetch_read<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for every cache line of the `bytes` bytes from `address`.
+/// Prefetches every cache line of the `bytes` bytes from `address`.
 #[inline(always)]
 pub(crate) fn prefetch_span<T>(address: *const T, bytes: usize) {
     let first = address.cast::<u8>();
@@ -30,7 +30,7 @@ pub(crate) fn prefetch_span<T>(address: *const T, bytes: usize) {
         prefetch_read(first.wrapping_add(offset));
         offset += CACHE_LINE_BYTES;
     }
-    // A span that starts inside a line may end in one line more; to ask twice for a line costs less than to find out.
+    // A span that starts inside a line may end in one more line; a second prefetch of a line costs less than a test.
     if bytes > 0 {
         prefetch_read(first.wrapping_add(bytes - 1));
     }

@@ -1,4 +1,4 @@
-//! A ticket: the outcome of a transaction that ran, not to be told before it is durable.
+//! A ticket: the outcome of a transaction that ran and may not be durable yet.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use crate::inner::Place;
 use crate::log::Lsn;
 use crate::procedure::Abort;
 
-/// The outcome of a submitted procedure. Dropping it does not undo anything.
+/// The outcome of a submitted procedure. Dropping it does not undo the transaction.
 #[must_use = "the outcome is not known to be durable before `wait`"]
 pub struct Ticket<'a, O> {
     place: Place<'a>,
@@ -15,7 +15,8 @@ pub struct Ticket<'a, O> {
     lsn: Lsn,
 }
 
-/// An answer as tickets keep it: they are moved and wait by the thousand, and an [`Error`] in place is ten words.
+/// An answer as stored in a ticket. Tickets are moved and kept by the thousand, so the error is boxed: an [`Error`] has
+/// ten words.
 enum Kept<O> {
     Output(O),
     /// As aborts usually are, so that one allocates nothing.
@@ -42,7 +43,7 @@ impl<'a, O> Ticket<'a, O> {
         Self { place, kept: answer.map_or_else(Kept::failed, Kept::Output), lsn }
     }
 
-    /// A ticket for what `change` makes of the output; called at once, unless the transaction aborted.
+    /// A ticket for the result of `change` on the output; called at once, unless the transaction aborted.
     #[inline]
     pub fn map<N>(self, change: impl FnOnce(O) -> N) -> Ticket<'a, N> {
         let kept = match self.kept {
@@ -58,7 +59,8 @@ impl<'a, O> Ticket<'a, O> {
         self.place.0.is_told(self.lsn)
     }
 
-    /// Waits until the outcome may be told, as [`Database::call`](crate::Database::call) does.
+    /// Waits for the outcome as [`Database::call`](crate::Database::call) does: with the default durability, until it
+    /// is durable.
     ///
     /// # Errors
     /// As for `call`.
