@@ -1,9 +1,9 @@
-//! Clocks: the real one, and one that is moved by hand.
+//! Clocks: the system's, and one that is set manually.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The time. The two readings are unrelated: wall time may jump, monotonic time never goes back.
+/// A clock. Its two readings are unrelated: wall time may jump, monotonic time never decreases.
 pub trait Clock: Send + Sync {
     /// Wall time: microseconds since 1970-01-01 00:00:00 UTC; before that, negative.
     fn wall_us(&self) -> i64;
@@ -42,7 +42,7 @@ impl Clock for RealClock {
     }
 }
 
-// The system is asked directly: differences of the standard library's times cost more than reading the clock.
+// A direct system call: the difference of two times of the standard library costs more than reading the clock.
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 #[inline]
@@ -84,14 +84,14 @@ fn monotonic_ns() -> u64 {
     u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A clock moved by hand. Clones show the same time.
+/// A clock that is set manually. Clones show the same time.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock {
     ns: Arc<AtomicU64>,
 }
 
 impl ManualClock {
-    /// Moves the clock on by `ns` nanoseconds.
+    /// Advances the clock by `ns` nanoseconds.
     pub fn advance_ns(&self, ns: u64) {
         self.ns.fetch_add(ns, Ordering::SeqCst);
     }

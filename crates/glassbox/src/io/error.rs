@@ -1,9 +1,9 @@
-//! An error that names the file and what was being done to it.
+//! An error with its file and operation.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file operation that failed.
+/// A failed file operation.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation} {}: {source}", path.display())]
 pub struct IoError {
@@ -21,7 +21,7 @@ impl IoError {
         Self { path: path.to_path_buf(), operation, source: source.into() }
     }
 
-    /// The kind the standard library gives to the cause.
+    /// The standard library's kind of the cause.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
     }

@@ -1,41 +1,41 @@
-//! The traits: a directory of files, and a file.
+//! The traits for a directory of files and for a file.
 //!
-//! They name what a database needs and nothing else: reads and writes at positions, forcing, and the directory
-//! operations whose durability is a matter of its own (a created file survives a crash only after its directory was
-//! forced). Names are relative, with `/` between parts: `log/0000000000000000.log`.
+//! They contain what a database needs: reads and writes at positions, forces, and directory operations, whose
+//! durability is separate (a created file survives a crash only after its directory was forced). Names are relative,
+//! with `/` between parts: `log/0000000000000000.log`.
 
 use std::io::{self, IoSlice};
 use std::path::Path;
 
 use super::IoError;
 
-/// A directory of files: where one database lives. Creating, removing and renaming is visible at once and survives a
-/// crash only after [`Files::sync_directory`].
+/// A directory of files, such as a database's. Creations, removals and renames are visible at once, and survive a crash
+/// only after [`Files::sync_directory`].
 pub trait Files: Send + Sync {
     /// Opens an existing file for reading and writing.
     fn open(&self, name: &str) -> Result<Box<dyn File>, IoError>;
-    /// Opens an existing file past the system's cache, where that is possible; elsewhere as [`Files::open`] does. The
-    /// caller gives memory, lengths and offsets that are multiples of 4096.
+    /// Opens an existing file for direct I/O, bypassing the system's cache, if the file system can; otherwise as
+    /// [`Files::open`]. Addresses of memory, lengths and offsets must be multiples of 4096.
     fn open_direct(&self, name: &str) -> Result<Box<dyn File>, IoError> {
         self.open(name)
     }
     /// Creates an empty file; fails if it exists.
     fn create(&self, name: &str) -> Result<Box<dyn File>, IoError>;
-    /// Removes a file. Handles that are open stay usable.
+    /// Removes a file. Open handles stay usable.
     fn remove(&self, name: &str) -> Result<(), IoError>;
-    /// Renames a file within its directory, replacing what bears the new name.
+    /// Renames a file within its directory, replacing a file with the new name.
     fn rename(&self, from: &str, to: &str) -> Result<(), IoError>;
-    /// Names (with the directory in front) of the files in `directory`, sorted; "" is the root. A directory that does
-    /// not exist is empty.
+    /// Names, including the directory, of the files in `directory`, sorted; "" is the root. A missing directory is
+    /// empty.
     fn list(&self, directory: &str) -> Result<Vec<String>, IoError>;
     /// Whether a file of that name exists.
     fn exists(&self, name: &str) -> Result<bool, IoError>;
-    /// Makes a directory, durably; nothing happens if it exists.
+    /// Creates a directory, durably, unless it exists.
     fn create_directory(&self, directory: &str) -> Result<(), IoError>;
     /// Forces the creations, removals and renames made in `directory`; "" is the root.
     fn sync_directory(&self, directory: &str) -> Result<(), IoError>;
-    /// Keeps every other process (and every other caller in this one) out until the lock is dropped. Fails at once if
-    /// it is held, naming the process when that is known.
+    /// Locks the directory against other processes, and other callers in this one, until the lock is dropped. Fails at
+    /// once if it is held, with the holder's process id if that is known.
     fn lock(&self) -> Result<DirectoryLock, IoError>;
 }
 
@@ -53,14 +53,15 @@ impl DirectoryLock {
 
 /// An open file. Reads and writes name their position; there is no cursor, so a handle can be shared by threads.
 pub trait File: Send + Sync {
-    /// Where it is, for messages.
+    /// The path, for messages.
     fn path(&self) -> &Path;
-    /// Fills `buffer` from `offset`; fewer bytes only where the file ends. Returns how many.
+    /// Fills `buffer` from `offset`, with fewer bytes only at the end of the file. Returns their number.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError>;
-    /// Writes all the parts, one after the other, from `offset`; extends the file if need be. The slices are used up.
+    /// Writes all the parts, one after the other, from `offset`; extends the file if necessary. The slices are
+    /// consumed.
     fn write_parts_at(&self, parts: &mut [IoSlice<'_>], offset: u64) -> Result<(), IoError>;
-    /// Forces the file's bytes and length. When it fails, what was written since the last success may or may not be
-    /// there, and trying again proves nothing: the system may have dropped the pages.
+    /// Forces the file's bytes and length. After a failure, writes since the last success may or may not be on disk,
+    /// and a retry proves nothing: the system may have dropped the pages.
     fn sync_data(&self) -> Result<(), IoError>;
     /// Length in bytes.
     fn len(&self) -> Result<u64, IoError>;
@@ -80,7 +81,7 @@ pub trait File: Send + Sync {
         self.write_parts_at(&mut [IoSlice::new(data)], offset)
     }
 
-    /// Fills `buffer` from `offset`; a file that ends before is an error.
+    /// Fills `buffer` from `offset`; a shorter file is an error.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), IoError> {
         let got = self.read_at(buffer, offset)?;
         if got == buffer.len() {

@@ -1,10 +1,9 @@
 //! The operating system's files and clock, behind traits.
 //!
-//! Problem: a database that promises durability must be tested against machines that stop between any two operations
-//! and against disks that fail. Calling the operating system from everywhere makes that impossible. So this module is
-//! the only one that touches files and clocks, and everything above it is given [`Files`] and [`Clock`]:
-//! [`RealFiles`] in production, [`MemoryFiles`] in tests, which forgets what was not forced, [`Overlay`] for tools,
-//! which changes nothing on disk.
+//! Problem: a database that promises durability must be tested with crashes between any two operations and with failing
+//! disks. That is impossible if every module calls the operating system. So this module alone uses files and clocks,
+//! and the modules above receive [`Files`] and [`Clock`]: [`RealFiles`] in production; [`MemoryFiles`] in tests, which
+//! loses unforced changes at a crash; [`Overlay`] for tools, which changes nothing on disk.
 //!
 //! The traits are object-safe. A virtual call costs nanoseconds and is made once per log write, never per transaction.
 

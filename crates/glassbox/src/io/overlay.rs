@@ -1,13 +1,12 @@
-//! A directory of files in which writing changes nothing on disk.
+//! A directory of files whose writes stay in memory.
 //!
 //! Problem: a database that was not closed must be recovered before it can be inspected, and recovery writes. An
-//! inspection must leave every byte as it is, and must work where writing is not allowed. A copy of the directory would
-//! do, but it needs as much room and time as the database is large. So writes stay in memory, in blocks, over a base
-//! that is only read: a read gets the block that was written last, or the bytes of the base where there is none. So
-//! memory is used for changes of recovery and for nothing else. Zeros after the end of a file take none, so
-//! preallocating is free.
+//! inspection must leave every byte as it is, and must work on read-only media. A copy of the directory would need as
+//! much room as the database, and time accordingly. So writes stay in memory, in blocks, over a base that is only read:
+//! a read returns the latest written block, or the bytes of the base if there is none. So only recovery's changes use
+//! memory. Zeros after the end of a file need none, so preallocation is free.
 //!
-//! Creations, removals and renames stay in memory as well. Forcing does nothing: no change is to survive.
+//! Creations, removals and renames stay in memory as well. A force does nothing: no change survives.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{ErrorKind, IoSlice};
@@ -16,28 +15,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{DirectoryLock, File, Files, IoError};
 
-/// Bytes that are kept together.
+/// Bytes of a block.
 const BLOCK_BYTES: u64 = 4096;
 
-/// Files that keep what is written to them in memory, over others, which stay as they are.
+/// Files whose writes stay in memory, over base files that stay as they are.
 pub struct Overlay {
     base: Arc<dyn Files>,
-    /// Files opened, made or renamed, by name; `None`: removed.
+    /// Files opened, created or renamed, by name; `None`: removed.
     names: Mutex<BTreeMap<String, Option<Arc<Node>>>>,
 }
 
 /// A file, whatever its name.
 struct Node {
-    /// `None` for a file that was made here.
+    /// `None` for a file created here.
     base: Option<Box<dyn File>>,
     path: PathBuf,
     written: Mutex<Written>,
 }
 
-/// What differs from the base.
+/// Differences from the base.
 struct Written {
     bytes: u64,
-    /// Bytes of the base that have not been cut off.
+    /// Bytes of the base that were not truncated.
     base_bytes: u64,
     blocks: HashMap<u64, Box<[u8]>>,
 }
@@ -51,7 +50,7 @@ fn whole<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Overlay {
-    /// An overlay in which nothing was written yet.
+    /// An overlay without changes.
     pub fn new(base: Arc<dyn Files>) -> Self {
         Self { base, names: Mutex::default() }
     }

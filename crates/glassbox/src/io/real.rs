@@ -1,12 +1,12 @@
 //! The operating system's files.
 //!
-//! Positioned reads and writes and `fdatasync`, straight from the system calls. A call that was interrupted is made
-//! again; a write that wrote less than asked goes on where it stopped. Nothing is retried after a failed force.
+//! Positioned reads and writes and `fdatasync`, straight from the system calls. An interrupted call is retried; a
+//! partial write continues where it stopped. Nothing is retried after a failed force.
 //!
 //! *A path is resolved once.* [`RealFiles`] opens its directory when it is made, keeps that handle, and names every
 //! file relative to it (`openat` and its relatives). So a program that changes its working directory, or a directory
-//! that is renamed or replaced while it is open, cannot spread a lock, a log and a checkpoint over two places.
-//! Resolving the path to an absolute one would answer the first of these only.
+//! that is renamed or replaced while it is open, cannot spread a lock, a log and a checkpoint over two places. An
+//! absolute path would only protect against the first of these.
 
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
@@ -19,26 +19,26 @@ use rustix::io::Errno;
 use super::IoError;
 use super::files::{DirectoryLock, File, Files};
 
-/// Name of the file that says which process has locked a database directory.
+/// Name of the file with the id of the process that has locked a database directory.
 const LOCK: &str = "LOCK";
 /// Zeros are written in pieces of this many bytes.
 const ZEROS_BYTES: usize = 1 << 20;
-/// Reads and writes past the cache need addresses that are multiples of this.
+/// Direct I/O needs addresses that are multiples of this.
 const DIRECT_ALIGNMENT: usize = 4096;
-/// Linux takes at most this many parts in one write.
+/// Maximum number of parts in one write on Linux.
 const MAX_PARTS: usize = 1024;
 
 /// A directory of the operating system, open.
 #[derive(Clone, Debug)]
 pub struct RealFiles {
     directory: Arc<OwnedFd>,
-    /// Where it was when it was opened: for messages only.
+    /// The path at the opening: for messages only.
     path: PathBuf,
     read_only: bool,
 }
 
 impl RealFiles {
-    /// The directory `root`, made (with its parents) if it does not exist.
+    /// The directory `root`, created with its parents if it does not exist.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self, IoError> {
         let root = root.into();
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
@@ -47,7 +47,7 @@ impl RealFiles {
             std::fs::create_dir_all(&root).map_err(|e| IoError::new(&root, "create directory", e))?;
         }
         for parent in made.iter().filter_map(|path| path.parent()) {
-            // Its name must be as durable as what will be in it.
+            // The directory's name must be as durable as its contents.
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
             let forced = std::fs::File::open(parent).and_then(|parent| parent.sync_all());
             forced.map_err(|e| IoError::new(parent, "force directory", e))?;
@@ -64,8 +64,8 @@ impl RealFiles {
         Ok(Self { directory, path, read_only: false })
     }
 
-    /// The directory `root`, which must exist, to be read where writing may not be possible: files are opened for
-    /// reading, and the lock keeps out writers, but not other readers.
+    /// The directory `root`, which must exist, for reading only: files are opened for reading, and the lock excludes
+    /// writers, but not other readers.
     pub fn read_only(root: impl Into<PathBuf>) -> Result<Self, IoError> {
         Ok(Self { read_only: true, ..Self::existing(root)? })
     }
@@ -92,7 +92,7 @@ impl RealFiles {
     /// Locks the directory itself, so that a removed `LOCK` lets in no second process; `None` where the file system
     /// cannot lock directories.
     fn lock_directory(&self, operation: FlockOperation) -> Result<Option<Held>, IoError> {
-        // Opened once more: a lock belongs to an opening, and clones share theirs.
+        // Opened once more: a lock belongs to an open file description, and clones share theirs.
         let opened = self.open_directory("").map_err(|e| self.error("", "lock", e))?;
         match again(|| fs::flock(&opened, operation)) {
             Ok(()) => Ok(Some(Held(opened))),
@@ -126,7 +126,7 @@ impl Files for RealFiles {
     fn open_direct(&self, name: &str) -> Result<Box<dyn File>, IoError> {
         match self.open_with(name, OFlags::DIRECT, "open") {
             Ok(file) => Ok(Box::new(file)),
-            // The errors of file systems that cannot do it.
+            // The errors of file systems that cannot lock directories.
             Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => self.open(name),
             Err(e) => Err(e),
         }
@@ -155,7 +155,7 @@ impl Files for RealFiles {
         let mut names = Vec::new();
         for entry in entries {
             let entry = entry.map_err(error)?;
-            // A name that is not UTF-8 is none of ours.
+            // A name that is not UTF-8 is not a file of the database.
             let Ok(name) = entry.file_name().to_str() else { continue };
             let name = if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
             let kind = match entry.file_type() {
@@ -301,7 +301,7 @@ impl File for RealFile {
     }
 }
 
-/// Makes a system call until a signal does not interrupt it.
+/// Repeats a system call until no signal interrupts it.
 fn again<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     loop {
         match call() {

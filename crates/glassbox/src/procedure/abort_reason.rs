@@ -1,9 +1,9 @@
 //! Why a transaction was rolled back for good: the decision of its procedure, or a row that a table cannot hold.
 //!
 //! A refused row is no decision of the procedure, so it has types of its own, and a caller that expects a business rule
-//! (`Err(Error::Aborted(_))`) does not take one for the other. A procedure may match the refusal of a row and go on:
-//! nothing was changed. The details are made where a row is refused, which is rare, and kept behind a pointer: the path
-//! of a row that is accepted pays nothing for them.
+//! (`Err(Error::Aborted(_))`) does not confuse the two. A procedure may match the refusal of a row and continue:
+//! nothing was changed. The details are built only when a row is refused, which is rare, and are boxed: an accepted row
+//! pays nothing for them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -48,10 +48,10 @@ pub struct TableFull {
 }
 
 impl AbortReason {
-    /// Why this run is not to be repeated.
+    /// Why this run is not restarted.
     ///
     /// # Errors
-    /// What the run needs before it can be repeated.
+    /// The restart reason: what the run needs before it can restart.
     pub fn of(stop: Stop) -> Result<Self, Retry> {
         match stop {
             Stop::Abort(abort) => Ok(Self::Procedure(abort)),
@@ -120,7 +120,7 @@ impl DuplicateKey {
         Self::new::<R>(Some(index.name.clone()), &index.columns, visitor.2)
     }
 
-    /// The refusal of a row by its primary key, of which the encoded form is at hand.
+    /// The refusal of a row by its primary key, given in encoded form.
     #[cold]
     pub(crate) fn of_encoded<R: Record>(key: &R::Encoded) -> Self {
         let key = key.for_bytes(R::Key::WIDTH, <R::Key as Key>::decode);

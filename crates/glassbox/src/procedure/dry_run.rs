@@ -1,10 +1,10 @@
-//! The dry run: a procedure runs, reads, and changes nothing; what it touches is written down.
+//! The dry run: a procedure reads, changes nothing, and its keys are recorded.
 //!
 //! One mechanism with several names in the literature (Calvin's reconnaissance, Charm's fetch stage, H-Store's extra
 //! round): it discovers the set of a procedure that could not declare it. Reads go through to the transaction below; a
-//! change is done to a copy, so that the procedure goes on as it would, and is then forgotten. So a procedure that
-//! reads what it has written itself sees the old row: the set is a very good guess, never a promise, and engines treat
-//! it so.
+//! change is made to a copy, so that the procedure continues as usual, and the copy is then discarded. So a procedure
+//! that reads a row that it has changed sees the old one. The set is a very good guess, not a promise, and engines
+//! treat it so.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use super::stop::Stop;
 use super::transaction::Transaction;
 use crate::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp};
 
-/// Wraps a transaction: reads from it, writes nothing, and notes every key in a [`ReadWriteSet`].
+/// Wraps a transaction: reads from it, writes nothing, and records every key in a [`ReadWriteSet`].
 #[derive(Debug)]
 pub struct DryRun<'a, T> {
     below: &'a mut T,
@@ -66,7 +66,7 @@ impl<T: Transaction> Transaction for DryRun<'_, T> {
         mut visit: impl FnMut(&I::Record) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         if I::PLACEMENT.is_none_or(|position| bounds.placement_at(position).is_none()) {
-            // The index's range is on no partition in particular.
+            // The partitions of an index range are unknown.
             self.set.whole::<I::Record>(Mode::Read);
         }
         let set = &mut *self.set;

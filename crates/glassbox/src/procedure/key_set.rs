@@ -1,10 +1,10 @@
 //! Key sets: the receivers of a procedure's declaration.
 //!
 //! A declaration has several receivers: routing needs partitions, prefetching needs index nodes, a lock scheduler would
-//! need keys. A list of keys, made once and read by each of them, costs more than their own work: every key is encoded,
-//! written, read and dispatched on by table number. So a declaration is code, which runs once for each receiver; the
-//! receiver is compiled into it and gets each key with its type. [`ReadWriteSet`](super::ReadWriteSet) is the receiver
-//! that makes a list.
+//! need keys. A list of keys, built once and read by each receiver, costs more than the receivers' own work: every key
+//! is encoded, written, read and dispatched on by table number. So a declaration is code, which runs once for each
+//! receiver. The receiver is compiled into it and gets each key with its type. [`ReadWriteSet`](super::ReadWriteSet) is
+//! the receiver that makes a list.
 
 use std::ops::Range;
 
@@ -14,28 +14,29 @@ use crate::record::{Bounds, Index, Key, Record};
 
 /// Receives the keys that a run reads and writes, in [`Procedure::declare`](super::Procedure::declare).
 ///
-/// Declare keys in the order in which the run comes to them: the engine then finds each row where it expects it.
+/// Declare keys in the order in which the run accesses them: the engine then finds each prefetched row by its position.
 pub trait KeySet {
-    /// The run does this with the row of this key, and touches these of the row's bytes in memory (`offset_of!`): so
-    /// that of a wide row no more is brought into the cache than is needed.
+    /// The run accesses the row of this key in this mode, and only these of the row's bytes in memory (`offset_of!`):
+    /// so only the needed part of a wide row is prefetched.
     fn part<R: Record>(&mut self, key: &R::Key, mode: Mode, bytes: Range<usize>);
 
-    /// The run does this with the rows of these keys, one after the other: as [`KeySet::part`] for each, and cheaper.
+    /// The run accesses the rows of these keys in this mode, one after the other: as [`KeySet::part`] for each, but
+    /// cheaper.
     #[inline(always)]
     fn parts<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>, mode: Mode, bytes: Range<usize>) {
         keys.into_iter().for_each(|key| self.part::<R>(&key, mode, bytes.clone()));
     }
 
-    /// The run does this with the row of this key.
+    /// The run accesses the row of this key in this mode.
     #[inline(always)]
     fn key<R: Record>(&mut self, key: &R::Key, mode: Mode) {
         self.part::<R>(key, mode, 0..size_of::<R>());
     }
 
-    /// The run touches any of the rows within these bounds.
+    /// The run may access any row within these bounds.
     fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode);
 
-    /// The run touches any of the rows that this index finds within these bounds; or adds one, at their end.
+    /// The run may access any row that this index finds within these bounds, or add one at their end.
     fn index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode);
 
     /// The run reads the row with this key.
@@ -68,23 +69,23 @@ pub trait KeySet {
         self.key::<R>(key, Mode::Insert);
     }
 
-    /// The run does this with the row of this key, and the runs of other partitions that take part read it. Where
-    /// partitions are processes of their own, such rows are brought to all of them before any of them runs.
+    /// The run accesses the row of this key in this mode, and the runs of other participants read it. In a cluster such
+    /// rows are sent to all participants before any of them runs.
     #[inline(always)]
     fn share<R: Record>(&mut self, key: &R::Key, mode: Mode) {
         self.key::<R>(key, mode);
     }
 
-    /// The run may touch any row of the table.
+    /// The run may access any row of the table.
     fn whole<R: Record>(&mut self, mode: Mode) {
         self.range::<R>(.., mode);
     }
 }
 
-/// The partitions that declared keys are on.
+/// The partitions of declared keys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Partitions {
-    /// A read of a replicated table needs none in particular.
+    /// A read of a replicated table needs no particular partition.
     pub(crate) set: PartitionSet,
     count: u64,
 }
@@ -100,7 +101,7 @@ impl Partitions {
         Self { set: PartitionSet::EMPTY, count: count as u64 }
     }
 
-    /// Adds the partitions of a placement number; the one, if it is one.
+    /// Adds the partition of a placement number, or all if it is unknown; returns the partition if it is a single one.
     #[inline(always)]
     pub(crate) fn add<R: Record>(&mut self, placement: Option<u64>, mode: Mode) -> Option<u8> {
         let partition = placement.map(|placement| partition_of(placement, self.count) as u8);

@@ -1,4 +1,4 @@
-//! What a procedure is: code written once against [`Transaction`], run by every engine.
+//! Stored procedures: code written once against [`Transaction`], run by every engine.
 //!
 //! This module knows records, but no engine, file or thread.
 

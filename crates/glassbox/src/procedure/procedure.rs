@@ -10,18 +10,19 @@ use super::transaction::Transaction;
 
 /// When a procedure may abort: decides whether the engine keeps the rows that it overwrites.
 ///
-/// A promise, and checked: a run that aborts (or panics) after a write although it promised not to cannot be undone.
-/// The engine then stops rather than show half a transaction; opening the database again recovers the state without it.
+/// It is a promise, and checked: a run that aborts (or panics) after a write against its promise cannot be undone. The
+/// engine then stops, so that no partial transaction becomes visible; opening the database again recovers the state
+/// without it.
 ///
-/// The promise also covers the size of what is changed. On the partitioned engine with a log of values, all changes of
-/// a transaction are one log record, of at most a quarter of [`Config::log_buffer_bytes`](crate::Config) (8 MiB by
-/// default). A larger transaction is an error; where its changes are kept, it is undone and the database goes on; where
-/// they are not, the database stops. So a procedure that may change that much says [`Aborts::Anytime`].
+/// The promise also covers the size of the changes. On the partitioned engine with a log of values, all changes of a
+/// transaction are one log record, of at most a quarter of [`Config::log_buffer_bytes`](crate::Config) (8 MiB by
+/// default). A larger transaction is an error: if it has undo information, it is rolled back and the database
+/// continues; otherwise the database stops. So a procedure that may change that much declares [`Aborts::Anytime`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aborts {
     /// It never aborts.
     Never,
-    /// It may abort, but only while it has only read.
+    /// It may abort, but only before its first write.
     BeforeFirstWrite,
     /// It may abort at any time. The safe default.
     Anytime,
@@ -35,9 +36,9 @@ pub enum Aborts {
 /// Arguments and output are encoded with [postcard](https://docs.rs/postcard), whose format is stable; adding, removing
 /// or reordering fields changes the encoding, so raise [`Procedure::VERSION`] with it.
 pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The name it is called and logged by; unique within a catalog.
+    /// Its name for calls and in the log; unique within a catalog.
     const NAME: &'static str;
-    /// To be raised whenever the same arguments may have another effect. A command log is replayed only under the
+    /// Its version. Raise it whenever the same arguments may have another effect: a command log is replayed only by the
     /// version that wrote it.
     const VERSION: u32 = 1;
     /// When it may abort.
@@ -45,37 +46,34 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its output.
     type Output: Serialize + DeserializeOwned + Send + 'static;
 
-    /// States from the arguments alone what the run will read and write, so that it can be sent to the right partitions
-    /// and the rows be brought into the cache beforehand. A key that it leaves out is found by running. It runs more
-    /// than once, for different `set`s, and must name the same keys to each.
+    /// Declares from the arguments alone the keys that the run will read and write, so that the call is routed to the
+    /// right partitions and the rows are prefetched. The run itself finds keys that are not declared. The declaration
+    /// runs more than once, for different `set`s, and must name the same keys to each.
     ///
-    /// A procedure that answers [`Declared::Unknown`], as this one does unless it is written, runs at least twice on an
-    /// engine with more than one partition: dry runs, which change nothing, find the partitions that it reads and
-    /// writes, then it runs under their tokens. So each call takes at least twice the time of the body, and more where
-    /// the dry runs find the partitions one after the other. With one partition, and on the classic engine, it runs
-    /// once.
+    /// A procedure that returns [`Declared::Unknown`], as this default does, runs at least twice on an engine with more
+    /// than one partition: dry runs, which change nothing, find the partitions that it reads and writes; then it runs
+    /// under their tokens. So each call takes at least twice the time of the body, and more if the dry runs find the
+    /// partitions one after the other. With one partition, and on the classic engine, it runs once.
     fn declare(&self, set: &mut impl KeySet) -> Declared {
         let _ = set;
         Declared::Unknown
     }
 
-    /// Merges the output of another partition's run into that of the home's run, where several partitions ran it, each
-    /// in a process of its own. The home is the partition of the first key declared. By default the home's output is
-    /// the answer.
+    /// In a cluster, merges the output of another participant's run into that of the home's run. The home is the
+    /// partition of the first declared key. By default the home's output is the answer.
     fn merge(output: &mut Self::Output, part: Self::Output) {
         let _ = (output, part);
     }
 
-    /// The body. May run several times before one run commits.
+    /// The body. It may be restarted several times before it commits.
     ///
     /// # Errors
-    /// [`Stop`], its own or passed on from `tx`.
+    /// [`Stop`], its own or one returned by `tx`.
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Self::Output, Stop>;
 
-    /// The body as engines run it: the output goes where it is to stay. A large one that [`Procedure::run`] gives is
-    /// moved there; a procedure that makes such outputs writes this instead, puts an output there and fills it in where
-    /// it is, and its `run` is [`run_in_place`]. The output is used only if this ends well, and then one
-    /// must have been put.
+    /// The body as engines run it, with a place for the output. By default the output of [`Procedure::run`] is moved
+    /// there. A procedure with large outputs implements this method instead, puts an output there and fills it in
+    /// place; its `run` is [`run_in_place`]. The output is used only if this returns `Ok`, and must have been put then.
     ///
     /// # Errors
     /// As [`Procedure::run`].
@@ -86,9 +84,9 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
     }
 }
 
-/// Where an output is to stay.
+/// The memory for an output.
 pub trait Place<O> {
-    /// Puts it there, and gives it to be filled in.
+    /// Stores the output there, and returns it to be filled in.
     fn put(&mut self, output: O) -> &mut O;
 }
 
@@ -105,7 +103,7 @@ impl<O> Place<O> for Option<O> {
 /// As `answer`.
 ///
 /// # Panics
-/// When it ends well without an output.
+/// When `answer` returns `Ok` without an output.
 #[inline]
 pub fn run_in_place<P: Procedure, T: Transaction>(procedure: &P, tx: &mut T) -> Result<P::Output, Stop> {
     let mut place = None;

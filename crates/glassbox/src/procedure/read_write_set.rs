@@ -11,17 +11,17 @@ use super::key_set::{KeySet, Partitions};
 use super::partition_set::PartitionSet;
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
-/// Whether a declaration says everything.
+/// Whether a declaration is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declared {
-    /// The set covers every key the run can touch. Should the run touch another partition all the same, the engine
-    /// notices, counts it, and runs again with that partition.
+    /// The set contains every key that the run can access. If the run accesses another partition nevertheless, the
+    /// engine counts this, and restarts the run with that partition.
     Complete,
-    /// There may be more; a dry run discovers it.
+    /// There may be more keys; a dry run discovers them.
     Unknown,
 }
 
-/// What a run does with a key.
+/// The mode in which a run accesses a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Reads it.
@@ -39,7 +39,7 @@ pub struct Entry {
     pub table: usize,
     /// The partition of its rows; `None`: the table is replicated, or a range is on several.
     pub partition: Option<u8>,
-    /// What the run does there.
+    /// The mode of access.
     pub mode: Mode,
     /// The key or keys.
     pub key: EntryKey,
@@ -50,9 +50,9 @@ pub struct Entry {
 pub enum EntryKey {
     /// A key of at most 8 bytes.
     Small(u64),
-    /// A wider key: where in [`ReadWriteSet::bytes`] it begins.
+    /// A wider key: its offset in [`ReadWriteSet::bytes`].
     Wide(u32),
-    /// All keys from one to another, inclusive; where in [`ReadWriteSet::bytes`] the two stand.
+    /// All keys from one to another, inclusive: the offsets of the two in [`ReadWriteSet::bytes`].
     Range(u32),
 }
 
@@ -95,7 +95,7 @@ impl ReadWriteSet {
         &self.bytes
     }
 
-    /// The partitions these keys are on. A read of a replicated table needs none in particular.
+    /// The partitions of these keys. A read of a replicated table needs no particular partition.
     #[inline(always)]
     pub fn partitions(&self) -> PartitionSet {
         self.partitions.set
@@ -126,7 +126,7 @@ impl KeySet for ReadWriteSet {
         self.range_of::<R>(&bounds, mode);
     }
 
-    /// Which keys an index will find is not known; their partitions may be.
+    /// The keys that an index will find are unknown; their partitions may be known.
     fn index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode) {
         self.partitions.index::<I>(bounds, mode);
     }

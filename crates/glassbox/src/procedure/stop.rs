@@ -1,4 +1,4 @@
-//! Why a run of a procedure stopped before its end: what must happen next, not what went wrong inside.
+//! Why a run of a procedure stopped before its end: an abort, a refused row, or a restart.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use super::abort_reason::{DuplicateKey, TableFull};
 use super::partition_set::PartitionSet;
 use crate::record::Record;
 
-/// Why a run stopped. Procedures pass it on with `?`.
+/// Why a run stopped. Procedures return it with `?`.
 ///
-/// A procedure may match the refusal of a row and go on, because nothing was changed:
+/// A procedure may match the refusal of a row and continue, because nothing was changed:
 ///
 /// ```
 /// use glassbox::{Record, Stop, Transaction};
@@ -26,13 +26,14 @@ use crate::record::Record;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// The procedure decided against it: the run is undone, and the caller gets the abort.
+    /// The procedure aborted: the run is undone, and the caller gets the abort.
     Abort(Abort),
     /// A row would share its primary key, or the key of a unique index, with another one.
     DuplicateKey(Box<DuplicateKey>),
     /// A table has no memory for another row, or one of its indexes for another entry.
     TableFull(TableFull),
-    /// The engine needs something first: undo, fetch it, and run again from the start. Only an engine makes this.
+    /// A restart: the run is undone, the engine brings what is missing, and the procedure restarts. Only an engine
+    /// makes this.
     Retry(Retry),
 }
 
@@ -40,13 +41,13 @@ pub enum Stop {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message} (code {code})")]
 pub struct Abort {
-    /// For programs; the procedure's own.
+    /// A code for programs, chosen by the procedure.
     pub code: u32,
-    /// For people.
+    /// A message for people.
     pub message: Cow<'static, str>,
 }
 
-/// What a run needs before it can go on. Only an engine can make one:
+/// The restart reason: what a run needs before it can continue. Only an engine can make one:
 ///
 /// ```compile_fail,E0451
 /// use glassbox::{Stop, procedure::Retry};

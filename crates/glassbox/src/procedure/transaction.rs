@@ -1,4 +1,4 @@
-//! What a procedure may do: the one interface that every engine gives it.
+//! The interface of a transaction, the same on every engine.
 
 use std::ops::ControlFlow;
 
@@ -7,9 +7,9 @@ use crate::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp};
 
 /// A running transaction.
 ///
-/// Every method may answer [`Stop`], to be passed on with `?`; the engine then does what is needed and runs the
-/// procedure again. A table that the database's catalog does not name is a mistake in the program and panics with its
-/// name.
+/// Every method may return [`Stop`], which the procedure returns with `?`; the engine then brings what is missing and
+/// restarts the procedure. A table that is not in the database's catalog is a mistake in the program, and panics with
+/// the table's name.
 pub trait Transaction {
     /// The row with this primary key.
     ///
@@ -17,8 +17,8 @@ pub trait Transaction {
     /// [`Stop`], to be passed on.
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop>;
 
-    /// Changes the row with this primary key in place, and gives what `change` returned; `None` when there is no such
-    /// row. Secondary indexes follow.
+    /// Changes the row with this primary key in place, and returns the result of `change`; `None` when there is no such
+    /// row. Secondary indexes are updated.
     ///
     /// # Errors
     /// [`Stop`]; among them [`Stop::DuplicateKey`] when a unique index has the new key already.
@@ -27,11 +27,11 @@ pub trait Transaction {
     /// When `change` changes the primary key: delete and insert instead.
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop>;
 
-    /// Reads the rows with these primary keys, one after the other: as [`Transaction::get`] of each, and cheaper. A
-    /// key's companion is given to `read` with its row. The iterator may be ahead of the row that is read.
+    /// Reads the rows with these primary keys, one after the other: as [`Transaction::get`] of each, but cheaper.
+    /// `read` gets the second value of each item with the row. The iterator may be ahead of the row that is read.
     ///
     /// # Errors
-    /// [`Stop`], to be passed on; or what `read` answers, which ends it.
+    /// [`Stop`], to be passed on, or the error of `read`, which ends the iteration.
     fn get_each<R: Record, C>(
         &mut self,
         keys: impl IntoIterator<Item = (R::Key, C)>,
@@ -40,8 +40,8 @@ pub trait Transaction {
         keys.into_iter().try_for_each(|(key, beside)| read(beside, self.get::<R>(&key)?))
     }
 
-    /// Changes the rows with these primary keys, one after the other: as [`Transaction::update`] of each, and cheaper.
-    /// A key's companion is given to `change` with its row; a key without a row is passed over. The iterator may be
+    /// Changes the rows with these primary keys, one after the other: as [`Transaction::update`] of each, but cheaper.
+    /// `change` gets the second value of each item with the row; a key without a row is skipped. The iterator may be
     /// ahead of the row that is changed.
     ///
     /// # Errors
@@ -64,16 +64,16 @@ pub trait Transaction {
     /// [`Stop::TableFull`] when there is no memory for it.
     fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop>;
 
-    /// Adds rows, one after the other: as [`Transaction::insert`] of each, and cheaper where their keys follow each
-    /// other in the order of the primary key.
+    /// Adds rows, one after the other: as [`Transaction::insert`] of each, but cheaper if they are in the order of the
+    /// primary key.
     ///
     /// # Errors
-    /// [`Stop`], as for `insert`; the rows before stay added then, and the iterator may be ahead of them.
+    /// [`Stop`], as for `insert`; earlier rows stay added then, and the iterator may be ahead of them.
     fn insert_each<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
         rows.into_iter().try_for_each(|row| self.insert(&row))
     }
 
-    /// Removes the row with this primary key; whether there was one.
+    /// Removes the row with this primary key; returns whether there was one.
     ///
     /// # Errors
     /// [`Stop`], to be passed on.
@@ -102,18 +102,18 @@ pub trait Transaction {
         visit: impl FnMut(&I::Record) -> ControlFlow<()>,
     ) -> Result<(), Stop>;
 
-    /// The transaction's time, the same however often it is asked and replayed.
+    /// The transaction's time: the same at every call, in restarts and in replay.
     fn now(&mut self) -> Timestamp;
 
-    /// The next of the transaction's random numbers, the same when replayed.
+    /// The next of the transaction's random numbers: the same in restarts and in replay.
     fn random(&mut self) -> u64;
 
     /// Whether this run's changes of the row with this key have an effect.
     ///
-    /// Where partitions are processes of their own, each participant runs the procedure. Its change of a row of another
-    /// partition has no effect, and reading one costs a message. So a procedure may leave out work that only concerns
-    /// rows that are not its own, and [`Procedure::merge`](super::Procedure::merge) merges the outputs of the runs. It
-    /// must not decide anything else by this. Everywhere else a run owns all rows.
+    /// In a cluster each participant runs the procedure. Its change of a remote row has no effect, and a read of one
+    /// costs a message. So a procedure may skip work that only concerns remote rows, and
+    /// [`Procedure::merge`](super::Procedure::merge) merges the outputs of the runs. It must not decide anything else
+    /// by this. Otherwise a run owns all rows.
     #[inline(always)]
     fn owns<R: Record>(&mut self, key: &R::Key) -> bool {
         let _ = key;

@@ -1,14 +1,14 @@
-//! The state behind [`MemoryFiles`](super::MemoryFiles): what is seen, what is forced, and what lies between.
+//! The state of [`MemoryFiles`](super::MemoryFiles): the visible state, the forced state, and the changes between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::dice::Dice;
 use super::fault::Crash;
 
-/// Unit that a disk keeps whole.
+/// The unit that a disk writes atomically.
 const SECTOR_BYTES: u64 = 512;
 
-/// A change of one file that was not forced yet.
+/// An unforced change of one file.
 #[derive(Clone)]
 pub(super) enum Change {
     Write { offset: u64, data: Vec<u8> },
@@ -30,7 +30,7 @@ impl Change {
         }
     }
 
-    /// Applies what of this change a torn write leaves behind.
+    /// Applies the part of this change that a torn write leaves.
     fn apply_torn(&self, bytes: &mut Vec<u8>, dice: &mut Dice) {
         let fate = dice.below(3);
         match (fate, self) {
@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// A force failed: the system takes what it could not write for written.
+    /// A force failed: the system treats the unwritten changes as written.
     pub fn forget_unsynced(&mut self) {
         self.unsynced.clear();
     }
@@ -88,7 +88,7 @@ impl Node {
     }
 }
 
-/// A change of a directory that was not forced yet.
+/// An unforced change of a directory.
 #[derive(Clone)]
 pub(super) enum Entry {
     Create { name: String, node: usize },

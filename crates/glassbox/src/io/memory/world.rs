@@ -1,4 +1,4 @@
-//! [`MemoryFiles`]: the traits over an image, counting operations and failing when told to.
+//! [`MemoryFiles`]: the traits over an image, with counted operations and injected faults.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) struct World {
     locked: bool,
 }
 
-/// What kind of operation is to be counted.
+/// Kind of a counted operation.
 #[derive(PartialEq)]
 pub(super) enum Kind {
     Change,
@@ -33,7 +33,7 @@ pub(super) enum Kind {
 }
 
 impl World {
-    /// Counts an operation. `Ok(true)`: go ahead. `Ok(false)`: the world stops in the middle of it.
+    /// Counts an operation. `Ok(true)`: it happens. `Ok(false)`: the crash happens during it.
     pub fn count(&mut self, kind: &Kind) -> Result<bool, io::Error> {
         self.alive()?;
         let number = self.operations;
@@ -79,7 +79,7 @@ impl MemoryFiles {
         Self::default()
     }
 
-    /// Sets the faults to come; operations go on being counted.
+    /// Sets the faults to inject; the count of operations continues.
     pub fn set_faults(&self, faults: Faults) {
         self.world().faults = faults;
     }
@@ -94,23 +94,23 @@ impl MemoryFiles {
         self.world().forces
     }
 
-    /// Stops the world now: every operation after this fails.
+    /// Crashes now: every later operation fails.
     pub fn stop(&self) {
         self.world().stopped = true;
     }
 
-    /// Whether the world has stopped.
+    /// Whether the crash has happened.
     pub fn is_stopped(&self) -> bool {
         self.world().stopped
     }
 
-    /// The files a machine would find if it stopped now, in a world of their own: without faults, counting from 0.
+    /// The files as found after a crash of the machine now, as another instance: without faults, counting from 0.
     pub fn after_crash(&self, mode: Crash, seed: u64) -> MemoryFiles {
         Self::of(self.world().image.after_crash(mode, seed))
     }
 
-    /// The files a new process would find if only the process died now: everything is seen, but what was not forced is
-    /// still not forced.
+    /// The files as found after a crash of the process alone: all changes are visible, and unforced ones are still
+    /// unforced.
     pub fn after_kill(&self) -> MemoryFiles {
         Self::of(self.world().image.after_kill())
     }
@@ -123,7 +123,7 @@ impl MemoryFiles {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a change of names and makes it if `entry` finds it possible.
+    /// Counts a change of names and applies it if `entry` allows it.
     fn change(
         &self,
         name: &str,
