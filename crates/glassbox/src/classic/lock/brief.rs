@@ -1,10 +1,10 @@
-//! A latch for what takes less time than going to sleep would.
+//! A spin latch, for critical sections shorter than a sleep.
 //!
-//! Problem: each lock latches its partition of the table twice, once to be taken and once to be given back, and nearly
-//! always finds the latch free. The standard library's needs two atomic operations for that, the second to see whether
-//! a thread sleeps. But a partition's latch is held for some tens of instructions, which wait for nothing. So here no
-//! thread sleeps, and the release is a plain store. A thread that finds the latch taken retries, because it will be
-//! free in a moment; if it is not, its holder was descheduled, and the thread yields the processor.
+//! Problem: each lock latches its partition of the table twice, to acquire and to release it, and nearly always finds
+//! the latch free. A mutex of the standard library needs two atomic operations for that, the second to find out whether
+//! a thread sleeps. But a partition's latch is held for some tens of instructions without waits. So here no thread
+//! sleeps, and the release is a plain store. A thread that finds the latch held retries, because it will be free soon;
+//! if it is not, the holder was descheduled, and the thread yields the processor.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -13,10 +13,10 @@ use super::sync::{AtomicU32, Ordering, yield_now};
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
-/// A thread panicked while it had it.
+/// A thread panicked while it held the latch.
 const BROKEN: u32 = 2;
 
-/// Looks before others are let on the processor: a microsecond or two.
+/// Attempts before the thread yields the processor: a microsecond or two.
 #[cfg(not(all(shuttle, test)))]
 const LOOKS: u32 = 100;
 #[cfg(all(shuttle, test))]
@@ -28,14 +28,16 @@ pub(super) struct Brief<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: who has put TAKEN into the word is alone in using the value, until it lets go by a store that releases what
-// it did to who takes it next. So the value goes from thread to thread; and who has it may let others look at it.
+// SAFETY: the thread that has stored TAKEN in the word has exclusive access to the value, until its release store,
+// which the next thread's acquisition reads. So the value is sent from thread to thread, and its holder may share
+// references to it.
 unsafe impl<T: Send + Sync> Sync for Brief<T> {}
 
-/// The right to use the value, until it is dropped.
+/// Exclusive access to the value until dropped.
 pub(super) struct Latched<'a, T> {
     brief: &'a Brief<T>,
-    /// The thread panicked before, and uses the value while it unwinds: that breaks nothing.
+    /// The thread had panicked before it acquired the latch, and uses the value while it unwinds: the value stays
+    /// consistent.
     unwinds: bool,
 }
 
@@ -44,10 +46,10 @@ impl<T> Brief<T> {
         Self { word: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
     }
 
-    /// Takes it.
+    /// Acquires the latch.
     ///
     /// # Panics
-    /// When a thread panicked while it had it: it may have left anything behind.
+    /// When a thread panicked while it held the latch, because the value may be inconsistent.
     #[inline(always)]
     pub(super) fn latch(&self) -> Latched<'_, T> {
         if !self.try_take() {
@@ -56,7 +58,7 @@ impl<T> Brief<T> {
         Latched { brief: self, unwinds: std::thread::panicking() }
     }
 
-    /// Does what takes some tens of instructions with the value, alone.
+    /// Runs some tens of instructions with exclusive access to the value.
     ///
     /// # Panics
     /// As [`Brief::latch`].
@@ -65,7 +67,7 @@ impl<T> Brief<T> {
         if !self.try_take() {
             self.wait();
         }
-        // Asking whether the thread panics is left to who does.
+        // No test whether the thread panics: the panic's unwinding does this.
         let breaks = Breaks(&self.word);
         // SAFETY: no other thread has the latch until the store below.
         let out = work(unsafe { &mut *self.value.get() });
@@ -95,7 +97,7 @@ impl<T> Brief<T> {
     }
 }
 
-/// Dropped while a panic goes by.
+/// Dropped while a panic unwinds.
 struct Breaks<'a>(&'a AtomicU32);
 
 impl Drop for Breaks<'_> {
@@ -117,7 +119,7 @@ impl<T> Deref for Latched<'_, T> {
 impl<T> DerefMut for Latched<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the latch is held until this is dropped, and who borrows this mutably is alone in using it.
+        // SAFETY: the latch is held until this is dropped, and a mutable borrow of this is exclusive.
         unsafe { &mut *self.brief.value.get() }
     }
 }

@@ -1,6 +1,6 @@
-//! What can be set.
+//! Settings of a lock manager.
 
-/// What a request for a record locks.
+/// Lock granularity: the object that a request for a record locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Granularity {
     /// The record.
@@ -23,16 +23,16 @@ pub(crate) struct LockConfig {
     /// Whether pages can be locked. If not, requests for pages lock the store, and a record needs no intent on its
     /// page: one lock less for each.
     pub(crate) lock_pages: bool,
-    /// At how many locks in one store a lock of the whole is tried; 0 for never.
+    /// Number of locks in one store at which escalation to the store is attempted; 0: never.
     pub(crate) escalate_store_at: u32,
-    /// At how many record locks in one page a lock of the page is tried; 0 for never.
+    /// Number of record locks in one page at which escalation to the page is attempted; 0: never.
     pub(crate) escalate_page_at: u32,
-    /// How long a request waits at most.
+    /// Lock timeout.
     pub(crate) timeout_ns: Option<u64>,
-    /// How many waits are remembered.
+    /// Number of waits kept for reports.
     pub(crate) waits_kept: usize,
-    /// For tests that must fail: on records, S and X are granted beside each other, so transactions read what others
-    /// have not committed. A checker of serializability that does not notice this is worth nothing.
+    /// For tests of the serializability checker, which must detect this: S and X on a record are compatible, so
+    /// transactions read uncommitted changes.
     pub(crate) broken_s_beside_x: bool,
 }
 

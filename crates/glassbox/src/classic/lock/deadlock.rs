@@ -1,40 +1,41 @@
 //! Deadlocks: cycles of owners that wait for each other, and the choice of the victim.
 //!
-//! Problem: of transactions that wait for each other in a circle none ever goes on. The naive ways are to give up after
-//! some time, which ends those that are only slow, too, and to look at the whole table from time to time, which stops
-//! all owners. Here, an owner that is about to wait checks whether that closes a cycle, so a deadlock is ended in the
-//! moment in which it arises, and an owner that does not wait pays nothing.
+//! Problem: transactions that wait for each other in a cycle wait for ever. The naive ways are a timeout, which also
+//! aborts slow transactions, and a periodic search of the whole table, which stops all owners. Here, an owner that is
+//! about to wait checks whether its wait closes a cycle. So a deadlock is resolved at the moment in which it arises,
+//! and an owner that does not wait pays nothing.
 //!
-//! The *waits-for graph*: from an owner whose request waits to each owner in its way (`Partition::blockers`): holders
-//! of what the request cannot go with, and, as newcomers do not pass, all who wait ahead in the same queue. A request
-//! goes on only when all of these are gone; so owners on a cycle never go on, and if there is no cycle some owner can.
+//! The *waits-for graph*: from an owner whose request waits to each owner that blocks it (`Partition::blockers`):
+//! holders of incompatible modes, and, as requests do not overtake, all earlier waiters of the same queue. A request is
+//! granted only when none of these is left. So owners on a cycle are never granted, and without a cycle some owner can
+//! continue.
 //!
-//! *Order.* A request enters a queue while its thread holds the detector's latch, and looks for a cycle through its
-//! owner before it lets go of it. It reads the queues one after the other, holding the latch of one partition at a
-//! time; grants and releases go on meanwhile, as they need no detector.
+//! *Order.* A request enters a queue while its thread holds the detector's latch, and searches for a cycle through its
+//! owner before the latch is released. The search reads the queues one after the other, holding the latch of one
+//! partition at a time; grants and releases continue meanwhile, as they do not need the detector.
 //!
-//! *Every cycle is found.* An edge from A to B comes about (1) when A begins to wait, (2) when B begins to wait for a
-//! conversion and so stands before A, which waits in the same queue, or (3) when B is granted more than it held while A
-//! waits; then by a conversion, as nothing else passes a request that waits. Take the edge of a cycle that came about
-//! last. If by (1) or (2), A or B looks next, and before it lets go of the latch; all other edges are there, and none
-//! can go, as none of the owners goes on. If by (3), B was just granted and did not wait, so the edge out of B came
-//! about later, in contradiction to the choice. And if there is no cycle, some owner goes on: an owner without edges
-//! has been granted, because what ends an edge looks who can be granted (`Partition::settle`). All but a granted
-//! conversion does; that ends none, because a stronger mode goes with nothing that a weaker one does not go with (see
-//! `mode`).
+//! *Every cycle is found.* An edge from A to B is created (1) when A begins to wait, (2) when B begins to wait for a
+//! conversion and so precedes A, which waits in the same queue, or (3) when B is granted a stronger mode than it held
+//! while A waits; that is a conversion, as no other request overtakes a waiting one. Consider the last created edge of
+//! a cycle. If by (1) or (2), A or B searches next, before it releases the latch; all other edges exist, and none can
+//! vanish, as none of the owners continues. If by (3), B was just granted and did not wait, so the edge out of B was
+//! created later, in contradiction to the choice. And if there is no cycle, some owner continues: an owner without
+//! edges has been granted, because every event that ends an edge then grants all requests that can be granted
+//! (`Partition::settle`). The exception is a granted conversion; it ends no edge, because a stronger mode is compatible
+//! with nothing that is incompatible with a weaker one (see `mode`).
 //!
-//! *Every cycle that is found exists.* Say the reader saw the edges of A1 to A2, A2 to A3, ..., An to A1, one after the
-//! other. When Ai's edges were seen, Ai waited; it waited already when the reader took the detector's latch, as no wait
-//! begins without it. Nor is a wait ended without that latch, but by a grant. Suppose some Ai was granted before all of
-//! the cycle was seen, and take the first. Its edges had been seen by then, or it would not have been waiting; so the
-//! edge to the next owner of the cycle had gone in between, for which that one must have released something or been
-//! granted. But it had waited all the time up to then. So none was granted, and the edges seen were there at the same
-//! time.
+//! *Every cycle that is found exists.* Suppose the search read the edges from A1 to A2, A2 to A3, ..., An to A1, one
+//! after the other. When Ai's edges were read, Ai waited. It waited already when the search acquired the detector's
+//! latch, as no wait begins without it; and without that latch a wait ends only by a grant. Suppose some Ai was granted
+//! before the whole cycle was read, and consider the first. Its edges had been read by then, or it would not have been
+//! waiting; so the edge to the next owner of the cycle had vanished in between, for which that owner must have released
+//! a lock or been granted one. But it had waited all the time up to then. So none was granted, and all edges existed at
+//! the same time.
 //!
-//! *The victim* is the one on the cycle that has done the least work, as it said itself; if several, the one of the
-//! highest number. Its request leaves the queue, its thread wakes and is told. Others on the cycle then still wait for
-//! its locks, and will get them, as it must release all. An owner can close several cycles at once, so it looks again
-//! until there is none.
+//! *The victim* is the owner on the cycle that has done the least work, by its own report; of several, the one with the
+//! highest number. Its request leaves the queue, and its thread wakes with the outcome. The others on the cycle still
+//! wait for its locks, and get them, as the victim releases all. An owner can close several cycles at once, so the
+//! search repeats until there is none.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -47,21 +48,21 @@ use super::sync::latch;
 use super::table::NONE;
 use crate::classic::ids::TxnId;
 
-/// Owners beyond this would not fit the counts in the heads.
+/// Maximum number of owners: the counts in the heads have this width.
 const MOST_OWNERS: usize = u16::MAX as usize;
 
 /// The state of all owners, behind one latch.
 #[derive(Default)]
 pub(super) struct Detector {
     owners: Vec<Registered>,
-    // Memory of the search, used again: from whom an owner was first reached, and those reached, in order.
+    // Memory of the search, reused: the owner from which each owner was first reached, and the reached owners in order.
     reached_from: Vec<u32>,
     reached: Vec<u32>,
 }
 
 struct Registered {
     waiter: Arc<Waiter>,
-    /// Where its latest wait is or was; the request may be over, or another's by now.
+    /// The place of its latest wait; the request may have ended, or belong to another owner by now.
     hash: u64,
     request: u32,
 }
@@ -78,7 +79,7 @@ impl Detector {
         self.owners[number as usize].waiter.txn()
     }
 
-    /// Of a cycle that ends with `last` and was reached from `start`, the one that must give up.
+    /// The victim of a cycle that ends with `last` and was reached from `start`.
     fn victim(&self, start: u32, last: u32) -> u32 {
         let before = |at: &u32| (*at != start).then(|| self.reached_from[*at as usize]);
         let cycle = std::iter::successors(Some(last), before);
@@ -88,7 +89,7 @@ impl Detector {
 }
 
 impl LockManager {
-    /// A new owner, or rather its number: those of owners that were dropped are used again.
+    /// The number of a new owner: numbers of dropped owners are reused.
     pub(super) fn register(&self) -> Owner {
         let mut detector = latch(&self.detector);
         let free = detector.owners.iter_mut().position(|owner| Arc::get_mut(&mut owner.waiter).is_some());
@@ -104,7 +105,7 @@ impl LockManager {
         Owner { number: number as u32, held: HeldLocks::new(), waiter }
     }
 
-    /// Whether an owner is in a queue, and will stay there until another owner acts.
+    /// Whether an owner is in a queue, and stays there until another owner acts.
     #[cfg(test)]
     pub(crate) fn is_waiting(&self, number: u32) -> bool {
         latch(&self.detector).owners[number as usize].waiter.waits()
@@ -124,7 +125,7 @@ impl LockManager {
         }
     }
 
-    /// Looks for a shortest cycle through `start`; gives the owner on it that waits for `start`.
+    /// Searches for a shortest cycle through `start`; returns the owner on it that waits for `start`.
     fn find_cycle(&self, detector: &mut Detector, start: u32) -> Option<u32> {
         let Detector { owners, reached_from, reached } = detector;
         reached_from.clear();

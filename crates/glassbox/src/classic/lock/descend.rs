@@ -1,8 +1,8 @@
-//! Taking a lock: what is needed above it, and whether it is needed at all.
+//! Acquiring a lock: the intents above it, and locks that make it unnecessary.
 //!
-//! To lock a name is to go down to it from the volume. On each level above the name, what the owner holds may *cover*
-//! the request (then nothing more is needed), or be a sufficient intent (then it goes on below), or the intent is
-//! taken. It begins at the store, because the holder of an intent there holds one on the volume too.
+//! A lock of a name is acquired from the volume downwards. On each level above the name, the owner's lock may *cover*
+//! the request (then it is done), or be a sufficient intent (then the next level follows); otherwise the intent is
+//! acquired. The descent begins at the store, because the holder of an intent there holds one on the volume too.
 
 use super::config::Granularity;
 use super::held::Held;
@@ -13,7 +13,7 @@ use super::name::{Key, PAGE, RECORD, STORE, VOLUME};
 use super::owner::Owner;
 use crate::classic::ids::StoreId;
 
-/// A name, and where it stands in the owner's list.
+/// A name, and its position in the owner's list.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) key: Key,
@@ -21,11 +21,11 @@ pub(super) struct Place {
     pub(super) at: Option<usize>,
 }
 
-/// What the owner has on a level above what it wants.
+/// The owner's lock on a level above the requested one.
 enum Above {
-    /// Enough for everything below.
+    /// It covers everything below.
     Covered,
-    /// An intent, at this place in its list.
+    /// An intent, at this position of its list.
     Intent(usize),
 }
 
@@ -69,7 +69,7 @@ impl LockManager {
         place
     }
 
-    /// Goes down to a name and locks it.
+    /// Descends to a name and locks it.
     #[inline]
     pub(super) fn descend(
         &self,
@@ -121,8 +121,8 @@ impl LockManager {
         Ok(())
     }
 
-    /// Locks the volume or a store. Not by way of an intent on the store: two who made of it what they want would end
-    /// in a deadlock.
+    /// Locks the volume or a store directly. With an intent on the store first, two owners that convert it would end in
+    /// a deadlock.
     fn take_high(
         &self,
         owner: &mut Owner,
@@ -170,7 +170,7 @@ impl LockManager {
         }
     }
 
-    /// Sees to an intent for `mode` on the volume.
+    /// Ensures an intent for `mode` on the volume.
     fn volume_intent(&self, owner: &mut Owner, mode: Mode, wait: bool) -> Result<Above, Outcome> {
         let volume = self.place(owner, Key::THE_VOLUME);
         match volume.above(owner, mode) {
@@ -179,7 +179,7 @@ impl LockManager {
         }
     }
 
-    /// Takes intents for `mode` on the volume and a store.
+    /// Acquires intents for `mode` on the volume and a store.
     fn store_intent(&self, owner: &mut Owner, store: Place, mode: Mode, wait: bool) -> Result<Above, Outcome> {
         match self.volume_intent(owner, mode, wait)? {
             Above::Covered => Ok(Above::Covered),
@@ -187,7 +187,7 @@ impl LockManager {
         }
     }
 
-    /// Takes an intent for `mode` on a name, all above having been seen to.
+    /// Acquires an intent for `mode` on a name; the intents above are held.
     fn intent(&self, owner: &mut Owner, place: Place, mode: Mode, wait: bool) -> Result<Above, Outcome> {
         self.take(owner, place, mode.intent(), wait, Duration::Commit)?;
         // A new lock is the last in the list. With an intent, U becomes X, which is more than an intent.
@@ -195,7 +195,7 @@ impl LockManager {
         Ok(Place { at: Some(at), ..place }.above(owner, mode).expect("it was just taken"))
     }
 
-    /// Locks a name, all above having been seen to. Says whether the owner's list is longer by it.
+    /// Locks a name; the intents above are held. Returns whether this added a lock to the owner's list.
     #[inline]
     pub(super) fn take(
         &self,
@@ -225,7 +225,7 @@ impl LockManager {
         }
     }
 
-    /// Locks a name that is held in another mode, or for a moment, if that can be done at once. Says whether it was.
+    /// Locks a name that is held in another mode, or for an instant, if that needs no wait. Returns whether it did.
     fn take_unlisted(&self, owner: &mut Owner, place: Place, mode: Mode, duration: Duration) -> bool {
         let mut partition = self.partition(place.hash);
         let Some(at) = place.at else { return partition.would_grant(place.key, place.hash, mode) };

@@ -1,10 +1,10 @@
-//! One lock for many, and locks given back before the end.
+//! Lock escalation, and early release of locks.
 //!
-//! The list of an owner's locks keeps, for stores and pages, how many locks below were taken. When they are too many,
-//! the whole is locked instead, in X if anything below was written or is to be, else in S; but only if that can be done
-//! without waiting, because those who wait hold what others need, and a scan that could go on would begin to close
-//! deadlocks. The locks below are then released: they are covered. If it cannot be done, fine locks are taken as
-//! before, and the next attempt is made when they have doubled.
+//! The list of an owner's locks counts, for stores and pages, the locks acquired below. When they are too many, the
+//! store or page is locked instead: in X if anything below was or will be written, else in S. This happens only if the
+//! coarse lock needs no wait, because a waiting owner holds locks that others need, and escalation would cause
+//! deadlocks. The locks below are then released, as the coarse lock covers them. If the coarse lock is not available,
+//! fine locks are acquired as before, and the next attempt is made when their number has doubled.
 
 use super::descend::Place;
 use super::held::Held;
@@ -16,7 +16,7 @@ use super::owner::Owner;
 use super::sync::latch;
 
 impl LockManager {
-    /// Locks the whole if too much below it is locked and no other lock is in the way. Returns whether it did.
+    /// Escalates if too many locks below are held and the coarse lock is available. Returns whether it did.
     #[inline(always)]
     pub(super) fn escalates(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
         let held = owner.held.entry(at);
@@ -36,7 +36,7 @@ impl LockManager {
         latch(&self.history).counters.escalations += 1;
         owner.held.entry(at).below = 0;
         let mut released = 0;
-        // From the end, because the last takes the place of what is removed.
+        // From the end, because a removed lock is replaced by the last one.
         for at in (0..owner.count()).rev() {
             let below = owner.held.entries()[at];
             if is_below(below.key, key) {
@@ -51,7 +51,7 @@ impl LockManager {
         true
     }
 
-    /// Releases one lock that was only read under, unless it is an intent that something below needs.
+    /// Releases one lock of a read, unless it is an intent that a lock below needs.
     pub(super) fn release_one(&self, owner: &mut Owner, key: Key) {
         let Some(at) = self.place(owner, key).at else { return };
         let held = owner.held.entries()[at];
@@ -74,7 +74,7 @@ impl LockManager {
         }
     }
 
-    /// Takes a lock out of the owner's list.
+    /// Removes a lock from the owner's list.
     fn unlist(&self, owner: &mut Owner, at: usize) {
         owner.held.remove(at);
         if let Some(moved) = owner.held.entries().get(at) {

@@ -8,62 +8,62 @@ use super::name::LockName;
 use super::table::Blocker;
 use crate::classic::ids::TxnId;
 
-/// How many of those in the way a [`Wait`] names.
+/// Maximum number of blockers in a [`Wait`].
 pub(crate) const BLOCKERS_KEPT: usize = 4;
 
-/// What a lock manager counted since it was made.
+/// Counters of a lock manager since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LockCounters {
     /// Requests that had to wait.
     pub(crate) waits: u64,
-    /// Of these, ended because of a deadlock.
+    /// Of these, requests of deadlock victims.
     pub(crate) deadlocks: u64,
-    /// Of these, ended because they had lasted too long.
+    /// Of these, requests that reached the lock timeout.
     pub(crate) timeouts: u64,
-    /// The time for which all waits together lasted, nanoseconds.
+    /// Total time of all waits, nanoseconds.
     pub(crate) waited_ns: u64,
-    /// Locks of many children that were replaced by one of their parent.
+    /// Lock escalations.
     pub(crate) escalations: u64,
 }
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitEnd {
-    /// By the lock.
+    /// The lock was granted.
     Granted,
-    /// By being chosen as the victim of a deadlock.
+    /// The owner was chosen as the victim of a deadlock.
     Deadlock,
-    /// By its time limit.
+    /// The lock timeout passed.
     Timeout,
 }
 
-/// One who was in the way when a wait began.
+/// An owner that blocked the request when the wait began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InTheWay {
-    /// What it held or waited for.
+    /// Its held and requested modes.
     pub(crate) blocker: Blocker,
     /// Its transaction, if it had said so.
     pub(crate) txn: TxnId,
 }
 
-/// A wait that is over.
+/// An ended wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
     /// The number of the owner that waited.
     pub(crate) owner: u32,
     /// Its transaction, if it had said so.
     pub(crate) txn: TxnId,
-    /// What it wanted to lock.
+    /// The requested name.
     pub(crate) name: LockName,
-    /// What it held of it already.
+    /// The mode already held, if any.
     pub(crate) held: Option<Mode>,
-    /// What it wanted.
+    /// The requested mode.
     pub(crate) wanted: Mode,
-    /// The first of those in the way when the wait began.
+    /// The first blockers when the wait began.
     pub(crate) blockers: [Option<InTheWay>; BLOCKERS_KEPT],
-    /// How many more there were.
+    /// The number of further blockers.
     pub(crate) more_blockers: u32,
-    /// How long it waited, nanoseconds.
+    /// The duration of the wait, nanoseconds.
     pub(crate) waited_ns: u64,
     /// How the wait ended.
     pub(crate) end: WaitEnd,
@@ -81,7 +81,7 @@ impl History {
         Self { counters: LockCounters::default(), waits: VecDeque::with_capacity(kept), kept }
     }
 
-    /// A wait has ended.
+    /// Adds an ended wait.
     pub(super) fn add(&mut self, wait: Wait) {
         self.counters.waits += 1;
         self.counters.waited_ns += wait.waited_ns;
@@ -98,7 +98,7 @@ impl History {
         }
     }
 
-    /// The waits that are remembered, oldest first.
+    /// The waits still kept, oldest first.
     pub(super) fn waits(&self) -> Vec<Wait> {
         self.waits.iter().copied().collect()
     }

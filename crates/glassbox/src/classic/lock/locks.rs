@@ -13,7 +13,7 @@ use crate::classic::ids::TxnId;
 pub(crate) enum Outcome {
     /// The lock is held, or something above that includes it.
     Granted,
-    /// Others are in the way, and the request was not to wait. Nothing is waited for; intents above may be held.
+    /// The request conflicts with other locks, and must not wait. It is not queued; intents above may be held.
     WouldBlock,
     /// This transaction was chosen to end a deadlock: it must be rolled back and release its locks.
     Deadlock,
@@ -21,39 +21,38 @@ pub(crate) enum Outcome {
     Timeout,
 }
 
-/// For how long a lock is wanted.
+/// Duration of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duration {
     /// Until the transaction ends.
     Commit,
-    /// For the moment in which it is granted only ("instant duration" in ARIES/IM): it says that no other lock is in
-    /// the way.
+    /// For the instant of the grant only ("instant duration" in ARIES/IM): it checks that no other lock conflicts.
     Momentary,
 }
 
-/// Who may read and write what.
+/// A lock manager, or its absence.
 pub(crate) trait Locks {
     /// A holder of locks: one transaction after the other.
     type Owner;
-    /// Whether there is anything to ask: without, everything is granted.
+    /// Whether there are locks; if not, everything is granted.
     const ASKS: bool = true;
 
     /// A new owner. Keep it for many transactions.
     fn owner(&self) -> Self::Owner;
 
-    /// Locks `name` in `mode`, after the intents on all that is above it, which stay until the end whatever the
-    /// duration. A lock that is held already, or is covered by a held one, costs next to nothing.
+    /// Locks `name` in `mode`, after the intents on all names above it, which are held to the end for any duration. A
+    /// lock that is already held or covered costs little.
     fn lock(&self, owner: &mut Self::Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome;
 
-    /// Releases one lock before the end: that of a read that need not be repeatable. Does nothing when it is not held
-    /// in IS, S or U, or when locks below it are held.
+    /// Releases one lock before the end: that of a read that need not be repeatable. Has no effect if it is not held in
+    /// IS, S or U, or if locks below it are held.
     #[cfg_attr(not(test), expect(dead_code, reason = "a prepared transaction need not keep read locks"))]
     fn release(&self, owner: &mut Self::Owner, name: LockName);
 
-    /// Releases all: the transaction has ended.
+    /// Releases all locks at the end of the transaction.
     fn release_all(&self, owner: &mut Self::Owner);
 
-    /// Whether the owner may do what `mode` on `name` allows.
+    /// Whether the owner holds a lock that allows what `mode` on `name` does.
     #[cfg(test)]
     fn holds(&self, owner: &Self::Owner, name: LockName, mode: Mode) -> bool;
 
@@ -62,16 +61,16 @@ pub(crate) trait Locks {
     #[allow(dead_code, reason = "no transaction is prepared yet")]
     fn encode_exclusive(&self, owner: &Self::Owner, out: &mut Vec<u8>);
 
-    /// Says for whom the owner locks from now on, to be read in what is reported.
+    /// Sets the transaction of the owner, for reports.
     fn set_txn(&self, owner: &mut Self::Owner, txn: TxnId);
 
-    /// Says how much would be lost if this transaction were ended by a deadlock: the one with the least is. In any unit
-    /// that all use, such as log records.
+    /// Sets the transaction's cost as a deadlock victim, in a unit that all transactions use, such as log records: the
+    /// transaction with the lowest cost is chosen.
     fn set_work(&self, owner: &mut Self::Owner, work: u64);
 }
 
-/// No locks: everything is granted. Right when transactions run one after the other; so it is not [`Sync`], and what
-/// contains it cannot be shared between threads.
+/// No locks: everything is granted. Correct if transactions run one after the other. So it is not [`Sync`], and a value
+/// that contains it cannot be shared between threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NoLocks(PhantomData<Cell<()>>);
 

@@ -1,4 +1,4 @@
-//! The lock manager as a whole: what it consists of, and what it is to the engine.
+//! The lock manager: its components, and its interface for the engine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
@@ -21,13 +21,13 @@ use crate::io::Clock;
 #[repr(align(128))]
 struct Padded<T>(T);
 
-/// See the comment of the room.
+/// See the module's comment.
 pub(crate) struct LockManager {
     partitions: Box<[Padded<Brief<Partition>>]>,
     pub(super) config: LockConfig,
-    /// By store, where it is not the configured one.
+    /// Lock granularity by store, where it is not the configured one.
     granularities: RwLock<Vec<Option<Granularity>>>,
-    /// Whether it is so anywhere: each intent asks.
+    /// Whether any store has its own granularity: each intent tests this.
     have_granularities: AtomicBool,
     pub(super) detector: Mutex<Detector>,
     pub(super) history: Mutex<History>,
@@ -53,8 +53,8 @@ impl LockManager {
         }
     }
 
-    /// Says what is locked in a store from now on; transactions that have locked something in it go on as they began.
-    /// Any mixture is right, as all respect the same intents.
+    /// Sets the lock granularity of a store; transactions that hold locks in it keep the former one. Any mixture is
+    /// correct, as all use the same intents.
     pub(crate) fn set_granularity(&self, store: StoreId, granularity: Granularity) {
         let mut all = whole(self.granularities.write());
         let at = store.0 as usize;
@@ -78,12 +78,12 @@ impl LockManager {
         latch(&self.history).counters
     }
 
-    /// The last waits that are over, oldest first.
+    /// The last ended waits, oldest first.
     pub(crate) fn waits(&self) -> Vec<Wait> {
         latch(&self.history).waits()
     }
 
-    /// The number of names that are held or waited for.
+    /// The number of locked or requested names.
     #[cfg(test)]
     pub(crate) fn names(&self) -> usize {
         self.partitions.iter().map(|partition| partition.0.latch().names()).sum()
@@ -130,8 +130,8 @@ impl LockManager {
         }
     }
 
-    /// Takes the intents on the volume and on a store whose records are locked, in the usual case: no other lock is in
-    /// the way. Returns whether that was so.
+    /// Acquires the intents on the volume and on a store whose records are locked, in the usual case that no lock
+    /// conflicts. Returns whether it did.
     fn enter_store(&self, owner: &mut Owner, store: StoreId, mode: Mode) -> bool {
         if self.config.lock_pages || self.granularity(store) != Granularity::Record {
             return false;
@@ -140,8 +140,8 @@ impl LockManager {
         self.intends(owner, Key::THE_VOLUME, volume, mode) && self.intends(owner, Key::of_store(store), known, mode)
     }
 
-    /// Takes the intent for `mode` on a name if that can be done at once. Says whether it is held. `known`: where it
-    /// stands in the owner's list, if that is known.
+    /// Acquires the intent for `mode` on a name if that needs no wait. Returns whether it is held. `known`: its
+    /// position in the owner's list, if known.
     #[inline(always)]
     fn intends(&self, owner: &mut Owner, key: Key, known: Option<usize>, mode: Mode) -> bool {
         let (hash, by) = (key.hash(), owner.by());
@@ -172,7 +172,7 @@ impl LockManager {
         }
     }
 
-    /// Locks whatever there is, however it stands.
+    /// Locks a name in the general case.
     #[inline(never)]
     fn lock_any(&self, owner: &mut Owner, key: Key, mode: Mode, wait: bool, duration: Duration) -> Outcome {
         if key.kind() == RECORD
@@ -199,7 +199,7 @@ impl Locks for LockManager {
         self.register()
     }
 
-    // Inlined, so that a record's name goes in registers.
+    // Inlined, so that a record's name stays in registers.
     #[inline(always)]
     fn lock(&self, owner: &mut Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome {
         let key = Key::of(name);
@@ -214,7 +214,7 @@ impl Locks for LockManager {
     }
 
     fn release_all(&self, owner: &mut Owner) {
-        // What is below first. Those that follow each other in a page are in one partition.
+        // Lower levels first. Consecutive records of a page are in one partition.
         let mut held = owner.held.entries().iter().rev().peekable();
         while let Some(first) = held.next() {
             let number = self.partition_number(first.hash);

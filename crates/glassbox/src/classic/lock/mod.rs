@@ -1,43 +1,42 @@
-//! The lock manager: who may read and write which records, until their transactions end.
+//! The lock manager: strict two-phase locking of records.
 //!
-//! Problem: transactions that run at the same time must give what they would give one after the other. Strict two-phase
-//! locking ensures it: whatever is read or written is locked first, and all locks are kept to the end. One lock for
-//! everything would do, and let no two transactions run at once; one lock for each record alone makes those expensive
-//! who read a whole store. So locks are hierarchical (Gray et al. 1976): volume, store, page, record; who locks one of
-//! these says so on all above it by an intent, and who locks a whole store need not lock anything in it.
+//! Problem: concurrent transactions must have the result of some serial order. Strict two-phase locking ensures this:
+//! each object is locked before it is read or written, and all locks are held to the end. One lock for everything would
+//! suffice, but allows no concurrency; locks of records alone make reads of a whole store expensive. So locks are
+//! hierarchical (Gray et al. 1976): volume, store, page, record. The holder of a lock holds intents on all levels above
+//! it, and the holder of a lock of a whole store needs no locks in it.
 //!
 //! ```text
-//! mode      the modes, which go together, what two of them make
-//! name      what can be locked
-//! table     a partition of the lock table: queues, and who is granted when
+//! mode      the modes, their compatibility, their conversions
+//! name      the objects that can be locked
+//! table     a partition of the lock table: queues and grants
 //! held      the list of locks of one owner
-//! owner     an owner, and the place where its thread sleeps
-//! manager   the whole, as the engine sees it
-//! descend   taking a lock, and what is needed above it
-//! escalate  one lock for many, and locks given back before the end
+//! owner     an owner, and the signal on which its thread sleeps
+//! manager   the interface for the engine
+//! descend   acquiring a lock, and the intents above it
+//! escalate  lock escalation, and early release
 //! wait      waiting, and its end
-//! deadlock  who waits for whom in a circle, and who must give up
-//! history   what is reported
+//! deadlock  the waits-for graph, and the choice of the victim
+//! history   counters and reports of waits
 //! brief     the latch of a partition
 //! locks     the trait, and no locks at all
 //! ```
 //!
-//! *A lock is found in three steps.* The owner's own list, which no other thread sees, tells how the store is locked:
-//! the intents above are there nearly always. Then one latch, of the partition in which the name hashes. Then the home
-//! of the name, where its queue is if no other name's is there: so it is free, or names its holder, the owner itself
-//! perhaps. Nothing is allocated, nothing else is touched, unless the request must wait.
-//! A list of the owner's records to be searched first was left out: it cost every lock what it saved the few that are
-//! asked for twice.
+//! *A lock is found in three steps.* The owner's own list, which no other thread sees, gives the mode of the store: the
+//! intents above are nearly always held. Then one latch, of the partition to which the name hashes. Then the home of
+//! the name, which has its queue unless another name's is there: so it is free, or names its holder, possibly the owner
+//! itself. Nothing is allocated, and no other memory is accessed, unless the request must wait. There is no list of the
+//! owner's records to search first: it cost every lock as much as it saved the few repeated requests.
 //!
 //! *Latches.* Three kinds, always in this order, and at most one of each: the detector's, a partition's, an owner's
 //! signal. A thread that acquires or releases a lock without waiting takes a partition's, and the signal's of each
-//! owner that it wakes. A thread that must wait takes the detector's first; why that finds every deadlock, and none
-//! that is not, is argued in `deadlock`.
+//! owner that it wakes. A thread that must wait acquires the detector's first; `deadlock` argues why this finds every
+//! deadlock and nothing else.
 //!
-//! Rejected: a latch for each queue (one more cache line and one more atomic operation for each lock; the
-//! partitions suffice); looking for deadlocks from time to time in a thread of its own (transactions that could go on
-//! would wait for it, and tests for the clock); one list for the granted and the waiting (finding the first who waits
-//! would pass all holders of the lock, and every transaction holds the volume's).
+//! Rejected: a latch for each queue (one more cache line and one more atomic operation for each lock; the partitions
+//! suffice); a periodic search for deadlocks in a thread of its own (deadlocked transactions would wait for it, and
+//! tests for the clock); one list for granted and waiting requests (the first waiter would be found after all holders,
+//! and every transaction holds the volume's lock).
 
 mod brief;
 mod config;

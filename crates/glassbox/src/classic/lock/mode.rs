@@ -1,16 +1,17 @@
-//! The modes of locks, which go together, and what two of them make.
+//! Lock modes, their compatibility, and their conversions.
 //!
-//! The tables are those of Gray and Reuter 1993 (§7.8.3 and figure 8.6), where U goes with S one way only: U is granted
-//! beside S, but once U is granted no further S is, so that the conversion to X that U promises is not put off for
-//! ever. Two entries differ, both with U in them, so that a stronger mode never goes with more than a weaker one:
+//! The tables are those of Gray and Reuter 1993 (§7.8.3 and figure 8.6), where U and S are compatible one way only: U
+//! is granted while S is held, but S is not granted while U is held, so that the later conversion from U to X does not
+//! starve. Two entries differ, both with U, so that a stronger mode is never compatible with more modes than a weaker
+//! one:
 //!
-//! - U is granted beside IS, as it is beside S; the book refuses it. There, a request for U that waits because of an IS
-//!   could go on when that becomes S; but a granted conversion must never make another request grantable, as none is
-//!   checked then.
-//! - U and SIX make X; the book has SIX. There, what a sequence of requests makes depends on their order (IX and U make
-//!   X, and X is above SIX).
+//! - U is granted while IS is held, as with S; the book refuses it. There, a request for U that waits because of an IS
+//!   could be granted when that becomes S; but a granted conversion must never make another request grantable, as none
+//!   is checked then.
+//! - U and SIX combine to X; the book has SIX. There, the result of several requests depends on their order (IX and U
+//!   combine to X, which is stronger than SIX).
 
-/// How a lock is held.
+/// A lock mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[allow(clippy::upper_case_acronyms, reason = "they have been called so since 1975")]
@@ -34,7 +35,7 @@ use Mode::{IS, IX, S, SIX, U, X};
 /// A set of modes, a bit for each.
 pub(super) type Modes = u8;
 
-/// For each mode asked for, the granted modes that it cannot be granted beside.
+/// For each requested mode, the incompatible granted modes.
 const CONFLICTS: [Modes; 6] = [
     U.bit() | X.bit(),
     S.bit() | SIX.bit() | U.bit() | X.bit(),
@@ -53,14 +54,14 @@ const SUPREMUM: [[Mode; 6]; 6] = [
     [X, X, X, X, X, X],
 ];
 
-/// What a lock of something means for what is below it.
+/// The effect of a lock on the levels below it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum FromAbove {
     /// Nothing.
     Nothing,
-    /// It is an intent that suffices.
+    /// It is a sufficient intent.
     Intent,
-    /// It covers all that is asked for.
+    /// It covers the request.
     Covers,
 }
 
@@ -91,7 +92,7 @@ impl Mode {
         1 << self as u8
     }
 
-    /// The granted modes beside which this one cannot be granted.
+    /// The granted modes with which this one is incompatible.
     #[inline(always)]
     pub(super) const fn conflicts(self) -> Modes {
         CONFLICTS[self as usize]
@@ -103,13 +104,13 @@ impl Mode {
         SUPREMUM[self as usize][other as usize]
     }
 
-    /// Whether who holds this mode need not ask for `other`.
+    /// Whether the holder of this mode needs no request for `other`.
     #[inline(always)]
     pub(crate) const fn covers(self, other: Mode) -> bool {
         self.supremum(other) as u8 == self as u8
     }
 
-    /// Whether who holds this mode need not ask for `other` on anything below.
+    /// Whether the holder of this mode needs no request for `other` on any level below.
     #[inline(always)]
     pub(crate) const fn covers_below(self, other: Mode) -> bool {
         match self {
@@ -119,13 +120,13 @@ impl Mode {
         }
     }
 
-    /// What holding this mode above means to who asks for `other` below, in one look.
+    /// The effect of this mode, held above, on a request for `other` below.
     #[inline(always)]
     pub(super) const fn seen_from(self, other: Mode) -> FromAbove {
         FROM_ABOVE[self as usize][other as usize]
     }
 
-    /// What must be held on everything above before this is asked for.
+    /// The intent that must be held on all levels above before this mode is requested.
     #[inline(always)]
     pub(crate) const fn intent(self) -> Mode {
         match self {

@@ -1,11 +1,11 @@
-//! What can be locked, and the stored form of a list of it.
+//! Names of the objects that can be locked, and the stored form of a list of names.
 
 use std::fmt;
 
 use crate::classic::ids::{PageId, Rid, StoreId};
 
-/// What can be locked. Each but the volume is below another: a store below the volume, a page and the end of an index
-/// below their store, a record below its page.
+/// An object that can be locked. Each except the volume is below another: a store below the volume, a page and the end
+/// of an index below their store, a record below its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum LockName {
     /// Everything.
@@ -25,7 +25,7 @@ pub(crate) enum LockName {
 #[error("a logged list of locks {0}")]
 pub(crate) struct BadLocks(pub(crate) &'static str);
 
-/// The last bits of a hash, which say in which partition a name is.
+/// The last bits of a hash, which give the partition of a name.
 pub(super) const PARTITION_BITS: u32 = 16;
 
 /// A name as two integers: kind and store, then page and slot.
@@ -91,7 +91,7 @@ impl Key {
         PageId((self.rid >> 32) as u32)
     }
 
-    /// All that it is below.
+    /// The name of the next higher level.
     #[cfg(test)]
     pub(super) fn above(self) -> impl Iterator<Item = Key> {
         let page = (self.kind() == RECORD).then(|| Self::of_page(self.store(), self.page()));
@@ -111,9 +111,9 @@ impl Key {
         }
     }
 
-    /// All bits of it depend on all of the name but the slot, by one wide multiplication, folded (as in wyhash). The
-    /// slot is added above the last ones: so the records of a page are in one partition, and neighbours there have
-    /// homes beside each other.
+    /// All its bits depend on all of the name except the slot, by one wide multiplication, folded (as in wyhash). The
+    /// slot is added above the last bits: so the records of a page are in one partition, and neighbours have adjacent
+    /// homes.
     #[inline(always)]
     pub(super) fn hash(self) -> u64 {
         let left = self.place ^ 0x9e37_79b9_7f4a_7c15;
@@ -143,7 +143,7 @@ impl LockName {
         }
     }
 
-    /// Takes a stored name from the front of `bytes`.
+    /// Decodes a stored name from the front of `bytes`.
     fn decode(bytes: &mut &[u8]) -> Result<Self, BadLocks> {
         let kind = u32::from(take::<1>(bytes)?[0]);
         if kind == VOLUME {
@@ -166,7 +166,7 @@ impl LockName {
 }
 
 /// Reads the stored form of the exclusive locks of a prepared transaction, all of `bytes`. After a restart each is
-/// taken again in X.
+/// locked in X again.
 ///
 /// # Errors
 /// When the bytes are no such list.

@@ -1,4 +1,4 @@
-//! Who locks: one transaction at a time, and the place where its thread sleeps.
+//! Owners of locks: one transaction at a time, and the signal on which its thread sleeps.
 
 use std::mem;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use super::sync::{Condvar, Mutex, latch, whole};
 use crate::classic::ids::TxnId;
 use crate::io::Clock;
 
-/// A holder of locks: one transaction after the other, all of one thread at a time. Made by
-/// [`LockManager`](super::LockManager), to be used with that one only, and to be kept: its memory is used again.
+/// An owner of locks: one transaction after the other, used by one thread at a time. Created by a
+/// [`LockManager`](super::LockManager), for that one only; reuse it, because it keeps its memory.
 ///
-/// An owner that is dropped while it holds locks holds them for ever: its changes under them are unknown.
+/// An owner that is dropped while it holds locks never releases them, because its changes are unknown.
 pub(crate) struct Owner {
     pub(super) number: u32,
     pub(super) held: HeldLocks,
     pub(super) waiter: Arc<Waiter>,
 }
 
-/// Who asks for a lock, and where in its list it will stand.
+/// The owner of a request, and the position that the lock will have in its list.
 #[derive(Clone, Copy)]
 pub(super) struct By {
     pub(super) owner: u32,
     pub(super) place: u32,
 }
 
-/// The part of an owner that others see.
+/// The part of an owner that other threads access.
 #[derive(Default)]
 pub(super) struct Waiter {
     signal: Mutex<Signal>,
@@ -37,7 +37,7 @@ pub(super) struct Waiter {
     pub(super) work: AtomicU64,
 }
 
-/// How the wait of an owner stands.
+/// The state of an owner's wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Signal {
     /// It does not wait.
@@ -47,26 +47,26 @@ pub(super) enum Signal {
     Waiting,
     /// Its request was granted.
     Granted,
-    /// Its request was taken from the queue, to end a deadlock.
+    /// Its request was removed from the queue as a deadlock victim's.
     Deadlock,
-    /// Its request was taken from the queue, because it had waited too long.
+    /// Its request was removed from the queue at the lock timeout.
     TimedOut,
 }
 
 impl Owner {
-    /// Its number: unique among the owners that there are.
+    /// Its number: unique among existing owners.
     #[cfg(test)]
     pub(crate) fn number(&self) -> u32 {
         self.number
     }
 
-    /// It as the one who asks.
+    /// The owner part of a request.
     #[inline(always)]
     pub(super) fn by(&self) -> By {
         By { owner: self.number, place: self.count() as u32 }
     }
 
-    /// How many locks it holds, intents among them.
+    /// The number of held locks, including intents.
     #[inline(always)]
     pub(crate) fn count(&self) -> usize {
         self.held.entries().len()
@@ -78,7 +78,7 @@ impl Owner {
     }
 
     /// Appends the stored form of the names that are held in X, for the record of a prepared transaction. The intents
-    /// above follow from them; what was only read need not be kept until the decision.
+    /// above follow from them; locks of reads need not be held until the decision.
     pub(crate) fn encode_exclusive(&self, out: &mut Vec<u8>) {
         for (name, mode) in self.locks() {
             if mode == Mode::X {
@@ -87,13 +87,13 @@ impl Owner {
         }
     }
 
-    /// Says for whom it locks from now on, to be read in what is reported.
+    /// Sets its transaction, for reports.
     #[inline]
     pub(crate) fn set_txn(&mut self, txn: TxnId) {
         self.waiter.txn.store(txn.0, Ordering::Relaxed);
     }
 
-    /// Says how much would be lost if this transaction were ended by a deadlock, in any unit that all use.
+    /// Sets its cost as a deadlock victim, in a unit that all owners use.
     #[inline]
     pub(crate) fn set_work(&mut self, work: u64) {
         self.waiter.work.store(work, Ordering::Relaxed);
@@ -103,20 +103,20 @@ impl Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         if self.count() > 0 {
-            // The number must not be given to another.
+            // The number must not be reused.
             mem::forget(self.waiter.clone());
         }
     }
 }
 
 impl Waiter {
-    /// Its request goes to a queue.
+    /// Marks it as waiting in a queue.
     pub(super) fn begin(&self) {
         let before = mem::replace(&mut *latch(&self.signal), Signal::Waiting);
         assert_eq!(before, Signal::None, "an owner waits for one lock at a time");
     }
 
-    /// Its wait is over.
+    /// Ends its wait.
     pub(super) fn end(&self, signal: Signal) {
         let before = mem::replace(&mut *latch(&self.signal), signal);
         assert_eq!(before, Signal::Waiting, "a wait ends once");
@@ -129,7 +129,7 @@ impl Waiter {
         *latch(&self.signal) == Signal::Waiting
     }
 
-    /// Sleeps until the wait is over, and says how it ended; [`Signal::Waiting`] when it is not, at `deadline_ns`.
+    /// Sleeps until the wait ends, and returns how; [`Signal::Waiting`] if it has not ended at `deadline_ns`.
     pub(super) fn sleep(&self, deadline_ns: Option<u64>, clock: &dyn Clock) -> Signal {
         let mut signal = latch(&self.signal);
         while *signal == Signal::Waiting {
@@ -141,7 +141,7 @@ impl Waiter {
             if left_ns == 0 {
                 return Signal::Waiting;
             }
-            // The clock decides, which need not be that of the system.
+            // The configured clock decides, which need not be the system's.
             signal = whole(self.woken.wait_timeout(signal, std::time::Duration::from_nanos(left_ns))).0;
         }
         mem::take(&mut signal)

@@ -1,4 +1,4 @@
-//! Latches and waiting: the standard library's, or those of shuttle, which tries many orders of the threads.
+//! Latches and condition variables: the standard library's, or those of shuttle, which explores many interleavings.
 
 use std::sync::LockResult;
 
@@ -16,7 +16,7 @@ pub(super) use shuttle::{
     thread::yield_now,
 };
 
-/// Latches. A thread that panicked in the lock manager may have left anything behind, so all others panic too.
+/// Latches. After a panic in the lock manager its state may be inconsistent, so all other threads panic too.
 #[inline(always)]
 pub(super) fn latch<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     whole(mutex.lock())

@@ -1,20 +1,20 @@
 //! A partition of the lock table: for each locked name a head with the queue of its requests.
 //!
-//! A head has two lists. Of the *granted* requests some may be converting: they hold a mode and want a stronger one.
-//! The *waiting* requests hold nothing. The rules:
+//! A head has two lists. Of the *granted* requests some may be converting: they hold a mode and wait for a stronger
+//! one. The *waiting* requests hold no mode. The rules:
 //!
-//! - A conversion is granted when the wanted mode goes with what all others hold; what others want does not matter.
+//! - A conversion is granted when the requested mode is compatible with the held modes of all others; modes that others
+//!   wait for do not matter.
 //! - A new request is granted when it is compatible with all held modes, and no request waits, converting or not. So a
-//!   newcomer never passes a waiter, and conversions go before all that wait.
-//! - Whenever a mode weakens or a request leaves, conversions are granted as they can be, in the order in which they
-//!   were asked for; then, when none is left, waiting requests from the front until one cannot be granted.
+//!   new request never overtakes a waiting one, and conversions precede all waiting requests.
+//! - Whenever a mode weakens or a request leaves, conversions are granted where possible, in the order of their
+//!   requests; then, when none is left, waiting requests from the front until one cannot be granted.
 //!
-//! No request starves: while a request waits no newcomer is granted, so there are finitely many ahead of it.
-//! Conversions may pass each other, because making them wait for each other would add deadlocks: each is by one who
-//! holds the lock.
+//! No request starves: while a request waits no new one is granted, so finitely many precede it. Conversions may
+//! overtake each other, because each is by a holder of the lock, and a wait for another conversion could be a deadlock.
 //!
-//! Heads and requests are in one pool of *nodes*, used again: nothing is allocated in steady state. The node of a head
-//! has its first request too, because most names are locked by one owner; other requests have nodes of their own.
+//! Heads and requests are in one pool of reused *nodes*: nothing is allocated in steady state. The node of a head has
+//! its first request too, because most names are locked by one owner; other requests have nodes of their own.
 
 mod alone;
 mod blockers;
@@ -37,7 +37,7 @@ struct List {
     last: u32,
 }
 
-/// Place of a list in a head.
+/// Position of a list in a head.
 const GRANTED: usize = 0;
 const WAITING: usize = 1;
 
@@ -48,11 +48,11 @@ struct Head {
     hash: u64,
     next: u32,
     lists: [List; 2],
-    /// How many hold each mode.
+    /// Number of holders of each mode.
     holders: [u16; 6],
     /// The modes that are held.
     modes: Modes,
-    /// How many of the granted are converting.
+    /// Number of granted requests that are converting.
     converting: u16,
 }
 
@@ -75,7 +75,7 @@ struct Request {
     next: u32,
     /// The held mode, if any.
     mode: Mode,
-    /// The mode that is waited for, if any.
+    /// The mode for which it waits, if any.
     wanted: Mode,
     state: State,
 }
@@ -83,7 +83,7 @@ struct Request {
 struct Node {
     head: Head,
     request: Request,
-    /// Whom to wake, if the request waits.
+    /// The owner to wake, if the request waits.
     waiter: Option<Arc<Waiter>>,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Partition {
     free: u32,
     /// Chains of heads that are not at home.
     buckets: Vec<u32>,
-    /// How many these are.
+    /// Their number.
     chained: usize,
     broken: bool,
 }
@@ -105,7 +105,7 @@ impl Partition {
         Self { nodes: pool::homes(), free: NONE, buckets: vec![NONE; pool::BUCKETS], chained: 0, broken }
     }
 
-    /// Grants a new request if that can be done at once.
+    /// Grants a new request if it needs no wait.
     #[inline]
     pub(super) fn request(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> Option<u32> {
         let head = self.find(key, hash);
@@ -128,7 +128,7 @@ impl Partition {
         head == NONE || self.admits(head, mode)
     }
 
-    /// Grants a stronger mode to who holds the lock, if that can be done at once.
+    /// Grants a stronger mode to a holder of the lock, if this needs no wait.
     pub(super) fn convert(&mut self, request: u32, to: Mode) -> bool {
         let admitted = self.would_convert(request, to);
         if admitted {
@@ -157,7 +157,7 @@ impl Partition {
 
     /// Makes a granted request, whose conversion cannot be granted, wait for it.
     pub(super) fn enqueue_conversion(&mut self, request: u32, to: Mode, waiter: &Arc<Waiter>) {
-        // To the end, so that those who convert stand in the order in which they asked.
+        // To the end, so that conversions are in the order of their requests.
         self.unlink(GRANTED, request);
         self.push(GRANTED, request);
         let head = self.nodes[request as usize].request.head;
@@ -171,7 +171,7 @@ impl Partition {
         (request.state, request.wanted, *room) = (state, wanted, Some(waiter.clone()));
     }
 
-    /// Whether the request is this owner's, and waits. It may be that of another by now.
+    /// Whether the request is this owner's, and waits. It may belong to another owner by now.
     pub(super) fn waits(&self, request: u32, owner: u32) -> bool {
         let request = &self.nodes[request as usize].request;
         request.owner == owner && matches!(request.state, State::Waiting | State::Converting)
@@ -192,7 +192,7 @@ impl Partition {
         self.settle(head);
     }
 
-    /// Gives a granted lock back.
+    /// Releases a granted lock.
     #[inline(always)]
     pub(super) fn release(&mut self, request: u32) {
         assert!(self.nodes[request as usize].request.state == State::Granted, "only what is held is given back");
@@ -216,7 +216,7 @@ impl Partition {
         self.settle(self.nodes[request as usize].request.head);
     }
 
-    /// Grants the requests that can be granted now; forgets the name if none is left.
+    /// Grants the requests that can be granted now; removes the name if no request is left.
     #[inline(always)]
     fn settle(&mut self, head: u32) {
         let Head { lists, converting, .. } = &self.nodes[head as usize].head;
@@ -266,7 +266,7 @@ impl Partition {
         goes && head.converting == 0 && head.lists[WAITING].first == NONE
     }
 
-    /// As [`Mode::conflicts`], unless this is the manager that is broken on purpose.
+    /// As [`Mode::conflicts`], except in the manager that is broken for tests.
     fn conflicts(&self, key: Key, wanted: Mode) -> Modes {
         let ignored = match wanted {
             Mode::S if self.broken && key.kind() == RECORD => Mode::X.bit(),

@@ -1,4 +1,4 @@
-//! Waiting for a lock: from the queue to the grant, or to giving up.
+//! Waiting for a lock: from the queue to the grant, the timeout or the deadlock.
 
 use super::deadlock::Detector;
 use super::descend::Place;
@@ -17,12 +17,12 @@ struct Wanted {
     key: Key,
     hash: u64,
     mode: Mode,
-    /// Place in the owner's list and what stands there, if the lock is held in a weaker mode.
+    /// Position and entry in the owner's list, if the lock is held in a weaker mode.
     held: Option<(usize, Held)>,
 }
 
 impl LockManager {
-    /// Locks a name that could not be locked at once.
+    /// Locks a name that could not be locked without a wait.
     ///
     /// # Errors
     /// [`Outcome::Deadlock`] or [`Outcome::Timeout`]. A mode that was held before is still held.
@@ -34,7 +34,7 @@ impl LockManager {
         let wanted = Wanted { key, hash, mode, held };
         let mut detector = latch(&self.detector);
         let mut partition = self.partition(hash);
-        // It may have become free meanwhile.
+        // It may be available now.
         let granted = match held {
             None => partition.request(key, hash, owner.by(), mode),
             Some((_, Held { request, .. })) => partition.convert(request, mode).then_some(request),
@@ -69,7 +69,7 @@ impl LockManager {
         Ok(())
     }
 
-    /// Sleeps until the wait is over; ends it when it takes too long.
+    /// Sleeps until the wait ends; ends it at the lock timeout.
     fn sleep(&self, owner: &Owner, hash: u64, request: u32, began_ns: u64) -> WaitEnd {
         let deadline_ns = self.config.timeout_ns.map(|timeout_ns| began_ns.saturating_add(timeout_ns));
         let mut signal = owner.waiter.sleep(deadline_ns, &*self.clock);
@@ -92,7 +92,7 @@ impl LockManager {
         }
     }
 
-    /// Does with a granted request what its duration says.
+    /// Keeps or releases a granted request, by its duration.
     fn keep(&self, owner: &mut Owner, wanted: &Wanted, request: u32, duration: Duration) {
         match (duration, wanted.held) {
             (Duration::Commit, None) => self.note(owner, wanted.key, wanted.hash, request, wanted.mode),
@@ -103,7 +103,7 @@ impl LockManager {
     }
 }
 
-/// What will be reported of a wait that begins.
+/// The report of a wait that begins.
 fn describe(owner: &Owner, wanted: &Wanted, request: u32, partition: &Partition, detector: &Detector) -> Wait {
     let mut wait = Wait {
         owner: owner.number,
