@@ -1,8 +1,8 @@
 //! The background writer: a thread that writes dirty pages before their frames are needed.
 //!
-//! It looks at the frames that the clock will come to next and writes those that are dirty; sooner after a thread has
-//! met a dirty page there. It is no part of the pool: without it, the thread that needs a frame writes a batch itself,
-//! and a test repeats.
+//! It checks the frames that the clock reaches next and writes the dirty ones, sooner after a thread has found a dirty
+//! page there. It is not part of the pool: without it, a thread that needs a frame writes a batch itself, so that tests
+//! are repeatable.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -14,10 +14,10 @@ use crate::classic::latch::Latch;
 use crate::error::Error;
 use crate::io::IoError;
 
-/// How long it rests when there was nothing to write.
+/// Pause if there was nothing to write.
 const REST: Duration = Duration::from_millis(20);
 
-/// How others tell the writer what to do.
+/// The signal from other threads to the writer.
 #[derive(Default)]
 pub(super) struct Signal {
     asked: Mutex<Asked>,
@@ -37,7 +37,7 @@ impl Signal {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There are dirty pages before the clock's hand.
+    /// Reports dirty pages ahead of the clock's hand.
     pub fn nudge(&self) {
         let mut asked = self.asked();
         if asked.running && !asked.now {
@@ -46,7 +46,7 @@ impl Signal {
         }
     }
 
-    /// Waits for something to do; says whether it is to go on.
+    /// Waits for work; returns whether to continue.
     fn wait(&self) -> bool {
         let mut asked = self.asked();
         if !asked.now && !asked.stop {
@@ -57,7 +57,7 @@ impl Signal {
     }
 }
 
-/// The running thread. Dropping it stops the thread and waits for it; what is dirty stays so.
+/// The running thread. Dropping it stops the thread and waits for its end; dirty pages stay dirty.
 pub(crate) struct BackgroundWriter {
     signal: Arc<Signal>,
     thread: Mutex<Option<JoinHandle<()>>>,

@@ -19,12 +19,12 @@ pub(super) struct Batch {
     /// Of each image, its page and frame.
     pages: Vec<(PageId, usize)>,
     highest_lsn: Lsn,
-    /// Counts batches; for people who look into the file.
+    /// Number of the batch, for inspection of the file.
     number: u64,
 }
 
 impl Batch {
-    /// Opens the doublewrite file; makes it if it is not there, since it holds nothing between two batches.
+    /// Opens the doublewrite file; creates it if it is missing, since its contents are not needed between two batches.
     ///
     /// # Errors
     /// When that fails, or there is no memory for a batch.
@@ -51,7 +51,7 @@ impl Batch {
         self.pages.len() == self.most
     }
 
-    /// Takes a copy of a page.
+    /// Copies a page.
     pub fn add(&mut self, id: PageId, frame: usize, bytes: &[u8]) {
         assert!(!self.is_full() && bytes.len() == self.page_bytes && page::id(bytes) == id);
         let at = HEADER_BYTES + self.pages.len() * self.page_bytes;
@@ -67,7 +67,7 @@ impl Batch {
         &self.pages
     }
 
-    /// Up to where the log must be durable before any of them is written.
+    /// The log position that must be durable before any of them is written.
     pub fn highest_lsn(&self) -> Lsn {
         self.highest_lsn
     }

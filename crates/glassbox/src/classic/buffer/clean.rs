@@ -1,20 +1,20 @@
 //! Writing pages out: for a thread that needs a frame, for checkpoints, and before closing.
 //!
-//! *No circles of waiting.* A thread that needs a frame may hold latches, and waits for the batch. So the thread that
-//! has the batch never waits for a latch: pages that are latched are left over, and when they must be written too,
-//! their latch is waited for without the batch, and the batch then waited for with the latch, to read.
+//! *No deadlocks.* A thread that needs a frame may hold latches, and waits for the batch. So the thread that has the
+//! batch never waits for a latch: it skips latched pages. If these must be written too, the thread waits for the latch
+//! without the batch, and then, with the shared latch, for the batch.
 //!
-//! *No dirty page is missed by a checkpoint.* [`BufferPool::dirty_pages`] is called after the checkpoint has taken its
-//! position in the log. A record before that position was appended by a thread that had its page latched exclusively,
-//! and that notes in the frame from where on the log is needed before it releases the latch. The list takes every
-//! frame's latch to look, so it either comes later and finds that said, or came before he had the latch, and then his
-//! record is behind the position, where a recovery begins to read anyway. What it finds is a lower bound: `from` was
-//! read before the record was appended. A page that moves to a frame that was looked at already was clean on the way,
-//! and what changes it there is behind the position.
+//! *No dirty page is missed by a checkpoint.* [`BufferPool::dirty_pages`] is called after the checkpoint has its log
+//! position. A record before that position was appended by a thread that held its page's latch exclusively, and that
+//! stores in the frame the position from which the log is needed before it releases the latch. The listing acquires
+//! every frame's latch. So it either comes later and finds the stored position, or came before that thread had the
+//! latch, and then the record is after the checkpoint's position, where recovery reads anyway. The stored position is a
+//! lower bound: `from` was read before the record was appended. A page that moves to a frame already listed was clean
+//! in between, and later changes of it are after the position.
 //!
 //! *A failure stops the writing for good.* After a failed write or force the contents of the disk are unknown. The
 //! pages of the batch stay dirty, none of them leaves memory, and every later writer gets the error. Recovery begins
-//! with what the disk really holds; the images are still there.
+//! with the actual contents of the disk; the images are still there.
 
 use std::sync::MutexGuard;
 
@@ -30,14 +30,14 @@ use crate::error::Error;
 use crate::log::Lsn;
 
 impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
-    /// The dirty pages, each with a position from which on the log is needed to bring it back. Everything that was
-    /// changed by a record before the call, and is not in this list, is on disk. Waits for those who change pages; the
-    /// caller has fixed none.
+    /// The dirty pages, each with the position from which the log is needed to redo its changes. Every other page
+    /// changed by a record before the call is on disk. Waits for threads that change pages; the caller has no page
+    /// fixed.
     pub(crate) fn dirty_pages(&self) -> Vec<(PageId, Lsn)> {
         self.dirty_frames().map(|(page, _, needed_from)| (page, needed_from)).collect()
     }
 
-    /// Writes all pages for which the log before `lsn` is needed. The caller has fixed none.
+    /// Writes all pages for which the log before `lsn` is needed. The caller has no page fixed.
     ///
     /// # Errors
     /// When writing fails, or failed before.
@@ -49,7 +49,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.write_out(old.map(|(page, frame, _)| (page, frame)).collect(), true)
     }
 
-    /// Writes all dirty pages. The caller has fixed none.
+    /// Writes all dirty pages. The caller has no page fixed.
     ///
     /// # Errors
     /// As for [`BufferPool::clean_up_to`].
@@ -57,9 +57,8 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.clean_up_to(Lsn(u64::MAX))
     }
 
-    /// Writes the dirty pages among the next that the clock will come to, without those that it will spare: what is
-    /// used again and again would be written again and again. Says how many there were. This is what the background
-    /// writer does.
+    /// The work of the background writer: writes the dirty pages among those that the clock reaches next, except pages
+    /// that the clock will spare, because frequently used pages would be written repeatedly. Returns their number.
     ///
     /// # Errors
     /// As for [`BufferPool::clean_up_to`].
@@ -83,15 +82,15 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
                 let (fixed, _latched) = self.frames.fix_to_copy(number, page, true);
                 match fixed {
                     Fix::Other => std::thread::yield_now(),
-                    // Busy is a page that the only thread has fixed itself, and does not change meanwhile.
+                    // A busy page is one that the only thread has fixed itself, and does not change meanwhile.
                     _ => return frame.needed_from().map(|needed_from| (page, number, needed_from)),
                 }
             }
         })
     }
 
-    /// Writes those of `wanted`, pages in frames, that are dirty; says how many. With `wait` also those that others
-    /// have latched, else without them.
+    /// Writes the dirty ones of `wanted`, pages in frames; returns their number. Pages latched by other threads are
+    /// written only with `wait`.
     pub(super) fn write_out(&self, mut wanted: Vec<(PageId, usize)>, wait: bool) -> Result<u64, Error> {
         wanted.sort_unstable();
         wanted.dedup();
@@ -128,7 +127,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         Ok(written)
     }
 
-    /// Waits for the latch of a page; `None` when it has left the frame.
+    /// Waits for the latch of a page; `None` if the page has left the frame.
     fn wait_to_copy(&self, page: PageId, number: usize) -> Option<SharedFrame<'_, L>> {
         loop {
             match self.frames.fix_to_copy(number, page, true) {
@@ -155,7 +154,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         Ok(batch)
     }
 
-    /// Whether pages can be written; why not otherwise.
+    /// Fails with the reason if pages cannot be written.
     ///
     /// # Errors
     /// When writing failed before.

@@ -1,36 +1,36 @@
-//! Which page leaves when another comes: the clock (Corbató 1968), second chance.
+//! Page replacement: the clock (Corbató 1968), second chance.
 //!
-//! A hand goes round the frames. A page that was fixed since the hand last came by is spared once, another is taken. So
-//! a page stays if it is used at least once a round; one that is fixed once and never again, as by a scan, leaves in
-//! the first round, because the fix that brought it does not count.
+//! A hand goes round the frames. It spares a page that was fixed since its last visit, and evicts any other. So a page
+//! stays if it is used at least once a round. A page that is fixed only once, as by a scan, is evicted in the first
+//! round, because the fix that read it does not count.
 //!
-//! Keeping pages in the order of their last use (LRU) needs a list that every fix changes; the clock needs nothing from
-//! a fix but that it is counted, which it is anyway. The policy is a type of its own and works on counts, so that a
-//! recorded run can be played through it with any number of frames: [`simulate`](super::simulate).
+//! Keeping pages in the order of their last use (LRU) needs a list that every fix changes; the clock only needs the
+//! count of fixes, which exists anyway. The policy is a separate type and works on counts, so that
+//! [`simulate`](super::simulate) can replay a recorded run through it with any number of frames.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Rounds before giving up: one that spares, one that takes, one for those who interfere.
+/// Maximum rounds: one that spares, one that evicts, one for interference by other threads.
 const ROUNDS: usize = 3;
-/// Most frames that are looked at before the hand comes to them.
+/// Maximum number of frames checked ahead of the hand.
 const MOST_AHEAD: usize = 2048;
 
 /// The result of choosing a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Take {
-    /// It is the caller's.
+    /// The caller has claimed it.
     Taken,
-    /// It cannot be taken now.
+    /// It cannot be claimed now.
     Refused,
-    /// There is something else to do first.
+    /// Another task has to be done first.
     Stop,
 }
 
 /// See the file.
 pub(super) struct Clock {
     hand: AtomicU64,
-    /// How often the page of each frame had been fixed when the hand last came by.
+    /// The number of fixes of each frame's page at the hand's last visit.
     seen: Box<[AtomicU64]>,
 }
 
@@ -39,13 +39,13 @@ impl Clock {
         Self { hand: AtomicU64::new(0), seen: (0..frames).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// The frame got a page, which was fixed once by that.
+    /// Records that the frame got a page, with one fix.
     pub fn arrived(&self, frame: usize) {
         self.seen[frame].store(1, Ordering::Relaxed);
     }
 
-    /// Moves the hand to a frame whose page is to leave. `uses` says how often the page of a frame was fixed, `None`
-    /// if it is fixed now; `take` takes a frame. `None` when none could be taken.
+    /// Moves the hand to a frame whose page will be evicted. `uses` gives the number of fixes of a frame's page, `None`
+    /// if it is fixed now; `take` claims a frame. `None` if no frame could be claimed.
     pub fn victim(
         &self,
         mut uses: impl FnMut(usize) -> Option<u64>,
@@ -67,13 +67,13 @@ impl Clock {
         None
     }
 
-    /// Whether the page of a frame, fixed `uses` times by now, was not used since the hand last came by.
+    /// Whether the page of a frame, fixed `uses` times so far, was not used since the hand's last visit.
     pub fn is_idle(&self, frame: usize, uses: u64) -> bool {
         self.seen[frame].load(Ordering::Relaxed) == uses
     }
 
-    /// The frames, a quarter of them, that the hand will come to next, as steps of the hand; [`Clock::frame`] says
-    /// which they are.
+    /// The quarter of the frames that the hand reaches next, as steps of the hand; [`Clock::frame`] maps a step to its
+    /// frame.
     pub fn ahead(&self) -> Range<u64> {
         let hand = self.hand.load(Ordering::Relaxed);
         hand..hand + self.seen.len().div_ceil(4).min(MOST_AHEAD) as u64

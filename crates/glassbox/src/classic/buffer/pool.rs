@@ -1,4 +1,4 @@
-//! The pool: frames, what is in them, and the files.
+//! The pool: frames, their pages, and the files.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -19,14 +19,14 @@ use crate::classic::page::is_page_size;
 use crate::error::Error;
 use crate::io::Files;
 
-/// How a pool is laid out.
+/// Settings of a pool.
 #[derive(Clone, Debug)]
 pub(crate) struct PoolConfig {
     /// Bytes of a page: a power of two from 4 to 32 KiB, always the same for one database.
     pub(crate) page_bytes: usize,
-    /// Pages that fit in memory. Every thread needs some that it can fix at the same time.
+    /// Number of frames. Every thread needs some for pages that it fixes at the same time.
     pub(crate) frames: usize,
-    /// Most pages written at a time.
+    /// Maximum pages of a batch.
     pub(crate) batch_pages: usize,
     /// Whether every fix is recorded, for [`BufferPool::simulated_misses`].
     pub(crate) trace: bool,
@@ -44,13 +44,14 @@ pub(crate) struct BufferPool<L: Latch, W> {
     pub(super) table: PageTable,
     pub(super) clock: Clock,
     pub(super) volume: Volume,
-    /// Writing pages is a role of one at a time. Its holder waits for the log and the disk, but for no latch.
+    /// The role of writing pages, which one thread has at a time. Its holder waits for the log and the disk, but for no
+    /// latch.
     pub(super) batch: Mutex<Batch>,
     pub(super) batch_pages: usize,
-    /// Frames that the clock has chosen and a batch has written beyond its need: for the next threads.
+    /// Free frames: chosen by the clock and written by a batch beyond its need, for the next threads.
     pub(super) chosen: Mutex<Vec<(PageId, usize)>>,
     pub(super) wal: W,
-    /// Why nothing can be written any more.
+    /// The reason why no page can be written any more.
     pub(super) stopped: OnceLock<String>,
     pub(super) trace: Option<Mutex<Vec<Event>>>,
     pub(super) counts: Counts,
@@ -58,10 +59,10 @@ pub(crate) struct BufferPool<L: Latch, W> {
 }
 
 impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
-    /// Makes the file of pages, empty, and opens it.
+    /// Creates the file of pages, empty, and opens it.
     ///
     /// # Errors
-    /// When there is one, or making it fails, and as for [`BufferPool::open`].
+    /// When it exists, when its creation fails, and as for [`BufferPool::open`].
     pub(crate) fn create(files: &dyn Files, config: &PoolConfig, wal: W) -> Result<Self, Error> {
         if files.exists(DOUBLE)? && !files.exists(PAGES)? {
             // It holds pages of another file.
@@ -76,7 +77,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// Opens the file of pages, and first repairs pages that were torn.
     ///
     /// # Errors
-    /// When the configuration makes no sense, reading or writing fails, or there is not enough memory.
+    /// When the configuration is invalid, a read or write fails, or there is not enough memory.
     pub(crate) fn open(files: &dyn Files, config: &PoolConfig, wal: W) -> Result<Self, Error> {
         let PoolConfig { page_bytes, frames, batch_pages, trace } = *config;
         if !is_page_size(page_bytes) {
@@ -106,15 +107,15 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         })
     }
 
-    /// Says whether recovery is going on. While it is, a page that was never written is fixed as zeros; later it would
-    /// be damage: every page in use has been written, or is in memory.
+    /// Sets whether recovery runs. During recovery, a page that was never written is fixed as zeros. Later it is
+    /// damage, because every page in use has been written or is in memory.
     pub(crate) fn set_recovering(&self, recovering: bool) {
         self.volume.set_recovering(recovering);
     }
 
     /// Refuses to write pages from here on.
     pub(crate) fn stop(&self, reason: &str) {
-        // The first reason is the one that matters.
+        // The first reason is the one to report.
         let _ = self.stopped.set(reason.to_owned());
     }
 
@@ -123,7 +124,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         &self.wal
     }
 
-    /// What the pool has done.
+    /// Counts of the pool.
     pub(crate) fn stats(&self) -> PoolStats {
         let counts = &self.counts;
         let fixes = counts.fixes.get() + self.frames.headers().iter().map(Frame::uses).sum::<u64>();
@@ -144,7 +145,8 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.frames.headers().len()
     }
 
-    /// What a pool of as many frames would have done with what was recorded; `None` unless tracing was configured.
+    /// Reads and writes of a simulated pool of as many frames, given the recorded fixes; `None` unless tracing was
+    /// configured.
     pub(crate) fn simulated(&self) -> Option<Simulated> {
         let trace = self.trace.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         Some(simulate(&trace, self.frames()))

@@ -1,8 +1,8 @@
-//! Pages without a pool: all of them in memory, each at its place.
+//! Pages without a pool: all in memory, each at a fixed address.
 //!
-//! Pages without a buffer manager: the address of a page is a multiplication away, nothing is
-//! pinned, because nothing ever leaves, and nothing is written. Latches are what they were; without them there is one
-//! number for each page, by which a page that is fixed twice is found out.
+//! Pages without a buffer manager: the address of a page is a multiplication away, nothing is pinned, because no page
+//! is evicted, and nothing is written. Latches stay; without them one number for each page detects a page that is fixed
+//! twice.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -27,7 +27,7 @@ pub(crate) struct Resident<L> {
 
 struct Use<L> {
     latch: L,
-    /// Without latches: how many have fixed the page to read, or [`CHANGING`]. With them, not touched.
+    /// Without latches: the number of shared fixes of the page, or [`CHANGING`]. With latches, unused.
     alone: Cell<u32>,
 }
 

@@ -1,15 +1,15 @@
-//! A pool played from a record: what the replacement policy alone says should have been read and written.
+//! Simulation of the replacement policy alone: the reads and writes of a recorded run.
 //!
 //! The record is of one run, in its order; the simulator has the frames and the clock, but no threads, latches or disk.
-//! Its background writer is always in time: it writes a dirty page as soon as the hand is so near that the real one
-//! looks at its frame, unless it was used since the hand last came by.
+//! Its background writer is always in time: it writes a dirty page as soon as the hand is near enough for the real
+//! writer to check its frame, unless the page was used since the hand's last visit.
 
 use std::collections::BTreeMap;
 
 use super::clock::{Clock, Take};
 use crate::classic::ids::PageId;
 
-/// What happened to a pool.
+/// An event of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A page was fixed to read it.
@@ -20,7 +20,7 @@ pub(crate) enum Event {
     Cleaned,
 }
 
-/// What a pool should have done.
+/// The result of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simulated {
     /// Pages fixed that were not in memory.
@@ -37,7 +37,7 @@ struct Held {
     dirty: bool,
 }
 
-/// Plays a record through a pool of `frames` frames.
+/// Simulates a pool of `frames` frames on a record.
 ///
 /// # Panics
 /// When `frames` is 0.
@@ -47,7 +47,7 @@ pub(crate) fn simulate(trace: &[Event], frames: usize) -> Simulated {
     let mut frames: Vec<Option<Held>> = vec![None; frames];
     let mut places = BTreeMap::<PageId, usize>::new();
     let mut simulated = Simulated::default();
-    // Up to which step of the hand the writer has looked.
+    // The step of the hand up to which the writer has checked.
     let mut looked = 0;
     for event in trace {
         let (page, dirty) = match *event {

@@ -1,8 +1,8 @@
-//! What the pool counts.
+//! Counts of the pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a pool has done since it was opened.
+/// Counts of a pool since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PoolStats {
     /// Pages fixed.
@@ -13,9 +13,9 @@ pub(crate) struct PoolStats {
     pub(crate) reads: u64,
     /// Pages written, each of them twice.
     pub(crate) writes: u64,
-    /// Batches they were written in, with two forces each.
+    /// Batches of written pages, with two forces each.
     pub(crate) batches: u64,
-    /// Pages that left memory for others.
+    /// Pages evicted from memory.
     pub(crate) evictions: u64,
     /// Fixes that found no clean frame, and wrote pages themselves.
     pub(crate) dirty_victims: u64,

@@ -1,9 +1,9 @@
-//! Where pages are: from a page's number to the frame that holds it.
+//! The page table: from a page's number to its frame.
 //!
 //! Page numbers are dense, so this is an array and not a hash table: two loads and no comparison of keys. It has two
-//! levels, and the chunks of the second are made when a page in them is first fixed. An entry may be out of date when
-//! it is used; the frame knows better ([`super::frame`]). The invariant: an entry is set only while it is empty, and
-//! by the thread that has claimed the frame, so no page is in two frames.
+//! levels, and the chunks of the second are made when a page in them is first fixed. An entry may be outdated when it
+//! is used; the frame has the authoritative page number ([`super::frame`]). The invariant: an entry is set only while
+//! it is empty, and by the thread that has claimed the frame, so no page is in two frames.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +16,7 @@ const EMPTY: u32 = u32::MAX;
 
 /// See the file.
 pub(super) struct PageTable {
-    // Arrays, whose lengths need not be looked at.
+    // Arrays, whose lengths need no load.
     chunks: Box<[OnceLock<Chunk>; CHUNKS]>,
 }
 
@@ -36,7 +36,7 @@ impl PageTable {
         (frame != EMPTY).then_some(frame as usize)
     }
 
-    /// Says that `frame` holds the page, unless another does.
+    /// Sets `frame` as the frame of the page, unless another one is set.
     pub fn set(&self, page: PageId, frame: usize) -> bool {
         let empty = || {
             let chunk: Box<[AtomicU32]> = (0..CHUNK).map(|_| AtomicU32::new(EMPTY)).collect();
@@ -47,7 +47,7 @@ impl PageTable {
         entry.compare_exchange(EMPTY, frame as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Says that no frame holds the page. Only for the thread that claimed or latched the frame that did.
+    /// Clears the frame of the page. Only for the thread that claimed or latched that frame.
     pub fn clear(&self, page: PageId) {
         let chunk = self.chunks[page.0 as usize / CHUNK].get().expect("a page that is held has an entry");
         chunk[page.0 as usize % CHUNK].store(EMPTY, Ordering::Release);

@@ -1,6 +1,6 @@
 //! The file of pages: page `n` begins at byte `n` times the size of a page.
 //!
-//! The file grows by steps, written with zeros: a force of bytes that were there before has no metadata to write.
+//! The file grows by steps, written with zeros: a force of overwritten bytes has no metadata to write.
 //!
 //! *Every page in memory has room in the file.* The room is made when a page is new, not when it is written: so on a
 //! full disk a transaction that needs a new page is refused, and each page that is dirty can be written.
@@ -16,7 +16,7 @@ use crate::io::{File, Files, IoError};
 
 /// The file's name.
 pub(crate) const PAGES: &str = "pages";
-/// The file doubles until a step has so many bytes.
+/// The file doubles until a step has this many bytes.
 const MOST_STEP_BYTES: u64 = 64 << 20;
 const LEAST_STEP_BYTES: u64 = 256 << 10;
 
@@ -26,7 +26,7 @@ pub(super) struct Volume {
     page_bytes: usize,
     /// Length of the file.
     bytes: AtomicU64,
-    /// End of the last page that was given room.
+    /// End of the last page with room.
     used: AtomicU64,
     growing: Mutex<()>,
     /// Whether a page that was never written is read as zeros.
@@ -41,7 +41,7 @@ impl Volume {
     pub fn open(files: &dyn Files, page_bytes: usize) -> Result<Self, Error> {
         let file = files.open_direct(PAGES)?;
         let found = file.len()?;
-        // Growing may have been cut short.
+        // The last growth may have been interrupted.
         let bytes = found.next_multiple_of(page_bytes as u64);
         if bytes != found {
             file.set_len(bytes)?;
@@ -58,7 +58,7 @@ impl Volume {
     /// Reads a page.
     ///
     /// # Errors
-    /// When that fails, or the page is not what was written, or never was written.
+    /// When that fails, or the page is damaged or was never written.
     pub fn read(&self, id: PageId, bytes: &mut [u8]) -> Result<(), Error> {
         let offset = self.offset(id);
         let got = self.file.read_at(bytes, offset)?;
@@ -73,10 +73,10 @@ impl Volume {
         }
     }
 
-    /// Writes pages that follow each other, sealed. Not forced.
+    /// Writes consecutive, sealed pages. Not forced.
     ///
     /// # Errors
-    /// When that fails; what the file holds at their places is unknown then.
+    /// When that fails; then the contents of the file at their positions are unknown.
     pub fn write(&self, first: PageId, pages: &[u8]) -> Result<(), IoError> {
         let (offset, end) = (self.offset(first), self.offset(first) + pages.len() as u64);
         self.grow(end, end)?;
@@ -86,15 +86,15 @@ impl Volume {
     /// Makes room in the file for a page that may be new.
     ///
     /// # Errors
-    /// When the file cannot grow. Nothing has changed then.
+    /// When the file cannot grow; then nothing has changed.
     pub fn make_room(&self, id: PageId) -> Result<(), Error> {
         let end = self.offset(id) + self.page_bytes as u64;
         self.used.fetch_max(end, Ordering::Relaxed);
         self.grow(end, end).map_err(|cause| Error::NoRoom { cause: Arc::new(cause) })
     }
 
-    /// Lets the file grow before the room in it is used up, so that no transaction waits for that. A failure is met
-    /// again by a transaction that needs the room.
+    /// Grows the file before its room is used up, so that no transaction waits for this. After a failure, a transaction
+    /// that needs the room retries.
     pub fn grow_ahead(&self) {
         let (used, bytes) = (self.used.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
         if used > bytes.saturating_sub(step(bytes) / 2) {
@@ -102,7 +102,7 @@ impl Volume {
         }
     }
 
-    /// Forces what was written.
+    /// Forces all writes.
     ///
     /// # Errors
     /// When that fails; the contents of the disk are unknown then.
@@ -110,7 +110,7 @@ impl Volume {
         self.file.sync_data()
     }
 
-    /// Lets the file grow by a step if it is shorter than `needed`; by less on a full disk, but to at least `least`.
+    /// Grows the file by a step if it is shorter than `needed`; by less on a full disk, but at least to `least`.
     fn grow(&self, needed: u64, least: u64) -> Result<(), IoError> {
         if needed <= self.bytes.load(Ordering::Relaxed) {
             return Ok(());
@@ -137,7 +137,7 @@ impl Volume {
     }
 }
 
-/// By how much a file of so many bytes grows.
+/// The next growth of a file of this many bytes.
 fn step(bytes: u64) -> u64 {
     bytes.clamp(LEAST_STEP_BYTES, MOST_STEP_BYTES)
 }
@@ -165,7 +165,7 @@ pub(crate) fn check_file(files: &dyn Files, page_bytes: usize, mut damaged: impl
     Ok(pages)
 }
 
-/// The fault in the bytes of a page as they were read; `None` when they are right.
+/// The fault in a page's bytes as read; `None` if there is none.
 pub(super) fn problem(id: PageId, bytes: &[u8]) -> Option<String> {
     if page::is_sealed(bytes) {
         let found = page::id(bytes);

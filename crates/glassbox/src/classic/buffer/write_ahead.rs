@@ -1,16 +1,16 @@
-//! The write-ahead rule, as the pool needs it: no page is on disk before the log that explains it.
+//! The write-ahead rule for the pool: no page is written before the log of its changes is durable.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
 use crate::log::{Log, Lsn};
 
-/// What can make the log durable.
+/// A log that can be made durable.
 pub(crate) trait WriteAhead {
     /// Returns when the log is durable up to `lsn`, whatever its configuration says about waiting.
     ///
     /// # Errors
-    /// When it cannot be made so: the page must not be written.
+    /// When the log cannot be forced; then the page must not be written.
     fn force_up_to(&self, lsn: Lsn) -> Result<(), Error>;
 }
 
@@ -34,7 +34,7 @@ impl<W: WriteAhead> WriteAhead for OnceLock<W> {
     }
 }
 
-/// For a stack without a log: nothing is brought back after a crash, so there is no order to keep.
+/// For a stack without a log: there is no recovery after a crash, so no order is needed.
 pub(crate) struct NoLog;
 
 impl WriteAhead for NoLog {

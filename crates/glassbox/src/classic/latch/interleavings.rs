@@ -63,7 +63,7 @@ impl Guarded {
     }
 }
 
-/// Tries all orders of what `threads` do, with at most `switches` switches away from a thread that could go on.
+/// Tries all interleavings of `threads`, with at most `switches` preemptive switches.
 fn check(switches: usize, threads: &'static [fn(&Guarded)], added: u64) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(switches);

@@ -1,12 +1,12 @@
-//! Latches: what keeps the bytes of a page whole while they are read or changed.
+//! Latches: they keep the bytes of a page consistent while threads read or change them.
 //!
-//! A latch is physical and short. A holder does not wait for a disk longer than one page takes, nor for a lock
-//! at all; deadlocks are prevented by the order in which latches are taken (see [`super`]), so they are not looked
-//! for. There are many latches, one for each frame, and nearly all of them are free nearly always: a latch must be
-//! small, and taking a free one must be one atomic operation.
+//! A latch is physical and short. A holder does not wait for a disk longer than one page takes, nor for a lock at all;
+//! the order in which latches are acquired (see [`super`]) prevents deadlocks, so there is no detection. There are many
+//! latches, one for each frame, and nearly all are free nearly always: a latch must be small, and the acquisition of a
+//! free one must be one atomic operation.
 //!
-//! A stack that runs on one thread needs none: [`NoLatch`]. That such a stack stays on one thread is not a promise but
-//! a property of the type.
+//! A stack that runs on one thread needs no latches: [`NoLatch`]. The type, not a promise, keeps such a stack on one
+//! thread.
 
 #[cfg(all(loom, test))]
 mod interleavings;
@@ -18,7 +18,8 @@ mod tests;
 pub(crate) use none::NoLatch;
 pub(crate) use read_write::ReadWriteLatch;
 
-/// Held shared by any number, or exclusively by one. There are two: [`ReadWriteLatch`] and [`NoLatch`].
+/// A latch, held shared by any number of threads, or exclusively by one. There are two: [`ReadWriteLatch`] and
+/// [`NoLatch`].
 ///
 /// The holder's accesses happen before those of the threads that it excluded. A thread that acquires it a second time
 /// while holding it may wait for ever.
@@ -27,27 +28,27 @@ pub(crate) trait Latch: Default + Send + 'static {
     /// fixed is not fixed twice.
     const CONCURRENT: bool;
 
-    /// Takes it to read. Says whether that meant waiting.
+    /// Acquires it shared. Returns whether the thread waited.
     fn shared(&self) -> bool;
 
-    /// Takes it to read unless that means waiting; says whether it was taken.
+    /// Acquires it shared if that needs no wait; returns whether it did.
     fn try_shared(&self) -> bool;
 
-    /// Takes it to change. Says whether that meant waiting.
+    /// Acquires it exclusively. Returns whether the thread waited.
     fn exclusive(&self) -> bool;
 
-    /// Takes it to change unless that means waiting; says whether it was taken.
+    /// Acquires it exclusively if that needs no wait; returns whether it did.
     fn try_exclusive(&self) -> bool;
 
-    /// Lets go of what was taken to read.
+    /// Releases a shared latch.
     fn release_shared(&self);
 
-    /// Lets go of what was taken to change.
+    /// Releases an exclusive latch.
     fn release_exclusive(&self);
 
-    /// Goes on reading what was taken to change.
+    /// Downgrades an exclusive latch to a shared one.
     fn downgrade(&self);
 
-    /// Whether it is free, as far as it excludes threads at all. It may be otherwise by now.
+    /// Whether it is free, if it excludes threads at all. The answer may be outdated.
     fn is_free(&self) -> bool;
 }

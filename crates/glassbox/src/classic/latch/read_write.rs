@@ -1,33 +1,32 @@
 //! A latch in one word.
 //!
 //! ```text
-//! bits 0-28  how many hold it shared
+//! bits 0-28  number of shared holders
 //! bit 29     PARKED: a thread sleeps until it is released
-//! bit 30     URGENT: one of them wants it exclusively, so no new reader gets it
+//! bit 30     URGENT: one of them waits to hold it exclusively, so no new reader gets it
 //! bit 31     EXCLUSIVE: held exclusively
 //! ```
 //!
-//! A thread that finds it taken retries a few times, because most holders need less than a sleep takes; then it sleeps
-//! at a *spot*: a mutex and a condition, shared by all latches whose addresses fall on it, so that a latch stays a
-//! word.
+//! A thread that finds it held retries a few times, because most holders need less time than a sleep; then it sleeps at
+//! a *spot*: a mutex and a condition variable, shared by all latches whose addresses hash to it, so that a latch stays
+//! a word.
 //!
-//! *No wake-up is lost.* A sleeper sets PARKED while he holds the mutex of the spot, by an exchange that succeeds only
-//! on a word that is still unavailable to him, and keeps the mutex until he sleeps. PARKED is cleared only under the
-//! mutex, together with waking all who sleep. A thread makes the latch available by one operation, which gives
-//! the word as it was: if PARKED was set, he wakes, which he can do only when the sleeper sleeps. If it was not
-//! set, the sleeper's exchange fails and he looks again.
+//! *No wake-up is lost.* A sleeper sets PARKED while it holds the mutex of the spot, by an exchange that succeeds only
+//! while the latch is still unavailable to it, and keeps the mutex until it sleeps. PARKED is cleared only under the
+//! mutex, together with waking all sleepers. A release is one operation, which returns the former word: if PARKED was
+//! set, the releasing thread wakes the sleepers, which needs the mutex, so the sleeper sleeps by then. If it was not
+//! set, the sleeper's exchange fails and it retries.
 //!
-//! *No thread waits for a wake-up that will not come.* A reader may also sleep because of URGENT alone. URGENT is set
-//! by a writer before he sleeps, and cleared by a writer who slept, when he takes the latch: so while it is set there
-//! is a writer, asleep or just woken, who will take the latch; and he finds PARKED set by the reader when he lets it
-//! go.
+//! *Every sleeper is woken.* A reader may also sleep because of URGENT alone. A writer sets URGENT before it sleeps,
+//! and a writer that slept clears it when it acquires the latch. So while URGENT is set there is a writer, asleep or
+//! just woken, that will acquire the latch; and at its release it finds PARKED, set by the reader.
 //!
-//! *Writers do not starve.* URGENT stays set until one of them has the latch, and those who held it before let it go.
-//! Readers cannot starve writers; a stream of writers can hold up readers, but writers of one page wait for the log and
-//! are never a stream.
+//! *Writers do not starve.* URGENT stays set until a writer has the latch, and the earlier holders release it. So
+//! readers cannot starve writers. A stream of writers can delay readers, but writers of one page wait for the log and
+//! never form a stream.
 //!
-//! Rejected: one queue per latch, first come, first served. It hands the latch to a thread that sleeps, and all others
-//! wait until the system has woken it.
+//! Rejected: one queue per latch, first come, first served. It passes the latch to a sleeping thread, and all others
+//! wait until the system has woken that thread.
 
 #[cfg(not(all(loom, test)))]
 use std::sync::{
@@ -50,17 +49,17 @@ const PARKED: u32 = 1 << 29;
 const URGENT: u32 = 1 << 30;
 const EXCLUSIVE: u32 = 1 << 31;
 
-/// Looks before sleeping: a few microseconds.
+/// Attempts before sleeping: a few microseconds.
 #[cfg(not(all(loom, test)))]
 const LOOKS: u32 = 100;
 #[cfg(all(loom, test))]
 const LOOKS: u32 = 0;
 
-/// A latch that threads wait for.
+/// A latch with shared and exclusive modes.
 #[derive(Default)]
 pub(crate) struct ReadWriteLatch {
     word: AtomicU32,
-    // Loom wants everything made within the run that it tries.
+    // Loom requires every object to be created within the explored run.
     #[cfg(all(loom, test))]
     spot: Spot,
 }
@@ -81,7 +80,7 @@ impl Spot {
     }
 }
 
-/// What the word becomes when the latch is taken; `None` when it cannot be.
+/// The word after an acquisition; `None` if the latch is not available.
 type Take = fn(u32) -> Option<u32>;
 
 #[inline(always)]
