@@ -1,5 +1,5 @@
-//! Glassbox: an OLTP database one can see through. It runs stored procedures, written as plain Rust, durably and one
-//! after the other on each partition of its data, which is all in memory.
+//! Glassbox: an embedded OLTP database. It runs stored procedures, which are plain Rust functions over typed rows,
+//! durably. By default all data is in memory, in partitions, and each partition runs one transaction at a time.
 //!
 //! ```
 //! use glassbox::{Catalog, Config, Database, Declared, KeySet, Procedure, Record, Stop, Transaction};

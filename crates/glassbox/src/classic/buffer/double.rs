@@ -1,16 +1,16 @@
-//! Pages that a crash cannot tear: each is written to another place first.
+//! The doublewrite file: each page is written there first, so that no crash leaves it torn.
 //!
-//! Problem: a disk keeps sectors whole, not pages. A crash while a page is written in its place can leave half of the
-//! old and half of the new one, and the log cannot repair that: its records say how a page changes, not what it is.
+//! Problem: a disk writes sectors atomically, not pages. A crash while a page is written in place can leave half of the
+//! old and half of the new one, and the log cannot repair that: its records are changes of a page, not its contents.
 //! Here a batch of pages is written to a file of its own, `pages.double`, and forced; then in place, and forced; only
 //! then may the file be used for the next batch. So at any moment each page is whole in one of the two places. Two
-//! forces for a batch cost little beside logging whole pages, the other remedy, which every first change after a
-//! checkpoint would pay (PostgreSQL, `full_page_writes`; the file is InnoDB's doublewrite buffer).
+//! forces for a batch cost little compared with logging whole pages, the other remedy, needed at every first change
+//! after a checkpoint (PostgreSQL, `full_page_writes`; the file is InnoDB's doublewrite buffer).
 //!
-//! [`repair`] copies an image back where the page in place is not right. Only images of the last batch count: an older
-//! one may be older than the page that it would repair, and the log that is needed to bring it up to date gone. The
-//! header says which they are, by page and checksum. If the header itself was torn, the batch was not forced and
-//! nothing of it was written in place.
+//! [`repair`] restores a page from its image if the page in place is invalid. It uses images of the last batch only: an
+//! earlier one may be older than the page that it would repair, and the log for the changes since may be truncated. The
+//! header lists them, by page and checksum. If the header itself was torn, the batch was not forced and none of its
+//! pages was written in place.
 
 use super::volume::{self, PAGES};
 use crate::classic::ids::PageId;
@@ -22,7 +22,7 @@ use crate::io::{File, Files};
 pub(crate) const DOUBLE: &str = "pages.double";
 /// Bytes before the first image.
 pub(super) const HEADER_BYTES: usize = 4096;
-/// Most images that a header can name.
+/// Maximum number of images in a header.
 pub(super) const MOST_IMAGES: usize = (HEADER_BYTES - IMAGES) / IMAGE;
 
 const MAGIC: &[u8; 8] = b"GBDOUBLE";
@@ -35,7 +35,7 @@ const BATCH: usize = 24;
 const IMAGES: usize = 32;
 const IMAGE: usize = 8;
 
-/// Makes the header of a batch: of each image, its page and the checksum that it begins with.
+/// Encodes the header of a batch: for each image, its page and the checksum with which it begins.
 pub(super) fn encode_header(
     header: &mut [u8],
     page_bytes: usize,
@@ -58,7 +58,7 @@ pub(super) fn encode_header(
     header[CHECKSUM..][..4].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// What a header says.
+/// A decoded header.
 pub(super) struct Header {
     pub page_bytes: usize,
     pub batch: u64,
@@ -68,7 +68,7 @@ pub(super) struct Header {
 /// Reads a header; `None` when it was not written whole.
 ///
 /// # Errors
-/// When it is whole and makes no sense, or was written by another program.
+/// When it is whole and invalid, or was written by another program.
 pub(super) fn decode_header(header: &[u8], file: &str) -> Result<Option<Header>, Error> {
     if header.len() != HEADER_BYTES
         || header[..8] != *MAGIC
@@ -98,11 +98,11 @@ pub(super) fn read_header(double: &dyn File) -> Result<Option<Header>, Error> {
     decode_header(&header[..got], &double.path().display().to_string())
 }
 
-/// Copies back the pages that were torn when the machine stopped; says how many. To be called before anything else
-/// reads the pages; calling it again, or after a crash in the middle of it, does the same once more.
+/// Restores pages torn by a crash; returns their number. It must run before any other read of the pages. It is
+/// repeatable, also after a crash during a repair.
 ///
 /// # Errors
-/// When reading or writing fails, or the file is another program's.
+/// When a read or write fails, or the file is another program's.
 pub(crate) fn repair(files: &dyn Files) -> Result<u64, Error> {
     if !files.exists(DOUBLE)? || !files.exists(PAGES)? {
         return Ok(0);
@@ -125,7 +125,7 @@ pub(crate) fn repair(files: &dyn Files) -> Result<u64, Error> {
         pages.write_at(&image, offset)?;
         repaired += 1;
     }
-    // Also when nothing was wrong: what was read may be in the system's cache only, and its image will be overwritten.
+    // Also without a repair: the pages read may be only in the system's cache, and their images will be overwritten.
     pages.sync_data()?;
     Ok(repaired)
 }

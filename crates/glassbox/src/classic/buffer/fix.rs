@@ -1,17 +1,17 @@
-//! Fixing pages: those that are in memory, and those that are not.
+//! Fixing pages: those in memory, and missing ones.
 //!
-//! A page that is missing is brought like this, without a lock around it:
+//! A missing page is read as follows, without a lock around the steps:
 //!
 //! ```text
-//! 1  claim a frame whose page is to leave, and take that page out of the table
-//! 2  say that it will hold the new page                               (still claimed, and so latched exclusively)
+//! 1  claim a frame whose page will be evicted, and remove that page from the table
+//! 2  set the new page as the frame's page                             (still claimed, and so latched exclusively)
 //! 3  insert it into the table, unless another thread was quicker      (then the frame stays empty, and restart)
-//! 4  end the claim, still latched; read the page; go on with the latch that was wanted
+//! 4  end the claim, still latched; read the page; continue with the requested latch
 //! ```
 //!
-//! Who else wants the page finds it in the table from 3 on and waits for the latch; so it is read once. If reading
-//! fails, it leaves the table and the frame while it is latched, and those who waited find the frame empty and try
-//! for themselves.
+//! From step 3 on, other threads find the page in the table and wait for the latch; so it is read once. If the read
+//! fails, the page is removed from the table and the frame while it is latched. The waiting threads then find the frame
+//! empty and retry.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,15 +29,15 @@ use crate::classic::page;
 use crate::classic::pages::Pages;
 use crate::error::Error;
 
-/// How often a frame is looked for before giving up; the second half of the times after a pause.
+/// Maximum attempts to find a frame; the second half of them after a pause.
 const ATTEMPTS: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Where the bytes of a page come from when it is not in memory.
+/// The source of a page's bytes if it is not in memory.
 #[derive(Clone, Copy, PartialEq)]
 enum Bring {
     Read,
-    /// They will be formatted; only the header must not be taken for another page's until then.
+    /// The page will be formatted; until then its header must not look like another page's.
     Nowhere,
 }
 
@@ -56,7 +56,7 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
         self.frames.page_bytes()
     }
 
-    /// The frame's header is asked for at once: it is needed before the page is.
+    /// The frame's header is prefetched at once: it is needed before the page.
     #[inline(always)]
     fn address(&self, page: PageId) -> Option<*const u8> {
         self.table.get(page).and_then(|frame| self.frames.address(frame))
@@ -89,7 +89,7 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
 }
 
 impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
-    /// The way that is taken nearly always, alone, so that it needs no stack.
+    /// The common case, in a function of its own, so that it needs no stack.
     #[inline(always)]
     fn fix<'a, G: Guard<'a, L>>(&'a self, page: PageId, bring: Bring) -> Result<G, Error> {
         match self.fix_present(page) {
@@ -106,7 +106,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         }
     }
 
-    /// Fixes a page that is where the table says if its latch is free.
+    /// Fixes a page that is in the frame given by the table, if its latch is free.
     #[inline(always)]
     fn fix_present<'a, G: Guard<'a, L>>(&'a self, page: PageId) -> Option<G> {
         let frame = self.table.get(page).filter(|_| self.trace.is_none())?;
@@ -119,7 +119,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.fix_missing(page, true, bring).map(|guard| guard.expect("it was waited for"))
     }
 
-    /// Fixes a page that is not where the table says or is latched, or that the table does not know.
+    /// Fixes a page that is latched, not in the frame given by the table, or not in the table.
     #[cold]
     #[inline(never)]
     fn fix_missing<'a, G: Guard<'a, L>>(&'a self, page: PageId, wait: bool, bring: Bring) -> Result<Option<G>, Error> {
@@ -141,7 +141,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
                         assert!(!wait, "page {page} is fixed by this thread already: it would wait for itself");
                         return Ok(None);
                     }
-                    // The frame is being claimed, which takes a moment.
+                    // The frame is being claimed, which is short.
                     (Fix::Other, _) => std::thread::yield_now(),
                 }
                 continue;
@@ -169,7 +169,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         Ok(G::of_arrived(arriving.guard.take().expect("it arrives now")))
     }
 
-    /// A frame that holds no page.
+    /// An empty frame.
     fn claim(&self) -> Result<Claimed<'_, L>, Error> {
         for attempt in 0..ATTEMPTS {
             if let Some(claimed) = self.claim_chosen() {
@@ -208,7 +208,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         )))
     }
 
-    /// Claims a frame that was chosen and written before, if its page was not used since.
+    /// Claims a frame that was chosen and cleaned earlier, if its page was not used since.
     fn claim_chosen(&self) -> Option<Claimed<'_, L>> {
         loop {
             let (page, number) = self.chosen().pop()?;
@@ -227,7 +227,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Claims this frame if it can be, and takes its page out of the table.
+    /// Claims this frame if possible, and removes its page from the table.
     fn claim_frame(&self, number: usize) -> Option<Claimed<'_, L>> {
         let (claimed, page, uses) = self.frames.claim(number)?;
         self.counts.fixes.add(uses);
@@ -238,7 +238,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         Some(claimed)
     }
 
-    /// How many dirty frames in the way of the clock's hand make it worth while to write them.
+    /// The number of dirty frames ahead of the clock's hand that makes a batch worthwhile.
     fn enough_dirty(&self) -> usize {
         self.batch_pages.min(self.frames.headers().len().div_ceil(4))
     }
@@ -250,7 +250,8 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     }
 }
 
-/// A page on its way into a frame. Dropped before it is there, as when it could not be read, it leaves no trace.
+/// A page being read into a frame. Dropped before it is complete, as after a failed read, it clears the frame and the
+/// table.
 struct Arriving<'a, L: Latch, W: WriteAhead> {
     pool: &'a BufferPool<L, W>,
     frame: usize,
@@ -260,7 +261,7 @@ struct Arriving<'a, L: Latch, W: WriteAhead> {
 
 impl<L: Latch, W: WriteAhead> Drop for Arriving<'_, L, W> {
     fn drop(&mut self) {
-        // The latch is let go only after this, with the guard.
+        // The latch is released after this, with the guard.
         if self.guard.is_some() {
             self.pool.table.clear(self.page);
             self.pool.frames.headers()[self.frame].forget();

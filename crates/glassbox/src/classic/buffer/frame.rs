@@ -1,40 +1,40 @@
-//! The header of a frame: which page it holds, who uses it, and from where on the log is needed for it.
+//! The header of a frame: its page, its users, and the position from which the log is needed for the page.
 //!
-//! Problem: a page that is in memory must be found and kept there by a few instructions, while another thread may be
-//! about to put another page in its place. A lock around both makes every fix wait for every other. Here a fix is the
-//! latch's one atomic operation, and the frame is then asked whether it holds the page that was wanted.
+//! Problem: a page in memory must be found and pinned by a few instructions, while another thread may be about to
+//! replace it. A lock around both makes every fix wait for every other. Here a fix is the latch's one atomic operation,
+//! followed by a test whether the frame has the requested page.
 //!
 //! *The page does not change under a latch.* A frame gets another page, or loses its page, only while it is latched
-//! exclusively: by the thread that has claimed it, or that could not read its page. So a thread that has it latched, in
-//! either mode, and then finds that it is the page it wants, keeps it by that alone. If it is not, the page table was
-//! out of date, and he looks again.
+//! exclusively: by the thread that has claimed it, or that could not read its page. So a thread that has latched the
+//! frame, in either mode, and then finds the requested page in it, has pinned the page by the latch alone. If it finds
+//! another page, the page table was outdated, and the thread retries.
 //!
-//! *A waiter pins first.* Latches are taken in the order of what they protect, so a thread must not wait for a latch
-//! without knowing its page. A thread that finds the latch taken adds a pin to a word of the frame:
+//! *A waiter pins first.* Latches are acquired in the order of the pages that they protect, so a thread must not wait
+//! for a latch without knowing its page. A thread that finds the latch held adds a pin to a word of the frame:
 //!
 //! ```text
-//! bits 0-29   pins: how many wait for the latch, or, where there are no latches, have fixed the page
-//! bit 30      ALONE: fixed to be changed, where there are no latches
+//! bits 0-29   pins: threads that wait for the latch, or, without latches, fixes of the page
+//! bit 30      ALONE: fixed exclusively, without latches
 //! bit 31      CLAIMED: a thread uses the frame for another page
 //! ```
 //!
-//! Who wants the frame sets CLAIMED by an exchange that succeeds only while there are no pins, takes the latch if that
-//! means no waiting, changes the page, and clears CLAIMED. Who pins looks at the word as it was: if it was CLAIMED, he
-//! takes the pin back and knows nothing. If not, his pin lies between two claims in the order of the word, and the next
-//! claim does not succeed before he unpins; so the page is that of the claim before, whose change of `page` he sees,
-//! because all changes of the word are additions and exchanges and pass on what was released by the claim's end. One
-//! exception: a page that could not be read leaves the frame while others are pinned and wait for its latch; so a
-//! waiter checks once more which page it is.
+//! A claiming thread sets CLAIMED by an exchange that succeeds only while there are no pins, acquires the latch if that
+//! needs no wait, changes the page, and clears CLAIMED. A pinning thread reads the former word: if it was CLAIMED, the
+//! thread removes the pin and has learnt nothing. If not, its pin is between two claims in the modification order of
+//! the word, and the next claim does not succeed before the pin is removed. So the page is that of the former claim.
+//! The thread sees that claim's change of `page`, because all changes of the word are atomic read-modify-writes, which
+//! continue the release sequence of the claim's end. One exception: a page whose read failed is removed from the frame
+//! while other threads have pins and wait for its latch; so a waiter checks the page again.
 //!
-//! Rejected: a pin for every user, in addition to the latch: two more atomic operations for each fix, which say nothing
-//! new. *Uses* are counted without an atomic addition: of several who fix a page to read it in the same moment some may
-//! not be counted. They are statistics, and tell whether the page was used lately.
+//! Rejected: a pin for every user, in addition to the latch: two more atomic operations for each fix, without new
+//! information. *Uses* are counted without an atomic addition: shared fixes at the same moment may be counted once.
+//! They are statistics, and show whether the page was used recently.
 //!
-//! *Dirty.* `rec_lsn` is the position from which on the log is needed to bring back what changed since the page was
-//! last copied to be written; `writing_lsn` is the same for the copy being written now. Both are CLEAN when nothing is
-//! needed, and only then may the frame be claimed: a claim looks at them once it has the latch, and sees what was
-//! stored under every latch before. A copy is made under the shared latch; `writing_lsn` is set before `rec_lsn` is
-//! cleared, so who reads them in the opposite order finds the older of the two in one of them until it is on disk.
+//! *Dirty.* `rec_lsn` is the position from which the log is needed to redo the changes since the last copy of the page
+//! for a write; `writing_lsn` is the same for the copy being written now. Both are CLEAN if no log is needed, and only
+//! then may the frame be claimed: a claim reads them after it has the latch, and sees all values stored under earlier
+//! latches. A copy is made under the shared latch; `writing_lsn` is set before `rec_lsn` is cleared. So a thread that
+//! reads them in the opposite order finds the older position in one of them until the copy is on disk.
 
 #[cfg(not(all(loom, test)))]
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -51,19 +51,19 @@ const PINS: u32 = ALONE - 1;
 const ALONE: u32 = 1 << 30;
 const CLAIMED: u32 = 1 << 31;
 
-/// The number of a page that there is none of.
+/// The page number that no page has.
 pub(super) const NO_PAGE: PageId = PageId(u32::MAX);
-/// Nothing in the log is needed.
+/// No log is needed.
 const CLEAN: u64 = u64::MAX;
 
 /// The result of an attempt to fix a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fix {
-    /// It is fixed; whether that meant waiting for the latch.
+    /// It is fixed; the flag says whether the thread waited for the latch.
     Fixed { waited: bool },
     /// The frame holds another page, or is about to.
     Other,
-    /// It would have meant waiting for the latch.
+    /// The latch was not available without a wait.
     Busy,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Frame<L> {
     uses: AtomicU64,
     rec_lsn: AtomicU64,
     writing_lsn: AtomicU64,
-    /// 1: the page was found sound since it was read. Changed under its latch; so a thread that finds it 1 sees sound
+    /// 1: the page was found valid since it was read. Changed under its latch; so a thread that reads 1 sees valid
     /// bytes.
     sound: AtomicU32,
 }
@@ -97,7 +97,7 @@ impl<L: Latch> Default for Frame<L> {
 }
 
 impl<L: Latch> Frame<L> {
-    /// The page it holds. Certain while it is latched, or claimed by the caller.
+    /// Its page. Stable while the frame is latched, or claimed by the caller.
     #[inline(always)]
     pub fn page(&self) -> PageId {
         PageId(self.page.load(Ordering::Relaxed))
@@ -113,7 +113,7 @@ impl<L: Latch> Frame<L> {
         fixed
     }
 
-    /// As [`Frame::fix`] to read, for writing the page out: it does not count as a use.
+    /// As a shared [`Frame::fix`], for writing the page: it does not count as a use.
     pub fn fix_to_copy(&self, page: PageId, wait: bool) -> Fix {
         self.fix_uncounted(page, false, wait)
     }
@@ -123,7 +123,7 @@ impl<L: Latch> Frame<L> {
         if !L::CONCURRENT {
             return self.fix_alone(page, exclusive);
         }
-        // Not to hold up those who use another page; certain is only what is found below.
+        // An early test, so that users of another page are not delayed; the test below is the authoritative one.
         if self.page() != page {
             return Fix::Other;
         }
@@ -162,21 +162,21 @@ impl<L: Latch> Frame<L> {
         fixed
     }
 
-    /// Lets go of what was fixed to read.
+    /// Releases a shared fix.
     #[inline(always)]
     pub fn unfix_shared(&self) {
         self.latch.release_shared();
         self.unpin_alone(PIN);
     }
 
-    /// Lets go of what was fixed to change.
+    /// Releases an exclusive fix.
     #[inline(always)]
     pub fn unfix_exclusive(&self) {
         self.latch.release_exclusive();
         self.unpin_alone(ALONE + PIN);
     }
 
-    /// Goes on reading what was fixed to change.
+    /// Downgrades an exclusive fix to a shared one.
     pub fn downgrade(&self) {
         self.latch.downgrade();
         self.unpin_alone(ALONE);
@@ -189,7 +189,7 @@ impl<L: Latch> Frame<L> {
         }
     }
 
-    /// Fixes without latches: what the only thread has fixed itself may be in the way, and nothing else.
+    /// Fixes without latches: only the thread's own fixes can conflict.
     #[inline(always)]
     fn fix_alone(&self, page: PageId, exclusive: bool) -> Fix {
         if self.page() != page {
@@ -204,18 +204,18 @@ impl<L: Latch> Frame<L> {
         Fix::Fixed { waited: false }
     }
 
-    /// How often the page was fixed since it came; `None` while it is fixed or the frame is claimed.
+    /// Number of fixes since the page was read; `None` while it is fixed or the frame is claimed.
     pub fn uses_if_unfixed(&self) -> Option<u64> {
         let is_unfixed = self.word.load(Ordering::Relaxed) == 0 && self.latch.is_free();
         is_unfixed.then(|| self.uses())
     }
 
-    /// How often the page was fixed since it came.
+    /// Number of fixes since the page was read.
     pub fn uses(&self) -> u64 {
         self.uses.load(Ordering::Relaxed)
     }
 
-    /// Claims the frame if its page is not fixed and clean. Gives the page, and how often it was fixed.
+    /// Claims the frame if its page is clean and not fixed. Returns the page and its number of fixes.
     pub fn claim(&self) -> Option<(PageId, u64)> {
         self.word.compare_exchange(0, CLAIMED, Ordering::Acquire, Ordering::Relaxed).ok()?;
         if self.latch.try_exclusive() {
@@ -228,27 +228,27 @@ impl<L: Latch> Frame<L> {
         None
     }
 
-    /// Says which page the claimed frame will hold.
+    /// Sets the page of the claimed frame.
     pub fn prepare(&self, page: PageId) {
         self.page.store(page.0, Ordering::Relaxed);
         self.sound.store(0, Ordering::Relaxed);
     }
 
-    /// Ends the claim of what was prepared: it is fixed by the caller, to be changed.
+    /// Ends the claim: the caller has the new page fixed exclusively.
     pub fn publish(&self) {
         self.uses.store(1, Ordering::Relaxed);
         let fixed = if L::CONCURRENT { 0 } else { ALONE + PIN };
         self.word.fetch_add(fixed.wrapping_sub(CLAIMED), Ordering::Release);
     }
 
-    /// Ends the claim of what was prepared, in vain: the frame is empty.
+    /// Ends the claim without a page: the frame is empty.
     pub fn give_up(&self) {
         self.forget();
         self.latch.release_exclusive();
         self.word.fetch_sub(CLAIMED, Ordering::Release);
     }
 
-    /// The frame holds no page any more. It is claimed, or latched exclusively.
+    /// Removes the page from the frame, which is claimed or latched exclusively.
     pub fn forget(&self) {
         self.page.store(NO_PAGE.0, Ordering::Relaxed);
     }
@@ -261,37 +261,37 @@ impl<L: Latch> Frame<L> {
         }
     }
 
-    /// The last note about the page, or that it is not known to be sound.
+    /// Whether the page is known to be valid.
     #[inline(always)]
     pub fn is_sound(&self) -> bool {
         self.sound.load(Ordering::Relaxed) != 0
     }
 
-    /// Says whether the page is known to be sound. Latched.
+    /// Sets whether the page is known to be valid. Latched.
     pub fn note_sound(&self, is_sound: bool) {
         self.sound.store(u32::from(is_sound), Ordering::Relaxed);
     }
 
-    /// From where on the log is needed; `None` when the page is on disk as it is here.
+    /// The position from which the log is needed; `None` if the page is clean.
     pub fn needed_from(&self) -> Option<Lsn> {
         let changed = self.rec_lsn.load(Ordering::Acquire);
         let needed = changed.min(self.writing_lsn.load(Ordering::Acquire));
         (needed != CLEAN).then_some(Lsn(needed))
     }
 
-    /// Whether there is something to be written. Certain while it is latched.
+    /// Whether the page is dirty. Stable while it is latched.
     pub fn is_changed(&self) -> bool {
         self.rec_lsn.load(Ordering::Relaxed) != CLEAN
     }
 
-    /// The page was copied and will be written. Latched shared; only one copy is under way at a time.
+    /// Records that the page was copied and will be written. Latched shared; only one copy is in progress at a time.
     pub fn begin_write(&self) {
         assert_eq!(self.writing_lsn.load(Ordering::Relaxed), CLEAN, "a page is written twice at the same time");
         self.writing_lsn.store(self.rec_lsn.load(Ordering::Relaxed), Ordering::Relaxed);
         self.rec_lsn.store(CLEAN, Ordering::Release);
     }
 
-    /// The copy is on disk for certain.
+    /// Records that the copy is on disk.
     pub fn end_write(&self) {
         self.writing_lsn.store(CLEAN, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! All frames: their headers and their memory, and the ways to get at the bytes.
+//! All frames: their headers, their memory, and access to the bytes.
 
 use super::frame::{Fix, Frame};
 use super::guard::{ExclusiveFrame, SharedFrame};
@@ -15,20 +15,20 @@ pub(super) struct Frames<L> {
     memory: Memory,
 }
 
-/// A frame that is claimed for another page.
+/// A claimed frame.
 pub(super) struct Claimed<'a, L: Latch> {
     frames: &'a Frames<L>,
     number: usize,
 }
 
-/// One of the two ways to have fixed a page.
+/// The mode of a fix: shared or exclusive.
 pub(super) trait Guard<'a, L: Latch>: Sized {
     const EXCLUSIVE: bool;
 
     /// The result of fixing the page in this frame, and if it is fixed, the page.
     fn fix(frames: &'a Frames<L>, number: usize, page: PageId, wait: bool) -> (Fix, Option<Self>);
 
-    /// The same way to have a page that has just come.
+    /// The fix of this mode of a page that was just read.
     fn of_arrived(page: ExclusiveFrame<'a, L>) -> Self;
 }
 
@@ -90,7 +90,7 @@ impl<L: Latch> Frames<L> {
         self.memory.page_bytes()
     }
 
-    /// Where the bytes of a frame are, to be asked for. Its header is asked for here.
+    /// The address of a frame's bytes, for a prefetch. Also prefetches the header.
     #[inline(always)]
     pub fn address(&self, number: usize) -> Option<*const u8> {
         prefetch_read(self.headers.get(number)?);
@@ -113,7 +113,7 @@ impl<L: Latch> Frames<L> {
         }
     }
 
-    /// Claims a frame if its page is not fixed and clean. Gives that page and how often it was fixed.
+    /// Claims a frame if its page is clean and not fixed. Returns that page and its number of fixes.
     pub fn claim(&self, number: usize) -> Option<(Claimed<'_, L>, PageId, u64)> {
         let (page, uses) = self.headers[number].claim()?;
         Some((Claimed { frames: self, number }, page, uses))
@@ -126,8 +126,8 @@ impl<'a, L: Latch> Claimed<'a, L> {
         self.number
     }
 
-    /// Ends the claim: the frame holds `page`, whose bytes are yet to come, fixed to change. `None` when another
-    /// frame holds that page already; this one is empty then.
+    /// Ends the claim: the frame has `page`, fixed exclusively, whose bytes are still to be read. `None` if another
+    /// frame has that page already; then this one is empty.
     pub fn enter(self, page: PageId, table: &PageTable) -> Option<ExclusiveFrame<'a, L>> {
         let frame = &self.frames.headers[self.number];
         frame.prepare(page);

@@ -1,4 +1,4 @@
-//! A page that is fixed, until it is dropped.
+//! Guards of fixed pages.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -25,8 +25,8 @@ pub(crate) struct ExclusiveFrame<'a, L: Latch> {
 
 impl<'a, L: Latch> SharedFrame<'a, L> {
     /// # Safety
-    /// `frame` was fixed to read by the caller, who gives that away, and `bytes` is the frame's memory, all of it
-    /// written at some time, valid for `'a`.
+    /// The caller has fixed `frame` shared and transfers this fix, and `bytes` is the frame's memory, initialised and
+    /// valid for `'a`.
     #[inline(always)]
     pub(super) unsafe fn new(frame: &'a Frame<L>, bytes: NonNull<[u8]>) -> Self {
         Self { frame, bytes }
@@ -35,13 +35,13 @@ impl<'a, L: Latch> SharedFrame<'a, L> {
 
 impl<'a, L: Latch> ExclusiveFrame<'a, L> {
     /// # Safety
-    /// As for [`SharedFrame::new`], `frame` being fixed to change.
+    /// As for [`SharedFrame::new`], with an exclusive fix.
     #[inline(always)]
     pub(super) unsafe fn new(frame: &'a Frame<L>, bytes: NonNull<[u8]>) -> Self {
         Self { frame, bytes }
     }
 
-    /// Goes on reading.
+    /// Downgrades to a shared fix.
     pub(super) fn downgrade(self) -> SharedFrame<'a, L> {
         let (frame, bytes) = (self.frame, self.bytes);
         mem::forget(self);

@@ -1,4 +1,4 @@
-//! The memory of all frames: one block, aligned for disks that copy straight into it.
+//! The memory of all frames: one block, aligned for direct I/O.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -9,10 +9,10 @@ use rustix::mm::{Advice, madvise};
 use crate::error::Error;
 use crate::huge_pages::{self, HUGE_PAGE_BYTES};
 
-/// What direct reads and writes want offsets and addresses to be multiples of.
+/// Alignment of offsets and addresses for direct I/O.
 pub(super) const DISK_ALIGNMENT: usize = 4096;
 
-/// Pages of memory, zeros at first. It gives out addresses; their users keep other threads out.
+/// Pages of memory, initially zeros. It gives addresses; their users ensure exclusion.
 pub(super) struct Memory {
     whole: NonNull<u8>,
     layout: Layout,
@@ -20,7 +20,7 @@ pub(super) struct Memory {
     base: NonNull<u8>,
     page_bytes: usize,
     pages: usize,
-    /// Bytes that are present or will be, as far as was asked.
+    /// Bytes present or requested.
     asked: AtomicUsize,
 }
 
@@ -30,7 +30,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Room for so many pages. The system gives the memory when it is first touched.
+    /// Memory for this many pages. The system allocates it at the first access.
     ///
     /// # Errors
     /// When there is not so much.
@@ -40,7 +40,7 @@ impl Memory {
         let bytes = page_bytes.checked_mul(pages).ok_or_else(nope)?;
         // A large block begins where a huge page may.
         let alignment = if bytes < HUGE_PAGE_BYTES { DISK_ALIGNMENT } else { HUGE_PAGE_BYTES };
-        // An alignment that the allocator must see to would make it write the zeros itself.
+        // With an alignment request, the allocator would write the zeros itself.
         let layout = Layout::from_size_align(bytes.checked_add(alignment).ok_or_else(nope)?, 16).map_err(|_| nope())?;
         // SAFETY: the size is not zero, `alignment` being part of it.
         let whole = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(nope)?;
@@ -56,8 +56,8 @@ impl Memory {
         Ok(Self { whole, layout, base, page_bytes, pages, asked: AtomicUsize::new(0) })
     }
 
-    /// To be called when something comes onto a page: has what is behind it made present before its turn comes, which
-    /// it is as long as pages are taken into use in their order.
+    /// Called at the first use of a page: requests the memory after it in advance, which is right as long as pages are
+    /// first used in order.
     #[inline]
     pub fn taken(&self, page: usize) {
         let bytes = self.pages * self.page_bytes;
@@ -80,7 +80,7 @@ impl Memory {
         self.page_bytes
     }
 
-    /// Where page number `page` is.
+    /// The address of page number `page`.
     #[inline(always)]
     pub fn page(&self, page: usize) -> NonNull<[u8]> {
         assert!(page < self.pages);
@@ -88,13 +88,13 @@ impl Memory {
         NonNull::slice_from_raw_parts(unsafe { self.base.add(page * self.page_bytes) }, self.page_bytes)
     }
 
-    /// Where page number `page` begins, if there is one, for a prefetch.
+    /// The address of page number `page`, if it exists, for a prefetch.
     #[inline(always)]
     pub fn address(&self, page: usize) -> Option<*const u8> {
         (page < self.pages).then(|| self.base.as_ptr().cast_const().wrapping_add(page * self.page_bytes))
     }
 
-    /// All pages, of one who has the memory for himself.
+    /// All pages, with exclusive access.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let bytes = self.pages * self.page_bytes;
         // SAFETY: the block is that long, and the borrow is exclusive.
@@ -102,7 +102,7 @@ impl Memory {
     }
 }
 
-/// The system does not give memory for so many pages.
+/// The error of a failed allocation of this many pages.
 pub(super) fn no_memory(page_bytes: usize, pages: usize) -> Error {
     Error::OutOfMemory(format!(
         "the system does not give memory for {pages} pages of {page_bytes} bytes: lower classic.pool_bytes, or \

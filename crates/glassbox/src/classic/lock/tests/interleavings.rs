@@ -139,8 +139,8 @@ fn momentary_locks_let_others_on() {
 }
 
 #[test]
-fn who_is_freed_by_a_conversion_does_not_sleep() {
-    // If U were refused beside IS, the second would wait, be freed when the first converts, and not be told.
+fn a_waiter_granted_by_a_conversion_does_not_sleep() {
+    // If U were refused while IS is held, the second would wait, become grantable by the conversion, and not be woken.
     check(
         &[&[(STORE, IS, false), (STORE, S, false), (OTHER, X, false)], &[(OTHER, X, false), (STORE, U, false)]],
         false,

@@ -44,7 +44,7 @@ fn a_lock_above_covers_what_is_below() {
 }
 
 #[test]
-fn a_newcomer_does_not_pass_who_waits() {
+fn a_new_request_does_not_overtake_a_waiting_one() {
     play(
         LockConfig::default(),
         "t1 S 1.7.0        granted
