@@ -96,14 +96,14 @@ impl EngineOptions {
             LocksOption::Page => Granularity::Page,
         };
         let ClassicConfig { page_bytes, pool_bytes, .. } = config.classic;
-        let classic = ClassicConfig {
-            page_bytes: self.page_kib.map_or(page_bytes, |kib| kib << 10),
-            pool_bytes: self.pool_mib.map_or(pool_bytes, |mib| (mib << 20) as usize),
-            granularity,
-            ..config.classic
-        };
+        let classic = config
+            .classic
+            .clone()
+            .with_page_bytes(self.page_kib.map_or(page_bytes, |kib| kib << 10))
+            .with_pool_bytes(self.pool_mib.map_or(pool_bytes, |mib| (mib << 20) as usize))
+            .with_granularity(granularity);
         let partitions = if self.is_classic() { Config::default().partitions } else { config.partitions };
-        Config { architecture, classic, partitions, ..config }
+        config.with_architecture(architecture).with_classic(classic).with_partitions(partitions)
     }
 
     /// Whether the classic engine is chosen.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use glassbox::io::{Faults, ManualClock, MemoryFiles};
 use glassbox::procedure::{Aborts, Declared, KeySet};
 use glassbox::record::Timestamp;
+use glassbox::research::ConfigHooks;
 use glassbox::research::shard::{Call, PartitionSet, Ran, Shard, Task};
 use glassbox::{Architecture, Catalog, Config, Database, Error, Procedure, Record, Stop, Transaction};
 use glassbox_cluster::run::{Cluster, Shape};
@@ -147,10 +148,10 @@ fn load<T: Transaction>(tx: &mut T) -> Result<(), Stop> {
 fn embedded(architecture: Architecture) -> (Database, MemoryFiles) {
     let files = MemoryFiles::new();
     let config = match architecture {
-        Architecture::Partitioned => Config { partitions: 2, table_bytes: TABLE_BYTES, ..Config::default() },
-        Architecture::Classic => Config { architecture, partitions: 1, ..Config::default() },
+        Architecture::Partitioned => Config::default().with_partitions(2).with_table_bytes(TABLE_BYTES),
+        Architecture::Classic => Config::default().with_architecture(architecture).with_partitions(1),
     };
-    let config = Config { log_threads: false, ..config };
+    let config = config.with_log_threads(false);
     let clock = Box::new(ManualClock::default());
     let database = Database::open_files(Arc::new(files.clone()), clock, config, catalog()).unwrap();
     database.transaction(|tx| load(tx)).unwrap();
@@ -291,7 +292,7 @@ fn the_rest(golden: &mut Golden) {
         panic!("it was run")
     };
     golden.add("Protocol violation, on a cluster", &(*failure).into());
-    let refused = Database::in_memory(Config { partitions: 65, ..Config::default() }, catalog());
+    let refused = Database::in_memory(Config::default().with_partitions(65), catalog());
     golden.add("Refused configuration, embedded", &refused.err().unwrap());
     golden.add("Refused configuration, on a cluster", &Shard::new(&catalog(), 2, 2, TABLE_BYTES).err().unwrap());
     let other = Database::in_memory(Config::default(), Catalog::new().table::<Log>()).unwrap();

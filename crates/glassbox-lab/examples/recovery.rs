@@ -34,7 +34,7 @@ fn main() {
 }
 
 fn pair(dir: &Path, log: LogKind, warehouses: u16, in_flight: usize) {
-    let config = Config { partitions: 1, log, checkpoint_log_bytes: 0, ..Config::default() };
+    let config = Config::default().with_partitions(1).with_log(log).with_checkpoint_log_bytes(0);
     let (db, mut inputs) = loaded(dir, &config, warehouses);
     run(&db, &mut inputs, in_flight, WARM_UP);
     let (with, took) = during_checkpoint(&db, &mut inputs, in_flight);

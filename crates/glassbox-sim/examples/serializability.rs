@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use glassbox::config::{ClassicConfig, Granularity};
-use glassbox::{Architecture, Config, LogKind};
+use glassbox::{Config, LogKind};
 use glassbox_sim::history::in_short;
 use glassbox_sim::serializability::broken::{Broken, FAULTS, Fault};
 use glassbox_sim::serializability::executor::open;
@@ -25,16 +25,16 @@ const FORMS: [Forms; 3] = [Forms::Both, Forms::Lists, Forms::Clubs];
 
 /// The engines.
 fn kinds() -> [Config; 7] {
-    let partitioned = |partitions, log| Config { partitions, log, ..Config::default() };
-    let small = ClassicConfig { page_bytes: 4096, pool_bytes: 256 << 10, sessions: 16, ..ClassicConfig::default() };
-    let classic = |classic| Config { architecture: Architecture::Classic, classic, ..Config::default() };
+    let partitioned = |partitions, log| Config::default().with_partitions(partitions).with_log(log);
+    let small = ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(256 << 10).with_sessions(16);
+    let classic = |classic| Config::classic(classic);
     [
         partitioned(1, LogKind::Values),
         classic(small.clone()),
         partitioned(4, LogKind::Commands),
-        classic(ClassicConfig { granularity: Granularity::Page, ..small.clone() }),
+        classic(small.clone().with_granularity(Granularity::Page)),
         partitioned(2, LogKind::Values),
-        classic(ClassicConfig { escalate_at: 2, ..small }),
+        classic(small.with_escalate_at(2)),
         partitioned(1, LogKind::Commands),
     ]
 }

@@ -6,6 +6,7 @@ use glassbox::config::ClassicConfig;
 use glassbox::io::{Crash, Files, ManualClock, MemoryFiles};
 use glassbox::procedure::{AbortReason, Procedure};
 use glassbox::record::Timestamp;
+use glassbox::research::ConfigHooks;
 use glassbox::{Architecture, Config, Database, Error, LogKind};
 
 use crate::ModelDatabase;
@@ -243,22 +244,20 @@ fn give(way: Way, steps: &[Step], caller: &mut impl Caller) -> Result<Answer, Er
 
 /// A configuration in which everything wraps soon and runs repeat.
 pub fn tiny(partitions: usize, log: LogKind) -> Config {
-    Config {
-        partitions,
-        log,
-        segment_bytes: 8192,
-        log_buffer_bytes: 32 << 10,
-        checkpoint_log_bytes: 0,
-        log_threads: false,
-        ..Config::default()
-    }
+    Config::default()
+        .with_partitions(partitions)
+        .with_log(log)
+        .with_segment_bytes(8192)
+        .with_log_buffer_bytes(32 << 10)
+        .with_checkpoint_log_bytes(0)
+        .with_log_threads(false)
 }
 
 /// The same for the classic engine: as few pages in memory as one session can do with, so that they come and go all the
 /// time.
 pub fn tiny_classic() -> Config {
-    let classic = ClassicConfig { page_bytes: 4096, pool_bytes: 0, sessions: 1, ..ClassicConfig::default() };
-    Config { architecture: Architecture::Classic, classic, ..tiny(1, LogKind::Values) }
+    let classic = ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(0).with_sessions(1);
+    tiny(1, LogKind::Values).with_architecture(Architecture::Classic).with_classic(classic)
 }
 
 /// What the engine is and what of it matters, for people.

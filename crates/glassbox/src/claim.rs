@@ -75,7 +75,7 @@ fn check_classic(config: &Config) -> Result<(), Error> {
 }
 
 /// A setting that is refused, its value, and what it can be.
-fn refused(setting: &str, value: impl std::fmt::Display, why: &str) -> Result<(), Error> {
+pub(crate) fn refused(setting: &str, value: impl std::fmt::Display, why: &str) -> Result<(), Error> {
     Err(Error::Config(format!("{setting} is {value}: {why}")))
 }
 

@@ -1,4 +1,8 @@
 //! How a database is opened: its settings, with defaults that suit most programs.
+//!
+//! A configuration is its default, changed by `with_…` methods, one for each setting. Its fields are public to be read;
+//! a further one breaks no program. A number's unit stands at the end of its name. Opening a database checks the
+//! settings: [`Error::Config`](crate::Error::Config) names the setting, its value, and what it can be.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -57,37 +61,60 @@ pub enum Granularity {
     Page,
 }
 
+/// The `with_…` methods of a configuration: each changes one field.
+macro_rules! builder {
+    ($config:ident: $($with:ident $field:ident: $type:ty,)*) => {
+        impl $config {
+            $(
+                #[doc = concat!("The same with this [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+                #[must_use]
+                pub fn $with(mut self, $field: $type) -> Self {
+                    self.$field = $field;
+                    self
+                }
+            )*
+        }
+    };
+}
+pub(crate) use builder;
+
 /// Settings of the classic engine.
+///
+/// ```
+/// use glassbox::Config;
+/// use glassbox::config::ClassicConfig;
+///
+/// let config = Config::classic(ClassicConfig::default().with_pool_bytes(64 << 20).with_sessions(8));
+/// assert_eq!(config.classic.page_bytes, 8192);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClassicConfig {
     /// Size of a page in bytes, a power of two from 4,096 to 32,768. Used when a database is created; an existing one
-    /// keeps its page size.
+    /// keeps its page size. Default: 8,192.
     pub page_bytes: usize,
     /// Memory for pages, in bytes, at most the machine's. The database may be much larger. A pool has at least twelve
-    /// pages for each session, also where this is less.
+    /// pages for each session, also where this is less. Default: 1 GiB.
     pub pool_bytes: usize,
-    /// Lock granularity.
+    /// Lock granularity. Default: rows.
     pub granularity: Granularity,
-    /// Lock granularity of these tables, by name, where it differs from `granularity`.
+    /// Lock granularity of these tables, by name, where it differs from `granularity`. Default: none.
     #[serde(default)]
     pub granularity_of: BTreeMap<String, Granularity>,
     /// Lock escalation: a transaction with more row locks than this on one table locks the table instead, if no other
-    /// transaction has locks on it. 0: never.
+    /// transaction has locks on it. 0: never. Default: 10,000.
     pub escalate_at: usize,
-    /// Maximum concurrent transactions, 1 to 1,024; further ones wait for a session.
+    /// Maximum concurrent transactions, 1 to 1,024; further ones wait for a session. Default: 64.
     pub sessions: usize,
     /// Lock timeout in milliseconds, after which the transaction is rolled back and restarted; 0: it never waits;
-    /// `None`: it waits until the lock is granted or a deadlock is detected.
+    /// `None`, the default: it waits until the lock is granted or a deadlock is detected.
     pub lock_timeout_ms: Option<u64>,
-    /// For tests of the checkers: reads ignore the locks of writers, so histories are not serializable.
-    #[doc(hidden)]
-    #[serde(default)]
-    pub broken_locks: bool,
-    /// For experiments: records every fix of a page while the database is open, as input for simulations of page
-    /// replacement.
-    #[doc(hidden)]
-    #[serde(default)]
-    pub trace_pages: bool,
+    /// [`ConfigHooks::with_broken_locks`](crate::research::ConfigHooks::with_broken_locks).
+    #[serde(skip)]
+    pub(crate) broken_locks: bool,
+    /// [`ConfigHooks::with_page_trace`](crate::research::ConfigHooks::with_page_trace).
+    #[serde(skip)]
+    pub(crate) trace_pages: bool,
 }
 
 impl Default for ClassicConfig {
@@ -106,48 +133,62 @@ impl Default for ClassicConfig {
     }
 }
 
+builder! {
+    ClassicConfig:
+    with_page_bytes page_bytes: usize,
+    with_pool_bytes pool_bytes: usize,
+    with_granularity granularity: Granularity,
+    with_granularity_of granularity_of: BTreeMap<String, Granularity>,
+    with_escalate_at escalate_at: usize,
+    with_sessions sessions: usize,
+    with_lock_timeout_ms lock_timeout_ms: Option<u64>,
+}
+
 /// How a database is opened.
 ///
 /// ```
 /// use glassbox::{Config, Durability};
-/// let config = Config { partitions: 4, durability: Durability::Async, ..Config::default() };
+///
+/// let config = Config::default().with_partitions(4).with_durability(Durability::Async);
 /// assert_eq!(config.segment_bytes, 64 << 20);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Config {
-    /// Which engine runs the transactions.
+    /// Which engine runs the transactions. Default: the partitioned one.
     #[serde(default)]
     pub architecture: Architecture,
-    /// Settings of the classic engine alone.
+    /// Settings of the classic engine, without effect on the other.
     #[serde(default)]
     pub classic: ClassicConfig,
     /// Number of partitions, 1 to 64. Default: one per core that this process may use. It may differ from one opening
     /// to the next: rows are redistributed. The classic engine has no partitions, and refuses numbers other than 1 and
     /// the default.
     pub partitions: usize,
-    /// When an answer may be given.
+    /// When an answer may be given. Default: when its log is on disk.
     pub durability: Durability,
-    /// What the log holds.
+    /// What the log holds. Default: values.
     pub log: LogKind,
     /// Maximum outstanding tickets over all threads, at least 1; at the maximum,
-    /// [`Database::submit`](crate::Database::submit) refuses calls.
+    /// [`Database::submit`](crate::Database::submit) refuses calls. Default: 65,536.
     pub in_flight: usize,
-    /// Size of a log segment's file in bytes: a multiple of 4,096 below 4 GiB.
+    /// Size of a log segment's file in bytes: a multiple of 4,096 below 4 GiB. Default: 64 MiB.
     pub segment_bytes: u64,
     /// Memory for log records that are not yet written, in bytes: a power of two from 4,096 to half of the machine's
     /// memory. The record of one transaction's changes is at most a quarter of it, and fits a segment.
+    /// Default: 32 MiB.
     pub log_buffer_bytes: usize,
     /// A checkpoint is made whenever the log since the last one has grown to this many bytes; 0: only on request.
+    /// Default: 4 GiB.
     pub checkpoint_log_bytes: u64,
     /// Maximum bytes of a table's rows in one partition, and of each of its indexes there, rounded up to 2 MiB and at
     /// most the machine's memory. Address space of this size is reserved at once; memory is allocated as it fills.
     /// Default: the machine's memory. The classic engine has no such maximum, and refuses other values than the
     /// default.
     pub table_bytes: usize,
-    /// For tests: without threads of its own the log writes only while a caller waits, so that runs repeat exactly.
-    #[doc(hidden)]
-    #[serde(default = "with_threads")]
-    pub log_threads: bool,
+    /// [`ConfigHooks::with_log_threads`](crate::research::ConfigHooks::with_log_threads).
+    #[serde(skip, default = "with_threads")]
+    pub(crate) log_threads: bool,
 }
 
 fn with_threads() -> bool {
@@ -172,5 +213,26 @@ impl Default for Config {
             table_bytes: usize::MAX,
             log_threads: true,
         }
+    }
+}
+
+builder! {
+    Config:
+    with_architecture architecture: Architecture,
+    with_classic classic: ClassicConfig,
+    with_partitions partitions: usize,
+    with_durability durability: Durability,
+    with_log log: LogKind,
+    with_in_flight in_flight: usize,
+    with_segment_bytes segment_bytes: u64,
+    with_log_buffer_bytes log_buffer_bytes: usize,
+    with_checkpoint_log_bytes checkpoint_log_bytes: u64,
+    with_table_bytes table_bytes: usize,
+}
+
+impl Config {
+    /// The default of the classic engine, with these settings of its own.
+    pub fn classic(classic: ClassicConfig) -> Self {
+        Self { architecture: Architecture::Classic, classic, ..Self::default() }
     }
 }

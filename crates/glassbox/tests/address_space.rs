@@ -36,7 +36,7 @@ const IS_LIMITED: &str = "GLASSBOX_TEST_ADDRESS_SPACE";
 const LIMIT_KIB: usize = 8 << 20;
 
 fn open(table_bytes: usize) -> Result<Database, Error> {
-    Database::in_memory(Config { partitions: PARTITIONS, table_bytes, ..Config::default() }, catalog())
+    Database::in_memory(Config::default().with_partitions(PARTITIONS).with_table_bytes(table_bytes), catalog())
 }
 
 /// The number after these words.

@@ -25,17 +25,15 @@ fn open(directory: impl AsRef<Path>, architecture: Architecture) -> Result<Datab
         Architecture::Partitioned => 1 << 20,
         Architecture::Classic => Config::default().table_bytes,
     };
-    let config = Config {
-        architecture,
-        durability: Durability::Async,
-        partitions: 1,
-        segment_bytes: 16 << 10,
-        log_buffer_bytes: 1 << 16,
-        table_bytes,
-        checkpoint_log_bytes: 0,
-        classic: ClassicConfig { sessions: 2, pool_bytes: 1 << 20, ..ClassicConfig::default() },
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_architecture(architecture)
+        .with_durability(Durability::Async)
+        .with_partitions(1)
+        .with_segment_bytes(16 << 10)
+        .with_log_buffer_bytes(1 << 16)
+        .with_table_bytes(table_bytes)
+        .with_checkpoint_log_bytes(0)
+        .with_classic(ClassicConfig::default().with_sessions(2).with_pool_bytes(1 << 20));
     Database::open(directory, config, catalog())
 }
 
@@ -57,7 +55,7 @@ fn rows(database: &Database) -> usize {
 
 fn journal(directory: impl AsRef<Path>) -> (Journal, usize) {
     let shard = || Shard::new(&catalog(), 0, 1, 1 << 20).unwrap();
-    let config = JournalConfig { segment_bytes: 8192, log_buffer_bytes: 8192, ..JournalConfig::new("a test") };
+    let config = JournalConfig::new("a test").with_segment_bytes(8192).with_log_buffer_bytes(8192);
     let mut found = Journal::find(directory, &catalog(), shard(), config).unwrap();
     let (_, mut records) = (found.rows(), 0);
     let mut journal = found

@@ -39,7 +39,7 @@ numbered!(Indexed, table = "indexed", index(name = by_v, columns = (v, id)));
 numbered!(PointIndexed, table = "point_indexed", access = point, index(name = by_v, columns = (v, id)));
 
 fn open<R: Numbered>() -> Database {
-    let config = Config { partitions: 1, table_bytes: TABLE_BYTES, ..Config::default() };
+    let config = Config::default().with_partitions(1).with_table_bytes(TABLE_BYTES);
     Database::in_memory(config, Catalog::new().table::<R>()).unwrap()
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use glassbox::config::ClassicConfig;
 use glassbox::io::{Files, ManualClock, MemoryFiles};
+use glassbox::research::ConfigHooks;
 use glassbox::{
     Architecture, Catalog, Config, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction,
 };
@@ -113,16 +114,14 @@ fn cases() -> impl Iterator<Item = Case> {
 }
 
 fn open(files: &MemoryFiles, case: Case, catalog: Catalog) -> Result<Database, Error> {
-    let config = Config {
-        architecture: case.architecture,
-        partitions: case.partitions,
-        log: case.log,
-        segment_bytes: 64 << 10,
-        log_buffer_bytes: 64 << 10,
-        log_threads: false,
-        classic: ClassicConfig { page_bytes: 4096, pool_bytes: 1 << 18, sessions: 2, ..ClassicConfig::default() },
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_architecture(case.architecture)
+        .with_partitions(case.partitions)
+        .with_log(case.log)
+        .with_segment_bytes(64 << 10)
+        .with_log_buffer_bytes(64 << 10)
+        .with_log_threads(false)
+        .with_classic(ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 18).with_sessions(2));
     let files: Arc<dyn Files> = Arc::new(files.clone());
     Database::open_files(files, Box::new(ManualClock::default()), config, catalog)
 }

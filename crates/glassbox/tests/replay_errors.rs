@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use glassbox::io::{Files, ManualClock, MemoryFiles};
 use glassbox::record::{Bytes, Direction};
+use glassbox::research::ConfigHooks;
 use glassbox::{Catalog, Config, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,8 @@ fn filler(id: u64) -> Bytes<120> {
 }
 
 fn open(files: &MemoryFiles, log: LogKind, table_bytes: usize, catalog: Catalog) -> Result<Database, Error> {
-    let config = Config { partitions: 1, log, table_bytes, log_threads: false, ..Config::default() };
+    let config =
+        Config::default().with_partitions(1).with_log(log).with_table_bytes(table_bytes).with_log_threads(false);
     let files: Arc<dyn Files> = Arc::new(files.clone());
     Database::open_files(files, Box::new(ManualClock::default()), config, catalog)
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use glassbox::config::ClassicConfig;
 use glassbox::record::Bytes;
-use glassbox::{Architecture, Catalog, Config, Database, Record, Transaction};
+use glassbox::{Catalog, Config, Database, Record, Transaction};
 
 /// Four to a page.
 #[derive(Record, Clone, Copy)]
@@ -27,8 +27,8 @@ fn next(random: &mut u64) -> u32 {
 #[test]
 fn many_threads_make_progress_with_the_smallest_pool() {
     let directory = tempfile::tempdir().unwrap();
-    let classic = ClassicConfig { pool_bytes: 4 << 10, ..ClassicConfig::default() };
-    let config = Config { architecture: Architecture::Classic, classic, ..Config::default() };
+    let classic = ClassicConfig::default().with_pool_bytes(4 << 10);
+    let config = Config::classic(classic);
     let database = Database::open(directory.path(), config, Catalog::new().table::<Wide>()).unwrap();
     let load = database.bulk_load().unwrap();
     for id in 0..ROWS {

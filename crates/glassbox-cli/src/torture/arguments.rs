@@ -74,13 +74,11 @@ impl TortureWorkload {
 
 /// Small segments, so that new ones start; a small buffer, so that it fills; automatic checkpoints.
 pub fn config(partitions: usize, log: LogOption, durability: DurabilityOption) -> Config {
-    Config {
-        partitions,
-        durability: durability.into(),
-        log: log.into(),
-        segment_bytes: 1 << 20,
-        log_buffer_bytes: 1 << 20,
-        checkpoint_log_bytes: 8 << 20,
-        ..Config::default()
-    }
+    Config::default()
+        .with_partitions(partitions)
+        .with_durability(durability.into())
+        .with_log(log.into())
+        .with_segment_bytes(1 << 20)
+        .with_log_buffer_bytes(1 << 20)
+        .with_checkpoint_log_bytes(8 << 20)
 }

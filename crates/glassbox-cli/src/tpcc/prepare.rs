@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use glassbox::config::ClassicConfig;
 use glassbox::io::{Files, RealFiles};
+use glassbox::research::ConfigHooks;
 use glassbox::{BulkLoad, Config, Database, Record};
 use glassbox_workloads::tpcc::{self, DISTRICTS, Scale, Sink};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
@@ -42,18 +43,13 @@ pub fn open(arguments: &TpccArguments) -> anyhow::Result<(Database, Scale)> {
 
 /// Opens the directory, whatever its scale.
 pub fn reopen(arguments: &TpccArguments) -> anyhow::Result<Database> {
-    let config = Config {
-        partitions: arguments.partitions(),
-        durability: arguments.durability.into(),
-        log: arguments.log.into(),
-        in_flight: (arguments.clients() * arguments.in_flight).max(Config::default().in_flight),
-        classic: ClassicConfig {
-            sessions: arguments.clients().max(MIN_SESSIONS),
-            trace_pages: arguments.trace_pages,
-            ..ClassicConfig::default()
-        },
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_partitions(arguments.partitions())
+        .with_durability(arguments.durability.into())
+        .with_log(arguments.log.into())
+        .with_in_flight((arguments.clients() * arguments.in_flight).max(Config::default().in_flight))
+        .with_classic(ClassicConfig::default().with_sessions(arguments.clients().max(MIN_SESSIONS)))
+        .with_page_trace(arguments.trace_pages);
     Database::open(&arguments.dir, arguments.engine.apply(config), tpcc::catalog())
         .with_context(|| format!("cannot open the database in {}", arguments.dir.display()))
 }

@@ -31,7 +31,7 @@ impl Procedure for Rename {
 
 fn open(path: &Path, log: LogKind) -> Database {
     let config =
-        Config { partitions: 2, segment_bytes: 64 << 10, log_buffer_bytes: 64 << 10, log, ..Config::default() };
+        Config::default().with_partitions(2).with_segment_bytes(64 << 10).with_log_buffer_bytes(64 << 10).with_log(log);
     Database::open(path, config, Catalog::new().table::<Thing>().table::<Note>().procedure::<Rename>()).unwrap()
 }
 

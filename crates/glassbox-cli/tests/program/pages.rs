@@ -4,20 +4,14 @@ use std::path::{Path, PathBuf};
 
 use glassbox::config::ClassicConfig;
 use glassbox::record::Text;
-use glassbox::{Architecture, Catalog, Config, Database, Transaction};
+use glassbox::{Catalog, Config, Database, Transaction};
 
 use crate::common::{run, run_well, text};
 use crate::things::{Note, Thing, name, note, snapshot, thing};
 
 fn open(path: &Path) -> Database {
-    let classic = ClassicConfig { page_bytes: 4096, pool_bytes: 1 << 20, sessions: 4, ..ClassicConfig::default() };
-    let config = Config {
-        architecture: Architecture::Classic,
-        classic,
-        segment_bytes: 64 << 10,
-        log_buffer_bytes: 64 << 10,
-        ..Config::default()
-    };
+    let classic = ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 20).with_sessions(4);
+    let config = Config::classic(classic).with_segment_bytes(64 << 10).with_log_buffer_bytes(64 << 10);
     Database::open(path, config, Catalog::new().table::<Thing>().table::<Note>()).unwrap()
 }
 

@@ -90,7 +90,7 @@ impl LoadedPath {
         };
         match system {
             CallPath::Token => {
-                let config = Config { partitions: 1, table_bytes: TABLE_BYTES, ..Config::default() };
+                let config = Config::default().with_partitions(1).with_table_bytes(TABLE_BYTES);
                 let db = Database::in_memory(config, catalog)?;
                 let load = db.bulk_load()?;
                 match benchmark {

@@ -44,15 +44,13 @@ impl Engine {
         table_bytes: usize,
         log_core: Option<core_affinity::CoreId>,
     ) -> anyhow::Result<Self> {
-        let config = Config {
-            partitions: 1,
-            durability: mode.durability(),
-            log: mode.log().unwrap_or_default(),
+        let config = Config::default()
+            .with_partitions(1)
+            .with_durability(mode.durability())
+            .with_log(mode.log().unwrap_or_default())
             // A checkpoint during a round would be measured with it.
-            checkpoint_log_bytes: 0,
-            table_bytes,
-            ..Config::default()
-        };
+            .with_checkpoint_log_bytes(0)
+            .with_table_bytes(table_bytes);
         let (db, dir) = match mode.durability() {
             Durability::None => (Database::in_memory(config, tpcc::catalog())?, None),
             _ => {

@@ -115,7 +115,7 @@ impl Call for CountingCaller<'_> {
 /// When loading does.
 pub fn count_accesses(points: &mut Points, seed: u64) -> anyhow::Result<()> {
     let scale = Scale::small(1);
-    let config = Config { partitions: 1, ..Config::default() };
+    let config = Config::default().with_partitions(1);
     let database = Database::in_memory(config, tpcc::catalog())?;
     let load = database.bulk_load()?;
     tpcc::load(&scale, LOAD_SEED, 1, || &load, |_| ())?;

@@ -52,7 +52,7 @@ impl LoadedStack {
         let dir = tempfile::Builder::new().prefix("glassbox-stack-").tempdir_in(dir);
         let dir = dir.context("cannot create a directory for a database")?;
         let (forced, catalog) = (matches!(system, LadderSystem::Forced | LadderSystem::Grouped), tpcc::catalog());
-        let config = StackConfig { memory_bytes: pool_bytes(scale, transactions), forced, ..StackConfig::default() };
+        let config = StackConfig::default().with_memory_bytes(pool_bytes(scale, transactions)).with_forced(forced);
         let database = match system {
             LadderSystem::Grouped => glassbox_ladder::open_in_flight(IN_FLIGHT, dir.path(), &config, &catalog)?,
             LadderSystem::Stack(name) => glassbox_ladder::open(name, dir.path(), &config, &catalog)?,

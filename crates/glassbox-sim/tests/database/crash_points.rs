@@ -118,7 +118,7 @@ fn classic_with_all_pages_in_memory() {
 #[test]
 fn classic_that_does_not_wait_for_the_log() {
     for (durability, pool_bytes) in [(Durability::Async, 0), (Durability::Async, 1 << 20), (Durability::None, 0)] {
-        let mut config = Config { durability, ..tiny_classic() };
+        let mut config = tiny_classic().with_durability(durability);
         config.classic.pool_bytes = pool_bytes;
         let script = Script::new(seed(7), config);
         let phases = script.phases();

@@ -19,7 +19,7 @@ fn classic_stride(name: &str) -> usize {
 }
 
 fn partitioned(log: LogKind) -> Config {
-    Config { segment_bytes: 4096, ..tiny(2, log) }
+    tiny(2, log).with_segment_bytes(4096)
 }
 
 fn engines() -> [Config; 3] {

@@ -1,7 +1,8 @@
 //! The whole pipeline: clients in threads, their notes, the checker; on engines that are right and on broken ones.
 
 use glassbox::config::{ClassicConfig, Granularity};
-use glassbox::{Architecture, Config, Database, LogKind};
+use glassbox::research::ConfigHooks;
+use glassbox::{Config, Database, LogKind};
 use glassbox_sim::dice::seed;
 use glassbox_sim::serializability::broken::{Broken, Fault, Stale};
 use glassbox_sim::serializability::executor::{Executor, Serial, open};
@@ -17,21 +18,20 @@ fn report(executor: &(impl Executor + ?Sized), settings: &Settings) -> Report {
 }
 
 fn engine(partitions: usize, log: LogKind) -> Database {
-    let config = Config { partitions, log, ..Config::default() };
+    let config = Config::default().with_partitions(partitions).with_log(log);
     open(&config).expect("the configuration is right")
 }
 
 /// The classic engine with a pool that the data does not fit into, changed as a test wants it.
-fn classic(change: impl FnOnce(&mut ClassicConfig)) -> Database {
-    let mut classic =
-        ClassicConfig { page_bytes: 4096, pool_bytes: 256 << 10, sessions: 4, ..ClassicConfig::default() };
-    change(&mut classic);
-    let config = Config { architecture: Architecture::Classic, classic, ..Config::default() };
+fn classic(change: impl FnOnce(&mut Config)) -> Database {
+    let classic = ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(256 << 10).with_sessions(4);
+    let mut config = Config::classic(classic);
+    change(&mut config);
     open(&config).expect("the configuration is right")
 }
 
 /// Right in all forms; and there were deadlocks, which were resolved.
-fn classic_is_right(change: impl Fn(&mut ClassicConfig)) {
+fn classic_is_right(change: impl Fn(&mut Config)) {
     let run = |settings: &Settings| {
         let database = classic(&change);
         is_right(&database, settings);
@@ -91,12 +91,12 @@ fn classic_record_locks() {
 
 #[test]
 fn classic_page_locks() {
-    classic_is_right(|config| config.granularity = Granularity::Page);
+    classic_is_right(|config| config.classic.granularity = Granularity::Page);
 }
 
 #[test]
 fn classic_early_escalation() {
-    classic_is_right(|config| config.escalate_at = 2);
+    classic_is_right(|config| config.classic.escalate_at = 2);
 }
 
 /// The canaries: runs until the fault shows, which may take a few histories, and more on a busy machine.
@@ -131,7 +131,7 @@ fn unlocked_gaps_are_noticed() {
 
 #[test]
 fn locks_that_let_readers_in_are_noticed() {
-    let make = || -> Box<dyn Executor> { Box::new(classic(|config| config.broken_locks = true)) };
+    let make = || -> Box<dyn Executor> { Box::new(classic(|config| *config = config.clone().with_broken_locks(true))) };
     is_found_out(make, &settings(Forms::Lists, 2_000), &[Class::GSingle, Class::G2Item]);
     is_found_out(make, &settings(Forms::Clubs, 2_000), &[Class::GSinglePredicate, Class::G2, Class::GSingle]);
 }

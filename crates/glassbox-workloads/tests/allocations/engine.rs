@@ -54,7 +54,7 @@ const MAX_FOR_A_SEGMENT: u64 = 20;
 fn run(mix: Mix, partitions: usize, log: LogKind, submit: bool, segment_bytes: u64) -> ([u64; 5], [u64; 5], u64) {
     let directory = tempfile::tempdir().unwrap();
     let scale = Scale::small(2);
-    let config = Config { partitions, log, segment_bytes, ..Config::default() };
+    let config = Config::default().with_partitions(partitions).with_log(log).with_segment_bytes(segment_bytes);
     let database = Database::open(directory.path(), config, catalog()).unwrap();
     let bulk = database.bulk_load().unwrap();
     load(&scale, 1, 1, || &bulk, |_| ()).unwrap();

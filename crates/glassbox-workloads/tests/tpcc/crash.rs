@@ -17,25 +17,22 @@ const CLIENTS: u64 = 4;
 const IN_FLIGHT: usize = 16;
 
 fn partitioned(log: LogKind) -> Config {
-    Config {
-        partitions: 4,
-        log,
-        segment_bytes: 1 << 20,
-        log_buffer_bytes: 1 << 20,
-        checkpoint_log_bytes: 3 << 20,
-        ..Config::default()
-    }
+    Config::default()
+        .with_partitions(4)
+        .with_log(log)
+        .with_segment_bytes(1 << 20)
+        .with_log_buffer_bytes(1 << 20)
+        .with_checkpoint_log_bytes(3 << 20)
 }
 
 fn classic(granularity: Granularity) -> Config {
-    let classic = ClassicConfig { page_bytes: 4096, sessions: CLIENTS as usize, granularity, ..Default::default() };
+    let classic =
+        ClassicConfig::default().with_page_bytes(4096).with_sessions(CLIENTS as usize).with_granularity(granularity);
     let pool_bytes = 32 << 20;
-    Config {
-        architecture: Architecture::Classic,
-        partitions: 1,
-        classic: ClassicConfig { pool_bytes, ..classic },
-        ..partitioned(LogKind::Values)
-    }
+    partitioned(LogKind::Values)
+        .with_partitions(1)
+        .with_architecture(Architecture::Classic)
+        .with_classic(classic.with_pool_bytes(pool_bytes))
 }
 
 fn open(files: &MemoryFiles, config: &Config) -> Database {

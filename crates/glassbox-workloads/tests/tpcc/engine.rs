@@ -7,7 +7,7 @@ use glassbox::config::{ClassicConfig, Granularity};
 use glassbox::io::{Clock, ManualClock, MemoryFiles};
 use glassbox::procedure::{Procedure, Transaction};
 use glassbox::record::{Record, Timestamp};
-use glassbox::{Architecture, Config, Database, Error};
+use glassbox::{Config, Database, Error};
 use glassbox_sim::ModelDatabase;
 use glassbox_workloads::tpcc::schema::{
     Customer, District, History, Item, Order, OrderLine, PlaceName, Stock, StockInfo, Undelivered, Warehouse,
@@ -30,19 +30,13 @@ impl Call for Calls<'_> {
 }
 
 fn partitioned(partitions: usize) -> Database {
-    Database::in_memory(Config { partitions, ..Config::default() }, catalog()).unwrap()
+    Database::in_memory(Config::default().with_partitions(partitions), catalog()).unwrap()
 }
 
 /// On files in memory, with a pool for a part of them.
 fn classic(granularity: Granularity, clock: impl Clock + 'static) -> Database {
-    let pool = ClassicConfig { pool_bytes: 1 << 20, sessions: 4, granularity, ..ClassicConfig::default() };
-    let config = Config {
-        architecture: Architecture::Classic,
-        classic: pool,
-        segment_bytes: 1 << 20,
-        log_buffer_bytes: 1 << 20,
-        ..Config::default()
-    };
+    let pool = ClassicConfig::default().with_pool_bytes(1 << 20).with_sessions(4).with_granularity(granularity);
+    let config = Config::classic(pool).with_segment_bytes(1 << 20).with_log_buffer_bytes(1 << 20);
     Database::open_files(Arc::new(MemoryFiles::new()), Box::new(clock), config, catalog()).unwrap()
 }
 

@@ -47,14 +47,12 @@ pub fn catalog() -> Catalog {
 macro_rules! on {
     ($stack:ident) => {
         fn main() -> Result<(), glassbox::Error> {
+            use glassbox::research::stacks;
+
             let directory = std::env::args().nth(1).expect("an empty directory");
-            let config = glassbox::research::stacks::StackConfig { memory_bytes: 1 << 22, ..Default::default() };
+            let config = stacks::StackConfig::default().with_memory_bytes(1 << 23);
             let path = Some(std::path::Path::new(&directory));
-            let db = glassbox::research::stacks::DatabaseOf::<glassbox::research::stacks::$stack>::open(
-                path,
-                &config,
-                &counter::catalog(),
-            )?;
+            let db = stacks::DatabaseOf::<stacks::$stack>::open(path, &config, &counter::catalog())?;
             for _ in 0..3 {
                 println!("{}", db.call(&counter::Count { id: 7 })?);
             }

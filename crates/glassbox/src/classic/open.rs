@@ -28,7 +28,7 @@ use crate::record::mix;
 /// The names of the files of pages.
 pub(crate) const FILES: [&str; 2] = [PAGES, DOUBLE];
 /// The fewest pages in memory that a transaction can do with, for each session.
-const PAGES_PER_SESSION: usize = 12;
+pub(crate) const PAGES_PER_SESSION: usize = 12;
 /// Pages that a volume may have: all numbers but the highest.
 pub(super) const LIMIT_PAGES: u32 = u32::MAX - 1;
 

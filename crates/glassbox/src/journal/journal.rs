@@ -5,6 +5,7 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use super::base::{BaseWriter, Piece, Shared};
+use crate::config::builder;
 use crate::error::Error;
 use crate::io::DirectoryLock;
 use crate::log::{Appender, Log, LogConfig, Lsn};
@@ -16,18 +17,26 @@ const SLICE_BYTES: usize = 16 << 10;
 /// Pieces that may wait to be written.
 const MOST_PIECES: usize = 256;
 
-/// What can be chosen about a journal.
+/// Settings of a journal.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct JournalConfig {
     /// Whose it is, in words. Who says otherwise is refused.
     pub owner: String,
-    /// Size of new segments of the log in bytes: a multiple of 4096.
+    /// Size of new segments of the log in bytes: a multiple of 4096. Default: 64 MiB.
     pub segment_bytes: u64,
     /// Size of the log's buffer in bytes: a power of two of at least 4096. A record may take a quarter of it.
+    /// Default: 128 MiB.
     pub log_buffer_bytes: usize,
     /// Whether threads of its own write bases and keep segments ready. Without, all that happens inside the calls: what
     /// a deterministic test wants.
-    pub threads: bool,
+    pub(crate) threads: bool,
+}
+
+builder! {
+    JournalConfig:
+    with_segment_bytes segment_bytes: u64,
+    with_log_buffer_bytes log_buffer_bytes: usize,
 }
 
 impl JournalConfig {

@@ -7,6 +7,8 @@
 //!
 //! Its interface changes more often than that of the rest.
 
+use crate::config::Config;
+
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod shard;
@@ -21,4 +23,39 @@ pub mod inspect {
 /// The journal of a [`Shard`](shard::Shard): its log and its rows on disk.
 pub mod journal {
     pub use crate::journal::*;
+}
+
+/// Settings of a [`Config`] for tests and experiments. No database needs them.
+pub trait ConfigHooks {
+    /// Whether the log has threads of its own, as it does by default. Without, it writes only while a caller waits, so
+    /// that runs repeat exactly.
+    #[must_use]
+    fn with_log_threads(self, log_threads: bool) -> Self;
+
+    /// A bug of the classic engine, for tests of the checkers: reads ignore the locks of writers, so histories are not
+    /// serializable.
+    #[must_use]
+    fn with_broken_locks(self, broken_locks: bool) -> Self;
+
+    /// Whether the classic engine records every fix of a page while the database is open, as input for simulations of
+    /// page replacement.
+    #[must_use]
+    fn with_page_trace(self, trace_pages: bool) -> Self;
+}
+
+impl ConfigHooks for Config {
+    fn with_log_threads(mut self, log_threads: bool) -> Self {
+        self.log_threads = log_threads;
+        self
+    }
+
+    fn with_broken_locks(mut self, broken_locks: bool) -> Self {
+        self.classic.broken_locks = broken_locks;
+        self
+    }
+
+    fn with_page_trace(mut self, trace_pages: bool) -> Self {
+        self.classic.trace_pages = trace_pages;
+        self
+    }
 }

@@ -10,7 +10,7 @@ struct Thing {
 }
 
 fn open(dir: &tempfile::TempDir, table_bytes: usize) -> Database {
-    let config = Config { partitions: 1, durability: Durability::None, table_bytes, ..Config::default() };
+    let config = Config::default().with_partitions(1).with_durability(Durability::None).with_table_bytes(table_bytes);
     Database::open(dir.path().join("db"), config, Catalog::new().table::<Thing>()).unwrap()
 }
 

@@ -159,12 +159,12 @@ fn history<const ONE: bool>(config: &Config) -> Ended {
 
 #[test]
 fn each_is_as_one_by_one() {
-    let config = |architecture, partitions, log| Config {
-        architecture,
-        partitions,
-        log,
-        durability: Durability::Async,
-        ..Config::default()
+    let config = |architecture, partitions, log| {
+        Config::default()
+            .with_architecture(architecture)
+            .with_partitions(partitions)
+            .with_log(log)
+            .with_durability(Durability::Async)
     };
     let (mut expected, partitioned) = (None, Architecture::Partitioned);
     for config in [
@@ -190,7 +190,7 @@ fn each_is_as_one_by_one() {
 #[test]
 fn rows_that_panic_leave_nothing_half_done() {
     for architecture in [Architecture::Partitioned, Architecture::Classic] {
-        let config = Config { architecture, durability: Durability::Async, ..Config::default() };
+        let config = Config::default().with_architecture(architecture).with_durability(Durability::Async);
         let directory = tempfile::tempdir().unwrap();
         let db = Database::open(directory.path(), config, catalog()).unwrap();
         let lines = |panics_at: u8| {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use glassbox::config::ClassicConfig;
 use glassbox::io::{Crash, Files, ManualClock, MemoryFiles};
+use glassbox::research::ConfigHooks;
 use glassbox::research::inspect::{Inspector, Moment, Verification};
-use glassbox::{Architecture, Catalog, Config, Database, Record, Transaction};
+use glassbox::{Catalog, Config, Database, Record, Transaction};
 
 const PAGE_BYTES: usize = 4096;
 /// Where the bits of a page of the space map begin.
@@ -21,14 +22,9 @@ struct Item {
 }
 
 fn open(files: &MemoryFiles) -> Database {
-    let config = Config {
-        architecture: Architecture::Classic,
-        classic: ClassicConfig { page_bytes: PAGE_BYTES, pool_bytes: 1 << 17, sessions: 2, ..ClassicConfig::default() },
-        segment_bytes: 64 << 10,
-        log_buffer_bytes: 64 << 10,
-        log_threads: false,
-        ..Config::default()
-    };
+    let classic = ClassicConfig::default().with_page_bytes(PAGE_BYTES).with_pool_bytes(1 << 17).with_sessions(2);
+    let config =
+        Config::classic(classic).with_segment_bytes(64 << 10).with_log_buffer_bytes(64 << 10).with_log_threads(false);
     let files: Arc<dyn Files> = Arc::new(files.clone());
     Database::open_files(files, Box::new(ManualClock::default()), config, Catalog::new().table::<Item>()).unwrap()
 }

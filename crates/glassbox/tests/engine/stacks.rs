@@ -111,7 +111,7 @@ impl Procedure for Certain {
 }
 
 fn open(stack: StackName, directory: &std::path::Path) -> StackDatabase {
-    let config = StackConfig { memory_bytes: 8 << 20, forced: false, sessions: 2, ..StackConfig::default() };
+    let config = StackConfig::default().with_memory_bytes(8 << 20).with_forced(false).with_sessions(2);
     let catalog =
         Catalog::new().table::<Thing>().table::<Seen>().procedure::<Step>().procedure::<Certain>().procedure::<Panic>();
     let database = StackDatabase::open(stack, Some(directory), config, catalog).unwrap();
@@ -204,4 +204,29 @@ fn a_stack_that_needs_a_directory_says_so() {
     let open = |stack| StackDatabase::open(stack, None, StackConfig::default(), catalog());
     assert!(matches!(open(StackName::Full), Err(Error::Config(_))));
     assert!(open(StackName::NoDiskLog).is_ok());
+}
+
+#[test]
+fn a_setting_that_a_stack_cannot_have_is_refused() {
+    let usual = || StackConfig::default().with_memory_bytes(8 << 20);
+    let too_much = usize::MAX / 2;
+    for (config, named) in [
+        (usual().with_sessions(0), "sessions is 0: it must be 1 to 1024"),
+        (usual().with_sessions(1025), "sessions is 1025: it must be 1 to 1024"),
+        (usual().with_memory_bytes(0), "memory_bytes is 0: it must be "),
+        (usual().with_memory_bytes(too_much), &format!("memory_bytes is {too_much}: it must be ")),
+        (usual().with_sessions(1024), "memory_bytes is 8388608: it must be "),
+        (usual().with_log_buffer_bytes(0), "log_buffer_bytes is 0: it must be a power of two"),
+        (usual().with_log_buffer_bytes(100_000), "log_buffer_bytes is 100000: it must be a power of two"),
+        (usual().with_log_buffer_bytes(4096), "log_buffer_bytes is 4096: it must be at least "),
+    ] {
+        for stack in [StackName::Full, StackName::LargePages, StackName::NoPool, StackName::Bare] {
+            let directory = tempfile::tempdir().unwrap();
+            let catalog = Catalog::new().table::<Seen>();
+            let error = StackDatabase::open(stack, Some(directory.path()), config.clone(), catalog).err().unwrap();
+            assert!(matches!(error, Error::Config(_)), "{stack}: {error}");
+            assert!(error.to_string().contains(named), "{stack}: {error}");
+            assert_eq!(directory.path().read_dir().unwrap().count(), 0, "{stack}: no file was made");
+        }
+    }
 }

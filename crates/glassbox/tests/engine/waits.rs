@@ -23,13 +23,13 @@ fn open(architecture: Architecture) -> Database {
 }
 
 fn try_open(architecture: Architecture, granularity_of: BTreeMap<String, Granularity>) -> Result<Database, Error> {
-    let config = Config {
-        architecture,
-        classic: ClassicConfig { pool_bytes: 1 << 20, sessions: 4, granularity_of, ..ClassicConfig::default() },
-        segment_bytes: 64 << 10,
-        log_buffer_bytes: 64 << 10,
-        ..Config::default()
-    };
+    let config = Config::default()
+        .with_architecture(architecture)
+        .with_classic(
+            ClassicConfig::default().with_pool_bytes(1 << 20).with_sessions(4).with_granularity_of(granularity_of),
+        )
+        .with_segment_bytes(64 << 10)
+        .with_log_buffer_bytes(64 << 10);
     let files: Arc<dyn Files> = Arc::new(MemoryFiles::new());
     let db = Database::open_files(files, Box::new(RealClock::new()), config, Catalog::new().table::<Item>())?;
     db.transaction(|tx| (1..=2).try_for_each(|id| tx.insert(&Item { id, count: 0 })))?;

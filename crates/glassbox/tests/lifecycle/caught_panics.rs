@@ -95,13 +95,13 @@ fn check<const ABORTS: u8>(config: &Config, change: Change) {
 
 #[test]
 fn a_caught_panic_of_a_change_leaves_no_half_changed_row() {
-    let mut configs = vec![Config { architecture: Architecture::Classic, ..Config::default() }];
+    let mut configs = vec![Config::default().with_architecture(Architecture::Classic)];
     for log in [LogKind::Values, LogKind::Commands] {
-        configs.push(Config { log, ..Config::default() });
+        configs.push(Config::default().with_log(log));
     }
-    configs.push(Config { durability: Durability::None, ..Config::default() });
+    configs.push(Config::default().with_durability(Durability::None));
     for config in configs {
-        let config = Config { partitions: 1, ..config };
+        let config = config.with_partitions(1);
         for change in [Change::One, Change::Each, Change::Key] {
             check::<0>(&config, change);
             check::<1>(&config, change);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use glassbox::io::MemoryFiles;
-use glassbox::{Config, Durability, Error, Transaction};
+use glassbox::research::ConfigHooks;
+use glassbox::{Durability, Error, Transaction};
 
 use crate::{Count, Item, engines, insert, items, open};
 
@@ -11,7 +12,7 @@ use crate::{Count, Item, engines, insert, items, open};
 fn a_shared_database_can_be_closed_and_opened_again_while_others_hold_it() {
     for (engine, config) in engines() {
         for durability in [Durability::Sync, Durability::None] {
-            let config = Config { durability, log_threads: true, ..config.clone() };
+            let config = config.clone().with_durability(durability).with_log_threads(true);
             let files = MemoryFiles::new();
             let db = Arc::new(open(&files, &config).unwrap());
             let held = Arc::clone(&db);
@@ -48,7 +49,7 @@ fn a_shared_database_can_be_closed_and_opened_again_while_others_hold_it() {
 fn a_close_beside_callers_loses_no_answer() {
     for (engine, config) in engines() {
         for durability in [Durability::Sync, Durability::None] {
-            let config = Config { durability, log_threads: true, ..config.clone() };
+            let config = config.clone().with_durability(durability).with_log_threads(true);
             let files = MemoryFiles::new();
             let db = open(&files, &config).unwrap();
             let answered: u32 = std::thread::scope(|scope| {

@@ -9,7 +9,7 @@ const ALL: [Durability; 3] = [Durability::Sync, Durability::Async, Durability::N
 
 fn configs() -> impl Iterator<Item = (String, Config)> {
     engines().into_iter().flat_map(|(engine, config)| {
-        ALL.map(|durability| (format!("{engine}, {durability:?}"), Config { durability, ..config.clone() }))
+        ALL.map(|durability| (format!("{engine}, {durability:?}"), config.clone().with_durability(durability)))
     })
 }
 
@@ -48,7 +48,7 @@ fn a_flush_keeps_every_answered_transaction() {
 #[test]
 fn a_flush_without_a_log_that_meets_a_full_disk_is_an_error_and_can_be_repeated() {
     let (_, config) = engines().swap_remove(1);
-    let config = Config { durability: Durability::None, ..config };
+    let config = config.with_durability(Durability::None);
     let files = MemoryFiles::new();
     let db = open(&files, &config).unwrap();
     insert(&db, 0..10);

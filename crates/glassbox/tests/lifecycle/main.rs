@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use glassbox::config::ClassicConfig;
 use glassbox::io::{ManualClock, MemoryFiles};
+use glassbox::research::ConfigHooks;
 use glassbox::{
     Architecture, Catalog, Config, Database, Declared, Error, KeySet, Procedure, Record, Stop, Transaction,
 };
@@ -45,21 +46,19 @@ impl Procedure for Count {
 
 /// A small database of each engine, whose log writes only while a caller waits.
 fn engines() -> Vec<(&'static str, Config)> {
-    let partitioned = |partitions| Config {
-        partitions,
-        segment_bytes: 64 << 10,
-        log_buffer_bytes: 64 << 10,
-        table_bytes: 2 << 20,
-        log_threads: false,
-        ..Config::default()
+    let partitioned = |partitions| {
+        Config::default()
+            .with_partitions(partitions)
+            .with_segment_bytes(64 << 10)
+            .with_log_buffer_bytes(64 << 10)
+            .with_table_bytes(2 << 20)
+            .with_log_threads(false)
     };
-    let classic = ClassicConfig { page_bytes: 4096, pool_bytes: 1 << 20, sessions: 4, ..ClassicConfig::default() };
-    let classic = Config {
-        architecture: Architecture::Classic,
-        classic,
-        table_bytes: Config::default().table_bytes,
-        ..partitioned(1)
-    };
+    let classic = ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 20).with_sessions(4);
+    let classic = partitioned(1)
+        .with_architecture(Architecture::Classic)
+        .with_classic(classic)
+        .with_table_bytes(Config::default().table_bytes);
     vec![("one partition", partitioned(1)), ("two partitions", partitioned(2)), ("classic", classic)]
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use glassbox::io::MemoryFiles;
+use glassbox::research::ConfigHooks;
 use glassbox::{Architecture, Config, Error, LogKind};
 use serde_json::{Value, json};
 
@@ -55,7 +56,7 @@ fn pointer(setting: &str) -> String {
 fn with(config: &Config, setting: &str, value: u64) -> Config {
     let mut all = serde_json::to_value(config).unwrap();
     *all.pointer_mut(&pointer(setting)).expect("there is such a setting") = json!(value);
-    serde_json::from_value(all).unwrap()
+    serde_json::from_value::<Config>(all).unwrap().with_log_threads(false)
 }
 
 fn numbers(value: &Value, path: &str, found: &mut BTreeSet<String>) {
@@ -79,7 +80,7 @@ fn every_numeric_setting_has_a_case() {
 #[test]
 fn a_setting_works_or_its_error_says_what_it_can_be() {
     for (engine, config) in engines() {
-        let config = Config { segment_bytes: 1 << 20, log_buffer_bytes: 1 << 20, ..config };
+        let config = config.with_segment_bytes(1 << 20).with_log_buffer_bytes(1 << 20);
         for Case { setting, partitioned, classic } in CASES {
             let (taken, refused) = if config.architecture == Architecture::Classic { classic } else { partitioned };
             for &value in taken {
@@ -111,7 +112,7 @@ fn a_setting_works_or_its_error_says_what_it_can_be() {
 #[test]
 fn a_log_of_calls_is_refused_by_the_engine_that_writes_none() {
     for (engine, config) in engines() {
-        let opened = open(&MemoryFiles::new(), &Config { log: LogKind::Commands, ..config.clone() });
+        let opened = open(&MemoryFiles::new(), &config.clone().with_log(LogKind::Commands));
         let is_classic = config.architecture == Architecture::Classic;
         assert_eq!(opened.is_err(), is_classic, "{engine}");
         if let Err(error) = opened {

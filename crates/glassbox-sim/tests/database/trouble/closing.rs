@@ -1,7 +1,7 @@
 //! A database that has stopped does not end well: closing it gives the reason.
 
 use glassbox::io::{Faults, MemoryFiles};
-use glassbox::{Architecture, Config, LogKind};
+use glassbox::{Architecture, LogKind};
 use glassbox_sim::dice::Dice;
 use glassbox_sim::history::{Op, open, tiny, tiny_classic};
 
@@ -12,7 +12,7 @@ use super::run;
 fn closing_after_the_writing_stopped_says_why() {
     for config in [tiny(1, LogKind::Values), tiny(2, LogKind::Commands), tiny_classic()] {
         // No segment is needed while the force fails.
-        let config = Config { segment_bytes: 1 << 20, ..config };
+        let config = config.with_segment_bytes(1 << 20);
         let is_classic = config.architecture == Architecture::Classic;
         let (files, mut dice) = (MemoryFiles::new(), Dice(3));
         let database = open(&files, config.clone(), true).unwrap();

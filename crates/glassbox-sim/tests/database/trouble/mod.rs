@@ -112,7 +112,7 @@ fn what_was_flushed_survives_a_crash() {
     for config in [tiny(2, LogKind::Values), tiny(2, LogKind::Commands), tiny_classic()] {
         let engine = in_short(&config);
         // No segment is needed while a force fails.
-        let config = Config { durability: Durability::Async, segment_bytes: 1 << 20, ..config };
+        let config = config.with_durability(Durability::Async).with_segment_bytes(1 << 20);
         let (files, mut dice) = (MemoryFiles::new(), Dice(5));
         let database = open(&files, config.clone(), true).unwrap();
         for _ in 0..20 {
@@ -165,7 +165,7 @@ fn a_failed_force_is_never_answered() {
 fn a_stopped_database_says_why_and_answers_nothing() {
     for config in [tiny(1, LogKind::Values), tiny_classic()] {
         // No segment is needed while the force fails.
-        stops(Config { segment_bytes: 1 << 20, ..config });
+        stops(config.with_segment_bytes(1 << 20));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Databases that are not opened: those that cannot be written, of another program or engine, and open elsewhere.
 
 use glassbox::io::{Faults, MemoryFiles};
+use glassbox::research::ConfigHooks;
 use glassbox::{Config, Database, LogKind};
 use glassbox_sim::check::of_engine;
 use glassbox_sim::damage::{bytes_of, names, replace};
@@ -144,7 +145,7 @@ fn a_directory_of_something_else_is_left_alone() {
 #[test]
 fn a_database_is_opened_once() {
     let directory = tempfile::tempdir().unwrap();
-    let config = |of: Config, name| (directory.path().join(name), Config { log_threads: true, ..of });
+    let config = |of: Config, name| (directory.path().join(name), of.with_log_threads(true));
     for (path, config) in [config(tiny(2, LogKind::Values), "partitioned"), config(tiny_classic(), "classic")] {
         let open = || Database::open(&path, config.clone(), tables::catalog(true));
         let first = open().unwrap();

@@ -48,6 +48,7 @@ impl<S: Stack> StackEngine for Engine<S> {
         clock: impl Clock + 'static,
         catalog: &Catalog,
     ) -> Result<Self, Error> {
+        config.check(S::PAGE_BYTES)?;
         let files = files(directory, S::Logs::ON_DISK)?;
         let classic = ClassicConfig {
             page_bytes: S::PAGE_BYTES,

@@ -19,6 +19,9 @@ use crate::partitioned::Alone;
 use crate::procedure::Procedure;
 use crate::record::Record;
 
+/// Settings are checked as those of a stack with the smallest pages.
+const MIN_PAGE_BYTES: usize = 4 << 10;
+
 /// Rows and indexes of one thread, and the sessions that run transactions on them.
 pub(crate) struct Records<T> {
     data: RefCell<Alone>,
@@ -32,6 +35,7 @@ impl<T: StackSessions<Session = ()>> StackEngine for Records<T> {
         clock: impl Clock + 'static,
         catalog: &Catalog,
     ) -> Result<Self, Error> {
+        config.check(MIN_PAGE_BYTES)?;
         let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
         let data = Alone::new(&catalog.tables, &procedures, config.memory_bytes, Box::new(clock))?;
         Ok(Self { data: RefCell::new(data), sessions: T::of(vec![(); T::count(config.sessions)]) })

@@ -5,29 +5,75 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::engine::{NamedStack, StackEngine};
 use crate::catalog::Catalog;
+use crate::claim::refused;
+use crate::classic::PAGES_PER_SESSION;
+use crate::config::builder;
 use crate::error::{Error, NOT_ANSWERED, look_at};
+use crate::huge_pages as machine;
 use crate::io::Clock;
-use crate::log::Lsn;
+use crate::log::{LogConfig, Lsn};
 use crate::procedure::Procedure;
 use crate::record::Record;
 
-/// Settings of a database on a stack.
+/// Settings of a database on a stack. Each is checked for every stack, also for one that does not use it.
+///
+/// ```
+/// use glassbox::research::stacks::StackConfig;
+///
+/// let config = StackConfig::default().with_memory_bytes(64 << 20).with_forced(false);
+/// assert_eq!(config.sessions, 16);
+/// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct StackConfig {
-    /// Memory for pages, in bytes. Stacks without a buffer pool need room for all pages. Stacks without pages use it as
-    /// the maximum for the rows of a table, and for each of its indexes.
+    /// Memory for pages, in bytes: at least twelve pages for each session, at most the machine's memory. Stacks without
+    /// a buffer pool need room for all pages. Stacks without pages use it as the maximum for the rows of a table, and
+    /// for each of its indexes. Default: 1 GiB.
     pub memory_bytes: usize,
     /// Whether an answer waits until the log is forced, in stacks with a log. Otherwise the log is written later.
+    /// Default: it waits.
     pub forced: bool,
-    /// Sessions, in stacks that have more than one.
+    /// Sessions, in stacks that have more than one: 1 to 1,024. Default: 16.
     pub sessions: usize,
-    /// Memory for log records that are not yet written, in bytes, a power of two.
+    /// Memory for log records that are not yet written, in bytes: a power of two, at least eight pages, at most half of
+    /// the machine's memory. Default: 32 MiB.
     pub log_buffer_bytes: usize,
 }
 
 impl Default for StackConfig {
     fn default() -> Self {
         Self { memory_bytes: 1 << 30, forced: true, sessions: 16, log_buffer_bytes: 32 << 20 }
+    }
+}
+
+builder! {
+    StackConfig:
+    with_memory_bytes memory_bytes: usize,
+    with_forced forced: bool,
+    with_sessions sessions: usize,
+    with_log_buffer_bytes log_buffer_bytes: usize,
+}
+
+impl StackConfig {
+    /// Refuses invalid settings, for a stack with pages of this size.
+    pub(super) fn check(&self, page_bytes: usize) -> Result<(), Error> {
+        let &Self { memory_bytes, sessions, log_buffer_bytes, .. } = self;
+        if !(1..=1024).contains(&sessions) {
+            return refused("sessions", sessions, "it must be 1 to 1024");
+        }
+        let (least, most) = (PAGES_PER_SESSION * sessions * page_bytes, machine::memory_bytes());
+        if !(least..=most).contains(&memory_bytes) {
+            let why = format!("it must be {least} (for {sessions} sessions) to this machine's memory, {most}");
+            return refused("memory_bytes", memory_bytes, &why);
+        }
+        let log = LogConfig { log_buffer_bytes, ..LogConfig::default() };
+        log.check().map_err(|error| Error::Config(error.to_string()))?;
+        // A change of a page may write all of it.
+        if log_buffer_bytes < 8 * page_bytes {
+            let why = format!("it must be at least {}, for records that hold a page", 8 * page_bytes);
+            return refused("log_buffer_bytes", log_buffer_bytes, &why);
+        }
+        Ok(())
     }
 }
 
