@@ -15,16 +15,41 @@ use crate::record::{Bounds, Index, Key, Record};
 /// Receives the keys that a run reads and writes, in [`Procedure::declare`](super::Procedure::declare).
 ///
 /// Declare keys in the order in which the run accesses them: the engine then finds each prefetched row by its position.
+///
+/// The plain way: [`read`](KeySet::read), [`write`](KeySet::write) and [`insert`](KeySet::insert) for a key, `_each`
+/// for a batch, [`range`](KeySet::range), [`index`](KeySet::index) and [`whole`](KeySet::whole) where keys are found by
+/// a scan. Two methods are for performance, and do nothing that the plain ones do not: [`part`](KeySet::part) and
+/// [`parts`](KeySet::parts) say in addition which bytes of a wide row the run accesses. [`share`](KeySet::share) is for
+/// clusters.
 pub trait KeySet {
-    /// The run accesses the row of this key in this mode, and only these of the row's bytes in memory (`offset_of!`):
-    /// so only the needed part of a wide row is prefetched.
-    fn part<R: Record>(&mut self, key: &R::Key, mode: Mode, bytes: Range<usize>);
-
-    /// The run accesses the rows of these keys in this mode, one after the other: as [`KeySet::part`] for each, but
-    /// cheaper.
+    /// The run reads the row with this key.
     #[inline(always)]
-    fn parts<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>, mode: Mode, bytes: Range<usize>) {
-        keys.into_iter().for_each(|key| self.part::<R>(&key, mode, bytes.clone()));
+    fn read<R: Record>(&mut self, key: &R::Key) {
+        self.key::<R>(key, Mode::Read);
+    }
+
+    /// The run reads the rows with these keys, one after the other.
+    #[inline(always)]
+    fn read_each<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>) {
+        self.parts::<R>(keys, Mode::Read, 0..size_of::<R>());
+    }
+
+    /// The run changes or removes the row with this key.
+    #[inline(always)]
+    fn write<R: Record>(&mut self, key: &R::Key) {
+        self.key::<R>(key, Mode::Write);
+    }
+
+    /// The run changes or removes the rows with these keys, one after the other.
+    #[inline(always)]
+    fn write_each<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>) {
+        self.parts::<R>(keys, Mode::Write, 0..size_of::<R>());
+    }
+
+    /// The run adds a row with this key.
+    #[inline(always)]
+    fn insert<R: Record>(&mut self, key: &R::Key) {
+        self.key::<R>(key, Mode::Insert);
     }
 
     /// The run accesses the row of this key in this mode.
@@ -39,46 +64,27 @@ pub trait KeySet {
     /// The run may access any row that this index finds within these bounds, or add one at their end.
     fn index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode);
 
-    /// The run reads the row with this key.
-    #[inline(always)]
-    fn read<R: Record>(&mut self, key: &R::Key) {
-        self.key::<R>(key, Mode::Read);
+    /// The run may access any row of the table.
+    fn whole<R: Record>(&mut self, mode: Mode) {
+        self.range::<R>(.., mode);
     }
 
-    /// The run reads the rows with these keys, one after the other.
-    #[inline(always)]
-    fn read_each<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>) {
-        self.parts::<R>(keys, Mode::Read, 0..size_of::<R>());
-    }
-
-    /// The run changes or removes the rows with these keys, one after the other.
-    #[inline(always)]
-    fn write_each<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>) {
-        self.parts::<R>(keys, Mode::Write, 0..size_of::<R>());
-    }
-
-    /// The run changes or removes the row with this key.
-    #[inline(always)]
-    fn write<R: Record>(&mut self, key: &R::Key) {
-        self.key::<R>(key, Mode::Write);
-    }
-
-    /// The run adds a row with this key.
-    #[inline(always)]
-    fn insert<R: Record>(&mut self, key: &R::Key) {
-        self.key::<R>(key, Mode::Insert);
-    }
-
-    /// The run accesses the row of this key in this mode, and the runs of other participants read it. In a cluster such
-    /// rows are sent to all participants before any of them runs.
+    /// For clusters: the run accesses the row of this key in this mode, and the runs of other participants read it. In
+    /// a cluster such rows are sent to all participants before any of them runs.
     #[inline(always)]
     fn share<R: Record>(&mut self, key: &R::Key, mode: Mode) {
         self.key::<R>(key, mode);
     }
 
-    /// The run may access any row of the table.
-    fn whole<R: Record>(&mut self, mode: Mode) {
-        self.range::<R>(.., mode);
+    /// For performance: the run accesses the row of this key in this mode, and only these of the row's bytes in memory
+    /// (`offset_of!`): so only the needed part of a wide row is prefetched.
+    fn part<R: Record>(&mut self, key: &R::Key, mode: Mode, bytes: Range<usize>);
+
+    /// For performance: the run accesses the rows of these keys in this mode, one after the other: as [`KeySet::part`]
+    /// for each, but cheaper.
+    #[inline(always)]
+    fn parts<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>, mode: Mode, bytes: Range<usize>) {
+        keys.into_iter().for_each(|key| self.part::<R>(&key, mode, bytes.clone()));
     }
 }
 

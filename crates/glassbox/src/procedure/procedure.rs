@@ -35,6 +35,11 @@ pub enum Aborts {
 ///
 /// Arguments and output are encoded with [postcard](https://docs.rs/postcard), whose format is stable; adding, removing
 /// or reordering fields changes the encoding, so raise [`Procedure::VERSION`] with it.
+///
+/// A procedure is a name, an output and [`run`](Procedure::run). [`declare`](Procedure::declare) saves dry runs and
+/// brings rows into the cache; [`ABORTS`](Procedure::ABORTS) saves copies of overwritten rows. Two items are for
+/// special uses: [`merge`](Procedure::merge) for clusters, and [`answer`](Procedure::answer) for outputs so large that
+/// moving them shows in a measurement.
 pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its name for calls and in the log; unique within a catalog.
     const NAME: &'static str;
@@ -59,21 +64,22 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
         Declared::Unknown
     }
 
-    /// In a cluster, merges the output of another participant's run into that of the home's run. The home is the
-    /// partition of the first declared key. By default the home's output is the answer.
-    fn merge(output: &mut Self::Output, part: Self::Output) {
-        let _ = (output, part);
-    }
-
     /// The body. It may be restarted several times before it commits.
     ///
     /// # Errors
     /// [`Stop`], its own or one returned by `tx`.
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Self::Output, Stop>;
 
-    /// The body as engines run it, with a place for the output. By default the output of [`Procedure::run`] is moved
-    /// there. A procedure with large outputs implements this method instead, puts an output there and fills it in
-    /// place; its `run` is [`run_in_place`]. The output is used only if this returns `Ok`, and must have been put then.
+    /// For clusters: merges the output of another participant's run into that of the home's run. The home is the
+    /// partition of the first declared key. By default the home's output is the answer.
+    fn merge(output: &mut Self::Output, part: Self::Output) {
+        let _ = (output, part);
+    }
+
+    /// For performance: the body as engines run it, with a place for the output. By default the output of
+    /// [`Procedure::run`] is moved there. A procedure with large outputs implements this method instead, puts an output
+    /// there and fills it in place; its `run` is [`run_in_place`]. The output is used only if this returns `Ok`, and
+    /// must have been put then.
     ///
     /// # Errors
     /// As [`Procedure::run`].
