@@ -13,6 +13,7 @@ mod root_names;
 mod source;
 mod style;
 mod unsafety;
+mod walks;
 mod words;
 
 use source::Source;
