@@ -21,10 +21,10 @@ pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
 const AHEAD: usize = 16;
 
 /// Maximum bytes present ahead.
-const MOST_AHEAD_BYTES: usize = 16 * HUGE_PAGE_BYTES;
+const MAX_AHEAD_BYTES: usize = 16 * HUGE_PAGE_BYTES;
 
 /// Maximum pending requests: as many regions as several databases may begin at about the same time.
-const MOST: usize = 256;
+const MAX_ASKED: usize = 256;
 
 /// Assumed where the system does not report its memory.
 const UNKNOWN_MEMORY_BYTES: usize = 16 << 30;
@@ -59,7 +59,7 @@ static STARTED: Once = Once::new();
 /// Starts the thread unless it runs. The first request does not start it, because a transaction must not allocate.
 pub(crate) fn start() {
     STARTED.call_once(|| {
-        ASKED.lock().unwrap_or_else(PoisonError::into_inner).reserve(MOST);
+        ASKED.lock().unwrap_or_else(PoisonError::into_inner).reserve(MAX_ASKED);
         // Without the thread, pages become present at their first access.
         let _ = std::thread::Builder::new().name("glassbox-memory".to_owned()).spawn(work);
     });
@@ -67,7 +67,7 @@ pub(crate) fn start() {
 
 /// The end of the memory that should be present, aligned to huge pages, when memory up to `used` is in use.
 pub(crate) fn until(used: usize) -> usize {
-    (used / AHEAD).min(MOST_AHEAD_BYTES).saturating_add(used).next_multiple_of(HUGE_PAGE_BYTES)
+    (used / AHEAD).min(MAX_AHEAD_BYTES).saturating_add(used).next_multiple_of(HUGE_PAGE_BYTES)
 }
 
 /// Requests the huge page at this address.

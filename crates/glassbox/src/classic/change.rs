@@ -13,7 +13,7 @@
 use super::directory::DirectoryChange;
 use super::heap::{HeapChange, ListChange};
 use super::ids::StoreId;
-use super::page::{self, PageKind};
+use super::page::{self, BadChange, PageKind};
 use super::pages::ExclusivePage;
 use super::space::MapChange;
 use super::tree::NodeChange;
@@ -39,11 +39,6 @@ pub(crate) enum Change<'a> {
     #[cfg(test)]
     Bytes { at: u16, old: &'a [u8], new: &'a [u8] },
 }
-
-/// Logged bytes that are no change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a logged change of a page {0}")]
-pub(crate) struct BadChange(pub(crate) &'static str);
 
 /// How a change is undone when its transaction does not commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

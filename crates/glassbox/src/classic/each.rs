@@ -9,20 +9,28 @@
 //!
 //! The locks are those that the keys would get one by one, in the same order; only that those of a batch are all taken
 //! before the first of its rows is given.
+//!
+//! Many rows of one table, one after the other.
+//!
+//! As inserting each alone, but what their entries have in common is done once: where keys follow each other, as the
+//! lines of an order, they go into one leaf, which is found and latched once, and the gap that they go into is asked
+//! about once. So all rows of a batch are put into the heap file before the first of their entries is made; no other
+//! transaction can find them meanwhile. If one turns out to have a duplicate key, it and those after it are deleted.
 
 use smallvec::SmallVec;
 
+use super::change::Journal;
+use super::engine::TableStores;
 use super::ids::Rid;
 use super::lock::Mode;
 use super::stack::Stack;
-use super::table::TableStores;
 use super::transaction::StackTransaction;
 use super::tree::Guess;
-use crate::procedure::Stop;
+use crate::procedure::{Stop, Transaction};
 use crate::record::{EncodedKey, Key, Record};
 
-/// Keys that are looked for together: as many as a processor has misses under way.
-const MOST: usize = 16;
+/// Keys of a batch, or rows of one that are inserted together: as many as a processor has cache misses under way.
+const BATCH: usize = 16;
 
 /// A key, what stands beside it, and where it should be; then where its row is.
 struct Sought<R: Record, C> {
@@ -49,14 +57,14 @@ impl<S: Stack> StackTransaction<'_, S> {
         let tree = self.or_fail(engine.look_up(&table.primary))?;
         let mut keys = keys.into_iter();
         loop {
-            let mut batch: SmallVec<[Sought<R, C>; MOST]> = SmallVec::new();
-            for (key, beside) in keys.by_ref().take(MOST) {
+            let mut batch: SmallVec<[Sought<R, C>; BATCH]> = SmallVec::new();
+            for (key, beside) in keys.by_ref().take(BATCH) {
                 let encoded: R::Encoded = key.encode();
                 let guess = encoded.as_u64().map_or(Guess::NONE, |number| tree.guess(number));
                 tree.prefetch(guess);
                 batch.push(Sought { key, encoded, beside, guess, rid: None });
             }
-            let is_last = batch.len() < MOST;
+            let is_last = batch.len() < BATCH;
             for sought in &mut batch {
                 sought.rid = self.find_at::<R>(table, tree, &sought.encoded, sought.guess, mode)?;
             }
@@ -71,5 +79,80 @@ impl<S: Stack> StackTransaction<'_, S> {
                 return Ok(());
             }
         }
+    }
+}
+
+impl<S: Stack> StackTransaction<'_, S> {
+    /// Inserts rows in their order.
+    #[inline(always)]
+    pub(super) fn insert_rows<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
+        let mut rows = rows.into_iter();
+        if R::INDEXES > 0 || R::Encoded::ZERO.as_u64().is_none() {
+            return rows.try_for_each(|row| self.insert(&row));
+        }
+        let table = self.table::<R>()?;
+        loop {
+            let was_final = self.session.journal.is_final();
+            let mut batch: SmallVec<[(u64, Rid); BATCH]> = SmallVec::new();
+            // All of them first: should `rows` panic, and the procedure go on, no row is there without an entry.
+            let drawn: SmallVec<[R; BATCH]> = rows.by_ref().take(BATCH).collect();
+            if drawn.is_empty() {
+                return Ok(());
+            }
+            self.session.stored.resize(drawn.len() * R::ROW_WIDTH, 0);
+            for (row, stored) in drawn.iter().zip(self.session.stored.chunks_exact_mut(R::ROW_WIDTH)) {
+                row.store(stored);
+            }
+            let mut keys = drawn.iter().filter_map(|row| row.key().encode::<R::Encoded>().as_u64());
+            self.put_all_stored(table, |rid| batch.extend(keys.next().zip(Some(rid))))?;
+            let entered = self.enter_each(table, &batch)?;
+            if entered < batch.len() {
+                // As long as no row has stayed, nothing has changed that a procedure could find.
+                let final_again = (entered == 0).then_some(was_final);
+                return Err(self.take_puts_back(&drawn[entered], table, &batch[entered..], final_again));
+            }
+            if batch.len() < BATCH {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Adds entries to the tree of the primary key; how many, up to the first whose key is there already.
+    #[inline]
+    fn enter_each(&mut self, table: &TableStores<S>, batch: &[(u64, Rid)]) -> Result<usize, Stop> {
+        let tree = self.or_fail(self.engine.look_up(&table.primary))?;
+        let mut entered = 0;
+        while let Some(((number, rid), following)) = batch[entered..].split_first() {
+            let key = number.to_be_bytes();
+            let key = &key[key.len() - table.primary.key_width()..];
+            match self.enter_with(table, &table.primary, tree, (key, *rid), following)? {
+                Some(followed) => entered += 1 + followed,
+                None => break,
+            }
+        }
+        Ok(entered)
+    }
+
+    /// Deletes rows that have no entries, the first of which, `row`, was refused by the primary key. Where nothing is
+    /// kept to undo changes, whether the transaction can still be rolled back is set to what it was before them, if
+    /// that is given.
+    #[cold]
+    pub(super) fn take_puts_back<R: Record>(
+        &mut self,
+        row: &R,
+        table: &TableStores<S>,
+        puts: &[(u64, Rid)],
+        was_final: Option<bool>,
+    ) -> Stop {
+        let journal = &mut self.session.journal;
+        for (_, rid) in puts {
+            if let Err(error) = table.heap.delete(&self.engine.pages, journal, *rid) {
+                return self.fail(error);
+            }
+        }
+        if let Some(was_final) = was_final.filter(|_| journal.is_silent()) {
+            journal.set_final(was_final);
+        }
+        Stop::duplicate_key(row, None)
     }
 }

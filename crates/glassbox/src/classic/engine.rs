@@ -1,27 +1,44 @@
-//! The classic engine: what it is made of. How it runs a procedure is told in [`run`](super::run).
+//! The classic engine: its parts, how they are put together for any stack, and how a recovered volume is started.
+//!
+//! A table is a heap file for its rows, a tree for its primary key and one for each secondary index. Tools that have
+//! only the schema read rows without their types. Undo of a tree's entry searches the tree: the entry may have moved to
+//! another page. Stores that contradict each other are damage that no checksum has found. How a procedure is run stands
+//! in [`run`](super::run).
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::directory::Directory;
-use super::ids::StoreId;
-use super::load::Loading;
+use super::any_pages::AnyPages;
+use super::buffer::BackgroundWriter;
+use super::change::{Change, Journal};
+use super::directory::{self, Directory, StoreEntry, create_volume};
+use super::heap::HeapFile;
+use super::ids::{PageId, Rid, StoreId};
+use super::lock::{LockConfig, LockGranularity, Locks};
+use super::open::Volume;
+use super::owners::{self, StoreUsage};
+use super::page::{self, damaged};
 use super::pages::Pages;
-use super::space::SpaceMap;
-use super::stack::{Stack, Standard, WriterOf};
-use super::table::{IndexStore, TableStores};
-use super::tree::{Definition, Tree};
-use super::wal::forms::Logs;
+use super::recovery::Losers;
+use super::sessions::Sessions;
+use super::space::{LIMIT_PAGES, SpaceMap};
+use super::stack::{
+    self, AheadOf, PageStore, Session, Stack, StackLocks, StackLogs, StackSessions, Standard, WriterOf,
+};
+use super::tree::{Cursor, Definition, KeyPart, NodeChange, Step, Tree};
+use super::wal::forms::{Logs, Unlogged, Wal};
+use super::wal::rollback::Undoer;
 use super::wal::table::TransactionTable;
-use crate::config::Granularity;
+use super::wal::transaction::TransactionLog;
+use crate::config::{self, ClassicConfig, Granularity};
 use crate::error::Error;
 use crate::executed::{Counters, SharedCounters};
 use crate::health::Health;
-use crate::io::Clock;
-use crate::log::Lsn;
-use crate::record::Record;
+use crate::io::{Clock, Files};
+use crate::log::{Log, Lsn};
+use crate::record::{BadRow, Direction, Record, TableSchema, mix};
 
 /// A database of pages, its log, and its state of health.
 pub(crate) struct Engine<S: Stack = Standard> {
@@ -129,4 +146,352 @@ impl<S: Stack> Engine<S> {
 #[cold]
 fn unknown_table(table: &str) -> ! {
     panic!("table `{table}` is not in this database's catalog: add `.table::<...>()` for its record where it is opened")
+}
+
+impl<S: Stack> Engine<S> {
+    /// The result of reading or changing a row, when it is not the row.
+    #[cold]
+    pub(super) fn no_row(&self, table: &str, rid: Rid, failed: Result<Option<Result<(), BadRow>>, Error>) -> Error {
+        match failed {
+            Err(error) => error,
+            Ok(Some(Err(bad))) => damaged(rid.page, self.page_bytes(), format!("record {rid}: {bad}")),
+            Ok(_) => self.missing_record(table, rid),
+        }
+    }
+
+    #[cold]
+    pub(super) fn missing_record(&self, table: &str, rid: Rid) -> Error {
+        let problem = format!("an index of table `{table}` leads to record {rid}, which is not there");
+        damaged(rid.page, self.page_bytes(), problem)
+    }
+
+    #[cold]
+    pub(super) fn missing_entry(&self, index: &IndexStore<S>) -> Error {
+        let problem = format!("index `{}` lacks the entry of a row", index.name);
+        damaged(index.tree.root(), self.page_bytes(), problem)
+    }
+}
+
+/// What an engine is given beside its pages and its log.
+pub(super) struct Wishes<'a> {
+    pub(super) config: &'a ClassicConfig,
+    pub(super) clock: Arc<dyn Clock>,
+    /// The procedures of the catalog.
+    pub(super) procedures: Vec<TypeId>,
+    /// Transactions beside those of the sessions.
+    pub(super) in_doubt: usize,
+    /// From which the random numbers of transactions come.
+    pub(super) seed: u64,
+}
+
+impl<S: Stack> Engine<S> {
+    /// An engine without tables on a new volume. Files that there are none of must be given all the same; what has none
+    /// does not touch them. `open_log` is called by stacks that have a log on disk.
+    ///
+    /// # Errors
+    /// When files cannot be made, or there is not enough memory.
+    pub(crate) fn make(
+        files: &Arc<dyn Files>,
+        clock: Arc<dyn Clock>,
+        config: &ClassicConfig,
+        procedures: Vec<TypeId>,
+        open_log: impl FnOnce() -> Result<Log, Error>,
+    ) -> Result<Self, Error> {
+        const { stack::check::<S>() };
+        let logs = S::Logs::open(open_log)?;
+        let count = config.pool_bytes / S::PAGE_BYTES;
+        let pages = <S::Pages as PageStore<AheadOf<S>>>::make(&**files, S::PAGE_BYTES, count, logs.ahead(files))?;
+        let engine = Self::assemble(pages, logs, Wishes { config, clock, procedures, in_doubt: 0, seed: 0 })?;
+        let mut journal = TransactionLog::unlogged(&TransactionTable::new(1))?;
+        create_volume(&engine.pages, &engine.space, &mut journal, 0)?;
+        journal.commit()?;
+        Ok(engine)
+    }
+
+    /// An engine without tables on pages that hold a volume, or will.
+    ///
+    /// # Errors
+    /// When there are too many sessions.
+    pub(super) fn assemble(pages: S::Pages, logs: S::Logs, wishes: Wishes<'_>) -> Result<Self, Error> {
+        let Wishes { config, clock, procedures, in_doubt, seed } = wishes;
+        let sessions = S::Sessions::count(config.sessions);
+        let transactions = TransactionTable::new(sessions + in_doubt);
+        let locks = S::Locks::make(lock_config(config), &clock);
+        let counters: Vec<_> = (0..sessions).map(|_| Arc::<SharedCounters>::default()).collect();
+        let session = |at: usize| {
+            Ok(Session {
+                journal: TransactionLog::new(logs.device()?, transactions.slot()?),
+                owner: locks.owner(),
+                row: Default::default(),
+                fingers: Default::default(),
+                stored: Vec::new(),
+                seed: mix(at as u64 ^ seed),
+                counters: Arc::clone(&counters[at]),
+            })
+        };
+        let sessions = S::Sessions::of((0..sessions).map(session).collect::<Result<Vec<_>, Error>>()?);
+        Ok(Self {
+            logs,
+            clock,
+            health: Health::default(),
+            space: SpaceMap::new(pages.clone(), LIMIT_PAGES),
+            pages,
+            locks,
+            granularity_of: config.granularity_of.clone(),
+            directory: S::Directory::default(),
+            sessions,
+            counters,
+            transactions,
+            tables: Vec::new(),
+            procedures,
+            last_commit: AtomicU64::new(0),
+            loading: Default::default(),
+            recovered: Vec::new(),
+            writer: Default::default(),
+        })
+    }
+}
+
+fn lock_config(config: &ClassicConfig) -> LockConfig {
+    let chosen = [&config.granularity].into_iter().chain(config.granularity_of.values());
+    LockConfig {
+        granularity: granularity(config.granularity),
+        // Nothing locks pages if no store is configured so, so records need no intents on theirs.
+        lock_pages: chosen.into_iter().any(|chosen| *chosen == config::Granularity::Page),
+        escalate_store_at: u32::try_from(config.escalate_at).unwrap_or(u32::MAX),
+        broken_s_beside_x: config.broken_locks,
+        timeout_ns: config.lock_timeout_ms.map(|ms| ms.saturating_mul(1_000_000)),
+        ..LockConfig::default()
+    }
+}
+
+/// The configured granularity, as the lock manager calls it.
+pub(super) fn granularity(chosen: config::Granularity) -> LockGranularity {
+    match chosen {
+        config::Granularity::Record => LockGranularity::Record,
+        config::Granularity::Page => LockGranularity::Page,
+    }
+}
+
+/// Undoes what transactions of an engine have changed.
+pub(super) struct TreeUndo<'e, S: Stack>(pub(super) &'e Engine<S>);
+
+impl<S: Stack> Undoer for TreeUndo<'_, S> {
+    fn undo(
+        &mut self,
+        journal: &mut impl Journal,
+        store: StoreId,
+        page: PageId,
+        change: Change<'_>,
+    ) -> Result<(), Error> {
+        let damaged = |problem| Err(page::damaged(page, self.0.page_bytes(), problem));
+        let Some(tree) = self.0.tree_of(store) else {
+            return damaged(format!("a change is to be undone in store {store}, which is no tree of this volume"));
+        };
+        let entry = match change {
+            Change::Node(NodeChange::Insert { entry, .. } | NodeChange::Remove { entry, .. }) => entry,
+            other => return damaged(format!("a change of a tree is to be undone that is no entry's: {other:?}")),
+        };
+        match (NodeChange::leaf_entry(entry), change) {
+            (Some((key, _)), _) if key.len() != tree.definition().key_width() => {
+                damaged(format!("a key of {} bytes is to be undone in a tree of others", key.len()))
+            }
+            (Some((key, _)), Change::Node(NodeChange::Insert { .. })) => tree.undo_insert(journal, key),
+            (Some((key, rid)), _) => tree.undo_remove(journal, key, rid),
+            (None, _) => damaged("an entry is to be undone that is none".to_owned()),
+        }
+    }
+}
+
+impl<S: Stack> Engine<S> {
+    /// Gives every row of a table, in its stored form, to `each`, in the order of the primary key. The row's page is
+    /// latched meanwhile. No transaction runs.
+    ///
+    /// # Errors
+    /// Those of `each`, and when a page is damaged or cannot be read.
+    pub(crate) fn each_row<E: From<Error>>(
+        &self,
+        table: &str,
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(table) = self.stores_of(table) else { return Ok(()) };
+        let tree = self.tree(&table.primary);
+        let width = table.primary.key_width();
+        let mut cursor = Cursor::new(Direction::Forward, &vec![0; width], &vec![u8::MAX; width]);
+        while let Step::Got(rid) = cursor.step(&tree, |_| true)? {
+            let read = table.heap.read(&self.pages, rid, &mut each)?;
+            read.ok_or_else(|| self.missing_record(&table.schema.name, rid))??;
+        }
+        Ok(())
+    }
+
+    fn stores_of(&self, table: &str) -> Option<&TableStores<S>> {
+        self.tables.iter().flatten().find(|known| known.schema.name == table)
+    }
+
+    /// All stores, in the order in which they were made.
+    ///
+    /// # Errors
+    /// When the directory is damaged or cannot be read.
+    pub(crate) fn stores(&self) -> Result<Vec<StoreEntry>, Error> {
+        directory::list(&self.pages)
+    }
+
+    /// Whether a store is in use: others were left by what was interrupted or given up.
+    pub(crate) fn is_in_use(&self, entry: &StoreEntry) -> bool {
+        let mut tables = self.tables.iter().flatten();
+        tables.any(|table| table.heap.store() == entry.store || table.trees().any(|index| index.store() == entry.store))
+    }
+}
+
+impl Engine<Standard> {
+    /// Writes all pages to the file.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(crate) fn flush(&self) -> Result<(), Error> {
+        self.pages.flush_all().map(drop)
+    }
+}
+
+/// Where the rows of a table are, and how they are found.
+pub(crate) struct TableStores<S: Stack> {
+    pub(crate) schema: TableSchema,
+    pub(crate) heap: HeapFile,
+    pub(crate) primary: IndexStore<S>,
+    /// In the order of [`Index::POSITION`](crate::record::Index::POSITION).
+    pub(crate) indexes: Vec<IndexStore<S>>,
+}
+
+/// A tree, and what it is the index of.
+pub(crate) struct IndexStore<S: Stack> {
+    /// What people call it: `district`, or `customer.by_name`.
+    pub(crate) name: String,
+    pub(crate) tree: Definition<S::Keys>,
+    /// What the directory said of it when it was opened.
+    pub(crate) entry: StoreEntry,
+    /// Positions of its key's columns in the table.
+    pub(crate) columns: Vec<usize>,
+}
+
+impl<S: Stack> IndexStore<S> {
+    pub(crate) fn store(&self) -> StoreId {
+        self.tree.store()
+    }
+
+    #[inline(always)]
+    pub(crate) fn key_width(&self) -> usize {
+        self.tree.key_width()
+    }
+}
+
+impl<S: Stack> TableStores<S> {
+    /// All trees, that of the primary key first.
+    pub(crate) fn trees(&self) -> impl Iterator<Item = &IndexStore<S>> {
+        std::iter::once(&self.primary).chain(&self.indexes)
+    }
+}
+
+/// The columns of a key, for comparing.
+pub(crate) fn key_parts(schema: &TableSchema, columns: &[usize]) -> Vec<KeyPart> {
+    let part = |&at: &usize| KeyPart { kind: schema.columns[at].kind, nullable: schema.columns[at].nullable };
+    columns.iter().map(part).collect()
+}
+
+/// Threads that may load at once.
+const LOADERS: usize = 256;
+
+/// The journals of a load, handed out to the threads that add rows.
+#[derive(Default)]
+pub(super) struct Loading {
+    table: Mutex<Option<Arc<TransactionTable>>>,
+    idle: Mutex<Vec<TransactionLog<Unlogged>>>,
+}
+
+impl Loading {
+    pub(super) fn take(&self) -> Result<TransactionLog<Unlogged>, Error> {
+        if let Some(journal) = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            return Ok(journal);
+        }
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        TransactionLog::unlogged(table.get_or_insert_with(|| TransactionTable::new(LOADERS)))
+    }
+
+    pub(super) fn give_back(&self, journal: TransactionLog<Unlogged>) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(journal);
+    }
+}
+
+impl Engine<Standard> {
+    /// An engine on a volume and its log, which is open for appending from now on. The transactions that had not ended
+    /// when the log ended are rolled back. Its tables are added by [`Engine::add_table`].
+    ///
+    /// # Errors
+    /// When pages are damaged or cannot be had, or the log fails; it can be begun again then.
+    pub(crate) fn start(
+        volume: Volume,
+        log: Log,
+        clock: Arc<dyn Clock>,
+        config: &crate::config::Config,
+        procedures: Vec<TypeId>,
+    ) -> Result<Self, Error> {
+        let Volume { pool, losers, .. } = volume;
+        let log = Arc::new(log);
+        pool.wal().set(Arc::clone(&log));
+        let writer = config.log_threads.then(|| BackgroundWriter::start(Arc::clone(&pool))).transpose()?;
+        let wishes = Wishes {
+            config: &config.classic,
+            in_doubt: losers.as_ref().map_or(0, Losers::len),
+            // Other random numbers than before the log ended.
+            seed: mix(log.appended().0 ^ clock.wall_us() as u64),
+            clock,
+            procedures,
+        };
+        let mut engine = Self::assemble(pool, Wal(log), wishes)?;
+        engine.writer = writer;
+        if let Some(losers) = losers {
+            engine.recovered = engine.all_trees()?;
+            engine.roll_back_losers(losers)?;
+            engine.recovered.clear();
+        }
+        Ok(engine)
+    }
+
+    fn roll_back_losers(&self, losers: Losers) -> Result<(), Error> {
+        let mut session = self.sessions.take()?;
+        let in_doubt = losers.undo(&mut session.journal, &self.pages, &mut TreeUndo(self))?;
+        // Transactions of this engine have no coordinator yet, so none will ever be decided: presumed abort.
+        for transaction in in_doubt {
+            session.journal.resume(transaction.suspended);
+            self.abort(&mut session)?;
+        }
+        Ok(())
+    }
+}
+
+impl<S: Stack> Engine<S> {
+    /// What a store of the directory has. Reads all of it.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read.
+    pub(crate) fn usage_of_store(&self, entry: &StoreEntry) -> Result<StoreUsage, Error> {
+        owners::usage_of_store(AnyPages::of(&self.pages), entry)
+    }
+
+    /// The tree of an entry, whatever it is of: the stored form of keys orders as bytes do. `None` for a heap file.
+    ///
+    /// # Errors
+    /// When no tree can be so.
+    pub(super) fn any_tree(&self, entry: &StoreEntry) -> Result<Option<Definition<S::Keys>>, Error> {
+        owners::any_tree(entry, self.page_bytes())
+    }
+
+    /// How many pages are in use, as the space map says, those of the volume itself among them. Its faults,
+    /// compared with all owners of pages, are added to `wrong`. Nothing may be changed meanwhile.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read.
+    pub(crate) fn verify_space(&self, wrong: &mut Vec<String>) -> Result<u64, Error> {
+        owners::verify_space(AnyPages::of(&self.pages), wrong)
+    }
 }

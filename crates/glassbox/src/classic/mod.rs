@@ -15,7 +15,7 @@
 //! directory          which heap files and trees there are
 //! lock               who may read and write which records
 //! wal, recovery      the log's records; bringing pages back
-//! session, engine, run   transactions
+//! stack, engine, run transactions; which forms of the parts an engine is compiled of
 //! ```
 //!
 //! A latch is physical and short: it keeps the bytes of a page whole while they are read or changed. A lock is logical
@@ -31,19 +31,14 @@ mod access;
 pub(crate) mod any_pages;
 pub(crate) mod buffer;
 pub(crate) mod change;
-mod contradictions;
 pub(crate) mod directory;
 mod each;
 mod engine;
-mod entries;
 pub(crate) mod heap;
 pub(crate) mod ids;
-mod insert_each;
 pub(crate) mod latch;
-mod load;
 pub(crate) mod lock;
 mod log_ahead;
-mod make;
 mod open;
 mod owners;
 pub(crate) mod page;
@@ -51,22 +46,17 @@ pub(crate) mod pages;
 pub(crate) mod recovery;
 mod row_buffer;
 mod run;
-pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod space;
 pub(crate) mod stack;
 mod stores;
-mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod transaction;
 pub(crate) mod tree;
-mod undo;
-mod untyped;
 pub(crate) mod wal;
-mod whole;
 
 pub(crate) use buffer::{DOUBLE, PAGES, check_file, repair};
 pub(crate) use directory::StoreKind;

@@ -1,44 +1,34 @@
 //! Opening the engine: making a volume, or bringing it back; then the stores that the program's tables need.
 
-use std::any::TypeId;
 use std::sync::Arc;
 
-use super::buffer::{BackgroundWriter, BufferPool, DOUBLE, PAGES, PoolConfig};
+use super::buffer::{BufferPool, DOUBLE, PAGES, PoolConfig};
 use super::directory::{VolumeIdentity, create_volume};
-use super::engine::Engine;
 use super::ids::PageId;
 use super::latch::ReadWriteLatch;
 use super::log_ahead::LogAhead;
-use super::make::Wishes;
 use super::pages::Pages;
 use super::recovery::{Analysis, CheckpointLsns, Losers, read_log};
-use super::sessions::Sessions;
-use super::space::SpaceMap;
-use super::stack::Standard;
-use super::undo::TreeUndo;
-use super::wal::forms::{Unlogged, Wal};
+use super::space::{LIMIT_PAGES, SpaceMap};
 use super::wal::table::TransactionTable;
 use super::wal::transaction::TransactionLog;
 use crate::config::ClassicConfig;
 use crate::error::Error;
-use crate::io::{Clock, Files};
-use crate::log::{Log, LogFound};
-use crate::record::mix;
+use crate::io::Files;
+use crate::log::LogFound;
 
 /// The names of the files of pages.
 pub(crate) const FILES: [&str; 2] = [PAGES, DOUBLE];
 /// The fewest pages in memory that a transaction can do with, for each session.
 pub(crate) const PAGES_PER_SESSION: usize = 12;
-/// Pages that a volume may have: all numbers but the highest.
-pub(super) const LIMIT_PAGES: u32 = u32::MAX - 1;
 
 type Pool = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
 
 /// The pages of a database, as they were when the log ended.
 pub(crate) struct Volume {
-    pool: Pool,
+    pub(super) pool: Pool,
     /// What had not ended then.
-    losers: Option<Losers>,
+    pub(super) losers: Option<Losers>,
     /// Records of the log that were read.
     pub(crate) log_records: u64,
     /// Changes of pages that were redone.
@@ -56,7 +46,7 @@ impl Volume {
         let ahead = LogAhead::new(Arc::clone(files));
         let pool = Arc::new(BufferPool::create(&**files, &pool_config(config, config.page_bytes), ahead)?);
         let space = SpaceMap::new(Arc::clone(&pool), LIMIT_PAGES);
-        let mut journal = unlogged(&TransactionTable::new(1))?;
+        let mut journal = TransactionLog::unlogged(&TransactionTable::new(1))?;
         create_volume(&pool, &space, &mut journal, database_id)?;
         journal.commit()?;
         pool.flush_all()?;
@@ -98,56 +88,4 @@ impl Volume {
 fn pool_config(config: &ClassicConfig, page_bytes: usize) -> PoolConfig {
     let frames = (config.pool_bytes / page_bytes).max(PAGES_PER_SESSION * config.sessions);
     PoolConfig { page_bytes, frames, trace: config.trace_pages, ..PoolConfig::default() }
-}
-
-/// A journal that keeps no log.
-pub(super) fn unlogged(table: &Arc<TransactionTable>) -> Result<TransactionLog<Unlogged>, Error> {
-    Ok(TransactionLog::new(Unlogged, table.slot()?))
-}
-
-impl Engine<Standard> {
-    /// An engine on a volume and its log, which is open for appending from now on. The transactions that had not ended
-    /// when the log ended are rolled back. Its tables are added by [`Engine::add_table`].
-    ///
-    /// # Errors
-    /// When pages are damaged or cannot be had, or the log fails; it can be begun again then.
-    pub(crate) fn start(
-        volume: Volume,
-        log: Log,
-        clock: Arc<dyn Clock>,
-        config: &crate::config::Config,
-        procedures: Vec<TypeId>,
-    ) -> Result<Self, Error> {
-        let Volume { pool, losers, .. } = volume;
-        let log = Arc::new(log);
-        pool.wal().set(Arc::clone(&log));
-        let writer = config.log_threads.then(|| BackgroundWriter::start(Arc::clone(&pool))).transpose()?;
-        let wishes = Wishes {
-            config: &config.classic,
-            in_doubt: losers.as_ref().map_or(0, Losers::len),
-            // Other random numbers than before the log ended.
-            seed: mix(log.appended().0 ^ clock.wall_us() as u64),
-            clock,
-            procedures,
-        };
-        let mut engine = Self::assemble(pool, Wal(log), wishes)?;
-        engine.writer = writer;
-        if let Some(losers) = losers {
-            engine.recovered = engine.all_trees()?;
-            engine.roll_back_losers(losers)?;
-            engine.recovered.clear();
-        }
-        Ok(engine)
-    }
-
-    fn roll_back_losers(&self, losers: Losers) -> Result<(), Error> {
-        let mut session = self.sessions.take()?;
-        let in_doubt = losers.undo(&mut session.journal, &self.pages, &mut TreeUndo(self))?;
-        // Transactions of this engine have no coordinator yet, so none will ever be decided: presumed abort.
-        for transaction in in_doubt {
-            session.journal.resume(transaction.suspended);
-            self.abort(&mut session)?;
-        }
-        Ok(())
-    }
 }

@@ -12,14 +12,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::any_pages::AnyPages;
 use super::directory::{self, StoreEntry, StoreKind};
-use super::engine::Engine;
 use super::heap::HeapFile;
 use super::ids::PageId;
 use super::page;
 use super::pages::Pages;
 use super::space::{self, SpaceMap};
-use super::stack::{Stack, TableKeys};
-use super::tree::{Definition, IntegerKeys, KeyPart, MOST_KEY_BYTES, Tree};
+use super::stack::TableKeys;
+use super::tree::{Definition, IntegerKeys, KeyPart, MAX_KEY_BYTES, Tree};
 use crate::error::Error;
 use crate::record::ColumnType;
 
@@ -31,34 +30,7 @@ pub(crate) struct StoreUsage {
     pub(crate) items: u64,
 }
 
-impl<S: Stack> Engine<S> {
-    /// What a store of the directory has. Reads all of it.
-    ///
-    /// # Errors
-    /// When a page is damaged or cannot be read.
-    pub(crate) fn usage_of_store(&self, entry: &StoreEntry) -> Result<StoreUsage, Error> {
-        usage_of_store(AnyPages::of(&self.pages), entry)
-    }
-
-    /// The tree of an entry, whatever it is of: the stored form of keys orders as bytes do. `None` for a heap file.
-    ///
-    /// # Errors
-    /// When no tree can be so.
-    pub(super) fn any_tree(&self, entry: &StoreEntry) -> Result<Option<Definition<S::Keys>>, Error> {
-        any_tree(entry, self.page_bytes())
-    }
-
-    /// How many pages are in use, as the space map says, those of the volume itself among them. Its faults,
-    /// compared with all owners of pages, are added to `wrong`. Nothing may be changed meanwhile.
-    ///
-    /// # Errors
-    /// When a page is damaged or cannot be read.
-    pub(crate) fn verify_space(&self, wrong: &mut Vec<String>) -> Result<u64, Error> {
-        verify_space(AnyPages::of(&self.pages), wrong)
-    }
-}
-
-fn usage_of_store(pages: AnyPages<'_>, entry: &StoreEntry) -> Result<StoreUsage, Error> {
+pub(super) fn usage_of_store(pages: AnyPages<'_>, entry: &StoreEntry) -> Result<StoreUsage, Error> {
     let mut usage = StoreUsage { pages: Vec::new(), items: 0 };
     match entry.kind {
         StoreKind::Heap { record_width } => {
@@ -80,10 +52,10 @@ fn usage_of_store(pages: AnyPages<'_>, entry: &StoreEntry) -> Result<StoreUsage,
     Ok(usage)
 }
 
-fn any_tree<K: TableKeys>(entry: &StoreEntry, page_bytes: usize) -> Result<Option<Definition<K>>, Error> {
+pub(super) fn any_tree<K: TableKeys>(entry: &StoreEntry, page_bytes: usize) -> Result<Option<Definition<K>>, Error> {
     let StoreKind::Tree { key_width, .. } = entry.kind else { return Ok(None) };
     let width = usize::from(key_width);
-    if !(1..=MOST_KEY_BYTES).contains(&width) {
+    if !(1..=MAX_KEY_BYTES).contains(&width) {
         let problem = format!("the directory has a tree {:?} with keys of {width} bytes", entry.name);
         return Err(page::damaged(PageId(0), page_bytes, problem));
     }
@@ -91,7 +63,7 @@ fn any_tree<K: TableKeys>(entry: &StoreEntry, page_bytes: usize) -> Result<Optio
     Ok(Some(Definition::new(entry.store, entry.root, K::of(&[part]), page_bytes)))
 }
 
-fn verify_space(pages: AnyPages<'_>, wrong: &mut Vec<String>) -> Result<u64, Error> {
+pub(super) fn verify_space(pages: AnyPages<'_>, wrong: &mut Vec<String>) -> Result<u64, Error> {
     let mut owners = BTreeMap::<PageId, String>::new();
     let mut own = |page: PageId, owner: &str, wrong: &mut Vec<String>| {
         if let Some(other) = owners.insert(page, owner.to_owned()) {

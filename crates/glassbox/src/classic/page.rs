@@ -138,3 +138,8 @@ pub(crate) fn u32_at(page: &[u8], at: usize) -> u32 {
 pub(crate) fn u64_at(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(page[at..at + 8].try_into().expect("8 bytes"))
 }
+
+/// Logged bytes that are no change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a logged change of a page {0}")]
+pub(crate) struct BadChange(pub(crate) &'static str);

@@ -14,14 +14,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::engine::Engine;
+use super::engine::{Engine, TreeUndo};
 use super::ids::TxnId;
 use super::lock::Locks;
-use super::session::Session;
 use super::sessions::Sessions;
-use super::stack::{Stack, StackLocks};
+use super::stack::{Session, Stack, StackLocks};
 use super::transaction::{Ended, StackTransaction};
-use super::undo::TreeUndo;
 use super::wal::forms::{Device, Logs};
 use super::wal::transaction::Savepoint;
 use crate::error::{Error, NOT_ANSWERED, Unanswered};

@@ -7,6 +7,8 @@
 //! What must not be is no type. Without latches or without locks there is nothing to keep threads apart, so these forms
 //! are not [`Sync`], and neither is an engine of theirs. Records cannot be left out before the disk, nor LSNs before
 //! records: they are three steps of one component, which has no form between.
+//!
+//! A [`Session`] is the state that is kept from one transaction to the next.
 
 use std::sync::Arc;
 
@@ -14,15 +16,17 @@ use super::buffer::{BackgroundWriter, BufferPool, NoLog as NothingAhead, PoolCon
 use super::directory::{Directory, Held};
 use super::ids::StoreId;
 use super::latch::{Latch, ReadWriteLatch};
-use super::lock::{Granularity, LockConfig, LockManager, Locks, NoLocks};
+use super::lock::{LockConfig, LockGranularity, LockManager, Locks, NoLocks};
 use super::log_ahead::LogAhead;
 use super::page::is_page_size;
 use super::pages::Pages;
-use super::session::Session;
+use super::row_buffer::RowBuffer;
 use super::sessions::{OneSession, SessionPool, Sessions};
-use super::tree::{IntegerKeys, KeyPart, Keys, SchemaKeys};
+use super::tree::{Fingers, IntegerKeys, KeyPart, Keys, SchemaKeys};
 use super::wal::forms::{Discarded, Logs, NoLog, Wal};
+use super::wal::transaction::TransactionLog;
 use crate::error::Error;
+use crate::executed::SharedCounters;
 use crate::io::{Clock, Files};
 use crate::log::Log;
 
@@ -141,7 +145,7 @@ pub(crate) trait StackLocks: Locks {
     fn make(config: LockConfig, clock: &Arc<dyn Clock>) -> Self;
 
     /// Says what is locked in a store from now on.
-    fn set_granularity(&self, store: StoreId, granularity: Granularity);
+    fn set_granularity(&self, store: StoreId, granularity: LockGranularity);
 }
 
 impl StackLocks for LockManager {
@@ -151,7 +155,7 @@ impl StackLocks for LockManager {
         Self::new(config, Arc::clone(clock))
     }
 
-    fn set_granularity(&self, store: StoreId, granularity: Granularity) {
+    fn set_granularity(&self, store: StoreId, granularity: LockGranularity) {
         Self::set_granularity(self, store, granularity);
     }
 }
@@ -163,7 +167,7 @@ impl StackLocks for NoLocks {
         Self::default()
     }
 
-    fn set_granularity(&self, _: StoreId, _: Granularity) {}
+    fn set_granularity(&self, _: StoreId, _: LockGranularity) {}
 }
 
 /// A form of page access that a stack can be made with. `A`: what pages wait for before they are written.
@@ -242,4 +246,19 @@ impl<T> StackSessions for OneSession<T> {
 /// The conditions that every stack must meet.
 pub(crate) const fn check<S: Stack>() {
     assert!(is_page_size(S::PAGE_BYTES), "a stack's pages have 4, 8, 16 or 32 KiB");
+}
+
+/// The journal, the locks and the buffers of the transaction that runs in this session.
+pub(crate) struct Session<S: Stack> {
+    pub(super) journal: TransactionLog<<S::Logs as Logs>::Device>,
+    pub(super) owner: <S::Locks as Locks>::Owner,
+    /// The row that the procedure was given last.
+    pub(super) row: RowBuffer,
+    /// Where it inserted keys last.
+    pub(super) fingers: Fingers,
+    /// A row in its stored form.
+    pub(super) stored: Vec<u8>,
+    /// Gives each transaction its own random numbers.
+    pub(super) seed: u64,
+    pub(super) counters: Arc<SharedCounters>,
 }

@@ -5,21 +5,34 @@
 //! made and filled. Other stores in the directory were left by an interrupted attempt, or by an index
 //! that a program has dropped; it is never used again, and a new store of that name gets a number behind it
 //! (`name/index~2`). The one with the highest number counts.
+//!
+//! A bulk load adds rows to an empty database, without log and locks. A page that is changed without the log cannot be
+//! brought back by it. So a load is only for a database without rows: the manifest says that it is going on, and if it
+//! does not end well, the next opening makes the volume again from scratch, empty as it was.
+//!
+//! Here are the operations on all tables at once, too: their space, checks, checkpoints, the end.
 
+use super::buffer::{PoolStats, Simulated};
 use super::change::Undo;
 use super::directory::{self, StoreEntry, StoreKind};
-use super::engine::Engine;
+use super::engine::{Engine, IndexStore, TableStores, TreeUndo, granularity, key_parts};
 use super::heap::HeapFile;
 use super::ids::{Rid, StoreId};
-use super::make::granularity;
-use super::session::Session;
+use super::lock::{LockCounters, Wait};
+use super::pages::Pages;
+use super::recovery::{self, CheckpointLsns};
 use super::sessions::Sessions;
-use super::stack::{Stack, StackLocks, TableKeys};
-use super::table::{IndexStore, TableStores, key_parts};
-use super::tree::{Definition, Inserted, MOST_KEY_BYTES, anywhere};
+use super::stack::{Session, Stack, StackLocks, Standard, TableKeys};
+use super::tree::{Definition, Find, Inserted, MAX_KEY_BYTES, Neighbour, anywhere};
+use super::wal::forms::{Logs, Unlogged};
+use super::wal::transaction::TransactionLog;
 use crate::error::Error;
+use crate::executed::TableUsage;
+use crate::health::{Until, await_transactions};
+use crate::log::Log;
+use crate::procedure::{AbortReason, DuplicateKey};
 use crate::record::layout::encode;
-use crate::record::{IndexSchema, TableSchema};
+use crate::record::{EncodedKey, Index, IndexSchema, IndexVisitor, Key, Record, TableSchema, digest};
 
 impl<S: Stack> Engine<S> {
     /// Opens the stores of a table, the place of whose record is `id`; makes those that `stored`, the schema in the
@@ -208,9 +221,9 @@ fn check_key_widths(schema: &TableSchema) -> Result<(), Error> {
     let keys = std::iter::once(&schema.key).chain(schema.indexes.iter().map(|index| &index.columns));
     for columns in keys {
         let width = key_width(schema, columns);
-        if !(1..=MOST_KEY_BYTES).contains(&width) {
+        if !(1..=MAX_KEY_BYTES).contains(&width) {
             return Err(Error::Catalog(format!(
-                "table `{}` has a key or index of {width} bytes; the classic engine takes 1 to {MOST_KEY_BYTES}",
+                "table `{}` has a key or index of {width} bytes; the classic engine takes 1 to {MAX_KEY_BYTES}",
                 schema.name
             )));
         }
@@ -221,4 +234,304 @@ fn check_key_widths(schema: &TableSchema) -> Result<(), Error> {
 /// Width of a key of these columns.
 fn key_width(schema: &TableSchema, columns: &[usize]) -> usize {
     columns.iter().map(|&at| schema.columns[at].width).sum()
+}
+
+/// Rows and keys on their way; those of usual size need no allocation.
+type RowBytes = smallvec::SmallVec<[u8; 1024]>;
+
+impl<S: Stack> Engine<S> {
+    /// Refuses a load into a database that has rows. To be asked while no transaction runs.
+    ///
+    /// # Errors
+    /// When it has some, or a page cannot be read.
+    pub(crate) fn check_empty(&self) -> Result<(), Error> {
+        for table in self.tables.iter().flatten() {
+            let empty = self.tree(&table.primary).len()? == 0;
+            if !empty {
+                return Err(Error::Config(format!(
+                    "a bulk load fills an empty database, but table `{}` has rows: insert by transactions",
+                    table.schema.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a row within a load.
+    ///
+    /// # Errors
+    /// [`Error::DuplicateKey`] when a key is there already; others when pages fail.
+    pub(crate) fn load_row<R: Record>(&self, row: &R) -> Result<(), Error> {
+        let (stored, keys) = encode_row(row);
+        match self.load_stored(self.table::<R>(), &stored, &keys)? {
+            None => Ok(()),
+            Some(tree) => {
+                let duplicate = DuplicateKey::of(row, tree.checked_sub(1));
+                Err(AbortReason::DuplicateKey(Box::new(duplicate)).into())
+            }
+        }
+    }
+
+    // What does not depend on the record's type is compiled once for all of them.
+
+    /// Adds a row in its stored form; `keys` are those of all its indexes, the primary one's first. The place among
+    /// these of the one that has its key already, if so.
+    #[inline(never)]
+    fn load_stored(&self, table: &TableStores<S>, stored: &[u8], keys: &[u8]) -> Result<Option<usize>, Error> {
+        let mut journal = self.loading.take()?;
+        let loaded = self.load_into(&mut journal, table, stored, keys);
+        match &loaded {
+            Ok(None) => journal.commit().map(drop)?,
+            Ok(Some(_)) | Err(_) => journal.abort(&self.pages, &mut TreeUndo(self))?,
+        }
+        self.loading.give_back(journal);
+        loaded
+    }
+
+    fn load_into(
+        &self,
+        journal: &mut TransactionLog<Unlogged>,
+        table: &TableStores<S>,
+        stored: &[u8],
+        mut keys: &[u8],
+    ) -> Result<Option<usize>, Error> {
+        let placed = table.heap.insert(&self.pages, &self.space, journal, stored, any_place)?;
+        let rid = placed.expect("every place is admitted");
+        for (at, index) in table.trees().enumerate() {
+            let (key, others) = keys.split_at(index.key_width());
+            match self.tree(index).insert(journal, key, rid, Undo::Logical, anywhere)? {
+                Inserted::Done => keys = others,
+                _ => return Ok(Some(at)),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// No lock is in the way.
+fn any_place(_: Rid) -> bool {
+    true
+}
+
+/// The stored form of a row, and its keys: the primary one, then those of its secondary indexes, one behind the other.
+#[inline(never)]
+fn encode_row<R: Record>(row: &R) -> (RowBytes, RowBytes) {
+    let mut stored = RowBytes::from_elem(0, R::ROW_WIDTH);
+    row.store(&mut stored);
+    let mut keys = RowBytes::new();
+    let primary: R::Encoded = row.key().encode();
+    primary.for_bytes(R::Key::WIDTH, |key| keys.extend_from_slice(key));
+    R::each_index(&mut EncodeAll { row, keys: &mut keys });
+    (stored, keys)
+}
+
+/// Encodes the keys of a new row in its secondary indexes, one behind the other.
+struct EncodeAll<'a, R> {
+    row: &'a R,
+    keys: &'a mut RowBytes,
+}
+
+impl<R: Record> IndexVisitor<R> for EncodeAll<'_, R> {
+    fn visit<I: Index<Record = R>>(&mut self) {
+        let key: I::Encoded = I::key(self.row).encode();
+        key.for_bytes(I::Key::WIDTH, |key| self.keys.extend_from_slice(key));
+    }
+}
+
+impl<S: Stack> Engine<S> {
+    /// A number that all rows of all tables give, wherever they are: equal for equal contents.
+    ///
+    /// # Errors
+    /// When pages are damaged or cannot be had.
+    pub(crate) fn digest(&self) -> Result<u64, Error> {
+        self.sessions.quietly(|_| {
+            let mut sum = 0_u64;
+            for table in self.tables.iter().flatten() {
+                let name = digest(0, table.schema.name.as_bytes());
+                table.heap.scan(&self.pages, |_, row| {
+                    sum = sum.wrapping_add(digest(name, row));
+                    Ok(())
+                })?;
+            }
+            Ok(sum)
+        })?
+    }
+
+    /// The space of each table. Reads all trees and heap files.
+    pub(crate) fn usage(&self) -> Vec<TableUsage> {
+        // An unreadable table is reported by its users; here it counts as empty.
+        self.tables.iter().flatten().filter_map(|table| self.usage_of(table).ok()).collect()
+    }
+
+    /// The space of a table. Reads its trees and its heap file.
+    ///
+    /// # Errors
+    /// When a page is damaged or cannot be read, or there is no such table.
+    pub(crate) fn usage_of_table(&self, table: &str) -> Result<TableUsage, Error> {
+        let known = self.tables.iter().flatten().find(|known| known.schema.name == table);
+        self.usage_of(known.ok_or_else(|| Error::Catalog(format!("there is no table `{table}`")))?)
+    }
+
+    fn usage_of(&self, table: &TableStores<S>) -> Result<TableUsage, Error> {
+        let page_bytes = self.page_bytes() as u64;
+        let mut heap_pages = 0;
+        table.heap.verify(&self.pages, |_| heap_pages += 1)?;
+        let mut index_bytes = Vec::new();
+        for index in table.trees() {
+            index_bytes.push((index.name.clone(), self.tree(index).pages()?.len() as u64 * page_bytes));
+        }
+        let rows = self.tree(&table.primary).len()?;
+        Ok(TableUsage { table: table.schema.name.to_string(), rows, row_bytes: heap_pages * page_bytes, index_bytes })
+    }
+
+    /// Faults: in the structure of trees and heap files, in indexes that do not agree with their table, in
+    /// pages of two owners or of none. No transaction runs meanwhile.
+    pub(crate) fn verify(&self) -> Vec<String> {
+        let checked = self.sessions.quietly(|_| {
+            let mut wrong = Vec::new();
+            for table in self.tables.iter().flatten() {
+                if let Err(error) = self.verify_table(table, &mut wrong) {
+                    wrong.push(format!("table `{}`: {error}", table.schema.name));
+                }
+            }
+            // The pages of a broken structure are unknown.
+            if wrong.is_empty()
+                && let Err(error) = self.verify_space(&mut wrong)
+            {
+                wrong.push(error.to_string());
+            }
+            wrong
+        });
+        checked.unwrap_or_else(|error| vec![error.to_string()])
+    }
+
+    fn verify_table(&self, table: &TableStores<S>, wrong: &mut Vec<String>) -> Result<(), Error> {
+        table.heap.verify(&self.pages, |_| {})?;
+        let mut rows = 0;
+        table.heap.scan(&self.pages, |_, _| {
+            rows += 1;
+            Ok(())
+        })?;
+        for index in table.trees() {
+            let tree = self.tree(index);
+            let problems = tree.check()?;
+            wrong.extend(problems.iter().map(|problem| format!("index `{}`: {problem}", index.name)));
+            if !problems.is_empty() {
+                continue;
+            }
+            let entries = tree.len()?;
+            if entries != rows {
+                wrong.push(format!("index `{}` has {entries} entries for {rows} rows", index.name));
+            }
+            self.verify_entries(table, index, wrong)?;
+        }
+        Ok(())
+    }
+
+    /// That every row is found by its key.
+    fn verify_entries(
+        &self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        wrong: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let tree = self.tree(index);
+        let (mut key, mut lost): (Vec<u8>, Vec<Rid>) = (Vec::new(), Vec::new());
+        table.heap.scan(&self.pages, |rid, row| {
+            key.clear();
+            encode(&table.schema, &index.columns, row, &mut key);
+            if tree.find(&key, |_: Neighbour| true)? != Find::Found(rid) {
+                lost.push(rid);
+            }
+            Ok(())
+        })?;
+        wrong.extend(lost.into_iter().map(|rid| format!("index `{}` does not find record {rid}", index.name)));
+        Ok(())
+    }
+}
+
+impl Engine<Standard> {
+    /// What the buffer pool did since it was made.
+    pub(crate) fn pool_stats(&self) -> PoolStats {
+        self.pages.stats()
+    }
+
+    /// Bytes of a page, and pages that fit in memory.
+    pub(crate) fn pool_size(&self) -> (usize, usize) {
+        (self.pages.page_bytes(), self.pages.frames())
+    }
+
+    /// What the pool should have done so far by the replacement policy alone, as a simulator tells that is given the
+    /// recorded fixes; `None` unless they are recorded.
+    pub(crate) fn simulated(&self) -> Option<Simulated> {
+        self.pages.simulated()
+    }
+
+    /// What waited for locks.
+    pub(crate) fn lock_counters(&self) -> LockCounters {
+        self.locks.counters()
+    }
+
+    /// The last waits for locks that are over, oldest first.
+    pub(crate) fn lock_waits(&self) -> Vec<Wait> {
+        self.locks.waits()
+    }
+
+    /// What people call the store of this number: table or index.
+    pub(crate) fn store_in_words(&self, store: StoreId) -> String {
+        for table in self.tables.iter().flatten() {
+            if table.heap.store() == store {
+                return format!("table `{}`", table.schema.name);
+            }
+            if let Some(index) = table.trees().find(|index| index.store() == store) {
+                return format!("index `{}`", index.name);
+            }
+        }
+        format!("store {store}")
+    }
+
+    /// Whether pages can be written; why not otherwise.
+    pub(crate) fn check_writing(&self) -> Result<(), Error> {
+        self.pages.check_writing()
+    }
+
+    /// The log.
+    pub(crate) fn log(&self) -> &Log {
+        &self.logs.0
+    }
+
+    /// Writes all pages that are dirty now, then makes a fuzzy checkpoint. Transactions go on meanwhile.
+    pub(crate) fn checkpoint(&self) -> Result<CheckpointLsns, Error> {
+        self.pages.clean_up_to(self.log().appended())?;
+        let mut device = self.logs.device()?;
+        recovery::checkpoint(&self.logs, &mut device, &self.transactions, || self.pages.dirty_pages())
+    }
+
+    /// Waits for the transactions of all sessions.
+    ///
+    /// # Errors
+    /// As for [`await_transactions`].
+    pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
+        let place = |(at, counters)| (counters, move || self.sessions.is_free(at));
+        await_transactions("session", self.counters.iter().map(|counters| &**counters).enumerate().map(place), until)
+    }
+
+    /// Ends the background writer, and writes no page from here on: the files may be those of another opening then.
+    pub(crate) fn end_pages(&self) {
+        if let Some(writer) = &self.writer {
+            writer.stop();
+        }
+        self.pages.stop("the database was closed");
+    }
+
+    /// Refuses a checkpoint of what does not count: half a transaction that could not be undone, or half a bulk load,
+    /// unless the checkpoint is that of the load, or of a close, which has the engine `alone`.
+    pub(crate) fn check_whole(&self, alone: bool) -> Result<(), Error> {
+        if alone && !self.health.is_stopped() { Ok(()) } else { self.check() }
+    }
+
+    /// Returns when all that was appended is durable.
+    pub(crate) fn force_log(&self) -> Result<(), Error> {
+        Ok(self.log().force()?)
+    }
 }

@@ -19,12 +19,12 @@
 //! lock is in the way, the latches are released, the transaction waits, and the access restarts from the root.
 
 use super::engine::{Engine, TreeOf};
+use super::engine::{IndexStore, TableStores};
 use super::heap::OnPage;
 use super::ids::{Rid, StoreId};
 use super::lock::{Duration, LockName, Locks, Mode, Outcome};
-use super::session::Session;
+use super::stack::Session;
 use super::stack::Stack;
-use super::table::{IndexStore, TableStores};
 use super::tree::{Find, Guess, Neighbour, Next};
 use crate::error::Error;
 use crate::procedure::{PartitionSet, Retry, Stop};

@@ -4,58 +4,14 @@
 //! page there. It is not part of the pool: without it, a thread that needs a frame writes a batch itself, so that tests
 //! are repeatable.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
 
-use super::pool::BufferPool;
+use super::pool::{BufferPool, Signal, WriterRequests};
 use super::write_ahead::WriteAhead;
 use crate::classic::latch::Latch;
 use crate::error::Error;
 use crate::io::IoError;
-
-/// Pause if there was nothing to write.
-const REST: Duration = Duration::from_millis(20);
-
-/// The signal from other threads to the writer.
-#[derive(Default)]
-pub(super) struct Signal {
-    asked: Mutex<Asked>,
-    come: Condvar,
-}
-
-#[derive(Default)]
-struct Asked {
-    running: bool,
-    stop: bool,
-    now: bool,
-}
-
-impl Signal {
-    fn asked(&self) -> MutexGuard<'_, Asked> {
-        // Nothing panics while it is held.
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reports dirty pages ahead of the clock's hand.
-    pub fn nudge(&self) {
-        let mut asked = self.asked();
-        if asked.running && !asked.now {
-            asked.now = true;
-            self.come.notify_one();
-        }
-    }
-
-    /// Waits for work; returns whether to continue.
-    fn wait(&self) -> bool {
-        let mut asked = self.asked();
-        if !asked.now && !asked.stop {
-            asked = self.come.wait_timeout(asked, REST).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        asked.now = false;
-        !asked.stop
-    }
-}
 
 /// The running thread. Dropping it stops the thread and waits for its end; dirty pages stay dirty.
 pub(crate) struct BackgroundWriter {
@@ -74,7 +30,10 @@ impl BackgroundWriter {
         W: WriteAhead + Send + Sync + 'static,
     {
         let signal = pool.signal.clone();
-        let was_running = std::mem::replace(&mut *signal.asked(), Asked { running: true, ..Asked::default() }).running;
+        let was_running = {
+            let requests = WriterRequests { running: true, ..WriterRequests::default() };
+            std::mem::replace(&mut *signal.requests(), requests).running
+        };
         assert!(!was_running, "a pool has one background writer");
         let running = Running(signal.clone());
         let run = move || {
@@ -89,8 +48,8 @@ impl BackgroundWriter {
     /// Stops the thread and waits for it.
     pub(crate) fn stop(&self) {
         {
-            let mut asked = self.signal.asked();
-            asked.stop = true;
+            let mut requests = self.signal.requests();
+            requests.stop = true;
             self.signal.come.notify_one();
         }
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -112,7 +71,7 @@ struct Running(Arc<Signal>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.asked().running = false;
+        self.0.requests().running = false;
     }
 }
 

@@ -1,6 +1,6 @@
 //! A batch of pages on its way to disk: copied and sealed, written twice.
 
-use super::double::{self, DOUBLE, HEADER_BYTES, MOST_IMAGES};
+use super::double::{self, DOUBLE, HEADER_BYTES, MAX_IMAGES};
 use super::memory::{DISK_ALIGNMENT, Memory};
 use super::volume::Volume;
 use crate::classic::ids::PageId;
@@ -29,7 +29,7 @@ impl Batch {
     /// # Errors
     /// When that fails, or there is no memory for a batch.
     pub fn open(files: &dyn Files, page_bytes: usize, most: usize) -> Result<Self, Error> {
-        let most = most.clamp(1, MOST_IMAGES);
+        let most = most.clamp(1, MAX_IMAGES);
         let bytes = HEADER_BYTES + most * page_bytes;
         if !files.exists(DOUBLE)? {
             files.create(DOUBLE)?.sync_data()?;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Maximum rounds: one that spares, one that evicts, one for interference by other threads.
 const ROUNDS: usize = 3;
 /// Maximum number of frames checked ahead of the hand.
-const MOST_AHEAD: usize = 2048;
+const MAX_AHEAD: usize = 2048;
 
 /// The result of choosing a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Clock {
     /// frame.
     pub fn ahead(&self) -> Range<u64> {
         let hand = self.hand.load(Ordering::Relaxed);
-        hand..hand + self.seen.len().div_ceil(4).min(MOST_AHEAD) as u64
+        hand..hand + self.seen.len().div_ceil(4).min(MAX_AHEAD) as u64
     }
 
     /// The frame at a step of the hand.

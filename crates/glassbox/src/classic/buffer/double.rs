@@ -23,7 +23,7 @@ pub(crate) const DOUBLE: &str = "pages.double";
 /// Bytes before the first image.
 pub(super) const HEADER_BYTES: usize = 4096;
 /// Maximum number of images in a header.
-pub(super) const MOST_IMAGES: usize = (HEADER_BYTES - IMAGES) / IMAGE;
+pub(super) const MAX_IMAGES: usize = (HEADER_BYTES - IMAGES) / IMAGE;
 
 const MAGIC: &[u8; 8] = b"GBDOUBLE";
 const FORMAT: u32 = 1;
@@ -42,7 +42,7 @@ pub(super) fn encode_header(
     batch: u64,
     images: impl ExactSizeIterator<Item = (PageId, u32)>,
 ) {
-    assert!(images.len() <= MOST_IMAGES && header.len() == HEADER_BYTES);
+    assert!(images.len() <= MAX_IMAGES && header.len() == HEADER_BYTES);
     header.fill(0);
     header[..8].copy_from_slice(MAGIC);
     header[FORMAT_AT..][..4].copy_from_slice(&FORMAT.to_le_bytes());
@@ -82,7 +82,7 @@ pub(super) fn decode_header(header: &[u8], file: &str) -> Result<Option<Header>,
         return Err(Error::WrongFormat { file, offset, found, known: FORMAT });
     }
     let (page_bytes, count) = (u32_at(header, PAGE_BYTES) as usize, u32_at(header, COUNT) as usize);
-    if !is_page_size(page_bytes) || count > MOST_IMAGES {
+    if !is_page_size(page_bytes) || count > MAX_IMAGES {
         let problem = format!("its header speaks of {count} pages of {page_bytes} bytes");
         return Err(Error::Damaged { file: file.to_owned(), offset: 0, problem });
     }

@@ -37,8 +37,6 @@ mod memory;
 mod pool;
 mod resident;
 mod simulate;
-mod stats;
-mod table;
 #[cfg(test)]
 mod tests;
 mod volume;
@@ -46,9 +44,9 @@ mod write_ahead;
 
 pub(crate) use background::BackgroundWriter;
 pub(crate) use double::{DOUBLE, repair};
+pub(crate) use pool::PoolStats;
 pub(crate) use pool::{BufferPool, PoolConfig};
 pub(crate) use resident::Resident;
 pub(crate) use simulate::Simulated;
-pub(crate) use stats::PoolStats;
 pub(crate) use volume::{PAGES, check_file};
 pub(crate) use write_ahead::{NoLog, WriteAhead};

@@ -1,16 +1,16 @@
 //! The pool: frames, their pages, and the files.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
-use super::background::Signal;
 use super::batch::Batch;
 use super::clock::Clock;
 use super::double::{self, DOUBLE};
 use super::frame::Frame;
 use super::frames::Frames;
+use super::frames::PageTable;
 use super::simulate::{Event, Simulated, simulate};
-use super::stats::{Counts, PoolStats};
-use super::table::PageTable;
 use super::volume::{PAGES, Volume};
 use super::write_ahead::WriteAhead;
 use crate::classic::ids::PageId;
@@ -35,6 +35,50 @@ pub(crate) struct PoolConfig {
 impl Default for PoolConfig {
     fn default() -> Self {
         Self { page_bytes: 8 << 10, frames: 16 << 10, batch_pages: 128, trace: false }
+    }
+}
+
+/// Pause of the background writer if there was nothing to write.
+const WRITER_REST: Duration = Duration::from_millis(20);
+
+/// The signal from other threads to the background writer.
+#[derive(Default)]
+pub(super) struct Signal {
+    requests: Mutex<WriterRequests>,
+    pub(super) come: Condvar,
+}
+
+/// The state of the background writer, and what others want of it.
+#[derive(Default)]
+pub(super) struct WriterRequests {
+    pub(super) running: bool,
+    pub(super) stop: bool,
+    pub(super) now: bool,
+}
+
+impl Signal {
+    pub(super) fn requests(&self) -> MutexGuard<'_, WriterRequests> {
+        // Nothing panics while it is held.
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports dirty pages ahead of the clock's hand.
+    pub fn nudge(&self) {
+        let mut requests = self.requests();
+        if requests.running && !requests.now {
+            requests.now = true;
+            self.come.notify_one();
+        }
+    }
+
+    /// Waits for work; returns whether to continue.
+    pub(super) fn wait(&self) -> bool {
+        let mut requests = self.requests();
+        if !requests.now && !requests.stop {
+            requests = self.come.wait_timeout(requests, WRITER_REST).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        requests.now = false;
+        !requests.stop
     }
 }
 
@@ -148,15 +192,66 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// Reads and writes of a simulated pool of as many frames, given the recorded fixes; `None` unless tracing was
     /// configured.
     pub(crate) fn simulated(&self) -> Option<Simulated> {
-        let trace = self.trace.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let trace = self.trace.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         Some(simulate(&trace, self.frames()))
     }
 
     /// The trace since the last call; empty unless tracing was configured.
     #[cfg(test)]
     pub(crate) fn take_trace(&self) -> Vec<Event> {
-        self.trace.as_ref().map_or_else(Vec::new, |trace| {
-            std::mem::take(&mut *trace.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
-        })
+        self.trace
+            .as_ref()
+            .map_or_else(Vec::new, |trace| std::mem::take(&mut *trace.lock().unwrap_or_else(PoisonError::into_inner)))
     }
+}
+
+/// Counts of a pool since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PoolStats {
+    /// Pages fixed.
+    pub(crate) fixes: u64,
+    /// Of these, pages that were in memory.
+    pub(crate) hits: u64,
+    /// Pages read from disk.
+    pub(crate) reads: u64,
+    /// Pages written, each of them twice.
+    pub(crate) writes: u64,
+    /// Batches of written pages, with two forces each.
+    pub(crate) batches: u64,
+    /// Pages evicted from memory.
+    pub(crate) evictions: u64,
+    /// Fixes that found no clean frame, and wrote pages themselves.
+    pub(crate) dirty_victims: u64,
+    /// Fixes that waited for a latch.
+    pub(crate) latch_waits: u64,
+}
+
+/// A number that threads add to.
+#[derive(Default)]
+pub(super) struct Count(AtomicU64);
+
+impl Count {
+    pub fn add(&self, number: u64) {
+        self.0.fetch_add(number, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// None of them is counted when a page is in memory and its latch is free: the fixes of the pages that are in memory
+/// stand in their frames.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Fixes of pages that have left.
+    pub fixes: Count,
+    /// Fixes that found the page missing.
+    pub misses: Count,
+    pub reads: Count,
+    pub writes: Count,
+    pub batches: Count,
+    pub evictions: Count,
+    pub dirty_victims: Count,
+    pub latch_waits: Count,
 }

@@ -17,7 +17,7 @@ use crate::io::{File, Files, IoError};
 /// The file's name.
 pub(crate) const PAGES: &str = "pages";
 /// The file doubles until a step has this many bytes.
-const MOST_STEP_BYTES: u64 = 64 << 20;
+const MAX_STEP_BYTES: u64 = 64 << 20;
 const LEAST_STEP_BYTES: u64 = 256 << 10;
 
 /// See the file.
@@ -139,7 +139,7 @@ impl Volume {
 
 /// The next growth of a file of this many bytes.
 fn step(bytes: u64) -> u64 {
-    bytes.clamp(LEAST_STEP_BYTES, MOST_STEP_BYTES)
+    bytes.clamp(LEAST_STEP_BYTES, MAX_STEP_BYTES)
 }
 
 /// Reads all pages of the file, as it is after [`repair`](super::repair), and gives every one to `damaged` that is

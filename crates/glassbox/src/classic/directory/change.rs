@@ -1,10 +1,9 @@
 //! The changes of a page of the directory.
 
 use super::entry::{ENTRY_BYTES, StoreEntry};
-use super::volume::{ENTRIES, ENTRY_ARRAY, NEXT, entries, entry, most_entries, next};
-use crate::classic::change::BadChange;
 use crate::classic::ids::PageId;
-use crate::classic::page::{self, PageKind};
+use crate::classic::page::BadChange;
+use crate::classic::page::{self, PageKind, u16_at, u32_at};
 
 /// A change of a page of the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +67,7 @@ impl<'a> DirectoryChange<'a> {
         let count = entries(page);
         match *self {
             DirectoryChange::Add { index, entry } => {
-                if usize::from(index) != count || count == most_entries(page.len()) {
+                if usize::from(index) != count || count == max_entries(page.len()) {
                     return Err(wrong);
                 }
                 set_entry(page, index, entry);
@@ -112,4 +111,33 @@ fn set_next(page: &mut [u8], from: PageId, to: PageId) -> Result<(), BadChange> 
     }
     page[NEXT..NEXT + 4].copy_from_slice(&to.0.to_le_bytes());
     Ok(())
+}
+
+pub(super) const NEXT: usize = 56;
+const ENTRIES: usize = 60;
+const ENTRY_ARRAY: usize = 64;
+
+/// How many entries a page of the directory has room for.
+pub(super) fn max_entries(page_bytes: usize) -> usize {
+    (page_bytes - ENTRY_ARRAY) / ENTRY_BYTES
+}
+
+/// The next page of the directory.
+pub(super) fn next(page: &[u8]) -> PageId {
+    PageId(u32_at(page, NEXT))
+}
+
+/// The number of entries; never more than there is room for.
+pub(super) fn entries(page: &[u8]) -> usize {
+    usize::from(u16_at(page, ENTRIES)).min(max_entries(page.len()))
+}
+
+/// The stored forms of all entries.
+pub(super) fn all(page: &[u8]) -> &[[u8; ENTRY_BYTES]] {
+    &page[ENTRY_ARRAY..].as_chunks().0[..entries(page)]
+}
+
+/// The stored form of an entry below [`entries`].
+pub(super) fn entry(page: &[u8], index: usize) -> &[u8; ENTRY_BYTES] {
+    page[ENTRY_ARRAY + ENTRY_BYTES * index..].first_chunk().expect("there is room for so many entries")
 }

@@ -1,5 +1,6 @@
 //! Making a store.
 
+use super::change;
 use super::change::DirectoryChange;
 use super::entry::{StoreEntry, StoreKind, StoreName};
 use super::find;
@@ -76,14 +77,14 @@ pub(crate) fn create_store<P: Pages, S: Space, J: Journal>(
         let page = last.as_ref().or(first.as_ref()).expect("the first page is fixed");
         let at = page.id();
         volume::check(at, page)?;
-        for index in 0..volume::entries(page) {
+        for index in 0..change::entries(page) {
             let entry = find::decode(at, page, index)?;
             if entry.name == name {
                 return Err(Error::Catalog(format!("there is a store named {name:?} already")));
             }
             number = entry.store.0 + 1;
         }
-        match volume::next(page) {
+        match change::next(page) {
             PageId::NONE => break,
             next => last = Some(pages.fix_exclusive(next)?),
         }
@@ -92,7 +93,7 @@ pub(crate) fn create_store<P: Pages, S: Space, J: Journal>(
     let root = make_root(journal, StoreId(number))?;
     let entry = StoreEntry { store: StoreId(number), root, kind, name };
     let page = last.as_mut().or(first.as_mut()).expect("the first page is fixed");
-    if volume::entries(page) < volume::most_entries(page.len()) {
+    if change::entries(page) < change::max_entries(page.len()) {
         add(journal, page, &entry)?;
         journal.end_nested(begun)?;
     } else {
@@ -104,7 +105,7 @@ pub(crate) fn create_store<P: Pages, S: Space, J: Journal>(
 }
 
 fn add<J: Journal>(journal: &mut J, page: &mut impl ExclusivePage, entry: &StoreEntry) -> Result<(), Error> {
-    let index = volume::entries(page) as u16;
+    let index = change::entries(page) as u16;
     let add = DirectoryChange::Add { index, entry: &entry.encode() };
     journal.change(page, Change::Directory(add), Undo::Page)
 }

@@ -20,7 +20,7 @@ use crate::classic::page::{u16_at, u32_at};
 /// Bytes of an entry.
 pub(crate) const ENTRY_BYTES: usize = 80;
 /// The longest name of a store, in bytes.
-pub(crate) const MOST_NAME_BYTES: usize = 60;
+pub(crate) const MAX_NAME_BYTES: usize = 60;
 
 const NAME_LENGTH: usize = 19;
 const NAME: usize = 20;
@@ -28,14 +28,14 @@ const NAME: usize = 20;
 /// The name of a store: 1 to 60 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct StoreName {
-    bytes: [u8; MOST_NAME_BYTES],
+    bytes: [u8; MAX_NAME_BYTES],
     length: u8,
 }
 
 impl StoreName {
     /// This name; `None` if it is empty or too long.
     pub(crate) fn new(name: &[u8]) -> Option<Self> {
-        let mut bytes = [0; MOST_NAME_BYTES];
+        let mut bytes = [0; MAX_NAME_BYTES];
         bytes.get_mut(..name.len()).filter(|_| !name.is_empty())?.copy_from_slice(name);
         Some(Self { bytes, length: name.len() as u8 })
     }

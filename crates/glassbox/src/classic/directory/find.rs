@@ -1,5 +1,6 @@
 //! Reading the directory.
 
+use super::change;
 use super::entry::{self, StoreEntry};
 use super::volume::{self, VOLUME_PAGE};
 use crate::classic::any_pages::AnyPages;
@@ -9,7 +10,7 @@ use crate::classic::pages::Pages;
 use crate::error::Error;
 
 /// No directory is longer: links that lead in a circle would be followed for ever.
-const MOST_PAGES: usize = 1 << 12;
+const MAX_PAGES: usize = 1 << 12;
 
 /// The store of this name, looked for in the pages.
 ///
@@ -17,7 +18,7 @@ const MOST_PAGES: usize = 1 << 12;
 /// When a page is damaged or cannot be read.
 pub(crate) fn find<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
     for_each_page(pages, |at, page| {
-        let found = volume::all(page).iter().position(|bytes| entry::is_named(bytes, name));
+        let found = change::all(page).iter().position(|bytes| entry::is_named(bytes, name));
         found.map(|index| decode(at, page, index)).transpose()
     })
 }
@@ -32,7 +33,7 @@ pub(super) fn find_place<P: Pages>(pages: &P, name: &[u8], guess: usize) -> Resu
     {
         let page = pages.fix_shared(VOLUME_PAGE)?;
         volume::check(VOLUME_PAGE, &page)?;
-        if let Some(entry) = volume::all(&page).get(guess).filter(|entry| entry::is_named(entry, name)) {
+        if let Some(entry) = change::all(&page).get(guess).filter(|entry| entry::is_named(entry, name)) {
             return Ok(Some(entry::place(entry)));
         }
     }
@@ -42,7 +43,7 @@ pub(super) fn find_place<P: Pages>(pages: &P, name: &[u8], guess: usize) -> Resu
 #[cold]
 fn find_elsewhere<P: Pages>(pages: &P, name: &[u8]) -> Result<Option<(StoreId, PageId)>, Error> {
     for_each_page(pages, |_, page| {
-        let found = volume::all(page).iter().find(|bytes| entry::is_named(bytes, name));
+        let found = change::all(page).iter().find(|bytes| entry::is_named(bytes, name));
         Ok(found.map(entry::place))
     })
 }
@@ -58,7 +59,7 @@ pub(crate) fn list<P: Pages>(pages: &P) -> Result<Vec<StoreEntry>, Error> {
 fn list_any(pages: AnyPages<'_>) -> Result<Vec<StoreEntry>, Error> {
     let mut all = Vec::new();
     for_each_page(&pages, |at, page| {
-        for index in 0..volume::entries(page) {
+        for index in 0..change::entries(page) {
             all.push(decode(at, page, index)?);
         }
         Ok(None::<()>)
@@ -88,13 +89,13 @@ fn for_each_page<P: Pages, R>(
     mut each: impl FnMut(PageId, &[u8]) -> Result<Option<R>, Error>,
 ) -> Result<Option<R>, Error> {
     let mut at = VOLUME_PAGE;
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let page = pages.fix_shared(at)?;
         volume::check(at, &page)?;
         if let Some(found) = each(at, &page)? {
             return Ok(Some(found));
         }
-        match volume::next(&page) {
+        match change::next(&page) {
             PageId::NONE => return Ok(None),
             next => at = next,
         }
@@ -105,5 +106,5 @@ fn for_each_page<P: Pages, R>(
 /// An entry of a page of the directory.
 pub(super) fn decode(at: PageId, page: &[u8], index: usize) -> Result<StoreEntry, Error> {
     let damaged = || page::damaged(at, page.len(), format!("entry {index} of the directory is none"));
-    StoreEntry::decode(volume::entry(page, index)).ok_or_else(damaged)
+    StoreEntry::decode(change::entry(page, index)).ok_or_else(damaged)
 }

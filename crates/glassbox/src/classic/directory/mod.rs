@@ -23,7 +23,7 @@ mod volume;
 pub(crate) use change::DirectoryChange;
 pub(crate) use create::{create_heap, create_tree};
 #[cfg(test)]
-pub(crate) use entry::MOST_NAME_BYTES;
+pub(crate) use entry::MAX_NAME_BYTES;
 pub(crate) use entry::{StoreEntry, StoreKind};
 pub(crate) use find::{find, list, pages};
 pub(crate) use lookup::{Cached, Directory, Held, Uncached};

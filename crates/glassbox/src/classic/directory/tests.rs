@@ -110,12 +110,12 @@ fn a_store_that_fails_half_made_leaves_nothing() {
 fn names_are_checked() {
     let volume = volume(4096);
     let mut journal = volume.log.journal();
-    let longest = [b'n'; MOST_NAME_BYTES];
+    let longest = [b'n'; MAX_NAME_BYTES];
     create_tree(&volume, &mut journal, &longest).unwrap();
     assert!(Uncached.find(&volume.pages, &longest).unwrap().is_some());
     for (name, problem) in [
         (&longest[..], "is a store named"),
-        (&[b'n'; MOST_NAME_BYTES + 1][..], "1 to 60 bytes"),
+        (&[b'n'; MAX_NAME_BYTES + 1][..], "1 to 60 bytes"),
         (&b""[..], "1 to 60 bytes"),
     ] {
         let error = create_tree(&volume, &mut journal, name).unwrap_err();

@@ -12,10 +12,10 @@
 //!     64    80n  entries
 //! ```
 
-use super::entry::ENTRY_BYTES;
+use super::change::NEXT;
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, StoreId};
-use crate::classic::page::{self, HEADER_BYTES, PageKind, u16_at, u32_at};
+use crate::classic::page::{self, HEADER_BYTES, PageKind, u32_at};
 use crate::classic::pages::Pages;
 use crate::classic::space::SpaceMap;
 use crate::error::Error;
@@ -26,9 +26,6 @@ pub(crate) const VOLUME_PAGE: PageId = PageId(0);
 const MAGIC: [u8; 8] = *b"GBVOLUME";
 const FORMAT: u32 = 1;
 const FORMAT_AT: usize = 32;
-pub(super) const NEXT: usize = 56;
-pub(super) const ENTRIES: usize = 60;
-pub(super) const ENTRY_ARRAY: usize = 64;
 const IDENTITY_BYTES: usize = NEXT - HEADER_BYTES;
 
 /// What a volume says that it is.
@@ -110,31 +107,6 @@ pub(crate) fn create_volume<P: Pages, J: Journal>(
     journal.change(&mut page, format, Undo::Nothing)?;
     drop(page);
     space.create(journal)
-}
-
-/// How many entries a page of the directory has room for.
-pub(super) fn most_entries(page_bytes: usize) -> usize {
-    (page_bytes - ENTRY_ARRAY) / ENTRY_BYTES
-}
-
-/// The next page of the directory.
-pub(super) fn next(page: &[u8]) -> PageId {
-    PageId(u32_at(page, NEXT))
-}
-
-/// The number of entries; never more than there is room for.
-pub(super) fn entries(page: &[u8]) -> usize {
-    usize::from(u16_at(page, ENTRIES)).min(most_entries(page.len()))
-}
-
-/// The stored forms of all entries.
-pub(super) fn all(page: &[u8]) -> &[[u8; ENTRY_BYTES]] {
-    &page[ENTRY_ARRAY..].as_chunks().0[..entries(page)]
-}
-
-/// The stored form of an entry below [`entries`].
-pub(super) fn entry(page: &[u8], index: usize) -> &[u8; ENTRY_BYTES] {
-    page[ENTRY_ARRAY + ENTRY_BYTES * index..].first_chunk().expect("there is room for so many entries")
 }
 
 /// Whether this is a page of the directory.

@@ -1,7 +1,7 @@
 //! The changes of a page of records.
 
 use super::{difference, slotted};
-use crate::classic::change::BadChange;
+use crate::classic::page::BadChange;
 use crate::classic::page::{self, PageKind};
 
 /// A change of a page of records. Each can be undone in the page as long as the record's lock is held, because slot

@@ -5,7 +5,7 @@
 //! are equal. Differences with fewer than eight equal bytes between them are one range: splitting saves at most 16
 //! bytes of log, and costs 4 and another copy at redo.
 
-use crate::classic::change::BadChange;
+use crate::classic::page::BadChange;
 
 const WORD: usize = 8;
 /// The bytes compared at once where they are equal, as most of a long record is.

@@ -1,4 +1,6 @@
 //! Inserting a record: which page, and which slot there.
+//!
+//! Inserting records behind the others of a page: nearly always, and many under one latch.
 
 use super::change::HeapChange;
 use super::file::{HeapFile, check_list};
@@ -13,9 +15,9 @@ use crate::classic::space::Space;
 use crate::error::Error;
 
 /// Pages from the queue that one insert tries before it makes a new one.
-const MOST_PAGES_TRIED: usize = 3;
+const MAX_PAGES_TRIED: usize = 3;
 /// Ghosts of a page whose place one insert asks for in vain before it goes on.
-const MOST_GHOSTS_TRIED: usize = 8;
+const MAX_GHOSTS_TRIED: usize = 8;
 
 /// The result of trying a page.
 enum Tried {
@@ -93,7 +95,7 @@ impl HeapFile {
         record: &[u8],
         reusable: &mut impl FnMut(Rid) -> bool,
     ) -> Result<Option<Rid>, Error> {
-        for _ in 0..MOST_PAGES_TRIED {
+        for _ in 0..MAX_PAGES_TRIED {
             let Some(id) = self.room.take() else { break };
             // Whatever goes wrong, the page stays known.
             let tried = match pages.try_fix_exclusive(id) {
@@ -234,7 +236,7 @@ fn choose(id: PageId, page: &[u8], length: usize, reusable: &mut impl FnMut(Rid)
         let ghosts = (0..slotted::slots(page)).filter(|number| {
             slotted::slot(page, *number).is_some_and(|slot| slot.is_ghost && slotted::fits_ghost(page, slot, length))
         });
-        for slot in ghosts.take(MOST_GHOSTS_TRIED) {
+        for slot in ghosts.take(MAX_GHOSTS_TRIED) {
             if reusable(Rid { page: id, slot }) {
                 return Ok(slot);
             }
@@ -249,4 +251,60 @@ fn choose(id: PageId, page: &[u8], length: usize, reusable: &mut impl FnMut(Rid)
         refused += 1;
     }
     Err(refused)
+}
+
+impl HeapFile {
+    /// Inserts records that stand one behind the other, as many of them as come behind those of the page that is
+    /// inserted to now; `placed` is told where each is. As [`HeapFile::insert`], but all under one latch; what is left
+    /// is to be inserted so.
+    ///
+    /// # Errors
+    /// As for [`HeapFile::insert`].
+    pub(crate) fn append<P: Pages, J: Journal>(
+        &self,
+        pages: &P,
+        journal: &mut J,
+        records: &[u8],
+        mut reusable: impl FnMut(Rid) -> bool,
+        mut placed: impl FnMut(Rid),
+    ) -> Result<(), Error> {
+        let id = self.room.targets[0].page();
+        if id == PageId::NONE {
+            return Ok(());
+        }
+        let Some(mut page) = pages.try_fix_exclusive(id)? else { return Ok(()) };
+        self.check(id, &page)?;
+        for record in records.chunks_exact(self.width()) {
+            match self.append_one(journal, &mut page, record, &mut reusable)? {
+                Some(rid) => placed(rid),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a record behind the others of a page that is fixed, if there are no ghosts among them and it leaves room
+    /// for one more.
+    #[inline(always)]
+    pub(super) fn append_one<J: Journal>(
+        &self,
+        journal: &mut J,
+        page: &mut impl ExclusivePage,
+        record: &[u8],
+        reusable: &mut impl FnMut(Rid) -> bool,
+    ) -> Result<Option<Rid>, Error> {
+        let Some(fresh) = slotted::fresh(page, record.len()).filter(|fresh| fresh.leaves_room(record.len())) else {
+            return Ok(None);
+        };
+        let rid = Rid { page: page.id(), slot: fresh.slot };
+        if !reusable(rid) {
+            return Ok(None);
+        }
+        let change = Change::Heap(HeapChange::Insert { slot: fresh.slot, record });
+        journal.change_by(page, change, Undo::Page, |page| {
+            slotted::append(page, fresh, record);
+            Ok(())
+        })?;
+        Ok(Some(rid))
+    }
 }

@@ -10,8 +10,8 @@
 //!
 //! The file's root is the first page of its list. Pages are only added. A page that has no free entry has a next one.
 
-use crate::classic::change::BadChange;
 use crate::classic::ids::PageId;
+use crate::classic::page::BadChange;
 use crate::classic::page::{self, HEADER_BYTES, PageKind, u16_at, u32_at};
 
 const NEXT: usize = HEADER_BYTES;

@@ -23,7 +23,6 @@
 //! Rejected: giving heap pages back to the space map when they hold only ghosts. A stale record id could then name
 //! a page of another store.
 
-mod append;
 mod change;
 mod difference;
 mod file;
@@ -31,7 +30,6 @@ mod insert;
 mod list;
 mod room;
 mod rows;
-mod scan;
 mod slotted;
 #[cfg(test)]
 mod tests;

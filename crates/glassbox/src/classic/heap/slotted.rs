@@ -16,8 +16,8 @@
 //!
 //! Everything read from a page is checked against the page's bounds: a damaged page gives no record or an error.
 
-use crate::classic::change::BadChange;
 use crate::classic::ids::PageId;
+use crate::classic::page::BadChange;
 use crate::classic::page::{HEADER_BYTES, u16_at, u32_at};
 
 const SLOTS: usize = HEADER_BYTES;

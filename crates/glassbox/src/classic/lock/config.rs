@@ -2,7 +2,7 @@
 
 /// Lock granularity: the object that a request for a record locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Granularity {
+pub(crate) enum LockGranularity {
     /// The record.
     #[default]
     Record,
@@ -19,7 +19,7 @@ pub(crate) struct LockConfig {
     /// Parts of the lock table, each with a latch of its own; a power of two.
     pub(crate) partitions: usize,
     /// The lock granularity of stores without one of their own.
-    pub(crate) granularity: Granularity,
+    pub(crate) granularity: LockGranularity,
     /// Whether pages can be locked. If not, requests for pages lock the store, and a record needs no intent on its
     /// page: one lock less for each.
     pub(crate) lock_pages: bool,
@@ -40,7 +40,7 @@ impl Default for LockConfig {
     fn default() -> Self {
         Self {
             partitions: 64,
-            granularity: Granularity::Record,
+            granularity: LockGranularity::Record,
             lock_pages: true,
             escalate_store_at: 1_000,
             escalate_page_at: 0,

@@ -41,30 +41,23 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::held::HeldLocks;
-use super::manager::LockManager;
-use super::owner::{Owner, Signal, Waiter};
-use super::sync::latch;
-use super::table::NONE;
+use super::owner::Waiter;
 use crate::classic::ids::TxnId;
-
-/// Maximum number of owners: the counts in the heads have this width.
-const MOST_OWNERS: usize = u16::MAX as usize;
 
 /// The state of all owners, behind one latch.
 #[derive(Default)]
 pub(super) struct Detector {
-    owners: Vec<Registered>,
+    pub(super) owners: Vec<Registered>,
     // Memory of the search, reused: the owner from which each owner was first reached, and the reached owners in order.
-    reached_from: Vec<u32>,
-    reached: Vec<u32>,
+    pub(super) reached_from: Vec<u32>,
+    pub(super) reached: Vec<u32>,
 }
 
-struct Registered {
-    waiter: Arc<Waiter>,
+pub(super) struct Registered {
+    pub(super) waiter: Arc<Waiter>,
     /// The place of its latest wait; the request may have ended, or belong to another owner by now.
-    hash: u64,
-    request: u32,
+    pub(super) hash: u64,
+    pub(super) request: u32,
 }
 
 impl Detector {
@@ -80,82 +73,10 @@ impl Detector {
     }
 
     /// The victim of a cycle that ends with `last` and was reached from `start`.
-    fn victim(&self, start: u32, last: u32) -> u32 {
+    pub(super) fn victim(&self, start: u32, last: u32) -> u32 {
         let before = |at: &u32| (*at != start).then(|| self.reached_from[*at as usize]);
         let cycle = std::iter::successors(Some(last), before);
         let work = |at: u32| self.owners[at as usize].waiter.work.load(Ordering::Relaxed);
         cycle.min_by_key(|at| (work(*at), Reverse(*at))).expect("a cycle has members")
-    }
-}
-
-impl LockManager {
-    /// The number of a new owner: numbers of dropped owners are reused.
-    pub(super) fn register(&self) -> Owner {
-        let mut detector = latch(&self.detector);
-        let free = detector.owners.iter_mut().position(|owner| Arc::get_mut(&mut owner.waiter).is_some());
-        let number = free.unwrap_or(detector.owners.len());
-        assert!(number < MOST_OWNERS, "more than {MOST_OWNERS} transactions at once");
-        let waiter = Arc::<Waiter>::default();
-        let registered = Registered { waiter: waiter.clone(), hash: 0, request: NONE };
-        if number == detector.owners.len() {
-            detector.owners.push(registered);
-        } else {
-            detector.owners[number] = registered;
-        }
-        Owner { number: number as u32, held: HeldLocks::new(), waiter }
-    }
-
-    /// Whether an owner is in a queue, and stays there until another owner acts.
-    #[cfg(test)]
-    pub(crate) fn is_waiting(&self, number: u32) -> bool {
-        latch(&self.detector).owners[number as usize].waiter.waits()
-    }
-
-    /// Ends all cycles through `start`, which has just begun to wait.
-    pub(super) fn break_cycles(&self, detector: &mut Detector, start: u32) {
-        while let Some(last) = self.find_cycle(detector, start) {
-            let victim = detector.victim(start, last);
-            let Registered { hash, request, .. } = detector.owners[victim as usize];
-            let mut partition = self.partition(hash);
-            assert!(partition.waits(request, victim), "who is on a cycle waits");
-            partition.cancel(request, Signal::Deadlock);
-            if victim == start {
-                break;
-            }
-        }
-    }
-
-    /// Searches for a shortest cycle through `start`; returns the owner on it that waits for `start`.
-    fn find_cycle(&self, detector: &mut Detector, start: u32) -> Option<u32> {
-        let Detector { owners, reached_from, reached } = detector;
-        reached_from.clear();
-        reached_from.resize(owners.len(), NONE);
-        reached.clear();
-        reached.push(start);
-        let mut next = 0;
-        while let Some(&at) = reached.get(next) {
-            next += 1;
-            let Registered { hash, request, .. } = owners[at as usize];
-            if request == NONE {
-                continue;
-            }
-            let partition = self.partition(hash);
-            if !partition.waits(request, at) {
-                continue;
-            }
-            let mut closed = false;
-            partition.blockers(request, |blocker| {
-                closed |= blocker.owner == start;
-                let from = &mut reached_from[blocker.owner as usize];
-                if *from == NONE && blocker.owner != start {
-                    *from = at;
-                    reached.push(blocker.owner);
-                }
-            });
-            if closed {
-                return Some(at);
-            }
-        }
-        None
     }
 }

@@ -3,14 +3,23 @@
 //! A lock of a name is acquired from the volume downwards. On each level above the name, the owner's lock may *cover*
 //! the request (then it is done), or be a sufficient intent (then the next level follows); otherwise the intent is
 //! acquired. The descent begins at the store, because the holder of an intent there holds one on the volume too.
+//!
+//! Lock escalation, and early release of locks.
+//!
+//! The list of an owner's locks counts, for stores and pages, the locks acquired below. When they are too many, the
+//! store or page is locked instead: in X if anything below was or will be written, else in S. This happens only if the
+//! coarse lock needs no wait, because a waiting owner holds locks that others need, and escalation would cause
+//! deadlocks. The locks below are then released, as the coarse lock covers them. If the coarse lock is not available,
+//! fine locks are acquired as before, and the next attempt is made when their number has doubled.
 
-use super::config::Granularity;
+use super::config::LockGranularity;
 use super::held::Held;
 use super::locks::{Duration, Outcome};
 use super::manager::LockManager;
 use super::mode::Mode;
-use super::name::{Key, PAGE, RECORD, STORE, VOLUME};
+use super::name::{END, Key, PAGE, RECORD, STORE, VOLUME};
 use super::owner::Owner;
+use super::sync::latch;
 use crate::classic::ids::StoreId;
 
 /// A name, and its position in the owner's list.
@@ -84,7 +93,7 @@ impl LockManager {
         }
         let store = self.place_of_store(owner, target.key.store());
         let granularity = self.granularity_for(owner, store);
-        if granularity != Granularity::Record || target.key.kind() == PAGE {
+        if granularity != LockGranularity::Record || target.key.kind() == PAGE {
             target = self.place(owner, self.coarser(target.key, granularity));
             if target.key.kind() == STORE {
                 return self.take_high(owner, target, mode, wait, duration);
@@ -151,7 +160,7 @@ impl LockManager {
 
     /// The lock granularity of this owner in a store: it does not change while it holds something there.
     #[inline(always)]
-    fn granularity_for(&self, owner: &Owner, store: Place) -> Granularity {
+    fn granularity_for(&self, owner: &Owner, store: Place) -> LockGranularity {
         match store.at {
             Some(at) => owner.held.entries()[at].granularity,
             None => self.granularity(store.key.store()),
@@ -160,13 +169,13 @@ impl LockManager {
 
     /// The name that is locked in place of one in a store.
     #[cold]
-    fn coarser(&self, key: Key, granularity: Granularity) -> Key {
+    fn coarser(&self, key: Key, granularity: LockGranularity) -> Key {
         let store = Key::of_store(key.store());
         let page = if self.config.lock_pages { Key::of_page(key.store(), key.page()) } else { store };
         match (granularity, key.kind()) {
-            (Granularity::Store, _) => store,
-            (Granularity::Record, PAGE) | (Granularity::Page, PAGE | RECORD) => page,
-            (Granularity::Record, _) | (Granularity::Page, _) => key,
+            (LockGranularity::Store, _) => store,
+            (LockGranularity::Record, PAGE) | (LockGranularity::Page, PAGE | RECORD) => page,
+            (LockGranularity::Record, _) | (LockGranularity::Page, _) => key,
         }
     }
 
@@ -266,4 +275,88 @@ impl LockManager {
             held.escalate_at = limit;
         }
     }
+}
+
+impl LockManager {
+    /// Escalates if too many locks below are held and the coarse lock is available. Returns whether it did.
+    #[inline(always)]
+    pub(super) fn escalates(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
+        let held = owner.held.entry(at);
+        held.below >= held.escalate_at && self.escalate(owner, at, mode)
+    }
+
+    #[cold]
+    fn escalate(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
+        let Held { key, hash, mode: held, .. } = *owner.held.entry(at);
+        let whole = if held == Mode::IS && mode.intent() == Mode::IS { Mode::S } else { Mode::X };
+        let place = Place { key, hash, at: Some(at) };
+        if self.take(owner, place, whole, false, Duration::Commit).is_err() {
+            let held = owner.held.entry(at);
+            held.escalate_at = held.escalate_at.saturating_mul(2);
+            return false;
+        }
+        latch(&self.history).counters.escalations += 1;
+        owner.held.entry(at).below = 0;
+        let mut released = 0;
+        // From the end, because a removed lock is replaced by the last one.
+        for at in (0..owner.count()).rev() {
+            let below = owner.held.entries()[at];
+            if is_below(below.key, key) {
+                released += 1;
+                self.unlist(owner, at);
+                self.partition(below.hash).release(below.request);
+            }
+        }
+        if key.kind() == PAGE {
+            self.fewer_below(owner, Key::of_store(key.store()), released);
+        }
+        true
+    }
+
+    /// Releases one lock of a read, unless it is an intent that a lock below needs.
+    pub(super) fn release_one(&self, owner: &mut Owner, key: Key) {
+        let Some(at) = self.place(owner, key).at else { return };
+        let held = owner.held.entries()[at];
+        let written = !matches!(held.mode, Mode::IS | Mode::S | Mode::U);
+        let needed = match key.kind() {
+            VOLUME => true,
+            STORE | PAGE => owner.held.entries().iter().any(|other| is_below(other.key, key)),
+            _ => false,
+        };
+        if written || needed {
+            return;
+        }
+        self.unlist(owner, at);
+        self.partition(held.hash).release(held.request);
+        if matches!(key.kind(), RECORD | END) {
+            self.fewer_below(owner, Key::of_store(key.store()), 1);
+        }
+        if key.kind() == RECORD {
+            self.fewer_below(owner, Key::of_page(key.store(), key.page()), 1);
+        }
+    }
+
+    /// Removes a lock from the owner's list.
+    fn unlist(&self, owner: &mut Owner, at: usize) {
+        owner.held.remove(at);
+        if let Some(moved) = owner.held.entries().get(at) {
+            self.partition(moved.hash).set_place(moved.request, at);
+        }
+    }
+
+    fn fewer_below(&self, owner: &mut Owner, key: Key, by: u32) {
+        if let Some(at) = self.place(owner, key).at {
+            let held = owner.held.entry(at);
+            held.below = held.below.saturating_sub(by);
+        }
+    }
+}
+
+fn is_below(key: Key, above: Key) -> bool {
+    let inside = match above.kind() {
+        STORE => matches!(key.kind(), PAGE | RECORD | END),
+        PAGE => key.kind() == RECORD && key.page() == above.page(),
+        _ => false,
+    };
+    inside && key.store() == above.store()
 }

@@ -4,7 +4,7 @@
 //! below them needs, without a latch. Whether a record is locked already is looked up in the lock table, which is
 //! needed anyway if it is not: each request there has its position in this list.
 
-use super::config::Granularity;
+use super::config::LockGranularity;
 use super::mode::Mode;
 use super::name::Key;
 use crate::classic::ids::StoreId;
@@ -23,7 +23,7 @@ pub(super) struct Held {
     pub(super) request: u32,
     pub(super) mode: Mode,
     /// Of a store: the lock granularity in it.
-    pub(super) granularity: Granularity,
+    pub(super) granularity: LockGranularity,
     /// Of a store or page: the number of locks below, without intents.
     pub(super) below: u32,
     /// The number at which escalation is attempted.
@@ -34,7 +34,7 @@ impl Held {
     /// A lock without locks below.
     #[inline(always)]
     pub(super) fn new(key: Key, hash: u64, request: u32, mode: Mode) -> Self {
-        Self { key, hash, request, mode, granularity: Granularity::Record, below: 0, escalate_at: u32::MAX }
+        Self { key, hash, request, mode, granularity: LockGranularity::Record, below: 0, escalate_at: u32::MAX }
     }
 }
 

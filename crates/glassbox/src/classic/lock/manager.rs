@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 
 use super::brief::{Brief, Latched};
-use super::config::{Granularity, LockConfig};
+use super::config::{LockConfig, LockGranularity};
 use super::deadlock::Detector;
 use super::held::Held;
 use super::history::{History, LockCounters, Wait};
@@ -26,7 +26,7 @@ pub(crate) struct LockManager {
     partitions: Box<[Padded<Brief<Partition>>]>,
     pub(super) config: LockConfig,
     /// Lock granularity by store, where it is not the configured one.
-    granularities: RwLock<Vec<Option<Granularity>>>,
+    granularities: RwLock<Vec<Option<LockGranularity>>>,
     /// Whether any store has its own granularity: each intent tests this.
     have_granularities: AtomicBool,
     pub(super) detector: Mutex<Detector>,
@@ -55,7 +55,7 @@ impl LockManager {
 
     /// Sets the lock granularity of a store; transactions that hold locks in it keep the former one. Any mixture is
     /// correct, as all use the same intents.
-    pub(crate) fn set_granularity(&self, store: StoreId, granularity: Granularity) {
+    pub(crate) fn set_granularity(&self, store: StoreId, granularity: LockGranularity) {
         let mut all = whole(self.granularities.write());
         let at = store.0 as usize;
         if all.len() <= at {
@@ -65,7 +65,7 @@ impl LockManager {
         self.have_granularities.store(true, Ordering::Release);
     }
 
-    pub(super) fn granularity(&self, store: StoreId) -> Granularity {
+    pub(super) fn granularity(&self, store: StoreId) -> LockGranularity {
         if !self.have_granularities.load(Ordering::Acquire) {
             return self.config.granularity;
         }
@@ -109,7 +109,7 @@ impl LockManager {
         let Some(above) = owner.held.known_store(key.store()).filter(|_| !self.config.lock_pages) else { return false };
         let by = owner.by();
         let store = owner.held.entry(above);
-        let is_short = store.granularity == Granularity::Record && store.below < store.escalate_at;
+        let is_short = store.granularity == LockGranularity::Record && store.below < store.escalate_at;
         match store.mode.seen_from(mode) {
             FromAbove::Intent if is_short => {}
             above => return above == FromAbove::Covers,
@@ -133,7 +133,7 @@ impl LockManager {
     /// Acquires the intents on the volume and on a store whose records are locked, in the usual case that no lock
     /// conflicts. Returns whether it did.
     fn enter_store(&self, owner: &mut Owner, store: StoreId, mode: Mode) -> bool {
-        if self.config.lock_pages || self.granularity(store) != Granularity::Record {
+        if self.config.lock_pages || self.granularity(store) != LockGranularity::Record {
             return false;
         }
         let (volume, known) = (owner.held.volume(), owner.held.known_store(store));

@@ -42,7 +42,6 @@ mod brief;
 mod config;
 mod deadlock;
 mod descend;
-mod escalate;
 mod held;
 mod history;
 mod locks;
@@ -56,7 +55,7 @@ mod table;
 mod tests;
 mod wait;
 
-pub(crate) use config::{Granularity, LockConfig};
+pub(crate) use config::{LockConfig, LockGranularity};
 pub(crate) use history::{LockCounters, Wait, WaitEnd};
 pub(crate) use locks::{Duration, Locks, NoLocks, Outcome};
 pub(crate) use manager::LockManager;

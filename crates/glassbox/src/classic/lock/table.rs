@@ -16,14 +16,9 @@
 //! Heads and requests are in one pool of reused *nodes*: nothing is allocated in steady state. The node of a head has
 //! its first request too, because most names are locked by one owner; other requests have nodes of their own.
 
-mod alone;
-mod blockers;
 mod pool;
 
 use std::sync::Arc;
-
-pub(super) use alone::Alone;
-pub(crate) use blockers::Blocker;
 
 use super::mode::{Mode, Modes};
 use super::name::{Key, RECORD};
@@ -296,6 +291,91 @@ impl Partition {
         head.holders[mode as usize] -= 1;
         if head.holders[mode as usize] == 0 {
             head.modes &= !mode.bit();
+        }
+    }
+}
+
+/// The result of a request for a lock that should be free.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alone {
+    /// It was free: this request was granted.
+    Granted(u32),
+    /// The owner who asks held it, and that suffices.
+    Held,
+    /// Neither, as far as is known. Nothing has happened.
+    Unknown,
+}
+
+impl Partition {
+    /// Grants a request if it is the only one for its name, or finds that what its owner holds suffices.
+    #[inline(always)]
+    pub(super) fn request_alone(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> Alone {
+        let head = self.find(key, hash);
+        if head == NONE {
+            return Alone::Granted(self.new_head(key, hash, by, mode));
+        }
+        // If several have asked, the first may be gone.
+        let first = &self.nodes[head as usize].request;
+        let held = first.state == State::Granted && first.owner == by.owner && first.mode.covers(mode);
+        if held { Alone::Held } else { Alone::Unknown }
+    }
+
+    /// The place in its list of what an owner holds of a name.
+    pub(super) fn place(&self, key: Key, hash: u64, owner: u32) -> Option<usize> {
+        let head = self.find(key, hash);
+        let mut at = if head == NONE { NONE } else { self.nodes[head as usize].head.lists[GRANTED].first };
+        while at != NONE {
+            let request = &self.nodes[at as usize].request;
+            if request.owner == owner {
+                return Some(request.place as usize);
+            }
+            at = request.next;
+        }
+        None
+    }
+
+    /// Says where a request stands in its owner's list now.
+    pub(super) fn set_place(&mut self, request: u32, place: usize) {
+        self.nodes[request as usize].request.place = place as u32;
+    }
+}
+
+/// Who stands in the way of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocker {
+    /// The number of the owner.
+    pub(crate) owner: u32,
+    /// What it holds; nothing if it is only ahead in the queue.
+    pub(crate) held: Option<Mode>,
+    /// What it waits for, if it does.
+    pub(crate) wanted: Option<Mode>,
+}
+
+impl Partition {
+    /// Who stands in the way of a request that waits: for a conversion, those who hold what it cannot go with; for a
+    /// new request, those, and all who wait ahead of it. It goes on only when none of them does any more.
+    pub(super) fn blockers(&self, request: u32, mut each: impl FnMut(Blocker)) {
+        let Request { head, wanted, state, .. } = self.nodes[request as usize].request;
+        let Head { key, lists, .. } = self.nodes[head as usize].head;
+        let conflicts = self.conflicts(key, wanted);
+        let mut at = lists[GRANTED].first;
+        while at != NONE {
+            let other = &self.nodes[at as usize].request;
+            let converting = other.state == State::Converting;
+            if at != request && (conflicts & other.mode.bit() != 0 || state == State::Waiting && converting) {
+                let wanted = converting.then_some(other.wanted);
+                each(Blocker { owner: other.owner, held: Some(other.mode), wanted });
+            }
+            at = other.next;
+        }
+        if state != State::Waiting {
+            return;
+        }
+        let mut at = lists[WAITING].first;
+        while at != request {
+            let other = &self.nodes[at as usize].request;
+            each(Blocker { owner: other.owner, held: None, wanted: Some(other.wanted) });
+            at = other.next;
         }
     }
 }

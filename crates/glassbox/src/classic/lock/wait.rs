@@ -1,16 +1,21 @@
 //! Waiting for a lock: from the queue to the grant, the timeout or the deadlock.
 
-use super::deadlock::Detector;
+use std::sync::Arc;
+
+use super::deadlock::{Detector, Registered};
 use super::descend::Place;
-use super::held::Held;
+use super::held::{Held, HeldLocks};
 use super::history::{BLOCKERS_KEPT, InTheWay, Wait, WaitEnd};
 use super::locks::{Duration, Outcome};
 use super::manager::LockManager;
 use super::mode::Mode;
 use super::name::Key;
-use super::owner::{Owner, Signal};
+use super::owner::{Owner, Signal, Waiter};
 use super::sync::latch;
-use super::table::Partition;
+use super::table::{NONE, Partition};
+
+/// Maximum number of owners: the counts in the heads have this width.
+const MAX_OWNERS: usize = u16::MAX as usize;
 
 /// The request that waits.
 struct Wanted {
@@ -121,4 +126,76 @@ fn describe(owner: &Owner, wanted: &Wanted, request: u32, partition: &Partition,
         None => wait.more_blockers += 1,
     });
     wait
+}
+
+impl LockManager {
+    /// The number of a new owner: numbers of dropped owners are reused.
+    pub(super) fn register(&self) -> Owner {
+        let mut detector = latch(&self.detector);
+        let free = detector.owners.iter_mut().position(|owner| Arc::get_mut(&mut owner.waiter).is_some());
+        let number = free.unwrap_or(detector.owners.len());
+        assert!(number < MAX_OWNERS, "more than {MAX_OWNERS} transactions at once");
+        let waiter = Arc::<Waiter>::default();
+        let registered = Registered { waiter: waiter.clone(), hash: 0, request: NONE };
+        if number == detector.owners.len() {
+            detector.owners.push(registered);
+        } else {
+            detector.owners[number] = registered;
+        }
+        Owner { number: number as u32, held: HeldLocks::new(), waiter }
+    }
+
+    /// Whether an owner is in a queue, and stays there until another owner acts.
+    #[cfg(test)]
+    pub(crate) fn is_waiting(&self, number: u32) -> bool {
+        latch(&self.detector).owners[number as usize].waiter.waits()
+    }
+
+    /// Ends all cycles through `start`, which has just begun to wait.
+    pub(super) fn break_cycles(&self, detector: &mut Detector, start: u32) {
+        while let Some(last) = self.find_cycle(detector, start) {
+            let victim = detector.victim(start, last);
+            let Registered { hash, request, .. } = detector.owners[victim as usize];
+            let mut partition = self.partition(hash);
+            assert!(partition.waits(request, victim), "who is on a cycle waits");
+            partition.cancel(request, Signal::Deadlock);
+            if victim == start {
+                break;
+            }
+        }
+    }
+
+    /// Searches for a shortest cycle through `start`; returns the owner on it that waits for `start`.
+    fn find_cycle(&self, detector: &mut Detector, start: u32) -> Option<u32> {
+        let Detector { owners, reached_from, reached } = detector;
+        reached_from.clear();
+        reached_from.resize(owners.len(), NONE);
+        reached.clear();
+        reached.push(start);
+        let mut next = 0;
+        while let Some(&at) = reached.get(next) {
+            next += 1;
+            let Registered { hash, request, .. } = owners[at as usize];
+            if request == NONE {
+                continue;
+            }
+            let partition = self.partition(hash);
+            if !partition.waits(request, at) {
+                continue;
+            }
+            let mut closed = false;
+            partition.blockers(request, |blocker| {
+                closed |= blocker.owner == start;
+                let from = &mut reached_from[blocker.owner as usize];
+                if *from == NONE && blocker.owner != start {
+                    *from = at;
+                    reached.push(blocker.owner);
+                }
+            });
+            if closed {
+                return Some(at);
+            }
+        }
+        None
+    }
 }

@@ -10,8 +10,8 @@
 //! With n bits in a map page, map pages are at 1, 1 + n, 1 + 2n and so on. Bit i of the one at p speaks for page p + i,
 //! so bit 0 for the map page itself, which is always in use, as is page 0.
 
-use crate::classic::change::BadChange;
 use crate::classic::ids::PageId;
+use crate::classic::page::BadChange;
 use crate::classic::page::{self, HEADER_BYTES, PageKind};
 
 const NEXT: usize = HEADER_BYTES;

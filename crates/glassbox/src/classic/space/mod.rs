@@ -23,7 +23,7 @@ use super::ids::PageId;
 use crate::error::Error;
 
 pub(crate) use map::{MapChange, is_map_page};
-pub(crate) use space_map::SpaceMap;
+pub(crate) use space_map::{LIMIT_PAGES, SpaceMap};
 
 /// Who gives pages to stores.
 pub(crate) trait Space {

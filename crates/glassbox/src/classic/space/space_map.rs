@@ -12,6 +12,9 @@ use crate::classic::page::{self, PageKind};
 use crate::classic::pages::{ExclusivePage, Pages};
 use crate::error::Error;
 
+/// Pages that a volume may have: all numbers but the highest.
+pub(crate) const LIMIT_PAGES: u32 = u32::MAX - 1;
+
 /// The space map of a volume.
 ///
 /// Pages are taken in the order of the file, from a hint on: as far as this process knows, no page below it is free.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::trace::{self, Trace};
 use crate::classic::ids::{StoreId, TxnId};
-use crate::classic::lock::{Duration, Granularity, LockConfig, LockManager, LockName, Locks, Mode, Outcome, Owner};
+use crate::classic::lock::{Duration, LockConfig, LockGranularity, LockManager, LockName, Locks, Mode, Outcome, Owner};
 use crate::classic::stack::StackLocks;
 use crate::io::Clock;
 
@@ -126,7 +126,7 @@ impl StackLocks for TracedLocks {
         Self(<LockManager as StackLocks>::make(config, clock))
     }
 
-    fn set_granularity(&self, store: StoreId, granularity: Granularity) {
+    fn set_granularity(&self, store: StoreId, granularity: LockGranularity) {
         self.0.set_granularity(store, granularity);
     }
 }

@@ -5,9 +5,9 @@
 //! the tree's number, because by the time they are undone logically their page may belong to another store.
 
 use super::node::{self, FIRST, Links, Node, RETIRED, SLACK, Sequence};
-use crate::classic::change::BadChange;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page;
+use crate::classic::page::BadChange;
 
 /// A change of one node. Positions count entries; `entry` and `entries` are key and record, or separator and child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl<'a> NodeChange<'a> {
             INSERT | REMOVE => {
                 let (store, at) = (StoreId(take_u32(rest)?), take_u16(rest)?);
                 let entry = std::mem::take(rest);
-                if entry.len() <= node::CHILD_BYTES || entry.len() > node::MOST_ENTRY_BYTES {
+                if entry.len() <= node::CHILD_BYTES || entry.len() > node::MAX_ENTRY_BYTES {
                     return Err(BadChange("has an entry of a width that no node has"));
                 }
                 if tag == INSERT {

@@ -12,7 +12,7 @@ mod backward;
 mod forward;
 
 use super::keys::Keys;
-use super::node::{MOST_KEY_BYTES, Node};
+use super::node::{MAX_KEY_BYTES, Node};
 use super::tree::{Neighbour, Tree};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page;
@@ -36,12 +36,12 @@ pub(crate) enum Step<T> {
 /// A key on the stack.
 #[derive(Clone)]
 struct KeyBuffer {
-    bytes: [u8; MOST_KEY_BYTES],
+    bytes: [u8; MAX_KEY_BYTES],
     len: usize,
 }
 
 impl KeyBuffer {
-    const NONE: KeyBuffer = KeyBuffer { bytes: [0; MOST_KEY_BYTES], len: 0 };
+    const NONE: KeyBuffer = KeyBuffer { bytes: [0; MAX_KEY_BYTES], len: 0 };
 
     #[inline(always)]
     fn set(&mut self, key: &[u8]) {
@@ -98,7 +98,7 @@ impl Cursor {
     /// Before the first step.
     ///
     /// # Panics
-    /// When a key is wider than [`MOST_KEY_BYTES`].
+    /// When a key is wider than [`MAX_KEY_BYTES`].
     pub(crate) fn new(direction: Direction, low: &[u8], high: &[u8]) -> Self {
         Self {
             direction,

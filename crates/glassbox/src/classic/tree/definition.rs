@@ -2,7 +2,7 @@
 
 use super::hints::Hints;
 use super::keys::Keys;
-use super::node::{self, Links, MOST_KEY_BYTES, Sequence};
+use super::node::{self, Links, MAX_KEY_BYTES, Sequence};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
@@ -26,10 +26,10 @@ impl<K: Keys> Definition<K> {
     /// The tree of `store` whose root is the page `root`, on pages of `page_bytes`.
     ///
     /// # Panics
-    /// When keys have no bytes or more than [`MOST_KEY_BYTES`].
+    /// When keys have no bytes or more than [`MAX_KEY_BYTES`].
     pub(crate) fn new(store: StoreId, root: PageId, keys: K, page_bytes: usize) -> Self {
         let width = keys.width();
-        assert!((1..=MOST_KEY_BYTES).contains(&width), "a key has 1 to {MOST_KEY_BYTES} bytes");
+        assert!((1..=MAX_KEY_BYTES).contains(&width), "a key has 1 to {MAX_KEY_BYTES} bytes");
         let capacity = |level| node::capacity(page_bytes, level, width);
         Self {
             store,

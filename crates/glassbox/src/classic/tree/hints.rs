@@ -32,7 +32,7 @@ const GROUP_BITS: u32 = 6;
 const IN_GROUP: u64 = (1 << GROUP_BITS) - 1;
 
 /// Of more groups that a leaf may have nothing is said: its keys are far apart.
-const MOST_GROUPS: u64 = 64;
+const MAX_GROUPS: u64 = 64;
 
 /// The places that a group may have.
 type Pair = [AtomicU64; 2];
@@ -98,7 +98,7 @@ impl Hints {
         self.set(number, guess);
         // Groups that are in this leaf only.
         let (from, to) = ((first >> GROUP_BITS) + 1, last >> GROUP_BITS);
-        if to.wrapping_sub(from) <= MOST_GROUPS {
+        if to.wrapping_sub(from) <= MAX_GROUPS {
             for group in (from..to).map(|group| group << GROUP_BITS).filter(|group| *group != number & !IN_GROUP) {
                 self.set(group, Guess { at: group.wrapping_sub(first) as u16, ..guess });
             }

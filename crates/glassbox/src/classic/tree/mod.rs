@@ -58,12 +58,9 @@
 //! * Compressed keys, slots in nodes: keys are short and of one width.
 
 mod change;
-mod check;
 mod cursor;
 mod definition;
 mod entries;
-mod entry_buffer;
-mod find;
 mod fingers;
 mod hints;
 mod insert;
@@ -71,7 +68,6 @@ mod keys;
 mod node;
 mod remove;
 mod schema_keys;
-mod split;
 #[cfg(test)]
 mod tests;
 #[expect(clippy::module_inception, reason = "the noun of this room")]
@@ -80,12 +76,12 @@ mod tree;
 pub(crate) use change::NodeChange;
 pub(crate) use cursor::{Cursor, Step};
 pub(crate) use definition::{Definition, create};
-pub(crate) use find::Find;
 pub(crate) use fingers::Fingers;
 pub(crate) use hints::Guess;
 pub(crate) use insert::{Inserted, Near};
 pub(crate) use keys::{IntegerKeys, Keys};
-pub(crate) use node::MOST_KEY_BYTES;
+pub(crate) use node::MAX_KEY_BYTES;
 pub(crate) use remove::Removed;
 pub(crate) use schema_keys::{KeyPart, SchemaKeys};
+pub(crate) use tree::Find;
 pub(crate) use tree::{Neighbour, Next, Tree, anywhere};

@@ -15,15 +15,18 @@
 //!
 //! The last 8 bytes of a page are never part of an entry, so that 8 bytes can be read from wherever a key stands.
 //! The separator of an inner node's first entry means nothing: its child has all that is smaller than the second's.
+//!
+//! Entries on the stack, for those that are not on a page yet, or not any more.
 
 use super::entries::Entries;
+use super::keys::padded_8;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::{self, PageKind, u16_at, u32_at};
 
 /// Bytes of the widest key.
-pub(crate) const MOST_KEY_BYTES: usize = 128;
+pub(crate) const MAX_KEY_BYTES: usize = 128;
 /// Bytes of the widest entry.
-pub(super) const MOST_ENTRY_BYTES: usize = MOST_KEY_BYTES + Rid::WIDTH;
+pub(super) const MAX_ENTRY_BYTES: usize = MAX_KEY_BYTES + Rid::WIDTH;
 /// Where the entries begin.
 pub(super) const FIRST: usize = 40;
 /// Bytes at a page's end that no entry uses.
@@ -288,4 +291,57 @@ pub(super) fn set_links(page: &mut [u8], links: Links) {
 pub(super) fn set_sequence(page: &mut [u8], sequence: Sequence) {
     page[LAST..LAST + 2].copy_from_slice(&sequence.last.to_le_bytes());
     page[RUN..RUN + 2].copy_from_slice(&sequence.run.to_le_bytes());
+}
+
+/// An entry on the stack.
+pub(super) struct EntryBuffer {
+    bytes: [u8; MAX_ENTRY_BYTES],
+    len: usize,
+}
+
+impl EntryBuffer {
+    #[inline(always)]
+    fn new(key: &[u8], value: &[u8]) -> Self {
+        let mut bytes = [0; MAX_ENTRY_BYTES];
+        let len = key.len() + value.len();
+        bytes[..key.len()].copy_from_slice(key);
+        bytes[key.len()..len].copy_from_slice(value);
+        Self { bytes, len }
+    }
+
+    /// Room for an entry.
+    #[inline(always)]
+    pub(super) fn empty() -> Self {
+        Self { bytes: [0; MAX_ENTRY_BYTES], len: 0 }
+    }
+
+    /// Makes it an entry of a leaf, where it is: copying it takes longer than making it.
+    #[inline(always)]
+    pub(super) fn set_leaf(&mut self, key: &[u8], rid: Rid) {
+        let Self { bytes, len } = self;
+        // 8 bytes at a time where that is enough: what is too much is overwritten.
+        match key.first_chunk::<8>() {
+            Some(first) if key.len() == 8 => bytes[..8].copy_from_slice(first),
+            None => bytes[..8].copy_from_slice(&padded_8(key).to_be_bytes()),
+            _ => bytes[..key.len()].copy_from_slice(key),
+        }
+        bytes[key.len()..][..Rid::WIDTH].copy_from_slice(&rid.to_u64().to_be_bytes());
+        *len = key.len() + Rid::WIDTH;
+    }
+
+    /// An entry of an inner node.
+    pub(super) fn inner(separator: &[u8], child: PageId) -> Self {
+        Self::new(separator, &child.0.to_le_bytes())
+    }
+
+    /// A copy.
+    #[inline(always)]
+    pub(super) fn copy(entry: &[u8]) -> Self {
+        Self::new(entry, &[])
+    }
+
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
 }

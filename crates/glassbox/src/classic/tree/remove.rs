@@ -5,10 +5,10 @@
 //! sibling is latched by others again and again; lookups and scans pass over it.
 
 use super::change::NodeChange;
-use super::entry_buffer::EntryBuffer;
+use super::insert::Held;
 use super::keys::Keys;
+use super::node::EntryBuffer;
 use super::node::{self, Links, Sequence};
-use super::split::Held;
 use super::tree::{Leaf, Next, Tree, anywhere};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, Rid};

@@ -2,17 +2,25 @@
 //!
 //! Readers couple shared latches from the root down: a child is latched before its parent is let go, so nothing can
 //! move between the two. Writers do the same and latch only the leaf exclusively.
+//!
+//! Looking for a key: where it should be by what was found before, or from the root.
+//!
+//! The whole structure of a tree, checked page by page. The tree must not change meanwhile.
+
+use std::collections::BTreeSet;
 
 use super::definition::Definition;
+use super::hints::Guess;
 use super::keys::Keys;
-use super::node::{Header, Node};
+use super::node::{self, Header, Links, Node};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::pages::Pages;
 use crate::classic::space::Space;
 use crate::error::Error;
+use crate::prefetch::prefetch_read;
 
 /// Empty leaves in a row. Each was left by another failure to unlink it.
-const MOST_EMPTY_LEAVES: usize = 1000;
+const MAX_EMPTY_LEAVES: usize = 1000;
 
 /// The record behind a place among the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +212,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
 
     /// Links that lead in a circle would be followed for ever.
     pub(super) fn check_passed(&self, id: PageId, empty_leaves: usize) -> Result<(), Error> {
-        if empty_leaves > MOST_EMPTY_LEAVES {
+        if empty_leaves > MAX_EMPTY_LEAVES {
             return Err(self.damaged(id, "stands behind more empty leaves than there can be"));
         }
         Ok(())
@@ -226,5 +234,236 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             empty.push(page);
         }
         Ok((Next::End, ask(Next::End)))
+    }
+}
+
+/// What a lookup came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Find {
+    /// The key's record.
+    Found(Rid),
+    /// The key is not there.
+    Missing,
+    /// The caller did not admit this; nothing is known.
+    Refused(Neighbour),
+}
+
+impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
+    /// Looks for a key. `ask` is told, under the latch of its leaf, its record, or that of the next key when it is not
+    /// there, and says whether the search may end so: whether it got the lock without waiting.
+    ///
+    /// # Errors
+    /// When a page cannot be read, or is no node of the tree.
+    ///
+    /// # Panics
+    /// When the key does not have the tree's width; so do all that take a key.
+    #[inline]
+    pub(crate) fn find(&self, key: &[u8], mut ask: impl FnMut(Neighbour) -> bool) -> Result<Find, Error> {
+        let probe = self.keys().probe(key);
+        let guess = self.keys().number(probe).map_or(Guess::NONE, |number| self.guess(number));
+        match self.find_at(guess, probe, |rid| ask(Neighbour::Here(rid))) {
+            Some(found) => Ok(found),
+            None => self.find_from_root(probe, ask),
+        }
+    }
+
+    /// A key, with the number that it is if it has at most 8 bytes, made ready for being looked for.
+    #[inline(always)]
+    pub(crate) fn probe<'k>(&self, key: &'k [u8], number: Option<u64>) -> K::Probe<'k> {
+        self.keys().probe_number(key, number)
+    }
+
+    /// Where a key should be, which is given as a number as [`Keys::number`] gives it.
+    #[inline(always)]
+    pub(crate) fn guess(&self, number: u64) -> Guess {
+        self.definition.hints.guess(number)
+    }
+
+    /// Asks for what [`Tree::find_at`] will look at.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, guess: Guess) {
+        if let Some(page) = self.pages.address(guess.leaf) {
+            prefetch_read(page);
+            let entry = usize::from(guess.at) * node::entry_bytes(0, self.keys().width());
+            prefetch_read(page.wrapping_add(node::FIRST + entry));
+        }
+    }
+
+    /// Looks for the key in what was a leaf of this tree; `None` if it is none, or the key is not there: then
+    /// [`Tree::find_from_root`] is to be asked. `ask` is told its record.
+    #[inline(always)]
+    pub(crate) fn find_at(&self, guess: Guess, probe: K::Probe<'_>, ask: impl FnOnce(Rid) -> bool) -> Option<Find> {
+        if guess.leaf == PageId::NONE {
+            return None;
+        }
+        // Whatever is wrong with it by now is not what was asked for.
+        let page = self.pages.fix_shared(guess.leaf).ok()?;
+        let leaf = Node::leaf_of(&page, self.definition.store, self.keys().width())?;
+        let (entries, at) = (leaf.entries(), usize::from(guess.at));
+        let at = if at < leaf.count && self.keys().is_at(entries, at, probe) {
+            at
+        } else {
+            self.keys().find(entries, probe)?
+        };
+        let rid = leaf.rid(at);
+        Some(if ask(rid) { Find::Found(rid) } else { Find::Refused(Neighbour::Here(rid)) })
+    }
+
+    /// Looks for a key as [`Tree::find`] does, and remembers where it was.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline(never)]
+    pub(crate) fn find_from_root(
+        &self,
+        probe: K::Probe<'_>,
+        mut ask: impl FnMut(Neighbour) -> bool,
+    ) -> Result<Find, Error> {
+        let Leaf { id, header, page } = self.leaf(|node| self.child_at(node, probe))?;
+        let leaf = header.on(&page);
+        let at = self.keys().smaller(leaf.entries(), probe);
+        if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
+            if let Some(number) = self.keys().number(probe) {
+                let ends = (self.number_at(&leaf, 0), self.number_at(&leaf, leaf.count - 1));
+                self.definition.hints.found(number, ends, Guess { leaf: id, at: at as u16 });
+            }
+            let rid = leaf.rid(at);
+            let here = Neighbour::Here(rid);
+            return Ok(if ask(here) { Find::Found(rid) } else { Find::Refused(here) });
+        }
+        let (next, admitted) = self.ask_next(&leaf, at, &mut |next| ask(Neighbour::Beyond(next)))?;
+        Ok(if admitted { Find::Missing } else { Find::Refused(Neighbour::Beyond(next)) })
+    }
+}
+
+/// Something wrong in a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// Where.
+    pub(crate) page: PageId,
+    /// What.
+    pub(crate) text: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "page {} {}", self.page, self.text)
+    }
+}
+
+/// What a walk over all nodes has met.
+#[derive(Default)]
+struct Walk {
+    problems: Vec<Problem>,
+    /// In the order of the walk: a node before its children.
+    pages: Vec<PageId>,
+    seen: BTreeSet<PageId>,
+    /// From left to right, with the siblings that they name.
+    leaves: Vec<(PageId, Links)>,
+    entries: u64,
+}
+
+/// The keys that belong to a node: from the first, below the second.
+type Range = (Option<Vec<u8>>, Option<Vec<u8>>);
+
+impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
+    /// The faults of the tree: order of keys, separators, levels, widths, links between leaves, pages that are in
+    /// it twice.
+    ///
+    /// # Errors
+    /// When a page cannot be read.
+    pub(crate) fn check(&self) -> Result<Vec<Problem>, Error> {
+        let mut walk = self.walk()?;
+        for (at, (page, links)) in walk.leaves.iter().enumerate() {
+            let left = at.checked_sub(1).map_or(PageId::NONE, |left| walk.leaves[left].0);
+            let right = walk.leaves.get(at + 1).map_or(PageId::NONE, |right| right.0);
+            if *links != (Links { left, right }) {
+                let text = format!(
+                    "names the siblings {} and {}, but between {left} and {right} it stands",
+                    links.left, links.right
+                );
+                walk.problems.push(Problem { page: *page, text });
+            }
+        }
+        Ok(walk.problems)
+    }
+
+    /// The pages of the tree.
+    ///
+    /// # Errors
+    /// When a page cannot be read.
+    pub(crate) fn pages(&self) -> Result<Vec<PageId>, Error> {
+        Ok(self.walk()?.pages)
+    }
+
+    /// How many keys there are.
+    ///
+    /// # Errors
+    /// When a page cannot be read.
+    pub(crate) fn len(&self) -> Result<u64, Error> {
+        Ok(self.walk()?.entries)
+    }
+
+    fn walk(&self) -> Result<Walk, Error> {
+        let mut walk = Walk::default();
+        // A stack of what is to be visited, the leftmost on top: page, level if known, range.
+        let mut stack: Vec<(PageId, Option<u8>, Range)> = vec![(self.definition.root(), None, (None, None))];
+        while let Some((id, level, range)) = stack.pop() {
+            if !walk.seen.insert(id) {
+                walk.problems.push(Problem { page: id, text: "is in the tree twice".into() });
+                continue;
+            }
+            walk.pages.push(id);
+            let page = self.pages.fix_shared(id)?;
+            let node = match Node::read_of(&page, self.definition.store(), self.keys().width()) {
+                Ok(node) => node,
+                Err(problem) => {
+                    walk.problems.push(Problem { page: id, text: problem.into() });
+                    continue;
+                }
+            };
+            let mut problem = |text: &str| walk.problems.push(Problem { page: id, text: text.into() });
+            if level.is_some_and(|level| level != node.level) {
+                problem("has another level than its parent says");
+                continue;
+            }
+            self.check_keys(&node, &range, &mut problem);
+            if node.level == 0 {
+                walk.leaves.push((id, node.links()));
+                walk.entries += node.count as u64;
+                continue;
+            }
+            if node.links() != Links::NONE {
+                problem("is an inner node with siblings");
+            }
+            if node.count == 0 {
+                problem("is an inner node without children");
+            }
+            for at in (0..node.count).rev() {
+                let low = if at == 0 { range.0.clone() } else { Some(node.key(at).to_vec()) };
+                let high = if at + 1 == node.count { range.1.clone() } else { Some(node.key(at + 1).to_vec()) };
+                stack.push((node.child(at), Some(node.level - 1), (low, high)));
+            }
+        }
+        Ok(walk)
+    }
+
+    fn check_keys(&self, node: &Node<'_>, range: &Range, problem: &mut impl FnMut(&str)) {
+        if node.count > self.capacity(node.level) {
+            problem("has more entries than it may");
+        }
+        // The first separator means nothing.
+        let first = usize::from(node.level > 0);
+        let compare = |left: &[u8], right: &[u8]| self.keys().compare(left, right);
+        if (first + 1..node.count).any(|at| compare(node.key(at - 1), node.key(at)).is_ge()) {
+            problem("has keys out of order");
+        }
+        let mut keys = (first..node.count).map(|at| node.key(at));
+        if range.0.as_ref().is_some_and(|low| keys.clone().any(|key| compare(key, low).is_lt())) {
+            problem("has a key below its separator");
+        }
+        if range.1.as_ref().is_some_and(|high| keys.any(|key| compare(key, high).is_ge())) {
+            problem("has a key that belongs to its right neighbour");
+        }
     }
 }

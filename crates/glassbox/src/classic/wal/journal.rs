@@ -2,8 +2,9 @@
 
 use super::forms::Device;
 use super::transaction::{Nested, TransactionLog, does_not_fit};
-use crate::classic::change::{BadChange, Change, Journal, Undo};
+use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::page;
+use crate::classic::page::BadChange;
 use crate::classic::pages::ExclusivePage;
 use crate::error::Error;
 

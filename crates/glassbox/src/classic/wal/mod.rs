@@ -30,7 +30,6 @@
 pub(crate) mod forms;
 mod journal;
 mod own;
-pub(crate) mod prepared;
 pub(crate) mod record;
 pub(crate) mod rollback;
 pub(crate) mod table;

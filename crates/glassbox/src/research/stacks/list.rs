@@ -65,8 +65,8 @@ mod forms {
     pub(super) use crate::classic::directory::{Cached, Held, Uncached};
     pub(super) use crate::classic::latch::{NoLatch, ReadWriteLatch};
     pub(super) use crate::classic::lock::{LockManager, NoLocks};
-    pub(super) use crate::classic::session::Session;
     pub(super) use crate::classic::sessions::{OneSession, SessionPool};
+    pub(super) use crate::classic::stack::Session;
     pub(super) use crate::classic::stack::{AheadOf, InMemory, Pool};
     pub(super) use crate::classic::tree::{IntegerKeys, SchemaKeys};
     use crate::classic::wal::forms::NoLog;

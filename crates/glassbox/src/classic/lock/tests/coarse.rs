@@ -1,6 +1,6 @@
 //! Scenarios: one lock that stands for many.
 
-use super::super::{Granularity, LockConfig};
+use super::super::{LockConfig, LockGranularity};
 use super::script::play;
 
 #[test]
@@ -78,7 +78,7 @@ fn a_released_record_does_not_count() {
 #[test]
 fn pages_or_stores_stand_for_their_records() {
     play(
-        LockConfig { granularity: Granularity::Page, escalate_store_at: 2, ..LockConfig::default() },
+        LockConfig { granularity: LockGranularity::Page, escalate_store_at: 2, ..LockConfig::default() },
         "t1 S 1.1.0        granted
          t1 S 1.1.1        granted
          t1 X 1.end        granted
@@ -90,7 +90,7 @@ fn pages_or_stores_stand_for_their_records() {
          t1 holds          IX all, X 1",
     );
     play(
-        LockConfig { granularity: Granularity::Store, ..LockConfig::default() },
+        LockConfig { granularity: LockGranularity::Store, ..LockConfig::default() },
         "t1 S 1.1.0        granted
          t1 X 2.end        granted
          t1 holds          IX all, S 1, X 2
@@ -106,7 +106,7 @@ fn pages_or_stores_stand_for_their_records() {
 fn who_locks_a_store_for_a_record_needs_no_intent_on_it_first() {
     // With an intent each, t1 and t2 would wait for each other.
     play(
-        LockConfig { granularity: Granularity::Store, ..LockConfig::default() },
+        LockConfig { granularity: LockGranularity::Store, ..LockConfig::default() },
         "t1 X 1.1.0        granted
          t2 X 1.2.0        waits
          t1 end            done; t2 granted

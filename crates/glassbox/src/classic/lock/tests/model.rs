@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::{Duration, Granularity, LockConfig, LockManager, LockName, Locks, Mode, Outcome, Owner};
+use super::super::{Duration, LockConfig, LockGranularity, LockManager, LockName, Locks, Mode, Outcome, Owner};
 use super::modes::goes;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::io::ManualClock;
@@ -137,7 +137,11 @@ proptest! {
     #[test]
     fn what_one_holds_no_other_disturbs(
         steps in prop::collection::vec(step(), 1..60),
-        granularity in prop::sample::select(vec![Granularity::Record, Granularity::Page, Granularity::Store]),
+        granularity in prop::sample::select(vec![
+            LockGranularity::Record,
+            LockGranularity::Page,
+            LockGranularity::Store,
+        ]),
         lock_pages in any::<bool>(),
         escalate_at in 0..4u32,
     ) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::super::{Duration, Granularity, LockConfig, LockManager, LockName, Locks, Mode, Outcome, Owner};
+use super::super::{Duration, LockConfig, LockGranularity, LockManager, LockName, Locks, Mode, Outcome, Owner};
 use super::model::agree;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::io::{Dice, RealClock};
@@ -98,8 +98,8 @@ fn no_two_hold_what_does_not_go_together() {
     let configs = [
         usual(),
         LockConfig { escalate_store_at: 2, escalate_page_at: 1, ..usual() },
-        LockConfig { granularity: Granularity::Page, ..usual() },
-        LockConfig { granularity: Granularity::Store, ..usual() },
+        LockConfig { granularity: LockGranularity::Page, ..usual() },
+        LockConfig { granularity: LockGranularity::Store, ..usual() },
         LockConfig { lock_pages: false, escalate_store_at: 3, ..usual() },
         LockConfig { timeout_ns: Some(20_000), ..usual() },
     ];

@@ -119,7 +119,7 @@ fn recover(log: &[Event], definition: &Definite) -> (Arc<MemoryPages>, Map) {
     for loser in &losers {
         undo_nested(&pages, log, *loser);
     }
-    let space = SpaceMap::new(Arc::clone(&pages), MOST_PAGES);
+    let space = SpaceMap::new(Arc::clone(&pages), MAX_PAGES);
     let events = Events::new(Mutex::new(log.to_vec()));
     let tree = Tree::new(&*pages, &space, definition);
     assert_eq!(tree.check().unwrap(), [], "before logical undo");
@@ -152,7 +152,7 @@ const TRANSACTIONS: usize = 60;
 const ACTIVE: usize = 4;
 /// Who made the tree.
 const MAKER: usize = usize::MAX;
-const MOST_PAGES: u32 = 1000;
+const MAX_PAGES: u32 = 1000;
 
 /// The committed state at each length of the log.
 type Committed = Vec<(usize, BTreeMap<Vec<u8>, Rid>)>;
@@ -167,7 +167,7 @@ struct Active {
 /// A history of interleaved transactions, each with its own keys while it lives, as locks would have it.
 fn history(seed: u64) -> (Vec<Event>, usize, Committed, Definite) {
     let (events, pages) = (Events::default(), Arc::new(MemoryPages::new(PAGE_BYTES)));
-    let space = SpaceMap::new(Arc::clone(&pages), MOST_PAGES);
+    let space = SpaceMap::new(Arc::clone(&pages), MAX_PAGES);
     let mut maker = Recorder { events: events.clone(), txn: MAKER, compensates: None };
     space.create(&mut maker).unwrap();
     let root = create(&*pages, &space, &mut maker, STORE, 4).unwrap();
