@@ -4,7 +4,6 @@
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use glassbox::io::{Faults, ManualClock, MemoryFiles};
 use glassbox::procedure::{Aborts, Declared, KeySet};
@@ -160,8 +159,7 @@ fn embedded(architecture: Architecture) -> (Database, MemoryFiles) {
 
 /// Two partitions, each a thread.
 fn cluster() -> Cluster {
-    let shape =
-        Shape { scheme: SchemeKind::Blocking, partitions: 2, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
+    let shape = Shape::new(SchemeKind::Blocking, 2);
     let catalog = Arc::new(catalog());
     let shard = |partition: u8| {
         let mut shard = Shard::new(&catalog, usize::from(partition), 2, TABLE_BYTES)?;

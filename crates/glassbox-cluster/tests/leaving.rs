@@ -20,7 +20,7 @@ fn primary(partition: u8) -> Address {
 }
 
 fn shape(scheme: SchemeKind) -> Shape {
-    Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip: Duration::ZERO }
+    Shape::new(scheme, 2)
 }
 
 fn sockets(me: Address, listener: Option<TcpListener>) -> Sockets {

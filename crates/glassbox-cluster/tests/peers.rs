@@ -20,7 +20,7 @@ const CENTRAL: Address = Address::Coordinator(0);
 const CLUSTER: u64 = 0xc1;
 
 fn shape() -> Shape {
-    Shape { scheme: SchemeKind::Locking, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO }
+    Shape::new(SchemeKind::Locking, 1)
 }
 
 fn identity(me: Address) -> Identity {

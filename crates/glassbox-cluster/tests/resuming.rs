@@ -19,7 +19,7 @@ const CLIENTS: u32 = 4;
 const CALLS: u32 = 100;
 
 fn shape(scheme: SchemeKind) -> Shape {
-    Shape { scheme, partitions: 2, replicas: 2, coordinators: 1, round_trip: Duration::ZERO }
+    Shape::new(scheme, 2).with_replicas(2)
 }
 
 fn sockets(me: Address, listener: Option<TcpListener>) -> Sockets {

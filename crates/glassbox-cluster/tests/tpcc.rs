@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use glassbox::procedure::Procedure;
 use glassbox::record::{Record, Timestamp};
@@ -40,7 +39,7 @@ struct Carried {
 impl Carried {
     fn new(partitions: u8, scheme: SchemeKind, scale: &Scale) -> Self {
         let catalog = Arc::new(tpcc::catalog());
-        let shape = Shape { scheme, partitions, replicas: 2, coordinators: 1, round_trip: Duration::ZERO };
+        let shape = Shape::new(scheme, partitions).with_replicas(2);
         let machine = |address| {
             let filled =
                 |partition| Ok::<_, Error>(shard(&catalog, scale, usize::from(partition), usize::from(partitions)));

@@ -137,7 +137,10 @@ impl Config {
 
     pub fn shape(&self) -> Shape {
         let Self { scheme, partitions, replicas, coordinators, round_trip_us, .. } = *self;
-        Shape { scheme, partitions, replicas, coordinators, round_trip: Duration::from_micros(round_trip_us) }
+        Shape::new(scheme, partitions)
+            .with_replicas(replicas)
+            .with_coordinators(coordinators)
+            .with_round_trip(Duration::from_micros(round_trip_us))
     }
 
     pub fn catalog(&self) -> Catalog {

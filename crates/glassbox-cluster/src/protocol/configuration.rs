@@ -20,6 +20,7 @@ const MAX_COORDINATORS: usize = 64;
 
 /// The roles of all members, and the scheme under which partitions run transactions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Configuration {
     /// Counts the configurations from 1. The operator uses each number once.
     pub epoch: u64,
@@ -36,6 +37,7 @@ pub struct Configuration {
 
 /// The replicas of a partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Replicas {
     /// The primary.
     pub primary: Address,

@@ -174,7 +174,7 @@ mod tests {
         let (client, coordinator) = (Address::Client(0), Address::Coordinator(0));
         let (partitions, round_trip) = (2, Duration::ZERO);
         for scheme in SchemeKind::ALL {
-            let shape = Shape { scheme, partitions, replicas: 1, coordinators: 1, round_trip };
+            let shape = Shape::new(scheme, partitions).with_round_trip(round_trip);
             let catalog = catalog();
             let me = Address::Replica { partition: 0, replica: 0 };
             let shard = |_| {

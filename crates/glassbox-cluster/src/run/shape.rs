@@ -13,21 +13,53 @@ use crate::protocol::outbox::Outbox;
 use crate::wire::Expected;
 
 /// The shape of a cluster at its beginning.
+///
+/// ```
+/// use glassbox_cluster::SchemeKind;
+/// use glassbox_cluster::run::Shape;
+///
+/// let shape = Shape::new(SchemeKind::Speculation, 4).with_replicas(2);
+/// assert_eq!(shape.machines().len(), 1 + 4 * 2);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Shape {
     /// The concurrency-control scheme.
     pub scheme: SchemeKind,
     /// Partitions, 1 to 64.
     pub partitions: u8,
-    /// Replicas of each partition, the primary included, at least 1.
+    /// Replicas of each partition, the primary included, at least 1. Default: 1.
     pub replicas: u8,
-    /// Coordinators, 1 to 64; each client uses one of them.
+    /// Coordinators, 1 to 64; each client uses one of them. Default: 1.
     pub coordinators: u8,
-    /// The injected round trip.
+    /// The injected round trip. Default: none.
     pub round_trip: Duration,
 }
 
 impl Shape {
+    /// A cluster with one replica of each partition, one coordinator and no injected round trip.
+    pub const fn new(scheme: SchemeKind, partitions: u8) -> Self {
+        Self { scheme, partitions, replicas: 1, coordinators: 1, round_trip: Duration::ZERO }
+    }
+
+    /// The same with this number of [`replicas`](Self::replicas).
+    #[must_use]
+    pub const fn with_replicas(self, replicas: u8) -> Self {
+        Self { replicas, ..self }
+    }
+
+    /// The same with this number of [`coordinators`](Self::coordinators).
+    #[must_use]
+    pub const fn with_coordinators(self, coordinators: u8) -> Self {
+        Self { coordinators, ..self }
+    }
+
+    /// The same with this [`round_trip`](Self::round_trip).
+    #[must_use]
+    pub const fn with_round_trip(self, round_trip: Duration) -> Self {
+        Self { round_trip, ..self }
+    }
+
     /// The initial configuration.
     pub fn configuration(&self) -> Configuration {
         Configuration::first(self.partitions, self.replicas, self.scheme).with_coordinators(self.coordinators.into())

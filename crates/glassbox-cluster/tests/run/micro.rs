@@ -71,7 +71,7 @@ fn shard(catalog: &Catalog, partition: u8, partitions: u8) -> Result<Shard, Erro
 }
 
 fn shape(scheme: SchemeKind, partitions: u8, coordinators: u8, round_trip: Duration) -> Shape {
-    Shape { scheme, partitions, replicas: 2, coordinators, round_trip }
+    Shape::new(scheme, partitions).with_replicas(2).with_coordinators(coordinators).with_round_trip(round_trip)
 }
 
 fn run(shape: Shape, calls: u32) {
@@ -125,8 +125,8 @@ fn no_write_is_lost_under_any_scheme() {
 #[test]
 fn no_write_is_lost_where_clients_run_their_calls_themselves() {
     for scheme in SCHEMES {
-        run(Shape { replicas: 1, ..shape(scheme, 2, 1, Duration::ZERO) }, 2_000);
-        run(Shape { replicas: 1, ..shape(scheme, 3, 2, Duration::ZERO) }, 1_000);
+        run(shape(scheme, 2, 1, Duration::ZERO).with_replicas(1), 2_000);
+        run(shape(scheme, 3, 2, Duration::ZERO).with_replicas(1), 1_000);
     }
     // With changes of the scheme.
     let changes = |cluster: &Cluster, ends: &AtomicBool| {
@@ -136,14 +136,14 @@ fn no_write_is_lost_where_clients_run_their_calls_themselves() {
             schemes.next().into_iter().for_each(|scheme| operator.change_scheme(scheme).unwrap());
         }
     };
-    run_beside(Shape { replicas: 1, ..shape(SchemeKind::Blocking, 2, 1, Duration::ZERO) }, 4_000, changes);
+    run_beside(shape(SchemeKind::Blocking, 2, 1, Duration::ZERO).with_replicas(1), 4_000, changes);
 }
 
 #[test]
 fn a_call_is_run_at_once_on_an_idle_unreplicated_partition() {
     let catalog = Arc::new(catalog());
     let start = |shape: Shape| Inline::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, 2)).unwrap();
-    let alone = |scheme| Shape { replicas: 1, ..shape(scheme, 2, 1, Duration::ZERO) };
+    let alone = |scheme| shape(scheme, 2, 1, Duration::ZERO).with_replicas(1);
     let on = |homes: [u8; 2], stamp, aborts_at| {
         let keys = (0..KEYS).map(|at| (homes[at % 2], at as u16)).collect();
         ReadWrite { keys, stamp, aborts_at, two_rounds: false }
@@ -168,8 +168,8 @@ fn a_call_is_run_at_once_on_an_idle_unreplicated_partition() {
     // With a backup, with a delay, or by request, the call is sent.
     let blocking = alone(SchemeKind::Blocking);
     let others = [
-        start(Shape { replicas: 2, ..blocking }),
-        start(Shape { round_trip: Duration::from_micros(50), ..blocking }),
+        start(blocking.with_replicas(2)),
+        start(blocking.with_round_trip(Duration::from_micros(50))),
         start(blocking).by_messages(),
     ];
     for mut client in others {
@@ -184,7 +184,7 @@ fn a_call_is_run_at_once_on_an_idle_unreplicated_partition() {
 fn a_coordinating_client_finishes_its_transactions_while_it_makes_other_calls() {
     let catalog = Arc::new(catalog());
     for scheme in SCHEMES {
-        let shape = Shape { replicas: 1, ..shape(scheme, 3, 1, Duration::ZERO) };
+        let shape = shape(scheme, 3, 1, Duration::ZERO).with_replicas(1);
         let mut client = Inline::start(shape, Arc::clone(&catalog), |it| shard(&catalog, it, 3)).unwrap();
         let on = |homes: [u8; 2], stamp| {
             let keys = (0..KEYS).map(|at| (homes[at % 2], at as u16)).collect();

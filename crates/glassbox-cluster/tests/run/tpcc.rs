@@ -54,7 +54,10 @@ fn the_conditions_hold_under_any_scheme() {
         // Transactions conflict in warehouses and districts: fewer calls.
         let calls = if scheme.clients_coordinate() { 60 } else { 300 };
         let round_trip = Duration::from_micros(at as u64 % 2 * 60);
-        let shape = Shape { scheme, partitions, replicas: 2, coordinators: partitions - 1, round_trip };
+        let shape = Shape::new(scheme, partitions)
+            .with_replicas(2)
+            .with_coordinators(partitions - 1)
+            .with_round_trip(round_trip);
         let filled = |partition| shard(&catalog, partition, partitions);
         let cluster = Cluster::start(shape, Arc::clone(&catalog), filled).unwrap();
         std::thread::scope(|scope| {

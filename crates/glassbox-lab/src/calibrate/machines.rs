@@ -270,7 +270,7 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
 /// slower of client and partition, with its cost of the queues between two cores; on one thread: all of them, with the
 /// queues.
 fn through_queues(threads: Threading, round_trip: Duration, partitions: u8, batches: usize) -> anyhow::Result<f64> {
-    let shape = Shape { scheme: SchemeKind::Blocking, partitions, replicas: 1, coordinators: 1, round_trip };
+    let shape = Shape::new(SchemeKind::Blocking, partitions).with_round_trip(round_trip);
     let time = Duration::from_micros(500) * batches as u32;
     let (load, warm_up) = (Load { several: ALL, ..Load::default() }, time / 4);
     Ok(1e9 / run(&Trial { shape, threads, auto: false, load, clients: CLIENTS, warm_up, time, seed: 1 })?.per_second)
@@ -282,7 +282,7 @@ pub const INJECTED_US: [u64; 4] = [0, 10, 40, 200];
 /// The median time of a call on all of so many partitions, in microseconds.
 pub(super) fn round_trip(partitions: u8, injected_us: u64, calls: usize) -> anyhow::Result<f64> {
     let round_trip = Duration::from_micros(injected_us);
-    let shape = Shape { scheme: SchemeKind::Blocking, partitions, replicas: 1, coordinators: 1, round_trip };
+    let shape = Shape::new(SchemeKind::Blocking, partitions).with_round_trip(round_trip);
     let load = Load { several: ALL, ..Load::default() };
     let catalog = Arc::new(catalog());
     let cluster =

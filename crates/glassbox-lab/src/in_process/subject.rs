@@ -2,7 +2,6 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Duration;
 
 use glassbox::procedure::Procedure;
 use glassbox::research::shard::Shard;
@@ -102,7 +101,7 @@ impl LoadedPath {
             }
             CallPath::Machines(together) | CallPath::Messages(together) => {
                 let scheme = SchemeKind::Speculation;
-                let shape = Shape { scheme, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO };
+                let shape = Shape::new(scheme, 1);
                 let catalog = Arc::new(catalog);
                 let shard = |_| shard(&catalog, benchmark, scale);
                 let client = Inline::start(shape, Arc::clone(&catalog), shard)?;

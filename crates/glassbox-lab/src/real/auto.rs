@@ -104,7 +104,7 @@ pub fn measure(plan: &AutoPlan, watch: &dyn Progress, points: &mut Points) -> an
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &cell.description());
             let round_trip = Duration::from_micros(cell.0);
             let trial = |scheme| Trial {
-                shape: Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip },
+                shape: Shape::new(scheme, 2).with_round_trip(round_trip),
                 threads: Threading::Many,
                 auto: false,
                 load: cell.load(),

@@ -249,7 +249,7 @@ mod tests {
     fn without_conflicts_no_transaction_is_restarted() {
         for threads in [Threading::Many, Threading::One] {
             let (scheme, round_trip) = (SchemeKind::Locking, Duration::from_micros(10));
-            let shape = Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip };
+            let shape = Shape::new(scheme, 2).with_round_trip(round_trip);
             let load = Load { several: ALL, ..Load::default() };
             let (warm_up, time) = (Duration::from_millis(10), Duration::from_millis(60));
             let mut calm = (1..=5).filter(|&seed| {

@@ -130,7 +130,7 @@ pub fn measure(plan: &ClusterPlan, watch: &dyn Progress, points: &mut Points) ->
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &description);
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
                 let round_trip = Duration::from_micros(us);
-                let shape = Shape { scheme, partitions: 2, replicas: 1, coordinators: 1, round_trip };
+                let shape = Shape::new(scheme, 2).with_round_trip(round_trip);
                 let load = Load { several: percent(share), ..Load::default() };
                 let (auto, seed, &ClusterPlan { warm_up, time, .. }) = (false, plan.seed + round as u64, plan);
                 rates.push(run(&Trial { shape, threads, auto, load, clients, warm_up, time, seed })?.per_second);

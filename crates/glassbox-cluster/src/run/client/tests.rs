@@ -42,7 +42,7 @@ impl Link for Script {
 }
 
 fn shape() -> Shape {
-    Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip: Duration::ZERO }
+    Shape::new(SchemeKind::Blocking, 1)
 }
 
 fn call() -> ReadWrite {

@@ -13,7 +13,7 @@ use crate::protocol::outbox::Action;
 #[test]
 fn a_coordinator_remembers_requests_for_the_turn_from_before_its_beginning() {
     let round_trip = Duration::ZERO;
-    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 2, round_trip };
+    let shape = Shape::new(SchemeKind::Blocking, 1).with_coordinators(2).with_round_trip(round_trip);
     let make: MakeShard = Arc::new(|| unreachable!("it has no rows"));
     let (mut out, epoch) = (Outbox::default(), 1);
     let mut node = Node::new(Address::Coordinator(0), shape, Arc::clone(&make), make);
@@ -33,7 +33,7 @@ fn a_coordinator_remembers_requests_for_the_turn_from_before_its_beginning() {
 #[test]
 fn a_primary_answers_calls_from_before_its_beginning() {
     let round_trip = Duration::ZERO;
-    let shape = Shape { scheme: SchemeKind::Blocking, partitions: 1, replicas: 1, coordinators: 1, round_trip };
+    let shape = Shape::new(SchemeKind::Blocking, 1).with_round_trip(round_trip);
     let make: MakeShard = Arc::new(|| Shard::new(&catalog(), 0, 1, 1 << 20).map_err(|error| error.to_string()));
     let (mut out, client) = (Outbox::default(), Address::Client(7));
     let mut node = Node::new(Address::Replica { partition: 0, replica: 0 }, shape, Arc::clone(&make), make);
