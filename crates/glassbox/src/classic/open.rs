@@ -22,11 +22,11 @@ pub(crate) const FILES: [&str; 2] = [PAGES, DOUBLE];
 /// The fewest pages in memory that a transaction can do with, for each session.
 pub(crate) const PAGES_PER_SESSION: usize = 12;
 
-type Pool = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
+type StandardPool = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
 
 /// The pages of a database, as they were when the log ended.
 pub(crate) struct Volume {
-    pub(super) pool: Pool,
+    pub(super) pool: StandardPool,
     /// What had not ended then.
     pub(super) losers: Option<Losers>,
     /// Records of the log that were read.

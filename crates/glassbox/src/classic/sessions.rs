@@ -48,14 +48,14 @@ pub(crate) trait Sessions {
 
 /// The working form: so many sessions for all threads.
 pub(crate) struct SessionPool<S> {
-    sessions: Box<[Place<S>]>,
+    sessions: Box<[SessionSlot<S>]>,
     waiting: AtomicUsize,
     gate: Mutex<()>,
     given_back: Condvar,
 }
 
 #[repr(align(128))]
-struct Place<S>(Mutex<S>);
+struct SessionSlot<S>(Mutex<S>);
 
 /// A session taken from a [`SessionPool`].
 pub(crate) struct Taken<'a, S> {
@@ -75,7 +75,7 @@ static NEW: AtomicUsize = AtomicUsize::new(0);
 impl<S> SessionPool<S> {
     /// A pool of these, at least one.
     pub(crate) fn new(sessions: impl IntoIterator<Item = S>) -> Self {
-        let sessions: Box<[_]> = sessions.into_iter().map(|session| Place(Mutex::new(session))).collect();
+        let sessions: Box<[_]> = sessions.into_iter().map(|session| SessionSlot(Mutex::new(session))).collect();
         assert!(!sessions.is_empty(), "a pool needs a session");
         Self { sessions, waiting: AtomicUsize::new(0), gate: Mutex::default(), given_back: Condvar::new() }
     }

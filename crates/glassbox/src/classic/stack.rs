@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use super::buffer::{BackgroundWriter, BufferPool, NoLog as NothingAhead, PoolConfig, Resident, WriteAhead};
-use super::directory::{Directory, Held};
+use super::directory::{Directory, HeldEntry};
 use super::ids::StoreId;
 use super::latch::{Latch, ReadWriteLatch};
 use super::lock::{LockConfig, LockGranularity, LockManager, Locks, NoLocks};
@@ -63,7 +63,7 @@ impl Stack for Standard {
     type Logs = Wal;
     type Locks = LockManager;
     type Latch = ReadWriteLatch;
-    type Directory = Held;
+    type Directory = HeldEntry;
     type Pages = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
     type Sessions = SessionPool<Session<Standard>>;
 }

@@ -22,19 +22,19 @@ const BLOCK_BYTES: u64 = 4096;
 pub struct Overlay {
     base: Arc<dyn Files>,
     /// Files opened, created or renamed, by name; `None`: removed.
-    names: Mutex<BTreeMap<String, Option<Arc<Node>>>>,
+    names: Mutex<BTreeMap<String, Option<Arc<OverlayNode>>>>,
 }
 
 /// A file, whatever its name.
-struct Node {
+struct OverlayNode {
     /// `None` for a file created here.
     base: Option<Box<dyn File>>,
     path: PathBuf,
-    written: Mutex<Written>,
+    written: Mutex<WrittenRange>,
 }
 
 /// Differences from the base.
-struct Written {
+struct WrittenRange {
     bytes: u64,
     /// Bytes of the base that were not truncated.
     base_bytes: u64,
@@ -42,7 +42,7 @@ struct Written {
 }
 
 /// An open file. Like the system's it follows the file, not the name.
-struct Handle(Arc<Node>);
+struct Handle(Arc<OverlayNode>);
 
 fn whole<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing panics while it is held.
@@ -55,7 +55,7 @@ impl Overlay {
         Self { base, names: Mutex::default() }
     }
 
-    fn node(&self, name: &str) -> Result<Arc<Node>, IoError> {
+    fn node(&self, name: &str) -> Result<Arc<OverlayNode>, IoError> {
         let mut names = whole(&self.names);
         match names.get(name) {
             Some(Some(node)) => return Ok(Arc::clone(node)),
@@ -64,8 +64,8 @@ impl Overlay {
         }
         let base = self.base.open(name)?;
         let (path, bytes) = (base.path().to_path_buf(), base.len()?);
-        let written = Mutex::new(Written { bytes, base_bytes: bytes, blocks: HashMap::new() });
-        let node = Arc::new(Node { base: Some(base), path, written });
+        let written = Mutex::new(WrittenRange { bytes, base_bytes: bytes, blocks: HashMap::new() });
+        let node = Arc::new(OverlayNode { base: Some(base), path, written });
         names.insert(name.to_owned(), Some(Arc::clone(&node)));
         Ok(node)
     }
@@ -80,8 +80,8 @@ impl Files for Overlay {
         if self.exists(name)? {
             return Err(IoError::new(Path::new(name), "create", ErrorKind::AlreadyExists));
         }
-        let written = Mutex::new(Written { bytes: 0, base_bytes: 0, blocks: HashMap::new() });
-        let node = Arc::new(Node { base: None, path: name.into(), written });
+        let written = Mutex::new(WrittenRange { bytes: 0, base_bytes: 0, blocks: HashMap::new() });
+        let node = Arc::new(OverlayNode { base: None, path: name.into(), written });
         whole(&self.names).insert(name.to_owned(), Some(Arc::clone(&node)));
         Ok(Box::new(Handle(node)))
     }
@@ -134,9 +134,9 @@ impl Files for Overlay {
     }
 }
 
-impl Node {
+impl OverlayNode {
     /// Fills `buffer`, which does not reach beyond the end nor into the next block.
-    fn read_piece(&self, written: &Written, buffer: &mut [u8], offset: u64) -> Result<(), IoError> {
+    fn read_piece(&self, written: &WrittenRange, buffer: &mut [u8], offset: u64) -> Result<(), IoError> {
         let (block, within) = (offset / BLOCK_BYTES, (offset % BLOCK_BYTES) as usize);
         if let Some(bytes) = written.blocks.get(&block) {
             buffer.copy_from_slice(&bytes[within..within + buffer.len()]);
@@ -151,7 +151,7 @@ impl Node {
     }
 
     /// Writes within one block.
-    fn write_piece(&self, written: &mut Written, data: &[u8], offset: u64) -> Result<(), IoError> {
+    fn write_piece(&self, written: &mut WrittenRange, data: &[u8], offset: u64) -> Result<(), IoError> {
         let (block, within) = (offset / BLOCK_BYTES, (offset % BLOCK_BYTES) as usize);
         if !written.blocks.contains_key(&block) {
             let mut bytes = vec![0; BLOCK_BYTES as usize].into_boxed_slice();

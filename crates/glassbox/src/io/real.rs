@@ -91,11 +91,11 @@ impl RealFiles {
 
     /// Locks the directory itself, so that a removed `LOCK` lets in no second process; `None` where the file system
     /// cannot lock directories.
-    fn lock_directory(&self, operation: FlockOperation) -> Result<Option<Held>, IoError> {
+    fn lock_directory(&self, operation: FlockOperation) -> Result<Option<LockedFile>, IoError> {
         // Opened once more: a lock belongs to an open file description, and clones share theirs.
         let opened = self.open_directory("").map_err(|e| self.error("", "lock", e))?;
         match again(|| fs::flock(&opened, operation)) {
-            Ok(()) => Ok(Some(Held(opened))),
+            Ok(()) => Ok(Some(LockedFile(opened))),
             Err(Errno::WOULDBLOCK) => Err(self.held_by_another(&opened)),
             Err(Errno::BADF | Errno::INVAL | Errno::NOLCK | Errno::NOTSUP | Errno::NOSYS) => Ok(None),
             Err(e) => Err(self.error("", "lock", e)),
@@ -219,15 +219,15 @@ impl Files for RealFiles {
             lock.set_len(0)?;
             lock.write_at(std::process::id().to_string().as_bytes(), 0)?;
         }
-        Ok(DirectoryLock::new((Held(lock.file), directory)))
+        Ok(DirectoryLock::new((LockedFile(lock.file), directory)))
     }
 }
 
 /// Releases the lock when dropped. Closing the file would not do: a process that is just being started from this one
 /// has a copy of it for a moment, and the lock is held until the last copy is closed.
-struct Held(OwnedFd);
+struct LockedFile(OwnedFd);
 
-impl Drop for Held {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         // If this fails, closing the file releases it.
         let _ = again(|| fs::flock(&self.0, FlockOperation::Unlock));

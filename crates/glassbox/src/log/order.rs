@@ -61,7 +61,7 @@ const IDLE: u64 = u64::MAX;
 #[repr(align(128))]
 pub(super) struct Padded<T>(pub T);
 
-struct Slot {
+struct OrderSlot {
     pending: AtomicU64,
     /// Cached lower bound of `tail + capacity`, so that the appender reads `tail`, which every flush moves, only when
     /// the bound is reached. Used by the appender alone.
@@ -93,7 +93,7 @@ pub(super) struct Order {
     is_scarce: AtomicBool,
     head: Padded<Frontier>,
     tail: Padded<AtomicU64>,
-    slots: Box<[Padded<Slot>]>,
+    slots: Box<[Padded<OrderSlot>]>,
 }
 
 /// The right to append through one slot. There is at most one for each slot.
@@ -103,7 +103,7 @@ impl Order {
     pub fn new(capacity: u64, start: u64, appenders: usize) -> Self {
         let slot = |_| {
             let (pending, limit) = (AtomicU64::new(IDLE), AtomicU64::new(0));
-            Padded(Slot { pending, limit, undo_bytes: AtomicU64::new(0), taken: AtomicBool::new(false) })
+            Padded(OrderSlot { pending, limit, undo_bytes: AtomicU64::new(0), taken: AtomicBool::new(false) })
         };
         let limits = [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
         let (head, tail) = (Padded(Frontier { next: AtomicU64::new(start), limits }), Padded(AtomicU64::new(start)));
@@ -112,7 +112,7 @@ impl Order {
 
     /// Reserves a free slot.
     pub fn take_slot(&self) -> Option<RingSlot> {
-        let free = |slot: &Padded<Slot>| !slot.0.taken.swap(true, Ordering::Acquire);
+        let free = |slot: &Padded<OrderSlot>| !slot.0.taken.swap(true, Ordering::Acquire);
         self.slots.iter().position(free).map(RingSlot)
     }
 
@@ -226,7 +226,7 @@ impl Order {
     }
 
     #[cold]
-    fn make_room<E>(&self, slot: &Slot, end: u64, wait_for: impl FnOnce(u64) -> Result<(), E>) -> Result<(), E> {
+    fn make_room<E>(&self, slot: &OrderSlot, end: u64, wait_for: impl FnOnce(u64) -> Result<(), E>) -> Result<(), E> {
         if self.tail() + self.capacity < end {
             wait_for(end - self.capacity)?;
         }

@@ -42,13 +42,13 @@ pub(super) struct Found {
     pub empty: Vec<Lsn>,
     /// Names of the segments that were read.
     pub read: Vec<String>,
-    last: Cursor,
+    last: BlockCursor,
     /// Whether the log was not closed, so that a torn block may follow the end.
     pub torn: bool,
 }
 
 /// A position in a segment, and the values expected in the next block.
-struct Cursor {
+struct BlockCursor {
     file: Box<dyn File>,
     segment_bytes: u64,
     offset: u64,
@@ -82,7 +82,7 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
         let why = if all.is_empty() { "there is no log" } else { "the log begins later" };
         return Err(missing(from, why));
     };
-    let mut cursor = Cursor::open(files, database_id, all[start], 0)?;
+    let mut cursor = BlockCursor::open(files, database_id, all[start], 0)?;
     let mut names = vec![segment_name(all[start])];
     let mut at = start;
     let mut payload = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
                     at = begins.ok_or_else(|| missing(next, "the log continues there"))?;
                     next = from;
                 }
-                cursor = Cursor::open(files, database_id, next, cursor.epoch.max(block.epoch))?;
+                cursor = BlockCursor::open(files, database_id, next, cursor.epoch.max(block.epoch))?;
                 names.push(segment_name(next));
             }
             Stands::Block(block) => {
@@ -123,9 +123,9 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
     Ok(Found { end: cursor.lsn, chain: chain.into(), empty: empty.into(), read: names, last: cursor, torn })
 }
 
-impl Cursor {
+impl BlockCursor {
     /// Opens the segment that begins at `first` and checks its header.
-    fn open(files: &dyn Files, database_id: u128, first: Lsn, epoch: u64) -> Result<Cursor, LogError> {
+    fn open(files: &dyn Files, database_id: u128, first: Lsn, epoch: u64) -> Result<BlockCursor, LogError> {
         let file = files.open(&segment_name(first))?;
         let path = || file.path().to_path_buf();
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
@@ -150,7 +150,7 @@ impl Cursor {
             return Err(LogError::Truncated { file: path(), bytes: length, wanted: segment.segment_bytes });
         }
         let (segment_bytes, epoch) = (segment.segment_bytes, epoch.max(segment.epoch));
-        Ok(Cursor { file, segment_bytes, offset: SECTOR_BYTES, lsn: first, epoch, database_id })
+        Ok(BlockCursor { file, segment_bytes, offset: SECTOR_BYTES, lsn: first, epoch, database_id })
     }
 
     /// Reads the block expected at this offset; its payload goes to `payload`.
@@ -217,8 +217,8 @@ impl Cursor {
         match later {
             [] => Ok(()),
             &[next] if next == self.lsn => {
-                let next = Cursor::open(files, self.database_id, next, self.epoch)?;
-                let next = Cursor { epoch: self.epoch, ..next };
+                let next = BlockCursor::open(files, self.database_id, next, self.epoch)?;
+                let next = BlockCursor { epoch: self.epoch, ..next };
                 if next.search(SECTOR_BYTES)? {
                     return Err(self.corrupt(self.offset, "no sound block here, but the next segment has some"));
                 }
@@ -252,7 +252,7 @@ impl Cursor {
 impl Found {
     /// Overwrites the header of a torn block, if there is one, and forces the write.
     pub fn cut_torn_end(&self) -> Result<(), IoError> {
-        let Cursor { file, segment_bytes, offset, .. } = &self.last;
+        let BlockCursor { file, segment_bytes, offset, .. } = &self.last;
         if !self.torn || offset + SECTOR_BYTES > *segment_bytes {
             return Ok(());
         }
@@ -272,7 +272,7 @@ impl Found {
     /// A writer at the end of the log, with the next epoch. No log is opened often enough to reach the highest epoch.
     /// If a header contains it, the epoch stays, and is still not below the last one.
     pub fn into_writer(self) -> Writer {
-        let Cursor { file, segment_bytes, offset, epoch, database_id, .. } = self.last;
+        let BlockCursor { file, segment_bytes, offset, epoch, database_id, .. } = self.last;
         Writer { file, offset, segment_bytes, database_id, epoch: epoch.saturating_add(1) }
     }
 }

@@ -35,7 +35,7 @@ impl BackgroundWriter {
             std::mem::replace(&mut *signal.requests(), requests).running
         };
         assert!(!was_running, "a pool has one background writer");
-        let running = Running(signal.clone());
+        let running = RunningWriter(signal.clone());
         let run = move || {
             // A failure stops the pool, and every later writer gets it as an error.
             while running.0.wait() && write(&pool).is_ok() {}
@@ -67,9 +67,9 @@ impl Drop for BackgroundWriter {
 }
 
 /// Marks the signal as without a listener when the thread ends.
-struct Running(Arc<Signal>);
+struct RunningWriter(Arc<Signal>);
 
-impl Drop for Running {
+impl Drop for RunningWriter {
     fn drop(&mut self) {
         self.0.requests().running = false;
     }

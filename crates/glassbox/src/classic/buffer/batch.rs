@@ -10,7 +10,7 @@ use crate::io::{File, Files, IoError};
 use crate::log::Lsn;
 
 /// See the file.
-pub(super) struct Batch {
+pub(super) struct WriteBatch {
     double: Box<dyn File>,
     /// The header of the doublewrite file, and the images behind it.
     memory: Memory,
@@ -23,7 +23,7 @@ pub(super) struct Batch {
     number: u64,
 }
 
-impl Batch {
+impl WriteBatch {
     /// Opens the doublewrite file; creates it if it is missing, since its contents are not needed between two batches.
     ///
     /// # Errors

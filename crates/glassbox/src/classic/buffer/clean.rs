@@ -18,7 +18,7 @@
 
 use std::sync::MutexGuard;
 
-use super::batch::Batch;
+use super::batch::WriteBatch;
 use super::frame::{Fix, NO_PAGE};
 use super::guard::SharedFrame;
 use super::pool::BufferPool;
@@ -139,7 +139,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         }
     }
 
-    fn copy(&self, batch: &mut Batch, page: PageId, number: usize, guard: SharedFrame<'_, L>) {
+    fn copy(&self, batch: &mut WriteBatch, page: PageId, number: usize, guard: SharedFrame<'_, L>) {
         let frame = &self.frames.headers()[number];
         if frame.is_changed() {
             batch.add(page, number, &guard);
@@ -148,7 +148,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     }
 
     /// Waits for the role of writing pages.
-    fn take_batch(&self) -> Result<MutexGuard<'_, Batch>, Error> {
+    fn take_batch(&self) -> Result<MutexGuard<'_, WriteBatch>, Error> {
         let batch = self.batch.lock().map_err(|_| stopped("a thread panicked while it wrote pages"))?;
         self.check_writing()?;
         Ok(batch)
@@ -165,7 +165,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         }
     }
 
-    fn write_batch(&self, batch: &mut Batch) -> Result<u64, Error> {
+    fn write_batch(&self, batch: &mut WriteBatch) -> Result<u64, Error> {
         let pages = batch.pages().len() as u64;
         if pages == 0 {
             return Ok(0);

@@ -28,13 +28,13 @@ pub(super) enum Take {
 }
 
 /// See the file.
-pub(super) struct Clock {
+pub(super) struct ClockSweep {
     hand: AtomicU64,
     /// The number of fixes of each frame's page at the hand's last visit.
     seen: Box<[AtomicU64]>,
 }
 
-impl Clock {
+impl ClockSweep {
     pub fn new(frames: usize) -> Self {
         Self { hand: AtomicU64::new(0), seen: (0..frames).map(|_| AtomicU64::new(0)).collect() }
     }
@@ -72,7 +72,7 @@ impl Clock {
         self.seen[frame].load(Ordering::Relaxed) == uses
     }
 
-    /// The quarter of the frames that the hand reaches next, as steps of the hand; [`Clock::frame`] maps a step to its
+    /// The quarter of the frames that the hand reaches next, as steps of the hand; [`ClockSweep::frame`] maps a step to its
     /// frame.
     pub fn ahead(&self) -> Range<u64> {
         let hand = self.hand.load(Ordering::Relaxed);

@@ -59,7 +59,7 @@ pub(super) fn encode_header(
 }
 
 /// A decoded header.
-pub(super) struct Header {
+pub(super) struct DoublewriteHeader {
     pub page_bytes: usize,
     pub batch: u64,
     pub images: Vec<(PageId, u32)>,
@@ -69,7 +69,7 @@ pub(super) struct Header {
 ///
 /// # Errors
 /// When it is whole and invalid, or was written by another program.
-pub(super) fn decode_header(header: &[u8], file: &str) -> Result<Option<Header>, Error> {
+pub(super) fn decode_header(header: &[u8], file: &str) -> Result<Option<DoublewriteHeader>, Error> {
     if header.len() != HEADER_BYTES
         || header[..8] != *MAGIC
         || u32_at(header, CHECKSUM) != crc32c::crc32c(&header[PAGE_BYTES..])
@@ -88,11 +88,11 @@ pub(super) fn decode_header(header: &[u8], file: &str) -> Result<Option<Header>,
     }
     let entry = |at: usize| &header[IMAGES + at * IMAGE..][..IMAGE];
     let images = (0..count).map(|at| (PageId(u32_at(entry(at), 0)), u32_at(entry(at), 4))).collect();
-    Ok(Some(Header { page_bytes, batch: u64_at(header, BATCH), images }))
+    Ok(Some(DoublewriteHeader { page_bytes, batch: u64_at(header, BATCH), images }))
 }
 
 /// Reads the header of the file, if there is a whole one.
-pub(super) fn read_header(double: &dyn File) -> Result<Option<Header>, Error> {
+pub(super) fn read_header(double: &dyn File) -> Result<Option<DoublewriteHeader>, Error> {
     let mut header = vec![0; HEADER_BYTES];
     let got = double.read_at(&mut header, 0)?;
     decode_header(&header[..got], &double.path().display().to_string())
@@ -108,7 +108,7 @@ pub(crate) fn repair(files: &dyn Files) -> Result<u64, Error> {
         return Ok(0);
     }
     let (double, pages) = (files.open(DOUBLE)?, files.open(PAGES)?);
-    let Some(Header { page_bytes, images, .. }) = read_header(&*double)? else { return Ok(0) };
+    let Some(DoublewriteHeader { page_bytes, images, .. }) = read_header(&*double)? else { return Ok(0) };
     let (mut image, mut in_place) = (vec![0; page_bytes], vec![0; page_bytes]);
     let mut repaired = 0;
     for (at, (id, checksum)) in images.into_iter().enumerate() {

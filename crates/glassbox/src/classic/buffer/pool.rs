@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::batch::Batch;
-use super::clock::Clock;
+use super::batch::WriteBatch;
+use super::clock::ClockSweep;
 use super::double::{self, DOUBLE};
 use super::frame::Frame;
 use super::frames::Frames;
@@ -86,11 +86,11 @@ impl Signal {
 pub(crate) struct BufferPool<L: Latch, W> {
     pub(super) frames: Frames<L>,
     pub(super) table: PageTable,
-    pub(super) clock: Clock,
+    pub(super) clock: ClockSweep,
     pub(super) volume: Volume,
     /// The role of writing pages, which one thread has at a time. Its holder waits for the log and the disk, but for no
     /// latch.
-    pub(super) batch: Mutex<Batch>,
+    pub(super) batch: Mutex<WriteBatch>,
     pub(super) batch_pages: usize,
     /// Free frames: chosen by the clock and written by a batch beyond its need, for the next threads.
     pub(super) chosen: Mutex<Vec<(PageId, usize)>>,
@@ -98,7 +98,7 @@ pub(crate) struct BufferPool<L: Latch, W> {
     /// The reason why no page can be written any more.
     pub(super) stopped: OnceLock<String>,
     pub(super) trace: Option<Mutex<Vec<Event>>>,
-    pub(super) counts: Counts,
+    pub(super) counts: PoolCounts,
     pub(super) signal: Arc<Signal>,
 }
 
@@ -138,15 +138,15 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         Ok(Self {
             frames: Frames::new(page_bytes, frames)?,
             table: PageTable::new(),
-            clock: Clock::new(frames),
+            clock: ClockSweep::new(frames),
             volume: Volume::open(files, page_bytes)?,
-            batch: Mutex::new(Batch::open(files, page_bytes, batch_pages)?),
+            batch: Mutex::new(WriteBatch::open(files, page_bytes, batch_pages)?),
             batch_pages,
             chosen: Mutex::default(),
             wal,
             stopped: OnceLock::new(),
             trace: trace.then(Mutex::default),
-            counts: Counts::default(),
+            counts: PoolCounts::default(),
             signal: Arc::default(),
         })
     }
@@ -228,9 +228,9 @@ pub(crate) struct PoolStats {
 
 /// A number that threads add to.
 #[derive(Default)]
-pub(super) struct Count(AtomicU64);
+pub(super) struct EventCount(AtomicU64);
 
-impl Count {
+impl EventCount {
     pub fn add(&self, number: u64) {
         self.0.fetch_add(number, Ordering::Relaxed);
     }
@@ -243,15 +243,15 @@ impl Count {
 /// None of them is counted when a page is in memory and its latch is free: the fixes of the pages that are in memory
 /// stand in their frames.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct PoolCounts {
     /// Fixes of pages that have left.
-    pub fixes: Count,
+    pub fixes: EventCount,
     /// Fixes that found the page missing.
-    pub misses: Count,
-    pub reads: Count,
-    pub writes: Count,
-    pub batches: Count,
-    pub evictions: Count,
-    pub dirty_victims: Count,
-    pub latch_waits: Count,
+    pub misses: EventCount,
+    pub reads: EventCount,
+    pub writes: EventCount,
+    pub batches: EventCount,
+    pub evictions: EventCount,
+    pub dirty_victims: EventCount,
+    pub latch_waits: EventCount,
 }

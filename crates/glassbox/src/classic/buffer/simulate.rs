@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::clock::{Clock, Take};
+use super::clock::{ClockSweep, Take};
 use crate::classic::ids::PageId;
 
 /// An event of a pool.
@@ -31,7 +31,7 @@ pub(crate) struct Simulated {
 
 /// A page in a frame.
 #[derive(Clone, Copy)]
-struct Held {
+struct HeldPage {
     page: PageId,
     uses: u64,
     dirty: bool,
@@ -43,8 +43,8 @@ struct Held {
 /// When `frames` is 0.
 pub(crate) fn simulate(trace: &[Event], frames: usize) -> Simulated {
     assert!(frames > 0, "a pool without frames");
-    let clock = Clock::new(frames);
-    let mut frames: Vec<Option<Held>> = vec![None; frames];
+    let clock = ClockSweep::new(frames);
+    let mut frames: Vec<Option<HeldPage>> = vec![None; frames];
     let mut places = BTreeMap::<PageId, usize>::new();
     let mut simulated = Simulated::default();
     // The step of the hand up to which the writer has checked.
@@ -68,7 +68,7 @@ pub(crate) fn simulate(trace: &[Event], frames: usize) -> Simulated {
         simulated.misses += 1;
         let uses = |frame: usize| Some(frames[frame].map_or(0, |held| held.uses));
         let frame = clock.victim(uses, |_| Take::Taken).expect("nothing is fixed");
-        if let Some(old) = frames[frame].replace(Held { page, uses: 1, dirty }) {
+        if let Some(old) = frames[frame].replace(HeldPage { page, uses: 1, dirty }) {
             simulated.writes += u64::from(old.dirty);
             places.remove(&old.page);
         }

@@ -59,9 +59,9 @@ impl Directory for Uncached {
 
 /// Nothing is looked up: the opener of a store keeps its entry.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Held;
+pub(crate) struct HeldEntry;
 
-impl Directory for Held {
+impl Directory for HeldEntry {
     fn find<P: Pages>(&self, pages: &P, name: &[u8]) -> Result<Option<StoreEntry>, Error> {
         find::find(pages, name)
     }

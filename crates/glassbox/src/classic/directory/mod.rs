@@ -26,5 +26,5 @@ pub(crate) use create::{create_heap, create_tree};
 pub(crate) use entry::MAX_NAME_BYTES;
 pub(crate) use entry::{StoreEntry, StoreKind};
 pub(crate) use find::{find, list, pages};
-pub(crate) use lookup::{Cached, Directory, Held, Uncached};
+pub(crate) use lookup::{Cached, Directory, HeldEntry, Uncached};
 pub(crate) use volume::{VolumeIdentity, create_volume};

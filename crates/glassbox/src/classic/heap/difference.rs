@@ -18,7 +18,7 @@ const BLOCK: usize = 128;
 pub(crate) fn between(before: &[u8], after: &[u8], ranges: &mut Vec<u8>) {
     assert_eq!(before.len(), after.len(), "an update keeps a record's length");
     assert!(before.len() <= usize::from(u16::MAX), "a record is shorter than a page");
-    let mut open = Open { begin: 0, end: 0 };
+    let mut open = OpenRange { begin: 0, end: 0 };
     if before.len() <= BLOCK {
         open.compare((before, after), (before, after), 0, ranges);
     } else {
@@ -32,12 +32,12 @@ pub(crate) fn between(before: &[u8], after: &[u8], ranges: &mut Vec<u8>) {
 }
 
 /// A range to which more may come; none if it is empty.
-struct Open {
+struct OpenRange {
     begin: usize,
     end: usize,
 }
 
-impl Open {
+impl OpenRange {
     /// Goes on with two parts of the records, which begin at `start`.
     #[inline(always)]
     fn compare(
@@ -72,7 +72,7 @@ impl Open {
     /// Appends the range.
     #[inline(always)]
     fn push(&self, before: &[u8], after: &[u8], ranges: &mut Vec<u8>) {
-        let Open { begin, end } = *self;
+        let OpenRange { begin, end } = *self;
         if begin == end {
             return;
         }

@@ -24,7 +24,7 @@ const SLOTS_PER_GHOST: u16 = 8;
 const AHEAD_BYTES: usize = 320;
 
 /// A copy of a record; one of a usual width needs no allocation.
-type Copied = SmallVec<[u8; 1024]>;
+type RecordCopy = SmallVec<[u8; 1024]>;
 
 /// A heap file whose records have one width. It holds what is known of the room in its pages, so there should be one of
 /// these for each file; its pages are given to each call.
@@ -149,7 +149,7 @@ impl HeapFile {
     /// As for [`HeapFile::fix`], and when the log does not take it.
     pub(crate) fn delete<P: Pages, J: Journal>(&self, pages: &P, journal: &mut J, rid: Rid) -> Result<bool, Error> {
         let mut page = self.fix_exclusive(pages, rid.page)?;
-        let Some(record) = slotted::record(&page, rid.slot).map(Copied::from_slice) else { return Ok(false) };
+        let Some(record) = slotted::record(&page, rid.slot).map(RecordCopy::from_slice) else { return Ok(false) };
         let change = HeapChange::Delete { slot: rid.slot, record: &record };
         journal.change(&mut page, Change::Heap(change), Undo::Page)?;
         let is_open = slotted::ghosts(&page) >= slotted::slots(&page).div_ceil(SLOTS_PER_GHOST);
@@ -325,7 +325,7 @@ pub(super) fn for_each_entry(
     pages: AnyPages<'_>,
     store: StoreId,
     root: PageId,
-    each: &mut dyn FnMut(list::Entry) -> Result<(), Error>,
+    each: &mut dyn FnMut(list::ListEntry) -> Result<(), Error>,
 ) -> Result<PageId, Error> {
     for_each_list(pages, store, root, &mut |_, entries| entries.into_iter().try_for_each(&mut *each))
 }
@@ -336,7 +336,7 @@ fn for_each_list(
     pages: AnyPages<'_>,
     store: StoreId,
     root: PageId,
-    each: &mut dyn FnMut(PageId, Vec<list::Entry>) -> Result<(), Error>,
+    each: &mut dyn FnMut(PageId, Vec<list::ListEntry>) -> Result<(), Error>,
 ) -> Result<PageId, Error> {
     let mut at = root;
     let mut seen = HashSet::new();

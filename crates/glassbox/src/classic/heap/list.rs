@@ -26,7 +26,7 @@ pub(crate) fn most_entries(page_bytes: usize) -> usize {
 
 /// A page of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct ListEntry {
     pub(crate) page: PageId,
     pub(crate) has_room: bool,
 }
@@ -42,12 +42,12 @@ pub(crate) fn entries(list: &[u8]) -> u16 {
 }
 
 /// The entry of this number; `None` if there is none.
-pub(crate) fn entry(list: &[u8], index: u16) -> Option<Entry> {
+pub(crate) fn entry(list: &[u8], index: u16) -> Option<ListEntry> {
     let at = ENTRY_ARRAY + ENTRY_BYTES * usize::from(index);
     if index >= entries(list) || at + ENTRY_BYTES > list.len() {
         return None;
     }
-    Some(Entry { page: PageId(u32_at(list, at)), has_room: list[at + 4] != 0 })
+    Some(ListEntry { page: PageId(u32_at(list, at)), has_room: list[at + 4] != 0 })
 }
 
 /// A change of a page of the list.

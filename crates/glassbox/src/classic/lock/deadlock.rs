@@ -5,7 +5,7 @@
 //! about to wait checks whether its wait closes a cycle. So a deadlock is resolved at the moment in which it arises,
 //! and an owner that does not wait pays nothing.
 //!
-//! The *waits-for graph*: from an owner whose request waits to each owner that blocks it (`Partition::blockers`):
+//! The *waits-for graph*: from an owner whose request waits to each owner that blocks it (`LockPartition::blockers`):
 //! holders of incompatible modes, and, as requests do not overtake, all earlier waiters of the same queue. A request is
 //! granted only when none of these is left. So owners on a cycle are never granted, and without a cycle some owner can
 //! continue.
@@ -21,7 +21,7 @@
 //! vanish, as none of the owners continues. If by (3), B was just granted and did not wait, so the edge out of B was
 //! created later, in contradiction to the choice. And if there is no cycle, some owner continues: an owner without
 //! edges has been granted, because every event that ends an edge then grants all requests that can be granted
-//! (`Partition::settle`). The exception is a granted conversion; it ends no edge, because a stronger mode is compatible
+//! (`LockPartition::settle`). The exception is a granted conversion; it ends no edge, because a stronger mode is compatible
 //! with nothing that is incompatible with a weaker one (see `mode`).
 //!
 //! *Every cycle that is found exists.* Suppose the search read the edges from A1 to A2, A2 to A3, ..., An to A1, one
@@ -41,7 +41,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::owner::Waiter;
+use super::owner::LockWaiter;
 use crate::classic::ids::TxnId;
 
 /// The state of all owners, behind one latch.
@@ -54,7 +54,7 @@ pub(super) struct Detector {
 }
 
 pub(super) struct Registered {
-    pub(super) waiter: Arc<Waiter>,
+    pub(super) waiter: Arc<LockWaiter>,
     /// The place of its latest wait; the request may have ended, or belong to another owner by now.
     pub(super) hash: u64,
     pub(super) request: u32,

@@ -13,7 +13,7 @@
 //! fine locks are acquired as before, and the next attempt is made when their number has doubled.
 
 use super::config::LockGranularity;
-use super::held::Held;
+use super::held::HeldLock;
 use super::locks::{Duration, Outcome};
 use super::manager::LockManager;
 use super::mode::Mode;
@@ -24,7 +24,7 @@ use crate::classic::ids::StoreId;
 
 /// A name, and its position in the owner's list.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct LockPlace {
     pub(super) key: Key,
     pub(super) hash: u64,
     pub(super) at: Option<usize>,
@@ -38,7 +38,7 @@ enum Above {
     Intent(usize),
 }
 
-impl Place {
+impl LockPlace {
     /// The mode held here, as seen from below by a request for `mode`; nothing if it is not enough.
     #[inline(always)]
     fn above(self, owner: &Owner, mode: Mode) -> Option<Above> {
@@ -56,20 +56,20 @@ impl Place {
 
 impl LockManager {
     /// Looks a name up.
-    pub(super) fn place(&self, owner: &Owner, key: Key) -> Place {
+    pub(super) fn place(&self, owner: &Owner, key: Key) -> LockPlace {
         let hash = key.hash();
         let at = match key.kind() {
             VOLUME => owner.held.volume(),
             _ => self.partition(hash).place(key, hash, owner.number),
         };
-        Place { key, hash, at }
+        LockPlace { key, hash, at }
     }
 
     /// Looks a store up.
-    fn place_of_store(&self, owner: &mut Owner, store: StoreId) -> Place {
+    fn place_of_store(&self, owner: &mut Owner, store: StoreId) -> LockPlace {
         let key = Key::of_store(store);
         if let Some(at) = owner.held.known_store(store) {
-            return Place { key, hash: owner.held.entries()[at].hash, at: Some(at) };
+            return LockPlace { key, hash: owner.held.entries()[at].hash, at: Some(at) };
         }
         let place = self.place(owner, key);
         if let Some(at) = place.at {
@@ -83,7 +83,7 @@ impl LockManager {
     pub(super) fn descend(
         &self,
         owner: &mut Owner,
-        mut target: Place,
+        mut target: LockPlace,
         mode: Mode,
         wait: bool,
         duration: Duration,
@@ -135,7 +135,7 @@ impl LockManager {
     fn take_high(
         &self,
         owner: &mut Owner,
-        target: Place,
+        target: LockPlace,
         mode: Mode,
         wait: bool,
         duration: Duration,
@@ -160,7 +160,7 @@ impl LockManager {
 
     /// The lock granularity of this owner in a store: it does not change while it holds something there.
     #[inline(always)]
-    fn granularity_for(&self, owner: &Owner, store: Place) -> LockGranularity {
+    fn granularity_for(&self, owner: &Owner, store: LockPlace) -> LockGranularity {
         match store.at {
             Some(at) => owner.held.entries()[at].granularity,
             None => self.granularity(store.key.store()),
@@ -189,7 +189,7 @@ impl LockManager {
     }
 
     /// Acquires intents for `mode` on the volume and a store.
-    fn store_intent(&self, owner: &mut Owner, store: Place, mode: Mode, wait: bool) -> Result<Above, Outcome> {
+    fn store_intent(&self, owner: &mut Owner, store: LockPlace, mode: Mode, wait: bool) -> Result<Above, Outcome> {
         match self.volume_intent(owner, mode, wait)? {
             Above::Covered => Ok(Above::Covered),
             Above::Intent(_) => self.intent(owner, store, mode, wait),
@@ -197,11 +197,11 @@ impl LockManager {
     }
 
     /// Acquires an intent for `mode` on a name; the intents above are held.
-    fn intent(&self, owner: &mut Owner, place: Place, mode: Mode, wait: bool) -> Result<Above, Outcome> {
+    fn intent(&self, owner: &mut Owner, place: LockPlace, mode: Mode, wait: bool) -> Result<Above, Outcome> {
         self.take(owner, place, mode.intent(), wait, Duration::Commit)?;
         // A new lock is the last in the list. With an intent, U becomes X, which is more than an intent.
         let at = place.at.unwrap_or(owner.count() - 1);
-        Ok(Place { at: Some(at), ..place }.above(owner, mode).expect("it was just taken"))
+        Ok(LockPlace { at: Some(at), ..place }.above(owner, mode).expect("it was just taken"))
     }
 
     /// Locks a name; the intents above are held. Returns whether this added a lock to the owner's list.
@@ -209,12 +209,12 @@ impl LockManager {
     pub(super) fn take(
         &self,
         owner: &mut Owner,
-        place: Place,
+        place: LockPlace,
         mode: Mode,
         wait: bool,
         duration: Duration,
     ) -> Result<bool, Outcome> {
-        let Place { key, hash, at } = place;
+        let LockPlace { key, hash, at } = place;
         let granted = if at.is_none() && duration == Duration::Commit {
             let granted = self.partition(hash).request(key, hash, owner.by(), mode);
             if let Some(request) = granted {
@@ -235,7 +235,7 @@ impl LockManager {
     }
 
     /// Locks a name that is held in another mode, or for an instant, if that needs no wait. Returns whether it did.
-    fn take_unlisted(&self, owner: &mut Owner, place: Place, mode: Mode, duration: Duration) -> bool {
+    fn take_unlisted(&self, owner: &mut Owner, place: LockPlace, mode: Mode, duration: Duration) -> bool {
         let mut partition = self.partition(place.hash);
         let Some(at) = place.at else { return partition.would_grant(place.key, place.hash, mode) };
         let held = owner.held.entry(at);
@@ -253,7 +253,7 @@ impl LockManager {
     /// Adds a granted lock to the owner's list.
     #[inline(always)]
     pub(super) fn note(&self, owner: &mut Owner, key: Key, hash: u64, request: u32, mode: Mode) {
-        let mut held = Held::new(key, hash, request, mode);
+        let mut held = HeldLock::new(key, hash, request, mode);
         if matches!(key.kind(), STORE | PAGE) {
             self.note_limits(&mut held);
         }
@@ -264,7 +264,7 @@ impl LockManager {
     }
 
     #[inline]
-    fn note_limits(&self, held: &mut Held) {
+    fn note_limits(&self, held: &mut HeldLock) {
         let limit = if held.key.kind() == STORE {
             held.granularity = self.granularity(held.key.store());
             self.config.escalate_store_at
@@ -287,9 +287,9 @@ impl LockManager {
 
     #[cold]
     fn escalate(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
-        let Held { key, hash, mode: held, .. } = *owner.held.entry(at);
+        let HeldLock { key, hash, mode: held, .. } = *owner.held.entry(at);
         let whole = if held == Mode::IS && mode.intent() == Mode::IS { Mode::S } else { Mode::X };
-        let place = Place { key, hash, at: Some(at) };
+        let place = LockPlace { key, hash, at: Some(at) };
         if self.take(owner, place, whole, false, Duration::Commit).is_err() {
             let held = owner.held.entry(at);
             held.escalate_at = held.escalate_at.saturating_mul(2);

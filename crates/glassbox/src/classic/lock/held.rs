@@ -16,7 +16,7 @@ const STORES: usize = 64;
 
 /// A held lock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldLock {
     pub(super) key: Key,
     pub(super) hash: u64,
     /// In the partition given by the hash.
@@ -30,7 +30,7 @@ pub(super) struct Held {
     pub(super) escalate_at: u32,
 }
 
-impl Held {
+impl HeldLock {
     /// A lock without locks below.
     #[inline(always)]
     pub(super) fn new(key: Key, hash: u64, request: u32, mode: Mode) -> Self {
@@ -40,7 +40,7 @@ impl Held {
 
 /// See the file's comment.
 pub(super) struct HeldLocks {
-    entries: Vec<Held>,
+    entries: Vec<HeldLock>,
     /// Cached positions of locks of stores, by the store's last bits. The entry at that position shows whether the
     /// cache is valid.
     stores: [u32; STORES],
@@ -52,12 +52,12 @@ impl HeldLocks {
     }
 
     #[inline(always)]
-    pub(super) fn entries(&self) -> &[Held] {
+    pub(super) fn entries(&self) -> &[HeldLock] {
         &self.entries
     }
 
     #[inline(always)]
-    pub(super) fn entry(&mut self, at: usize) -> &mut Held {
+    pub(super) fn entry(&mut self, at: usize) -> &mut HeldLock {
         &mut self.entries[at]
     }
 
@@ -88,7 +88,7 @@ impl HeldLocks {
 
     /// Adds a lock that is not in the list.
     #[inline(always)]
-    pub(super) fn push(&mut self, held: Held) {
+    pub(super) fn push(&mut self, held: HeldLock) {
         self.entries.push(held);
     }
 

@@ -6,24 +6,24 @@ use std::sync::{Arc, RwLock};
 use super::brief::{Brief, Latched};
 use super::config::{LockConfig, LockGranularity};
 use super::deadlock::Detector;
-use super::held::Held;
+use super::held::HeldLock;
 use super::history::{History, LockCounters, Wait};
 use super::locks::{Duration, Locks, Outcome};
 use super::mode::{FromAbove, Mode};
 use super::name::{Key, LockName, RECORD};
 use super::owner::Owner;
 use super::sync::{Mutex, latch, whole};
-use super::table::{Alone, Partition};
+use super::table::{LockPartition, Uncontended};
 use crate::classic::ids::{StoreId, TxnId};
 use crate::io::Clock;
 
 /// A value with cache lines of its own (two: processors fetch them in pairs).
 #[repr(align(128))]
-struct Padded<T>(T);
+struct CacheLines<T>(T);
 
 /// See the module's comment.
 pub(crate) struct LockManager {
-    partitions: Box<[Padded<Brief<Partition>>]>,
+    partitions: Box<[CacheLines<Brief<LockPartition>>]>,
     pub(super) config: LockConfig,
     /// Lock granularity by store, where it is not the configured one.
     granularities: RwLock<Vec<Option<LockGranularity>>>,
@@ -41,7 +41,7 @@ impl LockManager {
     /// If the number of partitions is no power of two.
     pub(crate) fn new(config: LockConfig, clock: Arc<dyn Clock>) -> Self {
         assert!(config.partitions.is_power_of_two(), "the number of partitions is a power of two");
-        let partition = |_| Padded(Brief::new(Partition::new(config.broken_s_beside_x)));
+        let partition = |_| CacheLines(Brief::new(LockPartition::new(config.broken_s_beside_x)));
         Self {
             partitions: (0..config.partitions).map(partition).collect(),
             granularities: RwLock::default(),
@@ -91,7 +91,7 @@ impl LockManager {
 
     /// Latches the partition of a hash.
     #[inline(always)]
-    pub(super) fn partition(&self, hash: u64) -> Latched<'_, Partition> {
+    pub(super) fn partition(&self, hash: u64) -> Latched<'_, LockPartition> {
         self.partitions[self.partition_number(hash)].0.latch()
     }
 
@@ -120,13 +120,13 @@ impl LockManager {
             return partition.with(|partition| partition.would_grant(key, hash, mode));
         }
         match partition.with(|partition| partition.request_alone(key, hash, by, mode)) {
-            Alone::Granted(request) => {
+            Uncontended::Granted(request) => {
                 store.below += 1;
-                owner.held.push(Held::new(key, hash, request, mode));
+                owner.held.push(HeldLock::new(key, hash, request, mode));
                 true
             }
-            Alone::Held => true,
-            Alone::Unknown => false,
+            Uncontended::Held => true,
+            Uncontended::Unknown => false,
         }
     }
 
@@ -146,7 +146,7 @@ impl LockManager {
     fn intends(&self, owner: &mut Owner, key: Key, known: Option<usize>, mode: Mode) -> bool {
         let (hash, by) = (key.hash(), owner.by());
         let partition = &self.partitions[self.partition_number(hash)].0;
-        let request = |partition: &mut Partition| match partition.place(key, hash, by.owner) {
+        let request = |partition: &mut LockPartition| match partition.place(key, hash, by.owner) {
             Some(at) => Ok(at),
             None => Err(partition.request(key, hash, by, mode.intent())),
         };

@@ -18,7 +18,7 @@ use crate::io::Clock;
 pub(crate) struct Owner {
     pub(super) number: u32,
     pub(super) held: HeldLocks,
-    pub(super) waiter: Arc<Waiter>,
+    pub(super) waiter: Arc<LockWaiter>,
 }
 
 /// The owner of a request, and the position that the lock will have in its list.
@@ -30,7 +30,7 @@ pub(super) struct By {
 
 /// The part of an owner that other threads access.
 #[derive(Default)]
-pub(super) struct Waiter {
+pub(super) struct LockWaiter {
     signal: Mutex<Signal>,
     woken: Condvar,
     pub(super) txn: AtomicU64,
@@ -109,7 +109,7 @@ impl Drop for Owner {
     }
 }
 
-impl Waiter {
+impl LockWaiter {
     /// Marks it as waiting in a queue.
     pub(super) fn begin(&self) {
         let before = mem::replace(&mut *latch(&self.signal), Signal::Waiting);

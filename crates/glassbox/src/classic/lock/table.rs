@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use super::mode::{Mode, Modes};
 use super::name::{Key, RECORD};
-use super::owner::{By, Signal, Waiter};
+use super::owner::{By, LockWaiter, Signal};
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -52,7 +52,7 @@ struct Head {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum RequestState {
     Free,
     Granted,
     Converting,
@@ -72,20 +72,20 @@ struct Request {
     mode: Mode,
     /// The mode for which it waits, if any.
     wanted: Mode,
-    state: State,
+    state: RequestState,
 }
 
-struct Node {
+struct PoolNode {
     head: Head,
     request: Request,
     /// The owner to wake, if the request waits.
-    waiter: Option<Arc<Waiter>>,
+    waiter: Option<Arc<LockWaiter>>,
 }
 
 /// See the file's comment.
-pub(super) struct Partition {
+pub(super) struct LockPartition {
     /// The homes of names, then others.
-    nodes: Vec<Node>,
+    nodes: Vec<PoolNode>,
     /// Of those that are no homes, the ones without head and request, chained by the head.
     free: u32,
     /// Chains of heads that are not at home.
@@ -95,7 +95,7 @@ pub(super) struct Partition {
     broken: bool,
 }
 
-impl Partition {
+impl LockPartition {
     pub(super) fn new(broken: bool) -> Self {
         Self { nodes: pool::homes(), free: NONE, buckets: vec![NONE; pool::BUCKETS], chained: 0, broken }
     }
@@ -141,35 +141,35 @@ impl Partition {
     }
 
     /// Puts a new request, which cannot be granted, into the queue.
-    pub(super) fn enqueue(&mut self, key: Key, hash: u64, by: By, wanted: Mode, waiter: &Arc<Waiter>) -> u32 {
+    pub(super) fn enqueue(&mut self, key: Key, hash: u64, by: By, wanted: Mode, waiter: &Arc<LockWaiter>) -> u32 {
         let head = self.find(key, hash);
         assert!(head != NONE, "another lock is in the way");
         let request = self.new_request(head, by, wanted);
         self.push(WAITING, request);
-        self.wait(request, State::Waiting, wanted, waiter);
+        self.wait(request, RequestState::Waiting, wanted, waiter);
         request
     }
 
     /// Makes a granted request, whose conversion cannot be granted, wait for it.
-    pub(super) fn enqueue_conversion(&mut self, request: u32, to: Mode, waiter: &Arc<Waiter>) {
+    pub(super) fn enqueue_conversion(&mut self, request: u32, to: Mode, waiter: &Arc<LockWaiter>) {
         // To the end, so that conversions are in the order of their requests.
         self.unlink(GRANTED, request);
         self.push(GRANTED, request);
         let head = self.nodes[request as usize].request.head;
         self.nodes[head as usize].head.converting += 1;
-        self.wait(request, State::Converting, to, waiter);
+        self.wait(request, RequestState::Converting, to, waiter);
     }
 
-    fn wait(&mut self, request: u32, state: State, wanted: Mode, waiter: &Arc<Waiter>) {
+    fn wait(&mut self, request: u32, state: RequestState, wanted: Mode, waiter: &Arc<LockWaiter>) {
         waiter.begin();
-        let Node { request, waiter: room, .. } = &mut self.nodes[request as usize];
+        let PoolNode { request, waiter: room, .. } = &mut self.nodes[request as usize];
         (request.state, request.wanted, *room) = (state, wanted, Some(waiter.clone()));
     }
 
     /// Whether the request is this owner's, and waits. It may belong to another owner by now.
     pub(super) fn waits(&self, request: u32, owner: u32) -> bool {
         let request = &self.nodes[request as usize].request;
-        request.owner == owner && matches!(request.state, State::Waiting | State::Converting)
+        request.owner == owner && matches!(request.state, RequestState::Waiting | RequestState::Converting)
     }
 
     /// Ends a wait without a grant. A mode that was held before is still held.
@@ -177,8 +177,8 @@ impl Partition {
         let Request { head, state, .. } = self.nodes[request as usize].request;
         let waiter = self.nodes[request as usize].waiter.take();
         waiter.expect("who waits can be woken").end(signal);
-        if state == State::Converting {
-            self.nodes[request as usize].request.state = State::Granted;
+        if state == RequestState::Converting {
+            self.nodes[request as usize].request.state = RequestState::Granted;
             self.nodes[head as usize].head.converting -= 1;
         } else {
             self.unlink(WAITING, request);
@@ -190,7 +190,7 @@ impl Partition {
     /// Releases a granted lock.
     #[inline(always)]
     pub(super) fn release(&mut self, request: u32) {
-        assert!(self.nodes[request as usize].request.state == State::Granted, "only what is held is given back");
+        assert!(self.nodes[request as usize].request.state == RequestState::Granted, "only what is held is given back");
         if !self.free_only(request) {
             self.release_beside_others(request);
         }
@@ -227,7 +227,7 @@ impl Partition {
         let mut at = self.nodes[head as usize].head.lists[GRANTED].first;
         while at != NONE {
             let Request { next, state, wanted, .. } = self.nodes[at as usize].request;
-            if state == State::Converting && self.would_convert(at, wanted) {
+            if state == RequestState::Converting && self.would_convert(at, wanted) {
                 self.change_mode(at, wanted);
                 self.nodes[head as usize].head.converting -= 1;
                 self.grant(at);
@@ -248,8 +248,8 @@ impl Partition {
     }
 
     fn grant(&mut self, request: u32) {
-        let Node { request, waiter, .. } = &mut self.nodes[request as usize];
-        (request.state, request.mode) = (State::Granted, request.wanted);
+        let PoolNode { request, waiter, .. } = &mut self.nodes[request as usize];
+        (request.state, request.mode) = (RequestState::Granted, request.wanted);
         waiter.take().expect("who waits can be woken").end(Signal::Granted);
     }
 
@@ -297,7 +297,7 @@ impl Partition {
 
 /// The result of a request for a lock that should be free.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Alone {
+pub(super) enum Uncontended {
     /// It was free: this request was granted.
     Granted(u32),
     /// The owner who asks held it, and that suffices.
@@ -306,18 +306,18 @@ pub(super) enum Alone {
     Unknown,
 }
 
-impl Partition {
+impl LockPartition {
     /// Grants a request if it is the only one for its name, or finds that what its owner holds suffices.
     #[inline(always)]
-    pub(super) fn request_alone(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> Alone {
+    pub(super) fn request_alone(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> Uncontended {
         let head = self.find(key, hash);
         if head == NONE {
-            return Alone::Granted(self.new_head(key, hash, by, mode));
+            return Uncontended::Granted(self.new_head(key, hash, by, mode));
         }
         // If several have asked, the first may be gone.
         let first = &self.nodes[head as usize].request;
-        let held = first.state == State::Granted && first.owner == by.owner && first.mode.covers(mode);
-        if held { Alone::Held } else { Alone::Unknown }
+        let held = first.state == RequestState::Granted && first.owner == by.owner && first.mode.covers(mode);
+        if held { Uncontended::Held } else { Uncontended::Unknown }
     }
 
     /// The place in its list of what an owner holds of a name.
@@ -351,7 +351,7 @@ pub(crate) struct Blocker {
     pub(crate) wanted: Option<Mode>,
 }
 
-impl Partition {
+impl LockPartition {
     /// Who stands in the way of a request that waits: for a conversion, those who hold what it cannot go with; for a
     /// new request, those, and all who wait ahead of it. It goes on only when none of them does any more.
     pub(super) fn blockers(&self, request: u32, mut each: impl FnMut(Blocker)) {
@@ -361,14 +361,14 @@ impl Partition {
         let mut at = lists[GRANTED].first;
         while at != NONE {
             let other = &self.nodes[at as usize].request;
-            let converting = other.state == State::Converting;
-            if at != request && (conflicts & other.mode.bit() != 0 || state == State::Waiting && converting) {
+            let converting = other.state == RequestState::Converting;
+            if at != request && (conflicts & other.mode.bit() != 0 || state == RequestState::Waiting && converting) {
                 let wanted = converting.then_some(other.wanted);
                 each(Blocker { owner: other.owner, held: Some(other.mode), wanted });
             }
             at = other.next;
         }
-        if state != State::Waiting {
+        if state != RequestState::Waiting {
             return;
         }
         let mut at = lists[WAITING].first;

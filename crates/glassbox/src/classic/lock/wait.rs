@@ -3,27 +3,27 @@
 use std::sync::Arc;
 
 use super::deadlock::{Detector, Registered};
-use super::descend::Place;
-use super::held::{Held, HeldLocks};
+use super::descend::LockPlace;
+use super::held::{HeldLock, HeldLocks};
 use super::history::{BLOCKERS_KEPT, InTheWay, Wait, WaitEnd};
 use super::locks::{Duration, Outcome};
 use super::manager::LockManager;
 use super::mode::Mode;
 use super::name::Key;
-use super::owner::{Owner, Signal, Waiter};
+use super::owner::{LockWaiter, Owner, Signal};
 use super::sync::latch;
-use super::table::{NONE, Partition};
+use super::table::{LockPartition, NONE};
 
 /// Maximum number of owners: the counts in the heads have this width.
 const MAX_OWNERS: usize = u16::MAX as usize;
 
 /// The request that waits.
-struct Wanted {
+struct WantedLock {
     key: Key,
     hash: u64,
     mode: Mode,
     /// Position and entry in the owner's list, if the lock is held in a weaker mode.
-    held: Option<(usize, Held)>,
+    held: Option<(usize, HeldLock)>,
 }
 
 impl LockManager {
@@ -33,16 +33,16 @@ impl LockManager {
     /// [`Outcome::Deadlock`] or [`Outcome::Timeout`]. A mode that was held before is still held.
     #[cold]
     pub(super) fn wait(&self, owner: &mut Owner, key: Key, mode: Mode, duration: Duration) -> Result<(), Outcome> {
-        let Place { hash, at, .. } = self.place(owner, key);
+        let LockPlace { hash, at, .. } = self.place(owner, key);
         let held = at.map(|at| (at, owner.held.entries()[at]));
         let mode = held.map_or(mode, |(_, held)| held.mode.supremum(mode));
-        let wanted = Wanted { key, hash, mode, held };
+        let wanted = WantedLock { key, hash, mode, held };
         let mut detector = latch(&self.detector);
         let mut partition = self.partition(hash);
         // It may be available now.
         let granted = match held {
             None => partition.request(key, hash, owner.by(), mode),
-            Some((_, Held { request, .. })) => partition.convert(request, mode).then_some(request),
+            Some((_, HeldLock { request, .. })) => partition.convert(request, mode).then_some(request),
         };
         if let Some(request) = granted {
             drop((partition, detector));
@@ -51,7 +51,7 @@ impl LockManager {
         }
         let request = match held {
             None => partition.enqueue(key, hash, owner.by(), mode, &owner.waiter),
-            Some((_, Held { request, .. })) => {
+            Some((_, HeldLock { request, .. })) => {
                 partition.enqueue_conversion(request, mode, &owner.waiter);
                 request
             }
@@ -98,7 +98,7 @@ impl LockManager {
     }
 
     /// Keeps or releases a granted request, by its duration.
-    fn keep(&self, owner: &mut Owner, wanted: &Wanted, request: u32, duration: Duration) {
+    fn keep(&self, owner: &mut Owner, wanted: &WantedLock, request: u32, duration: Duration) {
         match (duration, wanted.held) {
             (Duration::Commit, None) => self.note(owner, wanted.key, wanted.hash, request, wanted.mode),
             (Duration::Commit, Some((at, _))) => owner.held.entry(at).mode = wanted.mode,
@@ -109,7 +109,7 @@ impl LockManager {
 }
 
 /// The report of a wait that begins.
-fn describe(owner: &Owner, wanted: &Wanted, request: u32, partition: &Partition, detector: &Detector) -> Wait {
+fn describe(owner: &Owner, wanted: &WantedLock, request: u32, partition: &LockPartition, detector: &Detector) -> Wait {
     let mut wait = Wait {
         owner: owner.number,
         txn: owner.waiter.txn(),
@@ -135,7 +135,7 @@ impl LockManager {
         let free = detector.owners.iter_mut().position(|owner| Arc::get_mut(&mut owner.waiter).is_some());
         let number = free.unwrap_or(detector.owners.len());
         assert!(number < MAX_OWNERS, "more than {MAX_OWNERS} transactions at once");
-        let waiter = Arc::<Waiter>::default();
+        let waiter = Arc::<LockWaiter>::default();
         let registered = Registered { waiter: waiter.clone(), hash: 0, request: NONE };
         if number == detector.owners.len() {
             detector.owners.push(registered);

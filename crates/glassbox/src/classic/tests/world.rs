@@ -7,7 +7,7 @@ use super::locks::TracedLocks;
 use super::log::TracedLog;
 use super::pages::TracedPages;
 use super::trace;
-use crate::classic::directory::{self, Held};
+use crate::classic::directory::{self, HeldEntry};
 use crate::classic::engine::Engine;
 use crate::classic::latch::ReadWriteLatch;
 use crate::classic::sessions::SessionPool;
@@ -32,7 +32,7 @@ impl Stack for Observed {
     type Logs = TracedLog;
     type Locks = TracedLocks;
     type Latch = ReadWriteLatch;
-    type Directory = Held;
+    type Directory = HeldEntry;
     type Pages = TracedPages;
     type Sessions = SessionPool<Session<Observed>>;
     const PAGE_BYTES: usize = 4 << 10;

@@ -64,7 +64,7 @@ impl KeyBuffer {
 
 /// A place in a leaf, good as long as the leaf has this LSN.
 #[derive(Clone, Copy)]
-struct Place {
+struct CursorPlace {
     leaf: PageId,
     lsn: Lsn,
     /// Upwards the next entry, downwards the one behind the next.
@@ -75,7 +75,7 @@ struct Place {
 
 /// How far a walk has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum CursorProgress {
     Begun,
     /// Downwards: what is above the range has been admitted.
     Above,
@@ -90,8 +90,8 @@ pub(crate) struct Cursor {
     low: KeyBuffer,
     high: KeyBuffer,
     last: KeyBuffer,
-    progress: Progress,
-    place: Option<Place>,
+    progress: CursorProgress,
+    place: Option<CursorPlace>,
 }
 
 impl Cursor {
@@ -105,7 +105,7 @@ impl Cursor {
             low: KeyBuffer::of(low),
             high: KeyBuffer::of(high),
             last: KeyBuffer::NONE,
-            progress: Progress::Begun,
+            progress: CursorProgress::Begun,
             place: None,
         }
     }
@@ -150,7 +150,7 @@ impl Cursor {
     ) -> Result<Step<usize>, Error> {
         assert!(!out.is_empty(), "room for a record");
         match self.direction {
-            _ if self.progress == Progress::Ended => Ok(Step::End),
+            _ if self.progress == CursorProgress::Ended => Ok(Step::End),
             Direction::Forward => self.up(tree, out, &mut admit),
             Direction::Backward => self.down(tree, out, &mut admit),
         }
@@ -161,7 +161,7 @@ impl Cursor {
     fn resume<'a, P: Pages, S: Space, K: Keys>(
         &self,
         tree: &Tree<'a, P, S, K>,
-    ) -> Result<Option<(Place, P::Shared<'a>)>, Error> {
+    ) -> Result<Option<(CursorPlace, P::Shared<'a>)>, Error> {
         let Some(place) = self.place else { return Ok(None) };
         let page = tree.pages.fix_shared(place.leaf)?;
         Ok((page::lsn(&page) == place.lsn).then_some((place, page)))
@@ -176,7 +176,7 @@ impl Cursor {
         sibling: &Node<'_>,
         at: usize,
     ) -> Result<(), Error> {
-        if sibling.count == 0 || self.progress != Progress::Given {
+        if sibling.count == 0 || self.progress != CursorProgress::Given {
             return Ok(());
         }
         let order = tree.keys().compare(sibling.key(at), self.last.get());
@@ -189,11 +189,11 @@ impl Cursor {
 
     /// Remembers that entries up to here were given.
     #[inline(always)]
-    fn remember(&mut self, place: Place, last: Option<&[u8]>) {
+    fn remember(&mut self, place: CursorPlace, last: Option<&[u8]>) {
         self.place = Some(place);
         if let Some(key) = last {
             self.last.set(key);
-            self.progress = Progress::Given;
+            self.progress = CursorProgress::Given;
         }
     }
 }

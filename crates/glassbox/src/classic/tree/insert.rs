@@ -14,7 +14,7 @@ use super::change::NodeChange;
 use super::fingers::{Finger, Fingers};
 use super::keys::Keys;
 use super::node::EntryBuffer;
-use super::node::{self, Header, Links, MAX_KEY_BYTES, Node, Sequence};
+use super::node::{self, Links, MAX_KEY_BYTES, Node, NodeHeader, Sequence};
 use super::tree::{Leaf, Neighbour, Tree, anywhere};
 use crate::classic::change::{Change, Journal, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
@@ -49,7 +49,7 @@ pub(crate) struct Near<'a> {
 }
 
 /// Where a key belongs in a leaf.
-struct Spot {
+struct InsertSpot {
     at: usize,
     /// The key as a number, and the finger for it, if it is to be remembered.
     finger: Option<(u64, usize)>,
@@ -108,7 +108,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
                 let (other, here) = (node.rid(at), Neighbour::Here(node.rid(at)));
                 return Ok(if admit(here) { Inserted::Exists(other) } else { Inserted::Refused(here) });
             }
-            let spot = Spot { at, finger, last };
+            let spot = InsertSpot { at, finger, last };
             if let Some(inserted) = self.insert_at(journal, near, leaf, spot, asks.then_some(&mut admit))? {
                 return Ok(inserted);
             }
@@ -122,7 +122,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         &self,
         near: &mut Near<'_>,
         (number, place): (u64, usize),
-    ) -> Option<(P::Exclusive<'a>, Header, Spot)> {
+    ) -> Option<(P::Exclusive<'a>, NodeHeader, InsertSpot)> {
         let store = self.definition.store();
         let finger = near.fingers.as_mut()?.at(place);
         if !finger.fits(store, number) {
@@ -134,8 +134,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             finger.store = StoreId::VOLUME;
             return None;
         }
-        let header = Header::of_leaf(&page, store, self.keys().width())?;
-        let spot = Spot { at: finger.at, finger: Some((number, place)), last: finger.last };
+        let header = NodeHeader::of_leaf(&page, store, self.keys().width())?;
+        let spot = InsertSpot { at: finger.at, finger: Some((number, place)), last: finger.last };
         Some((page, header, spot))
     }
 
@@ -146,7 +146,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         journal: &mut J,
         near: &mut Near<'_>,
         leaf: Leaf<P::Exclusive<'_>>,
-        Spot { at, finger, last }: Spot,
+        InsertSpot { at, finger, last }: InsertSpot,
         admit: Option<&mut impl FnMut(Neighbour) -> bool>,
     ) -> Result<Option<Inserted>, Error> {
         let Leaf { id, mut header, mut page } = leaf;
@@ -192,7 +192,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     fn put_entry<J: Journal>(
         &self,
         journal: &mut J,
-        (page, header): (&mut P::Exclusive<'_>, Header),
+        (page, header): (&mut P::Exclusive<'_>, NodeHeader),
         at: usize,
         (key, rid): (&[u8], Rid),
         undo: Undo,
@@ -253,7 +253,7 @@ fn cut(node: &Node<'_>, at: usize, at_edge: bool) -> (usize, Sequence) {
 }
 
 /// A node latched exclusively.
-pub(super) struct Held<G> {
+pub(super) struct LatchedNode<G> {
     pub(super) id: PageId,
     pub(super) page: G,
 }
@@ -277,7 +277,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     pub(super) fn make_room<J: Journal>(&self, journal: &mut J, key: &[u8]) -> Result<(), Error> {
         let probe = self.keys().probe(key);
         let id = self.definition.root();
-        let mut parent = Held { id, page: self.pages.fix_exclusive(id)? };
+        let mut parent = LatchedNode { id, page: self.pages.fix_exclusive(id)? };
         let root = self.node(id, &parent.page)?;
         if root.count >= self.capacity(root.level) {
             self.grow(journal, &mut parent)?;
@@ -291,7 +291,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             let (level, at) = (node.level, self.child_at(&node, probe));
             at_edge &= at + 1 == node.count;
             let id = self.child(parent.id, &node, at)?;
-            let mut child = Held { id, page: self.pages.fix_exclusive(id)? };
+            let mut child = LatchedNode { id, page: self.pages.fix_exclusive(id)? };
             let node = self.child_node(id, &child.page, level)?;
             let settles = node.level == 0 && is_in_the_way(&node, self.keys().smaller(node.entries(), probe));
             if settles || node.count >= self.capacity(node.level) {
@@ -315,7 +315,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     }
 
     /// Moves what is in the root to a new node, its only child. The root becomes one level higher.
-    fn grow<J: Journal>(&self, journal: &mut J, root: &mut Held<P::Exclusive<'a>>) -> Result<(), Error> {
+    fn grow<J: Journal>(&self, journal: &mut J, root: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
         let node = self.node(root.id, &root.page)?;
         let old = node.body().to_vec();
         let Some(level) = node.level.checked_add(1).filter(|level| *level < node::RETIRED) else {
@@ -338,25 +338,25 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     fn split<J: Journal>(
         &self,
         journal: &mut J,
-        parent: &mut Held<P::Exclusive<'a>>,
-        left: &mut Held<P::Exclusive<'a>>,
+        parent: &mut LatchedNode<P::Exclusive<'a>>,
+        left: &mut LatchedNode<P::Exclusive<'a>>,
         split: &Split<'_>,
-    ) -> Result<Held<P::Exclusive<'a>>, Error> {
+    ) -> Result<LatchedNode<P::Exclusive<'a>>, Error> {
         let store = self.definition.store();
         let node = self.node(left.id, &left.page)?;
         let (level, links) = (node.level, node.links());
         let moved = node.bytes(split.from, node.count).to_vec();
         // All pages are latched before the first is changed, so that only the log can fail in between.
-        let mut behind: Option<Held<P::Exclusive<'a>>> = match links.right {
+        let mut behind: Option<LatchedNode<P::Exclusive<'a>>> = match links.right {
             PageId::NONE => None,
-            right => Some(Held { id: right, page: self.pages.fix_exclusive(right)? }),
+            right => Some(LatchedNode { id: right, page: self.pages.fix_exclusive(right)? }),
         };
         if let Some(behind) = &behind {
             self.child_node(behind.id, &behind.page, 1)?;
         }
         let nested = journal.begin_nested();
         let id = self.space.allocate(journal)?;
-        let mut right = Held { id, page: self.pages.fix_new(id)? };
+        let mut right = LatchedNode { id, page: self.pages.fix_new(id)? };
         let right_links = match level {
             0 => Links { left: left.id, right: links.right },
             _ => Links::NONE,

@@ -85,14 +85,14 @@ impl Sequence {
 
 /// What a node's header says, once it has been read: kept while the page is latched.
 #[derive(Clone, Copy)]
-pub(super) struct Header {
+pub(super) struct NodeHeader {
     pub(super) level: u8,
     count: usize,
     key_width: usize,
     stride: usize,
 }
 
-impl Header {
+impl NodeHeader {
     /// The leaf of this tree that is on this page, if it is one.
     #[inline(always)]
     pub(super) fn of_leaf(page: &[u8], store: StoreId, key_width: usize) -> Option<Self> {
@@ -179,9 +179,9 @@ impl<'p> Node<'p> {
 
     /// The value that was read.
     #[inline(always)]
-    pub(super) fn header(self) -> Header {
+    pub(super) fn header(self) -> NodeHeader {
         let Self { level, count, key_width, stride, .. } = self;
-        Header { level, count, key_width, stride }
+        NodeHeader { level, count, key_width, stride }
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@
 //! sibling is latched by others again and again; lookups and scans pass over it.
 
 use super::change::NodeChange;
-use super::insert::Held;
+use super::insert::LatchedNode;
 use super::keys::Keys;
 use super::node::EntryBuffer;
 use super::node::{self, Links, Sequence};
@@ -31,7 +31,7 @@ pub(crate) enum Removed {
 }
 
 /// Nodes from above to below.
-type Path<G> = Vec<Held<G>>;
+type Path<G> = Vec<LatchedNode<G>>;
 
 /// Whether a leaf is unlinked.
 enum Unlinked {
@@ -106,7 +106,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     fn doomed(&self, key: &[u8]) -> Result<(Path<P::Exclusive<'a>>, usize), Error> {
         let probe = self.keys().probe(key);
         let mut id = self.definition.root();
-        let mut path = vec![Held { id, page: self.pages.fix_exclusive(id)? }];
+        let mut path = vec![LatchedNode { id, page: self.pages.fix_exclusive(id)? }];
         let mut at_first = 0;
         loop {
             let held = path.last().expect("the root at least");
@@ -122,7 +122,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             }
             let page = self.pages.fix_exclusive(id)?;
             self.child_node(id, &page, level)?;
-            path.push(Held { id, page });
+            path.push(LatchedNode { id, page });
         }
     }
 
@@ -137,13 +137,13 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         let mut left = match links.left {
             PageId::NONE => None,
             left => match self.pages.try_fix_exclusive(left)? {
-                Some(page) => Some(Held { id: left, page }),
+                Some(page) => Some(LatchedNode { id: left, page }),
                 None => return Ok(Unlinked::Busy),
             },
         };
         let mut right = match links.right {
             PageId::NONE => None,
-            right => Some(Held { id: right, page: self.pages.fix_exclusive(right)? }),
+            right => Some(LatchedNode { id: right, page: self.pages.fix_exclusive(right)? }),
         };
         for sibling in left.iter().chain(&right) {
             self.child_node(sibling.id, &sibling.page, 1)?;
@@ -175,14 +175,14 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     pub(super) fn link<J: Journal>(
         &self,
         journal: &mut J,
-        leaf: &mut Held<P::Exclusive<'a>>,
+        leaf: &mut LatchedNode<P::Exclusive<'a>>,
         change: impl Fn(Links) -> Links,
     ) -> Result<(), Error> {
         let old = self.child_node(leaf.id, &leaf.page, 1)?.links();
         journal.change(&mut leaf.page, Change::Node(NodeChange::Link { old, new: change(old) }), Undo::Page)
     }
 
-    fn retire<J: Journal>(&self, journal: &mut J, held: &mut Held<P::Exclusive<'a>>) -> Result<(), Error> {
+    fn retire<J: Journal>(&self, journal: &mut J, held: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
         let level = self.node(held.id, &held.page)?.level;
         journal.change(&mut held.page, Change::Node(NodeChange::Retire { level }), Undo::Page)
     }
@@ -191,7 +191,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     fn remove_child<J: Journal>(
         &self,
         journal: &mut J,
-        held: &mut Held<P::Exclusive<'a>>,
+        held: &mut LatchedNode<P::Exclusive<'a>>,
         at: usize,
     ) -> Result<(), Error> {
         let node = self.node(held.id, &held.page)?;
@@ -206,14 +206,14 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     }
 
     /// While the root has only one child, it becomes what the child is.
-    fn shrink<J: Journal>(&self, journal: &mut J, root: &mut Held<P::Exclusive<'a>>) -> Result<(), Error> {
+    fn shrink<J: Journal>(&self, journal: &mut J, root: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
         loop {
             let node = self.node(root.id, &root.page)?;
             if node.level == 0 || node.count != 1 {
                 return Ok(());
             }
             let (level, id) = (node.level, node.child(0));
-            let mut child: Held<P::Exclusive<'a>> = Held { id, page: self.pages.fix_exclusive(id)? };
+            let mut child: LatchedNode<P::Exclusive<'a>> = LatchedNode { id, page: self.pages.fix_exclusive(id)? };
             let new = self.child_node(id, &child.page, level)?.body().to_vec();
             let old = self.node(root.id, &root.page)?.body().to_vec();
             let freeing = self.space.fix_for_freeing(&[id])?;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::definition::Definition;
 use super::hints::Guess;
 use super::keys::Keys;
-use super::node::{self, Header, Links, Node};
+use super::node::{self, Links, Node, NodeHeader};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::pages::Pages;
 use crate::classic::space::Space;
@@ -43,7 +43,7 @@ pub(crate) enum Neighbour {
 /// A latched leaf.
 pub(super) struct Leaf<G> {
     pub(super) id: PageId,
-    pub(super) header: Header,
+    pub(super) header: NodeHeader,
     pub(super) page: G,
 }
 
@@ -364,7 +364,7 @@ struct Walk {
 }
 
 /// The keys that belong to a node: from the first, below the second.
-type Range = (Option<Vec<u8>>, Option<Vec<u8>>);
+type KeyRange = (Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
     /// The faults of the tree: order of keys, separators, levels, widths, links between leaves, pages that are in
@@ -407,7 +407,7 @@ impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
     fn walk(&self) -> Result<Walk, Error> {
         let mut walk = Walk::default();
         // A stack of what is to be visited, the leftmost on top: page, level if known, range.
-        let mut stack: Vec<(PageId, Option<u8>, Range)> = vec![(self.definition.root(), None, (None, None))];
+        let mut stack: Vec<(PageId, Option<u8>, KeyRange)> = vec![(self.definition.root(), None, (None, None))];
         while let Some((id, level, range)) = stack.pop() {
             if !walk.seen.insert(id) {
                 walk.problems.push(Problem { page: id, text: "is in the tree twice".into() });
@@ -448,7 +448,7 @@ impl<P: Pages, S: Space, K: Keys> Tree<'_, P, S, K> {
         Ok(walk)
     }
 
-    fn check_keys(&self, node: &Node<'_>, range: &Range, problem: &mut impl FnMut(&str)) {
+    fn check_keys(&self, node: &Node<'_>, range: &KeyRange, problem: &mut impl FnMut(&str)) {
         if node.count > self.capacity(node.level) {
             problem("has more entries than it may");
         }

@@ -19,11 +19,11 @@ pub(crate) struct OwnRecords {
     /// Room, of which the bytes below `end` are used.
     bytes: Vec<u8>,
     end: usize,
-    places: Vec<Place>,
+    places: Vec<RecordPlace>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct RecordPlace {
     start: usize,
     lsn: Lsn,
 }
@@ -85,7 +85,7 @@ impl OwnRecords {
     /// Makes the draft that began at `start` the newest record.
     #[inline]
     pub(super) fn keep(&mut self, start: usize, lsn: Lsn) {
-        self.places.push(Place { start, lsn });
+        self.places.push(RecordPlace { start, lsn });
     }
 
     /// Appends a record that was read from the log.

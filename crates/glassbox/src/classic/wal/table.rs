@@ -10,7 +10,7 @@
 //! behind "begin", and recovery finds it by reading from there; or its addition, and so what was stored before it,
 //! happened before the checkpoint reads the slot.
 //!
-//! So [`Slot::begin`] stores a position before the transaction's first record, then its number, and a checkpoint misses
+//! So [`TransactionSlot::begin`] stores a position before the transaction's first record, then its number, and a checkpoint misses
 //! no transaction that has a record before "begin" and still runs. One that has just ended may be seen or not: its last
 //! record is in the log before that of the checkpoint's end, so they become durable in that order.
 //!
@@ -49,7 +49,7 @@ pub(crate) struct RunningTransaction {
 
 #[repr(align(128))]
 #[derive(Default)]
-struct Entry {
+struct TransactionEntry {
     taken: AtomicBool,
     state: AtomicU8,
     /// 0 when none runs.
@@ -60,11 +60,11 @@ struct Entry {
 /// The slots.
 pub(crate) struct TransactionTable {
     next: AtomicU64,
-    entries: Box<[Entry]>,
+    entries: Box<[TransactionEntry]>,
 }
 
 /// A slot of the table, held by one session.
-pub(crate) struct Slot {
+pub(crate) struct TransactionSlot {
     table: Arc<TransactionTable>,
     at: usize,
 }
@@ -72,17 +72,17 @@ pub(crate) struct Slot {
 impl TransactionTable {
     /// A table of so many slots. The first transaction will be number 1.
     pub(crate) fn new(slots: usize) -> Arc<Self> {
-        Arc::new(Self { next: AtomicU64::new(1), entries: (0..slots).map(|_| Entry::default()).collect() })
+        Arc::new(Self { next: AtomicU64::new(1), entries: (0..slots).map(|_| TransactionEntry::default()).collect() })
     }
 
     /// Takes a free slot.
     ///
     /// # Errors
     /// When there is none.
-    pub(crate) fn slot(self: &Arc<Self>) -> Result<Slot, Error> {
-        let free = |entry: &Entry| !entry.taken.swap(true, Ordering::Acquire);
+    pub(crate) fn slot(self: &Arc<Self>) -> Result<TransactionSlot, Error> {
+        let free = |entry: &TransactionEntry| !entry.taken.swap(true, Ordering::Acquire);
         match self.entries.iter().position(free) {
-            Some(at) => Ok(Slot { table: self.clone(), at }),
+            Some(at) => Ok(TransactionSlot { table: self.clone(), at }),
             None => {
                 let slots = self.entries.len();
                 Err(Error::Config(format!("all {slots} slots of the transaction table are taken; allow more sessions")))
@@ -103,11 +103,11 @@ impl TransactionTable {
     /// The transactions that run. While others begin and end, one of which the number and the rest were true at
     /// different moments is left out only if it has ended.
     pub(crate) fn running(&self) -> Vec<RunningTransaction> {
-        self.entries.iter().filter_map(Entry::read).collect()
+        self.entries.iter().filter_map(TransactionEntry::read).collect()
     }
 }
 
-impl Entry {
+impl TransactionEntry {
     fn read(&self) -> Option<RunningTransaction> {
         loop {
             let transaction = self.transaction.load(Ordering::Acquire);
@@ -126,9 +126,9 @@ impl Entry {
     }
 }
 
-impl Slot {
+impl TransactionSlot {
     #[inline(always)]
-    fn entry(&self) -> &Entry {
+    fn entry(&self) -> &TransactionEntry {
         &self.table.entries[self.at]
     }
 
@@ -163,7 +163,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for TransactionSlot {
     /// A slot whose transaction has not ended stays taken: its records are needed by the recovery to come.
     fn drop(&mut self) {
         let entry = self.entry();

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use super::forms::{Device, Unlogged};
 use super::own::OwnRecords;
 use super::record::{Body, LogRecord, begin_compensation, begin_update};
-use super::table::{Slot, State, TransactionTable};
+use super::table::{State, TransactionSlot, TransactionTable};
 
 /// What of a transaction survives when its session does something else meanwhile.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ pub(crate) struct Nested(pub(super) usize);
 /// The journal of a session, for one transaction after the other.
 pub(crate) struct TransactionLog<D> {
     pub(super) device: D,
-    pub(super) slot: Slot,
+    pub(super) slot: TransactionSlot,
     pub(super) active: Active,
     /// Nested actions that are going on.
     pub(super) nested: usize,
@@ -66,7 +66,7 @@ pub(crate) struct TransactionLog<D> {
 
 impl<D: Device> TransactionLog<D> {
     /// A journal without a transaction.
-    pub(crate) fn new(device: D, slot: Slot) -> Self {
+    pub(crate) fn new(device: D, slot: TransactionSlot) -> Self {
         let (active, scratch, room, other) = (Active::default(), Vec::new(), Vec::new(), Vec::new());
         Self { device, slot, active, nested: 0, taking_back: None, scratch, room, other, keeps: true, is_final: false }
     }
@@ -135,7 +135,7 @@ impl<D: Device> TransactionLog<D> {
     }
 
     /// The session's slot in the transaction table.
-    pub(crate) fn slot(&self) -> &Slot {
+    pub(crate) fn slot(&self) -> &TransactionSlot {
         &self.slot
     }
 
@@ -297,12 +297,12 @@ pub(crate) fn does_not_fit(id: PageId, page: &[u8], bad: BadChange) -> Error {
 /// A transaction apart from any session: prepared, or found by recovery. It keeps its slot of the transaction table.
 pub(crate) struct Suspended {
     active: Active,
-    slot: Slot,
+    slot: TransactionSlot,
 }
 
 impl Suspended {
     /// A transaction that recovery has found; its records are behind `before`.
-    pub(crate) fn new(active: Active, slot: Slot, before: Lsn) -> Self {
+    pub(crate) fn new(active: Active, slot: TransactionSlot, before: Lsn) -> Self {
         slot.continue_with(active.transaction, before);
         slot.set_state(State::Prepared);
         Self { active, slot }

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
 
-use super::image::Change;
+use super::image::FileChange;
 use super::world::{Kind, MemoryFiles, stopped};
 use crate::io::{File, IoError};
 
@@ -15,13 +15,13 @@ pub(super) struct MemoryFile {
 }
 
 impl MemoryFile {
-    fn change(&self, operation: &'static str, change: Change) -> Result<(), IoError> {
+    fn change(&self, operation: &'static str, change: FileChange) -> Result<(), IoError> {
         let mut world = self.files.world();
-        let made = world.count(&Kind::Change).and_then(|goes_on| {
+        let made = world.count(&Kind::FileChange).and_then(|goes_on| {
             let length = world.image.nodes[self.node].current.len() as u64;
             let wanted = match &change {
-                Change::Write { offset, data } => length.max(offset + data.len() as u64),
-                Change::SetLen(length) => *length,
+                FileChange::Write { offset, data } => length.max(offset + data.len() as u64),
+                FileChange::SetLen(length) => *length,
             };
             let all = world.image.bytes() + wanted.saturating_sub(length);
             let full = world.is_full() || world.faults.capacity_bytes.is_some_and(|most| all > most);
@@ -52,7 +52,7 @@ impl File for MemoryFile {
 
     fn write_parts_at(&self, parts: &mut [IoSlice<'_>], offset: u64) -> Result<(), IoError> {
         let data = parts.iter().flat_map(|part| part.iter().copied()).collect();
-        self.change("write", Change::Write { offset, data })
+        self.change("write", FileChange::Write { offset, data })
     }
 
     fn sync_data(&self) -> Result<(), IoError> {
@@ -75,7 +75,7 @@ impl File for MemoryFile {
     }
 
     fn set_len(&self, bytes: u64) -> Result<(), IoError> {
-        self.change("resize", Change::SetLen(bytes))
+        self.change("resize", FileChange::SetLen(bytes))
     }
 
     fn preallocate(&self, bytes: u64) -> Result<(), IoError> {
@@ -83,6 +83,6 @@ impl File for MemoryFile {
         if at >= bytes {
             return Ok(());
         }
-        self.change("write", Change::Write { offset: at, data: vec![0; (bytes - at) as usize] })
+        self.change("write", FileChange::Write { offset: at, data: vec![0; (bytes - at) as usize] })
     }
 }

@@ -10,15 +10,15 @@ const SECTOR_BYTES: u64 = 512;
 
 /// An unforced change of one file.
 #[derive(Clone)]
-pub(super) enum Change {
+pub(super) enum FileChange {
     Write { offset: u64, data: Vec<u8> },
     SetLen(u64),
 }
 
-impl Change {
+impl FileChange {
     fn apply(&self, bytes: &mut Vec<u8>) {
         match self {
-            Change::Write { offset, data } => {
+            FileChange::Write { offset, data } => {
                 let from = *offset as usize;
                 let to = from + data.len();
                 if bytes.len() < to {
@@ -26,7 +26,7 @@ impl Change {
                 }
                 bytes[from..to].copy_from_slice(data);
             }
-            Change::SetLen(length) => bytes.resize(*length as usize, 0),
+            FileChange::SetLen(length) => bytes.resize(*length as usize, 0),
         }
     }
 
@@ -35,14 +35,14 @@ impl Change {
         let fate = dice.below(3);
         match (fate, self) {
             (0, _) => {}
-            (2, Change::Write { offset, data }) => {
+            (2, FileChange::Write { offset, data }) => {
                 let mut done = 0;
                 while done < data.len() {
                     let at = offset + done as u64;
                     let rest = SECTOR_BYTES - at % SECTOR_BYTES;
                     let end = data.len().min(done + rest as usize);
                     if dice.below(2) == 0 {
-                        Change::Write { offset: at, data: data[done..end].to_vec() }.apply(bytes);
+                        FileChange::Write { offset: at, data: data[done..end].to_vec() }.apply(bytes);
                     }
                     done = end;
                 }
@@ -54,14 +54,14 @@ impl Change {
 
 /// One file, whatever its name.
 #[derive(Clone, Default)]
-pub(super) struct Node {
+pub(super) struct FileNode {
     pub current: Vec<u8>,
     synced: Vec<u8>,
-    unsynced: Vec<Change>,
+    unsynced: Vec<FileChange>,
 }
 
-impl Node {
-    pub fn change(&mut self, change: Change) {
+impl FileNode {
+    pub fn change(&mut self, change: FileChange) {
         change.apply(&mut self.current);
         self.unsynced.push(change);
     }
@@ -77,35 +77,35 @@ impl Node {
         self.unsynced.clear();
     }
 
-    fn after_crash(&self, mode: Crash, dice: &mut Dice) -> Node {
+    fn after_crash(&self, mode: Crash, dice: &mut Dice) -> FileNode {
         let mut bytes = self.synced.clone();
         match mode {
             Crash::Lost => {}
             Crash::Kept => bytes.clone_from(&self.current),
             Crash::Torn => self.unsynced.iter().for_each(|change| change.apply_torn(&mut bytes, dice)),
         }
-        Node { current: bytes.clone(), synced: bytes, unsynced: Vec::new() }
+        FileNode { current: bytes.clone(), synced: bytes, unsynced: Vec::new() }
     }
 }
 
 /// An unforced change of a directory.
 #[derive(Clone)]
-pub(super) enum Entry {
+pub(super) enum DirectoryEntry {
     Create { name: String, node: usize },
     Remove { name: String },
     Rename { from: String, to: String },
 }
 
-impl Entry {
+impl DirectoryEntry {
     fn apply(&self, names: &mut BTreeMap<String, usize>) {
         match self {
-            Entry::Create { name, node } => {
+            DirectoryEntry::Create { name, node } => {
                 names.insert(name.clone(), *node);
             }
-            Entry::Remove { name } => {
+            DirectoryEntry::Remove { name } => {
                 names.remove(name);
             }
-            Entry::Rename { from, to } => {
+            DirectoryEntry::Rename { from, to } => {
                 if let Some(node) = names.remove(from) {
                     names.insert(to.clone(), node);
                 }
@@ -121,8 +121,8 @@ impl Entry {
     /// The names that it changes; one twice where it changes only one.
     fn names(&self) -> [&str; 2] {
         match self {
-            Entry::Create { name, .. } | Entry::Remove { name } => [name, name],
-            Entry::Rename { from, to } => [from, to],
+            DirectoryEntry::Create { name, .. } | DirectoryEntry::Remove { name } => [name, name],
+            DirectoryEntry::Rename { from, to } => [from, to],
         }
     }
 }
@@ -135,14 +135,14 @@ pub(super) fn directory_of(name: &str) -> &str {
 /// All files and names.
 #[derive(Default)]
 pub(super) struct Image {
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<FileNode>,
     pub names: BTreeMap<String, usize>,
     synced_names: BTreeMap<String, usize>,
-    unsynced: Vec<Entry>,
+    unsynced: Vec<DirectoryEntry>,
 }
 
 impl Image {
-    pub fn change(&mut self, entry: Entry) {
+    pub fn change(&mut self, entry: DirectoryEntry) {
         entry.apply(&mut self.names);
         self.unsynced.push(entry);
     }
@@ -181,9 +181,9 @@ impl Image {
             }
         }
         let named: BTreeSet<usize> = names.values().copied().collect();
-        let mut node = |(at, node): (usize, &Node)| {
+        let mut node = |(at, node): (usize, &FileNode)| {
             let found = node.after_crash(mode, &mut dice);
-            if named.contains(&at) { found } else { Node::default() }
+            if named.contains(&at) { found } else { FileNode::default() }
         };
         let nodes = self.nodes.iter().enumerate().map(&mut node).collect();
         Image { nodes, synced_names: names.clone(), names, unsynced: Vec::new() }
@@ -192,12 +192,13 @@ impl Image {
     /// A copy for a new process, which has no file open: without the bytes of files that no name can refer to.
     pub fn after_kill(&self) -> Image {
         let created = self.unsynced.iter().filter_map(|entry| match entry {
-            Entry::Create { node, .. } => Some(*node),
-            Entry::Remove { .. } | Entry::Rename { .. } => None,
+            DirectoryEntry::Create { node, .. } => Some(*node),
+            DirectoryEntry::Remove { .. } | DirectoryEntry::Rename { .. } => None,
         });
         let named: BTreeSet<usize> =
             self.names.values().chain(self.synced_names.values()).copied().chain(created).collect();
-        let node = |(at, node): (usize, &Node)| if named.contains(&at) { node.clone() } else { Node::default() };
+        let node =
+            |(at, node): (usize, &FileNode)| if named.contains(&at) { node.clone() } else { FileNode::default() };
         Image {
             nodes: self.nodes.iter().enumerate().map(node).collect(),
             names: self.names.clone(),

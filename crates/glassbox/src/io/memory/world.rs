@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fault::{Crash, Faults};
 use super::file::MemoryFile;
-use super::image::{Entry, Image, Node, directory_of};
+use super::image::{DirectoryEntry, FileNode, Image, directory_of};
 use crate::io::{DirectoryLock, File, Files, IoError};
 
 /// A directory of files in memory. Clones share it.
@@ -28,7 +28,7 @@ pub(super) struct World {
 /// Kind of a counted operation.
 #[derive(PartialEq)]
 pub(super) enum Kind {
-    Change,
+    FileChange,
     Force,
 }
 
@@ -42,7 +42,7 @@ impl World {
             self.stopped = true;
             return Ok(false);
         }
-        if self.faults.read_only && *kind == Kind::Change {
+        if self.faults.read_only && *kind == Kind::FileChange {
             return Err(ErrorKind::ReadOnlyFilesystem.into());
         }
         if *kind == Kind::Force {
@@ -128,10 +128,10 @@ impl MemoryFiles {
         &self,
         name: &str,
         operation: &'static str,
-        entry: impl FnOnce(&mut World) -> Result<Entry, io::Error>,
+        entry: impl FnOnce(&mut World) -> Result<DirectoryEntry, io::Error>,
     ) -> Result<(), IoError> {
         let mut world = self.world();
-        let made = world.count(&Kind::Change).and_then(|goes_on| {
+        let made = world.count(&Kind::FileChange).and_then(|goes_on| {
             let entry = entry(&mut world)?;
             world.image.change(entry);
             if goes_on { Ok(()) } else { Err(stopped()) }
@@ -162,8 +162,8 @@ impl Files for MemoryFiles {
                 return Err(ErrorKind::StorageFull.into());
             }
             node = world.image.nodes.len();
-            world.image.nodes.push(Node::default());
-            Ok(Entry::Create { name: name.to_string(), node })
+            world.image.nodes.push(FileNode::default());
+            Ok(DirectoryEntry::Create { name: name.to_string(), node })
         })?;
         Ok(self.handle(name, node))
     }
@@ -171,7 +171,7 @@ impl Files for MemoryFiles {
     fn remove(&self, name: &str) -> Result<(), IoError> {
         self.change(name, "remove", |world| {
             world.find(name)?;
-            Ok(Entry::Remove { name: name.to_string() })
+            Ok(DirectoryEntry::Remove { name: name.to_string() })
         })
     }
 
@@ -179,7 +179,7 @@ impl Files for MemoryFiles {
         assert_eq!(directory_of(from), directory_of(to), "a rename stays in its directory");
         self.change(from, "rename", |world| {
             world.find(from)?;
-            Ok(Entry::Rename { from: from.to_string(), to: to.to_string() })
+            Ok(DirectoryEntry::Rename { from: from.to_string(), to: to.to_string() })
         })
     }
 

@@ -20,10 +20,10 @@ macro_rules! named_stacks {
             NoLocks "no-locks" "then no locks" [IntegerKeys Nothing NoLocks ReadWriteLatch Uncached 8 Pool SessionPool];
             NoLatches "no-latches" "then no latches" [IntegerKeys Nothing NoLocks NoLatch Uncached 8 Pool SessionPool];
             NoDirectory "no-directory" "then no lookup of stores"
-                [IntegerKeys Nothing NoLocks NoLatch Held 8 Pool SessionPool];
+                [IntegerKeys Nothing NoLocks NoLatch HeldEntry 8 Pool SessionPool];
             LargePages "large-pages" "then pages of 32 KiB"
-                [IntegerKeys Nothing NoLocks NoLatch Held 32 Pool SessionPool];
-            NoPool "no-pool" "then no buffer pool" [IntegerKeys Nothing NoLocks NoLatch Held 32 InMemory SessionPool];
+                [IntegerKeys Nothing NoLocks NoLatch HeldEntry 32 Pool SessionPool];
+            NoPool "no-pool" "then no buffer pool" [IntegerKeys Nothing NoLocks NoLatch HeldEntry 32 InMemory SessionPool];
             NoPages "no-pages" "then no pages: records by pointer" [SessionPool];
             Bare "bare" "then no sessions" [OneSession];
             // The other order: latches before locks.
@@ -44,7 +44,7 @@ macro_rules! named_stacks {
             CachedDirectory "cached-directory" "full, but stores once found are remembered"
                 [SchemaKeys Wal LockManager ReadWriteLatch Cached 8 Pool SessionPool];
             WithoutDirectory "without-directory" "full, but stores are not looked up"
-                [SchemaKeys Wal LockManager ReadWriteLatch Held 8 Pool SessionPool];
+                [SchemaKeys Wal LockManager ReadWriteLatch HeldEntry 8 Pool SessionPool];
             WithLargePages "with-large-pages" "full, but pages of 32 KiB"
                 [SchemaKeys Wal LockManager ReadWriteLatch Uncached 32 Pool SessionPool];
             WithoutPool "without-pool" "full, but no buffer pool"
@@ -62,7 +62,7 @@ use crate::classic::{Engine, Stack};
 
 /// The forms of components under the list's names.
 mod forms {
-    pub(super) use crate::classic::directory::{Cached, Held, Uncached};
+    pub(super) use crate::classic::directory::{Cached, HeldEntry, Uncached};
     pub(super) use crate::classic::latch::{NoLatch, ReadWriteLatch};
     pub(super) use crate::classic::lock::{LockManager, NoLocks};
     pub(super) use crate::classic::sessions::{OneSession, SessionPool};

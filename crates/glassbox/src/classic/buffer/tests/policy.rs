@@ -1,6 +1,6 @@
 //! The clock, and that the simulator is the pool.
 
-use super::super::clock::{Clock, Take};
+use super::super::clock::{ClockSweep, Take};
 use super::super::simulate::{Event, Simulated, simulate};
 use super::*;
 
@@ -13,7 +13,7 @@ fn misses(ids: &[u32], frames: usize) -> u64 {
 
 #[test]
 fn what_was_used_is_spared_once() {
-    let clock = Clock::new(3);
+    let clock = ClockSweep::new(3);
     let mut uses = [1, 1, 1];
     let victim = |uses: &[u64; 3]| clock.victim(|frame| Some(uses[frame]), |_| Take::Taken).unwrap();
     (0..3).for_each(|frame| clock.arrived(frame));
@@ -27,7 +27,7 @@ fn what_was_used_is_spared_once() {
 
 #[test]
 fn what_is_fixed_or_refused_is_passed_over() {
-    let clock = Clock::new(4);
+    let clock = ClockSweep::new(4);
     let uses = |frame: usize| (frame != 0).then_some(0);
     let refuse = |frame: usize| if frame == 1 { Take::Refused } else { Take::Taken };
     assert_eq!(clock.victim(uses, refuse), Some(2));

@@ -6,7 +6,7 @@
 //! list of granted ones, and no other request exists. Only the head of a name whose home is another's is one of
 //! the nodes that are no homes, in the chain of its bucket; numbers take the place of addresses.
 
-use super::{Head, List, NONE, Node, Partition, Request, State};
+use super::{Head, List, LockPartition, NONE, PoolNode, Request, RequestState};
 use crate::classic::lock::mode::Mode;
 use crate::classic::lock::name::{Key, PARTITION_BITS};
 use crate::classic::lock::owner::By;
@@ -19,7 +19,7 @@ pub(super) const BUCKETS: usize = 32;
 pub(super) const EMPTY: List = List { first: NONE, last: NONE };
 
 /// The homes, as they are at first.
-pub(super) fn homes() -> Vec<Node> {
+pub(super) fn homes() -> Vec<PoolNode> {
     (0..HOMES as u32).map(free_node).collect()
 }
 
@@ -29,7 +29,7 @@ fn home(hash: u64) -> usize {
     (hash >> PARTITION_BITS) as usize & (HOMES - 1)
 }
 
-impl Partition {
+impl LockPartition {
     #[inline(always)]
     fn bucket(&self, hash: u64) -> usize {
         (hash >> PARTITION_BITS) as usize & (self.buckets.len() - 1)
@@ -71,11 +71,11 @@ impl Partition {
     pub(super) fn new_head(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> u32 {
         let home = home(hash);
         let at = if self.nodes[home].head.key == Key::NONE { home as u32 } else { self.chain(hash) };
-        let Node { head, request, .. } = &mut self.nodes[at as usize];
+        let PoolNode { head, request, .. } = &mut self.nodes[at as usize];
         head.key = key;
         head.holders[mode as usize] = 1;
         head.modes = mode.bit();
-        (request.owner, request.place, request.mode, request.state) = (by.owner, by.place, mode, State::Granted);
+        (request.owner, request.place, request.mode, request.state) = (by.owner, by.place, mode, RequestState::Granted);
         at
     }
 
@@ -133,14 +133,14 @@ impl Partition {
     /// Gives the head of a name back together with its only request, if that is `request`, which is granted.
     #[inline(always)]
     pub(super) fn free_only(&mut self, request: u32) -> bool {
-        let Node { head, request: own, .. } = &mut self.nodes[request as usize];
+        let PoolNode { head, request: own, .. } = &mut self.nodes[request as usize];
         let alone = head.lists == [List { first: request, last: request }, EMPTY];
         if own.head != request || !alone {
             return false;
         }
         head.holders[own.mode as usize] = 0;
         head.key = Key::NONE;
-        own.state = State::Free;
+        own.state = RequestState::Free;
         if request as usize >= HOMES {
             self.unchain(request);
             self.nodes[request as usize].head.next = std::mem::replace(&mut self.free, request);
@@ -176,7 +176,7 @@ impl Partition {
     /// A granted request beside others, in no list yet.
     pub(super) fn new_request(&mut self, head: u32, by: By, mode: Mode) -> u32 {
         // That of the head's own node may have gone.
-        let free = self.nodes[head as usize].request.state == State::Free;
+        let free = self.nodes[head as usize].request.state == RequestState::Free;
         let at = if free { head } else { self.new_node() };
         self.nodes[at as usize].request = granted(head, by, mode);
         at
@@ -186,7 +186,7 @@ impl Partition {
     #[inline(always)]
     pub(super) fn free(&mut self, request: u32) {
         if self.nodes[request as usize].request.head == request {
-            self.nodes[request as usize].request.state = State::Free;
+            self.nodes[request as usize].request.state = RequestState::Free;
         } else {
             self.free_node(request);
         }
@@ -225,14 +225,14 @@ impl Partition {
 }
 
 /// See the file.
-fn free_node(at: u32) -> Node {
+fn free_node(at: u32) -> PoolNode {
     let lists = [List { first: at, last: at }, EMPTY];
     let head = Head { key: Key::NONE, hash: 0, next: NONE, lists, holders: [0; 6], modes: 0, converting: 0 };
     let nobody = By { owner: NONE, place: 0 };
-    Node { head, request: Request { state: State::Free, ..granted(at, nobody, Mode::IS) }, waiter: None }
+    PoolNode { head, request: Request { state: RequestState::Free, ..granted(at, nobody, Mode::IS) }, waiter: None }
 }
 
 #[inline(always)]
 fn granted(head: u32, By { owner, place }: By, mode: Mode) -> Request {
-    Request { head, owner, place, previous: NONE, next: NONE, mode, wanted: mode, state: State::Granted }
+    Request { head, owner, place, previous: NONE, next: NONE, mode, wanted: mode, state: RequestState::Granted }
 }

@@ -5,7 +5,7 @@
 //! none, the smallest key that could be in it takes the place of the last one given, and the descent begins again; so
 //! it comes to the left without ever waiting for a left sibling.
 
-use super::{Cursor, KeyBuffer, Place, Progress, Step, last_key};
+use super::{Cursor, CursorPlace, CursorProgress, KeyBuffer, Step, last_key};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page;
 use crate::classic::pages::Pages;
@@ -24,7 +24,7 @@ impl Cursor {
         admit: &mut impl FnMut(Neighbour) -> bool,
     ) -> Result<Step<usize>, Error> {
         let resumed = match self.progress {
-            Progress::Begun => match self.begin_down(tree, admit)? {
+            CursorProgress::Begun => match self.begin_down(tree, admit)? {
                 Ok(found) => Some(found),
                 Err(refused) => return Ok(Step::Refused(refused)),
             },
@@ -71,7 +71,7 @@ impl Cursor {
                     self.check_progress(tree, left, &left_node, left_node.count.wrapping_sub(1))?;
                     let entries = left_node.entries();
                     let end = tree.keys().smaller(entries, tree.keys().probe(self.low.get()));
-                    place = Place { leaf: left, lsn: page::lsn(&left_page), at: entries.count(), end };
+                    place = CursorPlace { leaf: left, lsn: page::lsn(&left_page), at: entries.count(), end };
                     page = left_page;
                 }
                 None => {
@@ -86,7 +86,7 @@ impl Cursor {
     }
 
     fn end_down(&mut self) -> Step<usize> {
-        self.progress = Progress::Ended;
+        self.progress = CursorProgress::Ended;
         Step::End
     }
 
@@ -95,7 +95,7 @@ impl Cursor {
         &mut self,
         tree: &Tree<'a, P, S, K>,
         admit: &mut impl FnMut(Neighbour) -> bool,
-    ) -> Result<Result<(Place, P::Shared<'a>), Neighbour>, Error> {
+    ) -> Result<Result<(CursorPlace, P::Shared<'a>), Neighbour>, Error> {
         let keys = tree.keys();
         let probe = keys.probe(self.high.get());
         let Leaf { id: leaf, header, page } = tree.leaf(|node| tree.child_at(node, probe))?;
@@ -105,18 +105,18 @@ impl Cursor {
         if !admitted {
             return Ok(Err(Neighbour::Beyond(next)));
         }
-        self.progress = Progress::Above;
+        self.progress = CursorProgress::Above;
         let end = keys.smaller(node.entries(), keys.probe(self.low.get()));
-        Ok(Ok((Place { leaf, lsn: page::lsn(&page), at, end }, page)))
+        Ok(Ok((CursorPlace { leaf, lsn: page::lsn(&page), at, end }, page)))
     }
 
     /// The leaf with the greatest key below the last one given, found from the root; `None` when there is no such key.
     fn find_down<'a, P: Pages, S: Space, K: Keys>(
         &self,
         tree: &Tree<'a, P, S, K>,
-    ) -> Result<Option<(Place, P::Shared<'a>)>, Error> {
+    ) -> Result<Option<(CursorPlace, P::Shared<'a>)>, Error> {
         let keys = tree.keys();
-        let given = self.progress == Progress::Given;
+        let given = self.progress == CursorProgress::Given;
         let mut below = given;
         let mut bound = if given { self.last.clone() } else { self.high.clone() };
         loop {
@@ -138,7 +138,7 @@ impl Cursor {
             let at = count(&node);
             if at > 0 {
                 let end = keys.smaller(node.entries(), keys.probe(self.low.get()));
-                return Ok(Some((Place { leaf, lsn: page::lsn(&page), at, end: end.min(at) }, page)));
+                return Ok(Some((CursorPlace { leaf, lsn: page::lsn(&page), at, end: end.min(at) }, page)));
             }
             match least {
                 Some(least) => (bound, below) = (least, true),

@@ -1,6 +1,6 @@
 //! Walking up.
 
-use super::{Cursor, Place, Progress, Step, last_key};
+use super::{Cursor, CursorPlace, CursorProgress, Step, last_key};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page;
 use crate::classic::pages::Pages;
@@ -59,7 +59,7 @@ impl Cursor {
             let right_node = tree.child_node(right, &right_page, 1)?;
             self.check_progress(tree, right, &right_node, 0)?;
             let end = tree.keys().not_greater(right_node.entries(), tree.keys().probe(self.high.get()));
-            place = Place { leaf: right, lsn: page::lsn(&right_page), at: 0, end };
+            place = CursorPlace { leaf: right, lsn: page::lsn(&right_page), at: 0, end };
             passed.push(std::mem::replace(&mut page, right_page));
         }
     }
@@ -68,7 +68,7 @@ impl Cursor {
     fn end_up(&mut self, given: usize, what: Neighbour, admit: &mut impl FnMut(Neighbour) -> bool) -> Step<usize> {
         let admitted = admit(what);
         if admitted {
-            self.progress = Progress::Ended;
+            self.progress = CursorProgress::Ended;
         }
         match (given, admitted) {
             (0, true) => Step::End,
@@ -81,14 +81,14 @@ impl Cursor {
     fn find_up<'a, P: Pages, S: Space, K: Keys>(
         &self,
         tree: &Tree<'a, P, S, K>,
-    ) -> Result<(Place, P::Shared<'a>), Error> {
+    ) -> Result<(CursorPlace, P::Shared<'a>), Error> {
         let keys = tree.keys();
-        let given = self.progress == Progress::Given;
+        let given = self.progress == CursorProgress::Given;
         let probe = keys.probe(if given { self.last.get() } else { self.low.get() });
         let Leaf { id: leaf, header, page } = tree.leaf(|node| tree.child_at(node, probe))?;
         let entries = header.on(&page).entries();
         let at = if given { keys.not_greater(entries, probe) } else { keys.smaller(entries, probe) };
         let end = keys.not_greater(entries, keys.probe(self.high.get()));
-        Ok((Place { leaf, lsn: page::lsn(&page), at, end }, page))
+        Ok((CursorPlace { leaf, lsn: page::lsn(&page), at, end }, page))
     }
 }
