@@ -72,8 +72,8 @@ impl ClockSweep {
         self.seen[frame].load(Ordering::Relaxed) == uses
     }
 
-    /// The quarter of the frames that the hand reaches next, as steps of the hand; [`ClockSweep::frame`] maps a step to its
-    /// frame.
+    /// The quarter of the frames that the hand reaches next, as steps of the hand; [`ClockSweep::frame`] maps a step to
+    /// its frame.
     pub fn ahead(&self) -> Range<u64> {
         let hand = self.hand.load(Ordering::Relaxed);
         hand..hand + self.seen.len().div_ceil(4).min(MAX_AHEAD) as u64

@@ -21,8 +21,8 @@
 //! vanish, as none of the owners continues. If by (3), B was just granted and did not wait, so the edge out of B was
 //! created later, in contradiction to the choice. And if there is no cycle, some owner continues: an owner without
 //! edges has been granted, because every event that ends an edge then grants all requests that can be granted
-//! (`LockPartition::settle`). The exception is a granted conversion; it ends no edge, because a stronger mode is compatible
-//! with nothing that is incompatible with a weaker one (see `mode`).
+//! (`LockPartition::settle`). The exception is a granted conversion; it ends no edge, because a stronger mode is
+//! compatible with nothing that is incompatible with a weaker one (see `mode`).
 //!
 //! *Every cycle that is found exists.* Suppose the search read the edges from A1 to A2, A2 to A3, ..., An to A1, one
 //! after the other. When Ai's edges were read, Ai waited. It waited already when the search acquired the detector's

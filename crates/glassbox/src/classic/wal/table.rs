@@ -10,9 +10,10 @@
 //! behind "begin", and recovery finds it by reading from there; or its addition, and so what was stored before it,
 //! happened before the checkpoint reads the slot.
 //!
-//! So [`TransactionSlot::begin`] stores a position before the transaction's first record, then its number, and a checkpoint misses
-//! no transaction that has a record before "begin" and still runs. One that has just ended may be seen or not: its last
-//! record is in the log before that of the checkpoint's end, so they become durable in that order.
+//! So [`TransactionSlot::begin`] stores a position before the transaction's first record, then its number, and a
+//! checkpoint misses no transaction that has a record before "begin" and still runs. One that has just ended may be
+//! seen or not: its last record is in the log before that of the checkpoint's end, so they become durable in that
+//! order.
 //!
 //! The other half, that no page is missed which such a record has changed, is the buffer pool's (`buffer::clean`): it
 //! looks at each frame under its latch, and who changes a page holds that from before the record to after the note in

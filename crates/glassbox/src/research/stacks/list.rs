@@ -23,7 +23,8 @@ macro_rules! named_stacks {
                 [IntegerKeys Nothing NoLocks NoLatch HeldEntry 8 Pool SessionPool];
             LargePages "large-pages" "then pages of 32 KiB"
                 [IntegerKeys Nothing NoLocks NoLatch HeldEntry 32 Pool SessionPool];
-            NoPool "no-pool" "then no buffer pool" [IntegerKeys Nothing NoLocks NoLatch HeldEntry 32 InMemory SessionPool];
+            NoPool "no-pool" "then no buffer pool"
+                [IntegerKeys Nothing NoLocks NoLatch HeldEntry 32 InMemory SessionPool];
             NoPages "no-pages" "then no pages: records by pointer" [SessionPool];
             Bare "bare" "then no sessions" [OneSession];
             // The other order: latches before locks.
