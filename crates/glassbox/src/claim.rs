@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::huge_pages::memory_bytes;
 use crate::io::Files;
 use crate::log::{self, LogConfig};
-use crate::manifest::{MANIFEST, Manifest, VolumeEntry};
+use crate::store::{MANIFEST, Manifest, VolumeEntry};
 use crate::partitioned;
 use crate::stats::Recovery;
 
@@ -102,7 +102,7 @@ pub(crate) fn refuse_foreign(files: &dyn Files) -> Result<(), Error> {
         return Ok(());
     }
     let held = [files.list("")?, files.list(log::DIRECTORY)?, files.list(partitioned::CHECKPOINTS)?].concat();
-    let own = |name: &str| name == "LOCK" || name == MANIFEST || name == crate::manifest::TEMPORARY;
+    let own = |name: &str| name == "LOCK" || name == MANIFEST || name == crate::store::TEMPORARY;
     match held.iter().find(|name| !own(name)) {
         None => Ok(()),
         Some(name) => Err(Error::Directory {

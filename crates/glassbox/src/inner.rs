@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::health::Until;
 use crate::io::{DirectoryLock, Files};
 use crate::log::{Log, LogError, Lsn};
-use crate::manifest::Manifest;
+use crate::store::Manifest;
 use crate::partitioned::Growth;
 use crate::stats::Recovery;
 

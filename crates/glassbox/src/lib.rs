@@ -76,8 +76,6 @@ mod inspect;
 pub mod io;
 mod journal;
 mod log;
-mod manifest;
-mod merge_catalog;
 mod open;
 mod open_classic;
 mod partitioned;
@@ -86,6 +84,7 @@ pub mod procedure;
 pub mod record;
 pub mod research;
 pub mod stats;
+mod store;
 mod ticket;
 
 pub use any_transaction::AnyTransaction;

@@ -16,8 +16,8 @@ use crate::error::Error;
 use crate::inner::{Inner, Storage};
 use crate::io::{Clock, DirectoryLock, Files};
 use crate::log::Lsn;
-use crate::manifest::{Manifest, VolumeEntry};
-use crate::merge_catalog::merge_catalog;
+use crate::store::{Manifest, VolumeEntry};
+use crate::store::merge_catalog;
 use crate::open::{open_log, seconds_since};
 use crate::stats::Recovery;
 

@@ -9,9 +9,9 @@ use super::volume::Recovered;
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
 use crate::log::{LogFound, Lsn, look_into_log, refused};
-use crate::manifest::{MANIFEST, Manifest};
+use crate::store::{MANIFEST, Manifest};
 use crate::partitioned::CommandHead;
-use crate::partitioned::load::{Block, CheckpointFile, damaged};
+use crate::store::{Block, CheckpointFile, damaged};
 use crate::partitioned::values::{COMMAND, VALUES};
 use crate::record::TableSchema;
 

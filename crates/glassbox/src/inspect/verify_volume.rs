@@ -8,7 +8,7 @@ use super::volume::Recovered;
 use crate::classic::{PAGES, check_file, repair};
 use crate::error::Error;
 use crate::io::Overlay;
-use crate::manifest::VolumeEntry;
+use crate::store::VolumeEntry;
 use crate::record::TableSchema;
 use crate::record::Value;
 

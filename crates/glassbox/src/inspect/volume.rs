@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::executed::TableUsage;
 use crate::io::{Files, Overlay, RealClock};
 use crate::log::{self, Lsn};
-use crate::manifest::{Manifest, VolumeEntry};
+use crate::store::{Manifest, VolumeEntry};
 use crate::open::open_log;
 
 /// Most memory for pages; what else is changed is in the overlay.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::Error;
 use crate::io::Files;
 use crate::log::{Log, Lsn};
-use crate::manifest::Manifest;
+use crate::store::Manifest;
 use crate::partitioned::checkpoint::{BLOCK_HEADER_BYTES, CheckpointWriter, REPLICATED};
 
 /// What the maker of a base shares with its journal.

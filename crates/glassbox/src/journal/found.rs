@@ -10,9 +10,9 @@ use crate::claim::{random_id, refuse_foreign};
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
 use crate::log::{self, Log, Lsn, look_into_log, refused};
-use crate::manifest::{MANIFEST, Manifest, ProcedureEntry};
+use crate::store::{MANIFEST, Manifest, ProcedureEntry};
 use crate::partitioned;
-use crate::partitioned::load::{CheckpointFile, damaged};
+use crate::store::{CheckpointFile, damaged};
 use crate::partitioned::shard::Shard;
 
 /// A journal whose base was read, if there is one, and whose records were not yet.

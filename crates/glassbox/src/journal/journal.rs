@@ -9,7 +9,7 @@ use crate::config::builder;
 use crate::error::Error;
 use crate::io::DirectoryLock;
 use crate::log::{Appender, Log, LogConfig, Lsn};
-use crate::manifest::Manifest;
+use crate::store::Manifest;
 use crate::partitioned::shard::Shard;
 
 /// Rows that are copied out at a time, bytes: some ten microseconds.

@@ -13,8 +13,8 @@ use super::pace::{Growth, Pace};
 use crate::error::Error;
 use crate::io::{File, Files};
 use crate::log::Lsn;
-use crate::manifest::CheckpointEntry;
 use crate::procedure::PartitionSet;
+use crate::store::CheckpointEntry;
 
 /// Directory of the checkpoint files.
 pub(crate) const DIRECTORY: &str = "checkpoint";

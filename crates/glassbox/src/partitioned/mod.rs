@@ -12,7 +12,6 @@ mod command;
 mod discover;
 mod each;
 mod engine;
-pub(crate) mod load;
 mod lookahead;
 mod lookups;
 mod memory;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::any_table::TableKind;
 use super::checkpoint::{self, REPLICATED, Source, Written};
 use super::engine::Engine;
-use super::load::{CheckpointFile, damaged};
+use crate::store::{CheckpointEntry, CheckpointFile, Manifest, damaged};
 use super::memory::CannotReserve;
 use super::pace::Growth;
 use super::partition::{Cell, Partition};
@@ -18,7 +18,6 @@ use crate::executed::{Counters, TableUsage};
 use crate::health::{Until, await_transactions};
 use crate::io::Files;
 use crate::log::Lsn;
-use crate::manifest::{CheckpointEntry, Manifest};
 use crate::procedure::{PartitionSet, partition_of};
 use crate::record::{Key, Record, TableSchema, mix};
 

@@ -17,7 +17,7 @@ pub mod stacks;
 /// A database read from its files, without opening it.
 pub mod inspect {
     pub use crate::inspect::*;
-    pub use crate::manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
+    pub use crate::store::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
 }
 
 /// The journal of a [`Shard`](shard::Shard): its log and its rows on disk.

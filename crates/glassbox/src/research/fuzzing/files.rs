@@ -6,10 +6,10 @@ use super::{Every, catalog, open, sample, seal};
 use crate::inspect::{Inspector, Moment};
 use crate::io::{Files, MemoryFiles};
 use crate::log::{Log, LogConfig, Lsn, look_into_log};
-use crate::manifest::{MANIFEST, Manifest};
-use crate::merge_catalog::merge_catalog;
+use crate::store::{MANIFEST, Manifest};
+use crate::store::merge_catalog;
 use crate::partitioned::TableKind;
-use crate::partitioned::load::CheckpointFile;
+use crate::store::CheckpointFile;
 use crate::{Error, LogKind, Record};
 
 /// Files whose names begin so, with their bytes.

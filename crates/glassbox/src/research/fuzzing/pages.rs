@@ -14,7 +14,7 @@ use crate::config::ClassicConfig;
 use crate::inspect::{Inspector, Moment};
 use crate::io::{Files, ManualClock, MemoryFiles, Overlay};
 use crate::log::{Lsn, look_into_log};
-use crate::manifest::Manifest;
+use crate::store::Manifest;
 use crate::{Architecture, Config, Database, Error, Record};
 
 /// The smallest size that pages can have.

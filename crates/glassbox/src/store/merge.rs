@@ -3,7 +3,7 @@
 
 use crate::catalog::Catalog;
 use crate::error::Error;
-use crate::manifest::{Manifest, ProcedureEntry};
+use crate::store::{Manifest, ProcedureEntry};
 use crate::record::TableSchema;
 
 /// Adds new tables and procedures of the catalog to the manifest; returns the numbers of all of the catalog's.

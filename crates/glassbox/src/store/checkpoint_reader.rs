@@ -1,6 +1,6 @@
 //! Reading a checkpoint file: checked block by block, loaded by all partitions at once.
 
-use super::checkpoint::{BLOCK_HEADER_BYTES, END, FORMAT, HEADER_BYTES, MAGIC, MOST_BLOCK_BYTES, REPLICATED};
+use crate::partitioned::checkpoint::{BLOCK_HEADER_BYTES, END, FORMAT, HEADER_BYTES, MAGIC, MOST_BLOCK_BYTES, REPLICATED};
 use crate::error::Error;
 use crate::io::File;
 use crate::log::Lsn;
