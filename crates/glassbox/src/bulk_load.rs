@@ -35,7 +35,7 @@ impl<'a> BulkLoad<'a> {
     /// # Errors
     /// When the checkpoint cannot be written; the database then has to be opened again, without the rows.
     pub fn finish(mut self) -> Result<(), Error> {
-        if self.inner.storage.is_some() {
+        if self.inner.store.is_some() {
             self.inner.checkpoint(true)?;
         }
         self.finished = true;

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::partitioned::{ProcedureKind, TableKind};
 use crate::procedure::Procedure;
 use crate::record::{Record, TableSchema};
+use crate::store::{Manifest, ProcedureEntry};
 
 /// The tables and procedures of a database, named once where it is opened.
 ///
@@ -61,6 +62,18 @@ impl Catalog {
             return Err(Error::Catalog("it names no table".to_owned()));
         }
         Ok(())
+    }
+
+    /// The tables and procedures as a manifest names them.
+    pub(crate) fn entries(&self) -> (Vec<TableSchema>, Vec<ProcedureEntry>) {
+        let entry = |kind: &ProcedureKind| ProcedureEntry { name: kind.name.to_owned(), version: kind.version };
+        (self.tables.iter().map(|kind| kind.schema.clone()).collect(), self.procedures.iter().map(entry).collect())
+    }
+
+    /// Index in the array of tables for each table number of a manifest that was merged with this.
+    pub(crate) fn table_ids(&self, manifest: &Manifest) -> Vec<usize> {
+        let id = |name: &str| self.tables.iter().find(|table| table.schema.name == name).map(|table| table.id);
+        manifest.tables.iter().map(|table| id(&table.name).expect("compared before")).collect()
     }
 
     /// Numbers of the procedures' types, given the number of each procedure of this catalog in order.

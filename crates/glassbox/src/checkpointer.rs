@@ -44,8 +44,8 @@ impl Checkpointer {
 /// Makes a checkpoint if one is due; false if it failed.
 fn look(inner: &Weak<Inner>) -> bool {
     let Some(inner) = inner.upgrade() else { return true };
-    let (Some(log), Some(storage)) = (inner.engine.log(), &inner.storage) else { return true };
-    let start = inner.manifest(storage).log_start;
+    let (Some(log), Some(store)) = (inner.engine.log(), &inner.store) else { return true };
+    let start = store.manifest().log_start;
     if log.appended().0 - start < inner.config.checkpoint_log_bytes || inner.engine.check().is_err() {
         return true;
     }

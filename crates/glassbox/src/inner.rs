@@ -1,19 +1,16 @@
 //! What an open database is made of, shared by its users' threads and its own.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
-use crate::classic;
 use crate::config::{Config, Durability};
 use crate::error::Error;
 use crate::health::Until;
-use crate::io::{DirectoryLock, Files};
 use crate::log::{Log, LogError, Lsn};
-use crate::store::Manifest;
 use crate::partitioned::Growth;
 use crate::stats::Recovery;
+use crate::store::Store;
 
 /// What the database's own threads share with it.
 pub(crate) struct Inner {
@@ -23,23 +20,12 @@ pub(crate) struct Inner {
     /// Outstanding tickets.
     pub(crate) in_flight: AtomicUsize,
     /// `None`: in memory only.
-    pub(crate) storage: Option<Storage>,
+    pub(crate) store: Option<Store>,
     pub(crate) recovery: Recovery,
     /// Checkpoints that the database began by itself and could not finish.
     pub(crate) failed_checkpoints: AtomicU64,
     /// Where there is no log: how many transactions had committed when the last checkpoint began.
     pub(crate) kept: AtomicU64,
-}
-
-/// The database's directory.
-pub(crate) struct Storage {
-    pub(crate) files: Arc<dyn Files>,
-    /// Also makes checkpoints wait for each other.
-    pub(crate) manifest: Mutex<Manifest>,
-    /// Where the log ends when it is not written (`Durability::None`): every checkpoint is of this position.
-    pub(crate) log_end: Lsn,
-    /// Given up by a close.
-    pub(crate) lock: Mutex<Option<DirectoryLock>>,
 }
 
 /// A place among the tickets that may be outstanding.
@@ -86,7 +72,7 @@ impl Inner {
     /// Where there is no log: writes a checkpoint, if there are files, unless nothing has committed since the last one.
     fn keep(&self, alone: bool) -> Result<(), Error> {
         let committed = self.engine.counters().committed;
-        if self.storage.is_some() && self.kept.load(Ordering::Relaxed) != committed {
+        if self.store.is_some() && self.kept.load(Ordering::Relaxed) != committed {
             self.checkpoint(alone)?;
             self.kept.store(committed, Ordering::Relaxed);
         }
@@ -120,17 +106,10 @@ impl Inner {
         Ok(place)
     }
 
-    pub(crate) fn manifest<'a>(&self, storage: &'a Storage) -> MutexGuard<'a, Manifest> {
-        storage.manifest.lock().unwrap_or_else(|poisoned| {
-            // The manifest is changed only after it is written; a panic between leaves the older one, which is right.
-            poisoned.into_inner()
-        })
-    }
-
     /// Writes a checkpoint and names it in the manifest; `alone`: transactions are refused, because it ends a bulk load
     /// or the database.
     pub(crate) fn checkpoint(&self, alone: bool) -> Result<(), Error> {
-        let Some(storage) = &self.storage else {
+        let Some(store) = &self.store else {
             return Err(Error::Config("a database in memory has no place for a checkpoint".to_owned()));
         };
         self.engine.health().refuse_nested()?;
@@ -138,84 +117,49 @@ impl Inner {
             // Once it is in the queue for a partition it cannot leave.
             engine.await_transactions(Until::Progress)?;
         }
-        let mut manifest = self.manifest(storage);
+        // Held until the end, so that checkpoints wait for each other.
+        let mut manifest = store.manifest();
         let engine = match &self.engine {
             AnyEngine::Partitioned(engine) => engine,
-            AnyEngine::Classic(engine) => return self.checkpoint_pages(engine, storage, &mut manifest, alone),
+            AnyEngine::Classic(engine) => {
+                engine.check_whole(alone)?;
+                let mut volume = manifest.volume.clone().expect("a database of this engine");
+                let needed_from = engine.checkpoint(&mut volume)?;
+                return manifest.replace(Some(engine.log()), |manifest| {
+                    (manifest.log_start, manifest.volume) = (needed_from.0, Some(volume));
+                });
+            }
         };
         let log = Growth {
-            lsn_now: &|| self.engine.log().map_or(storage.log_end, Log::appended),
+            // Without a log that is written, it ends where it did when the database was opened.
+            lsn_now: &|| self.engine.log().map_or(Lsn(manifest.log_end), Log::appended),
             // It ends well before the next one is due.
             most: match self.config.checkpoint_log_bytes {
                 0 => u64::MAX,
                 bytes => bytes / 2,
             },
         };
-        let written = engine.checkpoint(&*storage.files, &self.catalog.tables, &manifest, alone, &log)?;
-        if let Some(log) = self.engine.log() {
-            // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,
-            // whatever the durability.
-            if let Err(error) = log.force() {
+        let written = engine.checkpoint(&*store.files, &self.catalog.tables, &manifest, alone, &log)?;
+        let adopted = manifest.adopt(written, self.engine.log());
+        adopted.inspect_err(|error| {
+            if let Error::Log(error) = error {
                 self.engine.stop(error.to_string());
-                // It would be one more at each attempt; what cannot be removed now, the next opening removes.
-                let _ = storage.files.remove(&written.entry.file);
-                return Err(error.into());
             }
-        }
-        let older = manifest.checkpoint.take();
-        let newer = Manifest { log_start: written.lsn.0, checkpoint: Some(written.entry), ..manifest.clone() };
-        if let Err(error) = newer.write(&*storage.files) {
-            manifest.checkpoint = older;
-            return Err(error);
-        }
-        *manifest = newer;
-        if let Some(older) = older {
-            // The new one counts already; the next opening removes what is left.
-            let _ = storage.files.remove(&older.file);
-        }
-        if let Some(log) = self.engine.log() {
-            log.truncate(written.lsn);
-        }
-        Ok(())
-    }
-
-    /// Writes the pages that are dirty now, and notes from where on the log is needed for the rest.
-    fn checkpoint_pages(
-        &self,
-        engine: &classic::Engine,
-        storage: &Storage,
-        manifest: &mut Manifest,
-        alone: bool,
-    ) -> Result<(), Error> {
-        engine.check_whole(alone)?;
-        let lsns = engine.checkpoint()?;
-        let mut newer = manifest.clone();
-        newer.log_start = lsns.needed_from.0;
-        let volume = newer.volume.as_mut().expect("a database of this engine");
-        (volume.checkpoint, volume.loading) = (lsns.begin.0, false);
-        newer.write(&*storage.files)?;
-        *manifest = newer;
-        engine.log().truncate(lsns.needed_from);
-        Ok(())
+        })
     }
 
     /// Refuses transactions until the load has ended.
     pub(crate) fn begin_loading(&self) -> Result<(), Error> {
         self.engine.begin_loading()?;
-        let noted = self.note_loading();
+        // Pages are changed without the log from now on: the next opening must know.
+        let noted = self.store.as_ref().map_or(Ok(()), |store| {
+            store.manifest().replace(self.engine.log(), |manifest| {
+                if let Some(volume) = &mut manifest.volume {
+                    volume.loading = true;
+                }
+            })
+        });
         noted.inspect_err(|_| self.engine.end_loading())
-    }
-
-    /// Pages are changed without the log from now on: says so where the next opening will see it.
-    fn note_loading(&self) -> Result<(), Error> {
-        let Some(storage) = &self.storage else { return Ok(()) };
-        let mut manifest = self.manifest(storage);
-        let mut newer = manifest.clone();
-        let Some(volume) = &mut newer.volume else { return Ok(()) };
-        volume.loading = true;
-        newer.write(&*storage.files)?;
-        *manifest = newer;
-        Ok(())
     }
 
     /// Ends the log properly, or writes a checkpoint where there is none, and unlocks the directory. The classic engine
@@ -231,14 +175,15 @@ impl Inner {
             written = engine.check_writing();
             engine.end_pages();
         }
-        let closed = match self.engine.log() {
-            Some(log) => log.close().map_err(Error::from),
-            None => self.keep(true),
+        let closed = match (&self.store, self.engine.log()) {
+            (Some(store), Some(log)) => store.manifest().close(log),
+            (None, Some(log)) => log.close().map_err(Error::from),
+            // A later close could not keep more. The reason follows.
+            (_, None) if self.engine.health().is_stopped() => Ok(()),
+            (_, None) => self.keep(true),
         };
-        if closed.is_ok()
-            && let Some(storage) = &self.storage
-        {
-            storage.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(store), Ok(())) = (&self.store, &closed) {
+            store.unlock();
         }
         self.engine.health().check_running()?;
         closed.and(written)

@@ -7,22 +7,22 @@
 //! recovery, however often, loses nothing.
 
 use std::any::TypeId;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex};
 
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
-use crate::claim::{check_config, log_config, read_or_create, refuse_foreign};
+use crate::claim::{check_config, check_manifest, log_config};
 use crate::config::{Architecture, Config, Durability};
 use crate::error::Error;
-use crate::inner::{Inner, Storage};
+use crate::inner::Inner;
 use crate::io::{Clock, Files};
 use crate::log::{self, Log, LogFound, Lsn};
-use crate::store::{Manifest, ProcedureEntry, merge_catalog, table_ids};
 use crate::open_classic::open_classic;
 use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext, ReplayError, ReplayFailed};
 use crate::record::mix;
 use crate::stats::Recovery;
+use crate::store::{CheckpointFile, Manifest, ProcedureEntry, Store, merge_catalog};
 
 pub(crate) fn open(
     files: Option<Arc<dyn Files>>,
@@ -33,26 +33,23 @@ pub(crate) fn open(
     catalog.check()?;
     check_config(&config)?;
     let Some(files) = files else { return in_memory(clock, config, catalog) };
-    let mut recovery = Recovery::default();
-    // Asked before locking, which leaves a file behind, in a directory that may be none of ours.
-    refuse_foreign(&*files)?;
-    let lock = files.lock()?;
-    let old = read_or_create(&*files, &config, &mut recovery)?;
+    let store = Store::open(files, Manifest::new)?;
+    let old = check_manifest(&store.manifest(), &config)?;
+    let mut recovery = Recovery { created: store.is_new, ..Recovery::default() };
     if old.volume.is_some() {
-        return open_classic(files, lock, clock.into(), config, catalog, old, recovery);
+        return open_classic(store, clock.into(), config, catalog, &old, recovery);
     }
-    let (manifest, tables, procedures) = merge_catalog(&old, &catalog)?;
+    let (mut manifest, tables, procedures) = merge_catalog(&old, catalog.entries())?;
     let mut all_partitions = false;
     let (mut cells, found, adds_unique) = loop {
         let mut cells = partitioned::new_cells(&catalog.tables, &tables, &config)?;
         let adds_unique = partitioned::defer_new_indexes(&mut cells, &catalog.tables, &old);
         let started = clock.monotonic_ns();
-        if let Some(checkpoint) = &old.checkpoint {
-            let ids = table_ids(&old, &catalog);
-            recovery.checkpoint_rows = partitioned::load_checkpoint(&*files, checkpoint, &old, &ids, &mut cells)?;
+        if let Some(checkpoint) = CheckpointFile::of(&*store.files, &old)? {
+            recovery.checkpoint_rows = partitioned::load_checkpoint(&checkpoint, &catalog.table_ids(&old), &mut cells)?;
             recovery.checkpoint_s = seconds_since(started, &*clock);
         }
-        match replay_log(&*files, &old, &catalog, &cells, &*clock, &mut recovery, all_partitions)? {
+        match replay_log(&*store.files, &old, &catalog, &cells, &*clock, &mut recovery, all_partitions)? {
             Replayed::All(found) => break (cells, found, adds_unique),
             Replayed::Misdeclared => all_partitions = true,
         }
@@ -61,29 +58,28 @@ pub(crate) fn open(
         partitioned::build_indexes(&mut cells, &catalog.tables)?;
     }
     // Nothing was changed so far; from here on nothing is refused.
-    let log = open_log(&files, &old, &config, found)?;
+    let log = store.open_log(log_config(&config), found)?;
     let end = log.appended();
-    let log = match config.durability {
-        Durability::None => {
-            log.close()?;
-            None
-        }
-        _ => Some(log),
-    };
     recovery.log_bytes = end.0 - old.log_start;
+    if config.durability == Durability::None {
+        log.close()?;
+        manifest.log_end = end.0;
+    }
+    if adds_unique {
+        // A manifest that knows the index must not name a log in whose history rows did not keep its promise: the
+        // checkpoint below is the next replacement.
+        store.manifest().assume(manifest);
+    } else {
+        store.manifest().replace(Some(&log), |current| *current = manifest)?;
+    }
+    let log = (config.durability != Durability::None).then_some(log);
     // Other random numbers than before the log ended.
     for (at, cell) in cells.iter_mut().enumerate() {
         cell.get_mut().seed = mix(at as u64 ^ mix(end.0 ^ clock.wall_us() as u64));
     }
-    if manifest != old && !adds_unique {
-        manifest.write(&*files)?;
-    }
-    remove_leftovers(&*files, &manifest)?;
     let procedures = catalog.numbers(&procedures);
-    let storage = Storage { files, manifest: Mutex::new(manifest), log_end: end, lock: Mutex::new(Some(lock)) };
-    let inner = inner(cells, log, clock, config, catalog, procedures, Some(storage), recovery)?;
+    let inner = inner(cells, log, clock, config, catalog, procedures, Some(store), recovery)?;
     if adds_unique {
-        // A manifest that knows the index must not name a log in whose history rows did not keep its promise.
         inner.checkpoint(false)?;
     }
     Ok(inner)
@@ -108,7 +104,7 @@ fn inner(
     config: Config,
     catalog: Catalog,
     procedures: Vec<(TypeId, u16)>,
-    storage: Option<Storage>,
+    store: Option<Store>,
     recovery: Recovery,
 ) -> Result<Inner, Error> {
     let engine = Engine::new(cells, log, config.log, clock, &procedures)?;
@@ -121,7 +117,7 @@ fn inner(
         in_flight: AtomicUsize::new(0),
         failed_checkpoints: AtomicU64::new(0),
         kept: AtomicU64::new(0),
-        storage,
+        store,
         recovery,
     })
 }
@@ -152,11 +148,11 @@ fn replay_log(
         return Ok(Replayed::All(None));
     }
     let started = clock.monotonic_ns();
-    let tables = table_ids(manifest, catalog);
+    let tables = catalog.table_ids(manifest);
     let procedures: Vec<_> = manifest.procedures.iter().map(|entry| code_of(entry, catalog)).collect();
     let context = ReplayContext { cells, tables: &tables, procedures: &procedures, clock, all_partitions };
     let read = |push: &mut dyn FnMut(Lsn, &[u8]) -> bool| {
-        log::look_into_log(files, manifest.database_id, Lsn(manifest.log_start), &mut |lsn, record| {
+        log::look_into_log(files, &manifest.expected_log(), &mut |lsn, record| {
             if push(lsn, record) { Ok(()) } else { Err(log::refused(files, lsn, "replay stopped".to_owned())) }
         })
     };
@@ -169,23 +165,6 @@ fn replay_log(
     recovery.log_records = records;
     recovery.log_s = seconds_since(started, clock);
     Ok(Replayed::All(Some(found?)))
-}
-
-/// Makes the log ready to be written, or a new one.
-pub(crate) fn open_log(
-    files: &Arc<dyn Files>,
-    manifest: &Manifest,
-    config: &Config,
-    found: Option<LogFound>,
-) -> Result<Log, Error> {
-    let shared = Arc::clone(files);
-    if let Some(found) = found {
-        return Ok(Log::open(shared, log_config(config), found)?);
-    }
-    for name in files.list(log::DIRECTORY)? {
-        files.remove(&name)?;
-    }
-    Ok(Log::create(shared, manifest.database_id, log_config(config), Lsn(manifest.log_start))?)
 }
 
 /// The code that replays calls of a procedure of the log.
@@ -205,17 +184,6 @@ fn refusal(files: &dyn Files, failed: ReplayFailed, manifest: &Manifest, catalog
         full @ ReplayError::Full(_) => Error::OutOfMemory(full.to_string()),
         error => log::refused(files, failed.lsn, error.to_string()).into(),
     }
-}
-
-/// Removes what an interrupted checkpoint left.
-fn remove_leftovers(files: &dyn Files, manifest: &Manifest) -> Result<(), Error> {
-    let current = manifest.checkpoint.as_ref().map(|checkpoint| &checkpoint.file);
-    for name in files.list(partitioned::CHECKPOINTS)? {
-        if Some(&name) != current {
-            files.remove(&name)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

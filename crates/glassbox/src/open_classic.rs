@@ -5,50 +5,47 @@
 //! tables and make those that are new. All of it can be interrupted and done again.
 
 use std::any::TypeId;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex};
 
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
-use crate::classic::{CheckpointLsns, Engine, Volume};
+use crate::claim::log_config;
+use crate::classic::{Engine, Volume};
 use crate::config::{ClassicConfig, Config};
 use crate::error::Error;
-use crate::inner::{Inner, Storage};
-use crate::io::{Clock, DirectoryLock, Files};
-use crate::log::Lsn;
-use crate::store::{Manifest, VolumeEntry};
-use crate::store::merge_catalog;
-use crate::open::{open_log, seconds_since};
+use crate::inner::Inner;
+use crate::io::Clock;
+use crate::open::seconds_since;
 use crate::stats::Recovery;
+use crate::store::{Manifest, Store, merge_catalog};
 
-/// Opens the database of this manifest, whose directory is locked.
+/// Opens the database of this manifest.
 pub(crate) fn open_classic(
-    files: Arc<dyn Files>,
-    lock: DirectoryLock,
+    store: Store,
     clock: Arc<dyn Clock>,
     config: Config,
     catalog: Catalog,
-    old: Manifest,
+    old: &Manifest,
     mut recovery: Recovery,
 ) -> Result<Inner, Error> {
-    let entry = old.volume.clone().expect("a database of this engine");
+    let mut entry = old.volume.clone().expect("a database of this engine");
     // A bulk load that did not end leaves nothing behind; it began with no rows.
-    let anew = !old.log_created || entry.loading;
-    let stored = if anew { Manifest { tables: Vec::new(), ..old.clone() } } else { old.clone() };
-    let (merged, _, _) = merge_catalog(&stored, &catalog)?;
+    let is_empty = !old.log_created || entry.loading;
+    let stored = if is_empty { Manifest { tables: Vec::new(), log_end: 0, ..old.clone() } } else { old.clone() };
+    let (mut manifest, _, _) = merge_catalog(&stored, catalog.entries())?;
     check_tables(&config.classic, &catalog)?;
     let started = clock.monotonic_ns();
-    let (volume, found) = if anew {
-        (Volume::create(&files, old.database_id, &config.classic)?, None)
+    let (volume, found) = if is_empty {
+        entry.page_bytes = config.classic.page_bytes as u32;
+        (Volume::create(&store.files, old.database_id, &config.classic)?, None)
     } else {
-        let from = CheckpointLsns { begin: Lsn(entry.checkpoint), needed_from: Lsn(old.log_start) };
-        let page_bytes = entry.page_bytes as usize;
-        let (volume, found) = Volume::recover(&files, old.database_id, &config.classic, page_bytes, from)?;
+        let (volume, found) = Volume::recover(&store.files, &config.classic, &entry, &old.expected_log())?;
         (volume, Some(found))
     };
     (recovery.log_records, recovery.redone, recovery.taken_back) = (volume.log_records, volume.redone, volume.losers());
-    let log = open_log(&files, &old, &config, found)?;
-    recovery.log_bytes = if anew { 0 } else { log.appended().0 - old.log_start };
+    let log = store.open_log(log_config(&config), found)?;
+    recovery.log_bytes = if is_empty { 0 } else { log.appended().0 - old.log_start };
     let procedures: Vec<TypeId> = catalog.procedures.iter().map(|procedure| procedure.id).collect();
     let mut engine = Engine::start(volume, log, Arc::clone(&clock), &config, procedures)?;
     for table in &catalog.tables {
@@ -60,21 +57,15 @@ pub(crate) fn open_classic(
         let known = stored.tables.iter().find(|stored| stored.name == table.schema.name);
         engine.add_table(table.id, &table.schema, known)?;
     }
-    let page_bytes = if anew { config.classic.page_bytes as u32 } else { entry.page_bytes };
-    let manifest = if anew {
-        let lsns = engine.checkpoint()?;
-        let volume = VolumeEntry { page_bytes, checkpoint: lsns.begin.0, loading: false };
-        Manifest { volume: Some(volume), log_start: lsns.needed_from.0, ..merged }
+    if is_empty {
+        manifest.log_start = engine.checkpoint(&mut entry)?.0;
+        manifest.volume = Some(entry);
     } else {
         // New stores must be there for certain before the manifest names them.
         engine.force_log()?;
-        merged
-    };
-    recovery.log_s = seconds_since(started, &*clock);
-    if manifest != old {
-        manifest.write(&*files)?;
     }
-    let log_end = Lsn(manifest.log_start);
+    recovery.log_s = seconds_since(started, &*clock);
+    store.manifest().replace(Some(engine.log()), |current| *current = manifest)?;
     Ok(Inner {
         engine: AnyEngine::Classic(engine),
         config,
@@ -82,7 +73,7 @@ pub(crate) fn open_classic(
         in_flight: AtomicUsize::new(0),
         failed_checkpoints: AtomicU64::new(0),
         kept: AtomicU64::new(0),
-        storage: Some(Storage { files, manifest: Mutex::new(manifest), log_end, lock: Mutex::new(Some(lock)) }),
+        store: Some(store),
         recovery,
     })
 }

@@ -64,7 +64,6 @@ pub(crate) use engine::Engine;
 pub(crate) use lock::{LockName, Wait, WaitEnd};
 pub(crate) use open::{PAGES_PER_SESSION, Volume};
 pub(crate) use page::is_page_size;
-pub(crate) use recovery::CheckpointLsns;
 pub(crate) use stack::{Stack, StackLogs};
 /// A transaction of a database.
 pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, stack::Standard>;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::buffer::{BufferPool, DOUBLE, PAGES, PoolConfig};
-use super::directory::{VolumeIdentity, create_volume};
-use super::ids::PageId;
+use super::directory::{VOLUME_PAGE, VolumeIdentity, create_volume};
 use super::latch::ReadWriteLatch;
 use super::log_ahead::LogAhead;
+use super::page;
 use super::pages::Pages;
 use super::recovery::{Analysis, CheckpointLsns, Losers, read_log};
 use super::space::{LIMIT_PAGES, SpaceMap};
@@ -15,7 +15,8 @@ use super::wal::transaction::TransactionLog;
 use crate::config::ClassicConfig;
 use crate::error::Error;
 use crate::io::Files;
-use crate::log::LogFound;
+use crate::log::{ExpectedLog, LogFound, Lsn};
+use crate::store::VolumeEntry;
 
 /// The names of the files of pages.
 pub(crate) const FILES: [&str; 2] = [PAGES, DOUBLE];
@@ -53,27 +54,33 @@ impl Volume {
         Ok(Self { pool, losers: None, log_records: 0, redone: 0 })
     }
 
-    /// Brings a volume to where the log ends. Nothing of the log is changed; pages may be.
+    /// Brings the volume of this entry of the manifest to where the log ends. Nothing of the log is changed; pages may
+    /// be.
     pub(crate) fn recover(
         files: &Arc<dyn Files>,
-        database_id: u128,
         config: &ClassicConfig,
-        page_bytes: usize,
-        checkpoint: CheckpointLsns,
+        entry: &VolumeEntry,
+        expected: &ExpectedLog,
     ) -> Result<(Self, LogFound), Error> {
+        let &ExpectedLog { database_id, from: needed_from, .. } = expected;
+        let page_bytes = entry.page_bytes as usize;
         let mut log_records = 0;
-        let mut analysis = Analysis::new(checkpoint);
-        let found = read_log(&**files, database_id, checkpoint.needed_from, |lsn, record| {
+        let mut analysis = Analysis::new(CheckpointLsns { begin: Lsn(entry.checkpoint), needed_from });
+        let found = read_log(&**files, expected, |lsn, record| {
             log_records += 1;
             analysis.read(lsn, record)
         })?;
         let (mut redo, losers) = analysis.finish()?;
         let ahead = LogAhead::new(Arc::clone(files));
-        let pool = Arc::new(BufferPool::open(&**files, &pool_config(config, page_bytes), ahead)?);
+        let pool_config = PoolConfig { batch: entry.batch, ..pool_config(config, page_bytes) };
+        let pool = Arc::new(BufferPool::open(&**files, &pool_config, ahead)?);
         let identity = VolumeIdentity { page_bytes, database_id };
-        VolumeIdentity::read(&pool.fix_shared(PageId(0))?)?.check(identity)?;
+        let first = pool.fix_shared(VOLUME_PAGE)?;
+        VolumeIdentity::read(&first)?.check(identity)?;
+        check_age(&first, entry)?;
+        drop(first);
         pool.set_recovering(true);
-        read_log(&**files, database_id, checkpoint.needed_from, |lsn, record| redo.read(&pool, lsn, record))?;
+        read_log(&**files, expected, |lsn, record| redo.read(&pool, lsn, record))?;
         pool.set_recovering(false);
         let redone = redo.done();
         Ok((Self { pool, losers: Some(losers), log_records, redone }, found))
@@ -83,6 +90,19 @@ impl Volume {
     pub(crate) fn losers(&self) -> u64 {
         self.losers.as_ref().map_or(0, Losers::len) as u64
     }
+}
+
+/// Refuses a file of pages that is older than the last checkpoint.
+fn check_age(first: &[u8], entry: &VolumeEntry) -> Result<(), Error> {
+    let (found, expected) = (page::lsn(first), Lsn(entry.stamp));
+    if found >= expected {
+        return Ok(());
+    }
+    let problem = format!(
+        "it is an older copy: its first page is as of log position {found}, but the last checkpoint wrote it as of \
+         {expected}"
+    );
+    Err(page::damaged(VOLUME_PAGE, 0, problem))
 }
 
 fn pool_config(config: &ClassicConfig, page_bytes: usize) -> PoolConfig {

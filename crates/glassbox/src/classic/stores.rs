@@ -14,12 +14,12 @@
 
 use super::buffer::{PoolStats, Simulated};
 use super::change::Undo;
-use super::directory::{self, StoreEntry, StoreKind};
+use super::directory::{self, StoreEntry, StoreKind, VOLUME_PAGE};
 use super::engine::{Engine, IndexStore, TableStores, TreeUndo, granularity, key_parts};
 use super::heap::HeapFile;
 use super::ids::{Rid, StoreId};
 use super::lock::{LockCounters, Wait};
-use super::pages::Pages;
+use super::pages::{ExclusivePage, Pages};
 use super::recovery::{self, CheckpointLsns};
 use super::sessions::Sessions;
 use super::stack::{Session, Stack, StackLocks, Standard, TableKeys};
@@ -29,10 +29,11 @@ use super::wal::transaction::TransactionLog;
 use crate::error::Error;
 use crate::executed::TableUsage;
 use crate::health::{Until, await_transactions};
-use crate::log::Log;
+use crate::log::{Log, Lsn};
 use crate::procedure::{AbortReason, DuplicateKey};
 use crate::record::layout::encode;
 use crate::record::{EncodedKey, Index, IndexSchema, IndexVisitor, Key, Record, TableSchema, digest};
+use crate::store::VolumeEntry;
 
 impl<S: Stack> Engine<S> {
     /// Opens the stores of a table, the place of whose record is `id`; makes those that `stored`, the schema in the
@@ -500,11 +501,30 @@ impl Engine<Standard> {
         &self.logs.0
     }
 
-    /// Writes all pages that are dirty now, then makes a fuzzy checkpoint. Transactions go on meanwhile.
-    pub(crate) fn checkpoint(&self) -> Result<CheckpointLsns, Error> {
-        self.pages.clean_up_to(self.log().appended())?;
+    /// Writes all pages that are dirty now, then makes a fuzzy checkpoint. Transactions go on meanwhile. Puts what the
+    /// manifest must say of it into `entry`; returns the position from which on the log is needed.
+    ///
+    /// # Errors
+    /// When pages cannot be read or written, or the log refuses.
+    pub(crate) fn checkpoint(&self, entry: &mut VolumeEntry) -> Result<Lsn, Error> {
+        let stamp = self.stamp()?;
+        self.pages.flush_all()?;
+        let batch = self.pages.last_batch()?;
         let mut device = self.logs.device()?;
-        recovery::checkpoint(&self.logs, &mut device, &self.transactions, || self.pages.dirty_pages())
+        let CheckpointLsns { begin, needed_from } =
+            recovery::checkpoint(&self.logs, &mut device, &self.transactions, || self.pages.dirty_pages())?;
+        let page_bytes = entry.page_bytes;
+        *entry = VolumeEntry { page_bytes, checkpoint: begin.0, loading: false, stamp: stamp.0, batch };
+        Ok(needed_from)
+    }
+
+    /// Raises the LSN of page 0 to the end of the log: by it a copy of the file tells which checkpoint it is of. A
+    /// record that changes the page later ends after that position, as one that changed it before does not.
+    fn stamp(&self) -> Result<Lsn, Error> {
+        let mut page = self.pages.fix_exclusive(VOLUME_PAGE)?;
+        let end = self.log().appended();
+        page.changed(end, end);
+        Ok(end)
     }
 
     /// Waits for the transactions of all sessions.

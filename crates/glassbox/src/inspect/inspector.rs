@@ -8,12 +8,11 @@ use super::contents::Contents;
 use super::volume::Recovered;
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
-use crate::log::{LogFound, Lsn, look_into_log, refused};
-use crate::store::{MANIFEST, Manifest};
+use crate::log::{LogFound, look_into_log, refused};
 use crate::partitioned::CommandHead;
-use crate::store::{Block, CheckpointFile, damaged};
 use crate::partitioned::values::{COMMAND, VALUES};
 use crate::record::TableSchema;
+use crate::store::{Block, CheckpointFile, MANIFEST, Manifest, damaged};
 
 /// Which state of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,9 +170,7 @@ impl Inspector {
 
     /// The checkpoint's file, its headers read; `None` before the first checkpoint.
     pub(super) fn checkpoint(&self) -> Result<Option<CheckpointFile>, Error> {
-        let Some(entry) = &self.manifest.checkpoint else { return Ok(None) };
-        let file = self.files.open(&entry.file)?;
-        CheckpointFile::open(file, entry.bytes, self.manifest.database_id, Lsn(self.manifest.log_start)).map(Some)
+        CheckpointFile::of(&*self.files, &self.manifest)
     }
 
     /// Checks a block and gives its rows.
@@ -209,8 +206,7 @@ impl Inspector {
         }
         let mut read =
             |lsn, record: &[u8]| self.take_apart(record, &mut found).map_err(|why| refused(&*self.files, lsn, why));
-        let from = Lsn(self.manifest.log_start);
-        Ok(Some(look_into_log(&*self.files, self.manifest.database_id, from, &mut read)?))
+        Ok(Some(look_into_log(&*self.files, &self.manifest.expected_log(), &mut read)?))
     }
 
     fn take_apart(

@@ -85,7 +85,12 @@ impl Inspector {
 /// Notes damage; passes on that files cannot be read.
 pub(super) fn damage(error: Error, found: &mut Verification) -> Result<(), Error> {
     match error {
-        Error::Damaged { .. } | Error::WrongFormat { .. } | Error::Log(_) => found.wrong.push(error.to_string()),
+        Error::Damaged { .. } | Error::WrongFormat { .. } | Error::Log(_) => {
+            let told = error.to_string();
+            if !found.wrong.contains(&told) {
+                found.wrong.push(told);
+            }
+        }
         Error::Io(error) if error.kind() == std::io::ErrorKind::NotFound => found.wrong.push(error.to_string()),
         error => return Err(error),
     }

@@ -8,9 +8,8 @@ use super::volume::Recovered;
 use crate::classic::{PAGES, check_file, repair};
 use crate::error::Error;
 use crate::io::Overlay;
+use crate::record::{TableSchema, Value};
 use crate::store::VolumeEntry;
-use crate::record::TableSchema;
-use crate::record::Value;
 
 /// Of bad values of one table so many are told.
 const MOST_BAD_ROWS: usize = 10;
@@ -57,7 +56,7 @@ impl Inspector {
 
     fn verify_pages_on_disk(&self, entry: &VolumeEntry, found: &mut Verification) -> Result<(), Error> {
         let files = Overlay::new(Arc::clone(&self.files));
-        let mut volume = VolumeVerification { repaired: repair(&files)?, ..VolumeVerification::default() };
+        let mut volume = VolumeVerification { repaired: repair(&files, entry.batch)?, ..VolumeVerification::default() };
         let page_bytes = entry.page_bytes as usize;
         volume.pages = check_file(&files, page_bytes, |error| found.wrong.push(error.to_string()))?;
         volume.pages -= found.wrong.len() as u64;

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use super::inspector::Inspector;
 use super::summary::{LogSummary, Summary, TableSummary};
-use crate::classic::{CheckpointLsns, Engine, PAGES, StoreKind, Volume};
+use crate::claim::log_config;
+use crate::classic::{Engine, PAGES, StoreKind, Volume};
 use crate::config::{Architecture, ClassicConfig, Config};
 use crate::error::Error;
 use crate::executed::TableUsage;
 use crate::io::{Files, Overlay, RealClock};
-use crate::log::{self, Lsn};
+use crate::log::{self, Log, Lsn};
 use crate::store::{Manifest, VolumeEntry};
-use crate::open::open_log;
 
 /// Most memory for pages; what else is changed is in the overlay.
 const MOST_POOL_BYTES: u64 = 256 << 20;
@@ -159,12 +159,10 @@ impl Recovered {
     fn recover(base: Arc<dyn Files>, manifest: &Manifest, entry: &VolumeEntry) -> Result<Self, Error> {
         let files: Arc<dyn Files> = Arc::new(Overlay::new(base));
         let config = config(&*files, entry)?;
-        let from = CheckpointLsns { begin: Lsn(entry.checkpoint), needed_from: Lsn(manifest.log_start) };
-        let (id, page_bytes) = (manifest.database_id, entry.page_bytes as usize);
-        let (volume, found) = Volume::recover(&files, id, &config.classic, page_bytes, from)?;
+        let (volume, found) = Volume::recover(&files, &config.classic, entry, &manifest.expected_log())?;
         let (log_records, redone, taken_back) = (volume.log_records, volume.redone, volume.losers());
         let (end, closed) = (found.end(), found.closed());
-        let log = open_log(&files, manifest, &config, Some(found))?;
+        let log = Log::open(Arc::clone(&files), log_config(&config), found)?;
         let mut engine = Engine::start(volume, log, Arc::new(RealClock::new()), &config, Vec::new())?;
         for (number, table) in manifest.tables.iter().enumerate() {
             engine.add_table(number, table, Some(table))?;

@@ -1,19 +1,17 @@
 //! Writing a base.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::error::Error;
-use crate::io::Files;
 use crate::log::{Log, Lsn};
-use crate::store::Manifest;
-use crate::partitioned::checkpoint::{BLOCK_HEADER_BYTES, CheckpointWriter, REPLICATED};
+use crate::store::checkpoint_writer::BLOCK_HEADER_BYTES;
+use crate::store::{CheckpointWriter, REPLICATED, Store};
 
 /// What the maker of a base shares with its journal.
 #[derive(Clone)]
 pub(super) struct Shared {
-    pub(super) files: Arc<dyn Files>,
+    pub(super) store: Arc<Store>,
     pub(super) log: Arc<Log>,
-    pub(super) manifest: Arc<Mutex<Manifest>>,
 }
 
 /// Rows of one table, behind room for a block's header.
@@ -39,15 +37,14 @@ impl Piece {
 pub(super) struct BaseWriter {
     shared: Shared,
     file: CheckpointWriter,
-    lsn: Lsn,
 }
 
 impl BaseWriter {
     /// Begins one whose rows are as they are at this place of the log.
     pub(super) fn new(shared: Shared, lsn: Lsn) -> Result<Self, Error> {
-        let id = shared.manifest().database_id;
-        let file = CheckpointWriter::create(&*shared.files, id, lsn, 1)?;
-        Ok(Self { shared, file, lsn })
+        let id = shared.store.manifest().database_id;
+        let file = CheckpointWriter::create(&*shared.store.files, id, lsn, 1)?;
+        Ok(Self { shared, file })
     }
 
     /// Writes all pieces and names the base in the manifest, unless they end before the last.
@@ -55,43 +52,16 @@ impl BaseWriter {
         for piece in pieces {
             let Some(Piece { table, rows, mut block }) = piece else { return self.finish() };
             if let Err(error) = self.file.rows(table, REPLICATED, rows, &mut block) {
-                return Err(self.file.give_up(&*self.shared.files, error));
+                return Err(self.file.give_up(&*self.shared.store.files, error));
             }
         }
-        self.file.give_up(&*self.shared.files, crate::error::NOT_ANSWERED);
+        self.file.give_up(&*self.shared.store.files, crate::error::NOT_ANSWERED);
         Ok(())
     }
 
     fn finish(self) -> Result<(), Error> {
-        let Self { shared, file, lsn } = self;
-        let entry = file.finish(&*shared.files)?;
-        // What the log may not have yet is in the rows, and the base is nothing without the records that go with it.
-        if let Err(error) = shared.log.force() {
-            // Nobody will name it.
-            let _ = shared.files.remove(&entry.file);
-            return Err(error.into());
-        }
-        shared.replace(|manifest| Manifest { log_start: lsn.0, checkpoint: Some(entry), ..manifest })
-    }
-}
-
-impl Shared {
-    pub(super) fn manifest(&self) -> std::sync::MutexGuard<'_, Manifest> {
-        // It is changed only after it is written: a panic between leaves the older one, which is right.
-        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes another manifest, and removes what the one before needed.
-    pub(super) fn replace(&self, change: impl FnOnce(Manifest) -> Manifest) -> Result<(), Error> {
-        let mut manifest = self.manifest();
-        let next = change(manifest.clone());
-        next.write(&*self.files)?;
-        let older = std::mem::replace(&mut *manifest, next);
-        if let Some(older) = older.checkpoint {
-            // What is left is removed at the next opening.
-            let _ = self.files.remove(&older.file);
-        }
-        self.log.truncate(Lsn(manifest.log_start));
-        Ok(())
+        let Shared { store, log } = self.shared;
+        let written = self.file.finish(&*store.files)?;
+        store.manifest().adopt(written, Some(&log))
     }
 }

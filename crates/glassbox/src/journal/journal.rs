@@ -7,9 +7,7 @@ use std::thread::JoinHandle;
 use super::base::{BaseWriter, Piece, Shared};
 use crate::config::builder;
 use crate::error::Error;
-use crate::io::DirectoryLock;
 use crate::log::{Appender, Log, LogConfig, Lsn};
-use crate::store::Manifest;
 use crate::partitioned::shard::Shard;
 
 /// Rows that are copied out at a time, bytes: some ten microseconds.
@@ -67,13 +65,12 @@ pub struct Journal {
     left: Option<Option<Piece>>,
     /// All pieces were given to who writes them.
     copied: bool,
-    _lock: DirectoryLock,
 }
 
 impl Journal {
-    pub(super) fn new(shared: Shared, threads: bool, lock: DirectoryLock) -> Result<Self, Error> {
+    pub(super) fn new(shared: Shared, threads: bool) -> Result<Self, Error> {
         let appender = shared.log.appender()?;
-        Ok(Self { shared, appender, threads, making: None, left: None, copied: false, _lock: lock })
+        Ok(Self { shared, appender, threads, making: None, left: None, copied: false })
     }
 
     /// Adds a record; the place behind it.
@@ -109,17 +106,17 @@ impl Journal {
 
     /// Whether there is a base, so that something can be recovered.
     pub fn is_based(&self) -> bool {
-        self.shared.manifest().checkpoint.is_some()
+        self.shared.store.manifest().checkpoint.is_some()
     }
 
     /// Bytes of the base, if there is one.
     pub fn base_bytes(&self) -> Option<u64> {
-        self.shared.manifest().checkpoint.as_ref().map(|base| base.bytes)
+        self.shared.store.manifest().checkpoint.as_ref().map(|base| base.bytes)
     }
 
     /// Bytes of records since the base.
     pub fn since_base(&self) -> u64 {
-        self.appended().0 - self.shared.manifest().log_start
+        self.appended().0 - self.shared.store.manifest().log_start
     }
 
     /// Makes it so that nothing is recovered until there is another base.
@@ -133,7 +130,9 @@ impl Journal {
         }
         self.shared.log.force()?;
         let log_start = self.appended().0;
-        self.shared.replace(|manifest| Manifest { checkpoint: None, log_start, ..manifest })
+        self.shared.store.manifest().replace(Some(&self.shared.log), |manifest| {
+            (manifest.checkpoint, manifest.log_start) = (None, log_start);
+        })
     }
 
     /// Begins a base at this place of the log, of rows that were [fixed](Shard::fix) when it was reached; one that is
@@ -237,7 +236,7 @@ impl Journal {
     /// When it cannot be written.
     pub fn close(&mut self) -> Result<(), Error> {
         self.give_up_base();
-        Ok(self.shared.log.close()?)
+        self.shared.store.manifest().close(&self.shared.log)
     }
 }
 

@@ -91,6 +91,20 @@ pub enum LogError {
         file.display()
     )]
     NoSuchPosition { file: PathBuf, from: Lsn, end: Lsn },
+    /// The log ends earlier than it once did.
+    #[error(
+        "{}: an older copy: the log ends in it at position {end}, but {by} says that it reaches {expected}; restore \
+         the file that belongs here",
+        file.display()
+    )]
+    OlderLog { file: PathBuf, end: Lsn, expected: Lsn, by: &'static str },
+    /// A block of the log was written after the copy of the file that names the beginning of the log.
+    #[error(
+        "{by}: an older copy: it is generation {known}, but the block at offset {offset} of {} was written with \
+         generation {found}; restore the {by} that belongs here",
+        file.display()
+    )]
+    OlderGeneration { file: PathBuf, offset: u64, found: u64, known: u64, by: &'static str },
     /// The consumer of the records refused one.
     #[error("{}: the log record that ends at position {lsn} cannot be used: {why}", file.display())]
     Refused { file: PathBuf, lsn: Lsn, why: String },

@@ -124,6 +124,11 @@ impl LogState {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub fn writer(&self) -> MutexGuard<'_, Writer> {
+        // A panic while it was held has poisoned the log.
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Fails if the log is poisoned.
     #[inline]
     pub fn healthy(&self) -> Result<(), LogError> {
@@ -228,7 +233,7 @@ impl LogState {
             let (mut gate, arrived) = (self.gate(), self.arrived.load(Ordering::Relaxed));
             (gate.covered, gate.begun) = (arrived - gate.begun, arrived);
         }
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer();
         // SAFETY: the role makes this the only flusher; `from` is `tail` and `to` is `complete`.
         let flushed = match unsafe { writer.flush(&self.ring, &self.segments, from, to) } {
             Ok(flushed) => flushed,
@@ -283,7 +288,7 @@ impl LogState {
 
     /// Ends the log on disk with a closing block. Everything appended must be durable.
     pub fn write_closed(&self) -> Result<(), LogError> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer();
         if let Err(cause) = writer.close(Lsn(self.ring.tail())) {
             self.poison(cause);
         }

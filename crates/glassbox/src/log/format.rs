@@ -55,7 +55,8 @@ pub(super) struct BlockHeader {
     first_lsn: u64,
     epoch: u64,
     payload_checksum: u32,
-    reserved: [u8; 12],
+    reserved: u32,
+    generation: u64,
 }
 
 pub(super) const SEGMENT_HEADER_BYTES: usize = size_of::<SegmentHeader>();
@@ -102,6 +103,8 @@ pub(super) struct Block {
     pub database_id: u128,
     pub first_lsn: Lsn,
     pub epoch: u64,
+    /// See [`ExpectedLog`](super::ExpectedLog).
+    pub generation: u64,
 }
 
 /// Number of positions of a record of `bytes` bytes: length field, record and padding.
@@ -199,6 +202,7 @@ impl Block {
         put(&mut bytes, offset_of!(BlockHeader, first_lsn), self.first_lsn.0.to_le_bytes());
         put(&mut bytes, offset_of!(BlockHeader, epoch), self.epoch.to_le_bytes());
         put(&mut bytes, offset_of!(BlockHeader, payload_checksum), self.payload_checksum.to_le_bytes());
+        put(&mut bytes, offset_of!(BlockHeader, generation), self.generation.to_le_bytes());
         let checksum = block_checksum(&bytes);
         put(&mut bytes, offset_of!(BlockHeader, checksum), checksum.to_le_bytes());
         bytes
@@ -224,6 +228,41 @@ impl Block {
             database_id: number!(u128, bytes, BlockHeader.database_id),
             first_lsn: Lsn(number!(u64, bytes, BlockHeader.first_lsn)),
             epoch: number!(u64, bytes, BlockHeader.epoch),
+            generation: number!(u64, bytes, BlockHeader.generation),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes_of_a_block_header() {
+        let block = Block {
+            kind: Kind::Closed,
+            payload_bytes: 0,
+            payload_checksum: 0,
+            database_id: 0x0102,
+            first_lsn: Lsn(0x1122_3340),
+            epoch: 3,
+            generation: 0x55,
+        };
+        let mut golden = [0; BLOCK_HEADER_BYTES];
+        golden[..4].copy_from_slice(b"GBLK");
+        golden[8] = 3;
+        golden[16..18].copy_from_slice(&[2, 1]);
+        golden[32..36].copy_from_slice(&[0x40, 0x33, 0x22, 0x11]);
+        golden[40] = 3;
+        golden[56] = 0x55;
+        let checksum = crc32c::crc32c(&golden[8..]);
+        golden[4..8].copy_from_slice(&checksum.to_le_bytes());
+        assert_eq!(block.encode(), golden);
+        assert_eq!(Block::decode(&golden), Some(block));
+        // As programs wrote it that knew of no generation.
+        golden[56] = 0;
+        let checksum = crc32c::crc32c(&golden[8..]);
+        golden[4..8].copy_from_slice(&checksum.to_le_bytes());
+        assert_eq!(Block::decode(&golden), Some(Block { generation: 0, ..block }));
     }
 }

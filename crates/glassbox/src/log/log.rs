@@ -45,7 +45,8 @@ impl Log {
         let epoch = 1;
         let (file, _) = segments.begin(start, epoch)?;
         let (offset, segment_bytes) = (SECTOR_BYTES, config.segment_bytes);
-        Log::start(config, segments, Writer { file, offset, segment_bytes, database_id, epoch }, start)
+        let writer = Writer { file, offset, segment_bytes, database_id, epoch, generation: 0 };
+        Log::start(config, segments, writer, start)
     }
 
     /// Opens a log for appends, after [`look_into_log`](super::look_into_log) has read it: forces the segments read,
@@ -133,6 +134,16 @@ impl Log {
     #[inline]
     pub(crate) fn check(&self) -> Result<(), LogError> {
         self.shared.healthy()
+    }
+
+    /// The generation in the blocks that are written now.
+    pub(crate) fn generation(&self) -> u64 {
+        self.shared.writer().generation
+    }
+
+    /// Sets the generation of the blocks written from now on.
+    pub(crate) fn set_generation(&self, generation: u64) {
+        self.shared.writer().generation = generation;
     }
 
     /// Declares that records before `below` will not be read again: segments that end before it are reused or removed.

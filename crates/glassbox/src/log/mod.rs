@@ -41,6 +41,6 @@ pub(crate) use appender::Appender;
 pub(crate) use config::LogConfig;
 pub use error::LogError;
 pub(crate) use log::Log;
-pub(crate) use look::{LogFound, look_into_log, refused};
+pub(crate) use look::{ExpectedLog, LogFound, look_into_log, older_or, refused};
 pub use lsn::Lsn;
 pub(crate) use segments::DIRECTORY;

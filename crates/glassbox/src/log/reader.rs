@@ -22,6 +22,7 @@ use super::format::{
     BLOCK_HEADER_BYTES, BadSegment, Block, Kind, LENGTH_BYTES, RECORD_ALIGN, SECTOR_BYTES, SEGMENT_HEADER_BYTES,
     Segment, VERSION, block_bytes, framed,
 };
+use super::look::ExpectedLog;
 use super::lsn::Lsn;
 use super::segments::{DIRECTORY, Named, parse_name, segment_name};
 use super::writer::Writer;
@@ -54,6 +55,8 @@ struct BlockCursor {
     offset: u64,
     lsn: Lsn,
     epoch: u64,
+    /// The highest of what was expected and of the blocks so far.
+    generation: u64,
     database_id: u128,
 }
 
@@ -66,28 +69,48 @@ enum Stands {
     },
 }
 
-pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'_>) -> Result<Found, LogError> {
-    let mut all = Vec::new();
-    for name in files.list(DIRECTORY)? {
-        if let Named::Segment(first) = parse_name(&name) {
-            all.push(first);
-        }
+/// First LSNs of all segments.
+fn firsts(files: &dyn Files) -> Result<Vec<Lsn>, IoError> {
+    let first = |name: &String| if let Named::Segment(first) = parse_name(name) { Some(first) } else { None };
+    Ok(files.list(DIRECTORY)?.iter().filter_map(first).collect())
+}
+
+/// Reads the whole log and fails if a block was written with a later generation: the reason why something that was
+/// expected is missing.
+#[cold]
+pub(super) fn check_generations(files: &dyn Files, expected: &ExpectedLog) -> Result<(), LogError> {
+    let Some(&from) = firsts(files)?.first() else { return Ok(()) };
+    match read(files, &ExpectedLog { from, end: Lsn::NONE, ..*expected }, &mut |_, _| Ok(())) {
+        Err(older @ LogError::OlderGeneration { .. }) => Err(older),
+        // What else may be wrong is another matter.
+        _ => Ok(()),
     }
+}
+
+pub(super) fn read(files: &dyn Files, expected: &ExpectedLog, read: Read<'_>) -> Result<Found, LogError> {
+    let from = expected.from;
+    let all = firsts(files)?;
     let missing = |wanted, why| LogError::MissingSegment { wanted, file: segment_name(wanted), why };
     // The last segment that begins strictly before `from`, if there is one: the segment that begins at `from` may only
     // be prepared, and then the log still ends in the one before. If there is none, it was truncated, so the log had
     // continued in the segment that begins at `from`.
     let before = all.iter().rposition(|&first| first < from);
     let Some(start) = before.or_else(|| all.iter().position(|&first| first == from)) else {
+        check_generations(files, expected)?;
         let why = if all.is_empty() { "there is no log" } else { "the log begins later" };
         return Err(missing(from, why));
     };
-    let mut cursor = BlockCursor::open(files, database_id, all[start], 0)?;
+    let cursor = BlockCursor::open(files, expected.database_id, all[start], 0)?;
+    let mut cursor = BlockCursor { generation: expected.generation, ..cursor };
     let mut names = vec![segment_name(all[start])];
     let mut at = start;
     let mut payload = Vec::new();
     let torn = loop {
-        match cursor.read_block(&mut payload)? {
+        let stands = cursor.read_block(&mut payload)?;
+        if let Stands::Block(block) = &stands {
+            cursor.check_generation(block, expected)?;
+        }
+        match stands {
             Stands::Block(block) if block.kind == Kind::Records => {
                 cursor.records(&block, &payload, from, read)?;
                 cursor.pass(&block);
@@ -102,11 +125,12 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
                     at = begins.ok_or_else(|| missing(next, "the log continues there"))?;
                     next = from;
                 }
-                cursor = BlockCursor::open(files, database_id, next, cursor.epoch.max(block.epoch))?;
+                let (epoch, generation) = (cursor.epoch.max(block.epoch), cursor.generation.max(block.generation));
+                cursor = BlockCursor { generation, ..BlockCursor::open(files, expected.database_id, next, epoch)? };
                 names.push(segment_name(next));
             }
             Stands::Block(block) => {
-                cursor.epoch = block.epoch;
+                (cursor.epoch, cursor.generation) = (block.epoch, cursor.generation.max(block.generation));
                 cursor.nothing_follows(files, cursor.offset + SECTOR_BYTES, &all[at + 1..])?;
                 break false;
             }
@@ -116,6 +140,10 @@ pub(super) fn read(files: &dyn Files, database_id: u128, from: Lsn, read: Read<'
             }
         }
     };
+    if cursor.lsn < expected.end {
+        let (file, end, expected, by) = (cursor.file.path().into(), cursor.lsn, expected.end, expected.file);
+        return Err(LogError::OlderLog { file, end, expected, by });
+    }
     if from > cursor.lsn {
         return Err(LogError::NoSuchPosition { file: cursor.file.path().into(), from, end: cursor.lsn });
     }
@@ -150,7 +178,7 @@ impl BlockCursor {
             return Err(LogError::Truncated { file: path(), bytes: length, wanted: segment.segment_bytes });
         }
         let (segment_bytes, epoch) = (segment.segment_bytes, epoch.max(segment.epoch));
-        Ok(BlockCursor { file, segment_bytes, offset: SECTOR_BYTES, lsn: first, epoch, database_id })
+        Ok(BlockCursor { file, segment_bytes, offset: SECTOR_BYTES, lsn: first, epoch, generation: 0, database_id })
     }
 
     /// Reads the block expected at this offset; its payload goes to `payload`.
@@ -183,6 +211,17 @@ impl BlockCursor {
         self.offset += block_bytes(u64::from(block.payload_bytes));
         self.lsn = Lsn(self.lsn.0 + u64::from(block.payload_bytes));
         self.epoch = block.epoch;
+        self.generation = self.generation.max(block.generation);
+    }
+
+    /// Refuses a block that was written with a later state of what is known of the log.
+    fn check_generation(&self, block: &Block, expected: &ExpectedLog) -> Result<(), LogError> {
+        let (found, known) = (block.generation, expected.generation);
+        if known == 0 || found <= known {
+            return Ok(());
+        }
+        let (file, offset) = (self.file.path().into(), self.offset);
+        Err(LogError::OlderGeneration { file, offset, found, known, by: expected.file })
     }
 
     /// Passes the records of a block that begin at or after `from` to `read`.
@@ -272,7 +311,7 @@ impl Found {
     /// A writer at the end of the log, with the next epoch. No log is opened often enough to reach the highest epoch.
     /// If a header contains it, the epoch stays, and is still not below the last one.
     pub fn into_writer(self) -> Writer {
-        let BlockCursor { file, segment_bytes, offset, epoch, database_id, .. } = self.last;
-        Writer { file, offset, segment_bytes, database_id, epoch: epoch.saturating_add(1) }
+        let BlockCursor { file, segment_bytes, offset, epoch, generation, database_id, .. } = self.last;
+        Writer { file, offset, segment_bytes, database_id, epoch: epoch.saturating_add(1), generation }
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Writer {
     pub segment_bytes: u64,
     pub database_id: u128,
     pub epoch: u64,
+    /// See [`ExpectedLog`](super::ExpectedLog).
+    pub generation: u64,
 }
 
 /// The result of a flush.
@@ -100,6 +102,7 @@ impl Writer {
             database_id: self.database_id,
             first_lsn,
             epoch: self.epoch,
+            generation: self.generation,
         };
         let header = block.encode();
         let end = self.offset + header.len() as u64 + payload;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::io::{Files, ManualClock, MemoryFiles};
-use crate::log::{Log, LogConfig, Lsn, look_into_log};
-use crate::store::Manifest;
+use crate::log::{Log, LogConfig, look_into_log};
 use crate::partitioned::values::{DELETE, INSERT, UPDATE, VALUES};
+use crate::store::Manifest;
 use crate::{Catalog, Config, Database, Error, Record, Transaction};
 
 #[derive(Record, Clone, Copy)]
@@ -44,7 +44,7 @@ fn made() -> MemoryFiles {
 fn append(files: &MemoryFiles, record: &[u8]) {
     let manifest = Manifest::read(files).unwrap().unwrap();
     let config = LogConfig { segment_bytes: 4096, log_buffer_bytes: 4096, threads: false, ..LogConfig::default() };
-    let found = look_into_log(files, manifest.database_id, Lsn::NONE, &mut |_, _| Ok(())).unwrap();
+    let found = look_into_log(files, &manifest.expected_log(), &mut |_, _| Ok(())).unwrap();
     let log = Log::open(Arc::new(files.clone()), config, found).unwrap();
     log.appender().unwrap().append(record).unwrap();
     log.close().unwrap();

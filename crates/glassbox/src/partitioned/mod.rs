@@ -7,7 +7,7 @@ mod alone;
 mod any_table;
 mod arguments;
 mod change;
-pub(crate) mod checkpoint;
+mod checkpoint;
 mod command;
 mod discover;
 mod each;
@@ -43,7 +43,6 @@ mod whole;
 
 pub(crate) use alone::Alone;
 pub(crate) use any_table::TableKind;
-pub(crate) use checkpoint::DIRECTORY as CHECKPOINTS;
 pub(crate) use command::CommandHead;
 pub(crate) use engine::Engine;
 pub(crate) use memory::RowId;

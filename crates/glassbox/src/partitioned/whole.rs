@@ -4,9 +4,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::any_table::TableKind;
-use super::checkpoint::{self, REPLICATED, Source, Written};
+use super::checkpoint::{self, Source};
 use super::engine::Engine;
-use crate::store::{CheckpointEntry, CheckpointFile, Manifest, damaged};
 use super::memory::CannotReserve;
 use super::pace::Growth;
 use super::partition::{Cell, Partition};
@@ -17,9 +16,9 @@ use crate::error::Error;
 use crate::executed::{Counters, TableUsage};
 use crate::health::{Until, await_transactions};
 use crate::io::Files;
-use crate::log::Lsn;
 use crate::procedure::{PartitionSet, partition_of};
 use crate::record::{Key, Record, TableSchema, mix};
+use crate::store::{CheckpointFile, Manifest, REPLICATED, Written, damaged};
 
 const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
      differ; open the database again, with larger `table_bytes`, to get the state before the bulk load";
@@ -104,20 +103,12 @@ fn not_built(schema: &TableSchema, why: NotBuilt) -> Error {
 
 /// Fills empty partitions from a checkpoint, all at once; `ids` are the tables' places for each number in the file.
 /// Gives the number of rows.
-pub(crate) fn load_checkpoint(
-    files: &dyn Files,
-    entry: &CheckpointEntry,
-    manifest: &Manifest,
-    ids: &[usize],
-    cells: &mut [Cell],
-) -> Result<u64, Error> {
-    let file =
-        CheckpointFile::open(files.open(&entry.file)?, entry.bytes, manifest.database_id, Lsn(manifest.log_start))?;
+pub(crate) fn load_checkpoint(file: &CheckpointFile, ids: &[usize], cells: &mut [Cell]) -> Result<u64, Error> {
     let count = cells.len();
     let first_error = Mutex::new(None);
     std::thread::scope(|scope| {
         for (partition, cell) in cells.iter_mut().enumerate() {
-            let (file, first_error) = (&file, &first_error);
+            let first_error = &first_error;
             scope.spawn(move || {
                 if let Err(error) = load_partition(file, ids, cell.get_mut(), partition, count) {
                     first_error.lock().expect("nothing panics while it is held").get_or_insert(error);

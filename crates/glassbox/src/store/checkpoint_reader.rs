@@ -1,9 +1,12 @@
 //! Reading a checkpoint file: checked block by block, loaded by all partitions at once.
 
-use crate::partitioned::checkpoint::{BLOCK_HEADER_BYTES, END, FORMAT, HEADER_BYTES, MAGIC, MOST_BLOCK_BYTES, REPLICATED};
+use std::io::ErrorKind;
+
+use super::checkpoint_writer::{BLOCK_HEADER_BYTES, END, FORMAT, HEADER_BYTES, MAGIC, MOST_BLOCK_BYTES, REPLICATED};
+use super::manifest::Manifest;
 use crate::error::Error;
-use crate::io::File;
-use crate::log::Lsn;
+use crate::io::{File, Files};
+use crate::log::{Lsn, older_or};
 
 /// A block's place and what is in it.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +24,8 @@ pub(crate) struct CheckpointFile {
     pub(crate) file: Box<dyn File>,
     pub(crate) partitions: u64,
     pub(crate) blocks: Vec<Block>,
+    /// Of its header and those of its blocks.
+    checksum: u32,
 }
 
 /// An error at a place of a file.
@@ -41,6 +46,30 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl CheckpointFile {
+    /// The file that the manifest names, if there is one; another one of that name, an older copy say, is refused.
+    pub(crate) fn of(files: &dyn Files, manifest: &Manifest) -> Result<Option<Self>, Error> {
+        // It may be the manifest that is the older copy.
+        Self::named(files, manifest).map_err(|error| older_or(files, &manifest.expected_log(), error))
+    }
+
+    fn named(files: &dyn Files, manifest: &Manifest) -> Result<Option<Self>, Error> {
+        let Some(entry) = &manifest.checkpoint else { return Ok(None) };
+        let file = files.open(&entry.file).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                let problem =
+                    "it is missing, but the manifest names it: one of the two is an older copy, or was removed";
+                Error::Damaged { file: entry.file.clone(), offset: 0, problem: problem.to_owned() }
+            }
+            _ => error.into(),
+        })?;
+        let found = Self::open(file, entry.bytes, manifest.database_id, Lsn(manifest.log_start))?;
+        if entry.checksum.is_some_and(|checksum| checksum != found.checksum) {
+            let problem = "it is not the file that the manifest names: one of the two is an older copy";
+            return Err(damaged(&*found.file, 0, problem));
+        }
+        Ok(Some(found))
+    }
+
     /// Reads the headers and checks that the file is whole and is of this database and position.
     pub(crate) fn open(file: Box<dyn File>, bytes: u64, database_id: u128, lsn: Lsn) -> Result<Self, Error> {
         let length = file.len()?;
@@ -73,13 +102,13 @@ impl CheckpointFile {
             return Err(damaged(&*file, 32, "it is of another moment than the manifest says"));
         }
         let partitions = u64_at(&header, 40);
-        let blocks = read_blocks(&*file, length)?;
-        // The readers skip what is another partition's, so a block of none would be read by nobody.
+        let (blocks, checksum) = read_blocks(&*file, length, crc32c::crc32c(&header))?;
+        // The readers skip what is another partition's, so a block of none would never be read.
         let of_none = |block: &&Block| block.partition != REPLICATED && u64::from(block.partition) >= partitions;
         if let Some(block) = blocks.iter().find(of_none) {
             return Err(damaged(&*file, block.at, "this block is of a partition that there was not"));
         }
-        Ok(Self { file, partitions, blocks })
+        Ok(Self { file, partitions, blocks, checksum })
     }
 
     /// Reads a block's rows and checks them.
@@ -95,7 +124,8 @@ impl CheckpointFile {
     }
 }
 
-fn read_blocks(file: &dyn File, length: u64) -> Result<Vec<Block>, Error> {
+/// Reads the headers of all blocks, and adds them to the checksum.
+fn read_blocks(file: &dyn File, length: u64, mut checksum: u32) -> Result<(Vec<Block>, u32), Error> {
     let mut blocks = Vec::new();
     let (mut at, mut rows) = (HEADER_BYTES as u64, 0);
     loop {
@@ -104,6 +134,7 @@ fn read_blocks(file: &dyn File, length: u64) -> Result<Vec<Block>, Error> {
             return Err(damaged(file, at, "it ends before its last block"));
         }
         file.read_exact_at(&mut header, at)?;
+        checksum = crc32c::crc32c_append(checksum, &header);
         let block = Block {
             at,
             length: u32_at(&header, 0),
@@ -116,7 +147,7 @@ fn read_blocks(file: &dyn File, length: u64) -> Result<Vec<Block>, Error> {
             return Err(damaged(file, at, "this block is longer than the file"));
         }
         if block.table == END {
-            return check_end(file, &block, end == length, blocks, rows);
+            return Ok((check_end(file, &block, end == length, blocks, rows)?, checksum));
         }
         rows += u64::from(block.rows);
         blocks.push(block);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::io::Files;
+use crate::log::{ExpectedLog, Lsn};
 use crate::record::{TableSchema, layout};
 
 /// Its name in the database's directory.
@@ -36,6 +37,13 @@ pub struct Manifest {
     pub log_start: u64,
     /// False only while a new database is being made.
     pub log_created: bool,
+    /// The log ends here or later: where it ended when the database was closed last. 0: not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub log_end: u64,
+    /// How often the manifest was replaced, so that an older copy of it is told from the one that the log's blocks were
+    /// written with. 0: written by a program that did not count.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub generation: u64,
     /// The pages of the classic engine; nothing for the partitioned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<VolumeEntry>,
@@ -45,14 +53,24 @@ pub struct Manifest {
 }
 
 /// The pages of a database of the classic engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VolumeEntry {
     /// Size of a page in bytes.
     pub page_bytes: u32,
     /// The log position behind the record with which the last checkpoint begins; 0: there was none.
     pub checkpoint: u64,
-    /// Whether a bulk load is going on: if it does not end, the pages are made anew.
+    /// Whether a bulk load is going on: if it does not end, the volume is made from scratch.
     pub loading: bool,
+    /// The LSN of page 0 at the last checkpoint: an older one is of an older copy of the file. 0: not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stamp: u64,
+    /// The number of the batch that the doublewrite file held at the last checkpoint, or an earlier one. 0: not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub batch: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A procedure that the log may name.
@@ -73,9 +91,42 @@ pub struct CheckpointEntry {
     pub bytes: u64,
     /// Rows in it.
     pub rows: u64,
+    /// The checksum of its header and of the headers of its blocks, which hold those of the rows: another file of this
+    /// name has another one. Absent: written by a program that did not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<u32>,
+}
+
+/// A number that no other database has.
+fn random_id() -> u128 {
+    use std::hash::{BuildHasher, RandomState};
+    let part = || u128::from(RandomState::new().hash_one(std::process::id()));
+    part() << 64 | part()
 }
 
 impl Manifest {
+    /// That of a new database, without tables.
+    pub(crate) fn new() -> Self {
+        Self {
+            database_id: random_id(),
+            tables: Vec::new(),
+            procedures: Vec::new(),
+            checkpoint: None,
+            log_start: 0,
+            log_created: false,
+            log_end: 0,
+            generation: 1,
+            volume: None,
+            journal_of: None,
+        }
+    }
+
+    /// What it says of the log.
+    pub(crate) fn expected_log(&self) -> ExpectedLog {
+        let &Self { database_id, log_start, log_end, generation, .. } = self;
+        ExpectedLog { database_id, from: Lsn(log_start), end: Lsn(log_end), generation, file: MANIFEST }
+    }
+
     /// Reads the manifest; `None` when there is none.
     pub(crate) fn read(files: &dyn Files) -> Result<Option<Self>, Error> {
         if !files.exists(MANIFEST)? {

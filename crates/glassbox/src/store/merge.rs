@@ -1,38 +1,39 @@
 //! Merges a program's catalog into the manifest: checks that both agree, and assigns the numbers by which files name
 //! tables and procedures.
 
-use crate::catalog::Catalog;
+use super::manifest::{Manifest, ProcedureEntry};
 use crate::error::Error;
-use crate::store::{Manifest, ProcedureEntry};
 use crate::record::TableSchema;
 
-/// Adds new tables and procedures of the catalog to the manifest; returns the numbers of all of the catalog's.
-pub(crate) fn merge_catalog(old: &Manifest, catalog: &Catalog) -> Result<(Manifest, Vec<u16>, Vec<u16>), Error> {
+/// Adds new tables and procedures of a catalog to the manifest; returns the numbers of all of the catalog's.
+pub(crate) fn merge_catalog(
+    old: &Manifest,
+    (schemas, entries): (Vec<TableSchema>, Vec<ProcedureEntry>),
+) -> Result<(Manifest, Vec<u16>, Vec<u16>), Error> {
     let mut manifest = Manifest { log_created: true, ..old.clone() };
     for stored in &old.tables {
-        match catalog.tables.iter().find(|table| table.schema.name == stored.name) {
+        match schemas.iter().find(|table| table.name == stored.name) {
             None => {
                 return Err(Error::SchemaMismatch {
                     table: stored.name.to_string(),
                     difference: "the catalog does not name it; add its record where the database is opened".to_owned(),
                 });
             }
-            Some(table) => compare(stored, &table.schema)?,
+            Some(table) => compare(stored, table)?,
         }
     }
     let mut tables = Vec::new();
-    for table in &catalog.tables {
-        let at = manifest.tables.iter().position(|stored| stored.name == table.schema.name);
+    for table in schemas {
+        let at = manifest.tables.iter().position(|stored| stored.name == table.name);
         match at {
             // The indexes may have changed.
-            Some(at) => manifest.tables[at] = table.schema.clone(),
-            None => manifest.tables.push(table.schema.clone()),
+            Some(at) => manifest.tables[at] = table,
+            None => manifest.tables.push(table),
         }
         tables.push(at.unwrap_or(manifest.tables.len() - 1) as u16);
     }
     let mut procedures = Vec::new();
-    for procedure in &catalog.procedures {
-        let entry = ProcedureEntry { name: procedure.name.to_owned(), version: procedure.version };
+    for entry in entries {
         let at = manifest.procedures.iter().position(|stored| *stored == entry);
         procedures.push(at.unwrap_or_else(|| {
             manifest.procedures.push(entry);
@@ -76,10 +77,4 @@ fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
         return mismatch(format!("it is stored {} and now is {}", how(stored), how(wanted)));
     }
     Ok(())
-}
-
-/// Index in the array of tables for each table number of the manifest.
-pub(crate) fn table_ids(manifest: &Manifest, catalog: &Catalog) -> Vec<usize> {
-    let id = |name: &str| catalog.tables.iter().find(|table| table.schema.name == name).map(|table| table.id);
-    manifest.tables.iter().map(|table| id(&table.name).expect("compared before")).collect()
 }

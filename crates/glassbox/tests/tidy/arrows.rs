@@ -17,7 +17,7 @@ const ROOMS: [&str; 14] = [
     "config",
     "failure",
     "error",
-    "manifest",
+    "store",
     "executed",
     "health",
     "classic",
@@ -63,7 +63,7 @@ const OPERATING_SYSTEM_EXCEPTIONS: [(&str, &str); 5] = [
     ("crates/glassbox/src/huge_pages.rs", "has memory made present, which is no file"),
     ("crates/glassbox/src/partitioned/memory/region.rs", "maps memory, which is no file"),
     ("crates/glassbox/src/classic/buffer/memory.rs", "asks for huge pages, which are no file"),
-    ("crates/glassbox/src/claim.rs", "draws the database's id from the system's randomness"),
+    ("crates/glassbox/src/store/manifest.rs", "draws the database's id from the system's randomness"),
 ];
 
 /// Uses within the engine go to lower rooms only.

@@ -19,29 +19,31 @@ pub(super) struct WriteBatch {
     /// Of each image, its page and frame.
     pages: Vec<(PageId, usize)>,
     highest_lsn: Lsn,
-    /// Number of the batch, for inspection of the file.
+    /// Number of the batch, by which an older copy of the file is found.
     number: u64,
 }
 
 impl WriteBatch {
     /// Opens the doublewrite file; creates it if it is missing, since its contents are not needed between two batches.
+    /// Numbers continue from the one in it, or from `number`.
     ///
     /// # Errors
     /// When that fails, or there is no memory for a batch.
-    pub fn open(files: &dyn Files, page_bytes: usize, most: usize) -> Result<Self, Error> {
+    pub fn open(files: &dyn Files, page_bytes: usize, most: usize, number: u64) -> Result<Self, Error> {
         let most = most.clamp(1, MAX_IMAGES);
         let bytes = HEADER_BYTES + most * page_bytes;
         if !files.exists(DOUBLE)? {
             files.create(DOUBLE)?.sync_data()?;
             files.sync_directory("")?;
         }
+        let found = double::read_header(&*files.open(DOUBLE)?)?.map_or(0, |header| header.batch);
+        let number = number.max(found);
         let double = files.open_direct(DOUBLE)?;
         if double.len()? < bytes as u64 {
             double.set_len(0)?;
             double.preallocate(bytes as u64)?;
             double.sync_data()?;
         }
-        let number = double::read_header(&*files.open(DOUBLE)?)?.map_or(0, |header| header.batch);
         let memory = Memory::new(DISK_ALIGNMENT, bytes / DISK_ALIGNMENT)?;
         Ok(Self { double, memory, page_bytes, most, pages: Vec::with_capacity(most), highest_lsn: Lsn::NONE, number })
     }
@@ -60,6 +62,11 @@ impl WriteBatch {
         page::seal(image);
         self.highest_lsn = self.highest_lsn.max(page::lsn(bytes));
         self.pages.push((id, frame));
+    }
+
+    /// The number of the last batch that was written.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// The pages in it, and their frames.

@@ -49,6 +49,14 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.write_out(old.map(|(page, frame, _)| (page, frame)).collect(), true)
     }
 
+    /// The number of the last batch that was written.
+    ///
+    /// # Errors
+    /// When writing has failed before.
+    pub(crate) fn last_batch(&self) -> Result<u64, Error> {
+        Ok(self.take_batch()?.number())
+    }
+
     /// Writes all dirty pages. The caller has no page fixed.
     ///
     /// # Errors

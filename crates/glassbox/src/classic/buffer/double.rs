@@ -99,16 +99,21 @@ pub(super) fn read_header(double: &dyn File) -> Result<Option<DoublewriteHeader>
 }
 
 /// Restores pages torn by a crash; returns their number. It must run before any other read of the pages. It is
-/// repeatable, also after a crash during a repair.
+/// repeatable, also after a crash during a repair. The file must contain `batch` or a later one: the log may begin after
+/// images of an earlier one.
 ///
 /// # Errors
-/// When a read or write fails, or the file is another program's.
-pub(crate) fn repair(files: &dyn Files) -> Result<u64, Error> {
+/// When a read or write fails, or the file is another program's or an older copy.
+pub(crate) fn repair(files: &dyn Files, batch: u64) -> Result<u64, Error> {
     if !files.exists(DOUBLE)? || !files.exists(PAGES)? {
         return Ok(0);
     }
     let (double, pages) = (files.open(DOUBLE)?, files.open(PAGES)?);
-    let Some(DoublewriteHeader { page_bytes, images, .. }) = read_header(&*double)? else { return Ok(0) };
+    let Some(DoublewriteHeader { page_bytes, batch: found, images }) = read_header(&*double)? else { return Ok(0) };
+    if found < batch {
+        let problem = format!("it is an older copy: it holds batch {found}, but batch {batch} had been written to it");
+        return Err(Error::Damaged { file: double.path().display().to_string(), offset: BATCH as u64, problem });
+    }
     let (mut image, mut in_place) = (vec![0; page_bytes], vec![0; page_bytes]);
     let mut repaired = 0;
     for (at, (id, checksum)) in images.into_iter().enumerate() {

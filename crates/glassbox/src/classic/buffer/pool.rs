@@ -30,11 +30,13 @@ pub(crate) struct PoolConfig {
     pub(crate) batch_pages: usize,
     /// Whether every fix is recorded, for [`BufferPool::simulated_misses`].
     pub(crate) trace: bool,
+    /// The number of the batch that the doublewrite file held once, or an earlier one: an older copy is refused.
+    pub(crate) batch: u64,
 }
 
 impl Default for PoolConfig {
     fn default() -> Self {
-        Self { page_bytes: 8 << 10, frames: 16 << 10, batch_pages: 128, trace: false }
+        Self { page_bytes: 8 << 10, frames: 16 << 10, batch_pages: 128, trace: false, batch: 0 }
     }
 }
 
@@ -123,7 +125,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// # Errors
     /// When the configuration is invalid, a read or write fails, or there is not enough memory.
     pub(crate) fn open(files: &dyn Files, config: &PoolConfig, wal: W) -> Result<Self, Error> {
-        let PoolConfig { page_bytes, frames, batch_pages, trace } = *config;
+        let PoolConfig { page_bytes, frames, batch_pages, trace, batch } = *config;
         if !is_page_size(page_bytes) {
             return Err(Error::Config(format!("pages of {page_bytes} bytes; choose 4096, 8192, 16384 or 32768")));
         }
@@ -134,13 +136,13 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
                 u32::MAX - 1
             )));
         }
-        double::repair(files)?;
+        double::repair(files, batch)?;
         Ok(Self {
             frames: Frames::new(page_bytes, frames)?,
             table: PageTable::new(),
             clock: ClockSweep::new(frames),
             volume: Volume::open(files, page_bytes)?,
-            batch: Mutex::new(WriteBatch::open(files, page_bytes, batch_pages)?),
+            batch: Mutex::new(WriteBatch::open(files, page_bytes, batch_pages, batch)?),
             batch_pages,
             chosen: Mutex::default(),
             wal,

@@ -27,4 +27,4 @@ pub(crate) use entry::MAX_NAME_BYTES;
 pub(crate) use entry::{StoreEntry, StoreKind};
 pub(crate) use find::{find, list, pages};
 pub(crate) use lookup::{Cached, Directory, HeldEntry, Uncached};
-pub(crate) use volume::{VolumeIdentity, create_volume};
+pub(crate) use volume::{VOLUME_PAGE, VolumeIdentity, create_volume};

@@ -38,21 +38,20 @@ pub(crate) use undo::Losers;
 
 use crate::error::Error;
 use crate::io::Files;
-use crate::log::{LogFound, Lsn, look_into_log, refused};
+use crate::log::{ExpectedLog, LogFound, Lsn, look_into_log, refused};
 
-/// Gives every record behind `from`, with the position behind it, to `each`, whose error ends the reading and is passed
-/// on.
+/// Gives every record that is expected, with the position behind it, to `each`, whose error ends the reading and is
+/// passed on.
 ///
 /// # Errors
 /// That of `each`, and when the log is damaged or cannot be read.
 pub(crate) fn read_log(
     files: &dyn Files,
-    database_id: u128,
-    from: Lsn,
+    expected: &ExpectedLog,
     mut each: impl FnMut(Lsn, &[u8]) -> Result<(), Error>,
 ) -> Result<LogFound, Error> {
     let mut failed = None;
-    let read = look_into_log(files, database_id, from, &mut |lsn, record| {
+    let read = look_into_log(files, expected, &mut |lsn, record| {
         each(lsn, record).map_err(|error| {
             failed = Some(error);
             refused(files, lsn, String::new())

@@ -90,7 +90,7 @@ fn sixteen_waiting_threads_need_far_fewer_forces() {
     let stats = log.stats();
     log.close().unwrap();
     let mut count = 0;
-    let found = look_into_log(&files, ID, Lsn::NONE, &mut |_, _| {
+    let found = look_into_log(&files, &ExpectedLog::new(ID, Lsn::NONE), &mut |_, _| {
         count += 1;
         Ok(())
     });

@@ -8,7 +8,7 @@ mod round_trip;
 
 use std::sync::Arc;
 
-use super::{Log, LogConfig, LogError, Lsn, look_into_log};
+use super::{ExpectedLog, Log, LogConfig, LogError, Lsn, look_into_log};
 use crate::io::{Files, MemoryFiles};
 
 const ID: u128 = 0x1234_5678_9abc_def0_0fed_cba9_8765_4321;
@@ -28,7 +28,7 @@ type Records = Vec<(Lsn, Vec<u8>)>;
 /// Opens the log and collects its records behind `from`.
 fn open(files: &MemoryFiles, config: LogConfig, from: Lsn) -> Result<(Log, Records), LogError> {
     let mut records = Vec::new();
-    let found = look_into_log(files, ID, from, &mut |lsn, record| {
+    let found = look_into_log(files, &ExpectedLog::new(ID, from), &mut |lsn, record| {
         records.push((lsn, record.to_vec()));
         Ok(())
     })?;

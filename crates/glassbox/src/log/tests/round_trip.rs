@@ -120,7 +120,7 @@ fn creating_over_a_log_is_refused_and_so_is_opening_none() {
     drop(create(&files, tiny()));
     let again = Log::create(Arc::new(files.clone()), ID, tiny(), Lsn::NONE);
     assert!(matches!(again, Err(LogError::Exists { .. })));
-    let stranger = look_into_log(&files, ID + 1, Lsn::NONE, &mut |_, _| Ok(()));
+    let stranger = look_into_log(&files, &ExpectedLog::new(ID + 1, Lsn::NONE), &mut |_, _| Ok(()));
     assert!(matches!(stranger, Err(LogError::Foreign { .. })));
 }
 

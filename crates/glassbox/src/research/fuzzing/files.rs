@@ -5,11 +5,9 @@ use std::sync::Arc;
 use super::{Every, catalog, open, sample, seal};
 use crate::inspect::{Inspector, Moment};
 use crate::io::{Files, MemoryFiles};
-use crate::log::{Log, LogConfig, Lsn, look_into_log};
-use crate::store::{MANIFEST, Manifest};
-use crate::store::merge_catalog;
+use crate::log::{ExpectedLog, Log, LogConfig, Lsn, look_into_log};
 use crate::partitioned::TableKind;
-use crate::store::CheckpointFile;
+use crate::store::{CheckpointFile, MANIFEST, Manifest, merge_catalog};
 use crate::{Error, LogKind, Record};
 
 /// Files whose names begin so, with their bytes.
@@ -53,7 +51,7 @@ pub(super) fn manifest(bytes: &[u8]) {
         let again = MemoryFiles::new();
         manifest.write(&again).expect("no faults");
         assert_eq!(Manifest::read(&again).expect("it was just written"), Some(manifest.clone()));
-        let _ = merge_catalog(&manifest, &catalog());
+        let _ = merge_catalog(&manifest, catalog().entries());
         look(&files);
     });
 }
@@ -90,7 +88,7 @@ pub(super) fn log(bytes: &[u8]) {
         let files = file(&format!("log/{start:016x}.log"), bytes);
         let read = |files: &MemoryFiles| {
             let mut records = Vec::new();
-            let found = look_into_log(files, id, Lsn(start), &mut |_, record| {
+            let found = look_into_log(files, &ExpectedLog::new(id, Lsn(start)), &mut |_, record| {
                 records.push(record.to_vec());
                 Ok(())
             })?;

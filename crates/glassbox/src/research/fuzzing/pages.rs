@@ -13,7 +13,7 @@ use crate::classic::{DOUBLE, PAGES, repair};
 use crate::config::ClassicConfig;
 use crate::inspect::{Inspector, Moment};
 use crate::io::{Files, ManualClock, MemoryFiles, Overlay};
-use crate::log::{Lsn, look_into_log};
+use crate::log::{ExpectedLog, Lsn, look_into_log};
 use crate::store::Manifest;
 use crate::{Architecture, Config, Database, Error, Record};
 
@@ -119,23 +119,24 @@ pub(super) fn wal_seeds() -> Vec<Vec<u8>> {
     let manifest = Manifest::read(made).expect("it is whole").expect("it is there");
     let (mut seeds, mut kinds) = (Vec::new(), HashMap::<[u8; 2], u32>::new());
     // The log has not been cut, so it can be read from where it was when the database was made.
-    let read = look_into_log(crashed, manifest.database_id, Lsn(manifest.log_start), &mut |_, record| {
-        let seed = |page: &[u8]| [&(record.len() as u16).to_le_bytes()[..], record, page].concat();
-        let read = LogRecord::decode(record).expect("it was written");
-        let Some((id, change)) = read.body.changes() else {
-            seeds.push(seed(&[]));
-            return Ok(());
-        };
-        let page = pages.entry(id).or_insert_with(|| vec![0; PAGE_BYTES]);
-        let seen = kinds.entry([change[0], change[1]]).or_default();
-        *seen += 1;
-        if *seen <= 3 {
-            seeds.push(seed(page));
-        }
-        let change = Change::decode(change).expect("it was written");
-        change.apply(id, page).expect("it was done");
-        Ok(())
-    });
+    let read =
+        look_into_log(crashed, &ExpectedLog::new(manifest.database_id, Lsn(manifest.log_start)), &mut |_, record| {
+            let seed = |page: &[u8]| [&(record.len() as u16).to_le_bytes()[..], record, page].concat();
+            let read = LogRecord::decode(record).expect("it was written");
+            let Some((id, change)) = read.body.changes() else {
+                seeds.push(seed(&[]));
+                return Ok(());
+            };
+            let page = pages.entry(id).or_insert_with(|| vec![0; PAGE_BYTES]);
+            let seen = kinds.entry([change[0], change[1]]).or_default();
+            *seen += 1;
+            if *seen <= 3 {
+                seeds.push(seed(page));
+            }
+            let change = Change::decode(change).expect("it was written");
+            change.apply(id, page).expect("it was done");
+            Ok(())
+        });
     read.expect("the log is whole");
     seeds
 }
@@ -162,9 +163,9 @@ pub(super) fn volume_seeds() -> Vec<Vec<u8>> {
 pub(super) fn double(bytes: &[u8]) {
     super::files::twice(bytes, seal::double, |bytes| {
         let files = sample_with(DOUBLE, bytes);
-        if repair(&*files).is_ok() {
+        if repair(&*files, 0).is_ok() {
             let repaired = bytes_of(&*files, PAGES, COMPARED_BYTES);
-            assert_eq!(repair(&*files).expect("as before"), 0);
+            assert_eq!(repair(&*files, 0).expect("as before"), 0);
             assert!(repaired == bytes_of(&*files, PAGES, COMPARED_BYTES));
         }
     });

@@ -85,7 +85,7 @@ fn crash_in_repair(files: &MemoryFiles, versions: &Versions, dirty: &BTreeMap<u3
     for at in 0.. {
         let again = files.after_kill().after_crash(Crash::Kept, 0);
         again.set_faults(Faults { stop_at: Some(at), ..Faults::default() });
-        let repaired = repair(&again);
+        let repaired = repair(&again, 0);
         for (mode, seed) in CRASHES {
             check(&again.after_crash(mode, seed), versions, dirty, durable);
         }
@@ -115,15 +115,15 @@ fn a_torn_page_is_repaired_and_nothing_else_is_touched() {
     drop(pool);
     let file = files.open("pages").unwrap();
     let tear = |id: u64| file.write_at(&[0xaa; 512], id * PAGE as u64 + 1024).unwrap();
-    assert_eq!(repair(&files).unwrap(), 0);
+    assert_eq!(repair(&files, 0).unwrap(), 0);
     tear(1);
     tear(2);
-    assert_eq!(repair(&files).unwrap(), 2);
-    assert_eq!(repair(&files).unwrap(), 0);
+    assert_eq!(repair(&files, 0).unwrap(), 2);
+    assert_eq!(repair(&files, 0).unwrap(), 0);
     // The image of page 3 was in the batch before and is not used, though it still stands in the file: the page could
     // have been written since.
     tear(3);
-    assert_eq!(repair(&files).unwrap(), 0);
+    assert_eq!(repair(&files, 0).unwrap(), 0);
     let pool = open(&files, FRAMES);
     assert_eq!((0..3).map(|id| read(&pool, id).unwrap()).collect::<Vec<_>>(), [2, 2, 2]);
     assert!(read(&pool, 3).unwrap_err().to_string().contains("the checksum of page 3 is wrong"));
@@ -143,7 +143,7 @@ fn an_image_of_an_earlier_batch_is_not_copied() {
     // As if the header of the second batch had been written, and this image not.
     double.write_at(&old, 4096).unwrap();
     files.open("pages").unwrap().write_at(&[3; 9], 2000).unwrap();
-    assert_eq!(repair(&files).unwrap(), 0);
+    assert_eq!(repair(&files, 0).unwrap(), 0);
     assert!(open(&files, FRAMES).fix_shared(PageId(0)).is_err());
 }
 
@@ -165,13 +165,13 @@ fn an_image_that_is_damaged_itself_is_not_copied() {
         double.write_at(&[images[at] ^ 0x10], at as u64).unwrap();
         pages.write_at(&[0x55; 100], PAGE as u64 + 500).unwrap();
         let before = whole(&*pages);
-        let repaired = repair(&files).unwrap();
+        let repaired = repair(&files, 0).unwrap();
         let good = (4096..4096 + PAGE).contains(&at) || at >= 4096 + 2 * PAGE;
         assert_eq!(repaired == 1, good, "byte {at} of the doublewrite file was changed");
         if !good {
             assert_eq!(whole(&*pages), before);
         }
         double.write_at(&images, 0).unwrap();
-        assert_eq!(repair(&files).unwrap(), u64::from(!good));
+        assert_eq!(repair(&files, 0).unwrap(), u64::from(!good));
     }
 }

@@ -58,7 +58,7 @@ impl WriteAhead for FakeLog {
 type Pool = BufferPool<ReadWriteLatch, FakeLog>;
 
 fn config(frames: usize) -> PoolConfig {
-    PoolConfig { page_bytes: PAGE, frames, batch_pages: 4, trace: false }
+    PoolConfig { page_bytes: PAGE, frames, batch_pages: 4, trace: false, batch: 0 }
 }
 
 fn create(files: &MemoryFiles, frames: usize) -> Pool {

@@ -99,7 +99,7 @@ fn a_pool_on_real_files_keeps_its_pages() {
     let _ = std::fs::remove_dir_all(&root);
     let files = crate::io::RealFiles::new(&root).unwrap();
     for page_bytes in [4 << 10, 8 << 10, 32 << 10] {
-        let config = PoolConfig { page_bytes, frames: 32, batch_pages: 7, trace: false };
+        let config = PoolConfig { page_bytes, frames: 32, batch_pages: 7, trace: false, batch: 0 };
         let pool = Pool::create(&files, &config, FakeLog::default()).unwrap();
         (0..200).for_each(|id| make(&pool, pool.wal(), id, u64::from(id)));
         pool.flush_all().unwrap();

@@ -12,7 +12,7 @@ use crate::classic::wal::table::TransactionTable;
 use crate::classic::wal::transaction::TransactionLog;
 use crate::error::Error;
 use crate::io::{Dice, Files, MemoryFiles};
-use crate::log::{Log, LogConfig, Lsn};
+use crate::log::{ExpectedLog, Log, LogConfig, Lsn};
 
 const ID: u128 = 77;
 pub type State = BTreeMap<u64, u64>;
@@ -123,7 +123,7 @@ impl World {
     /// Where the log ends that a crash has left.
     pub fn log_end(files: &MemoryFiles) -> Result<Lsn, Error> {
         let mut end = Self::read_manifest(files)?.needed_from;
-        read_log(files, ID, end, |lsn, _| {
+        read_log(files, &ExpectedLog::new(ID, end), |lsn, _| {
             end = lsn;
             Ok(())
         })?;
@@ -134,14 +134,15 @@ impl World {
     pub fn recover(files: &MemoryFiles, dice: &mut Dice) -> Result<Recovered, Error> {
         let lsns = Self::read_manifest(files)?;
         let mut analysis = Analysis::new(lsns);
-        let found = read_log(files, ID, lsns.needed_from, |lsn, record| analysis.read(lsn, record))?;
+        let expected = ExpectedLog::new(ID, lsns.needed_from);
+        let found = read_log(files, &expected, |lsn, record| analysis.read(lsn, record))?;
         let (mut redo, losers) = analysis.finish()?;
         let end = redo.end();
 
         // The log is made certain before pages are written that rest on it.
         let log = Log::open(Arc::new(files.clone()), config(), found)?;
         let world = Self::of(files, log, DiskPages::open(files)?)?;
-        read_log(files, ID, lsns.needed_from, |lsn, record| {
+        read_log(files, &expected, |lsn, record| {
             redo.read(&world.pages, lsn, record)?;
             if dice.below(8) == 0 { world.write_pages(dice) } else { Ok(()) }
         })?;
