@@ -118,7 +118,7 @@ fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: 
         "recovery    {} log records, {} changes of pages to redo, {} transactions to roll back",
         format::count(volume.log_records),
         format::count(volume.redone),
-        format::count(volume.taken_back),
+        format::count(volume.rolled_back),
     )?;
     writeln!(
         out,

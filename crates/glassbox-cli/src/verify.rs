@@ -66,7 +66,7 @@ fn volume(out: &mut impl Write, volume: &VolumeVerification) -> io::Result<()> {
         "log         {} records were read, {} changes of pages redone, {} transactions rolled back, all in memory",
         count(volume.log_records),
         count(volume.redone),
-        count(volume.taken_back),
+        count(volume.rolled_back),
     )?;
     writeln!(out, "space       {} pages are in use, each compared with its owner", count(volume.used))?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Whether a configuration can be, and whether it fits what a directory holds.
+//! Whether a configuration is possible, and whether it fits the contents of a directory.
 
 use crate::classic::is_page_size;
 use crate::config::{Architecture, ClassicConfig, Config, Durability};
@@ -93,7 +93,7 @@ pub(crate) fn log_config(config: &Config) -> LogConfig {
     }
 }
 
-/// The manifest as this configuration takes it: refused if the directory holds something else than asked for.
+/// The manifest for this configuration; refused if the directory holds a journal or a database of the other engine.
 pub(crate) fn check_manifest(manifest: &Manifest, config: &Config) -> Result<Manifest, Error> {
     let volume = (config.architecture == Architecture::Classic)
         .then(|| VolumeEntry { page_bytes: config.classic.page_bytes as u32, ..VolumeEntry::default() });
@@ -102,7 +102,7 @@ pub(crate) fn check_manifest(manifest: &Manifest, config: &Config) -> Result<Man
         return refuse(format!("it holds the journal of {whose}, which only that can open; use another directory"));
     }
     if !manifest.log_created {
-        // Nothing of it counts yet.
+        // The database was never opened: the other fields are not valid yet.
         return Ok(Manifest { volume, ..manifest.clone() });
     }
     if manifest.volume.is_some() != volume.is_some() {

@@ -1,4 +1,4 @@
-//! What an open database is made of, shared by its users' threads and its own.
+//! The parts of an open database, shared by its users' threads and its own.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -12,7 +12,7 @@ use crate::partitioned::Growth;
 use crate::stats::Recovery;
 use crate::store::Store;
 
-/// What the database's own threads share with it.
+/// The state of a database that its own threads share.
 pub(crate) struct Inner {
     pub(crate) engine: AnyEngine,
     pub(crate) config: Config,
@@ -22,23 +22,34 @@ pub(crate) struct Inner {
     /// `None`: in memory only.
     pub(crate) store: Option<Store>,
     pub(crate) recovery: Recovery,
-    /// Checkpoints that the database began by itself and could not finish.
+    /// Automatic checkpoints that failed.
     pub(crate) failed_checkpoints: AtomicU64,
-    /// Where there is no log: how many transactions had committed when the last checkpoint began.
+    /// Without a log: the number of committed transactions when the last checkpoint began.
     pub(crate) kept: AtomicU64,
 }
 
-/// A place among the tickets that may be outstanding.
-pub(crate) struct Place<'a>(pub(crate) &'a Inner);
+/// One of the `in_flight` tickets that may be outstanding.
+pub(crate) struct TicketPlace<'a>(pub(crate) &'a Inner);
 
-impl Drop for Place<'_> {
+impl Drop for TicketPlace<'_> {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Inner {
-    /// Waits until what is before `lsn` may be told.
+    pub(crate) fn new(
+        engine: AnyEngine,
+        config: Config,
+        catalog: Catalog,
+        store: Option<Store>,
+        recovery: Recovery,
+    ) -> Self {
+        let (in_flight, failed_checkpoints, kept) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        Self { engine, config, catalog, in_flight, store, recovery, failed_checkpoints, kept }
+    }
+
+    /// Waits until answers up to `lsn` may be given.
     #[inline(always)]
     pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), Error> {
         let Some(log) = self.engine.log() else { return Ok(()) };
@@ -49,8 +60,7 @@ impl Inner {
         }
     }
 
-    /// Refuses all further work because of what happened to the log. A record that was waited for when it failed may be
-    /// on disk or not.
+    /// Stops the engine because the log has failed. The record waited for may be on disk or not.
     #[cold]
     fn stopped_by(&self, error: LogError) -> Error {
         let reason = error.to_string();
@@ -61,7 +71,7 @@ impl Inner {
         }
     }
 
-    /// Makes every transaction answered before durable: by a force of the log or, where there is none, a checkpoint.
+    /// Makes every answered transaction durable: by a force of the log or, without a log, a checkpoint.
     pub(crate) fn flush(&self) -> Result<(), Error> {
         match self.engine.log() {
             Some(log) => Ok(log.force().inspect_err(|error| self.engine.stop(error.to_string()))?),
@@ -69,7 +79,7 @@ impl Inner {
         }
     }
 
-    /// Where there is no log: writes a checkpoint, if there are files, unless nothing has committed since the last one.
+    /// Without a log: writes a checkpoint, if there are files, unless nothing has committed since the last one.
     fn keep(&self, alone: bool) -> Result<(), Error> {
         let committed = self.engine.counters().committed;
         if self.store.is_some() && self.kept.load(Ordering::Relaxed) != committed {
@@ -87,7 +97,7 @@ impl Inner {
         }
     }
 
-    /// Lets the log thread know that there is work, for those who do not wait at once.
+    /// Wakes the log thread, for callers that do not wait at once.
     #[inline]
     pub(crate) fn nudge(&self) {
         if self.config.durability == Durability::Sync
@@ -98,8 +108,8 @@ impl Inner {
     }
 
     #[inline]
-    pub(crate) fn take_place(&self) -> Result<Place<'_>, Error> {
-        let place = Place(self);
+    pub(crate) fn take_place(&self) -> Result<TicketPlace<'_>, Error> {
+        let place = TicketPlace(self);
         if self.in_flight.fetch_add(1, Ordering::Relaxed) >= self.config.in_flight {
             return Err(Error::TooManyInFlight { limit: self.config.in_flight });
         }
@@ -114,7 +124,7 @@ impl Inner {
         };
         self.engine.health().refuse_nested()?;
         if let (false, AnyEngine::Partitioned(engine)) = (alone, &self.engine) {
-            // Once it is in the queue for a partition it cannot leave.
+            // A checkpoint in the queue of a partition cannot leave it.
             engine.await_transactions(Until::Progress)?;
         }
         // Held until the end, so that checkpoints wait for each other.
@@ -151,7 +161,7 @@ impl Inner {
     /// Refuses transactions until the load has ended.
     pub(crate) fn begin_loading(&self) -> Result<(), Error> {
         self.engine.begin_loading()?;
-        // Pages are changed without the log from now on: the next opening must know.
+        // From now on pages change without the log, and the next opening must know.
         let noted = self.store.as_ref().map_or(Ok(()), |store| {
             store.manifest().replace(self.engine.log(), |manifest| {
                 if let Some(volume) = &mut manifest.volume {
@@ -170,7 +180,7 @@ impl Inner {
     pub(crate) fn close(&self) -> Result<(), Error> {
         let mut written = Ok(());
         if let AnyEngine::Classic(engine) = &self.engine {
-            // What cannot be written now is in the log. But a failed force has stopped the writing.
+            // Pages that cannot be written are in the log. But a failed force has stopped the writing.
             let _ = self.checkpoint(true);
             written = engine.check_writing();
             engine.end_pages();

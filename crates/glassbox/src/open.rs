@@ -6,9 +6,7 @@
 //! unfinished checkpoint or creation left behind is removed; nothing that was answered is touched, so a crash during
 //! recovery, however often, loses nothing.
 
-use std::any::TypeId;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
@@ -77,8 +75,8 @@ pub(crate) fn open(
     for (at, cell) in cells.iter_mut().enumerate() {
         cell.get_mut().seed = mix(at as u64 ^ mix(end.0 ^ clock.wall_us() as u64));
     }
-    let procedures = catalog.numbers(&procedures);
-    let inner = inner(cells, log, clock, config, catalog, procedures, Some(store), recovery)?;
+    let engine = engine(cells, log, clock, &config, &catalog, &procedures)?;
+    let inner = Inner::new(engine, config, catalog, Some(store), recovery);
     if adds_unique {
         inner.checkpoint(false)?;
     }
@@ -92,46 +90,35 @@ fn in_memory(clock: Box<dyn Clock>, config: Config, catalog: Catalog) -> Result<
     }
     let numbers: Vec<u16> = (0..catalog.tables.len() as u16).collect();
     let cells = partitioned::new_cells(&catalog.tables, &numbers, &config)?;
-    let procedures = catalog.numbers(&(0..catalog.procedures.len() as u16).collect::<Vec<_>>());
-    inner(cells, None, clock, config, catalog, procedures, None, Recovery::default())
+    let procedures: Vec<u16> = (0..catalog.procedures.len() as u16).collect();
+    let engine = engine(cells, None, clock, &config, &catalog, &procedures)?;
+    Ok(Inner::new(engine, config, catalog, None, Recovery::default()))
 }
 
-#[allow(clippy::too_many_arguments)] // it only puts together what `open` has made
-fn inner(
+fn engine(
     cells: Box<[Cell]>,
     log: Option<Log>,
     clock: Box<dyn Clock>,
-    config: Config,
-    catalog: Catalog,
-    procedures: Vec<(TypeId, u16)>,
-    store: Option<Store>,
-    recovery: Recovery,
-) -> Result<Inner, Error> {
-    let engine = Engine::new(cells, log, config.log, clock, &procedures)?;
-    // What statistics say of a partition that they never find free.
+    config: &Config,
+    catalog: &Catalog,
+    procedures: &[u16],
+) -> Result<AnyEngine, Error> {
+    let engine = Engine::new(cells, log, config.log, clock, &catalog.numbers(procedures))?;
+    // Statistics show these numbers of a partition that is never free.
     engine.usage(&catalog.tables);
-    Ok(Inner {
-        engine: AnyEngine::Partitioned(engine),
-        config,
-        catalog,
-        in_flight: AtomicUsize::new(0),
-        failed_checkpoints: AtomicU64::new(0),
-        kept: AtomicU64::new(0),
-        store,
-        recovery,
-    })
+    Ok(AnyEngine::Partitioned(engine))
 }
 
 pub(crate) fn seconds_since(started_ns: u64, clock: &dyn Clock) -> f64 {
     (clock.monotonic_ns() - started_ns) as f64 / 1e9
 }
 
-/// What doing the log again came to.
+/// The result of a replay of the log.
 enum Replayed {
-    /// It is done; `None`: there is no log yet.
+    /// Complete; `None`: there is no log yet.
     All(Option<LogFound>),
-    /// A call that declared too little, unnoticed while its keys shared a partition, is in the way: all has to be done
-    /// anew, each call with all partitions.
+    /// A call declared too few keys, unnoticed while these shared a partition: replay must restart, with all partitions
+    /// for each call.
     Misdeclared,
 }
 

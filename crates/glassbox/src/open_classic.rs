@@ -1,12 +1,12 @@
 //! Opening a database of the classic engine.
 //!
-//! What was answered is in the log; pages are as of some moment each. So: read the log (analysis), do again what pages
-//! lack (redo), open the log for appending, take back what had not ended (undo), then open the stores of the catalog's
-//! tables and make those that are new. All of it can be interrupted and done again.
+//! Answered transactions are in the log; each page is as of a moment of its own. So opening reads the log (analysis),
+//! applies the changes that pages lack (redo), opens the log for appends, rolls back the transactions that had not
+//! ended (undo), opens the stores of the catalog's tables and creates the new ones. It can be interrupted and repeated
+//! at any point.
 
 use std::any::TypeId;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
@@ -43,7 +43,8 @@ pub(crate) fn open_classic(
         let (volume, found) = Volume::recover(&store.files, &config.classic, &entry, &old.expected_log())?;
         (volume, Some(found))
     };
-    (recovery.log_records, recovery.redone, recovery.taken_back) = (volume.log_records, volume.redone, volume.losers());
+    (recovery.log_records, recovery.redone, recovery.rolled_back) =
+        (volume.log_records, volume.redone, volume.losers());
     let log = store.open_log(log_config(&config), found)?;
     recovery.log_bytes = if is_empty { 0 } else { log.appended().0 - old.log_start };
     let procedures: Vec<TypeId> = catalog.procedures.iter().map(|procedure| procedure.id).collect();
@@ -61,21 +62,12 @@ pub(crate) fn open_classic(
         manifest.log_start = engine.checkpoint(&mut entry)?.0;
         manifest.volume = Some(entry);
     } else {
-        // New stores must be there for certain before the manifest names them.
+        // New stores must be durable before the manifest names them.
         engine.force_log()?;
     }
     recovery.log_s = seconds_since(started, &*clock);
     store.manifest().replace(Some(engine.log()), |current| *current = manifest)?;
-    Ok(Inner {
-        engine: AnyEngine::Classic(engine),
-        config,
-        catalog,
-        in_flight: AtomicUsize::new(0),
-        failed_checkpoints: AtomicU64::new(0),
-        kept: AtomicU64::new(0),
-        store: Some(store),
-        recovery,
-    })
+    Ok(Inner::new(AnyEngine::Classic(engine), config, catalog, Some(store), recovery))
 }
 
 /// Refuses settings of tables that there are none of.

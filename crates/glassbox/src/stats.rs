@@ -145,7 +145,7 @@ pub struct Recovery {
     /// In the classic engine: page changes that redo applied.
     pub redone: u64,
     /// In the classic engine: loser transactions that undo rolled back.
-    pub taken_back: u64,
+    pub rolled_back: u64,
 }
 
 impl Stats {

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use crate::error::Error;
-use crate::inner::Place;
+use crate::inner::TicketPlace;
 use crate::log::Lsn;
 use crate::procedure::Abort;
 
 /// The outcome of a submitted procedure. Dropping it does not undo the transaction.
 #[must_use = "the outcome is not known to be durable before `wait`"]
 pub struct Ticket<'a, O> {
-    place: Place<'a>,
+    place: TicketPlace<'a>,
     kept: Kept<O>,
     lsn: Lsn,
 }
@@ -39,7 +39,7 @@ impl<O> Kept<O> {
 
 impl<'a, O> Ticket<'a, O> {
     #[inline]
-    pub(crate) fn new(place: Place<'a>, lsn: Lsn, answer: Result<O, Error>) -> Self {
+    pub(crate) fn new(place: TicketPlace<'a>, lsn: Lsn, answer: Result<O, Error>) -> Self {
         Self { place, kept: answer.map_or_else(Kept::failed, Kept::Output), lsn }
     }
 

@@ -151,6 +151,6 @@ pub fn recovered(out: &mut dyn Write, seconds: f64, recovery: &Recovery) -> io::
         format::count(recovery.log_records),
         format::bytes(recovery.log_bytes),
         format::count(recovery.redone),
-        format::count(recovery.taken_back),
+        format::count(recovery.rolled_back),
     )
 }

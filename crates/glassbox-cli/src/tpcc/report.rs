@@ -244,7 +244,7 @@ pub fn reopened(
     put("log", recovery.log_s, "s")?;
     put("log_records", recovery.log_records as f64, "records")?;
     put("redone", recovery.redone as f64, "changes")?;
-    put("rolled_back", recovery.taken_back as f64, "transactions")?;
+    put("rolled_back", recovery.rolled_back as f64, "transactions")?;
     put("log_bytes", recovery.log_bytes as f64, "bytes")
 }
 

@@ -7,7 +7,7 @@ use crate::record::layout::key_width;
 
 /// One change of one row.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Change<'a> {
+pub(super) enum RowChange<'a> {
     Insert {
         row: &'a [u8],
     },
@@ -26,7 +26,7 @@ pub(super) enum Change<'a> {
 pub(super) fn each<'a>(
     tables: &[TableSchema],
     mut bytes: &'a [u8],
-    mut change: impl FnMut(usize, Change<'a>) -> Result<(), String>,
+    mut change: impl FnMut(usize, RowChange<'a>) -> Result<(), String>,
 ) -> Result<(), String> {
     while !bytes.is_empty() {
         let operation = take(&mut bytes, 1)?[0];
@@ -34,9 +34,9 @@ pub(super) fn each<'a>(
         let number = usize::from(u16::from_le_bytes([number[0], number[1]]));
         let table = tables.get(number).ok_or_else(|| format!("table number {number} is unknown"))?;
         let found = match operation {
-            INSERT => Change::Insert { row: take(&mut bytes, table.row_width)? },
+            INSERT => RowChange::Insert { row: take(&mut bytes, table.row_width)? },
             UPDATE => update(table, &mut bytes)?,
-            DELETE => Change::Delete { key: take(&mut bytes, key_width(table))? },
+            DELETE => RowChange::Delete { key: take(&mut bytes, key_width(table))? },
             other => return Err(format!("operation {other} is unknown")),
         };
         change(number, found)?;
@@ -44,12 +44,12 @@ pub(super) fn each<'a>(
     Ok(())
 }
 
-/// Does the changes of a record again, on the contents of all tables.
+/// Applies the changes of a record to the contents of all tables.
 pub(crate) fn apply_record(tables: &[TableSchema], contents: &mut [Contents], bytes: &[u8]) -> Result<(), String> {
     each(tables, bytes, |table, change| contents[table].apply(change))
 }
 
-fn update<'a>(table: &TableSchema, bytes: &mut &'a [u8]) -> Result<Change<'a>, String> {
+fn update<'a>(table: &TableSchema, bytes: &mut &'a [u8]) -> Result<RowChange<'a>, String> {
     let key = take(bytes, key_width(table))?;
     let mask = take(bytes, mask_width(table.columns.len()))?;
     let mut columns = [0; 8];
@@ -59,7 +59,7 @@ fn update<'a>(table: &TableSchema, bytes: &mut &'a [u8]) -> Result<Change<'a>, S
         return Err(format!("a change of table `{}` names columns it does not have", table.name));
     }
     let width = changed(table, columns).map(|column| column.width).sum();
-    Ok(Change::Update { key, columns, values: take(bytes, width)? })
+    Ok(RowChange::Update { key, columns, values: take(bytes, width)? })
 }
 
 /// The columns of a set.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::changes::{Change, changed};
+use super::changes::{RowChange, changed};
 use crate::record::TableSchema;
 use crate::record::Value;
 use crate::record::layout::encode;
@@ -54,13 +54,13 @@ impl Contents {
         }
     }
 
-    /// Does a change again.
-    pub(super) fn apply(&mut self, change: Change<'_>) -> Result<(), String> {
+    /// Applies a change.
+    pub(super) fn apply(&mut self, change: RowChange<'_>) -> Result<(), String> {
         let missing = |done: &str| format!("it {done} a row of table `{}` that is not there", self.schema.name);
         match change {
-            Change::Insert { row } => self.insert(row),
-            Change::Delete { key } => self.rows.remove(key).map(drop).ok_or_else(|| missing("deletes")),
-            Change::Update { key, columns, mut values } => {
+            RowChange::Insert { row } => self.insert(row),
+            RowChange::Delete { key } => self.rows.remove(key).map(drop).ok_or_else(|| missing("deletes")),
+            RowChange::Update { key, columns, mut values } => {
                 let row = self.rows.get_mut(key).ok_or_else(|| missing("changes"))?;
                 for column in changed(&self.schema, columns) {
                     let (value, rest) = values.split_at(column.width);
@@ -74,7 +74,7 @@ impl Contents {
         }
     }
 
-    /// What is wrong between rows: a key that is not its row's, two rows with one unique key.
+    /// Contradictions between rows: a key that is not its row's, two rows with one unique key.
     pub(crate) fn verify(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut encoded = Vec::new();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::changes::{self, Change};
+use super::changes::{self, RowChange};
 use super::contents::Contents;
 use super::volume::Recovered;
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::log::{LogFound, look_into_log, refused};
 use crate::partitioned::CommandHead;
 use crate::partitioned::values::{COMMAND, VALUES};
 use crate::record::TableSchema;
-use crate::store::{Block, CheckpointFile, MANIFEST, Manifest, damaged};
+use crate::store::{CheckpointBlock, CheckpointFile, MANIFEST, Manifest, VolumeEntry, damaged};
 
 /// Which state of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,22 +23,22 @@ pub enum Moment {
     Now,
 }
 
-/// A database directory that is being looked into. Nobody can open it meanwhile, but others may look too. Nothing in it
-/// is changed or needs to be writable.
+/// A database directory under inspection. It cannot be opened meanwhile, but inspected by others too. Nothing in it is
+/// changed or needs to be writable.
 pub struct Inspector {
     pub(super) files: Arc<dyn Files>,
     pub(super) manifest: Manifest,
-    /// The pages of the classic engine after recovery, once somebody asked.
+    /// The pages of the classic engine after recovery, from the first access on.
     pub(super) recovered: OnceLock<Recovered>,
     _lock: DirectoryLock,
 }
 
-/// A record of the log.
-pub(super) enum LogRecord<'a> {
-    Change(usize, Change<'a>),
+/// A decoded record of the log.
+pub(super) enum LogEntry<'a> {
+    Change(usize, RowChange<'a>),
     /// A call of the procedure with this number.
     Call(usize),
-    /// What the replica did whose journal this is.
+    /// An entry of a replica's journal.
     Entry,
 }
 
@@ -70,7 +70,7 @@ impl Inspector {
         Ok(Self { files, manifest, recovered: OnceLock::new(), _lock: lock })
     }
 
-    /// What the manifest says.
+    /// The manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -79,7 +79,7 @@ impl Inspector {
     ///
     /// # Errors
     /// When there is no such table, files are damaged, or the log since the checkpoint holds calls of procedures, which
-    /// only the program that has their code can do again.
+    /// only the program that has their code can replay.
     pub fn contents(&self, table: &str, moment: Moment) -> Result<Contents, Error> {
         let number = self.number_of(table)?;
         let mut contents = Contents::new(&self.manifest.tables[number]);
@@ -96,18 +96,18 @@ impl Inspector {
         }
         if moment == Moment::Now {
             self.each_record(|record| match record {
-                LogRecord::Change(at, change) if at == number => contents.apply(change),
-                LogRecord::Change(..) => Ok(()),
-                LogRecord::Call(procedure) => {
+                LogEntry::Change(at, change) if at == number => contents.apply(change),
+                LogEntry::Change(..) => Ok(()),
+                LogEntry::Call(procedure) => {
                     let name = self.manifest.procedures.get(procedure).map_or("?", |entry| &entry.name);
                     Err(format!(
-                        "it is a call of procedure `{name}`, which only the program that has its code can do again: \
+                        "it is a call of procedure `{name}`, which only the program that has its code can replay: \
                          open the database with that program and make a checkpoint, or look at the last checkpoint \
                          (--as-of-checkpoint)"
                     ))
                 }
-                LogRecord::Entry => Err("it is what the replica did whose journal this is, which only that can do \
-                                         again: look at the last checkpoint (--as-of-checkpoint)"
+                LogEntry::Entry => Err("it is an entry of a replica's journal, which only the replica can replay: \
+                                        look at the last checkpoint (--as-of-checkpoint)"
                     .to_owned()),
             })?;
         }
@@ -173,11 +173,32 @@ impl Inspector {
         CheckpointFile::of(&*self.files, &self.manifest)
     }
 
+    /// What the manifest says about pages, if it is a database of the classic engine.
+    pub(super) fn volume(&self) -> Option<&VolumeEntry> {
+        self.manifest.volume.as_ref()
+    }
+
+    /// Whether the pages mean nothing yet: the database is being made, or a bulk load has not ended.
+    pub(super) fn is_unfinished(&self) -> bool {
+        !self.manifest.log_created || self.volume().is_some_and(|volume| volume.loading)
+    }
+
+    /// The pages after recovery, which happens when this is called for the first time; `None` when they mean nothing.
+    pub(super) fn recovered(&self) -> Result<Option<&Recovered>, Error> {
+        let Some(entry) = self.volume().filter(|_| !self.is_unfinished()) else { return Ok(None) };
+        if self.recovered.get().is_none() {
+            let recovered = Recovered::recover(Arc::clone(&self.files), &self.manifest, entry)?;
+            // Another thread may have been quicker; one of them is as good as the other.
+            let _ = self.recovered.set(recovered);
+        }
+        Ok(self.recovered.get())
+    }
+
     /// Checks a block and gives its rows.
     pub(super) fn each_row_of(
         &self,
         file: &CheckpointFile,
-        block: &Block,
+        block: &CheckpointBlock,
         buffer: &mut Vec<u8>,
         mut row: impl FnMut(&[u8]) -> Result<(), String>,
     ) -> Result<(), Error> {
@@ -199,7 +220,7 @@ impl Inspector {
     /// Reads and checks the log since the checkpoint; `None` when there is no log yet.
     pub(super) fn each_record(
         &self,
-        mut found: impl FnMut(LogRecord<'_>) -> Result<(), String>,
+        mut found: impl FnMut(LogEntry<'_>) -> Result<(), String>,
     ) -> Result<Option<LogFound>, Error> {
         if !self.manifest.log_created {
             return Ok(None);
@@ -212,16 +233,16 @@ impl Inspector {
     fn take_apart(
         &self,
         record: &[u8],
-        found: &mut impl FnMut(LogRecord<'_>) -> Result<(), String>,
+        found: &mut impl FnMut(LogEntry<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
         match record.split_first() {
-            Some(_) if self.manifest.journal_of.is_some() => found(LogRecord::Entry),
+            Some(_) if self.manifest.journal_of.is_some() => found(LogEntry::Entry),
             Some((&VALUES, changes)) => {
-                changes::each(&self.manifest.tables, changes, |table, it| found(LogRecord::Change(table, it)))
+                changes::each(&self.manifest.tables, changes, |table, it| found(LogEntry::Change(table, it)))
             }
             Some((&COMMAND, call)) => match CommandHead::split(call) {
                 Some((head, _)) if usize::from(head.procedure) < self.manifest.procedures.len() => {
-                    found(LogRecord::Call(head.procedure.into()))
+                    found(LogEntry::Call(head.procedure.into()))
                 }
                 Some((head, _)) => Err(format!("procedure number {} is unknown", head.procedure)),
                 None => Err("it ends in the middle of a call".to_owned()),

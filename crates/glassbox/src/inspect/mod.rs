@@ -6,8 +6,8 @@
 //! row, column by column as the schema says. Slower and larger than the engine by far, which does not matter to a
 //! tool.
 //!
-//! What cannot be found again is what calls of procedures did, because that takes their code. A log that holds calls is
-//! checked and counted, and what follows the first call is not applied; whoever asks is told.
+//! The changes of procedures whose calls are logged cannot be found, because that takes their code. A log with calls is
+//! checked and counted, and records after the first call are not applied; the caller gets an error.
 //!
 //! A database of the classic engine is pages, each as of some moment of its own. For it the engine's own recovery runs,
 //! on files whose changes stay in memory (`volume.rs`), and rows are read from pages by the stored schema.
@@ -19,7 +19,6 @@ mod contents;
 mod inspector;
 mod summary;
 mod verify;
-mod verify_volume;
 mod volume;
 
 pub use crate::record::layout::describe_type;
@@ -28,6 +27,5 @@ pub(crate) use changes::apply_record;
 pub use contents::Contents;
 pub use inspector::{Inspector, Moment};
 pub use summary::{LogSummary, Summary, TableSummary};
-pub use verify::Verification;
-pub use verify_volume::VolumeVerification;
+pub use verify::{Verification, VolumeVerification};
 pub use volume::{StoreSummary, VolumeSummary};

@@ -1,10 +1,12 @@
 //! How much there is, without keeping any row.
 
-use super::changes::Change;
-use super::inspector::{Inspector, LogRecord};
-use super::volume::VolumeSummary;
+use super::changes::RowChange;
+use super::inspector::{Inspector, LogEntry};
+use super::volume::{Recovered, StoreSummary, VolumeSummary};
+use crate::classic::{PAGES, StoreKind};
 use crate::error::Error;
 use crate::log;
+use crate::store::VolumeEntry;
 
 /// What a database directory holds, counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,28 +71,81 @@ impl Inspector {
         let mut summary = LogSummary { calls: vec![0; self.manifest.procedures.len()], ..LogSummary::default() };
         let found = self.each_record(|record| {
             match record {
-                LogRecord::Change(table, change) => {
+                LogEntry::Change(table, change) => {
                     summary.changes += 1;
                     // Only what is there is deleted, and only what is not is inserted, so counting is enough.
                     let rows = &mut tables[table].rows;
                     match change {
-                        Change::Insert { .. } => *rows += 1,
-                        Change::Delete { .. } => *rows = rows.saturating_sub(1),
-                        Change::Update { .. } => {}
+                        RowChange::Insert { .. } => *rows += 1,
+                        RowChange::Delete { .. } => *rows = rows.saturating_sub(1),
+                        RowChange::Update { .. } => {}
                     }
                 }
-                LogRecord::Call(procedure) => summary.calls[procedure] += 1,
-                LogRecord::Entry => summary.entries += 1,
+                LogEntry::Call(procedure) => summary.calls[procedure] += 1,
+                LogEntry::Entry => summary.entries += 1,
             }
             Ok(())
         })?;
         let Some(found) = found else { return Ok(Summary { tables, log: None, volume: None }) };
         summary.start = self.manifest.log_start;
         (summary.end, summary.closed) = (found.end().0, found.closed());
-        for name in self.files.list(log::DIRECTORY)? {
-            summary.files += 1;
-            summary.file_bytes += self.files.open(&name)?.len()?;
-        }
+        self.count_log_files(&mut summary)?;
         Ok(Summary { tables, log: Some(summary), volume: None })
+    }
+
+    /// Counts rows, pages and log records.
+    fn volume_summary(&self, entry: &VolumeEntry) -> Result<Summary, Error> {
+        let mut volume = VolumeSummary {
+            page_bytes: entry.page_bytes.into(),
+            pages: 0,
+            used: 0,
+            checkpoint: entry.checkpoint,
+            log_records: 0,
+            redone: 0,
+            rolled_back: 0,
+            loading: self.is_unfinished(),
+            tables: Vec::new(),
+            stores: Vec::new(),
+        };
+        let mut tables = vec![TableSummary::default(); self.manifest.tables.len()];
+        let Some(recovered) = self.recovered()? else { return Ok(Summary { tables, log: None, volume: Some(volume) }) };
+        let engine = &recovered.engine;
+        for (at, table) in self.manifest.tables.iter().enumerate() {
+            let usage = engine.usage_of_table(&table.name)?;
+            tables[at].rows = usage.rows;
+            volume.tables.push(usage);
+        }
+        for entry in engine.stores()? {
+            let usage = engine.usage_of_store(&entry)?;
+            let (is_tree, width) = match entry.kind {
+                StoreKind::Heap { record_width } => (false, record_width),
+                StoreKind::Tree { key_width, .. } => (true, key_width),
+            };
+            volume.stores.push(StoreSummary {
+                number: entry.store.0,
+                name: String::from_utf8_lossy(entry.name.as_bytes()).into_owned(),
+                is_tree,
+                width: width.into(),
+                pages: usage.pages.len() as u64,
+                items: usage.items,
+                in_use: engine.is_in_use(&entry),
+            });
+        }
+        // Damage is reported by `verify`.
+        volume.used = engine.verify_space(&mut Vec::new())?;
+        volume.pages = self.files.open(PAGES)?.len()? / volume.page_bytes;
+        let Recovered { log_records, redone, rolled_back, end, closed, .. } = *recovered;
+        (volume.log_records, volume.redone, volume.rolled_back) = (log_records, redone, rolled_back);
+        let mut log = LogSummary { start: self.manifest.log_start, end: end.0, closed, ..LogSummary::default() };
+        self.count_log_files(&mut log)?;
+        Ok(Summary { tables, log: Some(log), volume: Some(volume) })
+    }
+
+    fn count_log_files(&self, log: &mut LogSummary) -> Result<(), Error> {
+        for name in self.files.list(log::DIRECTORY)? {
+            log.files += 1;
+            log.file_bytes += self.files.open(&name)?.len()?;
+        }
+        Ok(())
     }
 }

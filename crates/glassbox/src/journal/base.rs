@@ -7,9 +7,9 @@ use crate::log::{Log, Lsn};
 use crate::store::checkpoint_writer::BLOCK_HEADER_BYTES;
 use crate::store::{CheckpointWriter, REPLICATED, Store};
 
-/// What the maker of a base shares with its journal.
+/// The directory and the log of a journal, shared with the writer of its base.
 #[derive(Clone)]
-pub(super) struct Shared {
+pub(super) struct JournalFiles {
     pub(super) store: Arc<Store>,
     pub(super) log: Arc<Log>,
 }
@@ -35,13 +35,13 @@ impl Piece {
 
 /// A base that is being written.
 pub(super) struct BaseWriter {
-    shared: Shared,
+    shared: JournalFiles,
     file: CheckpointWriter,
 }
 
 impl BaseWriter {
     /// Begins one whose rows are as they are at this place of the log.
-    pub(super) fn new(shared: Shared, lsn: Lsn) -> Result<Self, Error> {
+    pub(super) fn new(shared: JournalFiles, lsn: Lsn) -> Result<Self, Error> {
         let id = shared.store.manifest().database_id;
         let file = CheckpointWriter::create(&*shared.store.files, id, lsn, 1)?;
         Ok(Self { shared, file })
@@ -60,7 +60,7 @@ impl BaseWriter {
     }
 
     fn finish(self) -> Result<(), Error> {
-        let Shared { store, log } = self.shared;
+        let JournalFiles { store, log } = self.shared;
         let written = self.file.finish(&*store.files)?;
         store.manifest().adopt(written, Some(&log))
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::base::Shared;
+use super::base::JournalFiles;
 use super::journal::{Journal, JournalConfig};
 use crate::catalog::Catalog;
 use crate::error::Error;
@@ -106,6 +106,6 @@ impl FoundJournal {
             manifest.log_created.then(|| look_into_log(files, &manifest.expected_log(), &mut read)).transpose()?;
         let log = Arc::new(store.open_log(config.log(), found)?);
         store.manifest().replace(Some(&log), |manifest| manifest.log_created = true)?;
-        Journal::new(Shared { store: Arc::new(store), log }, config.threads)
+        Journal::new(JournalFiles { store: Arc::new(store), log }, config.threads)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use super::base::{BaseWriter, Piece, Shared};
+use super::base::{BaseWriter, JournalFiles, Piece};
 use crate::config::builder;
 use crate::error::Error;
 use crate::log::{Appender, Log, LogConfig, Lsn};
@@ -57,7 +57,7 @@ enum Making {
 
 /// An open journal. Dropping it without [`Journal::close`] is like a crash.
 pub struct Journal {
-    shared: Shared,
+    shared: JournalFiles,
     appender: Appender,
     threads: bool,
     making: Option<Making>,
@@ -68,7 +68,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new(shared: Shared, threads: bool) -> Result<Self, Error> {
+    pub(super) fn new(shared: JournalFiles, threads: bool) -> Result<Self, Error> {
         let appender = shared.log.appender()?;
         Ok(Self { shared, appender, threads, making: None, left: None, copied: false })
     }
@@ -215,7 +215,9 @@ impl Journal {
             }
             Some(Making::There(_, thread)) => match thread.join() {
                 Ok(written) => written.map(|()| true),
-                Err(_) => Err(Error::Stopped { reason: "whoever wrote a base of the journal has panicked".to_owned() }),
+                Err(_) => Err(Error::Stopped {
+                    reason: "the thread that wrote a base of the journal has panicked".to_owned(),
+                }),
             },
             None => Ok(true),
         }

@@ -1,4 +1,4 @@
-//! What is recovered, and what is refused.
+//! Recovery, and refused journals.
 
 use std::sync::Arc;
 
@@ -197,7 +197,7 @@ fn work(files: &MemoryFiles, operations: u64) -> u8 {
 }
 
 #[test]
-fn what_is_somebody_elses_is_refused() {
+fn a_journal_of_another_owner_is_refused() {
     let files = MemoryFiles::new();
     drop(open(&files, false).unwrap());
     let other = |catalog: &Catalog, owner: &str| {

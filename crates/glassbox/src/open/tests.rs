@@ -92,7 +92,7 @@ fn what_is_refused_is_left_as_it_was() {
     log.read_exact_at(&mut bytes, 0).unwrap();
     let last = bytes.chunks(512).rposition(|sector| sector[..4] == *b"GBLK").unwrap();
     log.write_at(&[7; 100], last as u64 * 512 + 20).unwrap();
-    for name in ["log/spare-0000000000000009.log", "checkpoint/0000000000000000.checkpoint.new"] {
+    for name in ["log/spare-00000000000000ff.log", "checkpoint/0000000000000000.checkpoint.new"] {
         files.create(name).unwrap().write_at(b"half", 0).unwrap();
     }
     let (before, operations) = (all(&files), files.operations());

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::io::Files;
 use crate::procedure::PartitionSet;
 use crate::store::checkpoint_writer::BLOCK_HEADER_BYTES;
-use crate::store::{CheckpointWriter, REPLICATED, Written};
+use crate::store::{CheckpointWriter, REPLICATED, WrittenCheckpoint};
 
 /// Rows copied under a token at once, bytes: a few tens of microseconds.
 const SLICE_BYTES: usize = 64 << 10;
@@ -34,7 +34,7 @@ pub(crate) fn write(
     sources: &[Source],
     alone: bool,
     log: &Growth<'_>,
-) -> Result<Written, Error> {
+) -> Result<WrittenCheckpoint, Error> {
     let (lsn, bytes) = engine.holding(engine.all(), || {
         engine.check_whole(alone)?;
         let mut bytes = 0;
@@ -81,7 +81,7 @@ fn write_rows(
     database_id: u128,
     sources: &[Source],
     mut pace: Pace<'_>,
-) -> Result<Written, Error> {
+) -> Result<WrittenCheckpoint, Error> {
     let lsn = pace.began;
     let mut writer = CheckpointWriter::create(files, database_id, lsn, engine.cells.len())?;
     let mut result = Ok(());

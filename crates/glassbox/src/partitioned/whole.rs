@@ -18,7 +18,7 @@ use crate::health::{Until, await_transactions};
 use crate::io::Files;
 use crate::procedure::{PartitionSet, partition_of};
 use crate::record::{Key, Record, TableSchema, mix};
-use crate::store::{CheckpointFile, Manifest, REPLICATED, Written, damaged};
+use crate::store::{CheckpointFile, Manifest, REPLICATED, WrittenCheckpoint, damaged};
 
 const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
      differ; open the database again, with larger `table_bytes`, to get the state before the bulk load";
@@ -160,7 +160,7 @@ impl Engine {
         manifest: &Manifest,
         alone: bool,
         log: &Growth<'_>,
-    ) -> Result<Written, Error> {
+    ) -> Result<WrittenCheckpoint, Error> {
         let number = |kind: &TableKind| {
             manifest.tables.iter().position(|table| table.name == kind.schema.name).expect("merged at opening") as u16
         };

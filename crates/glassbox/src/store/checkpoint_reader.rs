@@ -2,15 +2,15 @@
 
 use std::io::ErrorKind;
 
-use super::checkpoint_writer::{BLOCK_HEADER_BYTES, END, FORMAT, HEADER_BYTES, MAGIC, MOST_BLOCK_BYTES, REPLICATED};
+use super::checkpoint_writer::{BLOCK_HEADER_BYTES, END, FORMAT, HEADER_BYTES, MAGIC, MAX_BLOCK_BYTES, REPLICATED};
 use super::manifest::Manifest;
 use crate::error::Error;
 use crate::io::{File, Files};
 use crate::log::{Lsn, older_or};
 
-/// A block's place and what is in it.
+/// A block of rows, by its header.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Block {
+pub(crate) struct CheckpointBlock {
     /// Offset of its header in the file.
     pub(crate) at: u64,
     pub(crate) length: u32,
@@ -23,8 +23,8 @@ pub(crate) struct Block {
 pub(crate) struct CheckpointFile {
     pub(crate) file: Box<dyn File>,
     pub(crate) partitions: u64,
-    pub(crate) blocks: Vec<Block>,
-    /// Of its header and those of its blocks.
+    pub(crate) blocks: Vec<CheckpointBlock>,
+    /// The checksum of its header and those of its blocks.
     checksum: u32,
 }
 
@@ -46,9 +46,9 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 }
 
 impl CheckpointFile {
-    /// The file that the manifest names, if there is one; another one of that name, an older copy say, is refused.
+    /// The file that the manifest names, if there is one; another file of that name, such as an older copy, is refused.
     pub(crate) fn of(files: &dyn Files, manifest: &Manifest) -> Result<Option<Self>, Error> {
-        // It may be the manifest that is the older copy.
+        // The older copy may be the manifest.
         Self::named(files, manifest).map_err(|error| older_or(files, &manifest.expected_log(), error))
     }
 
@@ -104,7 +104,8 @@ impl CheckpointFile {
         let partitions = u64_at(&header, 40);
         let (blocks, checksum) = read_blocks(&*file, length, crc32c::crc32c(&header))?;
         // The readers skip what is another partition's, so a block of none would never be read.
-        let of_none = |block: &&Block| block.partition != REPLICATED && u64::from(block.partition) >= partitions;
+        let of_none =
+            |block: &&CheckpointBlock| block.partition != REPLICATED && u64::from(block.partition) >= partitions;
         if let Some(block) = blocks.iter().find(of_none) {
             return Err(damaged(&*file, block.at, "this block is of a partition that there was not"));
         }
@@ -112,7 +113,7 @@ impl CheckpointFile {
     }
 
     /// Reads a block's rows and checks them.
-    pub(crate) fn rows(&self, block: &Block, buffer: &mut Vec<u8>) -> Result<(), Error> {
+    pub(crate) fn rows(&self, block: &CheckpointBlock, buffer: &mut Vec<u8>) -> Result<(), Error> {
         buffer.resize(BLOCK_HEADER_BYTES + block.length as usize, 0);
         self.file.read_exact_at(buffer, block.at)?;
         let checksum = crc32c::crc32c_append(crc32c::crc32c(&buffer[..4]), &buffer[8..]);
@@ -125,7 +126,7 @@ impl CheckpointFile {
 }
 
 /// Reads the headers of all blocks, and adds them to the checksum.
-fn read_blocks(file: &dyn File, length: u64, mut checksum: u32) -> Result<(Vec<Block>, u32), Error> {
+fn read_blocks(file: &dyn File, length: u64, mut checksum: u32) -> Result<(Vec<CheckpointBlock>, u32), Error> {
     let mut blocks = Vec::new();
     let (mut at, mut rows) = (HEADER_BYTES as u64, 0);
     loop {
@@ -135,7 +136,7 @@ fn read_blocks(file: &dyn File, length: u64, mut checksum: u32) -> Result<(Vec<B
         }
         file.read_exact_at(&mut header, at)?;
         checksum = crc32c::crc32c_append(checksum, &header);
-        let block = Block {
+        let block = CheckpointBlock {
             at,
             length: u32_at(&header, 0),
             table: u16_at(&header, 8),
@@ -143,7 +144,7 @@ fn read_blocks(file: &dyn File, length: u64, mut checksum: u32) -> Result<(Vec<B
             rows: u32_at(&header, 12),
         };
         let end = at + BLOCK_HEADER_BYTES as u64 + u64::from(block.length);
-        if end > length || block.length as usize > MOST_BLOCK_BYTES {
+        if end > length || block.length as usize > MAX_BLOCK_BYTES {
             return Err(damaged(file, at, "this block is longer than the file"));
         }
         if block.table == END {
@@ -156,7 +157,13 @@ fn read_blocks(file: &dyn File, length: u64, mut checksum: u32) -> Result<(Vec<B
 }
 
 /// The last block counts the others, so that none can be missing.
-fn check_end(file: &dyn File, end: &Block, last: bool, blocks: Vec<Block>, rows: u64) -> Result<Vec<Block>, Error> {
+fn check_end(
+    file: &dyn File,
+    end: &CheckpointBlock,
+    last: bool,
+    blocks: Vec<CheckpointBlock>,
+    rows: u64,
+) -> Result<Vec<CheckpointBlock>, Error> {
     let mut bytes = vec![0; BLOCK_HEADER_BYTES + end.length as usize];
     file.read_exact_at(&mut bytes, end.at)?;
     let checksum = crc32c::crc32c_append(crc32c::crc32c(&bytes[..4]), &bytes[8..]);

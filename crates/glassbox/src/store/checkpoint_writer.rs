@@ -19,19 +19,19 @@ pub(crate) const BLOCK_HEADER_BYTES: usize = 4 + 4 + 2 + 2 + 4;
 pub(crate) const END: u16 = u16::MAX;
 /// Partition of the blocks of replicated tables.
 pub(crate) const REPLICATED: u16 = u16::MAX;
-/// Most bytes of a block's rows that a reader accepts.
-pub(crate) const MOST_BLOCK_BYTES: usize = 256 << 20;
-/// Forced after so many bytes, so that the log's own forces never wait behind more than that.
+/// Maximum bytes of a block's rows that a reader accepts.
+pub(crate) const MAX_BLOCK_BYTES: usize = 256 << 20;
+/// Bytes between forces of the file: the log's own forces wait for at most so many.
 const FORCE_BYTES: u64 = 1 << 20;
 
 /// A finished checkpoint file, not yet named by the manifest.
-pub(crate) struct Written {
+pub(crate) struct WrittenCheckpoint {
     pub(crate) entry: CheckpointEntry,
-    /// Everything before is in it.
+    /// The file contains all changes before this position.
     pub(crate) lsn: Lsn,
 }
 
-/// A checkpoint file that is being written; beside the one that it may replace.
+/// A checkpoint file that is being written, under another name than the one that it may replace.
 pub(crate) struct CheckpointWriter {
     file: Box<dyn File>,
     name: String,
@@ -40,12 +40,12 @@ pub(crate) struct CheckpointWriter {
     forced: u64,
     blocks: u64,
     rows: u64,
-    /// Of all headers so far.
+    /// The checksum of all headers so far.
     checksum: u32,
 }
 
 impl CheckpointWriter {
-    /// Begins one of the rows as they are at this log position.
+    /// Begins the file of the rows as of this log position.
     pub(crate) fn create(files: &dyn Files, database_id: u128, lsn: Lsn, partitions: usize) -> Result<Self, Error> {
         files.create_directory(DIRECTORY)?;
         let name = free_name(files, lsn)?;
@@ -74,7 +74,7 @@ impl CheckpointWriter {
         Ok(forces)
     }
 
-    /// Writes rows of a table, behind the place for the block's header in `block`; whether this forced the file.
+    /// Writes rows of a table, which follow the room for the block's header in `block`; whether this forced the file.
     pub(crate) fn rows(&mut self, table: u16, partition: u16, rows: u32, block: &mut [u8]) -> Result<bool, Error> {
         self.blocks += 1;
         self.rows += u64::from(rows);
@@ -98,13 +98,13 @@ impl CheckpointWriter {
         self.at
     }
 
-    /// Ends the file, which counts when the manifest names it.
-    pub(crate) fn finish(mut self, files: &dyn Files) -> Result<Written, Error> {
+    /// Ends the file, which is valid when the manifest names it.
+    pub(crate) fn finish(mut self, files: &dyn Files) -> Result<WrittenCheckpoint, Error> {
         if let Err(error) = self.end(files) {
             return Err(self.give_up(files, error));
         }
         let (bytes, rows, checksum) = (self.at, self.rows, Some(self.checksum));
-        Ok(Written { entry: CheckpointEntry { file: self.name, bytes, rows, checksum }, lsn: self.lsn })
+        Ok(WrittenCheckpoint { entry: CheckpointEntry { file: self.name, bytes, rows, checksum }, lsn: self.lsn })
     }
 
     fn end(&mut self, files: &dyn Files) -> Result<(), Error> {
@@ -118,7 +118,8 @@ impl CheckpointWriter {
         Ok(())
     }
 
-    /// On a full disk, half a checkpoint would only keep room from the log. If this fails too, opening removes it.
+    /// Removes half a checkpoint, whose room the log may need on a full disk. If this fails too, the next opening
+    /// removes it.
     pub(crate) fn give_up(self, files: &dyn Files, error: Error) -> Error {
         let _ = files.remove(&temporary(&self.name));
         error

@@ -1,8 +1,8 @@
-//! The manifest: the one file that says what a database directory holds.
+//! The manifest: the one file that describes the contents of a database directory.
 //!
-//! It is small and replaced as a whole: written beside under another name, forced, renamed over the old one, the
-//! directory forced. So there is always exactly one, old or new. Its content is JSON, for people and tools; a header of
-//! 24 bytes guards it:
+//! It is small and replaced as a whole: written under another name, forced, renamed over the old one, the directory
+//! forced. So there is always exactly one, old or new. Its content is JSON, for people and tools, after a header of 24
+//! bytes:
 //!
 //! ```text
 //! magic "GLASSBOX"   format u32   CRC32C of the content u32   length of the content u64   content
@@ -27,27 +27,27 @@ const HEADER: usize = 8 + 4 + 4 + 8;
 pub struct Manifest {
     /// Random, so that files of two databases cannot be mixed up.
     pub database_id: u128,
-    /// Tables; a table's number in the log and in checkpoints is its place here, for ever.
+    /// Tables; a table's number in the log and in checkpoints is its index here, for ever.
     pub tables: Vec<TableSchema>,
-    /// Procedures; a procedure's number in the log is its place here, for ever. A new version is a new entry.
+    /// Procedures; a procedure's number in the log is its index here, for ever. A new version is a new entry.
     pub procedures: Vec<ProcedureEntry>,
     /// The newest complete checkpoint.
     pub checkpoint: Option<CheckpointEntry>,
-    /// Where reading the log begins.
+    /// The log position at which reading begins.
     pub log_start: u64,
-    /// False only while a new database is being made.
+    /// False until the log of a new database has been created.
     pub log_created: bool,
-    /// The log ends here or later: where it ended when the database was closed last. 0: not known.
+    /// The log ends here or later: its end when the database was last closed. 0: not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub log_end: u64,
-    /// How often the manifest was replaced, so that an older copy of it is told from the one that the log's blocks were
-    /// written with. 0: written by a program that did not count.
+    /// The number of replacements of the manifest. The log's blocks contain it, so that an older copy is found. 0:
+    /// written by a program that did not count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub generation: u64,
-    /// The pages of the classic engine; nothing for the partitioned one.
+    /// The pages of the classic engine; `None` for the partitioned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<VolumeEntry>,
-    /// Whose journal it is ([`Journal`](crate::research::journal::Journal)); nothing for a database.
+    /// The owner of the [`Journal`](crate::research::journal::Journal); `None` for a database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_of: Option<String>,
 }
@@ -57,14 +57,14 @@ pub struct Manifest {
 pub struct VolumeEntry {
     /// Size of a page in bytes.
     pub page_bytes: u32,
-    /// The log position behind the record with which the last checkpoint begins; 0: there was none.
+    /// The log position after the first record of the last checkpoint; 0: there was none.
     pub checkpoint: u64,
-    /// Whether a bulk load is going on: if it does not end, the volume is made from scratch.
+    /// Whether a bulk load is running: if it does not end, the volume is created from scratch.
     pub loading: bool,
-    /// The LSN of page 0 at the last checkpoint: an older one is of an older copy of the file. 0: not known.
+    /// The LSN of page 0 at the last checkpoint: an older copy of the file has a lower one. 0: not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stamp: u64,
-    /// The number of the batch that the doublewrite file held at the last checkpoint, or an earlier one. 0: not known.
+    /// The number of the batch in the doublewrite file at the last checkpoint. 0: not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub batch: u64,
 }
@@ -91,8 +91,8 @@ pub struct CheckpointEntry {
     pub bytes: u64,
     /// Rows in it.
     pub rows: u64,
-    /// The checksum of its header and of the headers of its blocks, which hold those of the rows: another file of this
-    /// name has another one. Absent: written by a program that did not note it.
+    /// The checksum of its header and of the headers of its blocks, which contain those of the rows: another file of this
+    /// name has another checksum. `None`: written by a program that did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<u32>,
 }
@@ -105,7 +105,7 @@ fn random_id() -> u128 {
 }
 
 impl Manifest {
-    /// That of a new database, without tables.
+    /// The manifest of a new database, without tables.
     pub(crate) fn new() -> Self {
         Self {
             database_id: random_id(),
@@ -121,7 +121,7 @@ impl Manifest {
         }
     }
 
-    /// What it says of the log.
+    /// The facts about the log.
     pub(crate) fn expected_log(&self) -> ExpectedLog {
         let &Self { database_id, log_start, log_end, generation, .. } = self;
         ExpectedLog { database_id, from: Lsn(log_start), end: Lsn(log_end), generation, file: MANIFEST }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::checkpoint_writer::{DIRECTORY as CHECKPOINTS, Written};
+use super::checkpoint_writer::{DIRECTORY as CHECKPOINTS, WrittenCheckpoint};
 use super::manifest::{MANIFEST, Manifest, TEMPORARY};
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files};
@@ -19,8 +19,8 @@ pub(crate) struct Store {
     lock: Mutex<Option<DirectoryLock>>,
 }
 
-/// The current manifest. While one thread has it, others that would replace it wait.
-pub(crate) struct Current<'a> {
+/// The current manifest, for one thread at a time.
+pub(crate) struct CurrentManifest<'a> {
     files: &'a dyn Files,
     manifest: MutexGuard<'a, Manifest>,
 }
@@ -29,9 +29,9 @@ impl Store {
     /// Locks a directory and reads its manifest; `new` is that of an empty directory.
     ///
     /// # Errors
-    /// When it is in use, or holds something that is no database, or damage.
+    /// When the directory is in use, holds other files than a database's, or a damaged manifest.
     pub(crate) fn open(files: Arc<dyn Files>, new: impl FnOnce() -> Manifest) -> Result<Self, Error> {
-        // Asked before locking, which leaves a file behind, in a directory that may be none of ours.
+        // Checked before locking, which creates a file in a directory that may be another program's.
         refuse_foreign(&*files)?;
         let lock = files.lock()?;
         let found = Manifest::read(&*files)?;
@@ -39,7 +39,7 @@ impl Store {
         let manifest = match found {
             Some(manifest) => manifest,
             None => {
-                // Again, now that no other process changes it.
+                // Checked again: no other process changes the directory any more.
                 refuse_foreign(&*files)?;
                 let manifest = new();
                 manifest.write(&*files)?;
@@ -55,14 +55,14 @@ impl Store {
     }
 
     /// The current manifest.
-    pub(crate) fn manifest(&self) -> Current<'_> {
-        // It is changed only after it is written: a panic between leaves the older one, which is right.
+    pub(crate) fn manifest(&self) -> CurrentManifest<'_> {
+        // It is changed only after it is written: a panic in between leaves the older one, which is valid.
         let manifest = self.manifest.lock().unwrap_or_else(PoisonError::into_inner);
-        Current { files: &*self.files, manifest }
+        CurrentManifest { files: &*self.files, manifest }
     }
 
-    /// Makes the log ready to be written; without one, a new log. What an interrupted creation or checkpoint left is
-    /// removed.
+    /// Opens the log that was `found` for appends, or creates one. Files that an interrupted creation or checkpoint left
+    /// are removed.
     ///
     /// # Errors
     /// When files cannot be written.
@@ -85,24 +85,24 @@ impl Store {
     }
 }
 
-impl Current<'_> {
+impl CurrentManifest<'_> {
     /// Changes the manifest without writing it: the next replacement, which must follow, writes both changes.
     pub(crate) fn assume(&mut self, manifest: Manifest) {
         *self.manifest = manifest;
     }
 
-    /// Replaces the manifest by a changed one, durably, and removes what only the older one needed. Nothing happens if
-    /// it stays the same.
+    /// Replaces the manifest by a changed one, durably, and removes the files that only the older one needed. An equal
+    /// manifest is not written.
     ///
     /// # Errors
-    /// When it cannot be written: the older one still counts.
+    /// When it cannot be written: the older one is still valid.
     pub(crate) fn replace(&mut self, log: Option<&Log>, change: impl FnOnce(&mut Manifest)) -> Result<(), Error> {
         let mut next = self.manifest.clone();
         change(&mut next);
         if next == *self.manifest {
             return Ok(());
         }
-        // A program that did not count may have come between: the log knows better.
+        // A former program may have replaced the manifest without counting; the log contains the generation.
         next.generation = next.generation.max(log.map_or(0, Log::generation)) + 1;
         next.write(self.files)?;
         let older = std::mem::replace(&mut *self.manifest, next);
@@ -113,21 +113,21 @@ impl Current<'_> {
             }
         }
         if let Some(unused) = older.checkpoint.filter(|older| self.checkpoint.as_ref() != Some(older)) {
-            // What cannot be removed now, the next opening removes.
+            // If this fails, the next opening removes it.
             let _ = self.files.remove(&unused.file);
         }
         Ok(())
     }
 
-    /// Makes a checkpoint file count: the log before it is given up.
+    /// Makes a checkpoint file valid: the log before it is truncated.
     ///
     /// # Errors
-    /// When the log cannot be forced or the manifest not be written: the older checkpoint and the log still count.
-    pub(crate) fn adopt(&mut self, written: Written, log: Option<&Log>) -> Result<(), Error> {
-        // The file holds what the log may not yet: a crash must not find it ahead of what the log can continue,
+    /// When the log cannot be forced or the manifest cannot be written: the older checkpoint is still valid.
+    pub(crate) fn adopt(&mut self, written: WrittenCheckpoint, log: Option<&Log>) -> Result<(), Error> {
+        // The file may contain changes whose records are not durable yet: after a crash the log must continue from it,
         // whatever the durability.
         if let Err(error) = log.map_or(Ok(()), Log::force) {
-            // It would be one more at each attempt; what cannot be removed now, the next opening removes.
+            // Each attempt would leave one more. If this fails, the next opening removes it.
             let _ = self.files.remove(&written.entry.file);
             return Err(error.into());
         }
@@ -137,21 +137,20 @@ impl Current<'_> {
         })
     }
 
-    /// Forces everything and ends the log for certain; the manifest says where, so that an older copy of the log is
-    /// noticed.
+    /// Forces the log, writes its end to the manifest, so that an older copy of the log is found, and closes it.
     ///
     /// # Errors
     /// When the log cannot be written.
     pub(crate) fn close(&mut self, log: &Log) -> Result<(), Error> {
         log.force()?;
         let end = log.appended();
-        // On a full disk, say, the end that it names is an earlier one, which is true as well.
+        // If this fails, on a full disk for example, the manifest contains an earlier end, a lower bound as well.
         let _ = self.replace(Some(log), |manifest| manifest.log_end = end.0);
         Ok(log.close()?)
     }
 }
 
-impl Deref for Current<'_> {
+impl Deref for CurrentManifest<'_> {
     type Target = Manifest;
 
     fn deref(&self) -> &Manifest {
@@ -159,7 +158,7 @@ impl Deref for Current<'_> {
     }
 }
 
-/// Refuses a directory that holds something, but no database.
+/// Refuses a directory that holds other files than a database's.
 fn refuse_foreign(files: &dyn Files) -> Result<(), Error> {
     if files.exists(MANIFEST)? {
         return Ok(());

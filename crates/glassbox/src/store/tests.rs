@@ -1,12 +1,13 @@
-//! Older copies of single files, and files of programs that knew less.
+//! Older copies of single files, and files of before.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Manifest, VolumeEntry};
+use crate::config::ClassicConfig;
 use crate::inspect::Inspector;
 use crate::io::{Files, ManualClock, MemoryFiles};
-use crate::{Architecture, Catalog, ClassicConfig, Config, Database, Durability, Error, Record, Transaction};
+use crate::{Architecture, Catalog, Config, Database, Durability, Error, Record, Transaction};
 
 #[derive(Record, Clone, Copy)]
 #[record(table = "account", key = id, partition_by = id)]
@@ -16,17 +17,16 @@ struct Account {
 }
 
 fn open(files: &MemoryFiles, architecture: Architecture, durability: Durability) -> Result<Database, Error> {
-    let config = Config {
-        architecture,
-        durability,
-        partitions: 2,
-        segment_bytes: 4096,
-        log_buffer_bytes: 4096,
-        table_bytes: 1 << 20,
-        checkpoint_log_bytes: 0,
-        log_threads: false,
-        classic: ClassicConfig { sessions: 1, pool_bytes: 1 << 20, ..ClassicConfig::default() },
-        ..Config::default()
+    let config = Config { architecture, durability, checkpoint_log_bytes: 0, log_threads: false, ..Config::default() };
+    let config = match architecture {
+        Architecture::Partitioned => {
+            Config { partitions: 2, table_bytes: 1 << 20, segment_bytes: 4096, log_buffer_bytes: 4096, ..config }
+        }
+        Architecture::Classic => {
+            let classic =
+                ClassicConfig { sessions: 1, page_bytes: 4096, pool_bytes: 1 << 20, ..ClassicConfig::default() };
+            Config { classic, segment_bytes: 16 << 10, log_buffer_bytes: 32 << 10, ..config }
+        }
     };
     let catalog = Catalog::new().table::<Account>();
     Database::open_files(Arc::new(files.clone()), Box::new(ManualClock::default()), config, catalog)
@@ -54,7 +54,7 @@ fn of(all: &All) -> MemoryFiles {
     files
 }
 
-/// The files of a database that was closed after each of some runs, the third of which makes a checkpoint.
+/// The files after each of four runs, each of which closes the database; the third makes a checkpoint.
 fn runs(architecture: Architecture, durability: Durability) -> Vec<All> {
     let files = MemoryFiles::new();
     let run = |run: u16| {
@@ -90,7 +90,7 @@ fn an_older_copy_of_any_single_file_is_refused_by_name() {
             drop(open(&of(state), architecture, durability).unwrap());
             for (then, older) in runs[..now].iter().enumerate() {
                 let differs = |name: &&String| {
-                    // A log without records is the same in every copy.
+                    // Older copies of a log without records are equal in content.
                     let has_rows = durability != Durability::None || !name.starts_with("log/");
                     has_rows && state.get(*name).is_some_and(|bytes| *bytes != older[*name])
                 };
@@ -102,7 +102,7 @@ fn an_older_copy_of_any_single_file_is_refused_by_name() {
                     let found = inspector.verify().unwrap().wrong;
                     assert!(found.iter().any(|told| told.contains(name)), "{what}: {found:?}");
                     let error = open(&of(&mixed), architecture, durability).expect_err(&what).to_string();
-                    // Without a log a manifest and a checkpoint of one name can only be told not to belong together.
+                    // Without a log it is only known that a manifest and a checkpoint do not belong together.
                     assert!(
                         error.contains(name) || error.contains("one of the two is an older copy"),
                         "{what}: {error}"
@@ -116,7 +116,7 @@ fn an_older_copy_of_any_single_file_is_refused_by_name() {
 }
 
 #[test]
-fn files_of_programs_that_knew_less_are_opened() {
+fn files_without_these_fields_are_opened() {
     for architecture in [Architecture::Partitioned, Architecture::Classic] {
         let state = runs(architecture, Durability::Sync).pop().unwrap();
         let files = of(&state);
