@@ -2,9 +2,9 @@
 //!
 //! The moment is when all tokens are held at once, which takes as long as the longest transaction: each table then
 //! fixes its rows (see `snapshot`) and the log position is noted. After that the rows are copied out in slices under
-//! one partition's token at a time, each some tens of microseconds, and written without it
-//! ([`CheckpointWriter`]). The file counts only when the manifest names it, so a checkpoint that did not come to its end
-//! is just a file to remove. Afterwards the log before the position is not needed any more.
+//! one partition's token at a time, each some tens of microseconds, and written without it ([`CheckpointWriter`]). The
+//! file counts only when the manifest names it, so a checkpoint that did not come to its end is just a file to remove.
+//! Afterwards the log before the position is not needed any more.
 
 use super::engine::Engine;
 use super::pace::{Growth, Pace};

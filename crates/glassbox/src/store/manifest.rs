@@ -91,8 +91,8 @@ pub struct CheckpointEntry {
     pub bytes: u64,
     /// Rows in it.
     pub rows: u64,
-    /// The checksum of its header and of the headers of its blocks, which contain those of the rows: another file of this
-    /// name has another checksum. `None`: written by a program that did not store it.
+    /// The checksum of its header and of the headers of its blocks, which contain those of the rows: another file of
+    /// this name has another checksum. `None`: written by a program that did not store it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<u32>,
 }

@@ -61,8 +61,8 @@ impl Store {
         CurrentManifest { files: &*self.files, manifest }
     }
 
-    /// Opens the log that was `found` for appends, or creates one. Files that an interrupted creation or checkpoint left
-    /// are removed.
+    /// Opens the log that was `found` for appends, or creates one. Files that an interrupted creation or checkpoint
+    /// left are removed.
     ///
     /// # Errors
     /// When files cannot be written.

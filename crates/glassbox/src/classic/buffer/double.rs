@@ -99,8 +99,8 @@ pub(super) fn read_header(double: &dyn File) -> Result<Option<DoublewriteHeader>
 }
 
 /// Restores pages torn by a crash; returns their number. It must run before any other read of the pages. It is
-/// repeatable, also after a crash during a repair. The file must contain `batch` or a later one: the log may begin after
-/// images of an earlier one.
+/// repeatable, also after a crash during a repair. The file must contain `batch` or a later one: the log may begin
+/// after images of an earlier one.
 ///
 /// # Errors
 /// When a read or write fails, or the file is another program's or an older copy.
