@@ -193,7 +193,7 @@ fn forces_of_pages_that_do_nothing_are_noticed() {
     }
 }
 
-/// The canary of the log: without its last records, which looks like a torn end, a database is refused or found wanting.
+/// The canary of the log: without its last records, as at a torn end, a database is refused or found wanting.
 #[test]
 fn a_log_without_its_last_records_is_noticed() {
     let script = Script::new(7, tiny(2, LogKind::Values));
