@@ -56,32 +56,48 @@ const MAX_IDLE: Duration = Duration::from_micros(100);
 /// Maximum wait for the other threads to become idle.
 const MAX_REST: Duration = Duration::from_secs(2);
 
-/// Waits until the other threads of this process are idle, where the system reports their run time.
+/// Waits until the other threads of this process are idle, where the system reports what they do.
 pub(crate) fn rest() {
-    let (started, mut before) = (Instant::now(), others_ran());
+    let (started, mut before) = (Instant::now(), other_threads());
     while started.elapsed() < MAX_REST {
         std::thread::sleep(SAMPLE_EVERY);
-        let now = others_ran();
+        let now = other_threads();
         // A thread that has ended does not reduce the sum of the others.
-        let since = |(thread, ran): (_, &Duration)| ran.saturating_sub(before.get(thread).copied().unwrap_or_default());
-        if now.iter().map(since).sum::<Duration>() < MAX_IDLE {
+        let since = |(thread, now): (_, &Activity)| {
+            let before = before.get(thread).map(|activity| activity.ran).unwrap_or_default();
+            now.ran.saturating_sub(before)
+        };
+        let is_idle = now.iter().map(since).sum::<Duration>() < MAX_IDLE;
+        if is_idle && !now.values().any(|activity| activity.is_ready) {
             break;
         }
         before = now;
     }
 }
 
-/// The run time of each other thread of this process.
-fn others_ran() -> BTreeMap<OsString, Duration> {
+/// A thread's use of cores, as the system reports it.
+struct Activity {
+    /// Time on a core since its start.
+    ran: Duration,
+    /// Whether it runs, or is ready and waits for a core: on a busy machine it may get none between two samples.
+    is_ready: bool,
+}
+
+/// The other threads of this process.
+fn other_threads() -> BTreeMap<OsString, Activity> {
     let this = fs::read_link("/proc/thread-self").unwrap_or_default();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let others = tasks.filter(|task| Some(task.file_name().as_os_str()) != this.file_name());
-    let ran = |task: DirEntry| {
+    let activity = |task: DirEntry| {
         // A thread may have ended meanwhile. Nanoseconds on a core come first.
         let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        Some((task.file_name(), Duration::from_nanos(text.split(' ').next()?.parse().ok()?)))
+        let ran = Duration::from_nanos(text.split(' ').next()?.parse().ok()?);
+        // The state follows the name, which may contain anything.
+        let text = fs::read_to_string(task.path().join("stat")).ok()?;
+        let is_ready = text.rsplit_once(") ")?.1.starts_with('R');
+        Some((task.file_name(), Activity { ran, is_ready }))
     };
-    others.filter_map(ran).collect()
+    others.filter_map(activity).collect()
 }
 
 /// Has the system provide as much free memory as so many transactions add. An engine allocates in advance, and in huge
@@ -117,8 +133,13 @@ mod tests {
     #[test]
     fn rest_waits_for_a_running_thread() {
         let works = Duration::from_millis(300);
-        let started = Instant::now();
-        let thread = std::thread::spawn(move || while started.elapsed() < works {});
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let started = Instant::now();
+            sender.send(started).unwrap();
+            while started.elapsed() < works {}
+        });
+        let started = receiver.recv().unwrap();
         rest();
         // Other tests may run at the same time, for any duration.
         assert!(started.elapsed() >= works || !std::path::Path::new("/proc/self/task").exists());
