@@ -12,8 +12,10 @@ use glassbox_sim::script::CRASHES;
 use glassbox_sim::steps::Kind;
 use glassbox_sim::tables::{Note, TestRow};
 
+/// The engines, with a log that takes the largest flood as one record.
 fn engines() -> [Config; 4] {
     [tiny(1, LogKind::Values), tiny(2, LogKind::Values), tiny(2, LogKind::Commands), tiny_classic()]
+        .map(|config| config.with_segment_bytes(16 << 10).with_log_buffer_bytes(64 << 10))
 }
 
 fn fill_up(files: &MemoryFiles) {
@@ -81,8 +83,7 @@ fn a_full_disk_refuses_what_needs_room_and_stops_nothing() {
     }
 }
 
-/// A checkpoint of the partitioned engine is a new file; one of the classic engine needs nothing, and makes room in the
-/// log.
+/// A checkpoint needs a new file: the partitioned engine's for its rows, and each engine's for the manifest.
 #[test]
 fn a_checkpoint_on_a_full_disk_stops_nothing() {
     for config in engines() {
@@ -94,8 +95,7 @@ fn a_checkpoint_on_a_full_disk_stops_nothing() {
         while refused < 10 {
             refused += u32::from(call(&mut dice).on_engine(&database).1.is_err());
         }
-        let checkpoint = database.checkpoint();
-        assert_eq!(checkpoint.is_ok(), config == tiny_classic(), "{checkpoint:?}");
+        database.checkpoint().expect_err("it needs a file");
         files.set_faults(Faults::default());
         std::thread::sleep(std::time::Duration::from_millis(5));
         database.checkpoint().unwrap();

@@ -156,8 +156,8 @@ fn a_failed_force_is_never_answered() {
                 script.check(&found, played).unwrap_or_else(|what| panic!("{}", context(format!("{mode:?}: {what}"))));
             }
         }
-        // The others were those of spares, without which the log goes on.
-        assert!(poisoned > tried / 8, "{engine}: {poisoned} of {tried} poisoned the database");
+        // The others were forces of spares, without which the log goes on, of manifests, and while opening.
+        assert!(poisoned > tried / 3, "{engine}: {poisoned} of {tried} poisoned the database");
     }
 }
 

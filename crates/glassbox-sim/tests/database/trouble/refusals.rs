@@ -55,7 +55,7 @@ fn a_database_keeps_the_size_of_its_pages() {
     assert_eq!(database.verify(), Vec::<String>::new());
     other.classic.page_bytes = 5_000;
     let text = refusal(&MemoryFiles::new(), other);
-    assert!(text.contains("5000") && text.contains("choose 4096"), "{text}");
+    assert!(text.contains("classic.page_bytes is 5000: it must be 4096"), "{text}");
 }
 
 #[test]
