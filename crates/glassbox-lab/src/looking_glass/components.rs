@@ -24,7 +24,6 @@ pub(super) const COMPONENTS: PartMap = PartMap {
                 "glassbox/src/classic/wal",
                 "glassbox/src/classic/log_ahead",
                 "glassbox/src/classic/change",
-                "glassbox/src/classic/undo",
                 "glassbox/src/log/",
                 "/crc32c-",
             ],

@@ -17,7 +17,7 @@ pub(super) struct MemoryFile {
 impl MemoryFile {
     fn change(&self, operation: &'static str, change: FileChange) -> Result<(), IoError> {
         let mut world = self.files.world();
-        let made = world.count(&Kind::FileChange).and_then(|goes_on| {
+        let made = world.count(&Kind::Change).and_then(|goes_on| {
             let length = world.image.nodes[self.node].current.len() as u64;
             let wanted = match &change {
                 FileChange::Write { offset, data } => length.max(offset + data.len() as u64),

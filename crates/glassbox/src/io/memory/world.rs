@@ -28,7 +28,7 @@ pub(super) struct World {
 /// Kind of a counted operation.
 #[derive(PartialEq)]
 pub(super) enum Kind {
-    FileChange,
+    Change,
     Force,
 }
 
@@ -42,7 +42,7 @@ impl World {
             self.stopped = true;
             return Ok(false);
         }
-        if self.faults.read_only && *kind == Kind::FileChange {
+        if self.faults.read_only && *kind == Kind::Change {
             return Err(ErrorKind::ReadOnlyFilesystem.into());
         }
         if *kind == Kind::Force {
@@ -131,7 +131,7 @@ impl MemoryFiles {
         entry: impl FnOnce(&mut World) -> Result<DirectoryEntry, io::Error>,
     ) -> Result<(), IoError> {
         let mut world = self.world();
-        let made = world.count(&Kind::FileChange).and_then(|goes_on| {
+        let made = world.count(&Kind::Change).and_then(|goes_on| {
             let entry = entry(&mut world)?;
             world.image.change(entry);
             if goes_on { Ok(()) } else { Err(stopped()) }
