@@ -67,7 +67,7 @@ pub(super) struct Gate {
     callers: u64,
     pub nudged: bool,
     pub stop: bool,
-    pub keeper: Option<std::sync::mpsc::Sender<Work>>,
+    pub keeper: Option<std::sync::mpsc::SyncSender<Work>>,
 }
 
 #[derive(Default)]

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -53,6 +53,9 @@ impl Pause {
     }
 }
 
+/// Tasks that may wait for the keeper; a thread that sends one more waits.
+const MAX_TASKS: usize = 64;
+
 /// A task of the keeper.
 pub(super) enum Work {
     Prepare,
@@ -70,7 +73,8 @@ impl Threads {
             return Ok(threads);
         }
         let error = |e| IoError::new(std::path::Path::new("log"), "start a thread for", e);
-        let (sender, receiver) = channel();
+        // Bounded, so that a task allocates nothing: a transaction may send one.
+        let (sender, receiver) = sync_channel(MAX_TASKS);
         shared.gate().keeper = Some(sender);
         let (flusher, keeper) = (shared.clone(), shared.clone());
         let spawned = Builder::new().name("glassbox-log".into()).spawn(move || flusher.run_log_thread());
@@ -185,7 +189,7 @@ impl LogState {
 
     /// Gives the keeper a task; without threads, runs it.
     pub fn send(&self, work: Work) {
-        let keeper: Option<Sender<Work>> = self.gate().keeper.clone();
+        let keeper: Option<SyncSender<Work>> = self.gate().keeper.clone();
         match keeper {
             Some(keeper) => drop(keeper.send(work)),
             None => drop(self.keep(&work)),
