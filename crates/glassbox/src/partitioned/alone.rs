@@ -5,23 +5,21 @@
 //! borrows the partition exclusively, so the compiler sees to what tokens do elsewhere.
 
 use std::any::TypeId;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use super::any_table::TableKind;
 use super::engine::answering;
+use super::held::{Cell, Hold};
 use super::numbers::Numbers;
 use super::origin::Call;
-use super::partition::Cell;
-use super::prefetch::prefetch;
+use super::run::{Cause, Failed, run_once};
 use super::transaction::{Keep, PartitionedTransaction};
 use super::whole::new_cells;
 use crate::config::Config;
 use crate::error::Error;
-use crate::failure::BrokenPromise;
 use crate::health::Health;
 use crate::io::Clock;
-use crate::procedure::{AbortReason, Aborts, PartitionSet, Procedure, Stop};
+use crate::procedure::{AbortReason, Aborts, Procedure};
 use crate::record::Record;
 
 /// The partition. Its user borrows it exclusively, which is all that a token stands for.
@@ -64,52 +62,32 @@ impl Alone {
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         self.health.check()?;
         let keep = Keep { undo: P::ABORTS == Aborts::Anytime, values: false };
-        // SAFETY: the partition is borrowed exclusively.
-        let mut transaction = unsafe {
-            let scratch = &mut *self.cells[0].scratch();
-            PartitionedTransaction::new(&self.cells, scratch, &*self.clock, PartitionSet::of(0), 0, keep)
-        };
-        let (running, call, mut run) = (&mut transaction, Call { procedure, number }, answering(procedure, answer));
-        let ended = catch_unwind(AssertUnwindSafe(move || {
-            // SAFETY: as above.
-            unsafe { prefetch(&mut running.scratch.lookups, running.cells, PartitionSet::of(0), 0, &call) };
-            let told = run(running);
-            running.outcome(told)
-        }));
-        if let Ok(Ok(())) = ended {
-            transaction.scratch.undo.clear();
-            return Ok(Ok(()));
+        let mut transaction = PartitionedTransaction::new(Hold::borrowed(&mut self.cells), &*self.clock, keep);
+        let (call, mut run) = (Call { procedure, number }, answering(procedure, answer));
+        let ended = run_once(&mut transaction, &call, |running| {
+            let returned = run(running);
+            running.outcome(returned)
+        });
+        drop(run);
+        transaction.changes.scratch.undo.clear();
+        match ended {
+            Ok(()) => Ok(Ok(())),
+            Err(failed) => Ok(self.failed(failed, P::NAME)?.map(|abort| *answer = Err(abort))),
         }
-        let broken = (transaction.wrote && !keep.undo).then_some(P::NAME);
-        Ok(self.take_back(ended, broken)?.map(|abort| *answer = Err(abort)))
     }
 
-    /// Undoes a run that did not end well, unless nothing was kept to do so, which breaks the promise of the procedure
-    /// `broken`; its abort or panic.
+    /// The abort or panic of a run that was undone, or, if its promise is broken, should have been.
     #[cold]
-    fn take_back(
-        &mut self,
-        ended: thread::Result<Result<(), Stop>>,
-        broken: Option<&'static str>,
-    ) -> Result<thread::Result<Error>, Error> {
-        // SAFETY: the partition is borrowed exclusively.
-        unsafe { &mut *self.cells[0].scratch() }.undo.undo();
-        let stop = match ended {
-            Ok(ended) => ended.expect_err("it did not end well"),
-            Err(panic) => {
-                if let Some(procedure) = broken {
-                    self.health.stop(BrokenPromise::panicked(procedure, &*panic).to_string());
-                }
-                return Ok(Err(panic));
-            }
-        };
-        if let Some(procedure) = broken {
-            let broken = BrokenPromise::stopped(procedure, &stop);
+    fn failed(&mut self, failed: Failed, procedure: &'static str) -> Result<thread::Result<Error>, Error> {
+        let broken = failed.broken_promise(procedure);
+        if let Some(broken) = &broken {
             self.health.stop(broken.to_string());
-            return Err(broken.into());
         }
-        let reason = AbortReason::of(stop).expect("there is no other partition");
-        Ok(Ok(reason.into()))
+        match (failed.cause, broken) {
+            (Cause::Panicked(panic), _) => Ok(Err(panic)),
+            (Cause::Stopped(_), Some(broken)) => Err(broken.into()),
+            (Cause::Stopped(stop), None) => Ok(Ok(AbortReason::of(stop).expect("there is no other partition").into())),
+        }
     }
 
     /// Adds a row.

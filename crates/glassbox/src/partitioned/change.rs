@@ -3,12 +3,45 @@
 use std::ptr::NonNull;
 
 use super::memory::RowId;
+use super::partition::Scratch;
 use super::table::{Refused, Table};
-use super::transaction::{PartitionedTransaction, Torn, table_full};
-use crate::procedure::{DuplicateKey, Stop, Transaction};
+use super::transaction::{PartitionedTransaction, table_full};
+use crate::procedure::{DuplicateKey, Stop, Transaction, partition_of};
 use crate::record::{Key, Record};
 
-impl PartitionedTransaction<'_> {
+/// The changes of one run: what they leave in the buffers of the home partition, and which of them cannot be undone.
+pub(super) struct Changes<'a> {
+    pub(super) scratch: &'a mut Scratch,
+    /// Whether old rows are kept, to undo the run.
+    pub(super) undo: bool,
+    /// Whether changes are collected for the value log.
+    pub(super) values: bool,
+    /// Whether anything was changed.
+    pub(super) wrote: bool,
+    /// A change that was made in part and cannot be completed or undone by itself.
+    pub(super) torn: Option<Torn>,
+}
+
+/// A change of which only a part was made, and the table.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Torn {
+    /// An index, or another copy of a replicated table, has no memory for the rest.
+    Full(&'static str),
+    /// The closure that changes a row panicked, and nothing was kept to put the row back.
+    Panicked(&'static str),
+}
+
+impl Torn {
+    #[cold]
+    pub(super) fn stop(self) -> Stop {
+        match self {
+            Self::Full(table) => table_full(table),
+            Self::Panicked(table) => Stop::abort(0, format!("the change of a row of table `{table}` panicked")),
+        }
+    }
+}
+
+impl Changes<'_> {
     #[inline(always)]
     pub(super) fn update_at<R: Record, O>(
         &mut self,
@@ -44,10 +77,10 @@ impl PartitionedTransaction<'_> {
         // SAFETY: it is a live row of this table, which is borrowed mutably.
         let place = unsafe { &mut *row.as_ptr() };
         let before = place.indexed();
-        let tear = TearIfUnwound { torn: &mut self.torn, table: R::TABLE };
+        let torn = TearIfUnwound { torn: &mut self.torn, table: R::TABLE };
         let out = change(place);
         check_key(place, key);
-        std::mem::forget(tear);
+        std::mem::forget(torn);
         if R::INDEXES > 0 {
             // Without memory for a node there is no way back: the change is there, and nothing can undo it, whatever
             // the procedure makes of the refusal.
@@ -55,29 +88,6 @@ impl PartitionedTransaction<'_> {
             refused.inspect_err(|_| self.torn = Some(Torn::Full(R::TABLE))).map_err(|_| table_full(R::TABLE))?;
         }
         Ok(out)
-    }
-
-    /// Changes all copies of a row of a replicated table.
-    #[inline(always)]
-    pub(super) fn update_copies<R: Record, O>(
-        &mut self,
-        key: &R::Key,
-        change: impl FnOnce(&mut R) -> O,
-    ) -> Result<Option<O>, Stop> {
-        // The change may be run once only: the other copies take over the row that it made.
-        let mut tables = self.all_partitions()?.map(|partition| partition.table::<R>());
-        let first = tables.next().expect("a database has a partition");
-        let Some(id) = first.find(key.encode()) else { return Ok(None) };
-        let place = first.rows.place(id);
-        let out = self.update_at(first, place, key, self.values, change)?;
-        let row = *first.rows.get(id);
-        for table in tables {
-            let id = table.find(key.encode()).expect("all copies of a replicated table have the same rows");
-            let place = table.rows.place(id);
-            let copied = self.update_at(table, place, key, false, |copy| *copy = row);
-            copied.inspect_err(|_| self.torn = Some(Torn::Full(R::TABLE)))?;
-        }
-        Ok(Some(out))
     }
 
     /// Changes a row that something needs to know as it was.
@@ -93,8 +103,7 @@ impl PartitionedTransaction<'_> {
         preserve_for_snapshot(table, place);
         let copy;
         let before: &R = if self.undo {
-            // SAFETY: the copy in the undo buffer stays until something is added to it, which `change` cannot do.
-            unsafe { &*self.scratch.undo.updating(table, table.rows.id_of(place)) }
+            self.scratch.undo.updating(table, table.rows.id_of(place))
         } else {
             // SAFETY: it is a live row of this table, which is borrowed mutably.
             copy = unsafe { place.read() };
@@ -137,6 +146,48 @@ impl PartitionedTransaction<'_> {
         Ok(())
     }
 
+    #[inline(always)]
+    pub(super) fn delete_in<R: Record>(&mut self, table: &mut Table<R>, key: &R::Key, values: bool) -> bool {
+        let Some(id) = table.find(key.encode()) else { return false };
+        self.wrote = true;
+        if self.undo {
+            self.scratch.undo.deleting(table, id);
+        }
+        table.remove(id);
+        // Its place may become another row's.
+        self.scratch.lookups.clear();
+        if values {
+            table.log_delete(key, &mut self.scratch.record);
+        }
+        true
+    }
+}
+
+impl PartitionedTransaction<'_> {
+    /// Changes all copies of a row of a replicated table.
+    #[inline(always)]
+    pub(super) fn update_copies<R: Record, O>(
+        &mut self,
+        key: &R::Key,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<Option<O>, Stop> {
+        // The change may be run once only: the other copies take over the row that it made.
+        let Self { held, changes, .. } = self;
+        let mut tables = held.need_all()?.map(|partition| partition.table::<R>());
+        let first = tables.next().expect("a database has a partition");
+        let Some(id) = first.find(key.encode()) else { return Ok(None) };
+        let place = first.rows.place(id);
+        let out = changes.update_at(first, place, key, changes.values, change)?;
+        let row = *first.rows.get(id);
+        for table in tables {
+            let id = table.find(key.encode()).expect("all copies of a replicated table have the same rows");
+            let place = table.rows.place(id);
+            let copied = changes.update_at(table, place, key, false, |copy| *copy = row);
+            copied.inspect_err(|_| changes.torn = Some(Torn::Full(R::TABLE)))?;
+        }
+        Ok(Some(out))
+    }
+
     /// Adds rows, those that follow each other together.
     #[inline(always)]
     pub(super) fn insert_all<R: Record>(&mut self, mut rows: impl Iterator<Item = R>) -> Result<(), Stop> {
@@ -154,45 +205,35 @@ impl PartitionedTransaction<'_> {
     /// the next one.
     #[inline(always)]
     fn insert_run<R: Record>(&mut self, first: R, rows: &mut impl Iterator<Item = R>) -> Result<Option<R>, Stop> {
-        let table = self.table_of::<R>(&first.key())?;
-        let (partition, mut other) = (self.place_of::<R>(&first.key()), None);
-        let several = self.cells.len() > 1;
+        let (partition, count, mut other) = (self.held.place_of::<R>(&first.key()), self.held.count(), None);
+        let table = self.held.table_of::<R>(&first.key())?;
         let next = || {
             let row = rows.next()?;
-            if several && self.place_of::<R>(&row.key()) != partition {
+            if count > 1 && place_among::<R>(&row.key(), count) != partition {
                 other = Some(row);
                 return None;
             }
             Some(row)
         };
         let (id, count, result) = table.insert_run(&first, next);
-        self.wrote |= count > 0;
+        let changes = &mut self.changes;
+        changes.wrote |= count > 0;
         let added = (id.get()..id.get() + count).map(RowId::new);
-        if self.undo {
-            added.clone().for_each(|id| self.scratch.undo.inserted(table, id));
+        if changes.undo {
+            added.clone().for_each(|id| changes.scratch.undo.inserted(table, id));
         }
-        if self.values {
-            table.log_inserts(added, &mut self.scratch.record);
+        if changes.values {
+            table.log_inserts(added, &mut changes.scratch.record);
         }
         result.map_err(|(refused, key)| refusal_of_key::<R>(refused, &key))?;
         Ok(other.or_else(|| rows.next()))
     }
+}
 
-    #[inline(always)]
-    pub(super) fn delete_in<R: Record>(&mut self, table: &mut Table<R>, key: &R::Key, values: bool) -> bool {
-        let Some(id) = table.find(key.encode()) else { return false };
-        self.wrote = true;
-        if self.undo {
-            self.scratch.undo.deleting(table, id);
-        }
-        table.remove(id);
-        // Its place may become another row's.
-        self.scratch.lookups.clear();
-        if values {
-            table.log_delete(key, &mut self.scratch.record);
-        }
-        true
-    }
+/// The number of the partition of a key of a partitioned table.
+#[inline(always)]
+fn place_among<R: Record>(key: &R::Key, count: usize) -> usize {
+    R::PLACEMENT.map_or(0, |position| partition_of(key.placement_at(position), count as u64) as usize)
 }
 
 /// Marks a row as half changed when its change panics: the procedure may catch the panic and go on.

@@ -35,12 +35,11 @@ pub(crate) fn write(
     alone: bool,
     log: &Growth<'_>,
 ) -> Result<WrittenCheckpoint, Error> {
-    let (lsn, bytes) = engine.holding(engine.all(), || {
+    let (lsn, bytes) = engine.holding(engine.all(), |mut hold| {
         engine.check_whole(alone)?;
         let mut bytes = 0;
         for_each(engine, sources, |partition, source| {
-            // SAFETY: all tokens are held.
-            let partition = unsafe { &mut *engine.cells[partition].partition() };
+            let partition = hold.held.partition(partition).expect("all are held");
             bytes += table(partition, source).begin_snapshot() * source.row_width as u64;
         });
         Ok::<_, Error>(((log.lsn_now)(), bytes))
@@ -48,10 +47,9 @@ pub(crate) fn write(
     let pace = Pace::new(&*engine.clock, log, lsn, bytes);
     let written = write_rows(engine, files, database_id, sources, pace);
     if written.is_err() {
-        engine.holding(engine.all(), || {
+        engine.holding(engine.all(), |mut hold| {
             for_each(engine, sources, |partition, source| {
-                // SAFETY: all tokens are held.
-                let partition = unsafe { &mut *engine.cells[partition].partition() };
+                let partition = hold.held.partition(partition).expect("all are held");
                 table(partition, source).end_snapshot();
             });
         });
@@ -108,10 +106,8 @@ fn write_table(
     while !done {
         block.clear();
         block.resize(BLOCK_HEADER_BYTES, 0);
-        engine.holding(PartitionSet::of(partition), || {
-            // SAFETY: its token is held.
-            let partition = unsafe { &mut *engine.cells[partition].partition() };
-            done = table(partition, source).snapshot_slice(SLICE_BYTES, &mut block);
+        engine.holding(PartitionSet::of(partition), |mut hold| {
+            done = table(hold.held.home(), source).snapshot_slice(SLICE_BYTES, &mut block);
         });
         let rows = (block.len() - BLOCK_HEADER_BYTES) / source.row_width;
         let place = if source.replicated { REPLICATED } else { partition as u16 };

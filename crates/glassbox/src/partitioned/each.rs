@@ -4,7 +4,8 @@
 
 use std::ptr::{NonNull, null_mut};
 
-use super::lookups::{AHEAD, NOWHERE, Places, UNSURE, row_of};
+use super::change::Changes;
+use super::lookups::{AHEAD, NOWHERE, Places, UNSURE, find, look_up, row_of};
 use super::table::Table;
 use super::transaction::{PartitionedTransaction, Place};
 use crate::procedure::Stop;
@@ -20,18 +21,17 @@ struct Turn<R: Record> {
 }
 
 /// Where a row is, if it is, and the turn after it.
-type Found<'a, R> = (Option<Place<'a, R>>, Turn<R>);
+type Found<R> = (Option<(*mut Table<R>, NonNull<R>)>, Turn<R>);
 
-impl<'a> PartitionedTransaction<'a> {
+impl PartitionedTransaction<'_> {
     /// Does something with each key, what stands beside it, and where its row is, up to the first whose row
-    /// `is_elsewhere`, which is given back. That is asked only of keys whose rows were not found beforehand. `with` may
-    /// not look for rows.
+    /// `is_elsewhere`, which is given back. That is asked only of keys whose rows were not found beforehand.
     #[inline(always)]
     pub(super) fn each<R: Record, C>(
         &mut self,
         keys: impl IntoIterator<Item = (R::Key, C)>,
         is_elsewhere: impl Fn(&R::Key) -> bool,
-        mut with: impl FnMut(&mut Self, C, &R::Key, Option<(&'a mut Table<R>, NonNull<R>)>) -> Result<(), Stop>,
+        mut with: impl FnMut(&mut Changes<'_>, C, &R::Key, Option<Place<'_, R>>) -> Result<(), Stop>,
     ) -> Result<Option<(R::Key, C)>, Stop> {
         let mut turn = self.turn();
         for (key, beside) in keys {
@@ -44,15 +44,15 @@ impl<'a> PartitionedTransaction<'a> {
                 None => {
                     let found;
                     (found, turn) = self.out_of_turn(key, turn)?;
-                    let Some((table, row)) = found else {
-                        with(self, beside, &key, None)?;
+                    let Some(found) = found else {
+                        with(&mut self.changes, beside, &key, None)?;
                         continue;
                     };
-                    (&raw mut *table, row)
+                    found
                 }
             };
-            // SAFETY: it is the row's table, in a held partition; no reference to it is left.
-            with(self, beside, &key, Some((unsafe { &mut *table }, row)))?;
+            // SAFETY: it is the row's table, in a partition that `self` holds and that nothing else refers to now.
+            with(&mut self.changes, beside, &key, Some((unsafe { &mut *table }, row)))?;
         }
         self.skip_to(&turn);
         Ok(None)
@@ -81,50 +81,51 @@ impl<'a> PartitionedTransaction<'a> {
         mut change: impl FnMut(C, &mut R),
     ) -> Result<Option<(R::Key, C)>, Stop> {
         // Asked once for all.
-        let values = self.values;
-        if self.keeps::<R>(values) {
-            return self.each::<R, C>(keys, is_elsewhere, |this, beside, key, found| match found {
-                Some((table, row)) => this.update_keeping(table, row, key, values, |row| change(beside, row)),
+        let values = self.changes.values;
+        if self.changes.keeps::<R>(values) {
+            return self.each::<R, C>(keys, is_elsewhere, |changes, beside, key, found| match found {
+                Some((table, row)) => changes.update_keeping(table, row, key, values, |row| change(beside, row)),
                 None => Ok(()),
             });
         }
-        self.each::<R, C>(keys, is_elsewhere, |this, beside, key, found| match found {
-            Some((table, row)) => this.update_plain(table, row, key, |row| change(beside, row)),
+        self.each::<R, C>(keys, is_elsewhere, |changes, beside, key, found| match found {
+            Some((table, row)) => changes.update_plain(table, row, key, |row| change(beside, row)),
             None => Ok(()),
         })
     }
 
     #[inline(always)]
     fn turn<R: Record>(&self) -> Turn<R> {
-        // SAFETY: the tokens are the same as when the lookups were made.
-        match unsafe { self.scratch.lookups.group::<R>() } {
+        match self.changes.scratch.lookups.group::<R>() {
             Some((table, next, end)) => {
-                Turn { table, places: &raw const self.scratch.lookups.places, first: next, next, end }
+                let places = &raw const self.changes.scratch.lookups.places;
+                Turn { table: table.as_ptr(), places, first: next, next, end }
             }
             None => Turn { table: null_mut(), places: &raw const NOWHERE, first: 0, next: 0, end: 0 },
         }
     }
 
-    /// Goes on behind what was taken of the group.
+    /// Goes on after what was taken of the group.
     #[inline(always)]
     fn skip_to<R: Record>(&mut self, turn: &Turn<R>) {
         if !turn.table.is_null() {
-            self.scratch.lookups.go_to(turn.next);
+            self.changes.scratch.lookups.go_to(turn.next);
         }
     }
 
     /// A key that is not that of the next lookup. By value, so that both stay in registers meanwhile.
     #[cold]
     #[inline(never)]
-    fn out_of_turn<R: Record>(&mut self, key: R::Key, mut turn: Turn<R>) -> Result<Found<'a, R>, Stop> {
+    fn out_of_turn<R: Record>(&mut self, key: R::Key, mut turn: Turn<R>) -> Result<Found<R>, Stop> {
+        let raw = |(table, row): Place<'_, R>| (&raw mut *table, row);
         if turn.next == turn.end {
             // Of several partitions, each key has a group of its own.
             self.skip_to(&turn);
-            let found = self.find::<R>(&key)?;
+            let found = find::<R>(&mut self.held, &mut self.changes.scratch.lookups, &key)?.map(raw);
             return Ok((found, self.turn()));
         }
-        let found = self.look_up::<R>(&key)?;
-        turn.go_behind(found.as_ref().map_or(0, |(_, row)| row.addr().get() as u64));
+        let found = look_up::<R>(&mut self.held, &key)?.map(raw);
+        turn.go_behind(found.map_or(0, |(_, row)| row.addr().get() as u64));
         Ok((found, turn))
     }
 }

@@ -9,25 +9,24 @@
 //! Serializable because a partition's transactions run one after the other, whole; phantoms cannot be.
 
 use std::any::{Any, TypeId};
-use std::cell::UnsafeCell;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::change::Changes;
+use super::held::{Cell, Held, Hold, hold_if_free, hold_or_delegate, holding};
 use super::numbers::Numbers;
 use super::origin::{AdHoc, Call, Origin};
-use super::partition::{Cell, Scratch};
-use super::prefetch::prefetch;
-use super::token::Waiter;
+use super::partition::Scratch;
+use super::run::{Cause, Failed, run_once};
 use super::transaction::{Keep, PartitionedTransaction};
 use super::values::VALUES;
 use crate::config::LogKind;
 use crate::error::{Error, NOT_ANSWERED, Unanswered};
 use crate::executed::{Executed, TableUsage};
-use crate::failure::BrokenPromise;
 use crate::health::Health;
 use crate::io::Clock;
-use crate::log::{Appender, Log, LogError, Lsn};
+use crate::log::{Log, LogError, Lsn};
 use crate::procedure::{AbortReason, Aborts, Declared, PartitionSet, Partitions, Procedure, Retry, Stop};
 
 /// The partitions of a database, its log, and its state of health.
@@ -35,8 +34,6 @@ pub(crate) struct Engine {
     pub(crate) cells: Box<[Cell]>,
     /// `None` with [`Durability::None`].
     pub(crate) log: Option<Log>,
-    /// Of each partition, its place in the log's buffer.
-    appenders: Box<[OfHolder<Appender>]>,
     pub(crate) log_kind: LogKind,
     pub(crate) clock: Box<dyn Clock>,
     procedures: Numbers,
@@ -46,13 +43,6 @@ pub(crate) struct Engine {
     /// Of each partition, the space of its tables when its token was last free for statistics.
     pub(super) known_usage: Mutex<Vec<Vec<TableUsage>>>,
 }
-
-/// What only the holder of a partition's token touches, on cache lines of its own.
-#[repr(align(128))]
-struct OfHolder<T>(UnsafeCell<T>);
-
-// SAFETY: whoever touches it holds the token, so one thread at a time does.
-unsafe impl<T: Send> Sync for OfHolder<T> {}
 
 /// How a run ended that did not commit. It is large, and seldom: whoever runs has a place for it.
 pub(super) enum Ending {
@@ -69,18 +59,20 @@ pub(super) type Ended = Result<Lsn, (AbortReason, Lsn)>;
 
 impl Engine {
     pub(crate) fn new(
-        cells: Box<[Cell]>,
+        mut cells: Box<[Cell]>,
         log: Option<Log>,
         log_kind: LogKind,
         clock: Box<dyn Clock>,
         procedures: &[(TypeId, u16)],
     ) -> Result<Self, LogError> {
-        let appender = |log: &Log| Ok(OfHolder(UnsafeCell::new(log.appender()?)));
-        let appenders = log.iter().flat_map(|log| cells.iter().map(move |_| appender(log)));
-        let appenders = appenders.collect::<Result<_, LogError>>()?;
+        if let Some(log) = &log {
+            for cell in &mut cells {
+                cell.scratch_mut().appender = Some(log.appender()?);
+            }
+        }
         let (procedures, health, misdeclared) = (Numbers::new(procedures), Health::default(), AtomicU64::new(0));
         let known_usage = Mutex::default();
-        Ok(Self { cells, log, appenders, log_kind, clock, procedures, health, misdeclared, known_usage })
+        Ok(Self { cells, log, log_kind, clock, procedures, health, misdeclared, known_usage })
     }
 
     /// All partitions.
@@ -198,18 +190,13 @@ impl Engine {
     ) -> Option<Lsn> {
         // A run that needs no partition in particular gets the first.
         let needed = needed.or_if_empty(0);
-        let home = needed.lowest();
-        let cell = &self.cells[home];
-        let mut waiter = Waiter::new();
-        // SAFETY: the waiter is fresh, and stays here until it is released.
-        if !needed.is_single() || !unsafe { cell.token.acquire_if_free(&raw mut waiter) } {
-            return self.run_waiting(needed, home, keep, run, origin, ending);
+        let held_alone = needed
+            .is_single()
+            .then(|| hold_if_free(&self.cells, needed.lowest(), |hold| self.attempt(hold, keep, run, origin, ending)));
+        match held_alone.flatten() {
+            Some(committed) => committed,
+            None => self.run_waiting(needed, keep, run, origin, ending),
         }
-        // SAFETY: the token of `home` is held.
-        let committed = unsafe { self.attempt(needed, home, keep, run, origin, ending) };
-        // SAFETY: it was acquired with this waiter.
-        unsafe { cell.token.release(&raw mut waiter) };
-        committed
     }
 
     /// As `run_holding`, where several partitions are needed, or the one was taken a moment ago.
@@ -218,7 +205,6 @@ impl Engine {
     fn run_waiting(
         &self,
         needed: PartitionSet,
-        home: usize,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
@@ -230,61 +216,30 @@ impl Engine {
             return None;
         }
         if !needed.is_single() {
-            // SAFETY: the tokens of `needed` are held.
-            return self.holding(needed, || unsafe { self.attempt(needed, home, keep, run, origin, ending) });
+            return self.holding(needed, |hold| self.attempt(hold, keep, run, origin, ending));
         }
         let mut committed = None;
-        let job = SendPtr((&raw mut committed, &raw mut *run, origin, &raw mut *ending));
-        self.cells[home].token.run(move || {
-            let job = &job;
-            let (committed, run, origin, ending) = job.0;
-            // SAFETY: the waiting thread keeps these in place until the job is done, and the token of `home` is held.
-            unsafe { *committed = self.attempt(needed, home, keep, &mut *run, origin, &mut *ending) };
+        hold_or_delegate(&self.cells, needed.lowest(), |hold| {
+            committed = self.attempt(hold, keep, run, origin, ending);
         });
         committed
     }
 
-    /// Runs `work` while the tokens of `needed` are held, taken in ascending order.
-    pub(crate) fn holding<O>(&self, needed: PartitionSet, work: impl FnOnce() -> O) -> O {
-        struct Release<'a> {
-            cells: &'a [Cell],
-            held: smallvec::SmallVec<[usize; 64]>,
-            waiters: *mut Waiter,
-        }
-        impl Drop for Release<'_> {
-            fn drop(&mut self) {
-                for (at, &partition) in self.held.iter().enumerate() {
-                    // SAFETY: acquired below with this waiter, released once.
-                    unsafe { self.cells[partition].token.release(self.waiters.add(at)) };
-                }
-            }
-        }
-        let mut waiters = [const { Waiter::new() }; 64];
-        let mut release = Release { cells: &self.cells, held: Default::default(), waiters: waiters.as_mut_ptr() };
-        for partition in needed.iter() {
-            // SAFETY: the waiter is fresh, and stays in place until `release` drops, before `waiters`.
-            unsafe { self.cells[partition].token.acquire(release.waiters.add(release.held.len())) };
-            release.held.push(partition);
-        }
-        work()
+    /// Runs `work` while the partitions of `needed` are held.
+    pub(crate) fn holding<O>(&self, needed: PartitionSet, work: impl FnOnce(Hold<'_>) -> O) -> O {
+        holding(&self.cells, needed, work)
     }
 
     /// Runs once and commits or undoes.
-    ///
-    /// # Safety
-    /// The tokens of `held`, `home` among them, are held.
     #[inline(always)]
-    unsafe fn attempt(
+    fn attempt(
         &self,
-        held: PartitionSet,
-        home: usize,
+        hold: Hold<'_>,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
-        // SAFETY: the home's token is held, and no other transaction uses its scratch.
-        let scratch = unsafe { &mut *self.cells[home].scratch() };
         let mut end = |how: Ending| {
             *ending = Some(how);
             None
@@ -294,43 +249,25 @@ impl Engine {
             return end(Ending::Failed(closed));
         }
         if keep.values {
-            scratch.record.push(&[VALUES]);
+            hold.scratch.record.push(&[VALUES]);
         }
-        // SAFETY: the tokens of `held` are held while this runs.
-        let mut transaction =
-            unsafe { PartitionedTransaction::new(&self.cells, scratch, &*self.clock, held, home, keep) };
-        let (running, log_command) = (&mut transaction, self.log.is_some() && !keep.values);
-        // Few things go with it: each of them is a store and a load.
-        let result = catch_unwind(AssertUnwindSafe(move || {
-            // SAFETY: the tokens of `held` are held.
-            unsafe { prefetch(&mut running.scratch.lookups, running.cells, running.held, running.home, origin) };
-            let told = run(running);
-            running.outcome(told)?;
-            if running.wrote && log_command {
+        let mut transaction = PartitionedTransaction::new(hold, &*self.clock, keep);
+        let log_command = self.log.is_some() && !keep.values;
+        let ended = run_once(&mut transaction, origin, |running| {
+            let returned = run(running);
+            running.outcome(returned)?;
+            if running.changes.wrote && log_command {
                 origin.write_command(running);
             }
             Ok(())
-        }));
-        let (wrote, scratch) = (transaction.wrote, &mut *transaction.scratch);
-        let committed = match result {
-            // SAFETY: the tokens of `held` are held.
-            Ok(Ok(())) => match unsafe { self.commit(held, home, wrote, scratch) } {
+        });
+        let PartitionedTransaction { held, changes: Changes { scratch, wrote, .. }, .. } = &mut transaction;
+        let committed = match ended {
+            Ok(()) => match Self::commit(held, *wrote, scratch) {
                 Ok(lsn) => Some(lsn),
                 Err(error) => end(Ending::Failed(self.not_logged(error, keep, scratch))),
             },
-            Ok(Err(stop)) => {
-                scratch.undo.undo();
-                let broken = (wrote && !keep.undo).then(|| origin.name());
-                // SAFETY: the tokens of `held` are held.
-                end(unsafe { self.stopped(stop, held, home, broken) })
-            }
-            Err(panic) => {
-                scratch.undo.undo();
-                if wrote && !keep.undo {
-                    self.stop(BrokenPromise::panicked(origin.name(), &*panic).to_string());
-                }
-                end(Ending::Panicked(panic))
-            }
+            Err(failed) => end(self.failed(failed, held, origin.name())),
         };
         scratch.undo.clear();
         scratch.record.clear();
@@ -338,39 +275,28 @@ impl Engine {
     }
 
     /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome
-    /// is told.
+    /// is answered.
     #[inline(always)]
-    unsafe fn commit(
-        &self,
-        held: PartitionSet,
-        home: usize,
-        wrote: bool,
-        scratch: &mut Scratch,
-    ) -> Result<Lsn, LogError> {
+    fn commit(held: &mut Held<'_>, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
         let mut last = Lsn::NONE;
-        if wrote && let Some(appender) = self.appenders.get(home) {
-            // SAFETY: its token is held.
-            last = unsafe { &mut *appender.0.get() }.append(scratch.record.as_slice())?;
+        if wrote && let Some(appender) = &mut scratch.appender {
+            last = appender.append(scratch.record.as_slice())?;
         }
-        self.cells[home].counters.committed.add_one();
-        // SAFETY: its token is held.
-        let partition = unsafe { &mut *self.cells[home].partition() };
-        if !held.is_single() {
-            // SAFETY: passed on.
-            return Ok(unsafe { self.note_last(held, wrote, last) });
+        held.counters().committed.add_one();
+        if !held.set().is_single() {
+            return Ok(Self::note_last(held, wrote, last));
         }
+        let home = held.home();
         if wrote {
-            partition.last = last;
+            home.last = last;
         }
-        Ok(partition.last)
+        Ok(home.last)
     }
 
     /// Notes the position of what these partitions changed; the one to be waited for.
     #[cold]
-    unsafe fn note_last(&self, held: PartitionSet, wrote: bool, mut last: Lsn) -> Lsn {
-        for at in held.iter() {
-            // SAFETY: its token is held.
-            let partition = unsafe { &mut *self.cells[at].partition() };
+    fn note_last(held: &mut Held<'_>, wrote: bool, mut last: Lsn) -> Lsn {
+        for (_, partition) in held.partitions() {
             if wrote {
                 partition.last = last;
             } else {
@@ -394,25 +320,27 @@ impl Engine {
         error.into()
     }
 
-    /// The ending of a run that was undone, or, if the promise of this procedure is `broken`, should have been.
+    /// The ending of a run that was undone, or, if a promise of its procedure is broken, should have been.
     #[cold]
-    unsafe fn stopped(&self, stop: Stop, held: PartitionSet, home: usize, broken: Option<&'static str>) -> Ending {
-        if let Some(procedure) = broken {
-            let broken = BrokenPromise::stopped(procedure, &stop);
+    fn failed(&self, failed: Failed, held: &mut Held<'_>, procedure: &'static str) -> Ending {
+        let broken = failed.broken_promise(procedure);
+        if let Some(broken) = &broken {
             self.stop(broken.to_string());
-            return Ending::Failed(broken.into());
         }
-        let counters = &self.cells[home].counters;
+        let stop = match (failed.cause, broken) {
+            (Cause::Panicked(panic), _) => return Ending::Panicked(panic),
+            (Cause::Stopped(_), Some(broken)) => return Ending::Failed(broken.into()),
+            (Cause::Stopped(stop), None) => stop,
+        };
         match AbortReason::of(stop) {
             Err(Retry { partitions }) => {
-                counters.rerun.add_one();
+                held.counters().rerun.add_one();
                 Ending::Widen(partitions)
             }
             Ok(reason) => {
-                counters.aborted.add_one();
-                // SAFETY: the tokens of `held` are held.
-                let last = |at: usize| unsafe { (*self.cells[at].partition()).last };
-                Ending::Aborted(reason, held.iter().map(last).max().unwrap_or(Lsn::NONE))
+                held.counters().aborted.add_one();
+                let last = held.partitions().map(|(_, partition)| partition.last).max();
+                Ending::Aborted(reason, last.unwrap_or(Lsn::NONE))
             }
         }
     }
@@ -439,8 +367,3 @@ pub(super) fn answering<P: Procedure>(
 const TOO_LARGE_TO_STAY: &str = "; the procedure promises by `ABORTS` that its changes need not be kept to undo them, \
      so the database cannot go on with them: open it again to get the state without them, and change less in one \
      transaction, or promise `Anytime`";
-
-/// Pointers that go to another thread with a job whose owner waits for it.
-struct SendPtr<T>(T);
-// SAFETY: the owner of what they point to waits until the job is done; the job runs in one thread.
-unsafe impl<T> Send for SendPtr<T> {}

@@ -9,7 +9,10 @@
 
 use std::ptr::NonNull;
 
+use super::held::Held;
 use super::table::Table;
+use super::transaction::Place;
+use crate::procedure::Stop;
 use crate::record::{EncodedKey, Key, Record};
 
 /// Keys that descend together; more than the processor can follow at once gains nothing.
@@ -97,40 +100,27 @@ impl Lookups {
         (self.next, self.at) = (0, 0);
     }
 
-    /// The row with this key and its table, if it was declared and its turn has come.
-    ///
-    /// # Safety
-    /// The caller holds the tokens that were held in [`prefetch`](super::prefetch::prefetch), and has not let go of
-    /// them since.
+    /// The row with this key and its table, if it was declared and its turn has come. `held` is the witness that the
+    /// prefetch of this transaction had.
     #[inline(always)]
-    pub(super) unsafe fn take<'a, R: Record>(&mut self, key: &R::Key) -> Option<(&'a mut Table<R>, NonNull<R>)> {
+    pub(super) fn take<R: Record>(&mut self, held: &Held<'_>, key: &R::Key) -> Option<FoundRow<R>> {
         let &Group { table, record, end } = self.current();
         if record == number::<R>() {
-            // SAFETY: the group is of this record and found, and the caller holds its partition; `next` is one of its
-            // lookups.
+            // SAFETY: the group is of this record and found, in a held partition; `next` is one of its lookups.
             if let Some(row) = unsafe { row_of::<R>(&self.places, self.next, key) } {
                 self.go_behind(self.next, end);
-                // SAFETY: as above.
-                return Some((unsafe { &mut *table.cast::<Table<R>>().as_ptr() }, row));
+                return Some(FoundRow { table: table.cast(), row });
             }
         }
-        // SAFETY: passed on.
-        if record == NOTHING { None } else { unsafe { self.take_ahead(key) } }
+        if record == NOTHING { None } else { self.take_ahead(held, key) }
     }
 
     /// Of the group whose turn it is, if it is of this record: the table, where the next lookup is, and the place
-    /// behind the last. Whoever uses some of them says so by [`Lookups::go_to`].
-    ///
-    /// # Safety
-    /// As of [`Lookups::take`].
+    /// behind the last. A user of some of them reports it by [`Lookups::go_to`].
     #[inline(always)]
-    pub(super) unsafe fn group<'a, R: Record>(&self) -> Option<(&'a mut Table<R>, usize, usize)> {
+    pub(super) fn group<R: Record>(&self) -> Option<(NonNull<Table<R>>, usize, usize)> {
         let &Group { table, record, end } = self.current();
-        if record != number::<R>() {
-            return None;
-        }
-        // SAFETY: the group is of this record and found, and the caller holds its partition.
-        Some((unsafe { &mut *table.cast::<Table<R>>().as_ptr() }, self.next, end as usize))
+        (record == number::<R>()).then(|| (table.cast(), self.next, end as usize))
     }
 
     /// Goes on at this place of the group whose turn it is, or behind it.
@@ -150,7 +140,7 @@ impl Lookups {
 
     /// As `take`, for a run that left some out.
     #[inline(never)]
-    unsafe fn take_ahead<'a, R: Record>(&mut self, key: &R::Key) -> Option<(&'a mut Table<R>, NonNull<R>)> {
+    fn take_ahead<R: Record>(&mut self, _held: &Held<'_>, key: &R::Key) -> Option<FoundRow<R>> {
         let (mut at, mut group, mut next) = (self.at, *self.current(), self.next);
         for _ in 0..AHEAD {
             if next == group.end as usize {
@@ -166,13 +156,49 @@ impl Lookups {
             {
                 self.at = at;
                 self.go_behind(next, group.end);
-                // SAFETY: as in `take`.
-                return Some((unsafe { &mut *group.table.cast::<Table<R>>().as_ptr() }, row));
+                return Some(FoundRow { table: group.table.cast(), row });
             }
             next += 1;
         }
         None
     }
+}
+
+/// A row that was found beforehand.
+pub(super) struct FoundRow<R: Record> {
+    table: NonNull<Table<R>>,
+    row: NonNull<R>,
+}
+
+impl<R: Record> FoundRow<R> {
+    /// The row and its table, for as long as the witness is borrowed.
+    #[inline(always)]
+    pub(super) fn lend<'h>(self, _held: &'h mut Held<'_>) -> Place<'h, R> {
+        // SAFETY: a group's table is a `Table<R>` of a partition that the witness of its prefetch holds, and the borrow
+        // of that witness makes this the only reference.
+        (unsafe { &mut *self.table.as_ptr() }, self.row)
+    }
+}
+
+/// The row with this key: where it was prefetched, or found now.
+#[inline(always)]
+pub(super) fn find<'h, R: Record>(
+    held: &'h mut Held<'_>,
+    lookups: &mut Lookups,
+    key: &R::Key,
+) -> Result<Option<Place<'h, R>>, Stop> {
+    match lookups.take::<R>(held, key) {
+        Some(found) => Ok(Some(found.lend(held))),
+        None => look_up(held, key),
+    }
+}
+
+/// The row with this key, found by its index.
+#[inline(never)]
+pub(super) fn look_up<'h, R: Record>(held: &'h mut Held<'_>, key: &R::Key) -> Result<Option<Place<'h, R>>, Stop> {
+    let table = held.table_of::<R>(key)?;
+    let row = table.find(key.encode()).map(|id| table.rows.place(id));
+    Ok(row.map(|row| (table, row)))
 }
 
 /// The row of the lookup at this place, if its key is this.

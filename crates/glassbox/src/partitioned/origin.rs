@@ -45,7 +45,7 @@ impl<P: Procedure> Origin for Call<'_, P> {
     fn write_command(&self, transaction: &mut PartitionedTransaction<'_>) {
         let now = transaction.now.unwrap_or(Timestamp::from_micros(0));
         let head = CommandHead { procedure: self.number, now, seed: transaction.seed };
-        write_command(head, self.procedure, &mut transaction.scratch.record);
+        write_command(head, self.procedure, &mut transaction.changes.scratch.record);
     }
 }
 

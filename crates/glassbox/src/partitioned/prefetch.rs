@@ -13,13 +13,13 @@
 use std::ops::Range;
 use std::ptr::NonNull;
 
+use super::held::Held;
 use super::lookups::{Group, Lookups, MOST, PENDING, Places, UNSURE, number};
 use super::memory::HashIndex;
 use super::origin::Origin;
-use super::partition::{Cell, Partition};
 use super::table::Table;
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read, prefetch_span};
-use crate::procedure::{KeySet, Mode, PartitionSet, partition_of};
+use crate::procedure::{KeySet, Mode};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
 mod step;
@@ -29,22 +29,13 @@ use step::Step;
 /// As much of a row is prefetched: its front.
 pub(super) const PREFETCH_ROW_BYTES: usize = 320;
 
-/// Prefetches the keys that `origin` declares and that are on the partitions of `held`; what `lookups` had is gone.
-///
-/// # Safety
-/// The tokens of `held`, `home` among them, are held.
+/// Prefetches the keys that `origin` declares and whose partitions are held; earlier lookups are gone.
 #[inline(always)]
-pub(super) unsafe fn prefetch(
-    lookups: &mut Lookups,
-    cells: &[Cell],
-    held: PartitionSet,
-    home: usize,
-    origin: &impl Origin,
-) {
-    let (several, home) = (cells.len() > 1, cells[home].partition());
-    let mut begin = Begin { cells, held, home, several, lookups, groups: 0, used: 0, more: false };
+pub(super) fn prefetch(lookups: &mut Lookups, held: &mut Held<'_>, origin: &impl Origin) {
+    let several = held.count() > 1;
+    let mut begin = Begin { held, several, found: Filling { lookups, groups: 0, used: 0, more: false } };
     origin.declare(&mut begin);
-    let (groups, mut more) = (begin.groups, begin.more);
+    let Filling { lookups, groups, mut more, .. } = begin.found;
     while more {
         let mut step = Step { several, lookups, groups, at: 0, begin: 0, more: false };
         origin.declare(&mut step);
@@ -67,15 +58,15 @@ fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) -> u64 {
     row as u64
 }
 
-/// Where a table is.
-type Place<R> = NonNull<Table<R>>;
-
 /// The first pass: asks for where the lookups begin; of dense keys, for the rows.
-struct Begin<'a> {
-    cells: &'a [Cell],
-    held: PartitionSet,
-    home: *mut Partition,
+struct Begin<'a, 'h> {
+    held: &'a mut Held<'h>,
     several: bool,
+    found: Filling<'a>,
+}
+
+/// The lookups, as far as they are filled.
+struct Filling<'a> {
     lookups: &'a mut Lookups,
     /// Groups and lookups so far.
     groups: usize,
@@ -84,33 +75,14 @@ struct Begin<'a> {
     more: bool,
 }
 
-impl Begin<'_> {
-    /// The table of the rows with this placement number, if it is held.
+impl Filling<'_> {
+    /// A group of one key, whose row is in this table.
     #[inline(always)]
-    fn table<R: Record>(&self, placement: Option<u64>) -> Option<Place<R>> {
-        let partition = match placement {
-            Some(placement) if self.several => {
-                let at = partition_of(placement, self.cells.len() as u64) as usize;
-                if !self.held.contains(at) {
-                    return None;
-                }
-                self.cells[at].partition()
-            }
-            _ => self.home,
-        };
-        // SAFETY: the caller of `prefetch` holds its token.
-        Some(NonNull::from(unsafe { &mut *partition }.table::<R>()))
-    }
-
-    /// A group of one key, whose row is on the partition of this placement number.
-    #[inline(always)]
-    fn one<R: Record>(&mut self, placement: Option<u64>, bytes: &Range<usize>, key: R::Encoded) {
-        let Some(table) = self.table::<R>(placement) else { return };
+    fn one<R: Record>(&mut self, table: &mut Table<R>, bytes: &Range<usize>, key: R::Encoded) {
         if !Table::<R>::POINT {
             return self.group::<R>(table, bytes, std::iter::once(key));
         }
-        // SAFETY: as in `group`.
-        let Table { dense, hash, rows, .. } = unsafe { table.as_ref() };
+        let Table { dense, hash, rows, .. } = table;
         if self.used + 1 >= MOST {
             return;
         }
@@ -125,9 +97,8 @@ impl Begin<'_> {
 
     /// A group of these keys, whose rows are all in this table.
     #[inline(always)]
-    fn group<R: Record>(&mut self, table: Place<R>, bytes: &Range<usize>, keys: impl Iterator<Item = R::Encoded>) {
-        // SAFETY: a held partition's table, which nothing changes while these passes read.
-        let Table { dense, rows, tree, .. } = unsafe { table.as_ref() };
+    fn group<R: Record>(&mut self, table: &mut Table<R>, bytes: &Range<usize>, keys: impl Iterator<Item = R::Encoded>) {
+        let Table { dense, rows, tree, .. } = &*table;
         let (first, mut end, mut found) = (self.used, self.used, Table::<R>::POINT);
         let (finder, pointer, root) = (dense.finder(), rows.pointers(), tree.root().to_bits());
         let Places { words, keys: numbers } = &mut self.lookups.places;
@@ -140,12 +111,11 @@ impl Begin<'_> {
                 continue;
             }
             *number = key.as_u64().unwrap_or(0);
-            // SAFETY: as above, the index does not change.
+            // SAFETY: the table is borrowed, so the index does not change.
             *word = match key.as_u64().and_then(|key| unsafe { finder.find_in_full(key) }) {
                 Some(row) => prefetch_part(pointer(row), bytes),
                 None => {
-                    // SAFETY: as above.
-                    let word = elsewhere(unsafe { table.as_ref() }, key, bytes);
+                    let word = elsewhere(table, key, bytes);
                     found &= word & UNSURE == 0;
                     word
                 }
@@ -157,11 +127,11 @@ impl Begin<'_> {
     }
 
     #[inline(always)]
-    fn end_group<R: Record>(&mut self, table: Place<R>, end: usize, found: bool) {
+    fn end_group<R: Record>(&mut self, table: &mut Table<R>, end: usize, found: bool) {
         (self.lookups.places.words[end], self.used) = (0, end + 1);
         self.more |= !found;
         let (record, end) = (number::<R>() | if found { 0 } else { PENDING }, end as u32);
-        self.lookups.groups[self.groups] = Group { table: table.cast(), record, end };
+        self.lookups.groups[self.groups] = Group { table: NonNull::from(table).cast(), record, end };
         self.groups += 1;
     }
 }
@@ -183,11 +153,13 @@ fn probe<K: EncodedKey>(hash: &HashIndex, key: K) -> u64 {
     hash.prefetcher()(key.hash64()).to_bits() | UNSURE
 }
 
-impl KeySet for Begin<'_> {
+impl KeySet for Begin<'_, '_> {
     #[inline(always)]
     fn part<R: Record>(&mut self, key: &R::Key, _mode: Mode, bytes: Range<usize>) {
         let placement = R::PLACEMENT.map(|position| key.placement_at(position));
-        self.one::<R>(placement, &bytes, key.encode());
+        if let Some(partition) = self.held.placed_if_held(placement, self.several) {
+            self.found.one::<R>(partition.table(), &bytes, key.encode());
+        }
     }
 
     #[inline(always)]
@@ -195,15 +167,18 @@ impl KeySet for Begin<'_> {
         if R::PLACEMENT.is_some() && self.several {
             return keys.into_iter().for_each(|key| self.part::<R>(&key, mode, bytes.clone()));
         }
-        let Some(table) = self.table::<R>(None) else { return };
-        self.group::<R>(table, &bytes, keys.into_iter().map(|key| key.encode()));
+        let table = self.held.home().table::<R>();
+        self.found.group(table, &bytes, keys.into_iter().map(|key| key.encode()));
     }
 
     #[inline(always)]
     fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, _mode: Mode) {
         let placement = R::PLACEMENT.map(|position| bounds.placement_at(position));
-        if !Table::<R>::POINT && placement != Some(None) {
-            self.one::<R>(placement.flatten(), &(0..0), R::Encoded::ZERO);
+        if Table::<R>::POINT || placement == Some(None) {
+            return;
+        }
+        if let Some(partition) = self.held.placed_if_held(placement.flatten(), self.several) {
+            self.found.one::<R>(partition.table(), &(0..0), R::Encoded::ZERO);
         }
     }
 
@@ -214,10 +189,8 @@ impl KeySet for Begin<'_> {
         let partitioned = <I::Record as Record>::PLACEMENT.is_some();
         let placement = partitioned.then(|| I::PLACEMENT.and_then(|position| bounds.placement_at(position)));
         let (Some(range), true) = (bounds.encode::<I::Encoded>(), placement != Some(None)) else { return };
-        let Some(mut table) = self.table::<I::Record>(placement.flatten()) else { return };
-        // SAFETY: a held partition's table, to which there is no other reference now.
-        let table = unsafe { table.as_mut() };
-        let Some(tree) = table.built_tree_mut::<I>() else { return };
+        let Some(partition) = self.held.placed_if_held(placement.flatten(), self.several) else { return };
+        let Some(tree) = partition.table::<I::Record>().built_tree_mut::<I>() else { return };
         if mode == Mode::Insert {
             tree.prefetch_end(&range.low, &range.high);
         } else {

@@ -1,13 +1,12 @@
 //! A procedure whose type is not known here: what a catalog keeps of it, and how a logged call is run again.
 
 use std::any::TypeId;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::command::CommandHead;
+use super::held::Hold;
 use super::origin::Call;
-use super::partition::Cell;
-use super::prefetch::prefetch;
 use super::replay_error::ReplayError;
+use super::run::{Cause, run_once};
 use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
@@ -16,7 +15,7 @@ use crate::procedure::{AbortReason, Declared, PartitionSet, Partitions, Procedur
 /// Which partitions a call needs, of so many; `None`: any may be needed.
 type Route = fn(&[u8], usize) -> Result<Option<PartitionSet>, ReplayError>;
 /// Runs a call again on the partitions held.
-type Run = unsafe fn(&[Cell], PartitionSet, usize, &[u8], CommandHead, &dyn Clock) -> Result<(), ReplayError>;
+type Run = fn(Hold<'_>, &[u8], CommandHead, &dyn Clock) -> Result<(), ReplayError>;
 
 /// What a catalog keeps of a procedure.
 #[derive(Clone)]
@@ -25,8 +24,6 @@ pub(crate) struct ProcedureKind {
     pub(crate) name: &'static str,
     pub(crate) version: u32,
     pub(crate) route: Route,
-    /// # Safety
-    /// As for [`PartitionedTransaction::new`].
     pub(crate) run: Run,
     pub(crate) shard: ShardProcedure,
 }
@@ -53,35 +50,28 @@ fn decode<P: Procedure>(arguments: &[u8]) -> Result<P, ReplayError> {
         .map_err(|error| ReplayError::Arguments { procedure: P::NAME, problem: error.to_string() })
 }
 
-unsafe fn run<P: Procedure>(
-    cells: &[Cell],
-    held: PartitionSet,
-    home: usize,
+fn run<P: Procedure>(
+    hold: Hold<'_>,
     arguments: &[u8],
     head: CommandHead,
     clock: &dyn Clock,
 ) -> Result<(), ReplayError> {
     let procedure = decode::<P>(arguments)?;
     let call = Call { procedure: &procedure, number: head.procedure };
-    // SAFETY: passed on.
-    let mut transaction = unsafe {
-        let scratch = &mut *cells[home].scratch();
-        prefetch(&mut scratch.lookups, cells, held, home, &call);
-        PartitionedTransaction::new(cells, scratch, clock, held, home, Keep { undo: false, values: false })
-    };
+    let mut transaction = PartitionedTransaction::new(hold, clock, Keep { undo: false, values: false });
     transaction.assign(head.now, head.seed);
-    let run = || {
-        let told = procedure.run(&mut transaction).map(drop);
-        transaction.outcome(told)
-    };
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(Stop::Retry(_))) => Err(ReplayError::Undeclared),
-        Ok(Err(Stop::TableFull(full))) => Err(ReplayError::Full(full)),
-        Ok(Err(stop)) => {
+    let ended = run_once(&mut transaction, &call, |running| {
+        let returned = procedure.run(running).map(drop);
+        running.outcome(returned)
+    });
+    match ended.map_err(|failed| failed.cause) {
+        Ok(()) => Ok(()),
+        Err(Cause::Stopped(Stop::Retry(_))) => Err(ReplayError::Undeclared),
+        Err(Cause::Stopped(Stop::TableFull(full))) => Err(ReplayError::Full(full)),
+        Err(Cause::Stopped(stop)) => {
             let why = AbortReason::of(stop).map_or("a retry".to_owned(), |reason| reason.to_string());
             Err(ReplayError::ProcedureDiffers { procedure: P::NAME, what: format!("aborts with {why}") })
         }
-        Err(panic) => Err(ReplayError::of_procedure(P::NAME, &*panic)),
+        Err(Cause::Panicked(panic)) => Err(ReplayError::of_procedure(P::NAME, &*panic)),
     }
 }

@@ -13,8 +13,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::command::CommandHead;
+use super::held::{Cell, Hold};
 use super::lookahead::{Ahead, Lookahead};
-use super::partition::{Cell, Partition};
+use super::partition::Partition;
 use super::procedure_kind::ProcedureKind;
 use super::replay_error::ReplayError;
 use super::values::{BadChange, COMMAND, VALUES};
@@ -71,6 +72,15 @@ struct Shared<'a> {
     context: &'a ReplayContext<'a>,
     at: Box<[Progress]>,
     failed: AtomicBool,
+}
+
+impl Shared<'_> {
+    /// The witness of partitions at one record: in the thread of the lowest of them, between the waits for the others.
+    fn hold(&self, set: PartitionSet) -> Hold<'_> {
+        // SAFETY: no transaction runs during recovery. Each partition is touched by its own thread, or by
+        // another's while its own waits at the same record; and no caller keeps a witness beyond a record.
+        unsafe { Hold::new(self.context.cells, set) }
+    }
 }
 
 /// How far a partition is.
@@ -164,9 +174,8 @@ fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Ar
             let replay = || {
                 // Only at changes of rows: at a call another thread may have this partition already.
                 if index >= asked && record.first() == Some(&VALUES) {
-                    // SAFETY: during recovery each partition is touched by its own thread, or by another's only while
-                    // its own is at a call.
-                    let data = unsafe { &*shared.context.cells[partition].partition() };
+                    let mut own = shared.hold(PartitionSet::of(partition));
+                    let data = own.held.home();
                     asked = index + lookahead.ask(data, shared.context.tables, &mine, batch.records_from(index));
                 }
                 replay_record(shared, partition, ordinal, (lsn, record), &mut lookahead.found)
@@ -194,9 +203,8 @@ fn replay_record(
     let foreign = |what: &str| ReplayError::Foreign(what.to_owned());
     match record.split_first() {
         Some((&VALUES, operations)) => {
-            // SAFETY: during recovery each partition is touched by its own thread, or by another's only while its own
-            // waits.
-            let data = unsafe { &mut *shared.context.cells[partition].partition() };
+            let mut own = shared.hold(PartitionSet::of(partition));
+            let data = own.held.home();
             apply_all(shared.context, data, partition, operations, ahead)?;
             data.last = lsn;
             Ok(())
@@ -257,16 +265,12 @@ fn replay_command(
     if partition != home {
         return wait(shared, home, ordinal + 1);
     }
-    for other in others.clone() {
+    for other in others {
         // It waits at this record once all before are done.
         wait(shared, other, ordinal)?;
     }
-    // SAFETY: this thread has the home, and the threads of the others wait for it to pass this record.
-    unsafe { (kind.run)(context.cells, held, home, arguments, head, context.clock) }?;
-    for at in others.chain([home]) {
-        // SAFETY: as above.
-        unsafe { (*context.cells[at].partition()).last = lsn };
-    }
+    (kind.run)(shared.hold(held), arguments, head, context.clock)?;
+    shared.hold(held).held.partitions().for_each(|(_, partition)| partition.last = lsn);
     Ok(())
 }
 

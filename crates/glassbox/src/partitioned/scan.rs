@@ -20,13 +20,13 @@ impl PartitionedTransaction<'_> {
         let placement = R::PLACEMENT.map(|position| bounds.placement_at(position));
         let Some(range) = bounds.encode::<R::Encoded>() else { return Ok(()) };
         if let Some(None) = placement
-            && self.cells.len() > 1
+            && self.held.count() > 1
         {
-            let mut tables: Vec<&Table<R>> = self.all_partitions()?.map(|partition| &*partition.table::<R>()).collect();
+            let mut tables: Vec<&Table<R>> = self.held.need_all()?.map(|partition| &*partition.table::<R>()).collect();
             merge(&mut tables, Table::primary_tree, range, direction, visit);
             return Ok(());
         }
-        let table = self.partition_of(placement.map(Option::unwrap_or_default))?.table::<R>();
+        let table = self.held.placed(placement.map(Option::unwrap_or_default))?.table::<R>();
         for (_, id) in table.primary_tree().range(&range.low, &range.high, direction) {
             if visit(table.rows.get(id)).is_break() {
                 break;
@@ -47,14 +47,14 @@ impl PartitionedTransaction<'_> {
         let placement = partitioned.then(|| I::PLACEMENT.and_then(|position| bounds.placement_at(position)));
         let Some(range) = bounds.encode::<I::Encoded>() else { return Ok(()) };
         if let Some(None) = placement
-            && self.cells.len() > 1
+            && self.held.count() > 1
         {
             let mut tables: Vec<&Table<I::Record>> =
-                self.all_partitions()?.map(|partition| &*partition.table::<I::Record>()).collect();
+                self.held.need_all()?.map(|partition| &*partition.table::<I::Record>()).collect();
             merge(&mut tables, Table::index_tree::<I>, range, direction, visit);
             return Ok(());
         }
-        let table = self.partition_of(placement.map(Option::unwrap_or_default))?.table::<I::Record>();
+        let table = self.held.placed(placement.map(Option::unwrap_or_default))?.table::<I::Record>();
         for (_, id) in table.index_tree::<I>().range(&range.low, &range.high, direction) {
             if visit(table.rows.get(id)).is_break() {
                 break;

@@ -49,7 +49,7 @@ impl UndoBuffer {
 
     /// Notes that `row` is about to be changed in place. Gives the copy that was kept.
     #[inline(always)]
-    pub(crate) fn updating<R: Record>(&mut self, table: &mut Table<R>, id: RowId) -> *const R {
+    pub(crate) fn updating<R: Record>(&mut self, table: &mut Table<R>, id: RowId) -> &R {
         unsafe fn restore<R: Record>(table: *mut (), id: RowId, before: *const ()) {
             // SAFETY: `undo` passes what was pushed with this function: a live Table<R> and an aligned R.
             let (table, before) = unsafe { (&mut *table.cast::<Table<R>>(), &*before.cast::<R>()) };
@@ -64,7 +64,8 @@ impl UndoBuffer {
         let table: *mut Table<R> = table;
         let header =
             Header { restore: restore::<R>, table: table.cast(), row: id, words: words_of::<R>(), finish: None };
-        self.push(row, header)
+        // SAFETY: the copy was written a moment ago, and the borrow keeps the buffer as it is.
+        unsafe { &*self.push(row, header) }
     }
 
     /// Notes that a row was added.

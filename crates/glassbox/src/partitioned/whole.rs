@@ -6,9 +6,10 @@ use std::time::Duration;
 use super::any_table::TableKind;
 use super::checkpoint::{self, Source};
 use super::engine::Engine;
+use super::held::{Cell, hold_if_free};
 use super::memory::CannotReserve;
 use super::pace::Growth;
-use super::partition::{Cell, Partition};
+use super::partition::Partition;
 use super::secondary::NotBuilt;
 use super::values::BadChange;
 use crate::config::Config;
@@ -183,10 +184,8 @@ impl Engine {
             Some(position) => PartitionSet::of(partition_of(row.key().placement_at(position), count) as usize),
             None => self.all(),
         };
-        self.holding(needed, || {
-            for at in needed.iter() {
-                // SAFETY: its token is held.
-                let partition = unsafe { &mut *self.cells[at].partition() };
+        self.holding(needed, |mut hold| {
+            for (at, partition) in hold.held.partitions() {
                 let inserted = partition.table::<R>().insert(row);
                 if inserted.is_err() && R::PLACEMENT.is_none() && at > 0 {
                     self.stop(COPIES_DIFFER.replace("{}", R::TABLE));
@@ -231,9 +230,8 @@ impl Engine {
     }
 
     fn usage_if_free(&self, kinds: &[TableKind], at: usize) -> Option<Vec<TableUsage>> {
-        self.cells[at].token.run_if_free(|| {
-            // SAFETY: its token is held.
-            let partition = unsafe { &*self.cells[at].partition() };
+        hold_if_free(&self.cells, at, |mut hold| {
+            let partition = hold.held.home();
             let usage = |kind: &TableKind| {
                 let mut usage = no_usage(kind);
                 partition.tables[kind.id].as_ref().expect("made at opening").add_usage(&mut usage, at == 0);
@@ -248,31 +246,26 @@ impl Engine {
     /// # Errors
     /// As for [`await_transactions`].
     pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
-        let is_free = |cell: &Cell| cell.token.run_if_free(|| ()).is_some();
-        let places = self.cells.iter().map(|cell| (&cell.counters, move || is_free(cell)));
+        let is_free = |at| hold_if_free(&self.cells, at, |_| ()).is_some();
+        let places = self.cells.iter().enumerate().map(|(at, cell)| (&cell.counters, move || is_free(at)));
         await_transactions("partition", places, until)
     }
 
     /// What is wrong with indexes, over all partitions, and with the copies of replicated tables.
     pub(crate) fn verify(&self, kinds: &[TableKind]) -> Vec<String> {
-        self.holding(self.all(), || {
+        self.holding(self.all(), |mut hold| {
             let mut wrong = Vec::new();
-            for (at, cell) in self.cells.iter().enumerate() {
-                // SAFETY: all tokens are held.
-                let partition = unsafe { &*cell.partition() };
+            for (at, partition) in hold.held.partitions() {
                 let tables = kinds.iter().filter_map(|kind| partition.tables[kind.id].as_ref());
                 wrong.extend(tables.filter_map(|table| table.verify().err()).map(|it| format!("partition {at}: {it}")));
             }
             for kind in kinds.iter().filter(|kind| kind.schema.partition_by.is_none()) {
-                let digest = |cell: &Cell| {
-                    // SAFETY: all tokens are held.
-                    let partition = unsafe { &*cell.partition() };
-                    partition.tables[kind.id].as_ref().map(|table| table.digest())
-                };
-                let first = digest(&self.cells[0]);
-                let differs = |&at: &usize| digest(&self.cells[at]) != first;
-                let told = |at| format!("partition {at}: table `{}` differs from partition 0's copy", kind.schema.name);
-                wrong.extend((1..self.cells.len()).filter(differs).map(told));
+                let digest = |partition: &mut Partition| partition.tables[kind.id].as_ref().map(|table| table.digest());
+                let digests: Vec<_> = hold.held.partitions().map(|(_, partition)| digest(partition)).collect();
+                let differs = |&at: &usize| digests[at] != digests[0];
+                let name = &kind.schema.name;
+                let text = |at| format!("partition {at}: table `{name}` differs from partition 0's copy");
+                wrong.extend((1..digests.len()).filter(differs).map(text));
             }
             wrong
         })

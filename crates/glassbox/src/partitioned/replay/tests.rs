@@ -11,7 +11,7 @@ use super::super::values::UPDATE;
 use super::*;
 use crate::executed::TableUsage;
 use crate::io::ManualClock;
-use crate::procedure::{Declared, KeySet, PartitionSet, Procedure, Stop, Transaction};
+use crate::procedure::{Declared, KeySet, Procedure, Stop, Transaction};
 use crate::record::IndexSchema;
 
 static RUNS: AtomicBool = AtomicBool::new(false);
@@ -110,7 +110,7 @@ impl Procedure for Everywhere {
 }
 
 /// In place of the procedure's own: takes its time.
-fn run(_: &[Cell], _: PartitionSet, _: usize, _: &[u8], _: CommandHead, _: &dyn Clock) -> Result<(), ReplayError> {
+fn run(_: Hold<'_>, _: &[u8], _: CommandHead, _: &dyn Clock) -> Result<(), ReplayError> {
     RUNS.store(true, Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(20));
     RUNS.store(false, Ordering::SeqCst);

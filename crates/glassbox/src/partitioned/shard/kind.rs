@@ -1,27 +1,26 @@
 //! A procedure whose type is not known here, run on a shard.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::super::held::Hold;
 use super::super::origin::Call as TypedCall;
-use super::super::partition::Cell;
-use super::super::prefetch::prefetch;
+use super::super::run::{Cause, Failed, run_once};
 use super::super::transaction::{Keep, PartitionedTransaction};
 use super::call::{Call, Ran, Stamp};
 use super::carried::{Arguments, Output};
 use super::elsewhere::{Elsewhere, Found};
 use super::place::Place;
 use super::route::{Route, Routing};
-use super::transaction::{Lacks, ShardTransaction};
+use super::transaction::{Lacks, STOP, ShardTransaction};
 use super::watch::{Unwatched, Watch};
 use crate::failure::{BrokenPromise, FOREIGN_RETRY, Failure, Panicked, Promise, event_of};
 use crate::io::Clock;
 use crate::procedure::Place as OutputPlace;
-use crate::procedure::{AbortReason, Aborts, PartitionSet, Procedure, Stop};
+use crate::procedure::{AbortReason, Aborts, Procedure};
 
 /// What a run needs.
 pub(super) struct Running<'a, 'w> {
-    pub(super) cells: &'a [Cell; 1],
+    pub(super) hold: Hold<'a>,
     pub(super) call: &'a Call,
     pub(super) place: Place,
     pub(super) given: &'a [Found],
@@ -37,9 +36,7 @@ type Numbers<'a> = &'a dyn Fn(usize) -> Option<u16>;
 #[derive(Clone, Copy)]
 pub(crate) struct ShardProcedure {
     pub(crate) route: fn(&Arguments, usize, Numbers<'_>) -> Result<Route, String>,
-    /// # Safety
-    /// The cell is the caller's alone.
-    pub(super) run: unsafe fn(Running<'_, '_>) -> Ran,
+    pub(super) run: fn(Running<'_, '_>) -> Ran,
 }
 
 impl ShardProcedure {
@@ -80,20 +77,17 @@ impl<O> Answers<O> for Option<O> {
     }
 }
 
-unsafe fn run<P: Procedure>(running: Running<'_, '_>) -> Ran {
-    let Running { cells, call, place, given, keep, watch } = running;
+fn run<P: Procedure>(running: Running<'_, '_>) -> Ran {
+    let Running { hold, call, place, given, keep, watch } = running;
     let procedure = match call.arguments.read::<P>() {
         Ok(procedure) => procedure,
         Err(bad) => return Ran::Failed(Failure::protocol(bad)),
     };
     let mut output = Boxed(None);
-    let typed = Typed { procedure: &*procedure, stamp: call.stamp(), cells, place, given, keep };
-    // SAFETY: passed on.
-    let ended = unsafe {
-        match watch {
-            Some(watch) => typed.run(watch, &mut output),
-            None => typed.run(Unwatched, &mut output),
-        }
+    let typed = Typed { procedure: &*procedure, stamp: call.stamp(), hold, place, given, keep };
+    let ended = match watch {
+        Some(watch) => typed.run(watch, &mut output),
+        None => typed.run(Unwatched, &mut output),
     };
     match ended {
         Ok(()) => Ran::Done(Output::boxed(output.0.expect("a run that ends well has put its output"))),
@@ -118,7 +112,7 @@ impl Clock for Assigned {
 pub(super) struct Typed<'a, P> {
     pub(super) procedure: &'a P,
     pub(super) stamp: Stamp,
-    pub(super) cells: &'a [Cell; 1],
+    pub(super) hold: Hold<'a>,
     pub(super) place: Place,
     pub(super) given: &'a [Found],
     pub(super) keep: bool,
@@ -126,24 +120,13 @@ pub(super) struct Typed<'a, P> {
 
 impl<P: Procedure> Typed<'_, P> {
     /// Runs it; why it did not end well, if so.
-    ///
-    /// # Safety
-    /// The cell is the caller's alone.
     #[inline(always)]
-    pub(super) unsafe fn run(self, watch: impl Watch, output: &mut impl Answers<P::Output>) -> Result<(), Ran> {
-        let Self { procedure, stamp, cells, place, given, keep } = self;
+    pub(super) fn run(self, watch: impl Watch, output: &mut impl Answers<P::Output>) -> Result<(), Ran> {
+        let Self { procedure, stamp, hold, place, given, keep } = self;
         let undo = keep || P::ABORTS == Aborts::Anytime;
         let origin = TypedCall { procedure, number: stamp.procedure };
-        // SAFETY: passed on; the one cell's token stands for the exclusive use of it.
-        let inner = unsafe {
-            let scratch = &mut *cells[0].scratch();
-            // Keys of rows elsewhere are not found, and asked for in vain.
-            prefetch(&mut scratch.lookups, cells, PartitionSet::of(0), 0, &origin);
-            PartitionedTransaction::new(cells, scratch, &Assigned, PartitionSet::of(0), 0, Keep { undo, values: false })
-        };
         let mut transaction = ShardTransaction {
-            inner,
-            partition: cells[0].partition(),
+            inner: PartitionedTransaction::new(hold, &Assigned, Keep { undo, values: false }),
             place,
             elsewhere: Elsewhere::new(given),
             lacks: None,
@@ -151,36 +134,36 @@ impl<P: Procedure> Typed<'_, P> {
             watch,
         };
         transaction.inner.assign(stamp.now, stamp.seed);
-        let run = || {
-            procedure.answer(&mut transaction, output)?;
-            assert!(output.is_put(), "a procedure has ended well and given no answer");
-            Ok(())
-        };
-        let told = catch_unwind(AssertUnwindSafe(run));
-        // Then the rows are not what their indexes say, whatever the procedure says.
-        let told = transaction.inner.torn.map_or(told, |torn| Ok(Err(torn.stop())));
-        let ended = match (transaction.lacks.take(), told) {
-            (None, Ok(Ok(()))) => Ok(()),
-            (lacks, told) => Err(outcome(told, lacks, P::NAME)),
-        };
-        if ended.is_err() {
-            transaction.inner.scratch.undo.undo();
-            if transaction.inner.wrote && !undo {
-                return ended.map_err(|ran| broken(ran, P::NAME));
+        // Keys of remote rows are not found by the prefetch, and asked for in vain.
+        let ended = run_once(&mut transaction, &origin, |running| {
+            let returned = procedure.answer(running, output);
+            assert!(output.is_put() || returned.is_err(), "a procedure has ended well and given no answer");
+            // Whatever the procedure returns: it lacked something, or rows are not what their indexes say.
+            match (&running.lacks, running.inner.changes.torn) {
+                (Some(_), _) => Err(STOP),
+                (None, Some(torn)) => Err(torn.stop()),
+                (None, None) => returned,
             }
-        }
+        });
+        let ended = ended.map_err(|failed| failure(failed, transaction.lacks.take(), P::NAME));
         if !keep {
-            transaction.inner.scratch.undo.clear();
+            transaction.inner.changes.scratch.undo.clear();
         }
         ended
     }
 }
 
-type Told = std::thread::Result<Result<(), Stop>>;
+/// The outcome of a run that did not end well.
+#[cold]
+fn failure(failed: Failed, lacks: Option<Box<Lacks>>, name: &'static str) -> Ran {
+    let is_broken = failed.broken;
+    let ran = outcome(failed.cause, lacks, name);
+    if is_broken { broken(ran, name) } else { ran }
+}
 
 /// What a run came to that did not end well. What the procedure says means nothing when something was lacking.
 #[cold]
-fn outcome(told: Told, lacks: Option<Box<Lacks>>, name: &'static str) -> Ran {
+fn outcome(cause: Cause, lacks: Option<Box<Lacks>>, name: &'static str) -> Ran {
     match lacks {
         Some(lacks) if lacks.bad.is_some() => return Ran::Failed(Failure::protocol(lacks.bad.unwrap_or_default())),
         Some(lacks) if !lacks.partitions.is_empty() => return Ran::Elsewhere(lacks.partitions),
@@ -188,14 +171,13 @@ fn outcome(told: Told, lacks: Option<Box<Lacks>>, name: &'static str) -> Ran {
         Some(lacks) => return Ran::Wants(lacks.wanted),
         None => {}
     }
-    match told {
-        Ok(Ok(())) => unreachable!("it ended well"),
-        Ok(Err(stop)) => match AbortReason::of(stop) {
+    match cause {
+        Cause::Stopped(stop) => match AbortReason::of(stop) {
             Ok(reason) => Ran::Aborted(reason),
             // The engine of an embedded database panics with the same words.
             Err(_) => Ran::Failed(panicked(name, &FOREIGN_RETRY)),
         },
-        Err(panic) => Ran::Failed(panicked(name, &*panic)),
+        Cause::Panicked(panic) => Ran::Failed(panicked(name, &*panic)),
     }
 }
 

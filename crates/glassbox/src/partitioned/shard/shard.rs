@@ -3,7 +3,7 @@
 use std::any::TypeId;
 
 use super::super::any_table::TableKind;
-use super::super::partition::Cell;
+use super::super::held::{Cell, Hold};
 use super::super::procedure_kind::ProcedureKind;
 use super::super::undo::UndoBuffer;
 use super::super::whole::new_cells;
@@ -81,9 +81,8 @@ impl Shard {
             let spare = self.spare.pop().unwrap_or_default();
             self.undo_buffer().take(spare);
         }
-        let running = Running { cells: &self.cells, call, place, given: task.given, keep, watch };
-        // SAFETY: the cell is this shard's, which is borrowed exclusively.
-        let ran = unsafe { run(running) };
+        let hold = Hold::borrowed(&mut self.cells);
+        let ran = run(Running { hold, call, place, given: task.given, keep, watch });
         if let Some(kept) = kept {
             kept.0 = self.undo_buffer().take(UndoBuffer::default());
             if !matches!(ran, Ran::Done(_)) {
@@ -110,14 +109,13 @@ impl Shard {
             return None;
         }
         let place = Place { index: self.index, count: self.count, participants: PartitionSet::of(self.index.into()) };
-        let typed = Typed { procedure, stamp, cells: &self.cells, place, given: &[], keep: false };
-        // SAFETY: the cell is this shard's, which is borrowed exclusively.
-        Some(unsafe { typed.run(Unwatched, output) }.map_err(Box::new))
+        let hold = Hold::borrowed(&mut self.cells);
+        let typed = Typed { procedure, stamp, hold, place, given: &[], keep: false };
+        Some(typed.run(Unwatched, output).map_err(Box::new))
     }
 
     fn undo_buffer(&mut self) -> &mut UndoBuffer {
-        // SAFETY: the cell is this shard's, which is borrowed exclusively.
-        unsafe { &mut (*self.cells[0].scratch()).undo }
+        &mut self.cells[0].scratch_mut().undo
     }
 
     /// Ends a run for good.
@@ -139,9 +137,7 @@ impl Shard {
     pub fn find(&mut self, wanted: &Wanted, watch: Option<&mut dyn Watch>) -> Result<Option<Found>, String> {
         let number = usize::from(wanted.table);
         let kind = self.tables.get(number).ok_or_else(|| format!("there is no table with the number {number}"))?;
-        // SAFETY: as in `undo_buffer`.
-        let partition = unsafe { &mut *self.cells[0].partition() };
-        let table = partition.tables[kind.id].as_ref().expect("made with the shard");
+        let table = self.cells[0].get_mut().tables[kind.id].as_ref().expect("made with the shard");
         if let Some(watch) = watch {
             let touch = if wanted.writes { Touch::Write } else { Touch::Read };
             let allowed = match &wanted.lookup {

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::super::partition::Partition;
+use super::super::held::Held;
+use super::super::lookups::Lookups;
+use super::super::run::Running;
 use super::super::table::Table;
 use super::super::transaction::{PartitionedTransaction, Place as Found};
 use super::elsewhere::{Elsewhere, Lookup, Wanted, bytes_of};
@@ -26,7 +28,6 @@ pub(super) struct Lacks {
 pub(super) struct ShardTransaction<'a, W> {
     /// Thinks that this partition is all there is.
     pub(super) inner: PartitionedTransaction<'a>,
-    pub(super) partition: *mut Partition,
     pub(super) place: Place,
     pub(super) elsewhere: Elsewhere<'a>,
     /// Nothing in most runs.
@@ -36,13 +37,19 @@ pub(super) struct ShardTransaction<'a, W> {
     pub(super) watch: W,
 }
 
+impl<'a, W> Running<'a> for ShardTransaction<'a, W> {
+    #[inline(always)]
+    fn partitioned(&mut self) -> &mut PartitionedTransaction<'a> {
+        &mut self.inner
+    }
+}
+
 pub(super) const STOP: Stop = Stop::Retry(Retry { partitions: PartitionSet::EMPTY });
 
-impl<'a, W: Watch> ShardTransaction<'a, W> {
+impl<W: Watch> ShardTransaction<'_, W> {
     #[inline(always)]
-    pub(super) fn table<R: Record>(&mut self) -> &'a mut Table<R> {
-        // SAFETY: the shard is borrowed for as long as this lives, and tables are used by one call of it at a time.
-        unsafe { &mut *self.partition }.table::<R>()
+    pub(super) fn table<R: Record>(&mut self) -> &mut Table<R> {
+        self.inner.held.home().table::<R>()
     }
 
     /// Where a run that cannot go on notes why.
@@ -133,12 +140,11 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
 
     /// As the inner transaction's `find`, which would have to find out that there is one partition only.
     #[inline(always)]
-    fn find<R: Record>(&mut self, key: &R::Key) -> Option<Found<'a, R>> {
-        // SAFETY: the shard is borrowed for as long as this lives.
-        if let Some(found) = unsafe { self.inner.scratch.lookups.take::<R>(key) } {
-            return Some(found);
+    fn find<'h, R: Record>(held: &'h mut Held<'_>, lookups: &mut Lookups, key: &R::Key) -> Option<Found<'h, R>> {
+        if let Some(found) = lookups.take::<R>(held, key) {
+            return Some(found.lend(held));
         }
-        let table = self.table::<R>();
+        let table = held.home().table::<R>();
         let row = table.find(key.encode()).map(|id| table.rows.place(id))?;
         Some((table, row))
     }
@@ -147,8 +153,8 @@ impl<'a, W: Watch> ShardTransaction<'a, W> {
     fn insert_here<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         self.touch::<R>(row.key().encode(), Touch::Write)?;
         self.touch_indexes(row, None)?;
-        let table = self.table::<R>();
-        self.inner.insert_in(table, row, false)
+        let PartitionedTransaction { held, changes, .. } = &mut self.inner;
+        changes.insert_in(held.home().table::<R>(), row, false)
     }
 }
 
@@ -161,7 +167,8 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
         }
         self.touch::<R>(key.encode(), Touch::Read)?;
         // SAFETY: it is a live row of this shard, and the borrow of `self` keeps it as it is.
-        Ok(self.find::<R>(key).map(|(_, row)| unsafe { row.as_ref() }))
+        let PartitionedTransaction { held, changes, .. } = &mut self.inner;
+        Ok(Self::find::<R>(held, &mut changes.scratch.lookups, key).map(|(_, row)| unsafe { row.as_ref() }))
     }
 
     #[inline(always)]
@@ -179,9 +186,11 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
             }));
         }
         self.touch::<R>(key.encode(), Touch::Write)?;
-        let Some((table, place)) = self.find::<R>(key) else { return Ok(None) };
-        if !self.tells_of_indexes::<R>() {
-            return self.inner.update_at(table, place, key, false, change).map(Some);
+        let tells_of_indexes = self.tells_of_indexes::<R>();
+        let PartitionedTransaction { held, changes, .. } = &mut self.inner;
+        let Some((table, place)) = Self::find::<R>(held, &mut changes.scratch.lookups, key) else { return Ok(None) };
+        if !tells_of_indexes {
+            return changes.update_at(table, place, key, false, change).map(Some);
         }
         // Which index keys it comes to is to be told before anybody could notice.
         // SAFETY: as in `get`.
@@ -190,7 +199,8 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
         let out = change(&mut after);
         self.touch_indexes(&before, Some(&after))?;
         self.touch_indexes(&after, Some(&before))?;
-        self.inner.update_at(table, place, key, false, |row| *row = after)?;
+        let PartitionedTransaction { held, changes, .. } = &mut self.inner;
+        changes.update_at(held.home().table::<R>(), place, key, false, |row| *row = after)?;
         Ok(Some(out))
     }
 
@@ -242,14 +252,17 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
         self.touch::<R>(key.encode(), Touch::Write)?;
         let table = self.table::<R>();
         let Some(id) = table.find(key.encode()) else { return Ok(false) };
-        self.touch_indexes(&{ *table.rows.get(id) }, None)?;
+        let row = *table.rows.get(id);
+        self.touch_indexes(&row, None)?;
+        let PartitionedTransaction { held, changes, .. } = &mut self.inner;
+        let table = held.home().table::<R>();
         if !self.keep_places {
-            return Ok(self.inner.delete_in::<R>(table, key, false));
+            return Ok(changes.delete_in::<R>(table, key, false));
         }
-        self.inner.wrote = true;
-        self.inner.scratch.undo.unlinking(table, id);
+        changes.wrote = true;
+        changes.scratch.undo.unlinking(table, id);
         table.unlink(id);
-        self.inner.scratch.lookups.clear();
+        changes.scratch.lookups.clear();
         Ok(true)
     }
 
