@@ -86,9 +86,11 @@ impl Token {
     }
 
     /// Runs `work` in this thread if the token is free at this moment; does not wait for it.
+    #[inline(always)]
     pub(crate) fn run_if_free<O>(&self, work: impl FnOnce() -> O) -> Option<O> {
         struct Release<'a>(&'a Token, *mut Waiter);
         impl Drop for Release<'_> {
+            #[inline(always)]
             fn drop(&mut self) {
                 // SAFETY: the token was acquired with this waiter below, and is released once.
                 unsafe { self.0.release(self.1) }
