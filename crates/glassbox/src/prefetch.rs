@@ -7,6 +7,8 @@
 
 /// Bytes in a cache line.
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
+/// So much of a row is prefetched at most: its front.
+pub(crate) const MAX_ROW_BYTES: usize = 320;
 
 /// Prefetches the cache line at `address` for reading.
 #[inline(always)]

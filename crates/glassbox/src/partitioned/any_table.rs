@@ -2,19 +2,15 @@
 //!
 //! The path of a transaction knows the type and does not come here.
 
-use super::lookahead::{Ahead, Asked};
+use super::indexes::NotBuilt;
 use super::memory::{CannotReserve, RowId};
-use super::secondary::NotBuilt;
 use super::shard::Lookup;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
-use super::values::BadChange;
+use super::values::{Ahead, Asked, BadChange, Mine};
 use crate::executed::TableUsage;
 use crate::procedure::TableFull;
 use crate::record::{IndexSchema, Key, Record, TableSchema};
-
-/// Decides whether rows of a placement number belong to the partition that asks.
-pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
 
 /// A table of any record.
 pub(crate) trait AnyTable: Send {

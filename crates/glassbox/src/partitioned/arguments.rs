@@ -10,26 +10,9 @@ use std::fmt::{self, Display, Write};
 
 use serde::ser::{Error as _, Serialize, Serializer};
 
-use room::Arguments;
+use room::{Arguments, Done};
 
-/// Why arguments cannot be encoded.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum BadArguments {
-    /// There is not enough room for them.
-    #[error("they are too long")]
-    Full,
-    /// What they say themselves, or what this form cannot hold.
-    #[error("{0}")]
-    Other(String),
-}
-
-impl serde::ser::Error for BadArguments {
-    fn custom<T: Display>(message: T) -> Self {
-        Self::Other(message.to_string())
-    }
-}
-
-type Done = Result<(), BadArguments>;
+pub(super) use room::BadArguments;
 
 /// Writes the encoding of `value` to the front of `room`; its length.
 #[inline(always)]

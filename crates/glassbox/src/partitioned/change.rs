@@ -2,11 +2,9 @@
 
 use std::ptr::NonNull;
 
-use super::memory::RowId;
 use super::partition::Scratch;
 use super::table::{Refused, Table};
-use super::transaction::{PartitionedTransaction, table_full};
-use crate::procedure::{DuplicateKey, Stop, Transaction, partition_of};
+use crate::procedure::{DuplicateKey, Stop, TableFull};
 use crate::record::{Key, Record};
 
 /// The changes of one run: what they leave in the buffers of the home partition, and which of them cannot be undone.
@@ -20,6 +18,12 @@ pub(super) struct Changes<'a> {
     pub(super) wrote: bool,
     /// A change that was made in part and cannot be completed or undone by itself.
     pub(super) torn: Option<Torn>,
+}
+
+/// The refusal of a row for which there is no memory.
+#[cold]
+pub(super) fn table_full(table: &'static str) -> Stop {
+    Stop::TableFull(TableFull { table: table.into() })
 }
 
 /// A change of which only a part was made, and the table.
@@ -163,79 +167,6 @@ impl Changes<'_> {
     }
 }
 
-impl PartitionedTransaction<'_> {
-    /// Changes all copies of a row of a replicated table.
-    #[inline(always)]
-    pub(super) fn update_copies<R: Record, O>(
-        &mut self,
-        key: &R::Key,
-        change: impl FnOnce(&mut R) -> O,
-    ) -> Result<Option<O>, Stop> {
-        // The change may be run once only: the other copies take over the row that it made.
-        let Self { held, changes, .. } = self;
-        let mut tables = held.need_all()?.map(|partition| partition.table::<R>());
-        let first = tables.next().expect("a database has a partition");
-        let Some(id) = first.find(key.encode()) else { return Ok(None) };
-        let place = first.rows.place(id);
-        let out = changes.update_at(first, place, key, changes.values, change)?;
-        let row = *first.rows.get(id);
-        for table in tables {
-            let id = table.find(key.encode()).expect("all copies of a replicated table have the same rows");
-            let place = table.rows.place(id);
-            let copied = changes.update_at(table, place, key, false, |copy| *copy = row);
-            copied.inspect_err(|_| changes.torn = Some(Torn::Full(R::TABLE)))?;
-        }
-        Ok(Some(out))
-    }
-
-    /// Adds rows, those that follow each other together.
-    #[inline(always)]
-    pub(super) fn insert_all<R: Record>(&mut self, mut rows: impl Iterator<Item = R>) -> Result<(), Stop> {
-        if R::PLACEMENT.is_none() || R::INDEXES > 0 {
-            return rows.try_for_each(|row| self.insert(&row));
-        }
-        let mut next = rows.next();
-        while let Some(row) = next {
-            next = self.insert_run(row, &mut rows)?;
-        }
-        Ok(())
-    }
-
-    /// Adds a row and those after it that belong to the same partition, as long as they fit behind each other; gives
-    /// the next one.
-    #[inline(always)]
-    fn insert_run<R: Record>(&mut self, first: R, rows: &mut impl Iterator<Item = R>) -> Result<Option<R>, Stop> {
-        let (partition, count, mut other) = (self.held.place_of::<R>(&first.key()), self.held.count(), None);
-        let table = self.held.table_of::<R>(&first.key())?;
-        let next = || {
-            let row = rows.next()?;
-            if count > 1 && place_among::<R>(&row.key(), count) != partition {
-                other = Some(row);
-                return None;
-            }
-            Some(row)
-        };
-        let (id, count, result) = table.insert_run(&first, next);
-        let changes = &mut self.changes;
-        changes.wrote |= count > 0;
-        let added = (id.get()..id.get() + count).map(RowId::new);
-        if changes.undo {
-            added.clone().for_each(|id| changes.scratch.undo.inserted(table, id));
-        }
-        if changes.values {
-            table.log_inserts(added, &mut changes.scratch.record);
-        }
-        result.map_err(|(refused, key)| refusal_of_key::<R>(refused, &key))?;
-        Ok(other.or_else(|| rows.next()))
-    }
-}
-
-/// The number of the partition of a key of a partitioned table.
-#[inline(always)]
-fn place_among<R: Record>(key: &R::Key, count: usize) -> usize {
-    R::PLACEMENT.map_or(0, |position| partition_of(key.placement_at(position), count as u64) as usize)
-}
-
 /// Marks a row as half changed when its change panics: the procedure may catch the panic and go on.
 struct TearIfUnwound<'t> {
     torn: &'t mut Option<Torn>,
@@ -281,7 +212,7 @@ fn check_key<R: Record>(row: &R, key: &R::Key) {
 
 /// The refusal of a row of a table without secondary indexes.
 #[cold]
-fn refusal_of_key<R: Record>(refused: Refused, key: &R::Encoded) -> Stop {
+pub(super) fn refusal_of_key<R: Record>(refused: Refused, key: &R::Encoded) -> Stop {
     match refused {
         Refused::Duplicate => Stop::DuplicateKey(Box::new(DuplicateKey::of_encoded::<R>(key))),
         Refused::Full => table_full(R::TABLE),

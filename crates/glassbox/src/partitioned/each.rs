@@ -5,9 +5,10 @@
 use std::ptr::{NonNull, null_mut};
 
 use super::change::Changes;
-use super::lookups::{AHEAD, NOWHERE, Places, UNSURE, find, look_up, row_of};
+use super::find::{TableRow, find, look_up, row_of};
+use super::lookups::{AHEAD, NOWHERE, Places, UNSURE};
 use super::table::Table;
-use super::transaction::{PartitionedTransaction, Place};
+use super::transaction::PartitionedTransaction;
 use crate::procedure::Stop;
 use crate::record::Record;
 
@@ -31,7 +32,7 @@ impl PartitionedTransaction<'_> {
         &mut self,
         keys: impl IntoIterator<Item = (R::Key, C)>,
         is_elsewhere: impl Fn(&R::Key) -> bool,
-        mut with: impl FnMut(&mut Changes<'_>, C, &R::Key, Option<Place<'_, R>>) -> Result<(), Stop>,
+        mut with: impl FnMut(&mut Changes<'_>, C, &R::Key, Option<TableRow<'_, R>>) -> Result<(), Stop>,
     ) -> Result<Option<(R::Key, C)>, Stop> {
         let mut turn = self.turn();
         for (key, beside) in keys {
@@ -117,7 +118,7 @@ impl PartitionedTransaction<'_> {
     #[cold]
     #[inline(never)]
     fn out_of_turn<R: Record>(&mut self, key: R::Key, mut turn: Turn<R>) -> Result<Found<R>, Stop> {
-        let raw = |(table, row): Place<'_, R>| (&raw mut *table, row);
+        let raw = |(table, row): TableRow<'_, R>| (&raw mut *table, row);
         if turn.next == turn.end {
             // Of several partitions, each key has a group of its own.
             self.skip_to(&turn);

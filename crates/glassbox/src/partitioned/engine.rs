@@ -157,7 +157,7 @@ impl Engine {
         origin: &impl Origin,
         widened: impl Fn(),
     ) -> Result<Ended, Error> {
-        let mut keep = Keep { undo, values: origin.values(self) };
+        let mut keep = Keep { undo, values: origin.values(self.log.as_ref().map(|_| self.log_kind)) };
         loop {
             let mut ending = None;
             if let Some(lsn) = self.run_holding(needed, keep, &mut run, origin, &mut ending) {

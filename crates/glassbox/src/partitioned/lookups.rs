@@ -9,11 +9,8 @@
 
 use std::ptr::NonNull;
 
-use super::held::Held;
 use super::table::Table;
-use super::transaction::Place;
-use crate::procedure::Stop;
-use crate::record::{EncodedKey, Key, Record};
+use crate::record::Record;
 
 /// Keys that descend together; more than the processor can follow at once gains nothing.
 pub(super) const MOST: usize = 64;
@@ -62,9 +59,9 @@ pub(crate) struct Lookups {
     /// Those of this transaction, then one with [`NOTHING`], which the last always has.
     pub(super) groups: [Group; MOST + 1],
     /// The lookup that the run comes to next.
-    next: usize,
+    pub(super) next: usize,
     /// The group that has it: one of this transaction's, the one after them, or the last.
-    at: usize,
+    pub(super) at: usize,
 }
 
 impl Default for Lookups {
@@ -88,7 +85,7 @@ impl Lookups {
 
     /// The group whose turn it is.
     #[inline(always)]
-    fn current(&self) -> &Group {
+    pub(super) fn current(&self) -> &Group {
         // SAFETY: it never goes behind a group with `NOTHING`, which the last one has.
         unsafe { self.groups.get_unchecked(self.at) }
     }
@@ -98,21 +95,6 @@ impl Lookups {
     pub(super) fn ready(&mut self, groups: usize) {
         self.groups[groups] = NO_GROUP;
         (self.next, self.at) = (0, 0);
-    }
-
-    /// The row with this key and its table, if it was declared and its turn has come. `held` is the witness that the
-    /// prefetch of this transaction had.
-    #[inline(always)]
-    pub(super) fn take<R: Record>(&mut self, held: &Held<'_>, key: &R::Key) -> Option<FoundRow<R>> {
-        let &Group { table, record, end } = self.current();
-        if record == number::<R>() {
-            // SAFETY: the group is of this record and found, in a held partition; `next` is one of its lookups.
-            if let Some(row) = unsafe { row_of::<R>(&self.places, self.next, key) } {
-                self.go_behind(self.next, end);
-                return Some(FoundRow { table: table.cast(), row });
-            }
-        }
-        if record == NOTHING { None } else { self.take_ahead(held, key) }
     }
 
     /// Of the group whose turn it is, if it is of this record: the table, where the next lookup is, and the place
@@ -133,90 +115,8 @@ impl Lookups {
 
     /// Goes on behind a lookup of the group whose turn it is, which ends there.
     #[inline(always)]
-    fn go_behind(&mut self, taken: usize, end: u32) {
+    pub(super) fn go_behind(&mut self, taken: usize, end: u32) {
         let over = usize::from(taken + 1 == end as usize);
         (self.next, self.at) = (taken + 1 + over, self.at + over);
     }
-
-    /// As `take`, for a run that left some out.
-    #[inline(never)]
-    fn take_ahead<R: Record>(&mut self, _held: &Held<'_>, key: &R::Key) -> Option<FoundRow<R>> {
-        let (mut at, mut group, mut next) = (self.at, *self.current(), self.next);
-        for _ in 0..AHEAD {
-            if next == group.end as usize {
-                (at, next) = (at + 1, next + 1);
-                group = self.groups[at];
-            }
-            if group.record == NOTHING {
-                return None;
-            }
-            // SAFETY: as in `take`.
-            if group.record == number::<R>()
-                && let Some(row) = unsafe { row_of::<R>(&self.places, next, key) }
-            {
-                self.at = at;
-                self.go_behind(next, group.end);
-                return Some(FoundRow { table: group.table.cast(), row });
-            }
-            next += 1;
-        }
-        None
-    }
-}
-
-/// A row that was found beforehand.
-pub(super) struct FoundRow<R: Record> {
-    table: NonNull<Table<R>>,
-    row: NonNull<R>,
-}
-
-impl<R: Record> FoundRow<R> {
-    /// The row and its table, for as long as the witness is borrowed.
-    #[inline(always)]
-    pub(super) fn lend<'h>(self, _held: &'h mut Held<'_>) -> Place<'h, R> {
-        // SAFETY: a group's table is a `Table<R>` of a partition that the witness of its prefetch holds, and the borrow
-        // of that witness makes this the only reference.
-        (unsafe { &mut *self.table.as_ptr() }, self.row)
-    }
-}
-
-/// The row with this key: where it was prefetched, or found now.
-#[inline(always)]
-pub(super) fn find<'h, R: Record>(
-    held: &'h mut Held<'_>,
-    lookups: &mut Lookups,
-    key: &R::Key,
-) -> Result<Option<Place<'h, R>>, Stop> {
-    match lookups.take::<R>(held, key) {
-        Some(found) => Ok(Some(found.lend(held))),
-        None => look_up(held, key),
-    }
-}
-
-/// The row with this key, found by its index.
-#[inline(never)]
-pub(super) fn look_up<'h, R: Record>(held: &'h mut Held<'_>, key: &R::Key) -> Result<Option<Place<'h, R>>, Stop> {
-    let table = held.table_of::<R>(key)?;
-    let row = table.find(key.encode()).map(|id| table.rows.place(id));
-    Ok(row.map(|row| (table, row)))
-}
-
-/// The row of the lookup at this place, if its key is this.
-///
-/// # Safety
-/// The place is of a group of `R` without [`PENDING`], in a partition that the caller holds, or behind its last.
-#[inline(always)]
-pub(super) unsafe fn row_of<R: Record>(places: &Places, at: usize, key: &R::Key) -> Option<NonNull<R>> {
-    // SAFETY: groups have no other places.
-    let (word, declared) = unsafe { (*places.words.get_unchecked(at), *places.keys.get_unchecked(at)) };
-    // Neither 0 nor unsure.
-    if word.cast_signed() > 0 && key.encode::<R::Encoded>().as_u64() == Some(declared) {
-        return NonNull::new(word as *mut R);
-    }
-    if word & UNSURE == 0 && R::Encoded::ZERO.as_u64().is_some() {
-        return None;
-    }
-    let row = NonNull::new((word & !UNSURE) as *mut R)?;
-    // SAFETY: the word is the address of a live row of such a table.
-    (unsafe { row.as_ref() }.key() == *key).then_some(row)
 }

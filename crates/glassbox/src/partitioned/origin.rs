@@ -2,7 +2,6 @@
 //! can do neither.
 
 use super::command::{CommandHead, write_command};
-use super::engine::Engine;
 use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
 use crate::procedure::{KeySet, Procedure};
@@ -14,8 +13,8 @@ pub(super) trait Origin {
     fn name(&self) -> &'static str;
     /// Names the keys that are known beforehand.
     fn declare(&self, set: &mut impl KeySet);
-    /// Whether changes are to be collected while it runs.
-    fn values(&self, engine: &Engine) -> bool;
+    /// Whether changes are collected while it runs, for this kind of log.
+    fn values(&self, log: Option<LogKind>) -> bool;
     /// Writes the record of a run whose changes were not collected.
     fn write_command(&self, transaction: &mut PartitionedTransaction<'_>);
 }
@@ -37,8 +36,8 @@ impl<P: Procedure> Origin for Call<'_, P> {
     }
 
     #[inline(always)]
-    fn values(&self, engine: &Engine) -> bool {
-        engine.log.is_some() && engine.log_kind == LogKind::Values
+    fn values(&self, log: Option<LogKind>) -> bool {
+        log == Some(LogKind::Values)
     }
 
     #[inline(always)]
@@ -59,8 +58,8 @@ impl Origin for AdHoc {
 
     fn declare(&self, _set: &mut impl KeySet) {}
 
-    fn values(&self, engine: &Engine) -> bool {
-        engine.log.is_some()
+    fn values(&self, log: Option<LogKind>) -> bool {
+        log.is_some()
     }
 
     fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>) {

@@ -18,16 +18,12 @@ use super::lookups::{Group, Lookups, MOST, PENDING, Places, UNSURE, number};
 use super::memory::HashIndex;
 use super::origin::Origin;
 use super::table::Table;
-use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read, prefetch_span};
 use crate::procedure::{KeySet, Mode};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
 mod step;
 
-use step::Step;
-
-/// As much of a row is prefetched: its front.
-pub(super) const PREFETCH_ROW_BYTES: usize = 320;
+use step::{Step, prefetch_part};
 
 /// Prefetches the keys that `origin` declares and whose partitions are held; earlier lookups are gone.
 #[inline(always)]
@@ -42,20 +38,6 @@ pub(super) fn prefetch(lookups: &mut Lookups, held: &mut Held<'_>, origin: &impl
         more = step.more;
     }
     lookups.ready(groups);
-}
-
-/// Asks for these bytes of a row; its word. The processor keeps few misses in flight, and waits when there are more: no
-/// line is asked for that is not needed.
-#[inline(always)]
-fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) -> u64 {
-    let at = |offset| row.cast::<u8>().wrapping_add(offset);
-    if bytes.len() > CACHE_LINE_BYTES {
-        prefetch_span(at(bytes.start), bytes.len().min(PREFETCH_ROW_BYTES));
-    } else {
-        prefetch_read(at(bytes.start));
-        prefetch_read(at(bytes.end.saturating_sub(1)));
-    }
-    row as u64
 }
 
 /// The first pass: asks for where the lookups begin; of dense keys, for the rows.

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use super::command::CommandHead;
 use super::held::{Cell, Hold};
-use super::lookahead::{Ahead, Lookahead};
+use super::memory::RowId;
 use super::partition::Partition;
 use super::procedure_kind::ProcedureKind;
 use super::replay_error::ReplayError;
-use super::values::{BadChange, COMMAND, VALUES};
+use super::values::{Ahead, Asked, BadChange, COMMAND, Mine, OPERATION_WIDTH, VALUES};
 use crate::io::Clock;
 use crate::log::Lsn;
 use crate::procedure::{PartitionSet, partition_of};
@@ -296,6 +296,62 @@ fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), Repla
     drop(gate);
     progress.waiting.fetch_sub(1, Ordering::SeqCst);
     if there() { Ok(()) } else { Err(ReplayError::OtherPartition) }
+}
+
+/// Asks for the rows that the next records of a value log change, before their turn comes.
+///
+/// Replayed one after the other, changes wait for memory one after the other. But a log says long before which rows it
+/// will change. So the keys of some records take their first step together, to the bucket or the leaf, and then the
+/// second, to the row, as `prefetch` has it for keys that a procedure declares; the rows of dense keys are known at
+/// once. What was found is kept for the change to look there first: a row that comes or goes meanwhile is found, or
+/// missed, as ever.
+//// Bytes of records whose rows are asked for together: some hundred rows, which stay in the first caches until their
+//// turn.
+const TOGETHER_BYTES: usize = 16 << 10;
+///
+/// Here are the lookups that are under way, each with its table's place.
+#[derive(Default)]
+pub(super) struct Lookahead<'a> {
+    asked: Vec<(usize, Asked<'a>)>,
+    pub(super) found: Ahead,
+}
+
+impl<'a> Lookahead<'a> {
+    /// Asks for what the first records, of about [`TOGETHER_BYTES`], change in these tables; how many they are.
+    pub(super) fn ask(
+        &mut self,
+        data: &Partition,
+        tables: &[usize],
+        mine: Mine<'_>,
+        records: impl Iterator<Item = &'a [u8]>,
+    ) -> usize {
+        let (mut count, mut bytes) = (0, 0);
+        self.asked.clear();
+        for record in records {
+            if let Some((&VALUES, operations)) = record.split_first() {
+                self.begin(data, tables, mine, operations);
+            }
+            (count, bytes) = (count + 1, bytes + record.len());
+            if bytes >= TOGETHER_BYTES {
+                break;
+            }
+        }
+        let row = |&(table, asked): &(usize, Asked<'_>)| data.tables[table].as_ref()?.ask_for_row(asked);
+        self.found.clear();
+        self.found.extend(self.asked.iter().map(|asked| row(asked).unwrap_or(RowId::NONE)));
+        count
+    }
+
+    /// The first step for each row of a record. One that makes no sense is told of when it is done.
+    fn begin(&mut self, data: &Partition, tables: &[usize], mine: Mine<'_>, mut operations: &'a [u8]) {
+        while let Some((&[operation, low, high], rest)) = operations.split_first_chunk::<OPERATION_WIDTH>() {
+            let Some(&id) = tables.get(usize::from(u16::from_le_bytes([low, high]))) else { return };
+            let Some(table) = &data.tables[id] else { return };
+            let Some((asked, rest)) = table.ask_for_place(operation, rest, mine) else { return };
+            self.asked.extend(asked.map(|asked| (id, asked)));
+            operations = rest;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -18,11 +18,11 @@ use crate::failure::BrokenPromise;
 use crate::procedure::Stop;
 
 /// A transaction as a body sees it, on top of the one that the partitions know.
-pub(super) trait Running<'a> {
+pub(super) trait OnPartitions<'a> {
     fn partitioned(&mut self) -> &mut PartitionedTransaction<'a>;
 }
 
-impl<'a> Running<'a> for PartitionedTransaction<'a> {
+impl<'a> OnPartitions<'a> for PartitionedTransaction<'a> {
     #[inline(always)]
     fn partitioned(&mut self) -> &mut PartitionedTransaction<'a> {
         self
@@ -55,7 +55,7 @@ pub(super) enum Cause {
 /// Runs `body` once, after a prefetch of the keys that `origin` declares. What it changed stays in the undo buffer,
 /// unless it failed: then it is undone.
 #[inline(always)]
-pub(super) fn run_once<'a, T: Running<'a>>(
+pub(super) fn run_once<'a, T: OnPartitions<'a>>(
     transaction: &mut T,
     origin: &impl Origin,
     body: impl FnOnce(&mut T) -> Result<(), Stop>,

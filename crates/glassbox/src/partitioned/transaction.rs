@@ -6,24 +6,14 @@
 //! the log record (`values`).
 
 use std::ops::ControlFlow;
-use std::ptr::NonNull;
 
-use super::change::{Changes, Torn};
+use super::change::{Changes, Torn, refusal_of_key};
+use super::find::find;
 use super::held::{Held, Hold};
-use super::lookups::find;
-use super::table::Table;
+use super::memory::RowId;
 use crate::io::Clock;
-use crate::procedure::{Retry, Stop, TableFull, Transaction};
-use crate::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp, mix};
-
-/// The refusal of a row for which there is no memory.
-#[cold]
-pub(super) fn table_full(table: &'static str) -> Stop {
-    Stop::TableFull(TableFull { table: table.into() })
-}
-
-/// A live row and its table, in a held partition.
-pub(super) type Place<'a, R> = (&'a mut Table<R>, NonNull<R>);
+use crate::procedure::{Retry, Stop, Transaction, partition_of};
+use crate::record::{Bounds, Direction, Index, Key, OrderedRecord, Record, Timestamp, mix};
 
 /// A run of a transaction on the partitions that it holds.
 pub struct PartitionedTransaction<'a> {
@@ -77,6 +67,79 @@ impl<'a> PartitionedTransaction<'a> {
         assert!(!kept, "a procedure kept a `Stop::Retry` of another run and answers it");
         returned
     }
+}
+
+impl PartitionedTransaction<'_> {
+    /// Changes all copies of a row of a replicated table.
+    #[inline(always)]
+    pub(super) fn update_copies<R: Record, O>(
+        &mut self,
+        key: &R::Key,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<Option<O>, Stop> {
+        // The change may be run once only: the other copies take over the row that it made.
+        let Self { held, changes, .. } = self;
+        let mut tables = held.need_all()?.map(|partition| partition.table::<R>());
+        let first = tables.next().expect("a database has a partition");
+        let Some(id) = first.find(key.encode()) else { return Ok(None) };
+        let place = first.rows.place(id);
+        let out = changes.update_at(first, place, key, changes.values, change)?;
+        let row = *first.rows.get(id);
+        for table in tables {
+            let id = table.find(key.encode()).expect("all copies of a replicated table have the same rows");
+            let place = table.rows.place(id);
+            let copied = changes.update_at(table, place, key, false, |copy| *copy = row);
+            copied.inspect_err(|_| changes.torn = Some(Torn::Full(R::TABLE)))?;
+        }
+        Ok(Some(out))
+    }
+
+    /// Adds rows, those that follow each other together.
+    #[inline(always)]
+    pub(super) fn insert_all<R: Record>(&mut self, mut rows: impl Iterator<Item = R>) -> Result<(), Stop> {
+        if R::PLACEMENT.is_none() || R::INDEXES > 0 {
+            return rows.try_for_each(|row| self.insert(&row));
+        }
+        let mut next = rows.next();
+        while let Some(row) = next {
+            next = self.insert_run(row, &mut rows)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a row and those after it that belong to the same partition, as long as they fit behind each other; gives
+    /// the next one.
+    #[inline(always)]
+    fn insert_run<R: Record>(&mut self, first: R, rows: &mut impl Iterator<Item = R>) -> Result<Option<R>, Stop> {
+        let (partition, count, mut other) = (self.held.place_of::<R>(&first.key()), self.held.count(), None);
+        let table = self.held.table_of::<R>(&first.key())?;
+        let next = || {
+            let row = rows.next()?;
+            if count > 1 && place_among::<R>(&row.key(), count) != partition {
+                other = Some(row);
+                return None;
+            }
+            Some(row)
+        };
+        let (id, count, result) = table.insert_run(&first, next);
+        let changes = &mut self.changes;
+        changes.wrote |= count > 0;
+        let added = (id.get()..id.get() + count).map(RowId::new);
+        if changes.undo {
+            added.clone().for_each(|id| changes.scratch.undo.inserted(table, id));
+        }
+        if changes.values {
+            table.log_inserts(added, &mut changes.scratch.record);
+        }
+        result.map_err(|(refused, key)| refusal_of_key::<R>(refused, &key))?;
+        Ok(other.or_else(|| rows.next()))
+    }
+}
+
+/// The number of the partition of a key of a partitioned table.
+#[inline(always)]
+fn place_among<R: Record>(key: &R::Key, count: usize) -> usize {
+    R::PLACEMENT.map_or(0, |position| partition_of(key.placement_at(position), count as u64) as usize)
 }
 
 impl Transaction for PartitionedTransaction<'_> {

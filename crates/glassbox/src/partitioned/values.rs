@@ -13,11 +13,12 @@
 //! the schema.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
-use super::lookahead::Ahead;
-use super::memory::RowId;
+use super::memory::{Node, RowId};
 use super::record_buffer::RecordBuffer;
 use super::table::{Refused, Table};
+use crate::prefetch::{MAX_ROW_BYTES, prefetch_span};
 use crate::procedure::TableFull;
 use crate::record::{BadColumn, BadRow, EncodedKey, Key, Record, TableSchema};
 
@@ -32,6 +33,15 @@ pub(crate) const DELETE: u8 = 3;
 
 /// Operation and table number.
 pub(crate) const OPERATION_WIDTH: usize = 3;
+
+/// Decides whether rows of a placement number belong to the partition that asks.
+pub(crate) type Mine<'a> = &'a dyn Fn(Option<u64>) -> bool;
+
+/// A lookup under way: the key, and the leaf that it has come to, of a table with a tree.
+pub(super) type Asked<'a> = (&'a [u8], Option<Node>);
+
+/// The rows that lookups came to, in their order, or [`RowId::NONE`]. They are perhaps not there any more.
+pub(crate) type Ahead = VecDeque<RowId>;
 
 /// A log record that does not fit the data or the schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -142,13 +152,13 @@ impl<R: Record> Table<R> {
         record.advance(OPERATION_WIDTH + R::Key::WIDTH);
     }
 
-    /// Does one operation again, if the row is on this partition (`mine`, asked with its placement number). Gives the
+    /// Replays one operation, if the row is on this partition (`mine`, asked with its placement number). Gives the
     /// rest of `bytes`.
     pub(crate) fn apply<'a>(
         &mut self,
         operation: u8,
         bytes: &'a [u8],
-        mine: &dyn Fn(Option<u64>) -> bool,
+        mine: Mine<'_>,
         ahead: &mut Ahead,
     ) -> Result<&'a [u8], BadChange> {
         if operation == INSERT {
@@ -216,5 +226,74 @@ impl<R: Record> Table<R> {
             columns &= columns - 1;
         }
         values.get(width..)
+    }
+
+    /// See [`AnyTable::ask_for_place`](super::any_table::AnyTable::ask_for_place).
+    pub(super) fn ask_for_place<'a>(
+        &self,
+        operation: u8,
+        bytes: &'a [u8],
+        mine: Mine<'_>,
+    ) -> Option<(Option<Asked<'a>>, &'a [u8])> {
+        if operation == INSERT {
+            return Some((None, bytes.get(R::ROW_WIDTH..)?));
+        }
+        let (key, rest) = bytes.split_at_checked(R::Key::WIDTH)?;
+        let rest = match operation {
+            UPDATE => Self::skip_changes(rest)?,
+            DELETE => rest,
+            _ => return None,
+        };
+        if let Some(position) = R::PLACEMENT
+            && !mine(Some(R::Key::decode(key).ok()?.placement_at(position)))
+        {
+            return Some((None, rest));
+        }
+        let encoded = R::Encoded::from_bytes(key);
+        let leaf = if !Self::POINT {
+            Some(self.tree.prefetch_leaf(&encoded))
+        } else if let Some(row) = self.dense_row(&encoded) {
+            self.prefetch_row(row);
+            return Some((None, rest));
+        } else {
+            self.hash.prefetcher()(encoded.hash64());
+            None
+        };
+        Some((Some((key, leaf)), rest))
+    }
+
+    /// The row of a key that is dense.
+    fn dense_row(&self, key: &R::Encoded) -> Option<RowId> {
+        key.as_u64().and_then(|key| self.dense.find(key))
+    }
+
+    /// See [`AnyTable::ask_for_row`](super::any_table::AnyTable::ask_for_row).
+    pub(super) fn ask_for_row(&self, (key, leaf): Asked<'_>) -> Option<RowId> {
+        let key = R::Encoded::from_bytes(key);
+        let row = match leaf {
+            Some(leaf) => self.tree.find_in_leaf(leaf, &key),
+            None => {
+                let probe = self.hash.prefetcher()(key.hash64());
+                // SAFETY: it is from this index just now.
+                unsafe { self.hash.candidate(probe) }
+            }
+        };
+        row.inspect(|&row| self.prefetch_row(row))
+    }
+
+    /// The row of a key, to which a lookup has come ahead unless it is dense.
+    #[inline]
+    pub(super) fn find_again(&self, key: &R::Key, ahead: &mut Ahead) -> Option<RowId> {
+        let encoded = key.encode();
+        let dense = if Self::POINT { self.dense_row(&encoded) } else { None };
+        dense.or_else(|| {
+            let row = ahead.pop_front().unwrap_or(RowId::NONE);
+            let is_it = self.rows.is_live(row) && self.rows.get(row).key() == *key;
+            if is_it { Some(row) } else { self.find(encoded) }
+        })
+    }
+
+    fn prefetch_row(&self, row: RowId) {
+        prefetch_span(self.rows.pointers()(row), size_of::<R>().min(MAX_ROW_BYTES));
     }
 }

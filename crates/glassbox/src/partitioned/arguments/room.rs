@@ -1,8 +1,27 @@
 //! The room that arguments are written to: bytes, numbers, and what has its length before it.
 
+use std::fmt::Display;
+
 use serde::ser::Error as _;
 
-use super::{BadArguments, Done};
+/// Why arguments cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+pub(in super::super) enum BadArguments {
+    /// There is not enough room for them.
+    #[error("they are too long")]
+    Full,
+    /// What they say themselves, or what this form cannot hold.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl serde::ser::Error for BadArguments {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::Other(message.to_string())
+    }
+}
+
+pub(super) type Done = Result<(), BadArguments>;
 
 /// The bytes of the longest number: 64 bits, seven to a byte.
 pub(super) const MOST: usize = 10;

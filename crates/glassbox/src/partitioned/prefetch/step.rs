@@ -2,13 +2,26 @@
 
 use std::ops::Range;
 
-use super::prefetch_part;
 use crate::partitioned::lookups::{Lookups, MOST, NOTHING, PENDING, Places, UNSURE, number};
 use crate::partitioned::memory::{Next, Node, Probe};
 use crate::partitioned::table::Table;
-use crate::prefetch::prefetch_read;
+use crate::prefetch::{CACHE_LINE_BYTES, MAX_ROW_BYTES, prefetch_read, prefetch_span};
 use crate::procedure::{KeySet, Mode};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
+
+/// Asks for these bytes of a row; its word. The processor keeps few misses in flight, and waits when there are more: no
+/// line is asked for that is not needed.
+#[inline(always)]
+pub(super) fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) -> u64 {
+    let at = |offset| row.cast::<u8>().wrapping_add(offset);
+    if bytes.len() > CACHE_LINE_BYTES {
+        prefetch_span(at(bytes.start), bytes.len().min(MAX_ROW_BYTES));
+    } else {
+        prefetch_read(at(bytes.start));
+        prefetch_read(at(bytes.end.saturating_sub(1)));
+    }
+    row as u64
+}
 
 /// A further pass: each lookup goes on by one level and asks for what it needs then; at the last one, for the row.
 ///

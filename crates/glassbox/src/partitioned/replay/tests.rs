@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::any_table::{AnyTable, Mine};
-use super::super::lookahead::Asked;
+use super::super::any_table::AnyTable;
+use super::super::indexes::NotBuilt;
 use super::super::memory::RowId;
-use super::super::secondary::NotBuilt;
 use super::super::shard::Lookup;
 use super::super::values::UPDATE;
 use super::*;

@@ -19,7 +19,7 @@ use crate::procedure::Place as OutputPlace;
 use crate::procedure::{AbortReason, Aborts, Procedure};
 
 /// What a run needs.
-pub(super) struct Running<'a, 'w> {
+pub(super) struct ShardRun<'a, 'w> {
     pub(super) hold: Hold<'a>,
     pub(super) call: &'a Call,
     pub(super) place: Place,
@@ -36,7 +36,7 @@ type Numbers<'a> = &'a dyn Fn(usize) -> Option<u16>;
 #[derive(Clone, Copy)]
 pub(crate) struct ShardProcedure {
     pub(crate) route: fn(&Arguments, usize, Numbers<'_>) -> Result<Route, String>,
-    pub(super) run: fn(Running<'_, '_>) -> Ran,
+    pub(super) run: fn(ShardRun<'_, '_>) -> Ran,
 }
 
 impl ShardProcedure {
@@ -77,8 +77,8 @@ impl<O> Answers<O> for Option<O> {
     }
 }
 
-fn run<P: Procedure>(running: Running<'_, '_>) -> Ran {
-    let Running { hold, call, place, given, keep, watch } = running;
+fn run<P: Procedure>(running: ShardRun<'_, '_>) -> Ran {
+    let ShardRun { hold, call, place, given, keep, watch } = running;
     let procedure = match call.arguments.read::<P>() {
         Ok(procedure) => procedure,
         Err(bad) => return Ran::Failed(Failure::protocol(bad)),

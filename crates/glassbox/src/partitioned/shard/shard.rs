@@ -9,7 +9,7 @@ use super::super::undo::UndoBuffer;
 use super::super::whole::new_cells;
 use super::call::{Call, Ran, Stamp, Task};
 use super::elsewhere::{Found, Lookup, Wanted};
-use super::kind::{Running, Typed};
+use super::kind::{ShardRun, Typed};
 use super::place::Place;
 use super::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
 use crate::config::Config;
@@ -82,7 +82,7 @@ impl Shard {
             self.undo_buffer().take(spare);
         }
         let hold = Hold::borrowed(&mut self.cells);
-        let ran = run(Running { hold, call, place, given: task.given, keep, watch });
+        let ran = run(ShardRun { hold, call, place, given: task.given, keep, watch });
         if let Some(kept) = kept {
             kept.0 = self.undo_buffer().take(UndoBuffer::default());
             if !matches!(ran, Ran::Done(_)) {

@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use super::super::find::TableRow;
 use super::super::held::Held;
 use super::super::lookups::Lookups;
-use super::super::run::Running;
+use super::super::run::OnPartitions;
 use super::super::table::Table;
-use super::super::transaction::{PartitionedTransaction, Place as Found};
+use super::super::transaction::PartitionedTransaction;
 use super::elsewhere::{Elsewhere, Lookup, Wanted, bytes_of};
 use super::place::Place;
 use super::watch::{Touch, Watch, name, space};
@@ -37,7 +38,7 @@ pub(super) struct ShardTransaction<'a, W> {
     pub(super) watch: W,
 }
 
-impl<'a, W> Running<'a> for ShardTransaction<'a, W> {
+impl<'a, W> OnPartitions<'a> for ShardTransaction<'a, W> {
     #[inline(always)]
     fn partitioned(&mut self) -> &mut PartitionedTransaction<'a> {
         &mut self.inner
@@ -140,7 +141,7 @@ impl<W: Watch> ShardTransaction<'_, W> {
 
     /// As the inner transaction's `find`, which would have to find out that there is one partition only.
     #[inline(always)]
-    fn find<'h, R: Record>(held: &'h mut Held<'_>, lookups: &mut Lookups, key: &R::Key) -> Option<Found<'h, R>> {
+    fn find<'h, R: Record>(held: &'h mut Held<'_>, lookups: &mut Lookups, key: &R::Key) -> Option<TableRow<'h, R>> {
         if let Some(found) = lookups.take::<R>(held, key) {
             return Some(found.lend(held));
         }

@@ -14,12 +14,13 @@
 //! and overflow buckets in another, because the number of a bucket must be its place. Rejected: open addressing (no
 //! growth in small steps, and deletion leaves tombstones), extendible hashing (a directory is one more cache miss).
 
+use std::hint::select_unpredictable;
 use std::mem::replace;
 
-use super::bucket::{Bucket, tag_of};
-use super::candidates::place_among;
+use super::bucket::{Bucket, Probe, tag_of};
 use crate::partitioned::memory::region::{CannotReserve, Region};
 use crate::partitioned::memory::rows::RowId;
+use crate::prefetch::prefetch_read;
 
 /// The load at which another bucket is added. A bucket about to be split holds nearly twice as many as one just split:
 /// with 6 of 12 slots used on average, overflow stays rare at both ends.
@@ -289,4 +290,42 @@ impl HashIndex {
     pub(crate) fn used_bytes(&self) -> usize {
         self.buckets.used_bytes() + self.overflow.used_bytes()
     }
+
+    /// What asks for the cache line in which a lookup of a hash begins, for many hashes one after the other; what
+    /// [`HashIndex::candidate`] goes on with. Valid until the index changes.
+    #[inline(always)]
+    pub(crate) fn prefetcher(&self) -> impl Fn(u64) -> Probe + Copy + use<> {
+        let (first, mask, count) = (self.bucket_pointer(0), self.mask, self.count);
+        move |hash| {
+            let bucket = first.wrapping_add(place_among(hash, mask, count) as usize);
+            prefetch_read(bucket);
+            Probe::new(bucket, tag_of(hash))
+        }
+    }
+
+    /// The row that a lookup will most probably find, so that it can be asked for. Reads the first bucket only; if that
+    /// goes on, asks for the overflow bucket and gives `None`.
+    ///
+    /// # Safety
+    /// The probe is from this index, which has not changed since.
+    #[inline(always)]
+    pub(crate) unsafe fn candidate(&self, probe: Probe) -> Option<RowId> {
+        // SAFETY: it is a bucket of this index, and the borrow of `self` keeps it from being changed.
+        let bucket = unsafe { &*probe.bucket() };
+        if let Some(slot) = bucket.slots_with(probe.tag()).next() {
+            return Some(bucket.row(slot));
+        }
+        if bucket.overflow != 0 {
+            prefetch_read(self.overflow_pointer(bucket.overflow));
+        }
+        None
+    }
+}
+
+/// The number of the bucket that a hash belongs to, among so many.
+#[inline(always)]
+fn place_among(hash: u64, mask: u64, count: u64) -> u64 {
+    // Which of the two no processor can guess.
+    let place = hash & mask;
+    select_unpredictable(place < count, place, hash & (mask >> 1))
 }

@@ -1,7 +1,6 @@
 //! A hash index from hashes to row numbers.
 
 mod bucket;
-mod candidates;
 mod check;
 mod index;
 
