@@ -18,7 +18,6 @@
 //! 6. A failed write or force poisons the log for good: the contents of the disk are unknown then, so no further
 //!    transaction is acknowledged.
 
-mod appender;
 mod config;
 mod error;
 mod flush;
@@ -37,10 +36,9 @@ mod tests;
 mod threads;
 mod writer;
 
-pub(crate) use appender::Appender;
 pub(crate) use config::LogConfig;
 pub use error::LogError;
-pub(crate) use log::Log;
+pub(crate) use log::{Appender, Log};
 pub(crate) use look::{ExpectedLog, LogFound, look_into_log, older_or, refused};
 pub use lsn::Lsn;
 pub(crate) use segments::DIRECTORY;

@@ -1,8 +1,8 @@
-//! One partition that one thread has to itself: nobody asks for its token, and nothing is logged.
+//! One partition that one thread has to itself, without a token and without a log.
 //!
-//! What is left of an engine when all is taken out that does not serve the procedure. The engine with its log off would
-//! run the same, but a program with it has the log in it, and anybody may share it: here whoever runs a procedure
-//! borrows the partition exclusively, so the compiler sees to what tokens do elsewhere.
+//! This is the engine without every part that does not serve the procedure. The engine with its log off would run the
+//! same, but a program with it contains the log, and threads may share it: here the caller borrows the partition
+//! exclusively, so the compiler ensures what tokens ensure elsewhere.
 
 use std::any::TypeId;
 use std::thread;
@@ -105,7 +105,7 @@ impl Alone {
         tables.fold(0, |sum, table| sum.wrapping_add(table.digest()))
     }
 
-    /// What is wrong with indexes.
+    /// The defects of indexes.
     pub(crate) fn verify(&mut self) -> Vec<String> {
         let tables = self.cells[0].get_mut().tables.iter().flatten();
         tables.filter_map(|table| table.verify().err()).collect()

@@ -146,7 +146,7 @@ impl<R: Record> Turn<R> {
     /// the next key comes.
     fn go_behind(&mut self, row: u64) {
         let from = self.next - usize::from(self.next > self.first);
-        // SAFETY: nobody changes them meanwhile.
+        // SAFETY: they do not change meanwhile.
         let words = unsafe { &(*self.places).words };
         let found = (from..self.end.min(self.next + AHEAD)).find(|&at| words[at] & !UNSURE == row);
         self.next = match found {

@@ -2,8 +2,8 @@
 //!
 //! A run goes: declare the keys; take the token of the partition, or the tokens of several in ascending order (so no
 //! two transactions wait for each other in a circle); prefetch the declared keys; run; append the log record while the
-//! tokens are still held (so the order in the log is the order of execution); release. Whoever asked waits for the
-//! force after that, so a force never holds up a partition. A run that needs a partition it does not hold is undone and
+//! tokens are still held (so the order in the log is the order of execution); release. The caller waits for the force
+//! after that, so a force never holds up a partition. A run that needs a partition it does not hold is undone and
 //! run again with it.
 //!
 //! Serializable because a partition's transactions run one after the other, whole; phantoms cannot be.
@@ -44,7 +44,7 @@ pub(crate) struct Engine {
     pub(super) known_usage: Mutex<Vec<Vec<TableUsage>>>,
 }
 
-/// How a run ended that did not commit. It is large, and seldom: whoever runs has a place for it.
+/// The end of a run that did not commit. It is large and rare, so the caller has a place for it.
 pub(super) enum Ending {
     /// Undone; what it told counts, when the log is durable up to there.
     Aborted(AbortReason, Lsn),
@@ -111,7 +111,7 @@ impl Engine {
         procedure: &P,
         answer: &mut Result<P::Output, Error>,
     ) -> Result<Lsn, Error> {
-        // A run that needs no partition in particular gets the first; with one, nobody has to be asked.
+        // A run that needs no partition in particular gets the first; a database with one partition need not ask.
         let (mut needed, mut unknown) = (PartitionSet::of(0), false);
         if self.cells.len() > 1 {
             // With one, a nested call finds its token taken.

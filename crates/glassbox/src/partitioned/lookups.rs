@@ -34,7 +34,7 @@ pub(super) struct Group {
     pub(super) end: u32,
 }
 
-/// What is known of the declared keys, each at its place.
+/// The declared keys, each at its place, and where their rows are.
 #[derive(Debug)]
 pub(super) struct Places {
     /// The address of a live row of the key's table, perhaps with [`UNSURE`], or 0; of a group with [`PENDING`] perhaps
@@ -49,7 +49,7 @@ pub(super) static NOWHERE: Places = Places { words: [0; MOST], keys: [0; MOST] }
 
 const NO_GROUP: Group = Group { table: NonNull::dangling(), record: NOTHING, end: 0 };
 
-// SAFETY: the pointers are into a partition that whoever uses the lookups holds.
+// SAFETY: the pointers are into a partition that the user of the lookups holds.
 unsafe impl Send for Group {}
 
 /// The lookups of a transaction.

@@ -11,7 +11,7 @@ const REST: u32 = 9;
 const REST_WHEN_LATE: u32 = 3;
 /// For so long it rests at a time.
 const SLICE: Duration = Duration::from_millis(10);
-/// What took longer was mostly waiting, for a disk or a partition.
+/// A longer slice was mostly waiting, for a disk or a partition.
 const MOST_WORKED: Duration = Duration::from_millis(100);
 
 /// The log that a checkpoint is to make shorter.
@@ -81,7 +81,7 @@ mod tests {
         };
         assert!(!late(1 << 20, 512 << 10, 4 << 20));
         assert!(late(1 << 20, (512 << 10) + 1, 4 << 20));
-        assert!(!late(u64::MAX, 1 << 60, 1 << 20), "nobody waits for it");
+        assert!(!late(u64::MAX, 1 << 60, 1 << 20), "the log has room");
     }
     #[test]
     fn it_rests_as_long_as_there_are_transactions_and_never_for_long() {

@@ -7,23 +7,20 @@
 //!
 //! The declaration itself is the loop over the keys: it is run once for each step, with what takes that step compiled
 //! into it ([`KeySet`]). So every key comes with its type, nothing is dispatched on, and a key is encoded where it is
-//! used. Keys that are declared together find their table, and what does not change from key to key, once. What is kept
-//! for a key is a word and the key itself: a place of [`Lookups`].
+//! used. Keys that are declared together find their table, and what does not change from key to key, once. A place of
+//! [`Lookups`] keeps a word and the key itself.
 
 use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::held::Held;
-use super::lookups::{Group, Lookups, MOST, PENDING, Places, UNSURE, number};
-use super::memory::HashIndex;
+use super::lookups::{Group, Lookups, MOST, NOTHING, PENDING, Places, UNSURE, number};
+use super::memory::{HashIndex, Next, Node, Probe};
 use super::origin::Origin;
 use super::table::Table;
+use crate::prefetch::{CACHE_LINE_BYTES, MAX_ROW_BYTES, prefetch_read, prefetch_span};
 use crate::procedure::{KeySet, Mode};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
-
-mod step;
-
-use step::{Step, prefetch_part};
 
 /// Prefetches the keys that `origin` declares and whose partitions are held; earlier lookups are gone.
 #[inline(always)]
@@ -38,6 +35,20 @@ pub(super) fn prefetch(lookups: &mut Lookups, held: &mut Held<'_>, origin: &impl
         more = step.more;
     }
     lookups.ready(groups);
+}
+
+/// Asks for these bytes of a row; its word. The processor keeps few misses in flight, and waits when there are more: no
+/// line is asked for that is not needed.
+#[inline(always)]
+fn prefetch_part<R>(row: *const R, bytes: &Range<usize>) -> u64 {
+    let at = |offset| row.cast::<u8>().wrapping_add(offset);
+    if bytes.len() > CACHE_LINE_BYTES {
+        prefetch_span(at(bytes.start), bytes.len().min(MAX_ROW_BYTES));
+    } else {
+        prefetch_read(at(bytes.start));
+        prefetch_read(at(bytes.end.saturating_sub(1)));
+    }
+    row as u64
 }
 
 /// The first pass: asks for where the lookups begin; of dense keys, for the rows.
@@ -177,6 +188,113 @@ impl KeySet for Begin<'_, '_> {
             tree.prefetch_end(&range.low, &range.high);
         } else {
             tree.prefetch_leaf(&range.low);
+        }
+    }
+}
+
+// The further passes: keys that are not dense go down their indexes, one level in each.
+
+/// A further pass: each lookup goes on by one level and asks for what it needs then; at the last one, for the row.
+///
+/// Groups are met in the order in which they began. Where the declaration differs from the one before, which is a
+/// mistake, a group is met with other keys of its record or not at all: it then finds nothing, or too little.
+struct Step<'a> {
+    /// Whether there are several partitions.
+    several: bool,
+    lookups: &'a mut Lookups,
+    groups: usize,
+    /// The group that is next, and its first lookup.
+    at: usize,
+    begin: usize,
+    /// Whether some are not at their end yet.
+    more: bool,
+}
+
+impl Step<'_> {
+    #[inline(always)]
+    fn step<R: Record>(&mut self, bytes: &Range<usize>, mut keys: impl Iterator<Item = R::Encoded>) {
+        if self.at == self.groups {
+            return;
+        }
+        let group = &mut self.lookups.groups[self.at % MOST];
+        let (Places { words, keys: numbers }, of) = (&mut self.lookups.places, self.begin..group.end as usize);
+        let places = words[of.clone()].iter_mut().zip(&mut numbers[of]);
+        (self.at, self.begin) = (self.at + 1, group.end as usize + 1);
+        if group.record != number::<R>() | PENDING {
+            return;
+        }
+        // SAFETY: the record's number says that it is such a table, in a held partition; nothing changes it while these
+        // passes read.
+        let Table { hash, tree, rows, .. } = unsafe { group.table.cast::<Table<R>>().as_ref() };
+        let (mut descends, pointer) = (false, rows.pointers());
+        for (word, number) in places {
+            let (row, unsure) = if Table::<R>::POINT {
+                if *word & UNSURE == 0 {
+                    continue;
+                }
+                // SAFETY: the word is of this index.
+                (unsafe { hash.candidate(Probe::from_bits(*word & !UNSURE)) }, UNSURE)
+            } else {
+                let Some(key) = keys.next() else {
+                    group.record = NOTHING;
+                    return;
+                };
+                match tree.descend(Node::from_bits(*word), &key) {
+                    Next::Child(child) => {
+                        tree.prefetch_node(child);
+                        *word = child.to_bits();
+                        descends = true;
+                        continue;
+                    }
+                    Next::Leaf(row) => {
+                        *number = key.as_u64().unwrap_or(0);
+                        (row, 0)
+                    }
+                }
+            };
+            *word = row.map_or(0, |row| {
+                let address = pointer(row);
+                if unsure != 0 || R::Encoded::ZERO.as_u64().is_none() {
+                    // Its key will be looked at.
+                    prefetch_read(address);
+                }
+                prefetch_part(address, bytes) | unsure
+            });
+        }
+        if descends {
+            self.more = true;
+        } else {
+            group.record = number::<R>();
+        }
+    }
+}
+
+impl KeySet for Step<'_> {
+    #[inline(always)]
+    fn part<R: Record>(&mut self, key: &R::Key, _mode: Mode, bytes: Range<usize>) {
+        self.step::<R>(&bytes, std::iter::once_with(|| key.encode()));
+    }
+
+    #[inline(always)]
+    fn parts<R: Record>(&mut self, keys: impl IntoIterator<Item = R::Key>, mode: Mode, bytes: Range<usize>) {
+        if R::PLACEMENT.is_some() && self.several {
+            return keys.into_iter().for_each(|key| self.part::<R>(&key, mode, bytes.clone()));
+        }
+        let mut keys = keys.into_iter().map(|key| key.encode()).peekable();
+        // Without keys there is no group.
+        if keys.peek().is_some() {
+            self.step::<R>(&bytes, keys);
+        }
+    }
+
+    #[inline(always)]
+    fn index<I: Index>(&mut self, _bounds: impl Bounds<I::Key>, _mode: Mode) {}
+
+    #[inline(always)]
+    fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, _mode: Mode) {
+        if !Table::<R>::POINT && R::PLACEMENT.is_none_or(|position| bounds.placement_at(position).is_some()) {
+            let low = || bounds.encode().map_or(R::Encoded::ZERO, |range| range.low);
+            self.step::<R>(&(0..0), std::iter::once_with(low));
         }
     }
 }

@@ -303,8 +303,8 @@ fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), Repla
 /// Replayed one after the other, changes wait for memory one after the other. But a log says long before which rows it
 /// will change. So the keys of some records take their first step together, to the bucket or the leaf, and then the
 /// second, to the row, as `prefetch` has it for keys that a procedure declares; the rows of dense keys are known at
-/// once. What was found is kept for the change to look there first: a row that comes or goes meanwhile is found, or
-/// missed, as ever.
+/// once. The change looks first at the row that was found here; a row that was inserted or deleted meanwhile is found,
+/// or missed, by the index.
 //// Bytes of records whose rows are asked for together: some hundred rows, which stay in the first caches until their
 //// turn.
 const TOGETHER_BYTES: usize = 16 << 10;

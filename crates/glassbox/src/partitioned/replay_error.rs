@@ -37,7 +37,7 @@ pub(crate) enum ReplayError {
     Arguments {
         /// Its name.
         procedure: &'static str,
-        /// What is wrong with the bytes.
+        /// The defect of the bytes.
         problem: String,
     },
     /// The rows do not fit into memory.

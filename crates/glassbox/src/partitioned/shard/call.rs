@@ -19,7 +19,7 @@ pub struct Call {
     pub seed: u64,
 }
 
-/// What was assigned to a call.
+/// Procedure, time and seed that were assigned to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// The procedure's number in the catalog.
@@ -37,7 +37,7 @@ impl Call {
         Self { procedure: number, arguments: Arguments::of(procedure), now, seed }
     }
 
-    /// What was assigned to it.
+    /// The values that were assigned to it.
     pub fn stamp(&self) -> Stamp {
         Stamp { procedure: self.procedure, now: self.now, seed: self.seed }
     }

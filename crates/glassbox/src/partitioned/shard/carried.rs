@@ -2,8 +2,8 @@
 //!
 //! Between two processes there are only bytes. But a cluster may be in one process, and then to encode a call, to
 //! decode it to see where it goes, to decode it again to run it, and the same with its output, takes more instructions
-//! than running it does. So what is carried is the value itself, by its type, and it is encoded by whoever has to write
-//! it down; who gets bytes decodes them.
+//! than running it does. So the value itself is carried, by its type. It is encoded where it is written to a log or a
+//! message, and decoded where bytes arrive.
 //!
 //! A value that cannot be encoded, which is a mistake of its type, becomes no bytes at all: who should read it says so.
 

@@ -36,8 +36,8 @@ impl<'t, R: Record, C, I, W> Here<'t, R, C, I, W> {
         Self { keys, place, watch, space, touch, left: Left::None }
     }
 
-    /// Why they ended, if the inner transaction has `done` all of them. What it stopped at may have been before a key
-    /// that was refused; but who forgave that would go on with a refusal that nobody has heard of.
+    /// Why they ended, if the inner transaction has `done` all of them. The stop may lie before a key that was
+    /// refused; a caller that ignored it would go on past a refusal that was never reported.
     #[inline(always)]
     fn left(self, done: Result<(), Stop>) -> Result<Left<R::Key, C>, Stop> {
         if !matches!(self.left, Left::Refused) {
@@ -147,13 +147,13 @@ impl<W: Watch> ShardTransaction<'_, W> {
         }
     }
 
-    /// Whether somebody wants to know at which keys of secondary indexes rows are written.
+    /// Whether the keys of secondary indexes at which rows are written are watched.
     #[inline(always)]
     pub(super) fn tells_of_indexes<R: Record>(&self) -> bool {
         R::INDEXES > 0 && self.watch.watches()
     }
 
-    /// The space of a table's primary key, if anybody wants to know.
+    /// The space of a table's primary key, if it is watched.
     #[inline(always)]
     fn space_of<R: Record>(&mut self) -> u32 {
         if self.watch.watches() { space(self.table::<R>().number, None) } else { 0 }

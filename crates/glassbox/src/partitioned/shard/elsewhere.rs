@@ -46,7 +46,7 @@ pub struct Found {
     pub partition: u8,
     /// The table's number in the catalog.
     pub table: u16,
-    /// What was asked for.
+    /// The key or the bounds that were asked for.
     pub lookup: Lookup,
     /// The rows in their stored form, one after the other.
     pub rows: Vec<u8>,

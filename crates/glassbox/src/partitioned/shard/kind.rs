@@ -48,7 +48,7 @@ impl ShardProcedure {
     }
 }
 
-/// An output of a type that is not known to whoever carries it is made where it is carried.
+/// An output whose type its carrier does not know is made in the box in which it is carried.
 struct Boxed<O>(Option<Box<O>>);
 
 impl<O> OutputPlace<O> for Boxed<O> {

@@ -43,7 +43,7 @@ impl<'a> Routing<'a> {
     fn route(self, complete: bool) -> Route {
         let partitions = if complete { self.partitions.set } else { PartitionSet::all(self.count as usize) };
         let home = self.home.unwrap_or(partitions.or_if_empty(0).lowest() as u8);
-        // What one partition has alone, nobody has to bring.
+        // The rows of a single partition need not be sent.
         let shared = if partitions.is_single() { Vec::new() } else { self.shared };
         Route { partitions: partitions.or_if_empty(home.into()), home, shared }
     }

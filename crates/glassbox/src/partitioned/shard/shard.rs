@@ -18,7 +18,7 @@ use crate::failure::{Failure, note_places_of_panics};
 use crate::procedure::{PartitionSet, Procedure, partition_of};
 use crate::record::{Key, Record};
 
-/// What a run overwrote, so that it can be taken back for as long as its end is not decided.
+/// The old rows of a run, so that it can be rolled back for as long as its end is not decided.
 #[derive(Debug, Default)]
 pub struct Kept(UndoBuffer);
 
@@ -124,7 +124,7 @@ impl Shard {
         self.spare.push(kept.0);
     }
 
-    /// Takes a run back. Runs that saw what it did, or changed what it changed, must have been taken back before.
+    /// Rolls a run back. Runs that read or overwrote its changes must have been rolled back before.
     pub fn undo(&mut self, mut kept: Kept) {
         kept.0.undo();
         self.spare.push(kept.0);

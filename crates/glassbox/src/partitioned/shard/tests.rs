@@ -194,7 +194,7 @@ fn scans_and_indexes_go_everywhere() {
 }
 
 #[test]
-fn transactions_that_do_not_meet_are_taken_back_in_any_order() {
+fn transactions_without_common_rows_are_rolled_back_in_any_order() {
     let mut shards = shards(1);
     let shard = &mut shards[0];
     let before = shard.digest();

@@ -22,7 +22,7 @@ pub(super) struct Lacks {
     pub(super) partitions: PartitionSet,
     /// The watch refused.
     pub(super) refused: bool,
-    /// What was given cannot be right.
+    /// The defect of a row that was given.
     pub(super) bad: Option<String>,
 }
 
@@ -193,7 +193,7 @@ impl<W: Watch> Transaction for ShardTransaction<'_, W> {
         if !tells_of_indexes {
             return changes.update_at(table, place, key, false, change).map(Some);
         }
-        // Which index keys it comes to is to be told before anybody could notice.
+        // The index keys of the change are reported before it can be seen.
         // SAFETY: as in `get`.
         let before = *unsafe { place.as_ref() };
         let mut after = before;

@@ -1,4 +1,4 @@
-//! What a run touches, told to whoever wants to know: locks, or the sets of optimistic validation.
+//! Reports the keys that a run touches: to locks, or to the sets of optimistic validation.
 //!
 //! Keys are given as their first 16 bytes, in order: longer keys that agree in these are one to a watch. That can only
 //! make it more careful than it had to be.

@@ -1,4 +1,4 @@
-//! Many keys at a time come to what one after the other does: here, elsewhere, missing, refused, taken back.
+//! Many keys at a time give what one after the other gives: here, elsewhere, missing, refused, rolled back.
 
 use glassbox_derive::Record;
 use serde::{Deserialize, Serialize};
@@ -151,7 +151,7 @@ fn together_comes_to_what_alone_does() {
             let (_, ran_alone, kept_alone) =
                 run_everywhere(&catalog(), &mut alone, &call(&Change { alone: true, ..change.clone() }));
             assert_eq!(ran, ran_alone, "{change:?}");
-            // Where all came to an end it is committed; otherwise it is taken back.
+            // If all ended well it is committed; otherwise it is rolled back.
             let all = ran.iter().all(|ran| matches!(ran, Ran::Done(_)));
             let end = |shards: &mut [Shard], kept: Vec<Kept>| {
                 for ((shard, kept), ran) in shards.iter_mut().zip(kept).zip(&ran) {
@@ -198,11 +198,11 @@ fn a_watch_hears_the_same_in_the_same_order() {
             shards(1)[0].run(&call(&Change { alone, ..change.clone() }), task, None, Some(&mut listener));
             listener.0
         });
-        // What was found to be there already ends it, and keys behind it may have been drawn.
+        // A duplicate key ends it, and keys behind it may have been drawn.
         assert!(heard[0].starts_with(&heard[1]), "{change:?}");
         // A refusal counts wherever it was met: who forgives the row that was there would go on without the other.
         for refused in 1..=heard[0].len() {
-            // Anew, because how many rows are drawn at once depends on the room that deleted ones left.
+            // A new shard, because the room that deleted rows left decides how many rows are drawn at once.
             let shard = &mut shards(1)[0];
             let before = shard.digest();
             let mut listener = Listener(Vec::new(), refused);
