@@ -5,7 +5,7 @@
 //! single client would pay two thread switches a transaction. So: a caller that finds the token free works in its own
 //! thread; one that finds it taken leaves its job in the queue, and the holder does it before letting go (combining,
 //! after CC-Synch: Fatourou and Kallimanis, PPoPP 2012). A wait for the token itself, as a transaction on several
-//! partitions needs, is a queue entry without a job: the holder hands over. The queue is first in, first out, so nobody
+//! partitions needs, is a queue entry without a job: the holder hands over. The queue is first in, first out, so no thread
 //! starves.
 //!
 //! Entries live on the stacks of those who wait. An entry may be touched by others only until its state leaves
@@ -106,7 +106,7 @@ impl Token {
         Some(work())
     }
 
-    /// Takes the token if nobody has it; whether it did.
+    /// Acquires the token if it is free; whether it did.
     ///
     /// # Safety
     /// `waiter` must be fresh and, if it did, stay in place until [`Token::release`] with it; nothing may unwind past
@@ -144,7 +144,7 @@ impl Token {
 
     #[cold]
     unsafe fn wait(&self, this: *mut Waiter) -> u32 {
-        // SAFETY: until the entry is linked nobody else knows it.
+        // SAFETY: until the entry is linked, no other thread can reach it.
         unsafe { *(*this).thread.get() = Some(thread::current()) };
         let previous = self.tail.swap(this, Ordering::AcqRel);
         if previous.is_null() {
@@ -174,7 +174,7 @@ impl Token {
     /// Works off the queue up to the limit, then frees the token or hands it over.
     #[inline(always)]
     unsafe fn leave(&self, own: *mut Waiter) {
-        // The usual case first: nobody waits.
+        // The usual case first: no thread waits.
         if self.tail.compare_exchange(own, ptr::null_mut(), Ordering::Release, Ordering::Relaxed).is_err() {
             // SAFETY: passed on.
             unsafe { self.work_off(own) }

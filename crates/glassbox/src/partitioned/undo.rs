@@ -27,7 +27,7 @@ struct Header {
     row: RowId,
     /// Words of the row before this header.
     words: u32,
-    /// What is left to be done when the transaction commits.
+    /// The work that remains for the commit of the transaction.
     finish: Option<Finish>,
 }
 
@@ -130,7 +130,7 @@ impl UndoBuffer {
         self.clear();
     }
 
-    /// What was kept so far; from here on it goes to `next`.
+    /// The old rows that were kept so far; from here on they go to `next`.
     pub(crate) fn take(&mut self, next: Self) -> Self {
         std::mem::replace(self, next)
     }

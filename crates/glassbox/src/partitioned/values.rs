@@ -63,7 +63,7 @@ pub(crate) enum BadChange {
 }
 
 impl BadChange {
-    /// What is done to a row does not fit the rows there are.
+    /// An operation does not fit the rows there are.
     #[cold]
     pub(crate) fn diverged<R: Record>(does: &'static str, key: &R::Key, but: &'static str) -> Self {
         Self::Diverged { does, table: R::TABLE, key: key.in_words(), but }
@@ -194,7 +194,7 @@ impl<R: Record> Table<R> {
         }
         let Some(id) = found else { return Self::skip_changes(rest).ok_or(BadChange::Short) };
         let (columns, values) = Self::split_columns(rest).ok_or(BadChange::Short)?;
-        // A row that does not come out right may be left half changed: nobody opens the database then.
+        // A row that does not come out right may be left half changed: the database is not opened then.
         let before = (columns & Self::INDEXED != 0).then(|| *self.rows.get(id));
         self.preserve(id);
         let row = self.rows.get_mut(id);

@@ -251,7 +251,7 @@ impl Engine {
         await_transactions("partition", places, until)
     }
 
-    /// What is wrong with indexes, over all partitions, and with the copies of replicated tables.
+    /// The defects of indexes, over all partitions, and of the copies of replicated tables.
     pub(crate) fn verify(&self, kinds: &[TableKind]) -> Vec<String> {
         self.holding(self.all(), |mut hold| {
             let mut wrong = Vec::new();

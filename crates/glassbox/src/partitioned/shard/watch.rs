@@ -29,7 +29,7 @@ pub trait Watch {
     fn range(&mut self, space: u32, low: u128, high: u128) -> bool;
 }
 
-/// Nobody wants to know.
+/// Reports nothing.
 pub(super) struct Unwatched;
 
 impl Watch for Unwatched {
