@@ -298,6 +298,10 @@ fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), Repla
     if there() { Ok(()) } else { Err(ReplayError::OtherPartition) }
 }
 
+/// Bytes of records whose rows are asked for together: some hundred rows, which stay in the first caches until their
+/// turn.
+const TOGETHER_BYTES: usize = 16 << 10;
+
 /// Asks for the rows that the next records of a value log change, before their turn comes.
 ///
 /// Replayed one after the other, changes wait for memory one after the other. But a log says long before which rows it
@@ -305,9 +309,6 @@ fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), Repla
 /// second, to the row, as `prefetch` has it for keys that a procedure declares; the rows of dense keys are known at
 /// once. The change looks first at the row that was found here; a row that was inserted or deleted meanwhile is found,
 /// or missed, by the index.
-//// Bytes of records whose rows are asked for together: some hundred rows, which stay in the first caches until their
-//// turn.
-const TOGETHER_BYTES: usize = 16 << 10;
 ///
 /// Here are the lookups that are under way, each with its table's place.
 #[derive(Default)]

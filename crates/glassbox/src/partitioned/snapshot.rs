@@ -2,9 +2,9 @@
 //!
 //! A checkpoint wants every row as of one moment, while transactions go on. Stopping them would take as long as writing
 //! the database; copying the pages that change (fork) costs page faults on the path of transactions. Instead: the
-//! checkpointer walks the arena in small slices under the partition's token, and a transaction that changes or removes a row that
-//! the walk has not reached keeps the row's old bytes first, once (copy on update). The test for "has the walk passed
-//! here" is one comparison with a cursor that is at the end of the numbers when no checkpoint runs.
+//! checkpointer walks the arena in small slices under the partition's token, and a transaction that changes or removes
+//! a row that the walk has not reached keeps the row's old bytes first, once (copy on update). The test for "has the
+//! walk passed here" is one comparison with a cursor that is at the end of the numbers when no checkpoint runs.
 //!
 //! Invariant: at any moment, rows kept + rows walked + rows in `cursor..end` that are live and not marked = the rows of
 //! the moment the snapshot began. A row added since is either at or past `end`, or in a place that is marked.

@@ -5,8 +5,8 @@
 //! single client would pay two thread switches a transaction. So: a caller that finds the token free works in its own
 //! thread; one that finds it taken leaves its job in the queue, and the holder does it before letting go (combining,
 //! after CC-Synch: Fatourou and Kallimanis, PPoPP 2012). A wait for the token itself, as a transaction on several
-//! partitions needs, is a queue entry without a job: the holder hands over. The queue is first in, first out, so no thread
-//! starves.
+//! partitions needs, is a queue entry without a job: the holder hands over. The queue is first in, first out, so no
+//! thread starves.
 //!
 //! Entries live on the stacks of those who wait. An entry may be touched by others only until its state leaves
 //! `WAITING` or `PARKED`; its owner leaves the stack frame only after that. Memory order: job results and partition
