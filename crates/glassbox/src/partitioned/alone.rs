@@ -61,7 +61,7 @@ impl Alone {
     ) -> Result<thread::Result<()>, Error> {
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         self.health.check()?;
-        let keep = Keep { undo: P::ABORTS == Aborts::Anytime, values: false };
+        let keep = Keep { undo: P::ABORTS == Aborts::Anytime, ..Keep::default() };
         let mut transaction = PartitionedTransaction::new(Hold::borrowed(&mut self.cells), &*self.clock, keep);
         let (call, mut run) = (Call { procedure, number }, answering(procedure, answer));
         let ended = run_once(&mut transaction, &call, |running| {

@@ -56,7 +56,7 @@ impl Engine {
                 Ok(())
             };
             let mut ending = None;
-            self.run_holding(held, Keep { undo: false, values: false }, &mut dry, &AdHoc, &mut ending);
+            self.run_holding(held, Keep::default(), &mut dry, &AdHoc, &mut ending);
             match ending {
                 Some(Ending::Widen(more)) => held.extend(more),
                 // It may panic on not finding what it would have written; what is known so far will do.

@@ -13,13 +13,12 @@ use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::change::Changes;
 use super::held::{Cell, Held, Hold, hold_if_free, hold_or_delegate, holding};
 use super::numbers::Numbers;
 use super::origin::{AdHoc, Call, Origin};
 use super::partition::Scratch;
 use super::run::{Cause, Failed, run_once};
-use super::transaction::{Keep, PartitionedTransaction};
+use super::transaction::{Changes, Keep, PartitionedTransaction};
 use super::values::VALUES;
 use crate::config::LogKind;
 use crate::error::{Error, NOT_ANSWERED, Unanswered};
@@ -157,7 +156,7 @@ impl Engine {
         origin: &impl Origin,
         widened: impl Fn(),
     ) -> Result<Ended, Error> {
-        let mut keep = Keep { undo, values: origin.values(self.log.as_ref().map(|_| self.log_kind)) };
+        let mut keep = Keep { undo, values: origin.values(self.log.as_ref().map(|_| self.log_kind)), places: false };
         loop {
             let mut ending = None;
             if let Some(lsn) = self.run_holding(needed, keep, &mut run, origin, &mut ending) {

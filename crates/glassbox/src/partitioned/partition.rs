@@ -4,7 +4,7 @@ use super::any_table::AnyTable;
 use super::lookups::Lookups;
 use super::record_buffer::RecordBuffer;
 use super::table::Table;
-use super::undo::UndoBuffer;
+use super::transaction::undo::UndoBuffer;
 use crate::log::{Appender, Lsn};
 use crate::record::Record;
 

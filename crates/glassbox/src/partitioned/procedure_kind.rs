@@ -58,7 +58,7 @@ fn run<P: Procedure>(
 ) -> Result<(), ReplayError> {
     let procedure = decode::<P>(arguments)?;
     let call = Call { procedure: &procedure, number: head.procedure };
-    let mut transaction = PartitionedTransaction::new(hold, clock, Keep { undo: false, values: false });
+    let mut transaction = PartitionedTransaction::new(hold, clock, Keep::default());
     transaction.assign(head.now, head.seed);
     let ended = run_once(&mut transaction, &call, |running| {
         let returned = procedure.run(running).map(drop);

@@ -13,21 +13,10 @@ use std::thread;
 
 use super::origin::Origin;
 use super::prefetch::prefetch;
-use super::transaction::PartitionedTransaction;
+use super::transaction::watch::Watching;
+use super::transaction::{Changes, PartitionedTransaction, RemoteRows};
 use crate::failure::BrokenPromise;
 use crate::procedure::Stop;
-
-/// A transaction as a body sees it, on top of the one that the partitions know.
-pub(super) trait OnPartitions<'a> {
-    fn partitioned(&mut self) -> &mut PartitionedTransaction<'a>;
-}
-
-impl<'a> OnPartitions<'a> for PartitionedTransaction<'a> {
-    #[inline(always)]
-    fn partitioned(&mut self) -> &mut PartitionedTransaction<'a> {
-        self
-    }
-}
 
 /// A run that did not end well.
 pub(super) struct Failed {
@@ -55,27 +44,25 @@ pub(super) enum Cause {
 /// Runs `body` once, after a prefetch of the keys that `origin` declares. What it changed stays in the undo buffer,
 /// unless it failed: then it is undone.
 #[inline(always)]
-pub(super) fn run_once<'a, T: OnPartitions<'a>>(
-    transaction: &mut T,
+pub(super) fn run_once<M: RemoteRows, W: Watching>(
+    transaction: &mut PartitionedTransaction<'_, M, W>,
     origin: &impl Origin,
-    body: impl FnOnce(&mut T) -> Result<(), Stop>,
+    body: impl FnOnce(&mut PartitionedTransaction<'_, M, W>) -> Result<(), Stop>,
 ) -> Result<(), Failed> {
     let running = &mut *transaction;
     // Few things go with the closure: each of them is a store and a load.
     let ended = catch_unwind(AssertUnwindSafe(move || {
-        let PartitionedTransaction { held, changes, .. } = running.partitioned();
-        prefetch(&mut changes.scratch.lookups, held, origin);
+        prefetch(&mut running.changes.scratch.lookups, &mut running.held, origin);
         body(running)
     }));
     match ended {
         Ok(Ok(())) => Ok(()),
-        ended => Err(undo(transaction.partitioned(), ended)),
+        ended => Err(undo(&mut transaction.changes, ended)),
     }
 }
 
 #[cold]
-fn undo(transaction: &mut PartitionedTransaction<'_>, ended: thread::Result<Result<(), Stop>>) -> Failed {
-    let changes = &mut transaction.changes;
+fn undo(changes: &mut Changes<'_>, ended: thread::Result<Result<(), Stop>>) -> Failed {
     changes.scratch.undo.undo();
     let cause = match ended {
         Ok(ended) => Cause::Stopped(ended.expect_err("a run that ended well is not undone")),

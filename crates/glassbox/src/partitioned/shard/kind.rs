@@ -5,14 +5,12 @@ use std::any::Any;
 use super::super::held::Hold;
 use super::super::origin::Call as TypedCall;
 use super::super::run::{Cause, Failed, run_once};
+use super::super::transaction::watch::{Unwatched, Watch, Watched, Watching};
 use super::super::transaction::{Keep, PartitionedTransaction};
 use super::call::{Call, Ran, Stamp};
 use super::carried::{Arguments, Output};
-use super::elsewhere::{Elsewhere, Found};
-use super::place::Place;
+use super::remote::{Found, Missing, Place, SentRows};
 use super::route::{Route, Routing};
-use super::transaction::{Lacks, STOP, ShardTransaction};
-use super::watch::{Unwatched, Watch};
 use crate::failure::{BrokenPromise, FOREIGN_RETRY, Failure, Panicked, Promise, event_of};
 use crate::io::Clock;
 use crate::procedure::Place as OutputPlace;
@@ -86,7 +84,7 @@ fn run<P: Procedure>(running: ShardRun<'_, '_>) -> Ran {
     let mut output = Boxed(None);
     let typed = Typed { procedure: &*procedure, stamp: call.stamp(), hold, place, given, keep };
     let ended = match watch {
-        Some(watch) => typed.run(watch, &mut output),
+        Some(watch) => typed.run(Watched::new(watch), &mut output),
         None => typed.run(Unwatched, &mut output),
     };
     match ended {
@@ -121,54 +119,45 @@ pub(super) struct Typed<'a, P> {
 impl<P: Procedure> Typed<'_, P> {
     /// Runs it; why it did not end well, if so.
     #[inline(always)]
-    pub(super) fn run(self, watch: impl Watch, output: &mut impl Answers<P::Output>) -> Result<(), Ran> {
+    pub(super) fn run(self, watch: impl Watching, output: &mut impl Answers<P::Output>) -> Result<(), Ran> {
         let Self { procedure, stamp, hold, place, given, keep } = self;
         let undo = keep || P::ABORTS == Aborts::Anytime;
         let origin = TypedCall { procedure, number: stamp.procedure };
-        let mut transaction = ShardTransaction {
-            inner: PartitionedTransaction::new(hold, &Assigned, Keep { undo, values: false }),
-            place,
-            elsewhere: Elsewhere::new(given),
-            lacks: None,
-            keep_places: keep,
-            watch,
-        };
-        transaction.inner.assign(stamp.now, stamp.seed);
+        let kept = Keep { undo, values: false, places: keep };
+        let mut transaction = PartitionedTransaction::with(hold, &Assigned, kept, SentRows::new(place, given), watch);
+        transaction.assign(stamp.now, stamp.seed);
         // Keys of remote rows are not found by the prefetch, and asked for in vain.
         let ended = run_once(&mut transaction, &origin, |running| {
             let returned = procedure.answer(running, output);
             assert!(output.is_put() || returned.is_err(), "a procedure has ended well and given no answer");
-            // Whatever the procedure returns: it lacked something, or rows are not what their indexes say.
-            match (&running.lacks, running.inner.changes.torn) {
-                (Some(_), _) => Err(STOP),
-                (None, Some(torn)) => Err(torn.stop()),
-                (None, None) => returned,
-            }
+            running.outcome(returned)
         });
-        let ended = ended.map_err(|failed| failure(failed, transaction.lacks.take(), P::NAME));
         if !keep {
-            transaction.inner.changes.scratch.undo.clear();
+            transaction.changes.scratch.undo.clear();
         }
-        ended
+        let PartitionedTransaction { remote, watch, .. } = transaction;
+        ended.map_err(|failed| failure(failed, remote.into_missing(), watch.has_refused(), P::NAME))
     }
 }
 
 /// The outcome of a run that did not end well.
 #[cold]
-fn failure(failed: Failed, lacks: Option<Box<Lacks>>, name: &'static str) -> Ran {
+fn failure(failed: Failed, missing: Option<Box<Missing>>, refused: bool, name: &'static str) -> Ran {
     let is_broken = failed.broken;
-    let ran = outcome(failed.cause, lacks, name);
+    let ran = outcome(failed.cause, missing, refused, name);
     if is_broken { broken(ran, name) } else { ran }
 }
 
-/// What a run came to that did not end well. What the procedure says means nothing when something was lacking.
+/// What a run came to that did not end well. What the procedure says means nothing when something was missing.
 #[cold]
-fn outcome(cause: Cause, lacks: Option<Box<Lacks>>, name: &'static str) -> Ran {
-    match lacks {
-        Some(lacks) if lacks.bad.is_some() => return Ran::Failed(Failure::protocol(lacks.bad.unwrap_or_default())),
-        Some(lacks) if !lacks.partitions.is_empty() => return Ran::Elsewhere(lacks.partitions),
-        Some(lacks) if lacks.refused => return Ran::Refused,
-        Some(lacks) => return Ran::Wants(lacks.wanted),
+fn outcome(cause: Cause, missing: Option<Box<Missing>>, refused: bool, name: &'static str) -> Ran {
+    if let Some(bad) = missing.as_ref().and_then(|missing| missing.bad.as_ref()) {
+        return Ran::Failed(Failure::protocol(bad.clone()));
+    }
+    match missing {
+        Some(missing) if !missing.participants.is_empty() => return Ran::Elsewhere(missing.participants),
+        _ if refused => return Ran::Refused,
+        Some(missing) => return Ran::Wants(missing.reads),
         None => {}
     }
     match cause {

@@ -11,24 +11,19 @@
 
 mod call;
 mod carried;
-mod each;
-mod elsewhere;
 mod kind;
 #[path = "shard.rs"]
 mod one;
-mod place;
+mod remote;
 mod route;
-mod scan;
 #[cfg(test)]
 mod tests;
-mod transaction;
-mod watch;
 
+pub use super::transaction::watch::{Touch, Watch};
 pub use call::{Call, Ran, Stamp, Task};
 pub use carried::{Arguments, Output};
-pub use elsewhere::{Found, Lookup, Wanted};
 pub(crate) use kind::ShardProcedure;
 pub use one::{Kept, Shard};
+pub use remote::{Found, Lookup, Wanted};
 pub use route::Route;
 pub(crate) use route::Routing;
-pub use watch::{Touch, Watch};

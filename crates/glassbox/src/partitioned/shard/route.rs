@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::elsewhere::{Lookup, Wanted, bytes_of};
+use super::remote::{Lookup, Wanted, bytes_of};
 use crate::procedure::{Declared, KeySet, Mode, PartitionSet, Partitions, Procedure, partition_of};
 use crate::record::{Bounds, Index, Key, Record};
 

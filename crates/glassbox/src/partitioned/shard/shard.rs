@@ -5,13 +5,13 @@ use std::any::TypeId;
 use super::super::any_table::TableKind;
 use super::super::held::{Cell, Hold};
 use super::super::procedure_kind::ProcedureKind;
-use super::super::undo::UndoBuffer;
+use super::super::transaction::undo::UndoBuffer;
+use super::super::transaction::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
 use super::super::whole::new_cells;
 use super::call::{Call, Ran, Stamp, Task};
-use super::elsewhere::{Found, Lookup, Wanted};
+
 use super::kind::{ShardRun, Typed};
-use super::place::Place;
-use super::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
+use super::remote::{Found, Lookup, Place, Wanted};
 use crate::config::Config;
 use crate::error::Error;
 use crate::failure::{Failure, note_places_of_panics};

@@ -2,9 +2,10 @@
 
 use std::ptr::NonNull;
 
-use super::held::Held;
-use super::lookups::{AHEAD, Group, Lookups, NOTHING, Places, UNSURE, number};
-use super::table::Table;
+use super::super::held::Held;
+use super::super::lookups::{AHEAD, Group, Lookups, NOTHING, Places, UNSURE, number};
+use super::super::table::Table;
+use super::remote::RemoteRows;
 use crate::procedure::Stop;
 use crate::record::{EncodedKey, Key, Record};
 
@@ -71,21 +72,24 @@ impl<R: Record> FoundRow<R> {
 
 /// The row with this key: where it was prefetched, or found now.
 #[inline(always)]
-pub(super) fn find<'h, R: Record>(
+pub(super) fn find<'h, M: RemoteRows, R: Record>(
     held: &'h mut Held<'_>,
     lookups: &mut Lookups,
     key: &R::Key,
 ) -> Result<Option<TableRow<'h, R>>, Stop> {
     match lookups.take::<R>(held, key) {
         Some(found) => Ok(Some(found.lend(held))),
-        None => look_up(held, key),
+        None => look_up::<M, R>(held, key),
     }
 }
 
 /// The row with this key, found by its index.
 #[inline(never)]
-pub(super) fn look_up<'h, R: Record>(held: &'h mut Held<'_>, key: &R::Key) -> Result<Option<TableRow<'h, R>>, Stop> {
-    let table = held.table_of::<R>(key)?;
+pub(super) fn look_up<'h, M: RemoteRows, R: Record>(
+    held: &'h mut Held<'_>,
+    key: &R::Key,
+) -> Result<Option<TableRow<'h, R>>, Stop> {
+    let table = M::table::<R>(held, key)?;
     let row = table.find(key.encode()).map(|id| table.rows.place(id));
     Ok(row.map(|row| (table, row)))
 }

@@ -2,22 +2,24 @@
 
 use std::ptr::NonNull;
 
-use super::partition::Scratch;
-use super::table::{Refused, Table};
+use super::super::partition::Scratch;
+use super::super::table::{Refused, Table};
 use crate::procedure::{DuplicateKey, Stop, TableFull};
 use crate::record::{Key, Record};
 
 /// The changes of one run: what they leave in the buffers of the home partition, and which of them cannot be undone.
-pub(super) struct Changes<'a> {
-    pub(super) scratch: &'a mut Scratch,
+pub(in super::super) struct Changes<'a> {
+    pub(in super::super) scratch: &'a mut Scratch,
     /// Whether old rows are kept, to undo the run.
-    pub(super) undo: bool,
+    pub(in super::super) undo: bool,
     /// Whether changes are collected for the value log.
-    pub(super) values: bool,
+    pub(in super::super) values: bool,
+    /// Whether a deleted row keeps its place until the run is decided, because others run before that.
+    pub(in super::super) places: bool,
     /// Whether anything was changed.
-    pub(super) wrote: bool,
+    pub(in super::super) wrote: bool,
     /// A change that was made in part and cannot be completed or undone by itself.
-    pub(super) torn: Option<Torn>,
+    pub(in super::super) torn: Option<Torn>,
 }
 
 /// The refusal of a row for which there is no memory.
@@ -28,7 +30,7 @@ pub(super) fn table_full(table: &'static str) -> Stop {
 
 /// A change of which only a part was made, and the table.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Torn {
+pub(in super::super) enum Torn {
     /// An index, or another copy of a replicated table, has no memory for the rest.
     Full(&'static str),
     /// The closure that changes a row panicked, and nothing was kept to put the row back.
@@ -154,10 +156,15 @@ impl Changes<'_> {
     pub(super) fn delete_in<R: Record>(&mut self, table: &mut Table<R>, key: &R::Key, values: bool) -> bool {
         let Some(id) = table.find(key.encode()) else { return false };
         self.wrote = true;
-        if self.undo {
-            self.scratch.undo.deleting(table, id);
+        if self.places {
+            self.scratch.undo.unlinking(table, id);
+            table.unlink(id);
+        } else {
+            if self.undo {
+                self.scratch.undo.deleting(table, id);
+            }
+            table.remove(id);
         }
-        table.remove(id);
         // Its place may become another row's.
         self.scratch.lookups.clear();
         if values {
