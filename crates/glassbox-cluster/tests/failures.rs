@@ -258,13 +258,25 @@ fn procedures_panic(golden: &mut Golden) {
 fn promises_are_broken(golden: &mut Golden) {
     for end in [End::Abort, End::DuplicateKey, End::Elsewhere] {
         let (database, _) = embedded(Architecture::Partitioned);
-        golden.add(&format!("{end:?} after a promise, embedded"), &database.call(&Sure(end)).unwrap_err());
+        let (error, next) = (database.call(&Sure(end)).unwrap_err(), database.call(&Transfer(End::Well)).unwrap_err());
+        golden.add(&format!("{end:?} after a promise, embedded"), &error);
+        golden.add("and the next call", &next);
+        // It has one partition only.
+        if end != End::Elsewhere {
+            let (classic, _) = embedded(Architecture::Classic);
+            assert_eq!(classic.call(&Sure(end)).unwrap_err().to_string(), error.to_string());
+            assert_eq!(classic.call(&Transfer(End::Well)).unwrap_err().to_string(), next.to_string());
+        }
+    }
+    for architecture in [Architecture::Partitioned, Architecture::Classic] {
+        let (database, _) = embedded(architecture);
+        let panic = catch_unwind(AssertUnwindSafe(|| database.call(&Sure(End::Panic)))).unwrap_err();
+        golden.line(
+            &format!("Panic after a promise, embedded, {architecture:?}: goes on in the caller"),
+            panic.downcast_ref::<String>().unwrap(),
+        );
         golden.add("and the next call", &database.call(&Transfer(End::Well)).unwrap_err());
     }
-    let (database, _) = embedded(Architecture::Partitioned);
-    let panic = catch_unwind(AssertUnwindSafe(|| database.call(&Sure(End::Panic)))).unwrap_err();
-    golden.line("Panic after a promise, embedded: goes on in the caller", panic.downcast_ref::<String>().unwrap());
-    golden.add("and the next call", &database.call(&Transfer(End::Well)).unwrap_err());
     for end in [End::Abort, End::DuplicateKey, End::Elsewhere, End::Panic] {
         let (sent, next) = on_cluster(Sure(end));
         golden.add(&format!("{end:?} after a promise, on a cluster"), &sent);

@@ -28,7 +28,7 @@ use crate::record::{IndexSchema, TableSchema, named_values};
 /// | `duplicate_key` | rolled back: a row would share a unique key with another | call with another key |
 /// | `table_full` | rolled back: a table has no memory for a row | raise `table_bytes` |
 /// | `panicked` | rolled back: its procedure panicked | correct the procedure |
-/// | `broken_promise` | neither rolled back nor logged; the database has stopped | open it again, correct the promise |
+/// | `broken_promise` | not committed; the database has stopped | open it again, correct the promise |
 /// | `stopped` | did not run: the database has stopped before | what the `reason` says |
 /// | `outcome_unknown` | committed or not: the process, or the log, failed first | look for its changes |
 /// | `protocol` | not committed: a message violates the protocol | run one program and catalog everywhere |
@@ -51,8 +51,8 @@ pub enum Error {
     /// The procedure panicked; nothing was changed. Embedded, the panic resumes in the caller instead.
     #[error(transparent)]
     Panicked(Box<Panicked>),
-    /// The procedure stopped after a write although it promised not to. There was no undo information, so the database
-    /// has stopped; opening it again recovers the state without this call.
+    /// The procedure stopped after a write although it promised not to. Undo information for it need not exist, so the
+    /// database has stopped, on every engine; opening it again recovers the state without this call.
     #[error(transparent)]
     BrokenPromise(Box<BrokenPromise>),
     /// The transaction was committed or not: the log, or the process of a cluster that ran it, failed before the

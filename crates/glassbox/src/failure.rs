@@ -25,13 +25,12 @@ pub struct Panicked {
     pub location: Option<String>,
 }
 
-/// A run that stopped after a write although its procedure promised that this cannot happen. There was no undo
-/// information, so the database, or the partition of a cluster, stops.
+/// A run that stopped after a write although its procedure promised that this cannot happen. Undo information for it
+/// need not exist, so the database, or the partition of a cluster, stops.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error(
     "procedure \"{procedure}\" {event} after it had written, although it promised ({promise}) that this cannot \
-     happen, so nothing was kept to undo it; open the database again to get the state without it, and correct the \
-     promise"
+     happen; open the database again to get the state without it, and correct the promise"
 )]
 pub struct BrokenPromise {
     /// The procedure.

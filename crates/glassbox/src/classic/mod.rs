@@ -27,12 +27,10 @@
 // Builds that try interleavings leave out most tests, and what only those use.
 #![cfg_attr(any(loom, shuttle), allow(dead_code, unused_imports, unfulfilled_lint_expectations))]
 
-mod access;
 pub(crate) mod any_pages;
 pub(crate) mod buffer;
 pub(crate) mod change;
 pub(crate) mod directory;
-mod each;
 mod engine;
 pub(crate) mod heap;
 pub(crate) mod ids;

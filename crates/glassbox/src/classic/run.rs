@@ -21,7 +21,7 @@ use super::sessions::Sessions;
 use super::stack::{Session, Stack, StackLocks};
 use super::transaction::{Ended, StackTransaction};
 use super::wal::forms::{Device, Logs};
-use super::wal::transaction::Savepoint;
+use super::wal::transaction::{Savepoint, Undoable};
 use crate::error::{Error, NOT_ANSWERED, Unanswered};
 use crate::executed::Executed;
 use crate::failure::{BrokenPromise, FOREIGN_RETRY};
@@ -54,7 +54,7 @@ impl<S: Stack> Engine<S> {
         if !self.procedures.contains(&TypeId::of::<P>()) {
             return Err(Error::UnknownProcedure { name: P::NAME });
         }
-        let executed = self.execute_keeping(P::NAME, Self::keeps(P::ABORTS), |transaction| {
+        let executed = self.execute_promising(P::NAME, P::ABORTS, |transaction| {
             if answer.is_ok() {
                 *answer = Err(NOT_ANSWERED);
             }
@@ -68,11 +68,15 @@ impl<S: Stack> Engine<S> {
         Ok(executed.lsn)
     }
 
-    /// Whether what a procedure changes must be kept for a rollback. A log needs it, and so does a transaction that may
-    /// be in the way of others. Without either, a procedure that promises not to abort behind a write needs it only
-    /// within an access; if it breaks the promise, the engine stops.
-    const fn keeps(aborts: Aborts) -> bool {
-        <S::Logs as Logs>::Device::RECORDS || !S::Locks::ALONE || matches!(aborts, Aborts::Anytime)
+    /// What of a procedure must be undoable. A log needs all of it, and so does a transaction that may be in the way of
+    /// others. Without either, a procedure that promises not to abort after a write needs it only within an access; if
+    /// it breaks the promise, the engine stops.
+    const fn undoable(aborts: Aborts) -> Undoable {
+        if <S::Logs as Logs>::Device::RECORDS || !S::Locks::ALONE || matches!(aborts, Aborts::Anytime) {
+            Undoable::Transaction
+        } else {
+            Undoable::Nothing { changed: false }
+        }
     }
 
     /// Runs a closure as a transaction.
@@ -81,22 +85,22 @@ impl<S: Stack> Engine<S> {
         &self,
         run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Result<Executed, Error> {
-        self.execute_keeping("a closure", true, run)
+        self.execute_promising("a closure", Aborts::Anytime, run)
     }
 
     #[inline]
-    fn execute_keeping(
+    fn execute_promising(
         &self,
         name: &'static str,
-        keeps: bool,
+        aborts: Aborts,
         mut run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Result<Executed, Error> {
         let mut repeated = 0;
         loop {
             let mut session = self.sessions.take()?;
             self.check()?;
-            session.journal.keep(keeps);
-            let attempt = self.attempt(&mut session, name, repeated, &mut run);
+            session.journal.begin(Self::undoable(aborts));
+            let attempt = self.attempt(&mut session, (name, aborts), repeated, &mut run);
             let seed = session.seed;
             drop(session);
             match attempt {
@@ -114,7 +118,7 @@ impl<S: Stack> Engine<S> {
     fn attempt(
         &self,
         session: &mut Session<S>,
-        name: &'static str,
+        (name, aborts): (&'static str, Aborts),
         repeated: u64,
         run: &mut impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Attempt {
@@ -133,11 +137,14 @@ impl<S: Stack> Engine<S> {
                 Err(_) => Attempt::Panicked(Box::new(FOREIGN_RETRY)),
             },
         };
-        if session.journal.is_final() {
-            return Attempt::Failed(self.broken(name, attempt));
-        }
-        if let Err(error) = self.abort(session) {
+        // Where changes are kept all the same, a broken promise means what it means on the other engine.
+        let (is_final, wrote) = (session.journal.is_final(), session.journal.changes() > 0);
+        if !is_final && let Err(error) = self.abort(session) {
             return Attempt::Failed(error);
+        }
+        let stopped_itself = matches!(attempt, Attempt::Done(_) | Attempt::Panicked(_));
+        if is_final || aborts != Aborts::Anytime && wrote && stopped_itself {
+            return self.broken(name, attempt);
         }
         match &attempt {
             Attempt::Done(_) => session.counters.aborted.add_one(),
@@ -182,20 +189,22 @@ impl<S: Stack> Engine<S> {
         Executed { outcome, lsn: Lsn(self.last_commit.load(Ordering::Acquire)) }
     }
 
-    /// The error of a run that should be rolled back and cannot.
+    /// The end of a run that stopped after a write although its procedure promised not to: the engine stops.
     #[cold]
-    fn broken(&self, procedure: &'static str, attempt: Attempt) -> Error {
-        let broken = match attempt {
-            Attempt::Panicked(panic) => BrokenPromise::panicked(procedure, &*panic),
-            Attempt::Done(Executed { outcome: Err(reason), .. }) => BrokenPromise::stopped(procedure, &reason.into()),
-            Attempt::Failed(error) => {
-                self.health.stop(error.to_string());
-                return error;
+    fn broken(&self, procedure: &'static str, attempt: Attempt) -> Attempt {
+        let (reason, attempt) = match attempt {
+            Attempt::Panicked(panic) => {
+                (BrokenPromise::panicked(procedure, &*panic).to_string(), Attempt::Panicked(panic))
             }
+            Attempt::Done(Executed { outcome: Err(reason), .. }) => {
+                let broken = BrokenPromise::stopped(procedure, &reason.into());
+                (broken.to_string(), Attempt::Failed(broken.into()))
+            }
+            Attempt::Failed(error) => (error.to_string(), Attempt::Failed(error)),
             Attempt::Done(_) | Attempt::Again => unreachable!("neither is to be rolled back without a log"),
         };
-        self.health.stop(broken.to_string());
-        broken.into()
+        self.health.stop(reason);
+        attempt
     }
 
     /// Rolls the transaction back, for which it must have kept what it needs, and releases its locks.

@@ -49,9 +49,11 @@ impl<D: Device> Journal for TransactionLog<D> {
     ) -> Result<(), Error> {
         if self.is_silent() {
             apply(page).map_err(|bad| does_not_fit(page.id(), page, bad))?;
-            let is_final = self.is_final || undo != Undo::Nothing;
+            let before = self.undoable;
             self.changed_silently(page)?;
-            self.is_final = is_final;
+            if undo == Undo::Nothing {
+                self.undoable = before;
+            }
             return Ok(());
         }
         self.change_and_tell(page, change, undo, apply)
@@ -59,7 +61,7 @@ impl<D: Device> Journal for TransactionLog<D> {
 
     #[inline(always)]
     fn is_silent(&self) -> bool {
-        !D::RECORDS && !self.keeps && self.nested == 0 && self.taking_back.is_none()
+        !D::RECORDS && !self.undoable.keeps() && self.nested == 0 && self.taking_back.is_none()
     }
 
     #[inline]
@@ -69,7 +71,7 @@ impl<D: Device> Journal for TransactionLog<D> {
         self.active.last = self.device.append(&[])?;
         let stamp = D::stamp(page::lsn(page), self.active.last);
         page.changed(from, stamp);
-        self.is_final = true;
+        self.undoable.note_change();
         Ok(())
     }
 

@@ -12,7 +12,7 @@
 //!
 //! Transactions that wait for their coordinator, in no session.
 
-use crate::classic::change::{Change, Start, Undo};
+use crate::classic::change::{Change, Journal, Start, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::page;
 use crate::classic::page::BadChange;
@@ -43,6 +43,13 @@ pub(crate) struct Savepoint(pub(super) usize);
 #[derive(Debug)]
 pub(crate) struct Nested(pub(super) usize);
 
+impl Access {
+    /// Where it began, if the journal can undo it.
+    pub(crate) fn since(&self) -> Option<Savepoint> {
+        self.since
+    }
+}
+
 /// The journal of a session, for one transaction after the other.
 pub(crate) struct TransactionLog<D> {
     pub(super) device: D,
@@ -58,17 +65,58 @@ pub(crate) struct TransactionLog<D> {
     pub(super) room: Vec<u8>,
     /// For records and changes that are seldom.
     other: Vec<u8>,
-    /// Whether the data to undo a change is kept.
-    pub(super) keeps: bool,
-    /// Whether the transaction has changed something without keeping that.
-    pub(super) is_final: bool,
+    pub(super) undoable: Undoable,
+}
+
+/// The part of a transaction that can be undone, because the data for that is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Undoable {
+    /// All of it.
+    Transaction,
+    /// The access under way. `changed`: something was changed before it, so the transaction cannot be rolled back.
+    Access { changed: bool },
+    /// Nothing. `changed`: something was changed, so the transaction cannot be rolled back.
+    Nothing { changed: bool },
+}
+
+impl Undoable {
+    #[inline(always)]
+    pub(super) fn keeps(self) -> bool {
+        !matches!(self, Self::Nothing { .. })
+    }
+
+    /// Notes a change that is not kept.
+    #[inline(always)]
+    pub(super) fn note_change(&mut self) {
+        if let Self::Access { changed } | Self::Nothing { changed } = self {
+            *changed = true;
+        }
+    }
+}
+
+/// Where an access began that can be undone by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    /// `None`: its only change is undone by its caller.
+    since: Option<Savepoint>,
+    before: Undoable,
 }
 
 impl<D: Device> TransactionLog<D> {
     /// A journal without a transaction.
     pub(crate) fn new(device: D, slot: TransactionSlot) -> Self {
         let (active, scratch, room, other) = (Active::default(), Vec::new(), Vec::new(), Vec::new());
-        Self { device, slot, active, nested: 0, taking_back: None, scratch, room, other, keeps: true, is_final: false }
+        Self {
+            device,
+            slot,
+            active,
+            nested: 0,
+            taking_back: None,
+            scratch,
+            room,
+            other,
+            undoable: Undoable::Transaction,
+        }
     }
 
     /// The transaction's number; none as long as it has changed nothing.
@@ -83,26 +131,44 @@ impl<D: Device> TransactionLog<D> {
         self.active.own.len()
     }
 
-    /// Sets whether the data to undo changes is kept from here on; returns the value of before.
+    /// Begins a transaction of which this can be undone.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, keeps: bool) -> bool {
-        std::mem::replace(&mut self.keeps, keeps)
+    pub(crate) fn begin(&mut self, undoable: Undoable) {
+        self.undoable = undoable;
     }
 
     /// Whether the transaction has changed something that it cannot undo.
     pub(crate) fn is_final(&self) -> bool {
-        self.is_final
+        matches!(self.undoable, Undoable::Access { changed: true } | Undoable::Nothing { changed: true })
     }
 
-    /// Sets it, for a caller that has undone by itself what made it so.
-    pub(crate) fn set_final(&mut self, is_final: bool) {
-        self.is_final = is_final;
+    /// Begins an access whose changes can be undone by themselves. `single`: while changes are not described, its
+    /// caller undoes the only one that it makes.
+    #[inline(always)]
+    pub(crate) fn begin_access(&mut self, single: bool) -> Access {
+        let before = self.undoable;
+        if single && self.is_silent() {
+            return Access { since: None, before };
+        }
+        if let Undoable::Nothing { changed } = before {
+            self.undoable = Undoable::Access { changed };
+        }
+        Access { since: Some(self.savepoint()), before }
     }
 
-    /// Forgets what was kept since that moment: it stays.
-    pub(crate) fn settle(&mut self, since: Savepoint) {
-        self.is_final |= self.active.own.len() > since.0;
+    /// Ends an access whose changes stay.
+    #[inline(always)]
+    pub(crate) fn end_access(&mut self, access: Access) {
+        let (Some(since), Undoable::Nothing { changed }) = (access.since, access.before) else { return };
+        self.undoable = Undoable::Nothing { changed: changed || self.active.own.len() > since.0 };
         self.active.own.truncate(since.0);
+    }
+
+    /// Notes that the caller has undone all of an access; without descriptions it is as if nothing had been changed.
+    pub(crate) fn undone(&mut self, access: Access) {
+        if access.since.is_none() {
+            self.undoable = access.before;
+        }
     }
 
     /// This moment. Later changes are undone by
@@ -154,7 +220,7 @@ impl<D: Device> TransactionLog<D> {
         self.active.transaction = TxnId::NONE;
         self.active.last = Lsn::NONE;
         self.active.own.clear();
-        self.is_final = false;
+        self.undoable = Undoable::Transaction;
     }
 
     /// Appends a record that changes no page, but ends something, for which there is room.
@@ -234,7 +300,7 @@ impl<D: Device> TransactionLog<D> {
         let store = store_of(page, &change);
         let (id, own) = (page.id(), (self.active.transaction, self.active.last));
         let start = self.active.own.draft_start();
-        let keep = undo != Undo::Nothing && self.keeps;
+        let keep = undo != Undo::Nothing && self.undoable.keeps();
         let lsn = {
             let begin = || begin_update(own, id, store, (undo, nested));
             self.apply_and_log(page, change, keep, apply, begin)?
@@ -244,7 +310,9 @@ impl<D: Device> TransactionLog<D> {
             self.device.set_undo_bytes(self.active.own.undo_bytes());
         } else {
             self.active.own.drop_draft(start);
-            self.is_final |= undo != Undo::Nothing;
+            if undo != Undo::Nothing {
+                self.undoable.note_change();
+            }
         }
         Ok(())
     }

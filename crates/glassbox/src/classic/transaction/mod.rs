@@ -18,8 +18,11 @@
 //! is latched, so that the result of the search still holds when the lock is granted; but without waiting. If another
 //! lock is in the way, the latches are released, the transaction waits, and the access restarts from the root.
 
-use super::engine::{Engine, TreeOf};
-use super::engine::{IndexStore, TableStores};
+mod batches;
+mod entries;
+mod point;
+
+use super::engine::{Engine, IndexStore, TableStores, TreeOf};
 use super::heap::OnPage;
 use super::ids::{Rid, StoreId};
 use super::lock::{Duration, LockName, Locks, Mode, Outcome};

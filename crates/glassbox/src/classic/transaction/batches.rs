@@ -19,13 +19,13 @@
 
 use smallvec::SmallVec;
 
-use super::change::Journal;
-use super::engine::TableStores;
-use super::ids::Rid;
-use super::lock::Mode;
-use super::stack::Stack;
-use super::transaction::StackTransaction;
-use super::tree::Guess;
+use super::super::engine::TableStores;
+use super::super::ids::Rid;
+use super::super::lock::Mode;
+use super::super::stack::Stack;
+use super::super::tree::Guess;
+use super::super::wal::transaction::Access;
+use super::StackTransaction;
 use crate::procedure::{Stop, Transaction};
 use crate::record::{EncodedKey, Key, Record};
 
@@ -92,7 +92,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         }
         let table = self.table::<R>()?;
         loop {
-            let was_final = self.session.journal.is_final();
+            let access = self.session.journal.begin_access(true);
             let mut batch: SmallVec<[(u64, Rid); BATCH]> = SmallVec::new();
             // All of them first: should `rows` panic, and the procedure go on, no row is there without an entry.
             let drawn: SmallVec<[R; BATCH]> = rows.by_ref().take(BATCH).collect();
@@ -108,9 +108,10 @@ impl<S: Stack> StackTransaction<'_, S> {
             let entered = self.enter_each(table, &batch)?;
             if entered < batch.len() {
                 // As long as no row has stayed, nothing has changed that a procedure could find.
-                let final_again = (entered == 0).then_some(was_final);
-                return Err(self.take_puts_back(&drawn[entered], table, &batch[entered..], final_again));
+                let undone = (entered == 0).then_some(access);
+                return Err(self.delete_puts(&drawn[entered], table, &batch[entered..], undone));
             }
+            self.session.journal.end_access(access);
             if batch.len() < BATCH {
                 return Ok(());
             }
@@ -133,16 +134,15 @@ impl<S: Stack> StackTransaction<'_, S> {
         Ok(entered)
     }
 
-    /// Deletes rows that have no entries, the first of which, `row`, was refused by the primary key. Where nothing is
-    /// kept to undo changes, whether the transaction can still be rolled back is set to what it was before them, if
-    /// that is given.
+    /// Deletes rows that have no entries, the first of which, `row`, was refused by the primary key. If that undoes all
+    /// of an access, it is given.
     #[cold]
-    pub(super) fn take_puts_back<R: Record>(
+    pub(super) fn delete_puts<R: Record>(
         &mut self,
         row: &R,
         table: &TableStores<S>,
         puts: &[(u64, Rid)],
-        was_final: Option<bool>,
+        access: Option<Access>,
     ) -> Stop {
         let journal = &mut self.session.journal;
         for (_, rid) in puts {
@@ -150,8 +150,8 @@ impl<S: Stack> StackTransaction<'_, S> {
                 return self.fail(error);
             }
         }
-        if let Some(was_final) = was_final.filter(|_| journal.is_silent()) {
-            journal.set_final(was_final);
+        if let Some(access) = access {
+            journal.undone(access);
         }
         Stop::duplicate_key(row, None)
     }

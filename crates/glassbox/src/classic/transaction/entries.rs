@@ -1,0 +1,287 @@
+//! The index entries of a row: what inserting, changing and deleting it does to the trees of its table.
+//!
+//! An access is atomic by itself: after a duplicate key nothing of it is left, though the transaction may go on.
+
+use super::super::change::Undo;
+use super::super::engine::{IndexStore, TableStores, TreeOf};
+use super::super::ids::Rid;
+use super::super::lock::{Duration, Locks, Mode};
+use super::super::stack::{Session, Stack};
+use super::super::tree::{Inserted, Near, Neighbour, Removed};
+use super::super::wal::transaction::Access;
+use super::{StackTransaction, Wanted};
+use crate::procedure::Stop;
+use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
+
+/// Whether a change of a tree was made.
+enum Changed {
+    Done,
+    /// A unique key is there already: in the secondary index at this position; `None`: the primary one.
+    Duplicate(Option<usize>),
+}
+
+impl Changed {
+    /// The same, of a secondary index.
+    #[inline(always)]
+    fn of_index(self, position: usize) -> Self {
+        if let Self::Duplicate(_) = self { Self::Duplicate(Some(position)) } else { self }
+    }
+}
+
+impl<S: Stack> StackTransaction<'_, S> {
+    /// Adds an entry to a tree.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        key: impl EncodedKey,
+        rid: Rid,
+    ) -> Result<Changed, Stop> {
+        key.for_bytes(index.key_width(), |key| self.enter_key(table, index, key, rid))
+    }
+
+    #[inline]
+    fn enter_key(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        key: &[u8],
+        rid: Rid,
+    ) -> Result<Changed, Stop> {
+        let tree = self.or_fail(self.engine.look_up(index))?;
+        let entered = self.enter_with(table, index, tree, (key, rid), &[])?;
+        Ok(if entered.is_some() { Changed::Done } else { Changed::Duplicate(None) })
+    }
+
+    /// Adds an entry to a tree that was looked up, and those that follow as far as they come right behind it. How many
+    /// did; `None` when the key is there already.
+    #[inline(always)]
+    pub(super) fn enter_with(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        tree: TreeOf<'_, S>,
+        (key, rid): (&[u8], Rid),
+        following: &[(u64, Rid)],
+    ) -> Result<Option<usize>, Stop> {
+        let (engine, heap) = (self.engine, table.heap.store());
+        loop {
+            let Session { journal, owner, fingers, .. } = &mut *self.session;
+            let mut wanted = None;
+            let undo = Undo::Logical;
+            let mut near = Near { key, rid, undo, fingers: Some(fingers), following, followed: 0 };
+            let inserted = tree.insert_near(journal, &mut near, S::Locks::ASKS, |neighbour| {
+                let want = match neighbour {
+                    // Perhaps only until its inserter is rolled back: known once its record can be read.
+                    Neighbour::Here(other) => Wanted::record(heap, other, Mode::S),
+                    Neighbour::Beyond(next) => {
+                        Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) }
+                    }
+                };
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
+            });
+            let followed = near.followed;
+            match self.or_fail(inserted)? {
+                Inserted::Done => return Ok(Some(followed)),
+                Inserted::Exists(_) => return Ok(None),
+                Inserted::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
+            }
+        }
+    }
+
+    /// Removes an entry, which is there, from a tree.
+    #[inline(always)]
+    fn strike(&mut self, table: &TableStores<S>, index: &IndexStore<S>, key: impl EncodedKey) -> Result<(), Stop> {
+        key.for_bytes(index.key_width(), |key| self.strike_key(table, index, key))
+    }
+
+    #[inline]
+    fn strike_key(&mut self, table: &TableStores<S>, index: &IndexStore<S>, key: &[u8]) -> Result<(), Stop> {
+        let (engine, heap) = (self.engine, table.heap.store());
+        let tree = self.or_fail(engine.look_up(index))?;
+        loop {
+            let Session { journal, owner, .. } = &mut *self.session;
+            let mut wanted = None;
+            let removed = tree.remove(journal, key, Undo::Logical, |next| {
+                let want = Wanted::next(next, heap, index, Mode::X);
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
+            });
+            match self.or_fail(removed)? {
+                Removed::Done(_) => return Ok(()),
+                Removed::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
+                Removed::Missing => return Err(self.fail(self.engine.missing_entry(index))),
+            }
+        }
+    }
+
+    /// Inserts a row: its record, then its entries, that of the primary key first.
+    #[inline(always)]
+    pub(super) fn insert_row<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
+        let table = self.table::<R>()?;
+        // Of a row that is in one index only, nothing but the record can be there when a key is refused.
+        let access = self.session.journal.begin_access(R::INDEXES == 0);
+        let rid = self.put(table, row)?;
+        let mut entered = self.enter(table, &table.primary, row.key().encode::<R::Encoded>(), rid)?;
+        if R::INDEXES > 0 && matches!(entered, Changed::Done) {
+            let mut enter = EnterAll { transaction: self, table, row, rid, entered: Ok(Changed::Done) };
+            R::each_index(&mut enter);
+            entered = enter.entered?;
+        }
+        self.end_access(row, entered, access, (table, &[(0, rid)]))
+    }
+
+    /// Ends an access that gave `row`; after a duplicate key it is undone. `puts`: the records that it inserted.
+    #[inline(always)]
+    fn end_access<R: Record>(
+        &mut self,
+        row: &R,
+        changed: Changed,
+        access: Access,
+        puts: (&TableStores<S>, &[(u64, Rid)]),
+    ) -> Result<(), Stop> {
+        match changed {
+            Changed::Done => {
+                self.session.journal.end_access(access);
+                Ok(())
+            }
+            Changed::Duplicate(index) => Err(self.undo_access(row, index, access, puts)),
+        }
+    }
+
+    #[cold]
+    fn undo_access<R: Record>(
+        &mut self,
+        row: &R,
+        index: Option<usize>,
+        access: Access,
+        (table, puts): (&TableStores<S>, &[(u64, Rid)]),
+    ) -> Stop {
+        let Some(since) = access.since() else { return self.delete_puts(row, table, puts, Some(access)) };
+        if let Err(error) = self.engine.roll_back(self.session, since) {
+            return self.fail(error);
+        }
+        self.session.journal.end_access(access);
+        Stop::duplicate_key(row, index)
+    }
+
+    /// Makes the indexes follow a row that changed from `before` to `after`.
+    #[inline(always)]
+    pub(super) fn reindex<R: Record>(
+        &mut self,
+        table: &TableStores<S>,
+        rid: Rid,
+        before: &R,
+        after: &R,
+    ) -> Result<(), Stop> {
+        let access = self.session.journal.begin_access(false);
+        let mut follow = Follow { transaction: self, table, before, after, rid, followed: Ok(Changed::Done) };
+        R::each_index(&mut follow);
+        let followed = follow.followed?;
+        self.end_access(after, followed, access, (table, &[]))
+    }
+
+    /// Deletes a row that is locked in X.
+    #[inline(always)]
+    pub(super) fn delete_row<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, key: &R::Key) -> Result<(), Stop> {
+        if R::INDEXES > 0 {
+            let row = *self.read::<R>(table, rid)?;
+            let mut strike = StrikeAll { transaction: self, table, row: &row, struck: Ok(()) };
+            R::each_index(&mut strike);
+            strike.struck?;
+        }
+        self.strike(table, &table.primary, key.encode::<R::Encoded>())?;
+        let deleted = table.heap.delete(&self.engine.pages, &mut self.session.journal, rid);
+        match self.or_fail(deleted)? {
+            true => Ok(()),
+            false => Err(self.fail(self.engine.missing_record(R::TABLE, rid))),
+        }
+    }
+}
+
+/// Enters a new row into the secondary indexes.
+struct EnterAll<'a, 'e, S: Stack, R> {
+    transaction: &'a mut StackTransaction<'e, S>,
+    table: &'a TableStores<S>,
+    row: &'a R,
+    rid: Rid,
+    entered: Result<Changed, Stop>,
+}
+
+impl<S: Stack, R: Record> IndexVisitor<R> for EnterAll<'_, '_, S, R> {
+    #[inline(always)]
+    fn visit<I: Index<Record = R>>(&mut self) {
+        if let Ok(Changed::Done) = self.entered {
+            let index = &self.table.indexes[I::POSITION];
+            let key: I::Encoded = I::key(self.row).encode();
+            self.entered = self.transaction.enter(self.table, index, key, self.rid).map(|it| it.of_index(I::POSITION));
+        }
+    }
+}
+
+/// Moves a row in those secondary indexes whose key changed.
+struct Follow<'a, 'e, S: Stack, R> {
+    transaction: &'a mut StackTransaction<'e, S>,
+    table: &'a TableStores<S>,
+    before: &'a R,
+    after: &'a R,
+    rid: Rid,
+    followed: Result<Changed, Stop>,
+}
+
+impl<S: Stack, R: Record> IndexVisitor<R> for Follow<'_, '_, S, R> {
+    #[inline(always)]
+    fn visit<I: Index<Record = R>>(&mut self) {
+        let (old, new): (I::Encoded, I::Encoded) = (I::key(self.before).encode(), I::key(self.after).encode());
+        if old == new || !matches!(self.followed, Ok(Changed::Done)) {
+            return;
+        }
+        let index = &self.table.indexes[I::POSITION];
+        let struck = self.transaction.strike(self.table, index, old);
+        let followed = struck.and_then(|()| self.transaction.enter(self.table, index, new, self.rid));
+        self.followed = followed.map(|it| it.of_index(I::POSITION));
+    }
+}
+
+/// Strikes a row out of the secondary indexes.
+struct StrikeAll<'a, 'e, S: Stack, R> {
+    transaction: &'a mut StackTransaction<'e, S>,
+    table: &'a TableStores<S>,
+    row: &'a R,
+    struck: Result<(), Stop>,
+}
+
+impl<S: Stack, R: Record> IndexVisitor<R> for StrikeAll<'_, '_, S, R> {
+    #[inline(always)]
+    fn visit<I: Index<Record = R>>(&mut self) {
+        if self.struck.is_ok() {
+            let index = &self.table.indexes[I::POSITION];
+            let key: I::Encoded = I::key(self.row).encode();
+            self.struck = self.transaction.strike(self.table, index, key);
+        }
+    }
+}
+
+/// Whether all secondary indexes have both states of a row under the same key.
+#[inline(always)]
+pub(super) fn has_same_entries<R: Record>(before: &R, after: &R) -> bool {
+    let mut same = SameEntries { before, after, same: true };
+    R::each_index(&mut same);
+    same.same
+}
+
+/// Compares the keys of two states of a row.
+struct SameEntries<'a, R> {
+    before: &'a R,
+    after: &'a R,
+    same: bool,
+}
+
+impl<R: Record> IndexVisitor<R> for SameEntries<'_, R> {
+    #[inline(always)]
+    fn visit<I: Index<Record = R>>(&mut self) {
+        self.same &= I::key(self.before) == I::key(self.after);
+    }
+}
