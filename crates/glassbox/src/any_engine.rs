@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::answer::Answer;
 use crate::any_transaction::AnyTransaction;
 use crate::catalog::Catalog;
 use crate::classic;
@@ -33,11 +34,7 @@ impl AnyEngine {
     /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
     /// when this returns, and durable at the position that it gives.
     #[inline]
-    pub(crate) fn execute<P: Procedure>(
-        &self,
-        procedure: &P,
-        answer: &mut Result<P::Output, Error>,
-    ) -> Result<Lsn, Error> {
+    pub(crate) fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error> {
         match self {
             // The engine checks for nested calls itself, where the check costs nothing.
             Self::Partitioned(engine) => engine.execute(procedure, answer),

@@ -4,12 +4,13 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::answer::Answer;
 use crate::any_transaction::AnyTransaction;
 use crate::bulk_load::BulkLoad;
 use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::config::{Config, Durability};
-use crate::error::{Error, NOT_ANSWERED, look_at};
+use crate::error::Error;
 use crate::explain::LockWait;
 use crate::inner::Inner;
 use crate::io::{Clock, Files, RealClock, RealFiles};
@@ -89,12 +90,10 @@ impl Database {
     // Not inlined, so that the answer is written directly to the caller's memory.
     #[inline(never)]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
-        let mut answer = Err(NOT_ANSWERED);
-        let told = self.inner.engine.execute(procedure, &mut answer).and_then(|lsn| self.inner.wait(lsn));
-        if let Err(error) = told {
-            answer = Err(error);
-        }
-        answer
+        let mut answer = Answer::Empty;
+        let lsn = self.inner.engine.execute(procedure, &mut answer)?;
+        self.inner.wait(lsn)?;
+        answer.into_result()
     }
 
     /// As [`Database::call`], but passes the output to `look` by reference, which saves one move of a large output.
@@ -104,10 +103,10 @@ impl Database {
     /// As for [`Database::call`].
     #[inline]
     pub fn call_with<P: Procedure, N>(&self, procedure: &P, look: impl FnOnce(&P::Output) -> N) -> Result<N, Error> {
-        let mut answer = Err(NOT_ANSWERED);
+        let mut answer = Answer::Empty;
         let lsn = self.inner.engine.execute(procedure, &mut answer)?;
         self.inner.wait(lsn)?;
-        look_at(&mut answer, look)
+        answer.look(look)
     }
 
     /// Runs a procedure and returns a ticket for its outcome before it is durable: so one thread can have thousands of
@@ -118,10 +117,10 @@ impl Database {
     #[inline]
     pub fn submit<P: Procedure>(&self, procedure: &P) -> Result<Ticket<'_, P::Output>, Error> {
         let place = self.inner.take_place()?;
-        let mut answer = Err(NOT_ANSWERED);
+        let mut answer = Answer::Empty;
         let lsn = self.inner.engine.execute(procedure, &mut answer)?;
         self.inner.nudge();
-        Ok(Ticket::new(place, lsn, answer))
+        Ok(Ticket::new(place, lsn, answer.into_result()))
     }
 
     /// As [`Database::submit`], but the ticket keeps the result of `look` on the output instead of the output:
@@ -137,10 +136,10 @@ impl Database {
         look: impl FnOnce(&P::Output) -> N,
     ) -> Result<Ticket<'_, N>, Error> {
         let place = self.inner.take_place()?;
-        let mut answer = Err(NOT_ANSWERED);
+        let mut answer = Answer::Empty;
         let lsn = self.inner.engine.execute(procedure, &mut answer)?;
         self.inner.nudge();
-        Ok(Ticket::new(place, lsn, look_at(&mut answer, look)))
+        Ok(Ticket::new(place, lsn, answer.look(look)))
     }
 
     /// Runs a closure as a transaction. It may be restarted several times. It needs no catalog entry; with either kind

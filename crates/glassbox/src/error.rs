@@ -9,7 +9,7 @@ use crate::failure::Failure;
 pub use crate::failure::{BrokenPromise, Panicked, Promise};
 use crate::io::IoError;
 use crate::log::LogError;
-use crate::procedure::{Abort, AbortReason, DuplicateKey, Place, TableFull};
+use crate::procedure::{Abort, AbortReason, DuplicateKey, TableFull};
 use crate::record::layout::encode;
 use crate::record::{IndexSchema, TableSchema, named_values};
 
@@ -291,32 +291,5 @@ impl Error {
         let [(_, first, row), (_, second, _)] = rows;
         let key = named_values(table, &index.columns, row);
         Self::NotUnique { index: format!("{}.{}", table.name, index.name), first, second, key }
-    }
-}
-
-/// Placeholder of an answer that does not exist yet.
-pub(crate) const NOT_ANSWERED: Error = Error::Loading;
-
-/// The result of `look` on an output, passed by reference; an error is moved out of the answer.
-#[inline(always)]
-pub(crate) fn look_at<O, N>(answer: &mut Result<O, Error>, look: impl FnOnce(&O) -> N) -> Result<N, Error> {
-    match answer {
-        Ok(output) => Ok(look(output)),
-        Err(error) => Err(std::mem::replace(error, NOT_ANSWERED)),
-    }
-}
-
-/// Memory for an output: an answer that is still [`NOT_ANSWERED`], or that of an undone run. Outputs are large, so the
-/// old value is neither checked nor dropped.
-pub(crate) struct Unanswered<'a, O>(pub(crate) &'a mut Result<O, Error>);
-
-impl<O> Place<O> for Unanswered<'_, O> {
-    #[inline(always)]
-    fn put(&mut self, output: O) -> &mut O {
-        std::mem::forget(std::mem::replace(self.0, Ok(output)));
-        match self.0 {
-            Ok(output) => output,
-            Err(_) => unreachable!("it was put there just now"),
-        }
     }
 }

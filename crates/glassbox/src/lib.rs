@@ -56,6 +56,7 @@
 // The derive writes `::glassbox::record::…`; in here that name must mean this crate.
 extern crate self as glassbox;
 
+mod answer;
 mod any_engine;
 mod any_transaction;
 mod bulk_load;

@@ -22,7 +22,8 @@ use super::stack::{Session, Stack, StackLocks};
 use super::transaction::{Ended, StackTransaction};
 use super::wal::forms::{Device, Logs};
 use super::wal::transaction::{Savepoint, Undoable};
-use crate::error::{Error, NOT_ANSWERED, Unanswered};
+use crate::answer::{Answer, run_in};
+use crate::error::Error;
 use crate::executed::Executed;
 use crate::failure::{BrokenPromise, FOREIGN_RETRY};
 use crate::log::Lsn;
@@ -46,24 +47,14 @@ impl<S: Stack> Engine<S> {
     /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
     /// when this returns, and durable at the position that it gives.
     #[inline]
-    pub(crate) fn execute<P: Procedure>(
-        &self,
-        procedure: &P,
-        answer: &mut Result<P::Output, Error>,
-    ) -> Result<Lsn, Error> {
+    pub(crate) fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error> {
         if !self.procedures.contains(&TypeId::of::<P>()) {
             return Err(Error::UnknownProcedure { name: P::NAME });
         }
-        let executed = self.execute_promising(P::NAME, P::ABORTS, |transaction| {
-            if answer.is_ok() {
-                *answer = Err(NOT_ANSWERED);
-            }
-            let told = procedure.answer(transaction, &mut Unanswered(answer));
-            assert!(answer.is_ok() || told.is_err(), "a procedure has ended well and given no answer");
-            told
-        })?;
+        let executed =
+            self.execute_promising(P::NAME, P::ABORTS, |transaction| run_in(answer, procedure, transaction))?;
         if let Err(reason) = executed.outcome {
-            *answer = Err(reason.into());
+            *answer = Answer::Failed(reason.into());
         }
         Ok(executed.lsn)
     }

@@ -55,7 +55,7 @@ impl BaseWriter {
                 return Err(self.file.give_up(&*self.shared.store.files, error));
             }
         }
-        self.file.give_up(&*self.shared.store.files, crate::error::NOT_ANSWERED);
+        self.file.discard(&*self.shared.store.files);
         Ok(())
     }
 

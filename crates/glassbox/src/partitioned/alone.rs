@@ -8,13 +8,13 @@ use std::any::TypeId;
 use std::thread;
 
 use super::any_table::TableKind;
-use super::engine::answering;
 use super::held::{Cell, Hold};
 use super::numbers::Numbers;
 use super::origin::Call;
 use super::run::{Cause, Failed, run_once};
 use super::transaction::{Keep, PartitionedTransaction};
 use super::whole::new_cells;
+use crate::answer::{Answer, run_in};
 use crate::config::Config;
 use crate::error::Error;
 use crate::health::Health;
@@ -57,22 +57,20 @@ impl Alone {
     pub(crate) fn execute<P: Procedure>(
         &mut self,
         procedure: &P,
-        answer: &mut Result<P::Output, Error>,
+        answer: &mut Answer<P::Output>,
     ) -> Result<thread::Result<()>, Error> {
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         self.health.check()?;
         let keep = Keep { undo: P::ABORTS == Aborts::Anytime, ..Keep::default() };
         let mut transaction = PartitionedTransaction::new(Hold::borrowed(&mut self.cells), &*self.clock, keep);
-        let (call, mut run) = (Call { procedure, number }, answering(procedure, answer));
-        let ended = run_once(&mut transaction, &call, |running| {
-            let returned = run(running);
+        let ended = run_once(&mut transaction, &Call { procedure, number }, |running| {
+            let returned = run_in(answer, procedure, running);
             running.outcome(returned)
         });
-        drop(run);
         transaction.changes.scratch.undo.clear();
         match ended {
             Ok(()) => Ok(Ok(())),
-            Err(failed) => Ok(self.failed(failed, P::NAME)?.map(|abort| *answer = Err(abort))),
+            Err(failed) => Ok(self.failed(failed, P::NAME)?.map(|abort| *answer = Answer::Failed(abort))),
         }
     }
 

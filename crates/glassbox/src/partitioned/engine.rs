@@ -20,8 +20,9 @@ use super::partition::Scratch;
 use super::run::{Cause, Failed, run_once};
 use super::transaction::{Changes, Keep, PartitionedTransaction};
 use super::values::VALUES;
+use crate::answer::{Answer, run_in};
 use crate::config::LogKind;
-use crate::error::{Error, NOT_ANSWERED, Unanswered};
+use crate::error::Error;
 use crate::executed::{Executed, TableUsage};
 use crate::health::Health;
 use crate::io::Clock;
@@ -105,11 +106,7 @@ impl Engine {
     /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
     /// when this returns, and durable at the position that it gives.
     #[inline]
-    pub(crate) fn execute<P: Procedure>(
-        &self,
-        procedure: &P,
-        answer: &mut Result<P::Output, Error>,
-    ) -> Result<Lsn, Error> {
+    pub(crate) fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error> {
         // A run that needs no partition in particular gets the first; a database with one partition need not ask.
         let (mut needed, mut unknown) = (PartitionSet::of(0), false);
         if self.cells.len() > 1 {
@@ -121,7 +118,7 @@ impl Engine {
         }
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         let call = Call { procedure, number };
-        let run = answering(procedure, answer);
+        let run = |transaction: &mut PartitionedTransaction<'_>| run_in(answer, procedure, transaction);
         let undo = P::ABORTS == Aborts::Anytime;
         let ended = if unknown || !undo && self.log.as_ref().is_some_and(Log::is_room_scarce) {
             self.execute_keeping_undo(procedure, needed, unknown, run, &call)?
@@ -131,7 +128,7 @@ impl Engine {
             })?
         };
         ended.or_else(|(abort, lsn)| {
-            *answer = Err(abort.into());
+            *answer = Answer::Failed(abort.into());
             Ok(lsn)
         })
     }
@@ -342,23 +339,6 @@ impl Engine {
                 Ending::Aborted(reason, last.unwrap_or(Lsn::NONE))
             }
         }
-    }
-}
-
-/// The body of a procedure, which puts its output where the answer is to be.
-#[inline(always)]
-pub(super) fn answering<P: Procedure>(
-    procedure: &P,
-    answer: &mut Result<P::Output, Error>,
-) -> impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> {
-    move |transaction| {
-        // What a run came to that did not count goes now: an output is moved seldom if nothing is dropped between.
-        if answer.is_ok() {
-            *answer = Err(NOT_ANSWERED);
-        }
-        let told = procedure.answer(transaction, &mut Unanswered(answer));
-        assert!(answer.is_ok() || told.is_err(), "a procedure has ended well and given no answer");
-        told
     }
 }
 

@@ -121,8 +121,13 @@ impl CheckpointWriter {
     /// Removes half a checkpoint, whose room the log may need on a full disk. If this fails too, the next opening
     /// removes it.
     pub(crate) fn give_up(self, files: &dyn Files, error: Error) -> Error {
-        let _ = files.remove(&temporary(&self.name));
+        self.discard(files);
         error
+    }
+
+    /// Removes the file, which is not complete.
+    pub(crate) fn discard(self, files: &dyn Files) {
+        let _ = files.remove(&temporary(&self.name));
     }
 }
 

@@ -11,6 +11,7 @@ use super::call::{Call, Ran, Stamp};
 use super::carried::{Arguments, Output};
 use super::remote::{Found, Missing, Place, SentRows};
 use super::route::{Route, Routing};
+use crate::answer::{Slot, run_in};
 use crate::failure::{BrokenPromise, FOREIGN_RETRY, Failure, Panicked, Promise, event_of};
 use crate::io::Clock;
 use crate::procedure::Place as OutputPlace;
@@ -56,22 +57,15 @@ impl<O> OutputPlace<O> for Boxed<O> {
     }
 }
 
-/// Tells whether there is an output.
-pub(super) trait Answers<O>: OutputPlace<O> {
-    fn is_put(&self) -> bool;
-}
-
-impl<O> Answers<O> for Boxed<O> {
+impl<O> Slot<O> for Boxed<O> {
     #[inline(always)]
-    fn is_put(&self) -> bool {
+    fn is_filled(&self) -> bool {
         self.0.is_some()
     }
-}
 
-impl<O> Answers<O> for Option<O> {
     #[inline(always)]
-    fn is_put(&self) -> bool {
-        self.is_some()
+    fn clear(&mut self) {
+        self.0 = None;
     }
 }
 
@@ -119,7 +113,7 @@ pub(super) struct Typed<'a, P> {
 impl<P: Procedure> Typed<'_, P> {
     /// Runs it; why it did not end well, if so.
     #[inline(always)]
-    pub(super) fn run(self, watch: impl Watching, output: &mut impl Answers<P::Output>) -> Result<(), Ran> {
+    pub(super) fn run(self, watch: impl Watching, output: &mut impl Slot<P::Output>) -> Result<(), Ran> {
         let Self { procedure, stamp, hold, place, given, keep } = self;
         let undo = keep || P::ABORTS == Aborts::Anytime;
         let origin = TypedCall { procedure, number: stamp.procedure };
@@ -128,8 +122,7 @@ impl<P: Procedure> Typed<'_, P> {
         transaction.assign(stamp.now, stamp.seed);
         // Keys of remote rows are not found by the prefetch, and asked for in vain.
         let ended = run_once(&mut transaction, &origin, |running| {
-            let returned = procedure.answer(running, output);
-            assert!(output.is_put() || returned.is_err(), "a procedure has ended well and given no answer");
+            let returned = run_in(output, procedure, running);
             running.outcome(returned)
         });
         if !keep {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::typed::StackConfig;
+use crate::answer::Answer;
 use crate::catalog::Catalog;
 use crate::error::Error;
 use crate::io::Clock;
@@ -40,7 +41,7 @@ pub(crate) trait StackEngine: Sized {
     ///
     /// # Errors
     /// When the engine fails.
-    fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Result<P::Output, Error>) -> Result<Lsn, Error>;
+    fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error>;
 
     /// Returns when answers that depend on the log up to `lsn` may be given.
     ///

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::engine::StackEngine;
 use super::typed::StackConfig;
+use crate::answer::Answer;
 use crate::catalog::Catalog;
 use crate::claim::log_config;
 use crate::classic::{Engine, Stack, StackLogs};
@@ -70,7 +71,7 @@ impl<S: Stack> StackEngine for Engine<S> {
     }
 
     #[inline(always)]
-    fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Result<P::Output, Error>) -> Result<Lsn, Error> {
+    fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error> {
         self.execute(procedure, answer)
     }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::engine::StackEngine;
 use super::typed::StackConfig;
+use crate::answer::Answer;
 use crate::catalog::Catalog;
 use crate::classic::stack::StackSessions;
 use crate::error::Error;
@@ -46,7 +47,7 @@ impl<T: StackSessions<Session = ()>> StackEngine for Records<T> {
     }
 
     #[inline(always)]
-    fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Result<P::Output, Error>) -> Result<Lsn, Error> {
+    fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error> {
         let session = self.sessions.take()?;
         let ended = self.data.borrow_mut().execute(procedure, answer);
         // Released before a panic resumes: a session held while a panic unwinds would never be used again.

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::engine::{NamedStack, StackEngine};
+use crate::answer::Answer;
 use crate::catalog::Catalog;
 use crate::claim::refused;
 use crate::classic::PAGES_PER_SESSION;
 use crate::config::builder;
-use crate::error::{Error, NOT_ANSWERED, look_at};
+use crate::error::Error;
 use crate::huge_pages as machine;
 use crate::io::Clock;
 use crate::log::{LogConfig, Lsn};
@@ -136,10 +137,10 @@ impl<S: NamedStack> DatabaseOf<S> {
     #[inline]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
         // Not through `Submitted`: an answer is large, and each move would copy it.
-        let mut answer = Err(NOT_ANSWERED);
+        let mut answer = Answer::Empty;
         let lsn = self.engine.execute(procedure, &mut answer)?;
         self.engine.wait(lsn)?;
-        answer
+        answer.into_result()
     }
 
     /// As [`call`](Self::call), but passes the output to `look` by reference, so that a large output is not moved.
@@ -149,10 +150,10 @@ impl<S: NamedStack> DatabaseOf<S> {
     /// As for `call`.
     #[inline]
     pub fn call_with<P: Procedure, N>(&self, procedure: &P, look: impl FnOnce(&P::Output) -> N) -> Result<N, Error> {
-        let mut answer = Err(NOT_ANSWERED);
+        let mut answer = Answer::Empty;
         let lsn = self.engine.execute(procedure, &mut answer)?;
         self.engine.wait(lsn)?;
-        look_at(&mut answer, look)
+        answer.look(look)
     }
 
     /// Runs a procedure as a transaction; [`wait`](Self::wait) returns the result of `look` on its output. So one
@@ -167,10 +168,10 @@ impl<S: NamedStack> DatabaseOf<S> {
         procedure: &P,
         look: impl FnOnce(&P::Output) -> N,
     ) -> Result<Submitted<N>, Error> {
-        let mut answer = Err(NOT_ANSWERED);
+        let mut answer = Answer::Empty;
         let lsn = self.engine.execute(procedure, &mut answer)?;
         self.engine.nudge();
-        Ok(Submitted { answer: look_at(&mut answer, look), lsn })
+        Ok(Submitted { answer: answer.look(look), lsn })
     }
 
     /// Returns the answer of a submitted transaction when it is as durable as the stack makes it.
