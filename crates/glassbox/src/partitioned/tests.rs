@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Engine, TableKind, new_cells};
 use crate::Record;
+use crate::answer::Answer;
 use crate::config::{Config, LogKind};
 use crate::error::Error;
 use crate::io::ManualClock;
@@ -112,9 +113,9 @@ impl Procedure for Swallow {
 #[test]
 fn where_nothing_can_be_undone_copies_that_differ_stop_the_database() {
     let engine = engine_with_a_full_copy();
-    let error = engine.execute(&Swallow, &mut Ok(())).unwrap_err();
+    let error = engine.execute(&Swallow, &mut Answer::Empty).unwrap_err();
     assert!(matches!(&error, Error::BrokenPromise(broken) if broken.event.contains("table \"note\"")), "{error}");
-    let error = engine.execute(&Swallow, &mut Ok(())).unwrap_err();
+    let error = engine.execute(&Swallow, &mut Answer::Empty).unwrap_err();
     assert!(matches!(&error, Error::Stopped { reason } if reason.contains("table \"note\"")), "{error}");
 
     let engine = engine_with_a_full_copy();
