@@ -58,7 +58,7 @@ fn every_scheme_makes_progress_under_contention() {
 
 fn nothing_is_lost(scheme: SchemeKind) {
     let first = seed(1);
-    for seed in first..first + if long() { 1_000_000 } else { 10_000 } {
+    for seed in first..first + if long() { 1_000_000 } else { 2_000 } {
         let mut settings = any(scheme, seed);
         settings.incidents = 1 + Dice(seed ^ 5).below(3) as u32;
         let mut world = World::new(settings);
@@ -110,7 +110,7 @@ fn several_coordinators(seed: u64) -> Settings {
 #[test]
 fn several_coordinators_make_one_order() {
     let first = seed(1);
-    for seed in first..first + if long() { 500_000 } else { 8_000 } {
+    for seed in first..first + if long() { 500_000 } else { 2_000 } {
         let settings = several_coordinators(seed);
         let mut world = World::new(settings);
         world.plan_incidents(3_000);
@@ -123,7 +123,7 @@ fn several_coordinators_make_one_order() {
 #[test]
 fn the_scheme_can_change_during_a_run() {
     let first = seed(1);
-    for seed in first..first + if long() { 200_000 } else { 4_000 } {
+    for seed in first..first + if long() { 200_000 } else { 1_500 } {
         let scheme = SCHEMES[seed as usize % SCHEMES.len()];
         let mut settings = any(scheme, seed);
         let mut dice = Dice(seed ^ 6);
@@ -145,7 +145,7 @@ const FOUND_WHEN_CLIENTS_GO: [u64; 2] = [1_089, 3_856];
 #[test]
 fn a_stopped_clients_transactions_are_ended_by_others() {
     let first = seed(1);
-    for seed in (first..first + if long() { 500_000 } else { 12_000 }).chain(FOUND_WHEN_CLIENTS_GO) {
+    for seed in (first..first + if long() { 500_000 } else { 3_000 }).chain(FOUND_WHEN_CLIENTS_GO) {
         let scheme = SCHEMES[seed as usize % SCHEMES.len()];
         let mut settings = any(scheme, seed);
         let mut dice = Dice(seed ^ 8);
@@ -176,7 +176,7 @@ fn power(seed: u64) -> Settings {
 #[test]
 fn forced_changes_survive_power_failures() {
     let first = seed(1);
-    for seed in first..first + if long() { 1_000_000 } else { 12_000 } {
+    for seed in first..first + if long() { 1_000_000 } else { 3_000 } {
         let settings = power(seed);
         let mut world = World::new(settings);
         world.plan_incidents(3_000);

@@ -272,11 +272,7 @@ impl<R: Record> Table<R> {
         let key = R::Encoded::from_bytes(key);
         let row = match leaf {
             Some(leaf) => self.tree.find_in_leaf(leaf, &key),
-            None => {
-                let probe = self.hash.prefetcher()(key.hash64());
-                // SAFETY: it is from this index just now.
-                unsafe { self.hash.candidate(probe) }
-            }
+            None => self.hash.candidate_of(key.hash64()),
         };
         row.inspect(|&row| self.prefetch_row(row))
     }

@@ -88,25 +88,30 @@ impl<R: Record> OnPage<'_, R> {
     /// The row.
     #[inline(always)]
     pub(crate) fn load(&self) -> R {
-        if self.is_sound && self.bytes.len() == R::ROW_WIDTH {
-            // SAFETY: as in `load`.
-            return R::load_sound(unsafe { Sound::new(self.bytes) });
+        match sound::<R>(self.is_sound, self.bytes) {
+            Some(sound) => R::load_sound(sound),
+            None => R::load(self.bytes).expect("it was read before"),
         }
-        R::load(self.bytes).expect("it was read before")
     }
 }
 
 /// Reads a row of a page.
 #[inline(always)]
 fn load<R: Record, T>(page: &impl FixedPage, bytes: &[u8], give: impl FnOnce(R) -> T) -> Result<T, BadRow> {
-    if page.is_sound() == Some(true) && bytes.len() == R::ROW_WIDTH {
-        // SAFETY: a page is said to be sound when this process makes it, and by `check_all`, which has asked about each
-        // row of this table. After that rows come onto it by `Record::store` alone, until it leaves memory; what takes
-        // changes back, whose bytes may be from the log, says that it is not known to be sound.
-        return Ok(give(R::load_sound(unsafe { Sound::new(bytes) })));
+    if let Some(sound) = sound::<R>(page.is_sound() == Some(true), bytes) {
+        return Ok(give(R::load_sound(sound)));
     }
     check_all::<R>(page);
     R::load(bytes).map(give)
+}
+
+/// The bytes of a row that needs no check, if its page is sound.
+#[inline(always)]
+fn sound<R: Record>(is_sound: bool, bytes: &[u8]) -> Option<Sound<'_>> {
+    // SAFETY: a page is said to be sound when this process makes it, and by `check_all`, which has asked about each row
+    // of this table. After that rows come onto it by `Record::store` alone, until it leaves memory; what undoes changes,
+    // whose bytes may be from the log, says that it is not known to be sound.
+    (is_sound && bytes.len() == R::ROW_WIDTH).then(|| unsafe { Sound::new(bytes) })
 }
 
 /// Looks whether all rows of a page are sound, if that can be remembered.

@@ -200,10 +200,16 @@ impl<R: Copy> Rows<R> {
     /// Puts a vacant slot on the free list.
     #[inline(always)]
     fn put_on_list(&mut self, id: RowId) {
+        self.link(id, self.free);
+        self.free = id;
+    }
+
+    /// Makes `next` the slot behind this vacant one on the free list.
+    #[inline(always)]
+    fn link(&mut self, id: RowId, next: RowId) {
         // SAFETY: the slot is claimed, at least as long as a link, and not borrowed, since `self` is borrowed
         // mutably.
-        unsafe { self.slot(id).cast::<RowId>().write_unaligned(self.free) };
-        self.free = id;
+        unsafe { self.slot(id).cast::<RowId>().write_unaligned(next) };
     }
 
     /// The row with number `id`, which must be live.

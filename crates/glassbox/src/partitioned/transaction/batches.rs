@@ -10,7 +10,7 @@ use super::super::memory::RowId;
 use super::super::table::Table;
 use super::PartitionedTransaction;
 use super::change::{Changes, refusal_of_key};
-use super::find::{TableRow, find, look_up, row_of};
+use super::find::{self, TableRow, find, look_up, row_of};
 use super::remote::RemoteRows;
 use super::watch::{Touch, Watching};
 use crate::procedure::{Stop, Transaction, partition_of};
@@ -72,10 +72,9 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
         mut keys: impl Iterator<Item = (R::Key, C)>,
         mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        while let Some((key, beside)) = self.each::<R, C>(&mut keys, Touch::Read, |_, beside, _, found| {
-            // SAFETY: it is a live row of a held partition, which nothing changes before `read` returns.
-            read(beside, found.map(|(_, row)| unsafe { row.as_ref() }))
-        })? {
+        while let Some((key, beside)) =
+            self.each::<R, C>(&mut keys, Touch::Read, |_, beside, _, found| read(beside, found.map(find::read)))?
+        {
             read(beside, self.get::<R>(&key)?)?;
         }
         Ok(())

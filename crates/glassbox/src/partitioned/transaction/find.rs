@@ -70,6 +70,13 @@ impl<R: Record> FoundRow<R> {
     }
 }
 
+/// The row that was found.
+#[inline(always)]
+pub(super) fn read<R: Record>((_table, row): TableRow<'_, R>) -> &R {
+    // SAFETY: it is a live row of this table, whose borrow keeps it as it is.
+    unsafe { row.as_ref() }
+}
+
 /// The row with this key: where it was prefetched, or found now.
 #[inline(always)]
 pub(super) fn find<'h, M: RemoteRows, R: Record>(

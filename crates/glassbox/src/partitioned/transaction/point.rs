@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::PartitionedTransaction;
 use super::change::Torn;
-use super::find::find;
+use super::find::{find, read};
 use super::remote::RemoteRows;
 use super::watch::{Touch, Watching};
 use crate::procedure::{Stop, Transaction};
@@ -42,9 +42,8 @@ impl<M: RemoteRows, W: Watching> Transaction for PartitionedTransaction<'_, M, W
             return self.remote.get(number, at, key);
         }
         self.touch::<R>(key, Touch::Read)?;
-        // SAFETY: it is a live row of a held partition, and the borrow of `self` keeps it as it is.
         let found = find::<M, R>(&mut self.held, &mut self.changes.scratch.lookups, key)?;
-        Ok(found.map(|(_, row)| unsafe { row.as_ref() }))
+        Ok(found.map(read))
     }
 
     #[inline(always)]
@@ -65,8 +64,7 @@ impl<M: RemoteRows, W: Watching> Transaction for PartitionedTransaction<'_, M, W
         }
         // The keys of secondary indexes are reported before they change.
         let number = table.number;
-        // SAFETY: as in `get`.
-        let before = *unsafe { row.as_ref() };
+        let before = *read((table, row));
         let mut after = before;
         let out = change(&mut after);
         self.watch.index_keys(number, &before, Some(&after))?;

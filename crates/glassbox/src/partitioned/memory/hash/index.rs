@@ -303,6 +303,13 @@ impl HashIndex {
         }
     }
 
+    /// The row that a lookup of this hash will most probably find; as [`HashIndex::candidate`].
+    #[inline(always)]
+    pub(crate) fn candidate_of(&self, hash: u64) -> Option<RowId> {
+        // SAFETY: the probe was made just now.
+        unsafe { self.candidate(self.prefetcher()(hash)) }
+    }
+
     /// The row that a lookup will most probably find, so that it can be asked for. Reads the first bucket only; if that
     /// goes on, asks for the overflow bucket and gives `None`.
     ///

@@ -69,10 +69,7 @@ fn most_entries_are_in_their_first_bucket() {
     for key in 0..200_000_u64 {
         assert!(index.insert(key.hash64(), RowId::new(key as u32), |row| u64::from(row.get()).hash64()));
         if key % 10_000 == 9_999 {
-            let ask = index.prefetcher();
-            // SAFETY: the probe is from this index, which does not change meanwhile.
-            let candidate = |key: u64| unsafe { index.candidate(ask(key.hash64())) };
-            let elsewhere = (0..=key).filter(|&key| candidate(key).is_none()).count();
+            let elsewhere = (0..=key).filter(|key| index.candidate_of(key.hash64()).is_none()).count();
             worst = worst.max(elsewhere as f64 / key as f64);
         }
     }

@@ -21,8 +21,7 @@ impl<R: Copy> Rows<R> {
             if free > self.slots as usize {
                 return Err("the free list runs in a circle".into());
             }
-            // SAFETY: the slot is below the high-water mark and free, so it starts with a link.
-            next = unsafe { self.slot(next).cast::<RowId>().read_unaligned() };
+            next = self.next_free(next);
         }
         let vacant = (0..self.slots).map(RowId::new).filter(|&id| self.is_reserved(id) && !self.is_live(id)).count();
         if free + vacant + live != self.slots as usize {

@@ -104,8 +104,7 @@ impl<R: Copy> Rows<R> {
             let next = self.next_free(at);
             if next == id {
                 let behind = self.next_free(id);
-                // SAFETY: a free slot is claimed, and as long as a link at least; it is not borrowed.
-                unsafe { self.slot(at).cast::<RowId>().write_unaligned(behind) };
+                self.link(at, behind);
                 return;
             }
             at = next;
