@@ -33,7 +33,7 @@ use crate::record::mix;
 /// The pause before a run is repeated for the first time; each further one may be twice as long.
 const FIRST_PAUSE_US: u64 = 20;
 /// No pause is longer.
-const LONGEST_PAUSE_US: u64 = 5_000;
+const MAX_PAUSE_US: u64 = 5_000;
 
 /// How a run ended.
 enum Attempt {
@@ -231,6 +231,6 @@ impl<S: Stack> Engine<S> {
 /// Lets others get on before a run is repeated; at random, so that two do not meet again.
 #[cold]
 fn pause(repeated: u64, seed: u64) {
-    let longest = (FIRST_PAUSE_US << repeated.min(16)).min(LONGEST_PAUSE_US);
+    let longest = (FIRST_PAUSE_US << repeated.min(16)).min(MAX_PAUSE_US);
     std::thread::sleep(Duration::from_micros(mix(seed ^ repeated) % longest));
 }

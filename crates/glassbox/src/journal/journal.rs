@@ -13,7 +13,7 @@ use crate::partitioned::shard::Shard;
 /// Rows that are copied out at a time, bytes: some ten microseconds.
 const SLICE_BYTES: usize = 16 << 10;
 /// Pieces that may wait to be written.
-const MOST_PIECES: usize = 256;
+const MAX_PIECES: usize = 256;
 
 /// Settings of a journal.
 #[derive(Debug, Clone)]
@@ -144,7 +144,7 @@ impl Journal {
         self.give_up_base();
         let writer = BaseWriter::new(self.shared.clone(), self.appended())?;
         self.making = Some(if self.threads {
-            let (sender, pieces) = sync_channel(MOST_PIECES);
+            let (sender, pieces) = sync_channel(MAX_PIECES);
             let work = move || writer.write(pieces.into_iter());
             let thread = std::thread::Builder::new().name("glassbox-base".to_owned()).spawn(work);
             let thread = thread.map_err(|error| Error::Config(format!("a thread cannot be started: {error}")))?;

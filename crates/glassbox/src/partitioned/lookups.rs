@@ -13,7 +13,7 @@ use super::table::Table;
 use crate::record::Record;
 
 /// Keys that descend together; more than the processor can follow at once gains nothing.
-pub(super) const MOST: usize = 64;
+pub(super) const MAX_LOOKUPS: usize = 64;
 /// How many lookups a run may leave out at a time.
 pub(super) const AHEAD: usize = 4;
 /// Set in the word of a lookup that is perhaps another key's row; and while it is none yet, in that of a hash index.
@@ -39,13 +39,13 @@ pub(super) struct Group {
 pub(super) struct Places {
     /// The address of a live row of the key's table, perhaps with [`UNSURE`], or 0; of a group with [`PENDING`] perhaps
     /// the bits of a [`Probe`](super::memory::Probe), with [`UNSURE`], or of a [`Node`](super::memory::Node).
-    pub(super) words: [u64; MOST],
+    pub(super) words: [u64; MAX_LOOKUPS],
     /// The key, if it fits into a word, and that row is its own.
-    pub(super) keys: [u64; MOST],
+    pub(super) keys: [u64; MAX_LOOKUPS],
 }
 
 /// Those of no group.
-pub(super) static NOWHERE: Places = Places { words: [0; MOST], keys: [0; MOST] };
+pub(super) static NOWHERE: Places = Places { words: [0; MAX_LOOKUPS], keys: [0; MAX_LOOKUPS] };
 
 const NO_GROUP: Group = Group { table: NonNull::dangling(), record: NOTHING, end: 0 };
 
@@ -57,7 +57,7 @@ unsafe impl Send for Group {}
 pub(crate) struct Lookups {
     pub(super) places: Places,
     /// Those of this transaction, then one with [`NOTHING`], which the last always has.
-    pub(super) groups: [Group; MOST + 1],
+    pub(super) groups: [Group; MAX_LOOKUPS + 1],
     /// The lookup that the run comes to next.
     pub(super) next: usize,
     /// The group that has it: one of this transaction's, the one after them, or the last.
@@ -66,7 +66,7 @@ pub(crate) struct Lookups {
 
 impl Default for Lookups {
     fn default() -> Self {
-        Self { places: Places { ..NOWHERE }, groups: [NO_GROUP; MOST + 1], next: 0, at: 0 }
+        Self { places: Places { ..NOWHERE }, groups: [NO_GROUP; MAX_LOOKUPS + 1], next: 0, at: 0 }
     }
 }
 
@@ -80,7 +80,7 @@ impl Lookups {
     /// Forgets all: a row is about to go.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
-        self.at = MOST;
+        self.at = MAX_LOOKUPS;
     }
 
     /// The group whose turn it is.

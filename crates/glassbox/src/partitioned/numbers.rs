@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 pub struct Numbers(Box<[(TypeId, u16)]>);
 
 /// Places of a table that is not made larger for those that still meet in it.
-const MOST_PLACES: usize = 1 << 12;
+const MAX_PLACES: usize = 1 << 12;
 
 /// The bits of a type's identity, which are a hash already. Known when the program is compiled.
 struct Bits(u64);
@@ -56,7 +56,7 @@ impl Numbers {
                 }
                 numbers[at] = (id, number);
             }
-            if !meet || places >= MOST_PLACES {
+            if !meet || places >= MAX_PLACES {
                 return Self(numbers.into());
             }
             places *= 2;

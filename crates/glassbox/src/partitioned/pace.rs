@@ -12,7 +12,7 @@ const REST_WHEN_LATE: u32 = 3;
 /// For so long it rests at a time.
 const SLICE: Duration = Duration::from_millis(10);
 /// A longer slice was mostly waiting, for a disk or a partition.
-const MOST_WORKED: Duration = Duration::from_millis(100);
+const MAX_WORKED: Duration = Duration::from_millis(100);
 
 /// The log that a checkpoint is to make shorter.
 pub(crate) struct Growth<'a> {
@@ -41,7 +41,7 @@ impl<'a> Pace<'a> {
 
     /// So many bytes are written.
     pub(super) fn rest(&mut self, written: u64) {
-        let worked = Duration::from_nanos(self.clock.monotonic_ns() - self.since_ns).min(MOST_WORKED);
+        let worked = Duration::from_nanos(self.clock.monotonic_ns() - self.since_ns).min(MAX_WORKED);
         let mut now = (self.log.lsn_now)();
         let mut rested = Duration::ZERO;
         // Looking again and again whether there are still transactions, and whether it has become late.

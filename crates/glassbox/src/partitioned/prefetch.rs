@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::held::Held;
-use super::lookups::{Group, Lookups, MOST, NOTHING, PENDING, Places, UNSURE, number};
+use super::lookups::{Group, Lookups, MAX_LOOKUPS, NOTHING, PENDING, Places, UNSURE, number};
 use super::memory::{HashIndex, Next, Node, Probe};
 use super::origin::Origin;
 use super::table::Table;
@@ -76,7 +76,7 @@ impl Filling<'_> {
             return self.group::<R>(table, bytes, std::iter::once(key));
         }
         let Table { dense, hash, rows, .. } = table;
-        if self.used + 1 >= MOST {
+        if self.used + 1 >= MAX_LOOKUPS {
             return;
         }
         let found = key.as_u64().and_then(|key| dense.find(key));
@@ -95,7 +95,7 @@ impl Filling<'_> {
         let (first, mut end, mut found) = (self.used, self.used, Table::<R>::POINT);
         let (finder, pointer, root) = (dense.finder(), rows.pointers(), tree.root().to_bits());
         let Places { words, keys: numbers } = &mut self.lookups.places;
-        let left = first..MOST - 1;
+        let left = first..MAX_LOOKUPS - 1;
         let (Some(words), Some(numbers)) = (words.get_mut(left.clone()), numbers.get_mut(left)) else { return };
         for ((word, number), key) in words.iter_mut().zip(numbers).zip(keys) {
             end += 1;
@@ -216,7 +216,7 @@ impl Step<'_> {
         if self.at == self.groups {
             return;
         }
-        let group = &mut self.lookups.groups[self.at % MOST];
+        let group = &mut self.lookups.groups[self.at % MAX_LOOKUPS];
         let (Places { words, keys: numbers }, of) = (&mut self.lookups.places, self.begin..group.end as usize);
         let places = words[of.clone()].iter_mut().zip(&mut numbers[of]);
         (self.at, self.begin) = (self.at + 1, group.end as usize + 1);

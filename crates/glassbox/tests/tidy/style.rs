@@ -5,7 +5,7 @@ use crate::source::Source;
 
 /// Columns of a line, as `rustfmt.toml` has it; the formatter leaves comments and strings alone, so they are checked
 /// here.
-const MOST_COLUMNS: usize = 120;
+const MAX_COLUMNS: usize = 120;
 
 /// What must not be committed, and what to do instead.
 const BANNED: [(&str, &str); 4] = [
@@ -27,8 +27,8 @@ pub fn lines(source: &Source, problems: &mut Problems) {
     for (at, line) in source.text.iter().enumerate() {
         let columns = line.chars().count();
         // A row of a table in a comment cannot be broken.
-        if columns > MOST_COLUMNS && !line.trim_start().starts_with("/// |") {
-            problems.add(source, at + 1, format!("{columns} columns: break the line at {MOST_COLUMNS}"));
+        if columns > MAX_COLUMNS && !line.trim_start().starts_with("/// |") {
+            problems.add(source, at + 1, format!("{columns} columns: break the line at {MAX_COLUMNS}"));
         }
     }
 }

@@ -48,7 +48,7 @@ const ALLOWED: [(&str, &str); 40] = [
 ];
 
 /// Lines of one statement between its SAFETY comment and its `unsafe`.
-const MOST_LINES_BETWEEN: usize = 3;
+const MAX_LINES_BETWEEN: usize = 3;
 
 /// `unsafe` stands where it may, and each block and each implementation below or beside a SAFETY comment. A function
 /// says what it needs under `# Safety` or, if private, by the comments of those who call it.
@@ -81,7 +81,7 @@ fn argued(source: &Source, at: usize) -> bool {
         }
         if !is_comment(line) {
             between += 1;
-            if between > MOST_LINES_BETWEEN + 1 {
+            if between > MAX_LINES_BETWEEN + 1 {
                 return false;
             }
         }

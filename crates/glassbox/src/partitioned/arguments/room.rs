@@ -24,7 +24,7 @@ impl serde::ser::Error for BadArguments {
 pub(super) type Done = Result<(), BadArguments>;
 
 /// The bytes of the longest number: 64 bits, seven to a byte.
-pub(super) const MOST: usize = 10;
+pub(super) const MAX_VARINT_BYTES: usize = 10;
 
 /// Encodes into the room that is left.
 pub(super) struct Arguments<'a> {
@@ -47,7 +47,7 @@ impl Arguments<'_> {
 
     #[inline(always)]
     pub(super) fn number(&mut self, number: u64) -> Done {
-        let room = self.room.first_chunk_mut::<MOST>().ok_or(BadArguments::Full)?;
+        let room = self.room.first_chunk_mut::<MAX_VARINT_BYTES>().ok_or(BadArguments::Full)?;
         let part = |at: u32| (number >> (7 * at)) as u8;
         // Nearly all are short, and then their length is known where they are written.
         if number < 1 << 7 {

@@ -9,7 +9,7 @@ use serde::ser::{
     SerializeTupleVariant,
 };
 
-use super::room::MOST;
+use super::room::MAX_VARINT_BYTES;
 use super::*;
 
 /// A value of each kind that serde knows.
@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn bytes_are_those_of_postcard(value in value()) {
         let expected = postcard::to_stdvec(&value).unwrap();
-        let mut room = vec![0xa5; expected.len() + MOST];
+        let mut room = vec![0xa5; expected.len() + MAX_VARINT_BYTES];
         prop_assert_eq!(encode(&value, &mut room).unwrap(), expected.len());
         prop_assert_eq!(&room[..expected.len()], &expected);
         // Nothing is written behind the room, and nothing is said to fit that does not.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::procedure::Procedure;
 
 /// Room for the encoded form of most values, so that it does not have to grow.
-const MOST_BYTES: usize = 256;
+const INITIAL_BYTES: usize = 256;
 
 /// A value whose type is not known here.
 trait Value: Any {
@@ -28,7 +28,7 @@ trait Value: Any {
 
 impl<T: Serialize + Any> Value for T {
     fn encode(&self) -> Vec<u8> {
-        postcard::to_extend(self, Vec::with_capacity(MOST_BYTES)).unwrap_or_default()
+        postcard::to_extend(self, Vec::with_capacity(INITIAL_BYTES)).unwrap_or_default()
     }
 }
 
