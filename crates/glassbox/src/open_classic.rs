@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
 use crate::claim::log_config;
-use crate::classic::{Engine, Volume};
+use crate::classic::{Engine, OpenedVolume};
 use crate::config::{ClassicConfig, Config};
 use crate::error::Error;
 use crate::inner::Inner;
@@ -38,9 +38,9 @@ pub(crate) fn open_classic(
     let started = clock.monotonic_ns();
     let (volume, found) = if is_empty {
         entry.page_bytes = config.classic.page_bytes as u32;
-        (Volume::create(&store.files, old.database_id, &config.classic)?, None)
+        (OpenedVolume::create(&store.files, old.database_id, &config.classic)?, None)
     } else {
-        let (volume, found) = Volume::recover(&store.files, &config.classic, &entry, &old.expected_log())?;
+        let (volume, found) = OpenedVolume::recover(&store.files, &config.classic, &entry, &old.expected_log())?;
         (volume, Some(found))
     };
     (recovery.log_records, recovery.redone, recovery.rolled_back) =

@@ -11,13 +11,13 @@ use crate::procedure::Abort;
 #[must_use = "the outcome is not known to be durable before `wait`"]
 pub struct Ticket<'a, O> {
     place: TicketPlace<'a>,
-    kept: Kept<O>,
+    kept: StoredAnswer<O>,
     lsn: Lsn,
 }
 
 /// An answer as stored in a ticket. Tickets are moved and kept by the thousand, so the error is boxed: an [`Error`] has
 /// ten words.
-enum Kept<O> {
+enum StoredAnswer<O> {
     Output(O),
     /// As aborts usually are, so that one allocates nothing.
     Aborted {
@@ -27,7 +27,7 @@ enum Kept<O> {
     Failed(Box<Error>),
 }
 
-impl<O> Kept<O> {
+impl<O> StoredAnswer<O> {
     #[cold]
     fn failed(error: Error) -> Self {
         match error {
@@ -40,16 +40,16 @@ impl<O> Kept<O> {
 impl<'a, O> Ticket<'a, O> {
     #[inline]
     pub(crate) fn new(place: TicketPlace<'a>, lsn: Lsn, answer: Result<O, Error>) -> Self {
-        Self { place, kept: answer.map_or_else(Kept::failed, Kept::Output), lsn }
+        Self { place, kept: answer.map_or_else(StoredAnswer::failed, StoredAnswer::Output), lsn }
     }
 
     /// A ticket for the result of `change` on the output; called at once, unless the transaction aborted.
     #[inline]
     pub fn map<N>(self, change: impl FnOnce(O) -> N) -> Ticket<'a, N> {
         let kept = match self.kept {
-            Kept::Output(output) => Kept::Output(change(output)),
-            Kept::Aborted { code, message } => Kept::Aborted { code, message },
-            Kept::Failed(error) => Kept::Failed(error),
+            StoredAnswer::Output(output) => StoredAnswer::Output(change(output)),
+            StoredAnswer::Aborted { code, message } => StoredAnswer::Aborted { code, message },
+            StoredAnswer::Failed(error) => StoredAnswer::Failed(error),
         };
         Ticket { place: self.place, kept, lsn: self.lsn }
     }
@@ -68,9 +68,9 @@ impl<'a, O> Ticket<'a, O> {
     pub fn wait(self) -> Result<O, Error> {
         self.place.0.wait(self.lsn)?;
         match self.kept {
-            Kept::Output(output) => Ok(output),
-            Kept::Aborted { code, message } => Err(Abort { code, message: Cow::Borrowed(message) }.into()),
-            Kept::Failed(error) => Err(*error),
+            StoredAnswer::Output(output) => Ok(output),
+            StoredAnswer::Aborted { code, message } => Err(Abort { code, message: Cow::Borrowed(message) }.into()),
+            StoredAnswer::Failed(error) => Err(*error),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use glassbox::record::Timestamp;
-use glassbox::research::shard::{Call, Numbers, PartitionSet, Route, Stamp};
+use glassbox::research::shard::{Call, PartitionSet, ProcedureNumbers, Route, Stamp};
 use glassbox::{Catalog, Error, Procedure};
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 use smallvec::{SmallVec, smallvec};
@@ -24,7 +24,7 @@ use crate::protocol::outbox::Outbox;
 #[derive(Debug)]
 pub struct Router {
     catalog: Arc<Catalog>,
-    numbers: Numbers,
+    numbers: ProcedureNumbers,
     configuration: Configuration,
     pub(crate) primaries: Vec<Address>,
     central: Address,

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::research::shard::{Call, Failure, Found, PartitionSet, Wanted};
+use glassbox::research::shard::{Call, Failure, PartitionSet, RemoteRead, RemoteReadResult};
 
 use crate::coordinator::recovery::Recovery;
 use crate::coordinator::unacked_decisions::UnackedDecisions;
@@ -334,14 +334,14 @@ pub(crate) struct PendingTxn {
     pub(crate) call: Call,
     pub(crate) participants: PartitionSet,
     /// Remote rows that any run needs.
-    pub(crate) shared: Vec<Wanted>,
+    pub(crate) shared: Vec<RemoteRead>,
     /// The client's session in which the client coordinated it before.
     pub(crate) before: Option<Session>,
     pub(crate) round: u32,
     /// The latest result of each participant in this round.
     pub(crate) answers: Vec<Option<FragmentResult>>,
     /// Remote rows that were read so far.
-    pub(crate) given: Vec<Found>,
+    pub(crate) given: Vec<RemoteReadResult>,
     /// When the present attempt began, for the timeout.
     pub(crate) begun_us: u64,
     /// The number of earlier attempts.

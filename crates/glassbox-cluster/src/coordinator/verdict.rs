@@ -1,6 +1,6 @@
 //! The combined results of a round.
 
-use glassbox::research::shard::{Found, PartitionSet, Wanted};
+use glassbox::research::shard::{PartitionSet, RemoteRead, RemoteReadResult};
 
 use crate::protocol::message::{FragmentEnd, FragmentResult, Outcome};
 
@@ -10,10 +10,10 @@ pub(crate) struct Verdict {
     pub(crate) refusal: Option<Outcome>,
     pub(crate) elsewhere: PartitionSet,
     again: bool,
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<RemoteRead>,
     /// Whether the round read rows.
     pub(crate) finding: bool,
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<RemoteReadResult>,
 }
 
 impl Verdict {
@@ -45,12 +45,12 @@ impl Verdict {
 }
 
 /// The rows of these that a partition has to read.
-pub(crate) fn wanted_of(wanted: &[Wanted], partition: usize) -> Vec<Wanted> {
-    let mut mine: Vec<Wanted> = Vec::new();
+pub(crate) fn wanted_of(wanted: &[RemoteRead], partition: usize) -> Vec<RemoteRead> {
+    let mut mine: Vec<RemoteRead> = Vec::new();
     for wanted in wanted.iter().filter(|wanted| wanted.partitions.contains(partition)) {
         let known = mine.iter().any(|known| known.table == wanted.table && known.lookup == wanted.lookup);
         if !known {
-            mine.push(Wanted { partitions: PartitionSet::of(partition), ..wanted.clone() });
+            mine.push(RemoteRead { partitions: PartitionSet::of(partition), ..wanted.clone() });
         }
     }
     mine

@@ -1,6 +1,6 @@
 //! Entries of a primary's replication stream, and records of a replica's journal.
 
-use glassbox::research::shard::{Call, Found, PartitionSet};
+use glassbox::research::shard::{Call, PartitionSet, RemoteReadResult};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::address::{Address, Session, TxnId};
@@ -54,7 +54,7 @@ pub struct Part {
     /// The participants.
     pub participants: PartitionSet,
     /// Rows of other partitions.
-    pub given: Vec<Found>,
+    pub given: Vec<RemoteReadResult>,
     /// For a call on one partition: the client that waits for the answer, and the number of its call.
     pub origin: Option<(Address, u64)>,
 }

@@ -5,7 +5,7 @@
 //! Messages are moved between owners, so large and rare contents are boxed: most messages fit into a cache line.
 
 use glassbox::procedure::AbortReason;
-use glassbox::research::shard::{Call, Failure, Found, Output, PartitionSet, Wanted};
+use glassbox::research::shard::{Call, Failure, Output, PartitionSet, RemoteRead, RemoteReadResult};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -161,7 +161,7 @@ pub struct Submission {
     /// The participants.
     pub participants: PartitionSet,
     /// Remote rows that any run needs.
-    pub shared: Vec<Wanted>,
+    pub shared: Vec<RemoteRead>,
     /// The client's session in which the client coordinated it before and aborted that attempt.
     pub before: Option<Session>,
 }
@@ -192,10 +192,10 @@ pub struct Fragment {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FragmentWork {
     /// Read these rows, as they were before the transaction.
-    Find(Vec<Wanted>),
+    Find(Vec<RemoteRead>),
     /// Run the procedure with these remote rows. If the run ends, this was the last fragment, and its result is the
     /// vote.
-    Run(Vec<Found>),
+    Run(Vec<RemoteReadResult>),
 }
 
 /// The result of a fragment.
@@ -222,9 +222,9 @@ pub enum FragmentEnd {
     /// The run ended with this output. The partition votes for the transaction and can commit its part.
     Done(Output),
     /// The rows that were read.
-    Found(Vec<Found>),
+    Found(Vec<RemoteReadResult>),
     /// The run needs these remote rows.
-    Wants(Vec<Wanted>),
+    Wants(Vec<RemoteRead>),
     /// The run needs these participants as well.
     Elsewhere(PartitionSet),
     /// The transaction aborted: its procedure decided so, or a row was refused.

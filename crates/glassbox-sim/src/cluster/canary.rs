@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use glassbox::research::shard::Found;
+use glassbox::research::shard::RemoteReadResult;
 use glassbox_cluster::{Address, Entry, Fragment, FragmentWork, Message};
 
 use super::settings::Bug;
@@ -15,7 +15,7 @@ const ONE_IN: u64 = 20;
 #[derive(Debug, Default)]
 pub(super) struct Canary {
     /// The remote rows of the last run of each partition.
-    given: BTreeMap<Address, Vec<Found>>,
+    given: BTreeMap<Address, Vec<RemoteReadResult>>,
 }
 
 impl Canary {

@@ -2,7 +2,7 @@
 //!
 //! Problem: a page is changed in normal work, by redo, and by undo, and each must do exactly the same to its bytes, or
 //! recovery brings back another database. So there is one description of a change and one function that applies it, and
-//! normal work uses it too: the caller that wants to change a page makes a [`Change`] and gives it to the [`Journal`],
+//! normal work uses it too: the caller that wants to change a page makes a [`Change`] and gives it to the [`PageLog`],
 //! which logs it and applies it. Changes are physiological (Gray and Reuter 1993, §10.3.5): they name the page, and
 //! what is done within it by slot or position.
 //!
@@ -53,7 +53,7 @@ pub(crate) enum Undo {
 }
 
 /// The log as the access methods see it, for one transaction.
-pub(crate) trait Journal {
+pub(crate) trait PageLog {
     /// Where a nested action began.
     type Nested;
 
@@ -63,10 +63,10 @@ pub(crate) trait Journal {
     /// When the log does not take it.
     fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error>;
 
-    /// As [`Journal::change`]; `apply` does to the page what the change would do, in less time.
+    /// As [`PageLog::change`]; `apply` does to the page what the change would do, in less time.
     ///
     /// # Errors
-    /// As for [`Journal::change`].
+    /// As for [`PageLog::change`].
     #[inline(always)]
     fn change_by(
         &mut self,
@@ -92,14 +92,14 @@ pub(crate) trait Journal {
         unreachable!("this journal wants to know of every change")
     }
 
-    /// Room for describing a change, empty, to be given back by [`Journal::give_back`]: so that it need not be
+    /// Room for describing a change, empty, to be given back by [`PageLog::give_back`]: so that it need not be
     /// allocated each time.
     #[inline(always)]
     fn room(&mut self) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Gives back what [`Journal::room`] gave.
+    /// Gives back what [`PageLog::room`] gave.
     #[inline(always)]
     fn give_back(&mut self, _room: Vec<u8>) {}
 

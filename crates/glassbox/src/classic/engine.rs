@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::any_pages::AnyPages;
 use super::buffer::BackgroundWriter;
-use super::change::{Change, Journal};
+use super::change::{Change, PageLog};
 use super::directory::{self, Directory, StoreEntry, create_volume};
 use super::heap::HeapFile;
 use super::ids::{PageId, Rid, StoreId};
 use super::lock::{LockConfig, LockGranularity, Locks};
-use super::open::Volume;
+use super::open::OpenedVolume;
 use super::owners::{self, StoreUsage};
 use super::page::{self, damaged};
 use super::pages::Pages;
@@ -279,7 +279,7 @@ pub(super) struct TreeUndo<'e, S: Stack>(pub(super) &'e Engine<S>);
 impl<S: Stack> Undoer for TreeUndo<'_, S> {
     fn undo(
         &mut self,
-        journal: &mut impl Journal,
+        journal: &mut impl PageLog,
         store: StoreId,
         page: PageId,
         change: Change<'_>,
@@ -429,13 +429,13 @@ impl Engine<Standard> {
     /// # Errors
     /// When pages are damaged or cannot be had, or the log fails; it can be begun again then.
     pub(crate) fn start(
-        volume: Volume,
+        volume: OpenedVolume,
         log: Log,
         clock: Arc<dyn Clock>,
         config: &crate::config::Config,
         procedures: Vec<TypeId>,
     ) -> Result<Self, Error> {
-        let Volume { pool, losers, .. } = volume;
+        let OpenedVolume { pool, losers, .. } = volume;
         let log = Arc::new(log);
         pool.wal().set(Arc::clone(&log));
         let writer = config.log_threads.then(|| BackgroundWriter::start(Arc::clone(&pool))).transpose()?;

@@ -60,7 +60,7 @@ pub(crate) use buffer::{DOUBLE, PAGES, check_file, repair};
 pub(crate) use directory::StoreKind;
 pub(crate) use engine::Engine;
 pub(crate) use lock::{LockName, Wait, WaitEnd};
-pub(crate) use open::{PAGES_PER_SESSION, Volume};
+pub(crate) use open::{OpenedVolume, PAGES_PER_SESSION};
 pub(crate) use page::is_page_size;
 pub(crate) use stack::{Stack, StackLogs};
 /// A transaction of a database.

@@ -26,7 +26,7 @@ pub(crate) const PAGES_PER_SESSION: usize = 12;
 type StandardPool = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
 
 /// The pages of a database, as they were when the log ended.
-pub(crate) struct Volume {
+pub(crate) struct OpenedVolume {
     pub(super) pool: StandardPool,
     /// What had not ended then.
     pub(super) losers: Option<Losers>,
@@ -36,7 +36,7 @@ pub(crate) struct Volume {
     pub(crate) redone: u64,
 }
 
-impl Volume {
+impl OpenedVolume {
     /// Makes a new volume; what an interrupted attempt left is removed.
     pub(crate) fn create(files: &Arc<dyn Files>, database_id: u128, config: &ClassicConfig) -> Result<Self, Error> {
         for name in FILES {

@@ -19,7 +19,7 @@ use super::ids::TxnId;
 use super::lock::Locks;
 use super::sessions::Sessions;
 use super::stack::{Session, Stack, StackLocks};
-use super::transaction::{Ended, StackTransaction};
+use super::transaction::{RunFailure, StackTransaction};
 use super::wal::forms::{Device, Logs};
 use super::wal::transaction::{Savepoint, Undoable};
 use crate::answer::{Answer, run_in};
@@ -121,8 +121,8 @@ impl<S: Stack> Engine<S> {
         let attempt = match (result, ended) {
             (Ok(Ok(())), None) => return self.commit(session),
             (Err(panic), _) => Attempt::Panicked(panic),
-            (Ok(_), Some(Ended::Again)) => Attempt::Again,
-            (Ok(_), Some(Ended::Failed(error))) => Attempt::Failed(error),
+            (Ok(_), Some(RunFailure::Again)) => Attempt::Again,
+            (Ok(_), Some(RunFailure::Failed(error))) => Attempt::Failed(error),
             (Ok(Err(stop)), None) => match AbortReason::of(stop) {
                 Ok(reason) => Attempt::Done(self.told(Err(reason))),
                 Err(_) => Attempt::Panicked(Box::new(FOREIGN_RETRY)),

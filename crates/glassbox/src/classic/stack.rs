@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use super::buffer::{BackgroundWriter, BufferPool, NoLog as NothingAhead, PoolConfig, Resident, WriteAhead};
+use super::buffer::{BackgroundWriter, BufferPool, NoWriteAhead, PoolConfig, Resident, WriteAhead};
 use super::directory::{Directory, HeldEntry};
 use super::ids::StoreId;
 use super::latch::{Latch, ReadWriteLatch};
@@ -119,15 +119,15 @@ impl StackLogs for Wal {
 macro_rules! without_disk {
     ($form:ty $(, $stamped:ident)?) => {
         impl $(<const $stamped: bool>)? StackLogs for $form {
-            type Ahead = NothingAhead;
+            type Ahead = NoWriteAhead;
             const ON_DISK: bool = false;
 
             fn open(_: impl FnOnce() -> Result<Log, Error>) -> Result<Self, Error> {
                 Ok(Self::default())
             }
 
-            fn ahead(&self, _: &Arc<dyn Files>) -> NothingAhead {
-                NothingAhead
+            fn ahead(&self, _: &Arc<dyn Files>) -> NoWriteAhead {
+                NoWriteAhead
             }
         }
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::change::{Change, Journal, Undo};
+use super::change::{Change, PageLog, Undo};
 use super::ids::PageId;
 use super::page;
 use super::pages::{ExclusivePage, FixedPage, Pages};
@@ -172,7 +172,7 @@ impl MemoryJournal {
     }
 }
 
-impl Journal for MemoryJournal {
+impl PageLog for MemoryJournal {
     type Nested = usize;
 
     fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::claim::log_config;
-use crate::classic::{Engine, PAGES, Volume};
+use crate::classic::{Engine, OpenedVolume, PAGES};
 use crate::config::{Architecture, ClassicConfig, Config};
 use crate::error::Error;
 use crate::executed::TableUsage;
@@ -83,7 +83,7 @@ impl Recovered {
     pub(super) fn recover(base: Arc<dyn Files>, manifest: &Manifest, entry: &VolumeEntry) -> Result<Self, Error> {
         let files: Arc<dyn Files> = Arc::new(Overlay::new(base));
         let config = config(&*files, entry)?;
-        let (volume, found) = Volume::recover(&files, &config.classic, entry, &manifest.expected_log())?;
+        let (volume, found) = OpenedVolume::recover(&files, &config.classic, entry, &manifest.expected_log())?;
         let (log_records, redone, rolled_back) = (volume.log_records, volume.redone, volume.losers());
         let (end, closed) = (found.end(), found.closed());
         let log = Log::open(Arc::clone(&files), log_config(&config), found)?;

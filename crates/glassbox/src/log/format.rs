@@ -66,7 +66,7 @@ const _: () = assert!(BLOCK_HEADER_BYTES.is_multiple_of(RECORD_ALIGN) && SECTOR_
 
 /// Kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     /// Records.
     Records = 1,
     /// No payload: the log continues in the segment that begins with this LSN.
@@ -97,7 +97,7 @@ pub(super) enum BadSegment {
 /// A block header, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    pub kind: Kind,
+    pub kind: BlockKind,
     pub payload_bytes: u32,
     pub payload_checksum: u32,
     pub database_id: u128,
@@ -216,9 +216,9 @@ impl Block {
             return None;
         }
         let kind = match number!(u32, bytes, BlockHeader.kind) {
-            1 => Kind::Records,
-            2 => Kind::Continues,
-            3 => Kind::Closed,
+            1 => BlockKind::Records,
+            2 => BlockKind::Continues,
+            3 => BlockKind::Closed,
             _ => return None,
         };
         Some(Block {
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn golden_bytes_of_a_block_header() {
         let block = Block {
-            kind: Kind::Closed,
+            kind: BlockKind::Closed,
             payload_bytes: 0,
             payload_checksum: 0,
             database_id: 0x0102,

@@ -10,7 +10,7 @@ use super::format::{SECTOR_BYTES, framed};
 use super::look::LogFound;
 use super::lsn::Lsn;
 use super::order::{Purpose, RingSlot};
-use super::reader::Found;
+use super::reader::LogScan;
 use super::segments::{DIRECTORY, Named, Segments, parse_name};
 use super::threads::{Threads, Work};
 use super::writer::Writer;
@@ -179,7 +179,7 @@ impl Drop for Log {
     }
 }
 
-impl Found {
+impl LogScan {
     /// Forces the segments read.
     fn force(&self, files: &dyn Files) -> Result<(), IoError> {
         for name in &self.read {

@@ -29,7 +29,7 @@ impl ExpectedLog {
 }
 
 /// A log that was read, and can be [opened](super::Log::open).
-pub(crate) struct LogFound(pub(super) reader::Found);
+pub(crate) struct LogFound(pub(super) reader::LogScan);
 
 impl LogFound {
     /// The end of the log.
@@ -49,7 +49,7 @@ impl LogFound {
 pub(crate) fn look_into_log(
     files: &dyn Files,
     expected: &ExpectedLog,
-    read: reader::Read<'_>,
+    read: reader::OnRecord<'_>,
 ) -> Result<LogFound, LogError> {
     reader::read(files, expected, read).map(LogFound)
 }

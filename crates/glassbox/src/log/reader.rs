@@ -11,15 +11,15 @@
 //!
 //! Stale bytes cause no confusion. The blocks in a recycled segment have LSNs below the expected one, since only
 //! truncated segments are recycled. Nothing was ever written after a torn block; the header of the torn block is
-//! overwritten before the log is used ([`Found::cut_torn_end`]), so that a later write over its payload cannot make it
-//! whole. Records that contain copies of log blocks would have to foresee the LSN.
+//! overwritten before the log is used ([`LogScan::cut_torn_end`]), so that a later write over its payload cannot make
+//! it whole. Records that contain copies of log blocks would have to foresee the LSN.
 //!
 //! Lengths are used only after their checksum was verified, and never beyond the file: no bytes can make the reader
 //! panic or allocate more than a segment.
 
 use super::error::LogError;
 use super::format::{
-    BLOCK_HEADER_BYTES, BadSegment, Block, Kind, LENGTH_BYTES, RECORD_ALIGN, SECTOR_BYTES, SEGMENT_HEADER_BYTES,
+    BLOCK_HEADER_BYTES, BadSegment, Block, BlockKind, LENGTH_BYTES, RECORD_ALIGN, SECTOR_BYTES, SEGMENT_HEADER_BYTES,
     Segment, VERSION, block_bytes, framed,
 };
 use super::look::ExpectedLog;
@@ -32,10 +32,10 @@ use crate::io::{File, Files, IoError};
 const SEARCH_BYTES: usize = 1 << 20;
 
 /// Receives a record and the position after it.
-pub(super) type Read<'a> = &'a mut dyn FnMut(Lsn, &[u8]) -> Result<(), LogError>;
+pub(super) type OnRecord<'a> = &'a mut dyn FnMut(Lsn, &[u8]) -> Result<(), LogError>;
 
 /// The result of reading a log: its end and its segments.
-pub(super) struct Found {
+pub(super) struct LogScan {
     pub end: Lsn,
     /// First LSNs of all segments up to the one in which the log ends.
     pub chain: Vec<Lsn>,
@@ -87,7 +87,7 @@ pub(super) fn check_generations(files: &dyn Files, expected: &ExpectedLog) -> Re
     }
 }
 
-pub(super) fn read(files: &dyn Files, expected: &ExpectedLog, read: Read<'_>) -> Result<Found, LogError> {
+pub(super) fn read(files: &dyn Files, expected: &ExpectedLog, read: OnRecord<'_>) -> Result<LogScan, LogError> {
     let from = expected.from;
     let all = firsts(files)?;
     let missing = |wanted, why| LogError::MissingSegment { wanted, file: segment_name(wanted), why };
@@ -111,11 +111,11 @@ pub(super) fn read(files: &dyn Files, expected: &ExpectedLog, read: Read<'_>) ->
             cursor.check_generation(block, expected)?;
         }
         match stands {
-            Stands::Block(block) if block.kind == Kind::Records => {
+            Stands::Block(block) if block.kind == BlockKind::Records => {
                 cursor.records(&block, &payload, from, read)?;
                 cursor.pass(&block);
             }
-            Stands::Block(block) if block.kind == Kind::Continues => {
+            Stands::Block(block) if block.kind == BlockKind::Continues => {
                 at += 1;
                 let mut next = cursor.lsn;
                 if all.get(at) != Some(&next) {
@@ -148,7 +148,7 @@ pub(super) fn read(files: &dyn Files, expected: &ExpectedLog, read: Read<'_>) ->
         return Err(LogError::NoSuchPosition { file: cursor.file.path().into(), from, end: cursor.lsn });
     }
     let (chain, empty) = all.split_at(at + 1);
-    Ok(Found { end: cursor.lsn, chain: chain.into(), empty: empty.into(), read: names, last: cursor, torn })
+    Ok(LogScan { end: cursor.lsn, chain: chain.into(), empty: empty.into(), read: names, last: cursor, torn })
 }
 
 impl BlockCursor {
@@ -225,7 +225,7 @@ impl BlockCursor {
     }
 
     /// Passes the records of a block that begin at or after `from` to `read`.
-    fn records(&self, block: &Block, payload: &[u8], from: Lsn, read: Read<'_>) -> Result<(), LogError> {
+    fn records(&self, block: &Block, payload: &[u8], from: Lsn, read: OnRecord<'_>) -> Result<(), LogError> {
         let mut at = 0;
         while at < payload.len() {
             let rest = &payload[at..];
@@ -288,7 +288,7 @@ impl BlockCursor {
     }
 }
 
-impl Found {
+impl LogScan {
     /// Overwrites the header of a torn block, if there is one, and forces the write.
     pub fn cut_torn_end(&self) -> Result<(), IoError> {
         let BlockCursor { file, segment_bytes, offset, .. } = &self.last;

@@ -5,14 +5,14 @@
 //! read first, even in a recycled segment that the system no longer has in its cache. The padding lies after the end of
 //! the log.
 //!
-//! One sector of each segment is always left for the block that ends it ([`Kind::Continues`] or [`Kind::Closed`]).
-//! A switch to the next segment has three steps: begin that segment (force its header and name), write and force
-//! `Continues` in this one, then write to that one. If records could reach the next segment before `Continues` is
-//! forced, a crash could leave records after a place that looks like a torn end.
+//! One sector of each segment is always left for the block that ends it ([`BlockKind::Continues`] or
+//! [`BlockKind::Closed`]). A switch to the next segment has three steps: begin that segment (force its header and
+//! name), write and force `Continues` in this one, then write to that one. If records could reach the next segment
+//! before `Continues` is forced, a crash could leave records after a place that looks like a torn end.
 
 use std::io::IoSlice;
 
-use super::format::{BLOCK_HEADER_BYTES, Block, Kind, PAGE_BYTES, SECTOR_BYTES, block_bytes};
+use super::format::{BLOCK_HEADER_BYTES, Block, BlockKind, PAGE_BYTES, SECTOR_BYTES, block_bytes};
 use super::lsn::Lsn;
 use super::ring::Ring;
 use super::segments::Segments;
@@ -59,14 +59,14 @@ impl Writer {
         let end = unsafe { ring.cut(from, to, max_bytes) };
         // SAFETY: as above.
         let (front, back) = unsafe { ring.slices(from, end) };
-        self.write(Kind::Records, Lsn(from), front, back)?;
+        self.write(BlockKind::Records, Lsn(from), front, back)?;
         Ok(Flushed { end, begun })
     }
 
     /// Writes the closing block.
     pub fn close(&mut self, end: Lsn) -> Result<(), IoError> {
         let offset = self.offset;
-        self.write(Kind::Closed, end, &[], &[])?;
+        self.write(BlockKind::Closed, end, &[], &[])?;
         // When the log is opened again, its next block replaces this one.
         self.offset = offset;
         Ok(())
@@ -85,14 +85,14 @@ impl Writer {
     /// Continues the log in another segment, which begins at `next`.
     fn next_segment(&mut self, segments: &Segments, next: Lsn) -> Result<bool, IoError> {
         let (file, ready) = segments.begin(next, self.epoch)?;
-        self.write(Kind::Continues, next, &[], &[])?;
+        self.write(BlockKind::Continues, next, &[], &[])?;
         self.file = file;
         self.offset = SECTOR_BYTES;
         self.segment_bytes = segments.segment_bytes();
         Ok(ready)
     }
 
-    fn write(&mut self, kind: Kind, first_lsn: Lsn, front: &[u8], back: &[u8]) -> Result<(), IoError> {
+    fn write(&mut self, kind: BlockKind, first_lsn: Lsn, front: &[u8], back: &[u8]) -> Result<(), IoError> {
         static ZEROS: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
         let payload = (front.len() + back.len()) as u64;
         let block = Block {

@@ -9,8 +9,8 @@ use std::thread;
 
 use super::any_table::TableKind;
 use super::held::{Cell, Hold};
-use super::numbers::Numbers;
-use super::origin::Call;
+use super::numbers::ProcedureNumbers;
+use super::origin::ProcedureCall;
 use super::run::{Cause, Failed, run_once};
 use super::transaction::{Keep, PartitionedTransaction};
 use super::whole::new_cells;
@@ -25,7 +25,7 @@ use crate::record::Record;
 /// The partition. Its user borrows it exclusively, which is all that a token stands for.
 pub(crate) struct Alone {
     cells: Box<[Cell]>,
-    procedures: Numbers,
+    procedures: ProcedureNumbers,
     clock: Box<dyn Clock>,
     health: Health,
 }
@@ -43,7 +43,7 @@ impl Alone {
     ) -> Result<Self, Error> {
         let numbers: Vec<_> = (0..tables.len() as u16).collect();
         let cells = new_cells(tables, &numbers, &Config { partitions: 1, table_bytes, ..Config::default() })?;
-        let (procedures, health) = (Numbers::new(procedures), Health::default());
+        let (procedures, health) = (ProcedureNumbers::new(procedures), Health::default());
         Ok(Self { cells, procedures, clock, health })
     }
 
@@ -63,7 +63,7 @@ impl Alone {
         self.health.check()?;
         let keep = Keep { undo: P::ABORTS == Aborts::Anytime, ..Keep::default() };
         let mut transaction = PartitionedTransaction::new(Hold::borrowed(&mut self.cells), &*self.clock, keep);
-        let ended = run_once(&mut transaction, &Call { procedure, number }, |running| {
+        let ended = run_once(&mut transaction, &ProcedureCall { procedure, number }, |running| {
             let returned = run_in(answer, procedure, running);
             running.outcome(returned)
         });

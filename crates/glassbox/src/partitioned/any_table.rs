@@ -7,7 +7,7 @@ use super::memory::{CannotReserve, RowId};
 use super::shard::Lookup;
 use super::snapshot::Snapshot;
 use super::table::{Refused, Table};
-use super::values::{Ahead, Asked, BadChange, Mine};
+use super::values::{Ahead, Asked, BadLogRecord, Mine};
 use crate::executed::TableUsage;
 use crate::procedure::TableFull;
 use crate::record::{IndexSchema, Key, Record, TableSchema};
@@ -19,14 +19,14 @@ pub(crate) trait AnyTable: Send {
     fn snapshot_slice(&mut self, most: usize, out: &mut Vec<u8>) -> bool;
     fn end_snapshot(&mut self);
     /// Adds stored rows, those that are `mine`; how many.
-    fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadChange>;
+    fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadLogRecord>;
     fn apply<'a>(
         &mut self,
         operation: u8,
         bytes: &'a [u8],
         mine: Mine<'_>,
         ahead: &mut Ahead,
-    ) -> Result<&'a [u8], BadChange>;
+    ) -> Result<&'a [u8], BadLogRecord>;
     /// Passes over an operation that is still to be applied: has asked the memory for the row that it changes, if that
     /// is known at once and `mine`, or for where it is looked up, which is given then; and gives the rest of `bytes`.
     /// `None`: they make no sense.
@@ -89,14 +89,14 @@ impl<R: Record> AnyTable for Table<R> {
         self.snapshot = Snapshot::none();
     }
 
-    fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadChange> {
+    fn load(&mut self, rows: &[u8], mine: Mine<'_>) -> Result<u64, BadLogRecord> {
         let mut loaded = 0;
         for row in rows.chunks(R::ROW_WIDTH) {
             let row = R::load(row)?;
             if mine(R::PLACEMENT.map(|position| row.key().placement_at(position))) {
                 self.insert(&row).map_err(|refused| match refused {
-                    Refused::Duplicate => BadChange::diverged::<R>("holds", &row.key(), "is there twice"),
-                    Refused::Full => BadChange::Full(TableFull::of::<R>()),
+                    Refused::Duplicate => BadLogRecord::diverged::<R>("holds", &row.key(), "is there twice"),
+                    Refused::Full => BadLogRecord::Full(TableFull::of::<R>()),
                 })?;
                 loaded += 1;
             }
@@ -110,7 +110,7 @@ impl<R: Record> AnyTable for Table<R> {
         bytes: &'a [u8],
         mine: Mine<'_>,
         ahead: &mut Ahead,
-    ) -> Result<&'a [u8], BadChange> {
+    ) -> Result<&'a [u8], BadLogRecord> {
         Table::apply(self, operation, bytes, mine, ahead)
     }
 

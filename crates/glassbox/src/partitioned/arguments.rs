@@ -10,7 +10,7 @@ use std::fmt::{self, Display, Write};
 
 use serde::ser::{Error as _, Serialize, Serializer};
 
-use room::{Arguments, Done};
+use room::{ArgumentsEncoder, Done};
 
 pub(super) use room::BadArguments;
 
@@ -18,12 +18,12 @@ pub(super) use room::BadArguments;
 #[inline(always)]
 pub(super) fn encode(value: &impl Serialize, room: &mut [u8]) -> Result<usize, BadArguments> {
     let all = room.len();
-    let mut arguments = Arguments { room };
+    let mut arguments = ArgumentsEncoder { room };
     value.serialize(&mut arguments)?;
     Ok(all - arguments.room.len())
 }
 
-impl Write for Arguments<'_> {
+impl Write for ArgumentsEncoder<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.bytes(text.as_bytes()).map_err(|_| fmt::Error)
     }
@@ -48,7 +48,7 @@ macro_rules! primitives {
     )*};
 }
 
-impl<'a, 'b> Serializer for &'a mut Arguments<'b> {
+impl<'a, 'b> Serializer for &'a mut ArgumentsEncoder<'b> {
     type Ok = ();
     type Error = BadArguments;
     type SerializeSeq = Self;
@@ -188,7 +188,7 @@ impl<'a, 'b> Serializer for &'a mut Arguments<'b> {
 
 macro_rules! compounds {
     ($($compound:ident: $($method:ident($($name:ident)?))*;)*) => {$(
-        impl serde::ser::$compound for &mut Arguments<'_> {
+        impl serde::ser::$compound for &mut ArgumentsEncoder<'_> {
             type Ok = ();
             type Error = BadArguments;
 

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::engine::{Ended, Ending, Engine};
-use super::origin::{AdHoc, Call};
+use super::engine::{CallOutcome, Ending, Engine};
+use super::origin::{AdHoc, ProcedureCall};
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::error::Error;
 use crate::procedure::{DryRun, PartitionSet, Procedure, ReadWriteSet, Stop};
@@ -18,8 +18,8 @@ impl Engine {
         declared: PartitionSet,
         unknown: bool,
         mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
-        call: &Call<'_, P>,
-    ) -> Result<Ended, Error> {
+        call: &ProcedureCall<'_, P>,
+    ) -> Result<CallOutcome, Error> {
         let discovered = if unknown { self.discover(procedure, declared)? } else { None };
         let needed = discovered.map_or(declared, |set| set.partitions());
         let run = |transaction: &mut PartitionedTransaction<'_>| {

@@ -14,8 +14,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::held::{Cell, Held, Hold, hold_if_free, hold_or_delegate, holding};
-use super::numbers::Numbers;
-use super::origin::{AdHoc, Call, Origin};
+use super::numbers::ProcedureNumbers;
+use super::origin::{AdHoc, Origin, ProcedureCall};
 use super::partition::Scratch;
 use super::run::{Cause, Failed, run_once};
 use super::transaction::{Changes, Keep, PartitionedTransaction};
@@ -36,7 +36,7 @@ pub(crate) struct Engine {
     pub(crate) log: Option<Log>,
     pub(crate) log_kind: LogKind,
     pub(crate) clock: Box<dyn Clock>,
-    procedures: Numbers,
+    procedures: ProcedureNumbers,
     health: Health,
     /// Runs that touched a partition that their declaration, said to be complete, did not name.
     pub(crate) misdeclared: AtomicU64,
@@ -55,7 +55,7 @@ pub(super) enum Ending {
 }
 
 /// How a transaction ended, and up to where the log must be forced before anyone is told.
-pub(super) type Ended = Result<Lsn, (AbortReason, Lsn)>;
+pub(super) type CallOutcome = Result<Lsn, (AbortReason, Lsn)>;
 
 impl Engine {
     pub(crate) fn new(
@@ -70,7 +70,8 @@ impl Engine {
                 cell.scratch_mut().appender = Some(log.appender()?);
             }
         }
-        let (procedures, health, misdeclared) = (Numbers::new(procedures), Health::default(), AtomicU64::new(0));
+        let (procedures, health, misdeclared) =
+            (ProcedureNumbers::new(procedures), Health::default(), AtomicU64::new(0));
         let known_usage = Mutex::default();
         Ok(Self { cells, log, log_kind, clock, procedures, health, misdeclared, known_usage })
     }
@@ -117,7 +118,7 @@ impl Engine {
             needed = partitions.set;
         }
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
-        let call = Call { procedure, number };
+        let call = ProcedureCall { procedure, number };
         let run = |transaction: &mut PartitionedTransaction<'_>| run_in(answer, procedure, transaction);
         let undo = P::ABORTS == Aborts::Anytime;
         let ended = if unknown || !undo && self.log.as_ref().is_some_and(Log::is_room_scarce) {
@@ -152,7 +153,7 @@ impl Engine {
         mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         origin: &impl Origin,
         widened: impl Fn(),
-    ) -> Result<Ended, Error> {
+    ) -> Result<CallOutcome, Error> {
         let mut keep = Keep { undo, values: origin.values(self.log.as_ref().map(|_| self.log_kind)), places: false };
         loop {
             let mut ending = None;

@@ -41,7 +41,7 @@ pub(crate) use command::CommandHead;
 pub(crate) use engine::Engine;
 pub(crate) use held::Cell;
 pub(crate) use memory::RowId;
-pub use numbers::Numbers;
+pub use numbers::ProcedureNumbers;
 pub(crate) use pace::Growth;
 pub(crate) use procedure_kind::ProcedureKind;
 pub(crate) use replay::{ReplayContext, ReplayFailed, replay};

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 
 /// The number of each procedure, at the place that its type decides.
 #[derive(Debug)]
-pub struct Numbers(Box<[(TypeId, u16)]>);
+pub struct ProcedureNumbers(Box<[(TypeId, u16)]>);
 
 /// Places of a table that is not made larger for those that still meet in it.
 const MAX_PLACES: usize = 1 << 12;
@@ -41,9 +41,9 @@ fn place_of(id: TypeId, places: usize) -> usize {
 }
 
 /// Nobody's type.
-const NOBODY: (TypeId, u16) = (TypeId::of::<Numbers>(), 0);
+const NOBODY: (TypeId, u16) = (TypeId::of::<ProcedureNumbers>(), 0);
 
-impl Numbers {
+impl ProcedureNumbers {
     pub(crate) fn new(procedures: &[(TypeId, u16)]) -> Self {
         // Half of it is free at least, so a search ends.
         let mut places = (procedures.len() * 2).next_power_of_two().max(2);
@@ -87,11 +87,11 @@ mod tests {
     fn every_procedure_has_its_number_and_others_have_none() {
         let ids =
             [TypeId::of::<u8>(), TypeId::of::<u16>(), TypeId::of::<u32>(), TypeId::of::<i8>(), TypeId::of::<i16>()];
-        let numbers = Numbers::new(&ids.map(|id| (id, ids.iter().position(|it| *it == id).unwrap() as u16)));
+        let numbers = ProcedureNumbers::new(&ids.map(|id| (id, ids.iter().position(|it| *it == id).unwrap() as u16)));
         let found = [numbers.of::<u8>(), numbers.of::<u16>(), numbers.of::<u32>(), numbers.of::<i8>()];
         assert_eq!(found, [Some(0), Some(1), Some(2), Some(3)]);
         assert_eq!((numbers.of::<i16>(), numbers.of::<i32>()), (Some(4), None));
-        assert_eq!(Numbers::new(&[]).of::<u8>(), None);
+        assert_eq!(ProcedureNumbers::new(&[]).of::<u8>(), None);
     }
 
     /// As many as fill half of the largest table that is tried: some meet.
@@ -103,7 +103,7 @@ mod tests {
         }
         let ids = ids!(0 1 2 3 4 5 6 7);
         // All of them in the smallest table, whatever meets there.
-        let mut numbers = Numbers(vec![NOBODY; 16].into());
+        let mut numbers = ProcedureNumbers(vec![NOBODY; 16].into());
         for (number, &id) in ids.iter().enumerate() {
             let mut at = place_of(id, 16);
             while numbers.0[at].0 != NOBODY.0 {

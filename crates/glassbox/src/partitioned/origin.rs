@@ -20,12 +20,12 @@ pub(super) trait Origin {
 }
 
 /// A stored procedure's call: logged by value or by command, as the log is.
-pub(super) struct Call<'a, P> {
+pub(super) struct ProcedureCall<'a, P> {
     pub(super) procedure: &'a P,
     pub(super) number: u16,
 }
 
-impl<P: Procedure> Origin for Call<'_, P> {
+impl<P: Procedure> Origin for ProcedureCall<'_, P> {
     fn name(&self) -> &'static str {
         P::NAME
     }

@@ -30,7 +30,7 @@ pub(super) fn prefetch(lookups: &mut Lookups, held: &mut Held<'_>, origin: &impl
     origin.declare(&mut begin);
     let Filling { lookups, groups, mut more, .. } = begin.found;
     while more {
-        let mut step = Step { several, lookups, groups, at: 0, begin: 0, more: false };
+        let mut step = DescentPass { several, lookups, groups, at: 0, begin: 0, more: false };
         origin.declare(&mut step);
         more = step.more;
     }
@@ -198,7 +198,7 @@ impl KeySet for Begin<'_, '_> {
 ///
 /// Groups are met in the order in which they began. Where the declaration differs from the one before, which is a
 /// mistake, a group is met with other keys of its record or not at all: it then finds nothing, or too little.
-struct Step<'a> {
+struct DescentPass<'a> {
     /// Whether there are several partitions.
     several: bool,
     lookups: &'a mut Lookups,
@@ -210,7 +210,7 @@ struct Step<'a> {
     more: bool,
 }
 
-impl Step<'_> {
+impl DescentPass<'_> {
     #[inline(always)]
     fn step<R: Record>(&mut self, bytes: &Range<usize>, mut keys: impl Iterator<Item = R::Encoded>) {
         if self.at == self.groups {
@@ -269,7 +269,7 @@ impl Step<'_> {
     }
 }
 
-impl KeySet for Step<'_> {
+impl KeySet for DescentPass<'_> {
     #[inline(always)]
     fn part<R: Record>(&mut self, key: &R::Key, _mode: Mode, bytes: Range<usize>) {
         self.step::<R>(&bytes, std::iter::once_with(|| key.encode()));

@@ -4,7 +4,7 @@ use std::any::TypeId;
 
 use super::command::CommandHead;
 use super::held::Hold;
-use super::origin::Call;
+use super::origin::ProcedureCall;
 use super::replay_error::ReplayError;
 use super::run::{Cause, run_once};
 use super::shard::ShardProcedure;
@@ -13,7 +13,7 @@ use crate::io::Clock;
 use crate::procedure::{AbortReason, Declared, PartitionSet, Partitions, Procedure, Stop};
 
 /// Which partitions a call needs, of so many; `None`: any may be needed.
-type Route = fn(&[u8], usize) -> Result<Option<PartitionSet>, ReplayError>;
+type PartitionsOfCall = fn(&[u8], usize) -> Result<Option<PartitionSet>, ReplayError>;
 /// Runs a call again on the partitions held.
 type Run = fn(Hold<'_>, &[u8], CommandHead, &dyn Clock) -> Result<(), ReplayError>;
 
@@ -23,7 +23,7 @@ pub(crate) struct ProcedureKind {
     pub(crate) id: TypeId,
     pub(crate) name: &'static str,
     pub(crate) version: u32,
-    pub(crate) route: Route,
+    pub(crate) route: PartitionsOfCall,
     pub(crate) run: Run,
     pub(crate) shard: ShardProcedure,
 }
@@ -57,7 +57,7 @@ fn run<P: Procedure>(
     clock: &dyn Clock,
 ) -> Result<(), ReplayError> {
     let procedure = decode::<P>(arguments)?;
-    let call = Call { procedure: &procedure, number: head.procedure };
+    let call = ProcedureCall { procedure: &procedure, number: head.procedure };
     let mut transaction = PartitionedTransaction::new(hold, clock, Keep::default());
     transaction.assign(head.now, head.seed);
     let ended = run_once(&mut transaction, &call, |running| {

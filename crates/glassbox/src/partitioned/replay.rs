@@ -18,7 +18,7 @@ use super::memory::RowId;
 use super::partition::Partition;
 use super::procedure_kind::ProcedureKind;
 use super::replay_error::ReplayError;
-use super::values::{Ahead, Asked, BadChange, COMMAND, Mine, OPERATION_WIDTH, VALUES};
+use super::values::{Ahead, Asked, BadLogRecord, COMMAND, Mine, OPERATION_WIDTH, VALUES};
 use crate::io::Clock;
 use crate::log::Lsn;
 use crate::procedure::{PartitionSet, partition_of};
@@ -68,13 +68,13 @@ pub(crate) struct ReplayContext<'a> {
 }
 
 /// State that the partitions' threads share.
-struct Shared<'a> {
+struct SharedReplay<'a> {
     context: &'a ReplayContext<'a>,
     at: Box<[Progress]>,
     failed: AtomicBool,
 }
 
-impl Shared<'_> {
+impl SharedReplay<'_> {
     /// The witness of partitions at one record: in the thread of the lowest of them, between the waits for the others.
     fn hold(&self, set: PartitionSet) -> Hold<'_> {
         // SAFETY: no transaction runs during recovery. Each partition is touched by its own thread, or by
@@ -112,7 +112,7 @@ pub(crate) fn replay<O>(
     read: impl FnOnce(&mut dyn FnMut(Lsn, &[u8]) -> bool) -> O,
 ) -> Result<(O, u64), ReplayFailed> {
     let at = context.cells.iter().map(|_| Progress::default()).collect();
-    let shared = Shared { context, at, failed: AtomicBool::new(false) };
+    let shared = SharedReplay { context, at, failed: AtomicBool::new(false) };
     std::thread::scope(|scope| {
         let (senders, threads): (Vec<_>, Vec<_>) = (0..context.cells.len())
             .map(|partition| {
@@ -163,7 +163,11 @@ impl Reader {
     }
 }
 
-fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Arc<Batch>>) -> Result<(), ReplayFailed> {
+fn replay_partition(
+    shared: &SharedReplay<'_>,
+    partition: usize,
+    batches: &Receiver<Arc<Batch>>,
+) -> Result<(), ReplayFailed> {
     let count = shared.context.cells.len() as u64;
     let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count) == partition as u64);
     for batch in batches {
@@ -194,7 +198,7 @@ fn replay_partition(shared: &Shared<'_>, partition: usize, batches: &Receiver<Ar
 }
 
 fn replay_record(
-    shared: &Shared<'_>,
+    shared: &SharedReplay<'_>,
     partition: usize,
     ordinal: u64,
     (lsn, record): (Lsn, &[u8]),
@@ -225,21 +229,21 @@ fn apply_all(
     partition: usize,
     mut operations: &[u8],
     ahead: &mut Ahead,
-) -> Result<(), BadChange> {
+) -> Result<(), BadLogRecord> {
     let count = context.cells.len() as u64;
     let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count) == partition as u64);
     while !operations.is_empty() {
-        let (&[operation, low, high], rest) = operations.split_first_chunk().ok_or(BadChange::Short)?;
+        let (&[operation, low, high], rest) = operations.split_first_chunk().ok_or(BadLogRecord::Short)?;
         let number = u16::from_le_bytes([low, high]);
-        let id = *context.tables.get(usize::from(number)).ok_or(BadChange::Table(number))?;
-        let table = data.tables[id].as_mut().ok_or(BadChange::Table(number))?;
+        let id = *context.tables.get(usize::from(number)).ok_or(BadLogRecord::Table(number))?;
+        let table = data.tables[id].as_mut().ok_or(BadLogRecord::Table(number))?;
         operations = table.apply(operation, rest, &mine, ahead)?;
     }
     Ok(())
 }
 
 fn replay_command(
-    shared: &Shared<'_>,
+    shared: &SharedReplay<'_>,
     partition: usize,
     ordinal: u64,
     lsn: Lsn,
@@ -275,7 +279,7 @@ fn replay_command(
 }
 
 /// Waits until a partition has done all records before `ordinal`.
-fn wait(shared: &Shared<'_>, partition: usize, ordinal: u64) -> Result<(), ReplayError> {
+fn wait(shared: &SharedReplay<'_>, partition: usize, ordinal: u64) -> Result<(), ReplayError> {
     let progress = &shared.at[partition];
     let there = || progress.at.load(Ordering::SeqCst) >= ordinal;
     for _ in 0..SPINS {

@@ -5,7 +5,7 @@
 //! log. Only the first one is restored from a copy.
 
 use super::table::ReadOfNewIndex;
-use super::values::BadChange;
+use super::values::BadLogRecord;
 use crate::procedure::TableFull;
 
 /// A log record that cannot be replayed, by the remedy.
@@ -78,10 +78,10 @@ fn message_of(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
 
-impl From<BadChange> for ReplayError {
-    fn from(bad: BadChange) -> Self {
+impl From<BadLogRecord> for ReplayError {
+    fn from(bad: BadLogRecord) -> Self {
         match bad {
-            BadChange::Full(full) => Self::Full(full),
+            BadLogRecord::Full(full) => Self::Full(full),
             bad => Self::Foreign(bad.to_string()),
         }
     }

@@ -45,7 +45,7 @@ pub(crate) type Ahead = VecDeque<RowId>;
 
 /// A log record that does not fit the data or the schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadChange {
+pub(crate) enum BadLogRecord {
     #[error("it ends in the middle of an operation")]
     Short,
     #[error("operation {0} is unknown")]
@@ -62,7 +62,7 @@ pub(crate) enum BadChange {
     Full(TableFull),
 }
 
-impl BadChange {
+impl BadLogRecord {
     /// An operation does not fit the rows there are.
     #[cold]
     pub(crate) fn diverged<R: Record>(does: &'static str, key: &R::Key, but: &'static str) -> Self {
@@ -160,14 +160,14 @@ impl<R: Record> Table<R> {
         bytes: &'a [u8],
         mine: Mine<'_>,
         ahead: &mut Ahead,
-    ) -> Result<&'a [u8], BadChange> {
+    ) -> Result<&'a [u8], BadLogRecord> {
         if operation == INSERT {
-            let (row, rest) = bytes.split_at_checked(R::ROW_WIDTH).ok_or(BadChange::Short)?;
+            let (row, rest) = bytes.split_at_checked(R::ROW_WIDTH).ok_or(BadLogRecord::Short)?;
             let row = R::load(row)?;
             if mine(R::PLACEMENT.map(|position| row.key().placement_at(position))) {
                 self.insert(&row).map_err(|refused| match refused {
-                    Refused::Duplicate => BadChange::diverged::<R>("inserts", &row.key(), "is there already"),
-                    Refused::Full => BadChange::Full(TableFull::of::<R>()),
+                    Refused::Duplicate => BadLogRecord::diverged::<R>("inserts", &row.key(), "is there already"),
+                    Refused::Full => BadLogRecord::Full(TableFull::of::<R>()),
                 })?;
             }
             return Ok(rest);
@@ -175,13 +175,13 @@ impl<R: Record> Table<R> {
         let does = match operation {
             UPDATE => "updates",
             DELETE => "deletes",
-            other => return Err(BadChange::Operation(other)),
+            other => return Err(BadLogRecord::Operation(other)),
         };
-        let (key, rest) = bytes.split_at_checked(R::Key::WIDTH).ok_or(BadChange::Short)?;
-        let key = R::Key::decode(key).map_err(|bad| BadChange::Key(R::TABLE, bad))?;
+        let (key, rest) = bytes.split_at_checked(R::Key::WIDTH).ok_or(BadLogRecord::Short)?;
+        let key = R::Key::decode(key).map_err(|bad| BadLogRecord::Key(R::TABLE, bad))?;
         let found = if mine(R::PLACEMENT.map(|position| key.placement_at(position))) {
             // The log begins exactly where the checkpoint ends, so nothing is done twice and the row must be there.
-            let missing = || BadChange::diverged::<R>(does, &key, "is not there");
+            let missing = || BadLogRecord::diverged::<R>(does, &key, "is not there");
             Some(self.find_again(&key, ahead).ok_or_else(missing)?)
         } else {
             None
@@ -192,18 +192,18 @@ impl<R: Record> Table<R> {
             }
             return Ok(rest);
         }
-        let Some(id) = found else { return Self::skip_changes(rest).ok_or(BadChange::Short) };
-        let (columns, values) = Self::split_columns(rest).ok_or(BadChange::Short)?;
+        let Some(id) = found else { return Self::skip_changes(rest).ok_or(BadLogRecord::Short) };
+        let (columns, values) = Self::split_columns(rest).ok_or(BadLogRecord::Short)?;
         // A row that does not come out right may be left half changed: the database is not opened then.
         let before = (columns & Self::INDEXED != 0).then(|| *self.rows.get(id));
         self.preserve(id);
         let row = self.rows.get_mut(id);
         let read = row.load_changes(columns, values)?;
         if row.key() != key {
-            return Err(BadChange::diverged::<R>(does, &key, "then has another primary key"));
+            return Err(BadLogRecord::diverged::<R>(does, &key, "then has another primary key"));
         }
         if let Some(before) = before {
-            let twice = |_| BadChange::diverged::<R>(does, &key, "then shares a unique key");
+            let twice = |_| BadLogRecord::diverged::<R>(does, &key, "then shares a unique key");
             self.reindex(&before, id).map_err(twice)?;
         }
         Ok(&values[read..])

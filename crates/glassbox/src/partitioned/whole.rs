@@ -11,7 +11,7 @@ use super::indexes::NotBuilt;
 use super::memory::CannotReserve;
 use super::pace::Growth;
 use super::partition::Partition;
-use super::values::BadChange;
+use super::values::BadLogRecord;
 use crate::config::Config;
 use crate::error::Error;
 use crate::executed::{Counters, TableUsage};
@@ -141,7 +141,7 @@ fn load_partition(
         let table =
             table.ok_or_else(|| damaged(&*file.file, block.at, "it holds a table that the manifest does not name"))?;
         table.load(&rows, &mine).map_err(|bad| match bad {
-            BadChange::Full(full) => Error::OutOfMemory(full.to_string()),
+            BadLogRecord::Full(full) => Error::OutOfMemory(full.to_string()),
             bad => damaged(&*file.file, block.at, bad.to_string()),
         })?;
     }

@@ -1,9 +1,9 @@
 //! One partition of a database by itself, for those who drive partitions with messages instead of opening a
 //! [`Database`](crate::Database): no token, no log, no threads.
 
-pub use crate::partitioned::Numbers;
+pub use crate::partitioned::ProcedureNumbers;
 pub use crate::partitioned::shard::{
-    Arguments, Call, Found, Kept, Lookup, Output, Ran, Route, Shard, Stamp, Task, Touch, Wanted, Watch,
+    Arguments, Call, Kept, Lookup, Output, Ran, RemoteRead, RemoteReadResult, Route, Shard, Stamp, Task, Touch, Watch,
 };
 pub use crate::procedure::PartitionSet;
 
@@ -37,8 +37,8 @@ impl Catalog {
     }
 
     /// The numbers of all procedures, for those who often ask.
-    pub fn procedure_numbers(&self) -> Numbers {
-        Numbers::new(&self.numbers(&(0..self.procedures.len() as u16).collect::<Vec<_>>()))
+    pub fn procedure_numbers(&self) -> ProcedureNumbers {
+        ProcedureNumbers::new(&self.numbers(&(0..self.procedures.len() as u16).collect::<Vec<_>>()))
     }
 
     /// Where a call has to go, with so many partitions.

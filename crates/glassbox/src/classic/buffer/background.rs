@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use super::pool::{BufferPool, Signal, WriterRequests};
+use super::pool::{BufferPool, WriterRequests, WriterSignal};
 use super::write_ahead::WriteAhead;
 use crate::classic::latch::Latch;
 use crate::error::Error;
@@ -15,7 +15,7 @@ use crate::io::IoError;
 
 /// The running thread. Dropping it stops the thread and waits for its end; dirty pages stay dirty.
 pub(crate) struct BackgroundWriter {
-    signal: Arc<Signal>,
+    signal: Arc<WriterSignal>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -67,7 +67,7 @@ impl Drop for BackgroundWriter {
 }
 
 /// Marks the signal as without a listener when the thread ends.
-struct RunningWriter(Arc<Signal>);
+struct RunningWriter(Arc<WriterSignal>);
 
 impl Drop for RunningWriter {
     fn drop(&mut self) {

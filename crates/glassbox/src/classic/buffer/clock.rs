@@ -18,7 +18,7 @@ const MAX_AHEAD: usize = 2048;
 
 /// The result of choosing a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Take {
+pub(super) enum ClaimResult {
     /// The caller has claimed it.
     Taken,
     /// It cannot be claimed now.
@@ -49,7 +49,7 @@ impl ClockSweep {
     pub fn victim(
         &self,
         mut uses: impl FnMut(usize) -> Option<u64>,
-        mut take: impl FnMut(usize) -> Take,
+        mut take: impl FnMut(usize) -> ClaimResult,
     ) -> Option<usize> {
         for _ in 0..ROUNDS * self.seen.len() {
             let frame = self.frame(self.hand.fetch_add(1, Ordering::Relaxed));
@@ -59,9 +59,9 @@ impl ClockSweep {
                 continue;
             }
             match take(frame) {
-                Take::Taken => return Some(frame),
-                Take::Refused => {}
-                Take::Stop => return None,
+                ClaimResult::Taken => return Some(frame),
+                ClaimResult::Refused => {}
+                ClaimResult::Stop => return None,
             }
         }
         None

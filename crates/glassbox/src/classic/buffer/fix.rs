@@ -16,7 +16,7 @@
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::clock::Take;
+use super::clock::ClaimResult;
 use super::frame::{Fix, NO_PAGE};
 use super::frames::{Claimed, Guard};
 use super::guard::{ExclusiveFrame, SharedFrame};
@@ -181,10 +181,10 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
                 let frame = &self.frames.headers()[number];
                 if frame.needed_from().is_some() {
                     dirty.push((frame.page(), number));
-                    return if dirty.len() >= self.enough_dirty() { Take::Stop } else { Take::Refused };
+                    return if dirty.len() >= self.enough_dirty() { ClaimResult::Stop } else { ClaimResult::Refused };
                 }
                 claimed = self.claim_frame(number);
-                if claimed.is_some() { Take::Taken } else { Take::Refused }
+                if claimed.is_some() { ClaimResult::Taken } else { ClaimResult::Refused }
             });
             if !dirty.is_empty() {
                 self.signal.nudge();

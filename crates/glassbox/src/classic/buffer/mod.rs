@@ -49,4 +49,4 @@ pub(crate) use pool::{BufferPool, PoolConfig};
 pub(crate) use resident::Resident;
 pub(crate) use simulate::Simulated;
 pub(crate) use volume::{PAGES, check_file};
-pub(crate) use write_ahead::{NoLog, WriteAhead};
+pub(crate) use write_ahead::{NoWriteAhead, WriteAhead};

@@ -45,7 +45,7 @@ const WRITER_REST: Duration = Duration::from_millis(20);
 
 /// The signal from other threads to the background writer.
 #[derive(Default)]
-pub(super) struct Signal {
+pub(super) struct WriterSignal {
     requests: Mutex<WriterRequests>,
     pub(super) come: Condvar,
 }
@@ -58,7 +58,7 @@ pub(super) struct WriterRequests {
     pub(super) now: bool,
 }
 
-impl Signal {
+impl WriterSignal {
     pub(super) fn requests(&self) -> MutexGuard<'_, WriterRequests> {
         // Nothing panics while it is held.
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
@@ -101,7 +101,7 @@ pub(crate) struct BufferPool<L: Latch, W> {
     pub(super) stopped: OnceLock<String>,
     pub(super) trace: Option<Mutex<Vec<Event>>>,
     pub(super) counts: PoolCounts,
-    pub(super) signal: Arc<Signal>,
+    pub(super) signal: Arc<WriterSignal>,
 }
 
 impl<L: Latch, W: WriteAhead> BufferPool<L, W> {

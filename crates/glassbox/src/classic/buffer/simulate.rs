@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::clock::{ClockSweep, Take};
+use super::clock::{ClaimResult, ClockSweep};
 use crate::classic::ids::PageId;
 
 /// An event of a pool.
@@ -67,7 +67,7 @@ pub(crate) fn simulate(trace: &[Event], frames: usize) -> Simulated {
         }
         simulated.misses += 1;
         let uses = |frame: usize| Some(frames[frame].map_or(0, |held| held.uses));
-        let frame = clock.victim(uses, |_| Take::Taken).expect("nothing is fixed");
+        let frame = clock.victim(uses, |_| ClaimResult::Taken).expect("nothing is fixed");
         if let Some(old) = frames[frame].replace(HeldPage { page, uses: 1, dirty }) {
             simulated.writes += u64::from(old.dirty);
             places.remove(&old.page);

@@ -35,9 +35,9 @@ impl<W: WriteAhead> WriteAhead for OnceLock<W> {
 }
 
 /// For a stack without a log: there is no recovery after a crash, so no order is needed.
-pub(crate) struct NoLog;
+pub(crate) struct NoWriteAhead;
 
-impl WriteAhead for NoLog {
+impl WriteAhead for NoWriteAhead {
     fn force_up_to(&self, _lsn: Lsn) -> Result<(), Error> {
         Ok(())
     }

@@ -5,7 +5,7 @@ use super::change::DirectoryChange;
 use super::entry::{StoreEntry, StoreKind, StoreName};
 use super::find;
 use super::volume::{self, VOLUME_PAGE, VolumeIdentity};
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::heap::HeapFile;
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
@@ -18,7 +18,7 @@ use crate::error::Error;
 ///
 /// # Errors
 /// As for [`create_store`].
-pub(crate) fn create_heap<P: Pages, S: Space, J: Journal>(
+pub(crate) fn create_heap<P: Pages, S: Space, J: PageLog>(
     pages: &P,
     space: &S,
     journal: &mut J,
@@ -38,7 +38,7 @@ pub(crate) fn create_heap<P: Pages, S: Space, J: Journal>(
 ///
 /// # Panics
 /// When the store would be none of a tree.
-pub(crate) fn create_tree<P: Pages, S: Space, J: Journal>(
+pub(crate) fn create_tree<P: Pages, S: Space, J: PageLog>(
     pages: &P,
     space: &S,
     journal: &mut J,
@@ -58,7 +58,7 @@ pub(crate) fn create_tree<P: Pages, S: Space, J: Journal>(
 /// # Errors
 /// When the name is taken, empty or too long; when `make_root` fails, the volume is full, the directory is damaged or
 /// cannot be read, or the log does not take it. The transaction must be rolled back then.
-pub(crate) fn create_store<P: Pages, S: Space, J: Journal>(
+pub(crate) fn create_store<P: Pages, S: Space, J: PageLog>(
     pages: &P,
     space: &S,
     journal: &mut J,
@@ -104,14 +104,14 @@ pub(crate) fn create_store<P: Pages, S: Space, J: Journal>(
     Ok(entry)
 }
 
-fn add<J: Journal>(journal: &mut J, page: &mut impl ExclusivePage, entry: &StoreEntry) -> Result<(), Error> {
+fn add<J: PageLog>(journal: &mut J, page: &mut impl ExclusivePage, entry: &StoreEntry) -> Result<(), Error> {
     let index = change::entries(page) as u16;
     let add = DirectoryChange::Add { index, entry: &entry.encode() };
     journal.change(page, Change::Directory(add), Undo::Page)
 }
 
 /// Makes another page of the directory, and returns it fixed.
-fn extend<'a, P: Pages, S: Space, J: Journal>(
+fn extend<'a, P: Pages, S: Space, J: PageLog>(
     pages: &'a P,
     space: &S,
     journal: &mut J,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::create::create_store;
 use super::volume::VOLUME_PAGE;
 use super::*;
-use crate::classic::change::{Change, Journal};
+use crate::classic::change::{Change, PageLog};
 use crate::classic::heap::HeapFile;
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::pages::Pages;
@@ -30,7 +30,7 @@ fn volume(page_bytes: usize) -> Volume {
 
 const TREE: StoreKind = StoreKind::Tree { key_width: 12, heap: StoreId(1), number: 2, is_unique: true };
 
-fn create_tree(volume: &Volume, journal: &mut impl Journal, name: &[u8]) -> Result<StoreEntry, Error> {
+fn create_tree(volume: &Volume, journal: &mut impl PageLog, name: &[u8]) -> Result<StoreEntry, Error> {
     create_store(&volume.pages, &volume.space, journal, name, TREE, &mut |journal, _| volume.space.allocate(journal))
 }
 

@@ -13,7 +13,7 @@
 //! ```
 
 use super::change::NEXT;
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::{self, HEADER_BYTES, PageKind, u32_at};
 use crate::classic::pages::Pages;
@@ -95,7 +95,7 @@ impl VolumeIdentity {
 ///
 /// # Errors
 /// When a page cannot be fixed or logged.
-pub(crate) fn create_volume<P: Pages, J: Journal>(
+pub(crate) fn create_volume<P: Pages, J: PageLog>(
     pages: &P,
     space: &SpaceMap<impl Pages>,
     journal: &mut J,

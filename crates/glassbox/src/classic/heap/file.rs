@@ -9,7 +9,7 @@ use super::change::HeapChange;
 use super::room::Room;
 use super::{difference, list, slotted};
 use crate::classic::any_pages::{AnyPages, AnyShared};
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::{self, PageKind};
 use crate::classic::pages::{ExclusivePage, Pages};
@@ -40,7 +40,7 @@ impl HeapFile {
     ///
     /// # Errors
     /// When there is no page for it, or it cannot be logged.
-    pub(crate) fn create<P: Pages, S: Space, J: Journal>(
+    pub(crate) fn create<P: Pages, S: Space, J: PageLog>(
         pages: &P,
         space: &S,
         journal: &mut J,
@@ -130,7 +130,7 @@ impl HeapFile {
     ///
     /// # Errors
     /// As for [`HeapFile::fix`], and when the log does not take it.
-    pub(crate) fn update<P: Pages, J: Journal>(
+    pub(crate) fn update<P: Pages, J: PageLog>(
         &self,
         pages: &P,
         journal: &mut J,
@@ -147,7 +147,7 @@ impl HeapFile {
     ///
     /// # Errors
     /// As for [`HeapFile::fix`], and when the log does not take it.
-    pub(crate) fn delete<P: Pages, J: Journal>(&self, pages: &P, journal: &mut J, rid: Rid) -> Result<bool, Error> {
+    pub(crate) fn delete<P: Pages, J: PageLog>(&self, pages: &P, journal: &mut J, rid: Rid) -> Result<bool, Error> {
         let mut page = self.fix_exclusive(pages, rid.page)?;
         let Some(record) = slotted::record(&page, rid.slot).map(RecordCopy::from_slice) else { return Ok(false) };
         let change = HeapChange::Delete { slot: rid.slot, record: &record };
@@ -178,7 +178,7 @@ impl HeapFile {
     }
 
     /// Makes the list say what is known of the room in a page. Called without a latch.
-    pub(super) fn log_room<P: Pages, J: Journal>(
+    pub(super) fn log_room<P: Pages, J: PageLog>(
         &self,
         pages: &P,
         journal: &mut J,
@@ -201,7 +201,7 @@ impl HeapFile {
 }
 
 /// Replaces the record in this slot, and logs where it differs.
-pub(super) fn replace<J: Journal>(
+pub(super) fn replace<J: PageLog>(
     journal: &mut J,
     page: &mut impl ExclusivePage,
     rid: Rid,

@@ -5,9 +5,9 @@
 use super::change::HeapChange;
 use super::file::{HeapFile, check_list};
 use super::list::{self, ListChange};
-use super::room::{TARGETS, Target};
+use super::room::{TARGETS, TargetPage};
 use super::slotted;
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page::PageKind;
 use crate::classic::pages::{ExclusivePage, FixedPage, Pages};
@@ -43,7 +43,7 @@ impl HeapFile {
     ///
     /// # Panics
     /// When the record has not the width of the file's records.
-    pub(crate) fn insert<P: Pages, S: Space, J: Journal>(
+    pub(crate) fn insert<P: Pages, S: Space, J: PageLog>(
         &self,
         pages: &P,
         space: &S,
@@ -86,12 +86,12 @@ impl HeapFile {
     }
 
     /// Inserts into a page of the queue, or a new one, and makes it the target.
-    fn insert_elsewhere<P: Pages, S: Space, J: Journal>(
+    fn insert_elsewhere<P: Pages, S: Space, J: PageLog>(
         &self,
         pages: &P,
         space: &S,
         journal: &mut J,
-        target: &Target,
+        target: &TargetPage,
         record: &[u8],
         reusable: &mut impl FnMut(Rid) -> bool,
     ) -> Result<Option<Rid>, Error> {
@@ -129,7 +129,7 @@ impl HeapFile {
 
     /// Tries a page that is fixed; lets go of it. Notes it when it is full.
     #[inline(always)]
-    fn try_page<P: Pages, J: Journal>(
+    fn try_page<P: Pages, J: PageLog>(
         &self,
         pages: &P,
         journal: &mut J,
@@ -147,7 +147,7 @@ impl HeapFile {
 
     /// The same for a page with ghosts, or hardly any room.
     #[inline(never)]
-    fn try_last_places<P: Pages, J: Journal>(
+    fn try_last_places<P: Pages, J: PageLog>(
         &self,
         pages: &P,
         journal: &mut J,
@@ -178,7 +178,7 @@ impl HeapFile {
     }
 
     /// Makes a new page of the file, and returns it fixed and empty.
-    fn grow<'a, P: Pages, S: Space, J: Journal>(
+    fn grow<'a, P: Pages, S: Space, J: PageLog>(
         &self,
         pages: &'a P,
         space: &S,
@@ -260,7 +260,7 @@ impl HeapFile {
     ///
     /// # Errors
     /// As for [`HeapFile::insert`].
-    pub(crate) fn append<P: Pages, J: Journal>(
+    pub(crate) fn append<P: Pages, J: PageLog>(
         &self,
         pages: &P,
         journal: &mut J,
@@ -286,7 +286,7 @@ impl HeapFile {
     /// Puts a record behind the others of a page that is fixed, if there are no ghosts among them and it leaves room
     /// for one more.
     #[inline(always)]
-    pub(super) fn append_one<J: Journal>(
+    pub(super) fn append_one<J: PageLog>(
         &self,
         journal: &mut J,
         page: &mut impl ExclusivePage,

@@ -13,7 +13,7 @@ pub(crate) const TARGETS: usize = 8;
 /// Hints about the free room in a heap file.
 pub(crate) struct Room {
     /// The pages that are inserted to.
-    pub(crate) targets: [Target; TARGETS],
+    pub(crate) targets: [TargetPage; TARGETS],
     /// The last page of the list, or one that was.
     tail: AtomicU32,
     open: Mutex<Open>,
@@ -22,7 +22,7 @@ pub(crate) struct Room {
 /// A page that is inserted to; on a cache line of its own, because each belongs to another thread.
 #[derive(Default)]
 #[repr(align(64))]
-pub(crate) struct Target(AtomicU32);
+pub(crate) struct TargetPage(AtomicU32);
 
 /// The pages that may have room.
 #[derive(Default)]
@@ -32,7 +32,7 @@ struct Open {
     queue: VecDeque<PageId>,
 }
 
-impl Target {
+impl TargetPage {
     /// The page; [`PageId::NONE`] if there is none.
     #[inline(always)]
     pub(crate) fn page(&self) -> PageId {
@@ -66,7 +66,7 @@ impl Room {
 
     /// Makes `page` the target; the one before it waits in the queue.
     #[inline(always)]
-    pub(crate) fn set_target(&self, target: &Target, page: PageId) {
+    pub(crate) fn set_target(&self, target: &TargetPage, page: PageId) {
         if target.page() == page {
             return;
         }

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 
 use super::file::{HeapFile, replace};
 use super::slotted;
-use crate::classic::change::Journal;
+use crate::classic::change::PageLog;
 use crate::classic::ids::Rid;
 use crate::classic::pages::{FixedPage, Pages};
 use crate::error::Error;
@@ -42,7 +42,7 @@ impl HeapFile {
     /// # Errors
     /// As for [`HeapFile::update`].
     #[inline(always)]
-    pub(crate) fn update_row<'r, P: Pages, J: Journal, R: Record, T>(
+    pub(crate) fn update_row<'r, P: Pages, J: PageLog, R: Record, T>(
         &self,
         pages: &P,
         (journal, room): (&mut J, &mut Vec<u8>),

@@ -81,7 +81,7 @@ impl Spot {
 }
 
 /// The word after an acquisition; `None` if the latch is not available.
-type Take = fn(u32) -> Option<u32>;
+type Acquire = fn(u32) -> Option<u32>;
 
 #[inline(always)]
 fn take_shared(word: u32) -> Option<u32> {
@@ -111,7 +111,7 @@ impl ReadWriteLatch {
     }
 
     #[cold]
-    fn wait(&self, take: Take, take_after_sleep: Take, mark: u32) {
+    fn wait(&self, take: Acquire, take_after_sleep: Acquire, mark: u32) {
         for _ in 0..LOOKS {
             std::hint::spin_loop();
             if self.attempt(take) {

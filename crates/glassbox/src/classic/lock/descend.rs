@@ -16,8 +16,8 @@ use super::config::LockGranularity;
 use super::held::HeldLock;
 use super::locks::{Duration, Outcome};
 use super::manager::LockManager;
-use super::mode::Mode;
-use super::name::{END, Key, PAGE, RECORD, STORE, VOLUME};
+use super::mode::LockMode;
+use super::name::{END, PAGE, PackedName, RECORD, STORE, VOLUME};
 use super::owner::Owner;
 use super::sync::latch;
 use crate::classic::ids::StoreId;
@@ -25,7 +25,7 @@ use crate::classic::ids::StoreId;
 /// A name, and its position in the owner's list.
 #[derive(Clone, Copy)]
 pub(super) struct LockPlace {
-    pub(super) key: Key,
+    pub(super) key: PackedName,
     pub(super) hash: u64,
     pub(super) at: Option<usize>,
 }
@@ -41,7 +41,7 @@ enum Above {
 impl LockPlace {
     /// The mode held here, as seen from below by a request for `mode`; nothing if it is not enough.
     #[inline(always)]
-    fn above(self, owner: &Owner, mode: Mode) -> Option<Above> {
+    fn above(self, owner: &Owner, mode: LockMode) -> Option<Above> {
         let at = self.at?;
         let above = owner.held.entries()[at].mode;
         if above.covers_below(mode) {
@@ -56,7 +56,7 @@ impl LockPlace {
 
 impl LockManager {
     /// Looks a name up.
-    pub(super) fn place(&self, owner: &Owner, key: Key) -> LockPlace {
+    pub(super) fn place(&self, owner: &Owner, key: PackedName) -> LockPlace {
         let hash = key.hash();
         let at = match key.kind() {
             VOLUME => owner.held.volume(),
@@ -67,7 +67,7 @@ impl LockManager {
 
     /// Looks a store up.
     fn place_of_store(&self, owner: &mut Owner, store: StoreId) -> LockPlace {
-        let key = Key::of_store(store);
+        let key = PackedName::of_store(store);
         if let Some(at) = owner.held.known_store(store) {
             return LockPlace { key, hash: owner.held.entries()[at].hash, at: Some(at) };
         }
@@ -84,7 +84,7 @@ impl LockManager {
         &self,
         owner: &mut Owner,
         mut target: LockPlace,
-        mode: Mode,
+        mode: LockMode,
         wait: bool,
         duration: Duration,
     ) -> Result<(), Outcome> {
@@ -110,7 +110,7 @@ impl LockManager {
         }
         let mut page = None;
         if target.key.kind() == RECORD && self.config.lock_pages {
-            let place = self.place(owner, Key::of_page(target.key.store(), target.key.page()));
+            let place = self.place(owner, PackedName::of_page(target.key.store(), target.key.page()));
             let above = match place.above(owner, mode) {
                 Some(above) => above,
                 None => self.intent(owner, place, mode, wait)?,
@@ -136,7 +136,7 @@ impl LockManager {
         &self,
         owner: &mut Owner,
         target: LockPlace,
-        mode: Mode,
+        mode: LockMode,
         wait: bool,
         duration: Duration,
     ) -> Result<(), Outcome> {
@@ -150,11 +150,11 @@ impl LockManager {
 
     /// The name that is locked for a requested one.
     #[cfg(test)]
-    pub(super) fn target(&self, owner: &Owner, key: Key) -> Key {
+    pub(super) fn target(&self, owner: &Owner, key: PackedName) -> PackedName {
         if key.kind() <= STORE {
             return key;
         }
-        let store = self.place(owner, Key::of_store(key.store()));
+        let store = self.place(owner, PackedName::of_store(key.store()));
         self.coarser(key, self.granularity_for(owner, store))
     }
 
@@ -169,9 +169,9 @@ impl LockManager {
 
     /// The name that is locked in place of one in a store.
     #[cold]
-    fn coarser(&self, key: Key, granularity: LockGranularity) -> Key {
-        let store = Key::of_store(key.store());
-        let page = if self.config.lock_pages { Key::of_page(key.store(), key.page()) } else { store };
+    fn coarser(&self, key: PackedName, granularity: LockGranularity) -> PackedName {
+        let store = PackedName::of_store(key.store());
+        let page = if self.config.lock_pages { PackedName::of_page(key.store(), key.page()) } else { store };
         match (granularity, key.kind()) {
             (LockGranularity::Store, _) => store,
             (LockGranularity::Record, PAGE) | (LockGranularity::Page, PAGE | RECORD) => page,
@@ -180,8 +180,8 @@ impl LockManager {
     }
 
     /// Ensures an intent for `mode` on the volume.
-    fn volume_intent(&self, owner: &mut Owner, mode: Mode, wait: bool) -> Result<Above, Outcome> {
-        let volume = self.place(owner, Key::THE_VOLUME);
+    fn volume_intent(&self, owner: &mut Owner, mode: LockMode, wait: bool) -> Result<Above, Outcome> {
+        let volume = self.place(owner, PackedName::THE_VOLUME);
         match volume.above(owner, mode) {
             Some(above) => Ok(above),
             None => self.intent(owner, volume, mode, wait),
@@ -189,7 +189,7 @@ impl LockManager {
     }
 
     /// Acquires intents for `mode` on the volume and a store.
-    fn store_intent(&self, owner: &mut Owner, store: LockPlace, mode: Mode, wait: bool) -> Result<Above, Outcome> {
+    fn store_intent(&self, owner: &mut Owner, store: LockPlace, mode: LockMode, wait: bool) -> Result<Above, Outcome> {
         match self.volume_intent(owner, mode, wait)? {
             Above::Covered => Ok(Above::Covered),
             Above::Intent(_) => self.intent(owner, store, mode, wait),
@@ -197,7 +197,7 @@ impl LockManager {
     }
 
     /// Acquires an intent for `mode` on a name; the intents above are held.
-    fn intent(&self, owner: &mut Owner, place: LockPlace, mode: Mode, wait: bool) -> Result<Above, Outcome> {
+    fn intent(&self, owner: &mut Owner, place: LockPlace, mode: LockMode, wait: bool) -> Result<Above, Outcome> {
         self.take(owner, place, mode.intent(), wait, Duration::Commit)?;
         // A new lock is the last in the list. With an intent, U becomes X, which is more than an intent.
         let at = place.at.unwrap_or(owner.count() - 1);
@@ -210,7 +210,7 @@ impl LockManager {
         &self,
         owner: &mut Owner,
         place: LockPlace,
-        mode: Mode,
+        mode: LockMode,
         wait: bool,
         duration: Duration,
     ) -> Result<bool, Outcome> {
@@ -235,7 +235,7 @@ impl LockManager {
     }
 
     /// Locks a name that is held in another mode, or for an instant, if that needs no wait. Returns whether it did.
-    fn take_unlisted(&self, owner: &mut Owner, place: LockPlace, mode: Mode, duration: Duration) -> bool {
+    fn take_unlisted(&self, owner: &mut Owner, place: LockPlace, mode: LockMode, duration: Duration) -> bool {
         let mut partition = self.partition(place.hash);
         let Some(at) = place.at else { return partition.would_grant(place.key, place.hash, mode) };
         let held = owner.held.entry(at);
@@ -252,7 +252,7 @@ impl LockManager {
 
     /// Adds a granted lock to the owner's list.
     #[inline(always)]
-    pub(super) fn note(&self, owner: &mut Owner, key: Key, hash: u64, request: u32, mode: Mode) {
+    pub(super) fn note(&self, owner: &mut Owner, key: PackedName, hash: u64, request: u32, mode: LockMode) {
         let mut held = HeldLock::new(key, hash, request, mode);
         if matches!(key.kind(), STORE | PAGE) {
             self.note_limits(&mut held);
@@ -280,15 +280,15 @@ impl LockManager {
 impl LockManager {
     /// Escalates if too many locks below are held and the coarse lock is available. Returns whether it did.
     #[inline(always)]
-    pub(super) fn escalates(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
+    pub(super) fn escalates(&self, owner: &mut Owner, at: usize, mode: LockMode) -> bool {
         let held = owner.held.entry(at);
         held.below >= held.escalate_at && self.escalate(owner, at, mode)
     }
 
     #[cold]
-    fn escalate(&self, owner: &mut Owner, at: usize, mode: Mode) -> bool {
+    fn escalate(&self, owner: &mut Owner, at: usize, mode: LockMode) -> bool {
         let HeldLock { key, hash, mode: held, .. } = *owner.held.entry(at);
-        let whole = if held == Mode::IS && mode.intent() == Mode::IS { Mode::S } else { Mode::X };
+        let whole = if held == LockMode::IS && mode.intent() == LockMode::IS { LockMode::S } else { LockMode::X };
         let place = LockPlace { key, hash, at: Some(at) };
         if self.take(owner, place, whole, false, Duration::Commit).is_err() {
             let held = owner.held.entry(at);
@@ -308,16 +308,16 @@ impl LockManager {
             }
         }
         if key.kind() == PAGE {
-            self.fewer_below(owner, Key::of_store(key.store()), released);
+            self.fewer_below(owner, PackedName::of_store(key.store()), released);
         }
         true
     }
 
     /// Releases one lock of a read, unless it is an intent that a lock below needs.
-    pub(super) fn release_one(&self, owner: &mut Owner, key: Key) {
+    pub(super) fn release_one(&self, owner: &mut Owner, key: PackedName) {
         let Some(at) = self.place(owner, key).at else { return };
         let held = owner.held.entries()[at];
-        let written = !matches!(held.mode, Mode::IS | Mode::S | Mode::U);
+        let written = !matches!(held.mode, LockMode::IS | LockMode::S | LockMode::U);
         let needed = match key.kind() {
             VOLUME => true,
             STORE | PAGE => owner.held.entries().iter().any(|other| is_below(other.key, key)),
@@ -329,10 +329,10 @@ impl LockManager {
         self.unlist(owner, at);
         self.partition(held.hash).release(held.request);
         if matches!(key.kind(), RECORD | END) {
-            self.fewer_below(owner, Key::of_store(key.store()), 1);
+            self.fewer_below(owner, PackedName::of_store(key.store()), 1);
         }
         if key.kind() == RECORD {
-            self.fewer_below(owner, Key::of_page(key.store(), key.page()), 1);
+            self.fewer_below(owner, PackedName::of_page(key.store(), key.page()), 1);
         }
     }
 
@@ -344,7 +344,7 @@ impl LockManager {
         }
     }
 
-    fn fewer_below(&self, owner: &mut Owner, key: Key, by: u32) {
+    fn fewer_below(&self, owner: &mut Owner, key: PackedName, by: u32) {
         if let Some(at) = self.place(owner, key).at {
             let held = owner.held.entry(at);
             held.below = held.below.saturating_sub(by);
@@ -352,7 +352,7 @@ impl LockManager {
     }
 }
 
-fn is_below(key: Key, above: Key) -> bool {
+fn is_below(key: PackedName, above: PackedName) -> bool {
     let inside = match above.kind() {
         STORE => matches!(key.kind(), PAGE | RECORD | END),
         PAGE => key.kind() == RECORD && key.page() == above.page(),

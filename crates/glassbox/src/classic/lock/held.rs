@@ -5,8 +5,8 @@
 //! needed anyway if it is not: each request there has its position in this list.
 
 use super::config::LockGranularity;
-use super::mode::Mode;
-use super::name::Key;
+use super::mode::LockMode;
+use super::name::PackedName;
 use crate::classic::ids::StoreId;
 
 /// Initial capacity.
@@ -17,11 +17,11 @@ const STORES: usize = 64;
 /// A held lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldLock {
-    pub(super) key: Key,
+    pub(super) key: PackedName,
     pub(super) hash: u64,
     /// In the partition given by the hash.
     pub(super) request: u32,
-    pub(super) mode: Mode,
+    pub(super) mode: LockMode,
     /// Of a store: the lock granularity in it.
     pub(super) granularity: LockGranularity,
     /// Of a store or page: the number of locks below, without intents.
@@ -33,7 +33,7 @@ pub(super) struct HeldLock {
 impl HeldLock {
     /// A lock without locks below.
     #[inline(always)]
-    pub(super) fn new(key: Key, hash: u64, request: u32, mode: Mode) -> Self {
+    pub(super) fn new(key: PackedName, hash: u64, request: u32, mode: LockMode) -> Self {
         Self { key, hash, request, mode, granularity: LockGranularity::Record, below: 0, escalate_at: u32::MAX }
     }
 }
@@ -64,14 +64,14 @@ impl HeldLocks {
     /// The position of the volume's lock: it is acquired first and held to the end.
     #[inline(always)]
     pub(super) fn volume(&self) -> Option<usize> {
-        self.entries.first().filter(|held| held.key == Key::THE_VOLUME).map(|_| 0)
+        self.entries.first().filter(|held| held.key == PackedName::THE_VOLUME).map(|_| 0)
     }
 
     /// The cached position of the lock of a store, if any.
     #[inline(always)]
     pub(super) fn known_store(&self, store: StoreId) -> Option<usize> {
         let at = self.stores[store.0 as usize % STORES] as usize;
-        self.entries.get(at).filter(|held| held.key == Key::of_store(store)).map(|_| at)
+        self.entries.get(at).filter(|held| held.key == PackedName::of_store(store)).map(|_| at)
     }
 
     /// Caches the position of the lock of a store.
@@ -82,7 +82,7 @@ impl HeldLocks {
 
     /// The mode of a held lock, if it is held.
     #[cfg(test)]
-    pub(super) fn mode(&self, key: Key) -> Option<Mode> {
+    pub(super) fn mode(&self, key: PackedName) -> Option<LockMode> {
         self.entries.iter().find(|held| held.key == key).map(|held| held.mode)
     }
 

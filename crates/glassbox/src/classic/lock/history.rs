@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use super::mode::Mode;
+use super::mode::LockMode;
 use super::name::LockName;
 use super::table::Blocker;
 use crate::classic::ids::TxnId;
@@ -56,9 +56,9 @@ pub(crate) struct Wait {
     /// The requested name.
     pub(crate) name: LockName,
     /// The mode already held, if any.
-    pub(crate) held: Option<Mode>,
+    pub(crate) held: Option<LockMode>,
     /// The requested mode.
-    pub(crate) wanted: Mode,
+    pub(crate) wanted: LockMode,
     /// The first blockers when the wait began.
     pub(crate) blockers: [Option<InTheWay>; BLOCKERS_KEPT],
     /// The number of further blockers.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use super::mode::Mode;
+use super::mode::LockMode;
 use super::name::LockName;
 use crate::classic::ids::TxnId;
 
@@ -42,7 +42,7 @@ pub(crate) trait Locks {
 
     /// Locks `name` in `mode`, after the intents on all names above it, which are held to the end for any duration. A
     /// lock that is already held or covered costs little.
-    fn lock(&self, owner: &mut Self::Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome;
+    fn lock(&self, owner: &mut Self::Owner, name: LockName, mode: LockMode, wait: bool, duration: Duration) -> Outcome;
 
     /// Releases one lock before the end: that of a read that need not be repeatable. Has no effect if it is not held in
     /// IS, S or U, or if locks below it are held.
@@ -54,7 +54,7 @@ pub(crate) trait Locks {
 
     /// Whether the owner holds a lock that allows what `mode` on `name` does.
     #[cfg(test)]
-    fn holds(&self, owner: &Self::Owner, name: LockName, mode: Mode) -> bool;
+    fn holds(&self, owner: &Self::Owner, name: LockName, mode: LockMode) -> bool;
 
     /// Appends the names held in X, for the record of a prepared transaction; see
     /// [`decode_exclusive`](super::name::decode_exclusive).
@@ -82,7 +82,7 @@ impl Locks for NoLocks {
     fn owner(&self) {}
 
     #[inline(always)]
-    fn lock(&self, (): &mut (), _: LockName, _: Mode, _: bool, _: Duration) -> Outcome {
+    fn lock(&self, (): &mut (), _: LockName, _: LockMode, _: bool, _: Duration) -> Outcome {
         Outcome::Granted
     }
 
@@ -93,7 +93,7 @@ impl Locks for NoLocks {
     fn release_all(&self, (): &mut ()) {}
 
     #[cfg(test)]
-    fn holds(&self, (): &(), _: LockName, _: Mode) -> bool {
+    fn holds(&self, (): &(), _: LockName, _: LockMode) -> bool {
         true
     }
 

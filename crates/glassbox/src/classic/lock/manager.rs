@@ -9,8 +9,8 @@ use super::deadlock::Detector;
 use super::held::HeldLock;
 use super::history::{History, LockCounters, Wait};
 use super::locks::{Duration, Locks, Outcome};
-use super::mode::{FromAbove, Mode};
-use super::name::{Key, LockName, RECORD};
+use super::mode::{FromAbove, LockMode};
+use super::name::{LockName, PackedName, RECORD};
 use super::owner::Owner;
 use super::sync::{Mutex, latch, whole};
 use super::table::{LockPartition, Uncontended};
@@ -105,7 +105,7 @@ impl LockManager {
     /// Locks a record in the usual case: something in its store is locked already, and the record is not locked.
     /// Returns whether that was so; otherwise nothing has happened.
     #[inline(never)]
-    fn lock_record(&self, owner: &mut Owner, key: Key, mode: Mode, duration: Duration) -> bool {
+    fn lock_record(&self, owner: &mut Owner, key: PackedName, mode: LockMode, duration: Duration) -> bool {
         let Some(above) = owner.held.known_store(key.store()).filter(|_| !self.config.lock_pages) else { return false };
         let by = owner.by();
         let store = owner.held.entry(above);
@@ -132,18 +132,19 @@ impl LockManager {
 
     /// Acquires the intents on the volume and on a store whose records are locked, in the usual case that no lock
     /// conflicts. Returns whether it did.
-    fn enter_store(&self, owner: &mut Owner, store: StoreId, mode: Mode) -> bool {
+    fn enter_store(&self, owner: &mut Owner, store: StoreId, mode: LockMode) -> bool {
         if self.config.lock_pages || self.granularity(store) != LockGranularity::Record {
             return false;
         }
         let (volume, known) = (owner.held.volume(), owner.held.known_store(store));
-        self.intends(owner, Key::THE_VOLUME, volume, mode) && self.intends(owner, Key::of_store(store), known, mode)
+        self.intends(owner, PackedName::THE_VOLUME, volume, mode)
+            && self.intends(owner, PackedName::of_store(store), known, mode)
     }
 
     /// Acquires the intent for `mode` on a name if that needs no wait. Returns whether it is held. `known`: its
     /// position in the owner's list, if known.
     #[inline(always)]
-    fn intends(&self, owner: &mut Owner, key: Key, known: Option<usize>, mode: Mode) -> bool {
+    fn intends(&self, owner: &mut Owner, key: PackedName, known: Option<usize>, mode: LockMode) -> bool {
         let (hash, by) = (key.hash(), owner.by());
         let partition = &self.partitions[self.partition_number(hash)].0;
         let request = |partition: &mut LockPartition| match partition.place(key, hash, by.owner) {
@@ -161,10 +162,10 @@ impl LockManager {
         let held = owner.held.entry(at);
         match (held.mode.seen_from(mode), held.mode) {
             (FromAbove::Intent, _) => true,
-            (_, Mode::IS) => {
-                let converted = partition.with(|partition| partition.convert(held.request, Mode::IX));
+            (_, LockMode::IS) => {
+                let converted = partition.with(|partition| partition.convert(held.request, LockMode::IX));
                 if converted {
-                    held.mode = Mode::IX;
+                    held.mode = LockMode::IX;
                 }
                 converted
             }
@@ -174,7 +175,7 @@ impl LockManager {
 
     /// Locks a name in the general case.
     #[inline(never)]
-    fn lock_any(&self, owner: &mut Owner, key: Key, mode: Mode, wait: bool, duration: Duration) -> Outcome {
+    fn lock_any(&self, owner: &mut Owner, key: PackedName, mode: LockMode, wait: bool, duration: Duration) -> Outcome {
         if key.kind() == RECORD
             && self.enter_store(owner, key.store(), mode)
             && self.lock_record(owner, key, mode, duration)
@@ -201,8 +202,8 @@ impl Locks for LockManager {
 
     // Inlined, so that a record's name stays in registers.
     #[inline(always)]
-    fn lock(&self, owner: &mut Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome {
-        let key = Key::of(name);
+    fn lock(&self, owner: &mut Owner, name: LockName, mode: LockMode, wait: bool, duration: Duration) -> Outcome {
+        let key = PackedName::of(name);
         if matches!(name, LockName::Record(..)) && self.lock_record(owner, key, mode, duration) {
             return Outcome::Granted;
         }
@@ -210,7 +211,7 @@ impl Locks for LockManager {
     }
 
     fn release(&self, owner: &mut Owner, name: LockName) {
-        self.release_one(owner, Key::of(name));
+        self.release_one(owner, PackedName::of(name));
     }
 
     fn release_all(&self, owner: &mut Owner) {
@@ -229,10 +230,10 @@ impl Locks for LockManager {
     }
 
     #[cfg(test)]
-    fn holds(&self, owner: &Owner, name: LockName, mode: Mode) -> bool {
-        let asked = Key::of(name);
-        let covered = |key: Key| owner.held.mode(key).is_some_and(|held| held.covers_below(mode));
-        let held = |key: Key| owner.held.mode(key).is_some_and(|held| held.covers(mode));
+    fn holds(&self, owner: &Owner, name: LockName, mode: LockMode) -> bool {
+        let asked = PackedName::of(name);
+        let covered = |key: PackedName| owner.held.mode(key).is_some_and(|held| held.covers_below(mode));
+        let held = |key: PackedName| owner.held.mode(key).is_some_and(|held| held.covers(mode));
         held(asked) || held(self.target(owner, asked)) || asked.above().any(covered)
     }
 

@@ -59,7 +59,7 @@ pub(crate) use config::{LockConfig, LockGranularity};
 pub(crate) use history::{LockCounters, Wait, WaitEnd};
 pub(crate) use locks::{Duration, Locks, NoLocks, Outcome};
 pub(crate) use manager::LockManager;
-pub(crate) use mode::Mode;
+pub(crate) use mode::LockMode;
 pub(crate) use name::LockName;
 #[cfg(test)]
 pub(crate) use owner::Owner;

@@ -15,7 +15,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[allow(clippy::upper_case_acronyms, reason = "they have been called so since 1975")]
-pub(crate) enum Mode {
+pub(crate) enum LockMode {
     /// Intends to read some of what is below.
     IS = 0,
     /// Intends to write some of what is below.
@@ -30,7 +30,7 @@ pub(crate) enum Mode {
     X = 5,
 }
 
-use Mode::{IS, IX, S, SIX, U, X};
+use LockMode::{IS, IX, S, SIX, U, X};
 
 /// A set of modes, a bit for each.
 pub(super) type Modes = u8;
@@ -45,7 +45,7 @@ const CONFLICTS: [Modes; 6] = [
     IS.bit() | IX.bit() | S.bit() | SIX.bit() | U.bit() | X.bit(),
 ];
 
-const SUPREMUM: [[Mode; 6]; 6] = [
+const SUPREMUM: [[LockMode; 6]; 6] = [
     [IS, IX, S, SIX, U, X],
     [IX, IX, SIX, SIX, X, X],
     [S, SIX, S, SIX, U, X],
@@ -66,7 +66,7 @@ pub(super) enum FromAbove {
 }
 
 const FROM_ABOVE: [[FromAbove; 6]; 6] = {
-    const MODES: [Mode; 6] = [IS, IX, S, SIX, U, X];
+    const MODES: [LockMode; 6] = [IS, IX, S, SIX, U, X];
     let mut all = [[FromAbove::Nothing; 6]; 6];
     let mut at = 0;
     while at < 36 {
@@ -81,10 +81,10 @@ const FROM_ABOVE: [[FromAbove; 6]; 6] = {
     all
 };
 
-impl Mode {
+impl LockMode {
     /// All modes, in the order of their numbers.
     #[cfg(test)]
-    pub(crate) const ALL: [Mode; 6] = [IS, IX, S, SIX, U, X];
+    pub(crate) const ALL: [LockMode; 6] = [IS, IX, S, SIX, U, X];
 
     /// The set of this mode alone.
     #[inline(always)]
@@ -100,19 +100,19 @@ impl Mode {
 
     /// The weakest mode that allows what either allows.
     #[inline(always)]
-    pub(crate) const fn supremum(self, other: Mode) -> Mode {
+    pub(crate) const fn supremum(self, other: LockMode) -> LockMode {
         SUPREMUM[self as usize][other as usize]
     }
 
     /// Whether the holder of this mode needs no request for `other`.
     #[inline(always)]
-    pub(crate) const fn covers(self, other: Mode) -> bool {
+    pub(crate) const fn covers(self, other: LockMode) -> bool {
         self.supremum(other) as u8 == self as u8
     }
 
     /// Whether the holder of this mode needs no request for `other` on any level below.
     #[inline(always)]
-    pub(crate) const fn covers_below(self, other: Mode) -> bool {
+    pub(crate) const fn covers_below(self, other: LockMode) -> bool {
         match self {
             X => true,
             S | SIX | U => matches!(other, IS | S),
@@ -122,13 +122,13 @@ impl Mode {
 
     /// The effect of this mode, held above, on a request for `other` below.
     #[inline(always)]
-    pub(super) const fn seen_from(self, other: Mode) -> FromAbove {
+    pub(super) const fn seen_from(self, other: LockMode) -> FromAbove {
         FROM_ABOVE[self as usize][other as usize]
     }
 
     /// The intent that must be held on all levels above before this mode is requested.
     #[inline(always)]
-    pub(crate) const fn intent(self) -> Mode {
+    pub(crate) const fn intent(self) -> LockMode {
         match self {
             IS | S => IS,
             IX | SIX | U | X => IX,

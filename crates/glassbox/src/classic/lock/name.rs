@@ -30,7 +30,7 @@ pub(super) const PARTITION_BITS: u32 = 16;
 
 /// A name as two integers: kind and store, then page and slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct PackedName {
     place: u64,
     rid: u64,
 }
@@ -41,11 +41,11 @@ pub(super) const PAGE: u32 = 2;
 pub(super) const RECORD: u32 = 3;
 pub(super) const END: u32 = 4;
 
-impl Key {
+impl PackedName {
     /// What every name is below.
-    pub(super) const THE_VOLUME: Key = Key { place: 0, rid: 0 };
+    pub(super) const THE_VOLUME: PackedName = PackedName { place: 0, rid: 0 };
     /// That of no name.
-    pub(super) const NONE: Key = Key { place: u64::MAX, rid: 0 };
+    pub(super) const NONE: PackedName = PackedName { place: u64::MAX, rid: 0 };
 
     #[inline(always)]
     fn new(kind: u32, store: StoreId, rid: u64) -> Self {
@@ -93,7 +93,7 @@ impl Key {
 
     /// The name of the next higher level.
     #[cfg(test)]
-    pub(super) fn above(self) -> impl Iterator<Item = Key> {
+    pub(super) fn above(self) -> impl Iterator<Item = PackedName> {
         let page = (self.kind() == RECORD).then(|| Self::of_page(self.store(), self.page()));
         let store = (self.kind() >= PAGE).then(|| Self::of_store(self.store()));
         let volume = (self.kind() >= STORE).then_some(Self::THE_VOLUME);
@@ -127,7 +127,7 @@ impl LockName {
     /// Appends the stored form: kind (1 byte), store (4), page (4), slot (2), little-endian, each only if the kind has
     /// it.
     pub(super) fn encode(self, out: &mut Vec<u8>) {
-        out.push(Key::of(self).kind() as u8);
+        out.push(PackedName::of(self).kind() as u8);
         match self {
             LockName::Volume => {}
             LockName::Store(store) | LockName::End(store) => out.extend_from_slice(&store.0.to_le_bytes()),

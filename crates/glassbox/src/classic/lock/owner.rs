@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::held::HeldLocks;
-use super::mode::Mode;
+use super::mode::LockMode;
 use super::name::LockName;
 use super::sync::{Condvar, Mutex, latch, whole};
 use crate::classic::ids::TxnId;
@@ -31,7 +31,7 @@ pub(super) struct By {
 /// The part of an owner that other threads access.
 #[derive(Default)]
 pub(super) struct LockWaiter {
-    signal: Mutex<Signal>,
+    signal: Mutex<WaitState>,
     woken: Condvar,
     pub(super) txn: AtomicU64,
     pub(super) work: AtomicU64,
@@ -39,7 +39,7 @@ pub(super) struct LockWaiter {
 
 /// The state of an owner's wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Signal {
+pub(super) enum WaitState {
     /// It does not wait.
     #[default]
     None,
@@ -73,7 +73,7 @@ impl Owner {
     }
 
     /// The locks it holds, in no order.
-    pub(crate) fn locks(&self) -> impl Iterator<Item = (LockName, Mode)> {
+    pub(crate) fn locks(&self) -> impl Iterator<Item = (LockName, LockMode)> {
         self.held.entries().iter().map(|held| (held.key.name(), held.mode))
     }
 
@@ -81,7 +81,7 @@ impl Owner {
     /// above follow from them; locks of reads need not be held until the decision.
     pub(crate) fn encode_exclusive(&self, out: &mut Vec<u8>) {
         for (name, mode) in self.locks() {
-            if mode == Mode::X {
+            if mode == LockMode::X {
                 name.encode(out);
             }
         }
@@ -112,34 +112,34 @@ impl Drop for Owner {
 impl LockWaiter {
     /// Marks it as waiting in a queue.
     pub(super) fn begin(&self) {
-        let before = mem::replace(&mut *latch(&self.signal), Signal::Waiting);
-        assert_eq!(before, Signal::None, "an owner waits for one lock at a time");
+        let before = mem::replace(&mut *latch(&self.signal), WaitState::Waiting);
+        assert_eq!(before, WaitState::None, "an owner waits for one lock at a time");
     }
 
     /// Ends its wait.
-    pub(super) fn end(&self, signal: Signal) {
+    pub(super) fn end(&self, signal: WaitState) {
         let before = mem::replace(&mut *latch(&self.signal), signal);
-        assert_eq!(before, Signal::Waiting, "a wait ends once");
+        assert_eq!(before, WaitState::Waiting, "a wait ends once");
         self.woken.notify_one();
     }
 
     /// Whether it is in a queue.
     #[cfg(test)]
     pub(super) fn waits(&self) -> bool {
-        *latch(&self.signal) == Signal::Waiting
+        *latch(&self.signal) == WaitState::Waiting
     }
 
-    /// Sleeps until the wait ends, and returns how; [`Signal::Waiting`] if it has not ended at `deadline_ns`.
-    pub(super) fn sleep(&self, deadline_ns: Option<u64>, clock: &dyn Clock) -> Signal {
+    /// Sleeps until the wait ends, and returns how; [`WaitState::Waiting`] if it has not ended at `deadline_ns`.
+    pub(super) fn sleep(&self, deadline_ns: Option<u64>, clock: &dyn Clock) -> WaitState {
         let mut signal = latch(&self.signal);
-        while *signal == Signal::Waiting {
+        while *signal == WaitState::Waiting {
             let Some(deadline_ns) = deadline_ns else {
                 signal = whole(self.woken.wait(signal));
                 continue;
             };
             let left_ns = deadline_ns.saturating_sub(clock.monotonic_ns());
             if left_ns == 0 {
-                return Signal::Waiting;
+                return WaitState::Waiting;
             }
             // The configured clock decides, which need not be the system's.
             signal = whole(self.woken.wait_timeout(signal, std::time::Duration::from_nanos(left_ns))).0;

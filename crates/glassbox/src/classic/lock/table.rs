@@ -20,9 +20,9 @@ mod pool;
 
 use std::sync::Arc;
 
-use super::mode::{Mode, Modes};
-use super::name::{Key, RECORD};
-use super::owner::{By, LockWaiter, Signal};
+use super::mode::{LockMode, Modes};
+use super::name::{PackedName, RECORD};
+use super::owner::{By, LockWaiter, WaitState};
 
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -38,7 +38,7 @@ const WAITING: usize = 1;
 
 struct Head {
     /// That of no name, if this is no head.
-    key: Key,
+    key: PackedName,
     /// Of a head that is not at home: its hash, and what follows it in its bucket, or among the free.
     hash: u64,
     next: u32,
@@ -69,9 +69,9 @@ struct Request {
     /// In its list.
     next: u32,
     /// The held mode, if any.
-    mode: Mode,
+    mode: LockMode,
     /// The mode for which it waits, if any.
-    wanted: Mode,
+    wanted: LockMode,
     state: RequestState,
 }
 
@@ -102,7 +102,7 @@ impl LockPartition {
 
     /// Grants a new request if it needs no wait.
     #[inline]
-    pub(super) fn request(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> Option<u32> {
+    pub(super) fn request(&mut self, key: PackedName, hash: u64, by: By, mode: LockMode) -> Option<u32> {
         let head = self.find(key, hash);
         if head == NONE {
             return Some(self.new_head(key, hash, by, mode));
@@ -118,13 +118,13 @@ impl LockPartition {
 
     /// Whether a new request would be granted at once.
     #[inline(always)]
-    pub(super) fn would_grant(&self, key: Key, hash: u64, mode: Mode) -> bool {
+    pub(super) fn would_grant(&self, key: PackedName, hash: u64, mode: LockMode) -> bool {
         let head = self.find(key, hash);
         head == NONE || self.admits(head, mode)
     }
 
     /// Grants a stronger mode to a holder of the lock, if this needs no wait.
-    pub(super) fn convert(&mut self, request: u32, to: Mode) -> bool {
+    pub(super) fn convert(&mut self, request: u32, to: LockMode) -> bool {
         let admitted = self.would_convert(request, to);
         if admitted {
             self.change_mode(request, to);
@@ -133,7 +133,7 @@ impl LockPartition {
     }
 
     /// Whether a conversion would be granted at once.
-    pub(super) fn would_convert(&self, request: u32, to: Mode) -> bool {
+    pub(super) fn would_convert(&self, request: u32, to: LockMode) -> bool {
         let Request { head, mode, .. } = self.nodes[request as usize].request;
         let head = &self.nodes[head as usize].head;
         let own = if head.holders[mode as usize] == 1 { mode.bit() } else { 0 };
@@ -141,7 +141,14 @@ impl LockPartition {
     }
 
     /// Puts a new request, which cannot be granted, into the queue.
-    pub(super) fn enqueue(&mut self, key: Key, hash: u64, by: By, wanted: Mode, waiter: &Arc<LockWaiter>) -> u32 {
+    pub(super) fn enqueue(
+        &mut self,
+        key: PackedName,
+        hash: u64,
+        by: By,
+        wanted: LockMode,
+        waiter: &Arc<LockWaiter>,
+    ) -> u32 {
         let head = self.find(key, hash);
         assert!(head != NONE, "another lock is in the way");
         let request = self.new_request(head, by, wanted);
@@ -151,7 +158,7 @@ impl LockPartition {
     }
 
     /// Makes a granted request, whose conversion cannot be granted, wait for it.
-    pub(super) fn enqueue_conversion(&mut self, request: u32, to: Mode, waiter: &Arc<LockWaiter>) {
+    pub(super) fn enqueue_conversion(&mut self, request: u32, to: LockMode, waiter: &Arc<LockWaiter>) {
         // To the end, so that conversions are in the order of their requests.
         self.unlink(GRANTED, request);
         self.push(GRANTED, request);
@@ -160,7 +167,7 @@ impl LockPartition {
         self.wait(request, RequestState::Converting, to, waiter);
     }
 
-    fn wait(&mut self, request: u32, state: RequestState, wanted: Mode, waiter: &Arc<LockWaiter>) {
+    fn wait(&mut self, request: u32, state: RequestState, wanted: LockMode, waiter: &Arc<LockWaiter>) {
         waiter.begin();
         let PoolNode { request, waiter: room, .. } = &mut self.nodes[request as usize];
         (request.state, request.wanted, *room) = (state, wanted, Some(waiter.clone()));
@@ -173,7 +180,7 @@ impl LockPartition {
     }
 
     /// Ends a wait without a grant. A mode that was held before is still held.
-    pub(super) fn cancel(&mut self, request: u32, signal: Signal) {
+    pub(super) fn cancel(&mut self, request: u32, signal: WaitState) {
         let Request { head, state, .. } = self.nodes[request as usize].request;
         let waiter = self.nodes[request as usize].waiter.take();
         waiter.expect("who waits can be woken").end(signal);
@@ -206,7 +213,7 @@ impl LockPartition {
     }
 
     /// Weakens a granted lock.
-    pub(super) fn downgrade(&mut self, request: u32, to: Mode) {
+    pub(super) fn downgrade(&mut self, request: u32, to: LockMode) {
         self.change_mode(request, to);
         self.settle(self.nodes[request as usize].request.head);
     }
@@ -250,28 +257,28 @@ impl LockPartition {
     fn grant(&mut self, request: u32) {
         let PoolNode { request, waiter, .. } = &mut self.nodes[request as usize];
         (request.state, request.mode) = (RequestState::Granted, request.wanted);
-        waiter.take().expect("who waits can be woken").end(Signal::Granted);
+        waiter.take().expect("who waits can be woken").end(WaitState::Granted);
     }
 
     /// Whether a new request of `mode` can be granted.
     #[inline(always)]
-    fn admits(&self, head: u32, mode: Mode) -> bool {
+    fn admits(&self, head: u32, mode: LockMode) -> bool {
         let head = &self.nodes[head as usize].head;
         let goes = mode.conflicts() & head.modes == 0 || self.conflicts(head.key, mode) & head.modes == 0;
         goes && head.converting == 0 && head.lists[WAITING].first == NONE
     }
 
-    /// As [`Mode::conflicts`], except in the manager that is broken for tests.
-    fn conflicts(&self, key: Key, wanted: Mode) -> Modes {
+    /// As [`LockMode::conflicts`], except in the manager that is broken for tests.
+    fn conflicts(&self, key: PackedName, wanted: LockMode) -> Modes {
         let ignored = match wanted {
-            Mode::S if self.broken && key.kind() == RECORD => Mode::X.bit(),
-            Mode::X if self.broken && key.kind() == RECORD => Mode::S.bit(),
+            LockMode::S if self.broken && key.kind() == RECORD => LockMode::X.bit(),
+            LockMode::X if self.broken && key.kind() == RECORD => LockMode::S.bit(),
             _ => 0,
         };
         wanted.conflicts() & !ignored
     }
 
-    fn change_mode(&mut self, request: u32, to: Mode) {
+    fn change_mode(&mut self, request: u32, to: LockMode) {
         let Request { head, mode, .. } = self.nodes[request as usize].request;
         self.unhold(head, mode);
         self.hold(head, to);
@@ -279,14 +286,14 @@ impl LockPartition {
     }
 
     #[inline(always)]
-    fn hold(&mut self, head: u32, mode: Mode) {
+    fn hold(&mut self, head: u32, mode: LockMode) {
         let head = &mut self.nodes[head as usize].head;
         head.holders[mode as usize] += 1;
         head.modes |= mode.bit();
     }
 
     #[inline(always)]
-    fn unhold(&mut self, head: u32, mode: Mode) {
+    fn unhold(&mut self, head: u32, mode: LockMode) {
         let head = &mut self.nodes[head as usize].head;
         head.holders[mode as usize] -= 1;
         if head.holders[mode as usize] == 0 {
@@ -309,7 +316,7 @@ pub(super) enum Uncontended {
 impl LockPartition {
     /// Grants a request if it is the only one for its name, or finds that what its owner holds suffices.
     #[inline(always)]
-    pub(super) fn request_alone(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> Uncontended {
+    pub(super) fn request_alone(&mut self, key: PackedName, hash: u64, by: By, mode: LockMode) -> Uncontended {
         let head = self.find(key, hash);
         if head == NONE {
             return Uncontended::Granted(self.new_head(key, hash, by, mode));
@@ -321,7 +328,7 @@ impl LockPartition {
     }
 
     /// The place in its list of what an owner holds of a name.
-    pub(super) fn place(&self, key: Key, hash: u64, owner: u32) -> Option<usize> {
+    pub(super) fn place(&self, key: PackedName, hash: u64, owner: u32) -> Option<usize> {
         let head = self.find(key, hash);
         let mut at = if head == NONE { NONE } else { self.nodes[head as usize].head.lists[GRANTED].first };
         while at != NONE {
@@ -346,9 +353,9 @@ pub(crate) struct Blocker {
     /// The number of the owner.
     pub(crate) owner: u32,
     /// What it holds; nothing if it is only ahead in the queue.
-    pub(crate) held: Option<Mode>,
+    pub(crate) held: Option<LockMode>,
     /// What it waits for, if it does.
-    pub(crate) wanted: Option<Mode>,
+    pub(crate) wanted: Option<LockMode>,
 }
 
 impl LockPartition {

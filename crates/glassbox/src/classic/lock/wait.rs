@@ -8,9 +8,9 @@ use super::held::{HeldLock, HeldLocks};
 use super::history::{BLOCKERS_KEPT, InTheWay, Wait, WaitEnd};
 use super::locks::{Duration, Outcome};
 use super::manager::LockManager;
-use super::mode::Mode;
-use super::name::Key;
-use super::owner::{LockWaiter, Owner, Signal};
+use super::mode::LockMode;
+use super::name::PackedName;
+use super::owner::{LockWaiter, Owner, WaitState};
 use super::sync::latch;
 use super::table::{LockPartition, NONE};
 
@@ -19,9 +19,9 @@ const MAX_OWNERS: usize = u16::MAX as usize;
 
 /// The request that waits.
 struct WantedLock {
-    key: Key,
+    key: PackedName,
     hash: u64,
-    mode: Mode,
+    mode: LockMode,
     /// Position and entry in the owner's list, if the lock is held in a weaker mode.
     held: Option<(usize, HeldLock)>,
 }
@@ -32,7 +32,13 @@ impl LockManager {
     /// # Errors
     /// [`Outcome::Deadlock`] or [`Outcome::Timeout`]. A mode that was held before is still held.
     #[cold]
-    pub(super) fn wait(&self, owner: &mut Owner, key: Key, mode: Mode, duration: Duration) -> Result<(), Outcome> {
+    pub(super) fn wait(
+        &self,
+        owner: &mut Owner,
+        key: PackedName,
+        mode: LockMode,
+        duration: Duration,
+    ) -> Result<(), Outcome> {
         let LockPlace { hash, at, .. } = self.place(owner, key);
         let held = at.map(|at| (at, owner.held.entries()[at]));
         let mode = held.map_or(mode, |(_, held)| held.mode.supremum(mode));
@@ -78,22 +84,22 @@ impl LockManager {
     fn sleep(&self, owner: &Owner, hash: u64, request: u32, began_ns: u64) -> WaitEnd {
         let deadline_ns = self.config.timeout_ns.map(|timeout_ns| began_ns.saturating_add(timeout_ns));
         let mut signal = owner.waiter.sleep(deadline_ns, &*self.clock);
-        let timed_out = signal == Signal::Waiting;
+        let timed_out = signal == WaitState::Waiting;
         if timed_out {
             // During a search for deadlocks only grants end waits.
             let _detector = latch(&self.detector);
             let mut partition = self.partition(hash);
             if partition.waits(request, owner.number) {
-                partition.cancel(request, Signal::TimedOut);
+                partition.cancel(request, WaitState::TimedOut);
             }
             drop(partition);
             signal = owner.waiter.sleep(None, &*self.clock);
         }
         match signal {
-            Signal::Granted => WaitEnd::Granted,
-            Signal::Deadlock => WaitEnd::Deadlock,
-            Signal::TimedOut => WaitEnd::Timeout,
-            Signal::None | Signal::Waiting => panic!("a wait is over when it has ended"),
+            WaitState::Granted => WaitEnd::Granted,
+            WaitState::Deadlock => WaitEnd::Deadlock,
+            WaitState::TimedOut => WaitEnd::Timeout,
+            WaitState::None | WaitState::Waiting => panic!("a wait is over when it has ended"),
         }
     }
 
@@ -158,7 +164,7 @@ impl LockManager {
             let Registered { hash, request, .. } = detector.owners[victim as usize];
             let mut partition = self.partition(hash);
             assert!(partition.waits(request, victim), "who is on a cycle waits");
-            partition.cancel(request, Signal::Deadlock);
+            partition.cancel(request, WaitState::Deadlock);
             if victim == start {
                 break;
             }

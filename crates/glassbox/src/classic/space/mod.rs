@@ -18,7 +18,7 @@ mod space_map;
 #[cfg(test)]
 mod tests;
 
-use super::change::Journal;
+use super::change::PageLog;
 use super::ids::PageId;
 use crate::error::Error;
 
@@ -33,7 +33,7 @@ pub(crate) trait Space {
     ///
     /// # Errors
     /// When the volume is full, or its map cannot be read or logged.
-    fn allocate<J: Journal>(&self, journal: &mut J) -> Result<PageId, Error>;
+    fn allocate<J: PageLog>(&self, journal: &mut J) -> Result<PageId, Error>;
 
     /// What speaks for pages that are to be given back, latched.
     type Freeing<'a>
@@ -52,7 +52,7 @@ pub(crate) trait Space {
     ///
     /// # Errors
     /// When the log does not take it.
-    fn end_nested_freeing<J: Journal>(
+    fn end_nested_freeing<J: PageLog>(
         &self,
         journal: &mut J,
         begun: J::Nested,

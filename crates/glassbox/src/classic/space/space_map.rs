@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::Space;
 use super::map::{self, FIRST_MAP, MapChange, NEW_MAP};
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::{self, PageKind};
 use crate::classic::pages::{ExclusivePage, Pages};
@@ -44,11 +44,11 @@ impl<P: Pages> SpaceMap<P> {
     ///
     /// # Errors
     /// When the page cannot be fixed or logged.
-    pub(crate) fn create<J: Journal>(&self, journal: &mut J) -> Result<(), Error> {
+    pub(crate) fn create<J: PageLog>(&self, journal: &mut J) -> Result<(), Error> {
         self.format(journal, FIRST_MAP).map(drop)
     }
 
-    fn format<J: Journal>(&self, journal: &mut J, at: PageId) -> Result<P::Exclusive<'_>, Error> {
+    fn format<J: PageLog>(&self, journal: &mut J, at: PageId) -> Result<P::Exclusive<'_>, Error> {
         let mut map = self.pages.fix_new(at)?;
         let format = Change::Format { kind: PageKind::Map, store: StoreId::VOLUME, body: &NEW_MAP };
         journal.change(&mut map, format, Undo::Page)?;
@@ -81,7 +81,7 @@ impl<P: Pages> SpaceMap<P> {
     }
 
     /// Takes the first free page from `from` on; `None` if there is none below the limit.
-    fn allocate_from<J: Journal>(&self, journal: &mut J, from: PageId) -> Result<Option<PageId>, Error> {
+    fn allocate_from<J: PageLog>(&self, journal: &mut J, from: PageId) -> Result<Option<PageId>, Error> {
         let page_bytes = self.pages.page_bytes();
         let per_map = map::pages_per_map(page_bytes);
         let Some((mut at, mut bit)) = map::place(from, page_bytes) else { return Ok(None) };
@@ -107,7 +107,7 @@ impl<P: Pages> SpaceMap<P> {
     }
 
     /// Makes the map page behind `last`, and returns it.
-    fn extend<J: Journal>(
+    fn extend<J: PageLog>(
         &self,
         journal: &mut J,
         mut last: P::Exclusive<'_>,
@@ -130,7 +130,7 @@ impl<P: Pages> SpaceMap<P> {
 }
 
 impl<P: Pages> Space for SpaceMap<P> {
-    fn allocate<J: Journal>(&self, journal: &mut J) -> Result<PageId, Error> {
+    fn allocate<J: PageLog>(&self, journal: &mut J) -> Result<PageId, Error> {
         let hint = self.hint.load(Ordering::Relaxed);
         if let Some(page) = self.allocate_from(journal, PageId(hint))? {
             // Not one further: that may be the place of a map page that has not been made. If the hint was moved
@@ -170,7 +170,7 @@ impl<P: Pages> Space for SpaceMap<P> {
         Ok(freeing)
     }
 
-    fn end_nested_freeing<J: Journal>(
+    fn end_nested_freeing<J: PageLog>(
         &self,
         journal: &mut J,
         begun: J::Nested,

@@ -11,14 +11,16 @@ use std::sync::Arc;
 
 use super::trace::{self, Trace};
 use crate::classic::ids::{StoreId, TxnId};
-use crate::classic::lock::{Duration, LockConfig, LockGranularity, LockManager, LockName, Locks, Mode, Outcome, Owner};
+use crate::classic::lock::{
+    Duration, LockConfig, LockGranularity, LockManager, LockMode, LockName, Locks, Outcome, Owner,
+};
 use crate::classic::stack::StackLocks;
 use crate::io::Clock;
 
 /// See the file.
 pub struct TracedLocks(pub LockManager);
 
-type Held = BTreeMap<LockName, Mode>;
+type Held = BTreeMap<LockName, LockMode>;
 
 fn held(owner: &Owner) -> Held {
     owner.locks().collect()
@@ -28,7 +30,7 @@ fn held(owner: &Owner) -> Held {
 #[derive(Clone, Copy)]
 struct Request {
     name: LockName,
-    mode: Mode,
+    mode: LockMode,
     duration: Duration,
 }
 
@@ -38,14 +40,14 @@ impl Request {
     }
 }
 
-fn show(trace: &Trace, mode: Mode, name: LockName) -> String {
+fn show(trace: &Trace, mode: LockMode, name: LockName) -> String {
     format!("{:<3} {}", format!("{mode:?}"), trace.names.lock(name))
 }
 
 /// Notes a request that has been answered.
 fn note(trace: &mut Trace, request: Request, before: &Held, after: &Held, outcome: Outcome) {
     let given_up = before.keys().filter(|name| !after.contains_key(name)).count();
-    let changed = |name: &LockName, mode: &Mode| before.get(name) != Some(mode);
+    let changed = |name: &LockName, mode: &LockMode| before.get(name) != Some(mode);
     for (name, mode) in after.iter().filter(|(name, mode)| **name != request.name && changed(name, mode)) {
         let shown = show(trace, *mode, *name);
         match before.get(name) {
@@ -80,7 +82,7 @@ impl Locks for TracedLocks {
         self.0.owner()
     }
 
-    fn lock(&self, owner: &mut Owner, name: LockName, mode: Mode, wait: bool, duration: Duration) -> Outcome {
+    fn lock(&self, owner: &mut Owner, name: LockName, mode: LockMode, wait: bool, duration: Duration) -> Outcome {
         let (request, before) = (Request { name, mode, duration }, held(owner));
         trace::with(|trace| {
             assert_eq!(wait, trace.latched() == 0, "who waits has no latch, who does not wait has one: {name}");
@@ -102,7 +104,7 @@ impl Locks for TracedLocks {
         self.0.release_all(owner);
     }
 
-    fn holds(&self, owner: &Owner, name: LockName, mode: Mode) -> bool {
+    fn holds(&self, owner: &Owner, name: LockName, mode: LockMode) -> bool {
         self.0.holds(owner, name, mode)
     }
 

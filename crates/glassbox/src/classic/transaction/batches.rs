@@ -21,10 +21,10 @@ use smallvec::SmallVec;
 
 use super::super::engine::TableStores;
 use super::super::ids::Rid;
-use super::super::lock::Mode;
+use super::super::lock::LockMode;
 use super::super::stack::Stack;
 use super::super::tree::Guess;
-use super::super::wal::transaction::Access;
+use super::super::wal::transaction::AccessSavepoint;
 use super::StackTransaction;
 use crate::procedure::{Stop, Transaction};
 use crate::record::{EncodedKey, Key, Record};
@@ -48,7 +48,7 @@ impl<S: Stack> StackTransaction<'_, S> {
     pub(super) fn each<R: Record, C>(
         &mut self,
         keys: impl IntoIterator<Item = (R::Key, C)>,
-        mode: Mode,
+        mode: LockMode,
         mut with: impl FnMut(&mut Self, &TableStores<S>, &R::Key, C, Option<Rid>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let table = self.table::<R>()?;
@@ -142,7 +142,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         row: &R,
         table: &TableStores<S>,
         puts: &[(u64, Rid)],
-        access: Option<Access>,
+        access: Option<AccessSavepoint>,
     ) -> Stop {
         let journal = &mut self.session.journal;
         for (_, rid) in puts {

@@ -5,11 +5,11 @@
 use super::super::change::Undo;
 use super::super::engine::{IndexStore, TableStores, TreeOf};
 use super::super::ids::Rid;
-use super::super::lock::{Duration, Locks, Mode};
+use super::super::lock::{Duration, LockMode, Locks};
 use super::super::stack::{Session, Stack};
 use super::super::tree::{Inserted, Near, Neighbour, Removed};
-use super::super::wal::transaction::Access;
-use super::{StackTransaction, Wanted};
+use super::super::wal::transaction::AccessSavepoint;
+use super::{DeferredLock, StackTransaction};
 use crate::procedure::Stop;
 use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
 
@@ -74,10 +74,11 @@ impl<S: Stack> StackTransaction<'_, S> {
             let inserted = tree.insert_near(journal, &mut near, S::Locks::ASKS, |neighbour| {
                 let want = match neighbour {
                     // Perhaps only until its inserter is rolled back: known once its record can be read.
-                    Neighbour::Here(other) => Wanted::record(heap, other, Mode::S),
-                    Neighbour::Beyond(next) => {
-                        Wanted { duration: Duration::Momentary, ..Wanted::next(next, heap, index, Mode::X) }
-                    }
+                    Neighbour::Here(other) => DeferredLock::record(heap, other, LockMode::S),
+                    Neighbour::Beyond(next) => DeferredLock {
+                        duration: Duration::Momentary,
+                        ..DeferredLock::next(next, heap, index, LockMode::X)
+                    },
                 };
                 wanted = Some(want);
                 Self::try_lock(&engine.locks, owner, want)
@@ -105,7 +106,7 @@ impl<S: Stack> StackTransaction<'_, S> {
             let Session { journal, owner, .. } = &mut *self.session;
             let mut wanted = None;
             let removed = tree.remove(journal, key, Undo::Logical, |next| {
-                let want = Wanted::next(next, heap, index, Mode::X);
+                let want = DeferredLock::next(next, heap, index, LockMode::X);
                 wanted = Some(want);
                 Self::try_lock(&engine.locks, owner, want)
             });
@@ -139,7 +140,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         &mut self,
         row: &R,
         changed: Changed,
-        access: Access,
+        access: AccessSavepoint,
         puts: (&TableStores<S>, &[(u64, Rid)]),
     ) -> Result<(), Stop> {
         match changed {
@@ -156,7 +157,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         &mut self,
         row: &R,
         index: Option<usize>,
-        access: Access,
+        access: AccessSavepoint,
         (table, puts): (&TableStores<S>, &[(u64, Rid)]),
     ) -> Stop {
         let Some(since) = access.since() else { return self.delete_puts(row, table, puts, Some(access)) };

@@ -25,7 +25,7 @@ mod point;
 use super::engine::{Engine, IndexStore, TableStores, TreeOf};
 use super::heap::OnPage;
 use super::ids::{Rid, StoreId};
-use super::lock::{Duration, LockName, Locks, Mode, Outcome};
+use super::lock::{Duration, LockMode, LockName, Locks, Outcome};
 use super::stack::Session;
 use super::stack::Stack;
 use super::tree::{Find, Guess, Neighbour, Next};
@@ -42,11 +42,11 @@ pub(crate) struct StackTransaction<'e, S: Stack> {
     /// How often it has been run before.
     pub(super) repeated: u64,
     /// Why it cannot go on; from then on every access stops.
-    pub(super) ended: Option<Ended>,
+    pub(super) ended: Option<RunFailure>,
 }
 
 /// Why a run cannot go on.
-pub(super) enum Ended {
+pub(super) enum RunFailure {
     /// It was in a deadlock, or waited too long; it is to be run again.
     Again,
     /// The engine failed it.
@@ -55,9 +55,9 @@ pub(super) enum Ended {
 
 /// A name to be locked, when that was refused without waiting.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct DeferredLock {
     pub(super) name: LockName,
-    pub(super) mode: Mode,
+    pub(super) mode: LockMode,
     pub(super) duration: Duration,
 }
 
@@ -65,7 +65,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     /// Passes on what went wrong in the engine, and ends the run.
     #[cold]
     pub(super) fn fail(&mut self, error: Error) -> Stop {
-        self.ended = Some(Ended::Failed(error));
+        self.ended = Some(RunFailure::Failed(error));
         AGAIN
     }
 
@@ -82,12 +82,12 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
 
     /// Locks without waiting, under a latch.
     #[inline(always)]
-    pub(super) fn try_lock(locks: &S::Locks, owner: &mut <S::Locks as Locks>::Owner, wanted: Wanted) -> bool {
+    pub(super) fn try_lock(locks: &S::Locks, owner: &mut <S::Locks as Locks>::Owner, wanted: DeferredLock) -> bool {
         locks.lock(owner, wanted.name, wanted.mode, false, wanted.duration) == Outcome::Granted
     }
 
     /// Waits for a lock; no latch is held.
-    pub(super) fn wait_for(&mut self, wanted: Wanted) -> Result<(), Stop> {
+    pub(super) fn wait_for(&mut self, wanted: DeferredLock) -> Result<(), Stop> {
         let locks = &self.engine.locks;
         locks.set_txn(&mut self.session.owner, self.session.journal.transaction());
         // A former victim is chosen again only if all others were victims more often.
@@ -96,7 +96,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             Outcome::Granted => Ok(()),
             Outcome::WouldBlock => unreachable!("the request was to wait"),
             Outcome::Deadlock | Outcome::Timeout => {
-                self.ended = Some(Ended::Again);
+                self.ended = Some(RunFailure::Again);
                 Err(AGAIN)
             }
         }
@@ -104,7 +104,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
 
     /// The record of a primary key, locked in `mode`; if there is none, the gap is locked in S.
     #[inline(always)]
-    pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: Mode) -> Result<Option<Rid>, Stop> {
+    pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: LockMode) -> Result<Option<Rid>, Stop> {
         let table = self.table::<R>()?;
         let encoded: R::Encoded = key.encode();
         let guess = encoded.as_u64().map_or(Guess::NONE, |number| self.engine.tree(&table.primary).guess(number));
@@ -124,12 +124,12 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         tree: TreeOf<'_, S>,
         key: &R::Encoded,
         guess: Guess,
-        mode: Mode,
+        mode: LockMode,
     ) -> Result<Option<Rid>, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
         key.for_bytes(R::Key::WIDTH, |bytes| {
             let owner = &mut self.session.owner;
-            let lock = |rid| Self::try_lock(&engine.locks, owner, Wanted::record(heap, rid, mode));
+            let lock = |rid| Self::try_lock(&engine.locks, owner, DeferredLock::record(heap, rid, mode));
             match tree.find_at(guess, tree.probe(bytes, key.as_u64()), lock) {
                 Some(Find::Found(rid)) => Ok(Some(rid)),
                 other => self.find_key(table, bytes, mode, other),
@@ -146,7 +146,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         &mut self,
         table: &TableStores<S>,
         key: &[u8],
-        mode: Mode,
+        mode: LockMode,
         refused: Option<Find>,
     ) -> Result<Option<Rid>, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
@@ -156,11 +156,11 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             match found {
                 Some(Find::Found(rid)) => return Ok(Some(rid)),
                 Some(Find::Missing) => return Ok(None),
-                Some(Find::Refused(by)) => self.wait_for(Wanted::of(by, heap, &table.primary, mode))?,
+                Some(Find::Refused(by)) => self.wait_for(DeferredLock::of(by, heap, &table.primary, mode))?,
                 None => {}
             }
             let owner = &mut self.session.owner;
-            let lock = |by| Self::try_lock(&engine.locks, owner, Wanted::of(by, heap, &table.primary, mode));
+            let lock = |by| Self::try_lock(&engine.locks, owner, DeferredLock::of(by, heap, &table.primary, mode));
             let search = match found {
                 None => tree.find_from_root(tree.probe(key, None), lock),
                 Some(_) => tree.find(key, lock),
@@ -178,7 +178,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             Ok(Some(Ok(row))) => Ok(row),
             other => {
                 let failed = other.map(|found| found.map(|row| row.map(drop)));
-                self.ended = Some(Ended::Failed(engine.no_row(R::TABLE, rid, failed)));
+                self.ended = Some(RunFailure::Failed(engine.no_row(R::TABLE, rid, failed)));
                 Err(AGAIN)
             }
         }
@@ -238,7 +238,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     pub(super) fn put_all_stored(&mut self, table: &TableStores<S>, mut placed: impl FnMut(Rid)) -> Result<(), Stop> {
         let (engine, heap, mut at) = (self.engine, table.heap.store(), 0);
         let Session { journal, owner, stored, .. } = &mut *self.session;
-        let lock = |rid| Self::try_lock(&engine.locks, owner, Wanted::record(heap, rid, Mode::X));
+        let lock = |rid| Self::try_lock(&engine.locks, owner, DeferredLock::record(heap, rid, LockMode::X));
         let appended = table.heap.append(&engine.pages, journal, stored, lock, |rid| {
             placed(rid);
             at += table.heap.width();
@@ -259,14 +259,16 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             let Session { journal, owner, stored, .. } = &mut *self.session;
             let row = &stored[at..at + table.heap.width()];
             let put = table.heap.insert(&engine.pages, &engine.space, journal, row, |rid| {
-                Self::try_lock(&engine.locks, owner, Wanted::record(heap, rid, Mode::X))
+                Self::try_lock(&engine.locks, owner, DeferredLock::record(heap, rid, LockMode::X))
             });
             match self.or_fail(put)? {
                 Some(rid) => return Ok(rid),
                 // Another transaction has locked the whole table, or all pages with room.
-                None => {
-                    self.wait_for(Wanted { name: LockName::Store(heap), mode: Mode::IX, duration: Duration::Commit })?
-                }
+                None => self.wait_for(DeferredLock {
+                    name: LockName::Store(heap),
+                    mode: LockMode::IX,
+                    duration: Duration::Commit,
+                })?,
             }
         }
     }
@@ -275,14 +277,14 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
 /// What a run that must be run again says. Which partitions it needs means nothing here.
 pub(super) const AGAIN: Stop = Stop::Retry(Retry { partitions: PartitionSet::EMPTY });
 
-impl Wanted {
+impl DeferredLock {
     #[inline(always)]
-    pub(super) fn record(heap: StoreId, rid: Rid, mode: Mode) -> Self {
+    pub(super) fn record(heap: StoreId, rid: Rid, mode: LockMode) -> Self {
         Self { name: LockName::Record(heap, rid), mode, duration: Duration::Commit }
     }
 
     #[inline(always)]
-    pub(super) fn next<S: Stack>(next: Next, heap: StoreId, index: &IndexStore<S>, mode: Mode) -> Self {
+    pub(super) fn next<S: Stack>(next: Next, heap: StoreId, index: &IndexStore<S>, mode: LockMode) -> Self {
         match next {
             Next::Record(rid) => Self::record(heap, rid, mode),
             Next::End => Self { name: LockName::End(index.store()), mode, duration: Duration::Commit },
@@ -291,10 +293,10 @@ impl Wanted {
 
     /// What a search ends at: the record in `mode`, or the gap in S.
     #[inline(always)]
-    pub(super) fn of<S: Stack>(neighbour: Neighbour, heap: StoreId, index: &IndexStore<S>, mode: Mode) -> Self {
+    pub(super) fn of<S: Stack>(neighbour: Neighbour, heap: StoreId, index: &IndexStore<S>, mode: LockMode) -> Self {
         match neighbour {
             Neighbour::Here(rid) => Self::record(heap, rid, mode),
-            Neighbour::Beyond(next) => Self::next(next, heap, index, Mode::S),
+            Neighbour::Beyond(next) => Self::next(next, heap, index, LockMode::S),
         }
     }
 }

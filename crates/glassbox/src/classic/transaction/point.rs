@@ -5,25 +5,25 @@ use std::ops::ControlFlow;
 use super::super::directory::Directory;
 use super::super::engine::{IndexStore, TableStores};
 use super::super::ids::Rid;
-use super::super::lock::Mode;
+use super::super::lock::LockMode;
 use super::super::stack::Stack;
 use super::super::tree::{Cursor, Neighbour, Step};
 use super::entries::has_same_entries;
-use super::{StackTransaction, Wanted};
+use super::{DeferredLock, StackTransaction};
 use crate::procedure::{Stop, Transaction};
 use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, OrderedRecord, Record, Timestamp, mix};
 
 impl<S: Stack> Transaction for StackTransaction<'_, S> {
     #[inline(always)]
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
-        let Some(rid) = self.find::<R>(key, Mode::S)? else { return Ok(None) };
+        let Some(rid) = self.find::<R>(key, LockMode::S)? else { return Ok(None) };
         let table = self.table::<R>()?;
         self.read::<R>(table, rid).map(|row| Some(&*row))
     }
 
     #[inline(always)]
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
-        let Some(rid) = self.find::<R>(key, Mode::X)? else { return Ok(None) };
+        let Some(rid) = self.find::<R>(key, LockMode::X)? else { return Ok(None) };
         let table = self.table::<R>()?;
         self.update_at(table, rid, key, change).map(Some)
     }
@@ -34,7 +34,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         keys: impl IntoIterator<Item = (R::Key, C)>,
         mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        self.each::<R, C>(keys, Mode::S, |tx, table, _, beside, rid| match rid {
+        self.each::<R, C>(keys, LockMode::S, |tx, table, _, beside, rid| match rid {
             Some(rid) => read(beside, Some(tx.read::<R>(table, rid)?)),
             None => read(beside, None),
         })
@@ -46,7 +46,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         keys: impl IntoIterator<Item = (R::Key, C)>,
         mut change: impl FnMut(C, &mut R),
     ) -> Result<(), Stop> {
-        self.each::<R, C>(keys, Mode::X, |tx, table, key, beside, rid| match rid {
+        self.each::<R, C>(keys, LockMode::X, |tx, table, key, beside, rid| match rid {
             Some(rid) => tx.update_at(table, rid, key, |row| change(beside, row)),
             None => Ok(()),
         })
@@ -64,7 +64,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
 
     #[inline(always)]
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {
-        let Some(rid) = self.find::<R>(key, Mode::X)? else { return Ok(false) };
+        let Some(rid) = self.find::<R>(key, LockMode::X)? else { return Ok(false) };
         let table = self.table::<R>()?;
         self.delete_row::<R>(table, rid, key)?;
         Ok(true)
@@ -173,7 +173,7 @@ impl<S: Stack> StackTransaction<'_, S> {
             let owner = &mut self.session.owner;
             let mut wanted = None;
             let step = cursor.step(&tree, |neighbour: Neighbour| {
-                let want = Wanted::of(neighbour, heap, index, Mode::S);
+                let want = DeferredLock::of(neighbour, heap, index, LockMode::S);
                 wanted = Some(want);
                 Self::try_lock(&engine.locks, owner, want)
             });

@@ -3,7 +3,7 @@
 use super::hints::Hints;
 use super::keys::Keys;
 use super::node::{self, Links, MAX_KEY_BYTES, Sequence};
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
 use crate::classic::pages::Pages;
@@ -70,7 +70,7 @@ impl<K: Keys> Definition<K> {
 ///
 /// # Errors
 /// When there is no page, or the log does not take it.
-pub(crate) fn create<P: Pages, S: Space, J: Journal>(
+pub(crate) fn create<P: Pages, S: Space, J: PageLog>(
     pages: &P,
     space: &S,
     journal: &mut J,

@@ -36,7 +36,7 @@ const MAX_GROUPS: u64 = 64;
 
 /// The places that a group may have.
 type Pair = [AtomicU64; 2];
-type Places = Box<[Pair; 1 << PAIRS_LOG]>;
+type PairTable = Box<[Pair; 1 << PAIRS_LOG]>;
 
 /// See the file.
 #[derive(Default)]
@@ -45,7 +45,7 @@ pub(super) struct Hints {
 
     /// From the lowest bits: the leaf, 32 bits; the place in it of the group's first key, 16; what tells the group from
     /// others, 16. No leaf is page 0.
-    places: OnceLock<Places>,
+    places: OnceLock<PairTable>,
 }
 
 /// Where a key may be.

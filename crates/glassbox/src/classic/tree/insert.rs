@@ -16,7 +16,7 @@ use super::keys::Keys;
 use super::node::EntryBuffer;
 use super::node::{self, Links, MAX_KEY_BYTES, Node, NodeHeader, Sequence};
 use super::tree::{Leaf, Neighbour, Tree, anywhere};
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::{self, PageKind};
 use crate::classic::pages::{ExclusivePage, Pages};
@@ -66,7 +66,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// When a page cannot be read or is no node of the tree, or there is no page for a split, or the log does not take
     /// the change.
     #[inline]
-    pub(crate) fn insert<J: Journal>(
+    pub(crate) fn insert<J: PageLog>(
         &self,
         journal: &mut J,
         key: &[u8],
@@ -83,7 +83,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// # Errors
     /// As for [`Tree::insert`].
     #[inline]
-    pub(crate) fn insert_near<J: Journal>(
+    pub(crate) fn insert_near<J: PageLog>(
         &self,
         journal: &mut J,
         near: &mut Near<'_>,
@@ -141,7 +141,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
 
     /// Inserts the key, which is not there, at its place in a leaf; `None` if the leaf must be split first.
     #[inline(always)]
-    fn insert_at<J: Journal>(
+    fn insert_at<J: PageLog>(
         &self,
         journal: &mut J,
         near: &mut Near<'_>,
@@ -189,7 +189,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
 
     /// Puts an entry into a leaf that has room for it, and has been read.
     #[inline(always)]
-    fn put_entry<J: Journal>(
+    fn put_entry<J: PageLog>(
         &self,
         journal: &mut J,
         (page, header): (&mut P::Exclusive<'_>, NodeHeader),
@@ -211,7 +211,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     ///
     /// # Errors
     /// As for [`Tree::insert`], and when the key is there.
-    pub(crate) fn undo_remove<J: Journal>(&self, journal: &mut J, key: &[u8], rid: Rid) -> Result<(), Error> {
+    pub(crate) fn undo_remove<J: PageLog>(&self, journal: &mut J, key: &[u8], rid: Rid) -> Result<(), Error> {
         match self.insert(journal, key, rid, Undo::Nothing, anywhere)? {
             Inserted::Done => Ok(()),
             Inserted::Exists(_) | Inserted::Refused(_) => {
@@ -274,7 +274,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// Splits the leaf where the key belongs, if it is full. A full inner node on the way is split first, so a parent
     /// always has room for a separator, and no more than two levels are latched.
     #[cold]
-    pub(super) fn make_room<J: Journal>(&self, journal: &mut J, key: &[u8]) -> Result<(), Error> {
+    pub(super) fn make_room<J: PageLog>(&self, journal: &mut J, key: &[u8]) -> Result<(), Error> {
         let probe = self.keys().probe(key);
         let id = self.definition.root();
         let mut parent = LatchedNode { id, page: self.pages.fix_exclusive(id)? };
@@ -315,7 +315,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     }
 
     /// Moves what is in the root to a new node, its only child. The root becomes one level higher.
-    fn grow<J: Journal>(&self, journal: &mut J, root: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
+    fn grow<J: PageLog>(&self, journal: &mut J, root: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
         let node = self.node(root.id, &root.page)?;
         let old = node.body().to_vec();
         let Some(level) = node.level.checked_add(1).filter(|level| *level < node::RETIRED) else {
@@ -335,7 +335,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     }
 
     /// Moves the end of `left` to a new node, which is given back latched. The parent has room.
-    fn split<J: Journal>(
+    fn split<J: PageLog>(
         &self,
         journal: &mut J,
         parent: &mut LatchedNode<P::Exclusive<'a>>,

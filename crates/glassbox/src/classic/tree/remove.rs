@@ -10,7 +10,7 @@ use super::keys::Keys;
 use super::node::EntryBuffer;
 use super::node::{self, Links, Sequence};
 use super::tree::{Leaf, Next, Tree, anywhere};
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::pages::Pages;
 use crate::classic::space::Space;
@@ -31,7 +31,7 @@ pub(crate) enum Removed {
 }
 
 /// Nodes from above to below.
-type Path<G> = Vec<LatchedNode<G>>;
+type LatchedPath<G> = Vec<LatchedNode<G>>;
 
 /// Whether a leaf is unlinked.
 enum Unlinked {
@@ -47,7 +47,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// # Errors
     /// When a page cannot be read or is no node of the tree, or the log does not take the change.
     #[inline]
-    pub(crate) fn remove<J: Journal>(
+    pub(crate) fn remove<J: PageLog>(
         &self,
         journal: &mut J,
         key: &[u8],
@@ -80,7 +80,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     ///
     /// # Errors
     /// As for [`Tree::remove`], and when the key is not there.
-    pub(crate) fn undo_insert<J: Journal>(&self, journal: &mut J, key: &[u8]) -> Result<(), Error> {
+    pub(crate) fn undo_insert<J: PageLog>(&self, journal: &mut J, key: &[u8]) -> Result<(), Error> {
         match self.remove(journal, key, Undo::Nothing, anywhere)? {
             Removed::Done(_) => Ok(()),
             Removed::Missing | Removed::Refused(_) => {
@@ -91,7 +91,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
 
     /// Unlinks the leaf where `key` belongs if it is still empty, with the nodes above it that have no other child.
     #[cold]
-    fn drop_empty<J: Journal>(&self, journal: &mut J, key: &[u8]) -> Result<(), Error> {
+    fn drop_empty<J: PageLog>(&self, journal: &mut J, key: &[u8]) -> Result<(), Error> {
         for _ in 0..TRIES {
             match self.try_unlink(journal, key)? {
                 Unlinked::Done => return Ok(()),
@@ -103,7 +103,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
 
     /// The way to the leaf where `key` belongs, exclusively latched, from the lowest node on that keeps a child when
     /// the leaf goes, or from the root; with the entry that leads from the first node to the second.
-    fn doomed(&self, key: &[u8]) -> Result<(Path<P::Exclusive<'a>>, usize), Error> {
+    fn doomed(&self, key: &[u8]) -> Result<(LatchedPath<P::Exclusive<'a>>, usize), Error> {
         let probe = self.keys().probe(key);
         let mut id = self.definition.root();
         let mut path = vec![LatchedNode { id, page: self.pages.fix_exclusive(id)? }];
@@ -126,7 +126,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         }
     }
 
-    fn try_unlink<J: Journal>(&self, journal: &mut J, key: &[u8]) -> Result<Unlinked, Error> {
+    fn try_unlink<J: PageLog>(&self, journal: &mut J, key: &[u8]) -> Result<Unlinked, Error> {
         let (mut path, at) = self.doomed(key)?;
         let leaf = path.last().expect("the root at least");
         let node = self.node(leaf.id, &leaf.page)?;
@@ -172,7 +172,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         Ok(Unlinked::Done)
     }
 
-    pub(super) fn link<J: Journal>(
+    pub(super) fn link<J: PageLog>(
         &self,
         journal: &mut J,
         leaf: &mut LatchedNode<P::Exclusive<'a>>,
@@ -182,13 +182,13 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         journal.change(&mut leaf.page, Change::Node(NodeChange::Link { old, new: change(old) }), Undo::Page)
     }
 
-    fn retire<J: Journal>(&self, journal: &mut J, held: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
+    fn retire<J: PageLog>(&self, journal: &mut J, held: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
         let level = self.node(held.id, &held.page)?.level;
         journal.change(&mut held.page, Change::Node(NodeChange::Retire { level }), Undo::Page)
     }
 
     /// Removes an entry of an inner node. The only one is only ever removed from the root, which is an empty leaf then.
-    fn remove_child<J: Journal>(
+    fn remove_child<J: PageLog>(
         &self,
         journal: &mut J,
         held: &mut LatchedNode<P::Exclusive<'a>>,
@@ -206,7 +206,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     }
 
     /// While the root has only one child, it becomes what the child is.
-    fn shrink<J: Journal>(&self, journal: &mut J, root: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
+    fn shrink<J: PageLog>(&self, journal: &mut J, root: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
         loop {
             let node = self.node(root.id, &root.page)?;
             if node.level == 0 || node.count != 1 {

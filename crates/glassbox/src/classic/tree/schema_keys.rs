@@ -26,13 +26,13 @@ const PROBED: usize = 4;
 /// so it has the order of its bytes, 8 at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemaKeys {
-    columns: Box<[KeyColumn]>,
+    columns: Box<[KeyWord]>,
     width: usize,
 }
 
 /// Bytes of a key that are compared as one number: a column, or 8 bytes of one that has more.
 #[derive(Clone, Copy, Debug)]
-struct KeyColumn {
+struct KeyWord {
     at: u32,
     /// Of the 8 bytes from there on, the bits of those that do not belong to it.
     behind: u32,
@@ -44,7 +44,7 @@ struct Values<'k> {
     key: &'k [u8],
 }
 
-impl KeyColumn {
+impl KeyWord {
     /// Its value in a key that ends somewhere behind it.
     #[inline(always)]
     fn of(self, key: &[u8]) -> u64 {
@@ -64,7 +64,7 @@ impl SchemaKeys {
         let mut add = |bytes: usize| {
             for at in (0..bytes).step_by(8) {
                 let own = (bytes - at).min(8);
-                columns.push(KeyColumn { at: (width + at) as u32, behind: 64 - 8 * own as u32 });
+                columns.push(KeyWord { at: (width + at) as u32, behind: 64 - 8 * own as u32 });
             }
             width += bytes;
         };
@@ -101,7 +101,7 @@ impl SchemaKeys {
     /// Their order by the columns of which the probe does not have the values.
     #[inline(never)]
     fn order_behind(&self, entries: Entries<'_>, at: u32, key: &[u8]) -> Ordering {
-        let values = |column: &KeyColumn| (entries.word(at, column.at) >> column.behind, column.of(key));
+        let values = |column: &KeyWord| (entries.word(at, column.at) >> column.behind, column.of(key));
         let differs = self.columns[PROBED..].iter().map(values).find(|(stored, value)| stored != value);
         differs.map_or(Ordering::Equal, |(stored, value)| stored.cmp(&value))
     }
@@ -153,7 +153,7 @@ impl Keys for SchemaKeys {
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        let values = |column: &KeyColumn| (column.of(left), column.of(right));
+        let values = |column: &KeyWord| (column.of(left), column.of(right));
         let differs = self.columns.iter().map(values).find(|(left, right)| left != right);
         differs.map_or(Ordering::Equal, |(left, right)| left.cmp(&right))
     }

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::pages::Pages;
 use crate::classic::space::Space;
@@ -43,7 +43,7 @@ impl TestSpace {
 }
 
 impl Space for TestSpace {
-    fn allocate<J: Journal>(&self, _journal: &mut J) -> Result<PageId, Error> {
+    fn allocate<J: PageLog>(&self, _journal: &mut J) -> Result<PageId, Error> {
         let free = self.free.lock().unwrap().pop();
         Ok(free.unwrap_or_else(|| PageId(self.next.fetch_add(1, Ordering::Relaxed))))
     }
@@ -54,7 +54,7 @@ impl Space for TestSpace {
         Ok(pages.to_vec())
     }
 
-    fn end_nested_freeing<J: Journal>(
+    fn end_nested_freeing<J: PageLog>(
         &self,
         journal: &mut J,
         begun: J::Nested,

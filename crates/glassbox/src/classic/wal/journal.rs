@@ -2,7 +2,7 @@
 
 use super::forms::Device;
 use super::transaction::{Nested, TransactionLog, does_not_fit};
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::page;
 use crate::classic::page::BadChange;
 use crate::classic::pages::ExclusivePage;
@@ -30,7 +30,7 @@ impl<D: Device> TransactionLog<D> {
     }
 }
 
-impl<D: Device> Journal for TransactionLog<D> {
+impl<D: Device> PageLog for TransactionLog<D> {
     type Nested = Nested;
 
     #[inline]

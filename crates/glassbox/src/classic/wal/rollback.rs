@@ -6,7 +6,7 @@
 //!
 //! A record is undone on its page by the inverse of its change. Or logically, by the owner of the store
 //! ([`Undoer`]): the entry may be on another page, and its undo may need more than one page, as when a deleted
-//! entry comes back to a leaf that is full by now. The owner uses the same [`Journal`] as ever:
+//! entry comes back to a leaf that is full by now. The owner uses the same [`PageLog`] as ever:
 //!
 //! - Its first change outside of nested actions is logged as the compensation.
 //! - Later changes outside of nested actions must need no undo: a crash in between may lose it.
@@ -20,7 +20,7 @@ use super::forms::Device;
 use super::record::{Body, LogRecord};
 use super::table::State;
 use super::transaction::{Active, Savepoint, TransactionLog, does_not_fit};
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::pages::Pages;
 use crate::error::Error;
@@ -35,7 +35,7 @@ pub(crate) trait Undoer {
     /// When pages cannot be had or are damaged, or the log refuses. The engine cannot go on then.
     fn undo(
         &mut self,
-        journal: &mut impl Journal,
+        journal: &mut impl PageLog,
         store: StoreId,
         page: PageId,
         change: Change<'_>,
@@ -44,7 +44,7 @@ pub(crate) trait Undoer {
 
 /// When nothing is logical.
 impl Undoer for () {
-    fn undo(&mut self, _: &mut impl Journal, store: StoreId, page: PageId, _: Change<'_>) -> Result<(), Error> {
+    fn undo(&mut self, _: &mut impl PageLog, store: StoreId, page: PageId, _: Change<'_>) -> Result<(), Error> {
         panic!("page {page} of store {store} was changed without a way to undo it");
     }
 }

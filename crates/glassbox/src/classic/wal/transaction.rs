@@ -12,7 +12,7 @@
 //!
 //! Transactions that wait for their coordinator, in no session.
 
-use crate::classic::change::{Change, Journal, Start, Undo};
+use crate::classic::change::{Change, PageLog, Start, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::page;
 use crate::classic::page::BadChange;
@@ -43,7 +43,7 @@ pub(crate) struct Savepoint(pub(super) usize);
 #[derive(Debug)]
 pub(crate) struct Nested(pub(super) usize);
 
-impl Access {
+impl AccessSavepoint {
     /// Where it began, if the journal can undo it.
     pub(crate) fn since(&self) -> Option<Savepoint> {
         self.since
@@ -96,7 +96,7 @@ impl Undoable {
 
 /// Where an access began that can be undone by itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Access {
+pub(crate) struct AccessSavepoint {
     /// `None`: its only change is undone by its caller.
     since: Option<Savepoint>,
     before: Undoable,
@@ -145,27 +145,27 @@ impl<D: Device> TransactionLog<D> {
     /// Begins an access whose changes can be undone by themselves. `single`: while changes are not described, its
     /// caller undoes the only one that it makes.
     #[inline(always)]
-    pub(crate) fn begin_access(&mut self, single: bool) -> Access {
+    pub(crate) fn begin_access(&mut self, single: bool) -> AccessSavepoint {
         let before = self.undoable;
         if single && self.is_silent() {
-            return Access { since: None, before };
+            return AccessSavepoint { since: None, before };
         }
         if let Undoable::Nothing { changed } = before {
             self.undoable = Undoable::Access { changed };
         }
-        Access { since: Some(self.savepoint()), before }
+        AccessSavepoint { since: Some(self.savepoint()), before }
     }
 
     /// Ends an access whose changes stay.
     #[inline(always)]
-    pub(crate) fn end_access(&mut self, access: Access) {
+    pub(crate) fn end_access(&mut self, access: AccessSavepoint) {
         let (Some(since), Undoable::Nothing { changed }) = (access.since, access.before) else { return };
         self.undoable = Undoable::Nothing { changed: changed || self.active.own.len() > since.0 };
         self.active.own.truncate(since.0);
     }
 
     /// Notes that the caller has undone all of an access; without descriptions it is as if nothing had been changed.
-    pub(crate) fn undone(&mut self, access: Access) {
+    pub(crate) fn undone(&mut self, access: AccessSavepoint) {
         if access.since.is_none() {
             self.undoable = access.before;
         }

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
 
 use super::image::FileChange;
-use super::world::{Kind, MemoryFiles, stopped};
+use super::world::{MemoryFiles, OperationKind, stopped};
 use crate::io::{File, IoError};
 
 /// An open file in memory: it follows the file, not the name.
@@ -17,7 +17,7 @@ pub(super) struct MemoryFile {
 impl MemoryFile {
     fn change(&self, operation: &'static str, change: FileChange) -> Result<(), IoError> {
         let mut world = self.files.world();
-        let made = world.count(&Kind::Change).and_then(|goes_on| {
+        let made = world.count(&OperationKind::Change).and_then(|goes_on| {
             let length = world.image.nodes[self.node].current.len() as u64;
             let wanted = match &change {
                 FileChange::Write { offset, data } => length.max(offset + data.len() as u64),
@@ -57,7 +57,8 @@ impl File for MemoryFile {
 
     fn sync_data(&self) -> Result<(), IoError> {
         let mut world = self.files.world();
-        let forced = world.count(&Kind::Force).and_then(|goes_on| if goes_on { Ok(()) } else { Err(stopped()) });
+        let forced =
+            world.count(&OperationKind::Force).and_then(|goes_on| if goes_on { Ok(()) } else { Err(stopped()) });
         let failed = forced.is_err() && !world.stopped;
         let node = &mut world.image.nodes[self.node];
         if failed {

@@ -27,14 +27,14 @@ pub(super) struct World {
 
 /// Kind of a counted operation.
 #[derive(PartialEq)]
-pub(super) enum Kind {
+pub(super) enum OperationKind {
     Change,
     Force,
 }
 
 impl World {
     /// Counts an operation. `Ok(true)`: it happens. `Ok(false)`: the crash happens during it.
-    pub fn count(&mut self, kind: &Kind) -> Result<bool, io::Error> {
+    pub fn count(&mut self, kind: &OperationKind) -> Result<bool, io::Error> {
         self.alive()?;
         let number = self.operations;
         self.operations += 1;
@@ -42,10 +42,10 @@ impl World {
             self.stopped = true;
             return Ok(false);
         }
-        if self.faults.read_only && *kind == Kind::Change {
+        if self.faults.read_only && *kind == OperationKind::Change {
             return Err(ErrorKind::ReadOnlyFilesystem.into());
         }
-        if *kind == Kind::Force {
+        if *kind == OperationKind::Force {
             let force = self.forces;
             self.forces += 1;
             if self.faults.fail_force == Some(force) {
@@ -131,7 +131,7 @@ impl MemoryFiles {
         entry: impl FnOnce(&mut World) -> Result<DirectoryEntry, io::Error>,
     ) -> Result<(), IoError> {
         let mut world = self.world();
-        let made = world.count(&Kind::Change).and_then(|goes_on| {
+        let made = world.count(&OperationKind::Change).and_then(|goes_on| {
             let entry = entry(&mut world)?;
             world.image.change(entry);
             if goes_on { Ok(()) } else { Err(stopped()) }
@@ -202,7 +202,8 @@ impl Files for MemoryFiles {
 
     fn sync_directory(&self, directory: &str) -> Result<(), IoError> {
         let mut world = self.world();
-        let forced = world.count(&Kind::Force).and_then(|goes_on| if goes_on { Ok(()) } else { Err(stopped()) });
+        let forced =
+            world.count(&OperationKind::Force).and_then(|goes_on| if goes_on { Ok(()) } else { Err(stopped()) });
         forced.map_err(|e| IoError::new(Path::new(directory), "force directory", e))?;
         world.image.sync_directory(directory);
         Ok(())

@@ -27,11 +27,11 @@ pub(super) type Done = Result<(), BadArguments>;
 pub(super) const MAX_VARINT_BYTES: usize = 10;
 
 /// Encodes into the room that is left.
-pub(super) struct Arguments<'a> {
+pub(super) struct ArgumentsEncoder<'a> {
     pub(super) room: &'a mut [u8],
 }
 
-impl Arguments<'_> {
+impl ArgumentsEncoder<'_> {
     /// Goes on behind `written` bytes.
     #[inline(always)]
     pub(super) fn advance(&mut self, written: usize) {

@@ -26,7 +26,7 @@ use super::rows::RowId;
 /// Keys of a block, and places.
 pub(crate) const BLOCK: u32 = 128;
 const BLOCK_BITS: u32 = BLOCK.trailing_zeros();
-const ENTRY_BITS: u32 = size_of::<Entry>().trailing_zeros();
+const ENTRY_BITS: u32 = size_of::<BlockEntry>().trailing_zeros();
 /// Keys that blocks have on average, or there are no more blocks. So no more than half of all places are in vain; and
 /// where only every fourth key comes, as on one of four partitions, there are none.
 const LEAST: usize = BLOCK as usize / 2;
@@ -38,7 +38,7 @@ const ENTRIES: usize = 64;
 /// A block's keys and places, half a cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(32))]
-struct Entry {
+struct BlockEntry {
     /// What its keys have in common, with [`GAPS`] while not all of them are linked; [`NONE`] when there is no block.
     block: u64,
     /// Bit *i*: whether key *i* of the block is linked.
@@ -51,9 +51,9 @@ struct Entry {
 const NONE: u64 = u64::MAX;
 /// Where it is not set, all keys are linked, which is the usual case.
 const GAPS: u64 = 1 << 63;
-const UNUSED: Entry = Entry { block: NONE, linked: [0; BLOCK as usize / 64], add: 0 };
+const UNUSED: BlockEntry = BlockEntry { block: NONE, linked: [0; BLOCK as usize / 64], add: 0 };
 
-impl Entry {
+impl BlockEntry {
     /// The place of a key of this block.
     #[inline(always)]
     fn place(&self, key: u64) -> RowId {
@@ -77,7 +77,7 @@ impl Entry {
 /// An index of dense keys.
 #[derive(Debug)]
 pub(crate) struct DenseIndex {
-    entries: Box<[Entry]>,
+    entries: Box<[BlockEntry]>,
     used: usize,
     linked: usize,
     /// The entry at which the search for a block to be given up goes on.
@@ -94,7 +94,7 @@ fn hash_of(block: u64) -> u64 {
 /// What finds the rows of keys; valid until the index changes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Finder {
-    entries: *const Entry,
+    entries: *const BlockEntry,
     /// Of the number of an entry, in bytes.
     mask: usize,
 }
@@ -138,7 +138,7 @@ impl Finder {
             if entry.block == NONE {
                 return None;
             }
-            at = (at + size_of::<Entry>()) & self.mask;
+            at = (at + size_of::<BlockEntry>()) & self.mask;
         }
     }
 }
@@ -199,7 +199,7 @@ impl DenseIndex {
         let block = key >> BLOCK_BITS;
         let at = self.entry_of(block).expect_err("it has no places");
         let add = reserve()?.get().wrapping_sub((block << BLOCK_BITS) as u32);
-        self.entries[at] = Entry { block: block | GAPS, add, ..UNUSED };
+        self.entries[at] = BlockEntry { block: block | GAPS, add, ..UNUSED };
         self.used += 1;
         Some(self.entries[at].place(key))
     }
@@ -280,7 +280,7 @@ impl DenseIndex {
         if entry.place(key) != row {
             return false;
         }
-        let (word, bit) = Entry::link(key);
+        let (word, bit) = BlockEntry::link(key);
         self.linked = self.linked.wrapping_add_signed(change(&mut entry.linked[word], 1 << bit));
         let gaps = entry.linked.iter().any(|&word| word != u64::MAX);
         entry.block = entry.block & !GAPS | if gaps { GAPS } else { 0 };
@@ -294,7 +294,7 @@ impl DenseIndex {
 
     /// Bytes of memory in use.
     pub(crate) fn used_bytes(&self) -> usize {
-        self.entries.len() * size_of::<Entry>()
+        self.entries.len() * size_of::<BlockEntry>()
     }
 
     /// Every linked key and its place.

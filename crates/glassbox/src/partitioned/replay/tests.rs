@@ -22,7 +22,7 @@ struct Table {
 }
 
 impl AnyTable for Table {
-    fn apply<'a>(&mut self, _: u8, bytes: &'a [u8], _: Mine<'_>, _: &mut Ahead) -> Result<&'a [u8], BadChange> {
+    fn apply<'a>(&mut self, _: u8, bytes: &'a [u8], _: Mine<'_>, _: &mut Ahead) -> Result<&'a [u8], BadLogRecord> {
         Ok(&bytes[bytes.len()..])
     }
 
@@ -50,7 +50,7 @@ impl AnyTable for Table {
         unreachable!("only replay is tried")
     }
 
-    fn load(&mut self, _: &[u8], _: Mine<'_>) -> Result<u64, BadChange> {
+    fn load(&mut self, _: &[u8], _: Mine<'_>) -> Result<u64, BadLogRecord> {
         unreachable!("only replay is tried")
     }
 

@@ -1,7 +1,7 @@
 //! A call: what is to be run, what a run of it may use, and what it came to.
 
 use super::carried::{Arguments, Output};
-use super::remote::{Found, Wanted};
+use super::remote::{RemoteRead, RemoteReadResult};
 use crate::failure::{BrokenPromise, Failure};
 use crate::procedure::{AbortReason, PartitionSet, Procedure};
 use crate::record::Timestamp;
@@ -49,7 +49,7 @@ pub struct Task<'a> {
     /// The participants.
     pub participants: PartitionSet,
     /// Rows of other partitions.
-    pub given: &'a [Found],
+    pub given: &'a [RemoteReadResult],
 }
 
 /// What a run came to. Of all but the first nothing is left in the rows.
@@ -60,7 +60,7 @@ pub enum Ran {
     /// The procedure decided against it, or a row was refused.
     Aborted(AbortReason),
     /// It needs these rows of other partitions first.
-    Wants(Vec<Wanted>),
+    Wants(Vec<RemoteRead>),
     /// It needs these partitions as participants.
     Elsewhere(PartitionSet),
     /// The watch refused.

@@ -22,11 +22,11 @@ use crate::procedure::Procedure;
 const INITIAL_BYTES: usize = 256;
 
 /// A value whose type is not known here.
-trait Value: Any {
+trait ErasedValue: Any {
     fn encode(&self) -> Vec<u8>;
 }
 
-impl<T: Serialize + Any> Value for T {
+impl<T: Serialize + Any> ErasedValue for T {
     fn encode(&self) -> Vec<u8> {
         postcard::to_extend(self, Vec::with_capacity(INITIAL_BYTES)).unwrap_or_default()
     }
@@ -34,10 +34,10 @@ impl<T: Serialize + Any> Value for T {
 
 /// The arguments of a call: a procedure, or its encoded form.
 #[derive(Clone)]
-pub struct Arguments(Form<Arc<dyn Shared>>);
+pub struct Arguments(Form<Arc<dyn SharedValue>>);
 
 /// What a run answers, or its encoded form. A copy is of the encoded form.
-pub struct Output(Form<Box<dyn Sent>>);
+pub struct Output(Form<Box<dyn SentValue>>);
 
 #[derive(Clone)]
 enum Form<V> {
@@ -47,20 +47,20 @@ enum Form<V> {
 }
 
 /// A value that several may have.
-trait Shared: Value + Send + Sync {}
-impl<T: Value + Send + Sync> Shared for T {}
+trait SharedValue: ErasedValue + Send + Sync {}
+impl<T: ErasedValue + Send + Sync> SharedValue for T {}
 
 /// A value that one has.
-trait Sent: Value + Send {}
-impl<T: Value + Send> Sent for T {}
+trait SentValue: ErasedValue + Send {}
+impl<T: ErasedValue + Send> SentValue for T {}
 
 /// A procedure that is here, or was decoded.
-pub(super) enum Read<'a, P> {
+pub(super) enum ProcedureRef<'a, P> {
     Here(&'a P),
     Decoded(P),
 }
 
-impl<P> Deref for Read<'_, P> {
+impl<P> Deref for ProcedureRef<'_, P> {
     type Target = P;
 
     #[inline(always)]
@@ -81,21 +81,21 @@ impl Arguments {
     /// Their encoded form.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match &self.0 {
-            Form::Value(value) => Cow::Owned(Value::encode(&**value)),
+            Form::Value(value) => Cow::Owned(ErasedValue::encode(&**value)),
             Form::Bytes(bytes) => Cow::Borrowed(bytes),
         }
     }
 
     /// The procedure.
     #[inline]
-    pub(super) fn read<P: Procedure>(&self) -> Result<Read<'_, P>, String> {
+    pub(super) fn read<P: Procedure>(&self) -> Result<ProcedureRef<'_, P>, String> {
         if let Form::Value(value) = &self.0
             && let Some(procedure) = (&**value as &dyn Any).downcast_ref()
         {
-            return Ok(Read::Here(procedure));
+            return Ok(ProcedureRef::Here(procedure));
         }
         postcard::from_bytes(&self.bytes())
-            .map(Read::Decoded)
+            .map(ProcedureRef::Decoded)
             .map_err(|error| format!("the arguments of procedure `{}` cannot be read: {error}", P::NAME))
     }
 }
@@ -114,7 +114,7 @@ impl Output {
     /// Its encoded form.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match &self.0 {
-            Form::Value(value) => Cow::Owned(Value::encode(&**value)),
+            Form::Value(value) => Cow::Owned(ErasedValue::encode(&**value)),
             Form::Bytes(bytes) => Cow::Borrowed(bytes),
         }
     }
@@ -190,7 +190,7 @@ macro_rules! as_bytes {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_byte_buf(Bytes).map(Self::from)
+                deserializer.deserialize_byte_buf(BytesVisitor).map(Self::from)
             }
         }
     )*};
@@ -198,9 +198,9 @@ macro_rules! as_bytes {
 
 as_bytes!(Arguments, Output);
 
-struct Bytes;
+struct BytesVisitor;
 
-impl Visitor<'_> for Bytes {
+impl Visitor<'_> for BytesVisitor {
     type Value = Vec<u8>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(wire, postcard::to_allocvec(&bytes).unwrap());
             assert_eq!(postcard::from_bytes::<Arguments>(&wire).unwrap(), encoded);
         }
-        assert!(matches!(value.read::<Add>(), Ok(Read::Here(_))));
+        assert!(matches!(value.read::<Add>(), Ok(ProcedureRef::Here(_))));
         assert!(Arguments::of(Other(3)).read::<Add>().is_err_and(|why| why.contains("`add` cannot be read")));
     }
 

@@ -3,38 +3,38 @@
 use std::any::Any;
 
 use super::super::held::Hold;
-use super::super::origin::Call as TypedCall;
+use super::super::origin::ProcedureCall;
 use super::super::run::{Cause, Failed, run_once};
 use super::super::transaction::watch::{Unwatched, Watch, Watched, Watching};
 use super::super::transaction::{Keep, PartitionedTransaction};
 use super::call::{Call, Ran, Stamp};
 use super::carried::{Arguments, Output};
-use super::remote::{Found, Missing, Place, SentRows};
+use super::remote::{Missing, Participation, RemoteReadResult, SentRows};
 use super::route::{Route, Routing};
 use crate::answer::{Slot, run_in};
 use crate::failure::{BrokenPromise, FOREIGN_RETRY, Failure, Panicked, Promise, event_of};
 use crate::io::Clock;
-use crate::procedure::Place as OutputPlace;
+use crate::procedure::Place;
 use crate::procedure::{AbortReason, Aborts, Procedure};
 
 /// What a run needs.
 pub(super) struct ShardRun<'a, 'w> {
     pub(super) hold: Hold<'a>,
     pub(super) call: &'a Call,
-    pub(super) place: Place,
-    pub(super) given: &'a [Found],
+    pub(super) place: Participation,
+    pub(super) given: &'a [RemoteReadResult],
     /// Whether what it overwrites is kept beyond its end.
     pub(super) keep: bool,
     pub(super) watch: Option<&'w mut dyn Watch>,
 }
 
 /// Gives a record's table number, if the catalog has it.
-type Numbers<'a> = &'a dyn Fn(usize) -> Option<u16>;
+type TableNumbers<'a> = &'a dyn Fn(usize) -> Option<u16>;
 
 /// What a catalog keeps of a procedure, for shards.
 #[derive(Clone, Copy)]
 pub(crate) struct ShardProcedure {
-    pub(crate) route: fn(&Arguments, usize, Numbers<'_>) -> Result<Route, String>,
+    pub(crate) route: fn(&Arguments, usize, TableNumbers<'_>) -> Result<Route, String>,
     pub(super) run: fn(ShardRun<'_, '_>) -> Ran,
 }
 
@@ -50,7 +50,7 @@ impl ShardProcedure {
 /// An output whose type its carrier does not know is made in the box in which it is carried.
 struct Boxed<O>(Option<Box<O>>);
 
-impl<O> OutputPlace<O> for Boxed<O> {
+impl<O> Place<O> for Boxed<O> {
     #[inline(always)]
     fn put(&mut self, output: O) -> &mut O {
         self.0.insert(Box::new(output))
@@ -105,8 +105,8 @@ pub(super) struct Typed<'a, P> {
     pub(super) procedure: &'a P,
     pub(super) stamp: Stamp,
     pub(super) hold: Hold<'a>,
-    pub(super) place: Place,
-    pub(super) given: &'a [Found],
+    pub(super) place: Participation,
+    pub(super) given: &'a [RemoteReadResult],
     pub(super) keep: bool,
 }
 
@@ -116,7 +116,7 @@ impl<P: Procedure> Typed<'_, P> {
     pub(super) fn run(self, watch: impl Watching, output: &mut impl Slot<P::Output>) -> Result<(), Ran> {
         let Self { procedure, stamp, hold, place, given, keep } = self;
         let undo = keep || P::ABORTS == Aborts::Anytime;
-        let origin = TypedCall { procedure, number: stamp.procedure };
+        let origin = ProcedureCall { procedure, number: stamp.procedure };
         let kept = Keep { undo, values: false, places: keep };
         let mut transaction = PartitionedTransaction::with(hold, &Assigned, kept, SentRows::new(place, given), watch);
         transaction.assign(stamp.now, stamp.seed);

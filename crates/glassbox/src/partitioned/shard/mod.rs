@@ -24,6 +24,6 @@ pub use call::{Call, Ran, Stamp, Task};
 pub use carried::{Arguments, Output};
 pub(crate) use kind::ShardProcedure;
 pub use one::{Kept, Shard};
-pub use remote::{Found, Lookup, Wanted};
+pub use remote::{Lookup, RemoteRead, RemoteReadResult};
 pub use route::Route;
 pub(crate) use route::Routing;

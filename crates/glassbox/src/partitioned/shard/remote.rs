@@ -16,7 +16,7 @@ use crate::record::{Encoded, EncodedKey, Key, Record};
 
 /// Rows that a run needs from other partitions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct RemoteRead {
     /// The partitions to be asked.
     pub partitions: PartitionSet,
     /// The table's number in the catalog.
@@ -45,7 +45,7 @@ pub enum Lookup {
 
 /// What one partition has of rows that were wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct RemoteReadResult {
     /// Which partition.
     pub partition: u8,
     /// The table's number in the catalog.
@@ -67,7 +67,7 @@ struct CachedRow {
 
 /// The partition of a run, and the participants of its transaction.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Participation {
     pub(super) index: u8,
     pub(super) count: u8,
     pub(super) participants: PartitionSet,
@@ -76,7 +76,7 @@ pub(super) struct Place {
 /// What a run lacked; the last of these that came up.
 #[derive(Default)]
 pub(super) struct Missing {
-    pub(super) reads: Vec<Wanted>,
+    pub(super) reads: Vec<RemoteRead>,
     /// Partitions that would have to be participants.
     pub(super) participants: PartitionSet,
     /// The defect of a row that was sent.
@@ -85,8 +85,8 @@ pub(super) struct Missing {
 
 /// The rows that other partitions sent for one run, and the run's copies of them.
 pub(super) struct SentRows<'a> {
-    place: Place,
-    sent: &'a [Found],
+    place: Participation,
+    sent: &'a [RemoteReadResult],
     cached: Vec<CachedRow>,
     /// Nothing in most runs.
     missing: Option<Box<Missing>>,
@@ -108,7 +108,7 @@ const BAD_ROWS: &str = "the rows that another partition sent for table `{}` cann
 const OF_ITS_RECORD: &str = "a cached row is of its record's type";
 
 impl<'a> SentRows<'a> {
-    pub(super) fn new(place: Place, sent: &'a [Found]) -> Self {
+    pub(super) fn new(place: Participation, sent: &'a [RemoteReadResult]) -> Self {
         Self { place, sent, cached: Vec::new(), missing: None }
     }
 
@@ -128,7 +128,7 @@ impl<'a> SentRows<'a> {
         let participants = self.place.participants;
         let missing = self.missing();
         missing.participants.extend(partitions.difference(participants));
-        missing.reads.push(Wanted { partitions, table, lookup, writes: false });
+        missing.reads.push(RemoteRead { partitions, table, lookup, writes: false });
         RESTART
     }
 
@@ -180,7 +180,8 @@ impl<'a> SentRows<'a> {
 
     /// The rows that a partition sent for this lookup; `None` if it was not asked.
     fn sent_rows<R: Record>(&mut self, table: u16, partition: u8, lookup: &Lookup) -> Result<Option<Vec<R>>, Stop> {
-        let is = |found: &&Found| found.partition == partition && found.table == table && found.lookup == *lookup;
+        let is =
+            |found: &&RemoteReadResult| found.partition == partition && found.table == table && found.lookup == *lookup;
         let Some(found) = self.sent.iter().find(is) else { return Ok(None) };
         if found.rows.len() % R::ROW_WIDTH != 0 {
             return Err(self.bad::<R>());
@@ -204,7 +205,7 @@ impl RemoteRows for SentRows<'_> {
     }
 
     fn scanned(&self, placement: Option<Option<u64>>) -> (bool, Option<PartitionSet>) {
-        let Place { index, count, .. } = self.place;
+        let Participation { index, count, .. } = self.place;
         let here = PartitionSet::of(index.into());
         let scanned = match placement {
             None => here,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::remote::{Lookup, Wanted, bytes_of};
+use super::remote::{Lookup, RemoteRead, bytes_of};
 use crate::procedure::{Declared, KeySet, Mode, PartitionSet, Partitions, Procedure, partition_of};
 use crate::record::{Bounds, Index, Key, Record};
 
@@ -14,7 +14,7 @@ pub struct Route {
     /// The partition whose output counts, with what the others have for it.
     pub home: u8,
     /// Rows that runs elsewhere are going to read, and which partition has them: to be brought before any run.
-    pub shared: Vec<Wanted>,
+    pub shared: Vec<RemoteRead>,
 }
 
 /// Collects a [`Route`]; `number` gives a record's table number.
@@ -22,7 +22,7 @@ pub(crate) struct Routing<'a> {
     count: u64,
     partitions: Partitions,
     home: Option<u8>,
-    shared: Vec<Wanted>,
+    shared: Vec<RemoteRead>,
     numbers: &'a dyn Fn(usize) -> Option<u16>,
 }
 
@@ -75,7 +75,7 @@ impl KeySet for Routing<'_> {
             let partitions = PartitionSet::of(partition_of(key.placement_at(position), self.count) as usize);
             let key = bytes_of(&key.encode::<R::Encoded>(), R::Key::WIDTH);
             let writes = mode == Mode::Write;
-            self.shared.push(Wanted { partitions, table, lookup: Lookup::Key(key), writes });
+            self.shared.push(RemoteRead { partitions, table, lookup: Lookup::Key(key), writes });
         }
     }
 }

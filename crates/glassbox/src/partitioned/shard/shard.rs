@@ -11,7 +11,7 @@ use super::super::whole::new_cells;
 use super::call::{Call, Ran, Stamp, Task};
 
 use super::kind::{ShardRun, Typed};
-use super::remote::{Found, Lookup, Place, Wanted};
+use super::remote::{Lookup, Participation, RemoteRead, RemoteReadResult};
 use crate::config::Config;
 use crate::error::Error;
 use crate::failure::{Failure, note_places_of_panics};
@@ -71,7 +71,7 @@ impl Shard {
     /// Runs a call. With `kept`, what it overwrites goes there, and [`Shard::commit`] or [`Shard::undo`] has to follow
     /// when it is done; without, it is committed when it is done.
     pub fn run(&mut self, call: &Call, task: Task<'_>, kept: Option<&mut Kept>, watch: Option<&mut dyn Watch>) -> Ran {
-        let place = Place { index: self.index, count: self.count, participants: task.participants };
+        let place = Participation { index: self.index, count: self.count, participants: task.participants };
         let run = match self.procedure(call) {
             Ok(procedure) => procedure.shard.run,
             Err(unknown) => return Ran::Failed(Failure::protocol(unknown)),
@@ -108,7 +108,8 @@ impl Shard {
         if known.id != TypeId::of::<P>() {
             return None;
         }
-        let place = Place { index: self.index, count: self.count, participants: PartitionSet::of(self.index.into()) };
+        let place =
+            Participation { index: self.index, count: self.count, participants: PartitionSet::of(self.index.into()) };
         let hold = Hold::borrowed(&mut self.cells);
         let typed = Typed { procedure, stamp, hold, place, given: &[], keep: false };
         Some(typed.run(Unwatched, output).map_err(Box::new))
@@ -134,7 +135,11 @@ impl Shard {
     ///
     /// # Errors
     /// When there is no such table or index, or the keys are none of it.
-    pub fn find(&mut self, wanted: &Wanted, watch: Option<&mut dyn Watch>) -> Result<Option<Found>, String> {
+    pub fn find(
+        &mut self,
+        wanted: &RemoteRead,
+        watch: Option<&mut dyn Watch>,
+    ) -> Result<Option<RemoteReadResult>, String> {
         let number = usize::from(wanted.table);
         let kind = self.tables.get(number).ok_or_else(|| format!("there is no table with the number {number}"))?;
         let table = self.cells[0].get_mut().tables[kind.id].as_ref().expect("made with the shard");
@@ -156,7 +161,7 @@ impl Shard {
         if !known {
             return Err(format!("table `{}` has no such key or index", kind.schema.name));
         }
-        Ok(Some(Found { partition: self.index, table: wanted.table, lookup: wanted.lookup.clone(), rows }))
+        Ok(Some(RemoteReadResult { partition: self.index, table: wanted.table, lookup: wanted.lookup.clone(), rows }))
     }
 
     /// Adds a row that is this partition's, or of a replicated table; others are passed over. For loading.

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use glassbox_derive::Record;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Found, Kept, Output, Ran, Shard, Task, Touch, Watch};
+use super::{Call, Kept, Output, Ran, RemoteReadResult, Shard, Task, Touch, Watch};
 use crate::Catalog;
 use crate::error::Error;
 use crate::procedure::{AbortReason, Declared, KeySet, Mode, PartitionSet, Procedure, Stop, TableFull, Transaction};
@@ -108,7 +108,7 @@ fn call<P: Procedure>(procedure: &P) -> Call {
 /// Runs a call on all of its partitions, bringing what they want, until all are done or one aborts.
 fn run_everywhere(catalog: &Catalog, shards: &mut [Shard], call: &Call) -> (usize, Vec<Ran>, Vec<Kept>) {
     let route = catalog.route(call, shards.len()).unwrap();
-    let mut given: Vec<Found> = Vec::new();
+    let mut given: Vec<RemoteReadResult> = Vec::new();
     for wanted in &route.shared {
         let owner = wanted.partitions.lowest();
         given.push(shards[owner].find(wanted, None).unwrap().unwrap());

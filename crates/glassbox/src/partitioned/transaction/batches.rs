@@ -26,7 +26,7 @@ struct Turn<R: Record> {
 }
 
 /// Where a row is, if it is, and the turn after it.
-type Found<R> = (Option<(*mut Table<R>, NonNull<R>)>, Turn<R>);
+type RowAndTurn<R> = (Option<(*mut Table<R>, NonNull<R>)>, Turn<R>);
 
 impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
     /// Does something with each key, what stands beside it, and where its row is, up to the first remote one, which is
@@ -183,7 +183,7 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
     /// A key that is not that of the next lookup. By value, so that both stay in registers meanwhile.
     #[cold]
     #[inline(never)]
-    fn out_of_turn<R: Record>(&mut self, key: R::Key, mut turn: Turn<R>) -> Result<Found<R>, Stop> {
+    fn out_of_turn<R: Record>(&mut self, key: R::Key, mut turn: Turn<R>) -> Result<RowAndTurn<R>, Stop> {
         let raw = |(table, row): TableRow<'_, R>| (&raw mut *table, row);
         if turn.next == turn.end {
             // Of several partitions, each key has a group of its own.

@@ -86,7 +86,7 @@ fn every(number: u8) -> Every {
 
 /// A procedure with arguments of many types.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Touch {
+struct AllArgumentTypes {
     keys: Vec<(u8, i8)>,
     text: Text<4>,
     bytes: Bytes<3>,
@@ -95,7 +95,7 @@ struct Touch {
     more: Option<Box<[u64]>>,
 }
 
-impl Procedure for Touch {
+impl Procedure for AllArgumentTypes {
     const NAME: &'static str = "touch";
     type Output = ();
 
@@ -116,15 +116,15 @@ impl Procedure for Touch {
     }
 }
 
-fn touch(number: u8) -> Touch {
+fn touch(number: u8) -> AllArgumentTypes {
     let keys = (0..number % 4).map(|at| (at, (number / 8) as i8 - 2)).collect();
     let (text, bytes) = (Text::truncated("t"), Bytes([7; 3]));
     let more = number.is_multiple_of(3).then(|| [1, u64::MAX].into());
-    Touch { keys, text, bytes, amount: Decimal::from_units(-1), at: None, more }
+    AllArgumentTypes { keys, text, bytes, amount: Decimal::from_units(-1), at: None, more }
 }
 
 fn catalog() -> Catalog {
-    Catalog::new().table::<Every>().procedure::<Touch>()
+    Catalog::new().table::<Every>().procedure::<AllArgumentTypes>()
 }
 
 fn open(files: &MemoryFiles, log: LogKind) -> Result<Database, crate::Error> {

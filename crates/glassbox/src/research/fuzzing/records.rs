@@ -1,6 +1,6 @@
 //! Targets that read one record of the log, or one row.
 
-use super::{Every, Touch, every, touch};
+use super::{AllArgumentTypes, Every, every, touch};
 use crate::Record;
 use crate::inspect::{Contents, Value, apply_record};
 use crate::partitioned::{CommandHead, ProcedureKind, RowId, TableKind};
@@ -82,14 +82,14 @@ pub(super) fn change_seeds() -> Vec<Vec<u8>> {
 /// A call: head and arguments. What can be read is written again as it was understood.
 pub(super) fn command(bytes: &[u8]) {
     let Some((_, arguments)) = CommandHead::split(bytes) else { return };
-    let routed = (ProcedureKind::of::<Touch>().route)(arguments, 4);
-    let Ok(call) = postcard::from_bytes::<Touch>(arguments) else {
+    let routed = (ProcedureKind::of::<AllArgumentTypes>().route)(arguments, 4);
+    let Ok(call) = postcard::from_bytes::<AllArgumentTypes>(arguments) else {
         assert!(routed.is_err());
         return;
     };
     assert!(routed.is_ok_and(|held| held.is_some_and(|held| held.difference(PartitionSet::all(4)).is_empty())));
     let again = postcard::to_stdvec(&call).expect("it is plain data");
-    assert_eq!(postcard::from_bytes::<Touch>(&again), Ok(call));
+    assert_eq!(postcard::from_bytes::<AllArgumentTypes>(&again), Ok(call));
 }
 
 pub(super) fn command_seeds() -> Vec<Vec<u8>> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::super::{BackgroundWriter, NoLog};
+use super::super::{BackgroundWriter, NoWriteAhead};
 use super::*;
 use crate::classic::latch::NoLatch;
 use crate::io::Faults;
@@ -17,9 +17,9 @@ fn only_a_pool_with_latches_is_shared() {
     impl<T: ?Sized + Sync> NotSync<IsSync> for T {}
     fn ambiguous_if_sync<T: NotSync<Which>, Which>() {}
     fn is_sync<T: Sync>() {}
-    is_sync::<BufferPool<ReadWriteLatch, NoLog>>();
+    is_sync::<BufferPool<ReadWriteLatch, NoWriteAhead>>();
     is_sync::<super::super::Resident<ReadWriteLatch>>();
-    ambiguous_if_sync::<BufferPool<NoLatch, NoLog>, _>();
+    ambiguous_if_sync::<BufferPool<NoLatch, NoWriteAhead>, _>();
     ambiguous_if_sync::<super::super::Resident<NoLatch>, _>();
 }
 

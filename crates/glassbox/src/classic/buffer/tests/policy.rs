@@ -1,6 +1,6 @@
 //! The clock, and that the simulator is the pool.
 
-use super::super::clock::{ClockSweep, Take};
+use super::super::clock::{ClaimResult, ClockSweep};
 use super::super::simulate::{Event, Simulated, simulate};
 use super::*;
 
@@ -15,7 +15,7 @@ fn misses(ids: &[u32], frames: usize) -> u64 {
 fn what_was_used_is_spared_once() {
     let clock = ClockSweep::new(3);
     let mut uses = [1, 1, 1];
-    let victim = |uses: &[u64; 3]| clock.victim(|frame| Some(uses[frame]), |_| Take::Taken).unwrap();
+    let victim = |uses: &[u64; 3]| clock.victim(|frame| Some(uses[frame]), |_| ClaimResult::Taken).unwrap();
     (0..3).for_each(|frame| clock.arrived(frame));
     uses[0] = 2;
     assert_eq!(victim(&uses), 1, "0 was used since it came");
@@ -29,16 +29,16 @@ fn what_was_used_is_spared_once() {
 fn what_is_fixed_or_refused_is_passed_over() {
     let clock = ClockSweep::new(4);
     let uses = |frame: usize| (frame != 0).then_some(0);
-    let refuse = |frame: usize| if frame == 1 { Take::Refused } else { Take::Taken };
+    let refuse = |frame: usize| if frame == 1 { ClaimResult::Refused } else { ClaimResult::Taken };
     assert_eq!(clock.victim(uses, refuse), Some(2));
     assert_eq!(clock.victim(uses, refuse), Some(3));
     assert_eq!(clock.victim(uses, refuse), Some(2));
     assert_eq!(clock.victim(|_| None, refuse), None);
-    assert_eq!(clock.victim(uses, |_| Take::Refused), None);
+    assert_eq!(clock.victim(uses, |_| ClaimResult::Refused), None);
     let mut asked = 0;
     let stop = |_| {
         asked += 1;
-        Take::Stop
+        ClaimResult::Stop
     };
     assert_eq!((clock.victim(uses, stop), asked), (None, 1));
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::super::{NoLog, Resident};
+use super::super::{NoWriteAhead, Resident};
 use super::*;
 use crate::classic::latch::NoLatch;
 
@@ -43,10 +43,10 @@ fn finds_out_who_fixes_twice<P: Pages>(pages: &P) {
 fn a_pool_behaves_with_and_without_latches_and_log() {
     for frames in [3, 16] {
         let files = MemoryFiles::new();
-        behaves(&BufferPool::<ReadWriteLatch, NoLog>::create(&files, &config(frames), NoLog).unwrap());
+        behaves(&BufferPool::<ReadWriteLatch, NoWriteAhead>::create(&files, &config(frames), NoWriteAhead).unwrap());
     }
     let files = MemoryFiles::new();
-    let pool = BufferPool::<NoLatch, NoLog>::create(&files, &config(4), NoLog).unwrap();
+    let pool = BufferPool::<NoLatch, NoWriteAhead>::create(&files, &config(4), NoWriteAhead).unwrap();
     behaves(&pool);
     finds_out_who_fixes_twice(&pool);
     assert!(pool.stats().evictions > 0);
@@ -55,7 +55,7 @@ fn a_pool_behaves_with_and_without_latches_and_log() {
     drop(fixed);
     pool.flush_all().unwrap();
     drop(pool);
-    let pool = BufferPool::<NoLatch, NoLog>::open(&files, &config(4), NoLog).unwrap();
+    let pool = BufferPool::<NoLatch, NoWriteAhead>::open(&files, &config(4), NoWriteAhead).unwrap();
     (0..10).for_each(|id| assert_eq!(read(&pool, id).unwrap(), if id == 4 { 2 } else { 1 }));
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::{STORE, Volume};
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::heap::HeapFile;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::PageKind;
@@ -41,7 +41,7 @@ struct Noting {
     notes: Rc<RefCell<Notes>>,
 }
 
-impl Journal for Noting {
+impl PageLog for Noting {
     type Nested = (usize, usize);
 
     fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::HeapFile;
-use crate::classic::change::Journal;
+use crate::classic::change::PageLog;
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::space::SpaceMap;
 use crate::classic::testing::{MemoryLog, MemoryPages};

@@ -1,6 +1,6 @@
 //! The slotted page against a model, its inverses, and redo.
 
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::heap::{HeapChange, slotted};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;

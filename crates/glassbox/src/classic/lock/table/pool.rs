@@ -7,8 +7,8 @@
 //! the nodes that are no homes, in the chain of its bucket; numbers take the place of addresses.
 
 use super::{Head, List, LockPartition, NONE, PoolNode, Request, RequestState};
-use crate::classic::lock::mode::Mode;
-use crate::classic::lock::name::{Key, PARTITION_BITS};
+use crate::classic::lock::mode::LockMode;
+use crate::classic::lock::name::{PARTITION_BITS, PackedName};
 use crate::classic::lock::owner::By;
 
 /// Nodes that are homes, a power of two. In tests so few that all ways are gone.
@@ -38,12 +38,12 @@ impl LockPartition {
     /// How many names have a queue.
     #[cfg(test)]
     pub(in crate::classic::lock) fn names(&self) -> usize {
-        self.nodes[..HOMES].iter().filter(|node| node.head.key != Key::NONE).count() + self.chained
+        self.nodes[..HOMES].iter().filter(|node| node.head.key != PackedName::NONE).count() + self.chained
     }
 
     /// The head of a name, or none.
     #[inline(always)]
-    pub(super) fn find(&self, key: Key, hash: u64) -> u32 {
+    pub(super) fn find(&self, key: PackedName, hash: u64) -> u32 {
         let home = home(hash);
         if self.nodes[home].head.key == key {
             home as u32
@@ -54,7 +54,7 @@ impl LockPartition {
         }
     }
 
-    fn find_chained(&self, key: Key, hash: u64) -> u32 {
+    fn find_chained(&self, key: PackedName, hash: u64) -> u32 {
         let mut at = self.buckets[self.bucket(hash)];
         while at != NONE {
             let head = &self.nodes[at as usize].head;
@@ -68,9 +68,9 @@ impl LockPartition {
 
     /// A head for a name that has none, with a first request, which is granted. Gives that, which is also its node.
     #[inline(always)]
-    pub(super) fn new_head(&mut self, key: Key, hash: u64, by: By, mode: Mode) -> u32 {
+    pub(super) fn new_head(&mut self, key: PackedName, hash: u64, by: By, mode: LockMode) -> u32 {
         let home = home(hash);
-        let at = if self.nodes[home].head.key == Key::NONE { home as u32 } else { self.chain(hash) };
+        let at = if self.nodes[home].head.key == PackedName::NONE { home as u32 } else { self.chain(hash) };
         let PoolNode { head, request, .. } = &mut self.nodes[at as usize];
         head.key = key;
         head.holders[mode as usize] = 1;
@@ -139,7 +139,7 @@ impl LockPartition {
             return false;
         }
         head.holders[own.mode as usize] = 0;
-        head.key = Key::NONE;
+        head.key = PackedName::NONE;
         own.state = RequestState::Free;
         if request as usize >= HOMES {
             self.unchain(request);
@@ -174,7 +174,7 @@ impl LockPartition {
     }
 
     /// A granted request beside others, in no list yet.
-    pub(super) fn new_request(&mut self, head: u32, by: By, mode: Mode) -> u32 {
+    pub(super) fn new_request(&mut self, head: u32, by: By, mode: LockMode) -> u32 {
         // That of the head's own node may have gone.
         let free = self.nodes[head as usize].request.state == RequestState::Free;
         let at = if free { head } else { self.new_node() };
@@ -227,12 +227,12 @@ impl LockPartition {
 /// See the file.
 fn free_node(at: u32) -> PoolNode {
     let lists = [List { first: at, last: at }, EMPTY];
-    let head = Head { key: Key::NONE, hash: 0, next: NONE, lists, holders: [0; 6], modes: 0, converting: 0 };
+    let head = Head { key: PackedName::NONE, hash: 0, next: NONE, lists, holders: [0; 6], modes: 0, converting: 0 };
     let nobody = By { owner: NONE, place: 0 };
-    PoolNode { head, request: Request { state: RequestState::Free, ..granted(at, nobody, Mode::IS) }, waiter: None }
+    PoolNode { head, request: Request { state: RequestState::Free, ..granted(at, nobody, LockMode::IS) }, waiter: None }
 }
 
 #[inline(always)]
-fn granted(head: u32, By { owner, place }: By, mode: Mode) -> Request {
+fn granted(head: u32, By { owner, place }: By, mode: LockMode) -> Request {
     Request { head, owner, place, previous: NONE, next: NONE, mode, wanted: mode, state: RequestState::Granted }
 }

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 
 use shuttle::thread;
 
-use super::super::{Duration, LockConfig, LockManager, LockName, Locks, Mode, Outcome};
+use super::super::{Duration, LockConfig, LockManager, LockMode, LockName, Locks, Outcome};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::io::ManualClock;
 
-use Mode::{IS, S, U, X};
+use LockMode::{IS, S, U, X};
 
 /// What one transaction locks, one after the other; `!` is true where only for the moment.
-type Steps = &'static [(LockName, Mode, bool)];
+type Steps = &'static [(LockName, LockMode, bool)];
 
 const fn record(slot: u16) -> LockName {
     LockName::Record(StoreId(1), Rid { page: PageId(1), slot })
@@ -39,7 +39,7 @@ impl Cells {
     }
 
     /// Adds what `mode` counts; a reader that becomes a writer is counted as both.
-    fn enter(&self, name: LockName, mode: Mode, own: i64) -> i64 {
+    fn enter(&self, name: LockName, mode: LockMode, own: i64) -> i64 {
         let Some(cell) = self.cell(name) else { return 0 };
         let count = if mode == X { 1_000 } else { 1 };
         let others = cell.fetch_add(count, SeqCst) - own;

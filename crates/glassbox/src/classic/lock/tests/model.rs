@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::{Duration, LockConfig, LockGranularity, LockManager, LockName, Locks, Mode, Outcome, Owner};
+use super::super::{Duration, LockConfig, LockGranularity, LockManager, LockMode, LockName, Locks, Outcome, Owner};
 use super::modes::goes;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::io::ManualClock;
 
 /// Who holds what, intents among it.
 #[derive(Default)]
-struct Model(Vec<(usize, LockName, Mode)>);
+struct Model(Vec<(usize, LockName, LockMode)>);
 
 impl Model {
-    fn held(&self, owner: usize, name: LockName) -> Option<Mode> {
+    fn held(&self, owner: usize, name: LockName) -> Option<LockMode> {
         self.0.iter().find(|held| (held.0, held.1) == (owner, name)).map(|held| held.2)
     }
 
@@ -30,7 +30,7 @@ impl Model {
         }
     }
 
-    fn take(&mut self, owner: usize, name: LockName, mode: Mode, keep: bool) -> bool {
+    fn take(&mut self, owner: usize, name: LockName, mode: LockMode, keep: bool) -> bool {
         let held = self.held(owner, name);
         let wanted = held.map_or(mode, |held| held.supremum(mode));
         if held == Some(wanted) {
@@ -45,13 +45,13 @@ impl Model {
         granted
     }
 
-    fn lock(&mut self, owner: usize, name: LockName, mode: Mode, keep: bool) -> bool {
+    fn lock(&mut self, owner: usize, name: LockName, mode: LockMode, keep: bool) -> bool {
         if self.held(owner, name).is_some_and(|held| held.covers(mode)) {
             return true;
         }
         let above = Self::above(name);
         // What the manager does not look at: the volume, when there is an intent on the store.
-        let sufficient = |held: Mode| held.covers(mode.intent());
+        let sufficient = |held: LockMode| held.covers(mode.intent());
         let from = match above.get(1).and_then(|store| self.held(owner, *store)) {
             Some(held) if sufficient(held) || held.covers_below(mode) => 1,
             _ => 0,
@@ -73,7 +73,7 @@ impl Model {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Lock(usize, LockName, Mode, bool),
+    Lock(usize, LockName, LockMode, bool),
     Release(usize),
 }
 
@@ -87,7 +87,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (store(), rid()).prop_map(|(store, rid)| LockName::Page(store, rid.page)),
         20 => (store(), rid()).prop_map(|(store, rid)| LockName::Record(store, rid)),
     ];
-    let mode = prop::sample::select(Mode::ALL.to_vec());
+    let mode = prop::sample::select(LockMode::ALL.to_vec());
     prop_oneof![
         9 => (0..4usize, name, mode, any::<bool>())
             .prop_map(|(owner, name, mode, keep)| Step::Lock(owner, name, mode, keep)),
@@ -95,7 +95,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn sorted(owner: &Owner) -> Vec<(LockName, Mode)> {
+fn sorted(owner: &Owner) -> Vec<(LockName, LockMode)> {
     let mut locks: Vec<_> = owner.locks().collect();
     locks.sort();
     locks
@@ -152,7 +152,7 @@ proptest! {
         let manager = LockManager::new(config, Arc::new(ManualClock::default()));
         let mut owners: Vec<Owner> = (0..4).map(|_| manager.owner()).collect();
         // What was granted, whatever the manager locked for it.
-        let mut granted: Vec<(usize, LockName, Mode)> = Vec::new();
+        let mut granted: Vec<(usize, LockName, LockMode)> = Vec::new();
         for step in steps {
             match step {
                 Step::Lock(owner, name, mode, keep) => {
@@ -180,9 +180,9 @@ proptest! {
 }
 
 /// Whether two may hold these at the same time: neither writes what the other reads or writes.
-pub(super) fn agree(a: (LockName, Mode), b: (LockName, Mode)) -> bool {
-    let reads = |mode| matches!(mode, Mode::S | Mode::SIX | Mode::U | Mode::X);
-    let disturbs = |a: Mode, b: Mode| a == Mode::X && reads(b);
+pub(super) fn agree(a: (LockName, LockMode), b: (LockName, LockMode)) -> bool {
+    let reads = |mode| matches!(mode, LockMode::S | LockMode::SIX | LockMode::U | LockMode::X);
+    let disturbs = |a: LockMode, b: LockMode| a == LockMode::X && reads(b);
     let related = a.0 == b.0 || Model::above(a.0).contains(&b.0) || Model::above(b.0).contains(&a.0);
     !(related && (disturbs(a.1, b.1) || disturbs(b.1, a.1)))
 }

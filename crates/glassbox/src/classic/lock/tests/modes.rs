@@ -1,15 +1,15 @@
 //! The tables of modes against their laws, and against the book's.
 
-use super::super::mode::Mode::{self, IS, IX, S, SIX, U, X};
+use super::super::mode::LockMode::{self, IS, IX, S, SIX, U, X};
 
 /// Whether `wanted` can be granted beside `held`.
-pub(super) fn goes(wanted: Mode, held: Mode) -> bool {
+pub(super) fn goes(wanted: LockMode, held: LockMode) -> bool {
     wanted.conflicts() & held.bit() == 0
 }
 
-fn all<const N: usize>() -> impl Iterator<Item = [Mode; N]> {
-    let count = Mode::ALL.len().pow(N as u32);
-    (0..count).map(|number| std::array::from_fn(|place| Mode::ALL[number / 6_usize.pow(place as u32) % 6]))
+fn all<const N: usize>() -> impl Iterator<Item = [LockMode; N]> {
+    let count = LockMode::ALL.len().pow(N as u32);
+    (0..count).map(|number| std::array::from_fn(|place| LockMode::ALL[number / 6_usize.pow(place as u32) % 6]))
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn what_goes_together_is_as_in_the_book_but_for_u_beside_is() {
         (X, [false, false, false, false, false, false]),
     ];
     for (wanted, row) in rows {
-        assert_eq!(Mode::ALL.map(|held| goes(wanted, held)), row, "{wanted:?}");
+        assert_eq!(LockMode::ALL.map(|held| goes(wanted, held)), row, "{wanted:?}");
     }
 }
 
@@ -45,7 +45,8 @@ fn the_supremum_is_one() {
     }
     for [a, b] in all() {
         assert_eq!(a.supremum(b), b.supremum(a), "{a:?} and {b:?}");
-        let above: Vec<Mode> = Mode::ALL.into_iter().filter(|upper| upper.covers(a) && upper.covers(b)).collect();
+        let above: Vec<LockMode> =
+            LockMode::ALL.into_iter().filter(|upper| upper.covers(a) && upper.covers(b)).collect();
         let least = above.iter().filter(|upper| above.iter().all(|other| other.covers(**upper)));
         assert_eq!(least.copied().collect::<Vec<_>>(), [a.supremum(b)], "{a:?} and {b:?}");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::super::name::{BadLocks, Key, LockName, decode_exclusive};
+use super::super::name::{BadLocks, LockName, PackedName, decode_exclusive};
 use crate::classic::ids::{PageId, Rid, StoreId};
 
 fn name() -> impl Strategy<Value = LockName> {
@@ -22,7 +22,7 @@ fn name() -> impl Strategy<Value = LockName> {
 proptest! {
     #[test]
     fn a_key_is_its_name(name in name()) {
-        prop_assert_eq!(Key::of(name).name(), name);
+        prop_assert_eq!(PackedName::of(name).name(), name);
     }
 
     #[test]
@@ -65,7 +65,7 @@ fn the_stored_form_is_fixed() {
 #[test]
 fn each_is_below_what_it_belongs_to() {
     let (store, rid) = (StoreId(3), Rid { page: PageId(7), slot: 1 });
-    let above = |name| Key::of(name).above().map(Key::name).collect::<Vec<_>>();
+    let above = |name| PackedName::of(name).above().map(PackedName::name).collect::<Vec<_>>();
     let (volume, in_volume) = (LockName::Volume, LockName::Store(store));
     assert_eq!(above(volume), []);
     assert_eq!(above(in_volume), [volume]);
@@ -78,7 +78,7 @@ fn each_is_below_what_it_belongs_to() {
 fn near_names_hash_apart() {
     let of_page = |store, page| {
         let name = move |slot| LockName::Record(StoreId(store), Rid { page: PageId(page), slot });
-        (0..50).map(move |slot| Key::of(name(slot)).hash())
+        (0..50).map(move |slot| PackedName::of(name(slot)).hash())
     };
     // 8,000 pages in 64 partitions, 125 in each if they fell evenly.
     let pages: Vec<(u32, u32)> = (1..5).flat_map(|store| (1..2_001).map(move |page| (store, page))).collect();

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time;
 
-use super::super::{Duration, LockConfig, LockManager, LockName, Locks, Mode, Outcome, Owner};
+use super::super::{Duration, LockConfig, LockManager, LockMode, LockName, Locks, Outcome, Owner};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::io::ManualClock;
 
@@ -181,7 +181,7 @@ fn lock(manager: &LockManager, owner: &mut Owner, mode: &str, name: &str, wait: 
         Some(mode) => (mode, Duration::Momentary),
         None => (mode, Duration::Commit),
     };
-    let mode = Mode::ALL.into_iter().find(|known| format!("{known:?}") == mode).expect("a mode");
+    let mode = LockMode::ALL.into_iter().find(|known| format!("{known:?}") == mode).expect("a mode");
     match manager.lock(owner, parse_name(name), mode, wait, duration) {
         Outcome::Granted => "granted",
         Outcome::WouldBlock => "would block",

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use super::super::{Duration, LockConfig, LockGranularity, LockManager, LockName, Locks, Mode, Outcome, Owner};
+use super::super::{Duration, LockConfig, LockGranularity, LockManager, LockMode, LockName, Locks, Outcome, Owner};
 use super::model::agree;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::io::{Dice, RealClock};
 
 /// What each owner may do, as far as it was told. A lock is entered after it was granted and removed before it is
 /// released, so whatever is here at the same time was held at the same time.
-type Oracle = Mutex<Vec<(u32, LockName, Mode)>>;
+type Oracle = Mutex<Vec<(u32, LockName, LockMode)>>;
 
 /// Longer than any wait that ends.
 const LIMIT_NS: u64 = 10_000_000_000;
@@ -27,11 +27,11 @@ fn name(dice: &mut Dice) -> LockName {
     }
 }
 
-fn mode(dice: &mut Dice) -> Mode {
-    [Mode::S, Mode::S, Mode::S, Mode::U, Mode::X, Mode::X, Mode::SIX][dice.place(7)]
+fn mode(dice: &mut Dice) -> LockMode {
+    [LockMode::S, LockMode::S, LockMode::S, LockMode::U, LockMode::X, LockMode::X, LockMode::SIX][dice.place(7)]
 }
 
-fn enter(oracle: &Oracle, owner: u32, name: LockName, mode: Mode) {
+fn enter(oracle: &Oracle, owner: u32, name: LockName, mode: LockMode) {
     let mut granted = oracle.lock().unwrap();
     for (other, others, held) in granted.iter().filter(|other| other.0 != owner) {
         assert!(agree((name, mode), (*others, *held)), "{owner}: {mode:?} {name} beside {other}: {held:?} {others}");
@@ -127,11 +127,11 @@ fn the_oracle_notices_a_broken_manager() {
     let (mut writer, mut reader) = (manager.owner(), manager.owner());
     let name = LockName::Record(StoreId(1), Rid { page: PageId(1), slot: 0 });
     let oracle = Oracle::default();
-    for (owner, mode) in [(&mut writer, Mode::X), (&mut reader, Mode::S)] {
+    for (owner, mode) in [(&mut writer, LockMode::X), (&mut reader, LockMode::S)] {
         assert_eq!(manager.lock(owner, name, mode, false, Duration::Commit), Outcome::Granted);
     }
-    enter(&oracle, writer.number(), name, Mode::X);
-    let noticed = std::panic::catch_unwind(|| enter(&oracle, reader.number(), name, Mode::S));
+    enter(&oracle, writer.number(), name, LockMode::X);
+    let noticed = std::panic::catch_unwind(|| enter(&oracle, reader.number(), name, LockMode::S));
     assert!(noticed.is_err());
 }
 
@@ -147,9 +147,9 @@ fn two_who_count_lose_nothing() {
         thread::spawn(move || {
             let mut owner = manager.owner();
             for _ in 0..5_000 {
-                assert_eq!(manager.lock(&mut owner, name, Mode::U, true, Duration::Commit), Outcome::Granted);
+                assert_eq!(manager.lock(&mut owner, name, LockMode::U, true, Duration::Commit), Outcome::Granted);
                 let read = *count.lock().unwrap();
-                assert_eq!(manager.lock(&mut owner, name, Mode::X, true, Duration::Commit), Outcome::Granted);
+                assert_eq!(manager.lock(&mut owner, name, LockMode::X, true, Duration::Commit), Outcome::Granted);
                 *count.lock().unwrap() = read + 1;
                 manager.release_all(&mut owner);
             }

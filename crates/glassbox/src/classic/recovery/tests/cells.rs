@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::{self, HEADER_BYTES, PageKind, u64_at};
 use crate::classic::pages::{ExclusivePage, Pages};
@@ -44,7 +44,7 @@ fn at(slot: usize) -> usize {
 
 /// Replaces some bytes.
 fn put(
-    journal: &mut impl Journal,
+    journal: &mut impl PageLog,
     page: &mut impl ExclusivePage,
     at: usize,
     new: &[u8],
@@ -55,7 +55,7 @@ fn put(
 }
 
 impl<P: Pages> Cells<'_, P> {
-    pub fn create(&self, journal: &mut impl Journal) -> Result<(), Error> {
+    pub fn create(&self, journal: &mut impl PageLog) -> Result<(), Error> {
         for id in [COUNT, REGISTERS, HINT] {
             let change = Change::Format { kind: PageKind::Heap, store: StoreId::VOLUME, body: &[] };
             journal.change(&mut self.pages.fix_new(id)?, change, Undo::Nothing)?;
@@ -83,7 +83,7 @@ impl<P: Pages> Cells<'_, P> {
     }
 
     /// A nested action: a new page, with half of the cells of another one.
-    fn grow(&self, journal: &mut impl Journal) -> Result<(), Error> {
+    fn grow(&self, journal: &mut impl PageLog) -> Result<(), Error> {
         let begun = journal.begin_nested();
         let mut count = self.pages.fix_exclusive(COUNT)?;
         let number = u64_at(&count, HEADER_BYTES);
@@ -107,7 +107,7 @@ impl<P: Pages> Cells<'_, P> {
     }
 
     /// A nested action: a cell moves to another page that has room.
-    pub fn shift(&self, journal: &mut impl Journal, key: u64, first: u64) -> Result<(), Error> {
+    pub fn shift(&self, journal: &mut impl PageLog, key: u64, first: u64) -> Result<(), Error> {
         let (Some(from), Some(to)) = (self.find(key, 0)?, self.find(0, first)?) else { return Ok(()) };
         if from.0 == to.0 {
             return Ok(());
@@ -122,7 +122,7 @@ impl<P: Pages> Cells<'_, P> {
         journal.end_nested(begun)
     }
 
-    fn insert(&self, journal: &mut impl Journal, key: u64, value: u64, first: u64) -> Result<(), Error> {
+    fn insert(&self, journal: &mut impl PageLog, key: u64, value: u64, first: u64) -> Result<(), Error> {
         let place = match self.find(0, first)? {
             Some(place) => place,
             None => {
@@ -134,7 +134,7 @@ impl<P: Pages> Cells<'_, P> {
     }
 
     /// Sets a cell or a register; `None` removes the cell. `first` says where to look for room first.
-    pub fn set(&self, journal: &mut impl Journal, key: u64, value: Option<u64>, first: u64) -> Result<(), Error> {
+    pub fn set(&self, journal: &mut impl PageLog, key: u64, value: Option<u64>, first: u64) -> Result<(), Error> {
         if key >= FIRST_REGISTER {
             let at = HEADER_BYTES + 8 * (key - FIRST_REGISTER) as usize;
             let value = value.unwrap_or(0).to_le_bytes();
@@ -150,7 +150,7 @@ impl<P: Pages> Cells<'_, P> {
         }
     }
 
-    pub fn hint(&self, journal: &mut impl Journal, value: u64) -> Result<(), Error> {
+    pub fn hint(&self, journal: &mut impl PageLog, value: u64) -> Result<(), Error> {
         put(journal, &mut self.pages.fix_exclusive(HINT)?, HEADER_BYTES, &value.to_le_bytes(), Undo::Nothing)
     }
 
@@ -176,7 +176,7 @@ impl<P: Pages> Cells<'_, P> {
 }
 
 impl<P: Pages> Undoer for Cells<'_, P> {
-    fn undo(&mut self, journal: &mut impl Journal, store: StoreId, _: PageId, change: Change<'_>) -> Result<(), Error> {
+    fn undo(&mut self, journal: &mut impl PageLog, store: StoreId, _: PageId, change: Change<'_>) -> Result<(), Error> {
         assert_eq!(store, CELLS);
         let Change::Bytes { old, new, .. } = change else { panic!("{change:?} is not logical") };
         let number = |bytes: &[u8], at: usize| u64_at(bytes, at);

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::page::{self, HEADER_BYTES, PageKind};
 use crate::classic::pages::Pages;
@@ -49,7 +49,7 @@ fn of(transaction: u64, previous: u64, body: Body<'_>) -> Vec<u8> {
 struct InPlace<'a>(&'a MemoryPages);
 
 impl Undoer for InPlace<'_> {
-    fn undo(&mut self, journal: &mut impl Journal, _: StoreId, page: PageId, change: Change<'_>) -> Result<(), Error> {
+    fn undo(&mut self, journal: &mut impl PageLog, _: StoreId, page: PageId, change: Change<'_>) -> Result<(), Error> {
         match change.inverse() {
             Some(inverse) => journal.change(&mut self.0.fix_exclusive(page)?, inverse, Undo::Nothing),
             None => Ok(()),

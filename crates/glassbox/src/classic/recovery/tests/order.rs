@@ -1,6 +1,6 @@
 //! The order in which losers are rolled back, and the transactions that stay in doubt, on logs written by hand.
 
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::page::{self, HEADER_BYTES, PageKind};
 use crate::classic::pages::Pages;
@@ -62,7 +62,7 @@ fn journal() -> TransactionLog<Discarded> {
 fn losers_are_undone_together_newest_first() {
     struct Notes<'a>(&'a MemoryPages, Vec<u32>);
     impl Undoer for Notes<'_> {
-        fn undo(&mut self, log: &mut impl Journal, _: StoreId, id: PageId, change: Change<'_>) -> Result<(), Error> {
+        fn undo(&mut self, log: &mut impl PageLog, _: StoreId, id: PageId, change: Change<'_>) -> Result<(), Error> {
             self.1.push(id.0);
             let inverse = change.inverse().expect("it has one");
             log.change(&mut self.0.fix_exclusive(id)?, inverse, Undo::Nothing)
@@ -109,7 +109,7 @@ fn a_prepared_transaction_whose_rollback_had_begun_is_a_loser() {
 fn unfinished_nested_actions_are_undone_first() {
     struct FindsIt<'a>(&'a MemoryPages, bool);
     impl Undoer for FindsIt<'_> {
-        fn undo(&mut self, log: &mut impl Journal, _: StoreId, _: PageId, change: Change<'_>) -> Result<(), Error> {
+        fn undo(&mut self, log: &mut impl PageLog, _: StoreId, _: PageId, change: Change<'_>) -> Result<(), Error> {
             let mut page = self.0.fix_exclusive(PageId(4))?;
             assert_eq!(page::kind(&self.0.fix_shared(PageId(3))?), Some(PageKind::Heap));
             assert_eq!(self.0.fix_shared(PageId(3))?[24..26], *b"ab", "the way to the cell is as it was");

@@ -48,7 +48,7 @@ impl Recorder {
     }
 }
 
-impl Journal for Recorder {
+impl PageLog for Recorder {
     type Nested = ();
 
     fn change(&mut self, page: &mut impl ExclusivePage, change: Change<'_>, undo: Undo) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
 use crate::classic::pages::{ExclusivePage, FixedPage};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::{self, PageKind};
 use crate::classic::pages::Pages;

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::classic::change::{Change, Journal, Undo};
+use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::page::{self, HEADER_BYTES, PageKind};
 use crate::classic::pages::Pages;
@@ -139,7 +139,7 @@ struct TwoSteps<'a>(&'a MemoryPages, bool);
 impl Undoer for TwoSteps<'_> {
     fn undo(
         &mut self,
-        journal: &mut impl Journal,
+        journal: &mut impl PageLog,
         store: StoreId,
         id: PageId,
         change: Change<'_>,
@@ -182,7 +182,7 @@ fn one_change_compensates_and_the_rest_is_nested() {
 struct Otherwise<'a>(&'a MemoryPages, bool);
 
 impl Undoer for Otherwise<'_> {
-    fn undo(&mut self, journal: &mut impl Journal, _: StoreId, id: PageId, change: Change<'_>) -> Result<(), Error> {
+    fn undo(&mut self, journal: &mut impl PageLog, _: StoreId, id: PageId, change: Change<'_>) -> Result<(), Error> {
         if self.1 {
             let begun = journal.begin_nested();
             let inverse = change.inverse().expect("it has one");

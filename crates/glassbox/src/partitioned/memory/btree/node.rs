@@ -143,7 +143,7 @@ impl<K: EncodedKey, const LEAF: usize> Leaf<K, LEAF> {
 /// An inner node: children, and between each two the largest key that may be below the left one.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
-pub(super) struct Inner<K, const INNER: usize> {
+pub(super) struct InnerNode<K, const INNER: usize> {
     /// `count - 1` separators; child `i` leads to the keys that are at most separator `i` and larger than the one
     /// before.
     pub(super) separators: [K; INNER],
@@ -151,7 +151,7 @@ pub(super) struct Inner<K, const INNER: usize> {
     pub(super) count: u32,
 }
 
-impl<K: EncodedKey, const INNER: usize> Inner<K, INNER> {
+impl<K: EncodedKey, const INNER: usize> InnerNode<K, INNER> {
     pub(super) fn new() -> Self {
         Self { separators: [largest(); INNER], children: [0; INNER], count: 0 }
     }

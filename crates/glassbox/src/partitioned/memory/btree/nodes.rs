@@ -9,7 +9,7 @@
 
 use std::marker::PhantomData;
 
-use super::node::{Inner, Leaf};
+use super::node::{InnerNode, Leaf};
 use crate::partitioned::memory::region::{CannotReserve, Region};
 use crate::record::EncodedKey;
 
@@ -29,7 +29,7 @@ pub(super) struct Nodes<K, const LEAF: usize, const INNER: usize> {
 
 impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER> {
     pub(super) fn new(bytes: usize) -> Result<Self, CannotReserve> {
-        const { assert!(align_of::<Leaf<K, LEAF>>() == UNIT_BYTES && align_of::<Inner<K, INNER>>() == UNIT_BYTES) };
+        const { assert!(align_of::<Leaf<K, LEAF>>() == UNIT_BYTES && align_of::<InnerNode<K, INNER>>() == UNIT_BYTES) };
         let mut region = Region::reserve_with_spare((u32::MAX as usize).saturating_mul(UNIT_BYTES).min(bytes))?;
         assert!(region.claim(UNIT_BYTES), "a region has room for one unit");
         Ok(Self { region, free_leaf: 0, free_inner: 0, leaves: 0, inners: 0, keys: PhantomData })
@@ -57,14 +57,14 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
     }
 
     #[inline(always)]
-    pub(super) fn inner(&self, number: u32) -> &Inner<K, INNER> {
+    pub(super) fn inner(&self, number: u32) -> &InnerNode<K, INNER> {
         debug_assert!(number != 0 && number as usize * UNIT_BYTES < self.region.used_bytes());
         // SAFETY: as in `leaf`, with `allocate_inner`.
         unsafe { &*self.address(number).cast() }
     }
 
     #[inline(always)]
-    pub(super) fn inner_mut(&mut self, number: u32) -> &mut Inner<K, INNER> {
+    pub(super) fn inner_mut(&mut self, number: u32) -> &mut InnerNode<K, INNER> {
         debug_assert!(number != 0 && number as usize * UNIT_BYTES < self.region.used_bytes());
         // SAFETY: as in `leaf_mut`, with `allocate_inner`.
         unsafe { &mut *self.address(number).cast() }
@@ -84,7 +84,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
     ///
     /// # Panics
     /// When they are the same.
-    pub(super) fn two_inners(&mut self, one: u32, other: u32) -> (&mut Inner<K, INNER>, &mut Inner<K, INNER>) {
+    pub(super) fn two_inners(&mut self, one: u32, other: u32) -> (&mut InnerNode<K, INNER>, &mut InnerNode<K, INNER>) {
         assert!(one != other, "two inner nodes must be two");
         // SAFETY: as in `two_leaves`.
         unsafe { (&mut *self.address(one).cast(), &mut *self.address(other).cast()) }
@@ -117,14 +117,14 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
     pub(super) fn allocate_inner(&mut self) -> u32 {
         self.inners += 1;
         let number = match self.free_inner {
-            0 => self.claim(size_of::<Inner<K, INNER>>()),
+            0 => self.claim(size_of::<InnerNode<K, INNER>>()),
             free => {
                 self.free_inner = self.inner(free).children[0];
                 free
             }
         };
         // SAFETY: the node is claimed and long enough for an inner node, and no reference to it exists.
-        unsafe { self.address(number).cast::<Inner<K, INNER>>().write(Inner::new()) };
+        unsafe { self.address(number).cast::<InnerNode<K, INNER>>().write(InnerNode::new()) };
         number
     }
 
@@ -151,7 +151,7 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
         }
         let new_leaf = if self.free_leaf == 0 { size_of::<Leaf<K, LEAF>>() } else { 0 };
         let leaf_end = self.region.used_bytes() + new_leaf;
-        let end = leaf_end + inners * size_of::<Inner<K, INNER>>();
+        let end = leaf_end + inners * size_of::<InnerNode<K, INNER>>();
         (new_leaf == 0 || self.region.could_claim(leaf_end))
             && self.region.could_claim_spare(end)
             && end <= u32::MAX as usize * UNIT_BYTES
@@ -177,6 +177,6 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER>
 
     /// The memory that so many nodes take.
     pub(super) fn bytes_of(&self, leaves: usize, inners: usize) -> usize {
-        UNIT_BYTES + leaves * size_of::<Leaf<K, LEAF>>() + inners * size_of::<Inner<K, INNER>>()
+        UNIT_BYTES + leaves * size_of::<Leaf<K, LEAF>>() + inners * size_of::<InnerNode<K, INNER>>()
     }
 }
