@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use glassbox::config::Granularity;
 use glassbox::{Config, LogKind};
 use glassbox_sim::history::{in_short, tiny, tiny_classic};
-use glassbox_sim::runs::{History, Sum};
+use glassbox_sim::runs::{RandomHistory, Sum};
 
 const USAGE: &str = "usage: histories [--operations N] [--seed N]";
 /// Operations of one history.
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
             }
             let kind = at as usize % KINDS;
             let config = kinds()[kind].clone();
-            let history = History { seed: seed + at, operations: operations.div_ceil(count) as usize, config };
+            let history = RandomHistory { seed: seed + at, operations: operations.div_ceil(count) as usize, config };
             match history.run() {
                 Ok(sum) => sums.lock().expect("no thread panics while it holds it")[kind] += sum,
                 Err(what) => {

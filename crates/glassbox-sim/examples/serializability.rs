@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use glassbox::config::{ClassicConfig, Granularity};
 use glassbox::{Config, LogKind};
 use glassbox_sim::history::in_short;
-use glassbox_sim::serializability::broken::{Broken, FAULTS, Fault};
+use glassbox_sim::serializability::broken::{Broken, SEEDED_BUGS, SeededBug};
 use glassbox_sim::serializability::executor::open;
-use glassbox_sim::serializability::workload::{Forms, Settings};
+use glassbox_sim::serializability::workload::{Forms, HistorySettings};
 use glassbox_sim::serializability::{Report, check, runner};
 
 const USAGE: &str = "usage: serializability [--seconds N] [--threads N] [--transactions N] [--seed N] \
@@ -44,7 +44,7 @@ struct Arguments {
     threads: usize,
     transactions: u32,
     seed: u64,
-    fault: Option<Fault>,
+    fault: Option<SeededBug>,
 }
 
 /// The counts so far.
@@ -69,7 +69,7 @@ fn arguments() -> Option<Arguments> {
             "--threads" => arguments.threads = value.parse().ok().filter(|threads| *threads > 0)?,
             "--transactions" => arguments.transactions = value.parse().ok()?,
             "--seed" => arguments.seed = value.parse().ok()?,
-            "--fault" => arguments.fault = Some(FAULTS.iter().find(|(name, _)| *name == value)?.1),
+            "--fault" => arguments.fault = Some(SEEDED_BUGS.iter().find(|(name, _)| *name == value)?.1),
             _ => return None,
         }
     }
@@ -80,7 +80,7 @@ fn one(arguments: &Arguments, sum: &mut Sum) -> Result<Report, String> {
     let at = sum.histories as usize;
     let kinds = kinds();
     let config = &kinds[at % kinds.len()];
-    let settings = Settings {
+    let settings = HistorySettings {
         seed: arguments.seed + sum.histories,
         clients: arguments.threads,
         transactions: arguments.transactions,

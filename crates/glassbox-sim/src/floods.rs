@@ -5,14 +5,14 @@
 //! the keys that the other steps use, and goes again; sometimes it is rolled back at its very end.
 
 use crate::dice::Dice;
-use crate::history::{Op, Way};
-use crate::steps::{KEYS, Kind, Step};
+use crate::history::{Op, ProcedureForm};
+use crate::steps::{KEYS, Kind, RowOperation};
 
 /// Keys of floods, behind those of all other steps: more than two leaves of 4 KiB take.
 const FLOODED: u64 = 300;
 /// Steps of the largest.
 const MAX_STEPS: u64 = 180;
-/// The table with the widest keys; see [`Step::run`].
+/// The table with the widest keys; see [`RowOperation::run`].
 const TABLE: u8 = 3;
 
 impl Op {
@@ -27,12 +27,12 @@ impl Op {
         let (first, count) = (dice.below(FLOODED), 20 + dice.below(MAX_STEPS - 20));
         let step = |dice: &mut Dice, at: u64| {
             let k = (KEYS + (first + at) % FLOODED) as u32;
-            Step { kind, table: TABLE, k, v: dice.below(1_000) as u32 }
+            RowOperation { kind, table: TABLE, k, v: dice.below(1_000) as u32 }
         };
         let mut steps: Vec<_> = (0..count).map(|at| step(dice, at)).collect();
         if dice.one_in(4) {
-            steps.push(Step { kind: Kind::Abort, ..steps[0] });
+            steps.push(RowOperation { kind: Kind::Abort, ..steps[0] });
         }
-        Self::Call(Way::Anytime, steps)
+        Self::Call(ProcedureForm::Anytime, steps)
     }
 }

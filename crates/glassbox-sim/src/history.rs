@@ -12,12 +12,12 @@ use glassbox::{Architecture, Config, Database, Error, LogKind};
 use crate::ModelDatabase;
 use crate::dice::Dice;
 use crate::procedures::{Anytime, Before, MakeStamp, Misdeclared, Never, Undeclared, UndeclaredNever};
-use crate::steps::{Kind, Step, run_all};
+use crate::steps::{Kind, RowOperation, run_all};
 use crate::tables::{self, Person, TestRow, Thing};
 
 /// How a transaction is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ProcedureForm {
     Anytime,
     Before,
     Never,
@@ -27,15 +27,22 @@ pub enum Way {
     AdHoc,
 }
 
-const WAYS: [Way; 7] =
-    [Way::Anytime, Way::Before, Way::Never, Way::Undeclared, Way::UndeclaredNever, Way::Misdeclared, Way::AdHoc];
+const WAYS: [ProcedureForm; 7] = [
+    ProcedureForm::Anytime,
+    ProcedureForm::Before,
+    ProcedureForm::Never,
+    ProcedureForm::Undeclared,
+    ProcedureForm::UndeclaredNever,
+    ProcedureForm::Misdeclared,
+    ProcedureForm::AdHoc,
+];
 
 /// What a database is asked to do.
 #[derive(Debug, Clone)]
 pub enum Op {
-    Call(Way, Vec<Step>),
+    Call(ProcedureForm, Vec<RowOperation>),
     /// Submitted together, then waited for.
-    Batch(Vec<Vec<Step>>),
+    Batch(Vec<Vec<RowOperation>>),
     Stamp(u32),
     /// Rows of a bulk load: key and value.
     Load(Vec<(u32, u32)>),
@@ -78,23 +85,23 @@ const ALL: [Kind; 14] = [
     Kind::Get,
 ];
 
-fn steps(dice: &mut Dice, way: Way) -> Vec<Step> {
+fn steps(dice: &mut Dice, way: ProcedureForm) -> Vec<RowOperation> {
     let count = 1 + dice.below(6);
-    let mut some = |kinds: &[Kind], count| (0..count).map(|_| Step::random(dice, kinds)).collect::<Vec<_>>();
+    let mut some = |kinds: &[Kind], count| (0..count).map(|_| RowOperation::random(dice, kinds)).collect::<Vec<_>>();
     match way {
-        Way::Never | Way::UndeclaredNever => some(&HARMLESS, count),
-        Way::Before => {
+        ProcedureForm::Never | ProcedureForm::UndeclaredNever => some(&HARMLESS, count),
+        ProcedureForm::Before => {
             let mut steps = some(&READS, count / 2);
             steps.extend(some(&WRITES, 1));
             if count == 6 {
-                steps.insert(1, Step { kind: Kind::Abort, ..steps[0] });
+                steps.insert(1, RowOperation { kind: Kind::Abort, ..steps[0] });
             }
             steps
         }
         _ => {
             let mut steps = some(&ALL, count);
             if dice.one_in(8) {
-                steps.push(Step { kind: Kind::Abort, ..steps[0] });
+                steps.push(RowOperation { kind: Kind::Abort, ..steps[0] });
             }
             steps
         }
@@ -105,7 +112,7 @@ impl Op {
     /// A transaction of any kind.
     pub fn transaction(dice: &mut Dice) -> Self {
         match dice.below(20) {
-            0 => Self::Batch((0..1 + dice.below(5)).map(|_| steps(dice, Way::Anytime)).collect()),
+            0 => Self::Batch((0..1 + dice.below(5)).map(|_| steps(dice, ProcedureForm::Anytime)).collect()),
             1 => Self::Stamp(dice.below(20) as u32),
             _ => {
                 let way = WAYS[dice.below(WAYS.len() as u64) as usize];
@@ -132,11 +139,11 @@ impl Op {
     pub fn on_model(&self, model: &mut ModelDatabase, mut after: impl FnMut(&mut ModelDatabase)) -> Vec<Answer> {
         let mut answers = Vec::new();
         match self {
-            Self::Call(Way::AdHoc, steps) => answers.push(model.transaction(|tx| run_all(steps, tx))),
+            Self::Call(ProcedureForm::AdHoc, steps) => answers.push(model.transaction(|tx| run_all(steps, tx))),
             Self::Call(way, steps) => answers.extend(give(*way, steps, &mut OnModel(model))),
             Self::Batch(calls) => {
                 for steps in calls {
-                    answers.extend(give(Way::Anytime, steps, &mut OnModel(model)));
+                    answers.extend(give(ProcedureForm::Anytime, steps, &mut OnModel(model)));
                     after(model);
                 }
                 return answers;
@@ -165,7 +172,9 @@ impl Op {
 
     fn try_on_engine(&self, database: &Database, answers: &mut Vec<Answer>) -> Result<(), Error> {
         match self {
-            Self::Call(Way::AdHoc, steps) => answers.push(answer(database.transaction(|tx| run_all(steps, tx)))?),
+            Self::Call(ProcedureForm::AdHoc, steps) => {
+                answers.push(answer(database.transaction(|tx| run_all(steps, tx)))?)
+            }
             Self::Call(way, steps) => answers.push(give(*way, steps, &mut OnEngine(database))?),
             Self::Batch(calls) => {
                 let calls: Vec<_> = calls.iter().map(|steps| Anytime { steps: steps.clone() }).collect();
@@ -204,20 +213,20 @@ fn insert<R: TestRow>(tx: &mut impl glassbox::Transaction, row: &R) -> Result<()
 }
 
 /// An engine or the model, as it runs a procedure.
-trait Caller {
+trait ProcedureRunner {
     fn call<P: Procedure<Output = Vec<u64>>>(&mut self, procedure: &P) -> Result<Answer, Error>;
 }
 
 struct OnModel<'a>(&'a mut ModelDatabase);
 struct OnEngine<'a>(&'a Database);
 
-impl Caller for OnModel<'_> {
+impl ProcedureRunner for OnModel<'_> {
     fn call<P: Procedure<Output = Vec<u64>>>(&mut self, procedure: &P) -> Result<Answer, Error> {
         Ok(self.0.run(procedure, Timestamp::from_micros(0), 0))
     }
 }
 
-impl Caller for OnEngine<'_> {
+impl ProcedureRunner for OnEngine<'_> {
     fn call<P: Procedure<Output = Vec<u64>>>(&mut self, procedure: &P) -> Result<Answer, Error> {
         answer(self.0.call(procedure))
     }
@@ -230,15 +239,15 @@ fn answer(result: Result<Vec<u64>, Error>) -> Result<Answer, Error> {
     }
 }
 
-fn give(way: Way, steps: &[Step], caller: &mut impl Caller) -> Result<Answer, Error> {
+fn give(way: ProcedureForm, steps: &[RowOperation], caller: &mut impl ProcedureRunner) -> Result<Answer, Error> {
     let steps = steps.to_vec();
     match way {
-        Way::Anytime | Way::AdHoc => caller.call(&Anytime { steps }),
-        Way::Before => caller.call(&Before { steps }),
-        Way::Never => caller.call(&Never { steps }),
-        Way::Undeclared => caller.call(&Undeclared { steps }),
-        Way::UndeclaredNever => caller.call(&UndeclaredNever { steps }),
-        Way::Misdeclared => caller.call(&Misdeclared { steps }),
+        ProcedureForm::Anytime | ProcedureForm::AdHoc => caller.call(&Anytime { steps }),
+        ProcedureForm::Before => caller.call(&Before { steps }),
+        ProcedureForm::Never => caller.call(&Never { steps }),
+        ProcedureForm::Undeclared => caller.call(&Undeclared { steps }),
+        ProcedureForm::UndeclaredNever => caller.call(&UndeclaredNever { steps }),
+        ProcedureForm::Misdeclared => caller.call(&Misdeclared { steps }),
     }
 }
 

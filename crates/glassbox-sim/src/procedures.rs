@@ -4,7 +4,7 @@ use glassbox::procedure::{Aborts, Declared, KeySet, Procedure, Stop, Transaction
 use glassbox::{Catalog, record::Decimal};
 use serde::{Deserialize, Serialize};
 
-use crate::steps::{Step, run_all};
+use crate::steps::{RowOperation, run_all};
 use crate::tables::{Stamp, Thing};
 
 macro_rules! stepping {
@@ -12,7 +12,7 @@ macro_rules! stepping {
         $(#[$doc])*
         #[derive(Debug, Clone, Serialize, Deserialize)]
         pub struct $name {
-            pub steps: Vec<Step>,
+            pub steps: Vec<RowOperation>,
         }
 
         impl Procedure for $name {
@@ -29,7 +29,7 @@ macro_rules! stepping {
     )*};
 }
 
-fn complete(steps: &[Step], set: &mut impl KeySet) -> Declared {
+fn complete(steps: &[RowOperation], set: &mut impl KeySet) -> Declared {
     steps.iter().for_each(|step| step.declare(set));
     Declared::Complete
 }

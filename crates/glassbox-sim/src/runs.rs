@@ -19,7 +19,7 @@ const TOLD: usize = 5;
 
 /// A history: these three decide everything in it.
 #[derive(Debug, Clone)]
-pub struct History {
+pub struct RandomHistory {
     pub seed: u64,
     pub operations: usize,
     /// The usual one; some reopenings choose otherwise what may be chosen again.
@@ -54,14 +54,14 @@ impl AddAssign for Sum {
 
 /// A history that is going on.
 struct Running {
-    history: History,
+    history: RandomHistory,
     files: MemoryFiles,
     model: ModelDatabase,
     database: Database,
     sum: Sum,
 }
 
-impl History {
+impl RandomHistory {
     /// Runs it.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl History {
     /// Runs it with an engine that is not given the operation of this number: for canaries.
     ///
     /// # Errors
-    /// As for [`History::run`].
+    /// As for [`RandomHistory::run`].
     pub fn run_forgetting(&self, forgotten: Option<usize>) -> Result<Sum, String> {
         let files = MemoryFiles::new();
         let database = open(&files, self.config.clone(), true).map_err(|error| error.to_string())?;

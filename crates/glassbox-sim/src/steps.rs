@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct RowOperation {
     pub kind: Kind,
     pub table: u8,
     pub k: u32,
@@ -38,7 +38,7 @@ pub struct Step {
 /// Keys of each table, and so how often histories meet a row again.
 pub const KEYS: u64 = 60;
 
-impl Step {
+impl RowOperation {
     /// One of `kinds` on any table.
     pub fn random(dice: &mut Dice, kinds: &[Kind]) -> Self {
         let kind = kinds[dice.below(kinds.len() as u64) as usize];
@@ -118,6 +118,6 @@ pub fn digest<R: Record>(before: u64, row: &R) -> u64 {
     bytes.iter().fold(before, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3).rotate_left(5))
 }
 
-pub fn run_all<T: Transaction>(steps: &[Step], tx: &mut T) -> Result<Vec<u64>, Stop> {
+pub fn run_all<T: Transaction>(steps: &[RowOperation], tx: &mut T) -> Result<Vec<u64>, Stop> {
     steps.iter().map(|step| step.run(tx)).collect()
 }

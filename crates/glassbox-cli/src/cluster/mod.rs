@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 pub use arguments::Arguments;
-pub use node::{Arguments as NodeArguments, run as run_node};
+pub use node::{NodeArguments, run as run_node};
 
 use crate::exit::{self, Verdict};
 use crate::results::{Results, report_to};

@@ -22,7 +22,7 @@ use crate::results::is_standard_output as is_dash;
 /// encryption and no password: listen on a private network only.
 #[derive(Args)]
 #[command(name = "node")]
-pub struct Arguments {
+pub struct NodeArguments {
     /// Where to listen; port 0: any free port
     #[arg(long, value_name = "ADDRESS")]
     listen: SocketAddr,
@@ -38,7 +38,7 @@ pub struct Arguments {
 static ORPHANED: AtomicBool = AtomicBool::new(false);
 
 /// Runs the node.
-pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
+pub fn run(arguments: &NodeArguments) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
     let listener =
         TcpListener::bind(arguments.listen).with_context(|| format!("cannot listen on {}", arguments.listen))?;
@@ -78,7 +78,7 @@ fn node(me: Address, config: &Config) -> Node {
     Node::new(me, config.shape(), Arc::new(first), Arc::new(empty))
 }
 
-fn read(arguments: &Arguments) -> anyhow::Result<Config> {
+fn read(arguments: &NodeArguments) -> anyhow::Result<Config> {
     if !is_dash(&arguments.config) {
         return Config::read(&arguments.config);
     }

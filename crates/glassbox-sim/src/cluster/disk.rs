@@ -24,7 +24,7 @@ const BASE_AFTER: usize = 150;
 
 /// The rows of a base by table, and the position of its records.
 #[derive(Debug, Clone)]
-struct Written {
+struct DiskBase {
     rows: Vec<(u16, Vec<u8>)>,
     at: usize,
 }
@@ -32,9 +32,9 @@ struct Written {
 /// A replica's disk; it outlives its process.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
-    base: Option<Written>,
+    base: Option<DiskBase>,
     /// A base that is being written and not valid yet.
-    making: Option<Written>,
+    making: Option<DiskBase>,
     records: Vec<Record>,
     /// The number of forced records.
     forced: usize,
@@ -53,7 +53,7 @@ impl Disk {
     }
 
     fn begin_base(&mut self, rows: Vec<(u16, Vec<u8>)>, records: impl Iterator<Item = Record>) {
-        self.making = Some(Written { rows, at: self.records.len() });
+        self.making = Some(DiskBase { rows, at: self.records.len() });
         self.records.extend(records);
     }
 
@@ -284,7 +284,7 @@ impl Disk {
     }
 }
 
-fn fill(shard: &mut Shard, base: &Written) {
+fn fill(shard: &mut Shard, base: &DiskBase) {
     for (table, rows) in &base.rows {
         shard.load_stored(*table, rows).expect("they were stored a moment ago");
     }

@@ -1,8 +1,10 @@
-//! Failures, and the operator's reactions.
+//! Failures, the operator's reactions, and the changes of scheme that a watcher proposes.
 
+use glassbox_cluster::auto::{Advice, Advisor, Counted, Surroundings};
 use glassbox_cluster::{Address, Configuration, Message, Packet, Role, SchemeKind};
 
 use super::node::Machine;
+use super::settings::Load;
 use super::workload::Workload;
 use super::world::World;
 
@@ -241,6 +243,159 @@ impl<W: Workload> World<W> {
         for to in self.nodes.keys().copied().collect::<Vec<_>>() {
             let message = Message::Configure(Box::new(self.configuration.clone()));
             self.send(Address::OPERATOR, to, self.now_ns, Some(Packet { epoch: self.configuration.epoch, message }));
+        }
+    }
+}
+
+// Clients that stop, and connections that break.
+//
+// The last messages on a connection that ends are lost, each way. A member notices the end after the messages that it
+// still received; a successor with the same address can reach it only after that.
+
+impl<W: Workload> World<W> {
+    /// Plans this many stops of clients or of their connections before `until_us`.
+    pub(super) fn plan_partings(&mut self, until_us: u64) {
+        for _ in 0..self.settings.partings {
+            let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
+            let number = self.dice.below(u64::from(self.settings.clients)) as u32;
+            if self.dice.one_in(2) {
+                let away_us = self.dice.below(until_us / 4);
+                self.schedule_fault(at, Fault::KillClient(number));
+                self.schedule_fault(at + away_us, Fault::StartClient(number));
+            } else {
+                let members = self.members();
+                let member = *self.dice.pick(&members).expect("a cluster has members");
+                let mended = at + self.dice.below(until_us / 4);
+                self.schedule_fault(at, Fault::Break(number, member));
+                self.schedule_fault(mended, Fault::Mend(number, member));
+            }
+        }
+    }
+
+    fn members(&self) -> Vec<Address> {
+        self.nodes.keys().copied().filter(|it| !matches!(it, Address::Client(_))).collect()
+    }
+
+    pub(super) fn kill_client(&mut self, number: u32) {
+        let (address, now_ns) = (Address::Client(number), self.now_ns);
+        for member in self.members() {
+            self.break_off(address, member);
+            self.broken.remove(&(address, member));
+        }
+        // A successor is another party.
+        let node = self.nodes.remove(&address).expect("clients are there or away");
+        let Machine::Client(mut client) = node.machine else { unreachable!("it has a client's address") };
+        client.stop(now_ns);
+        self.add(address, Machine::Client(client));
+    }
+
+    pub(super) fn start_client(&mut self, number: u32) {
+        if !self.is_away(Address::Client(number)) {
+            return;
+        }
+        let (now_ns, mut out) = (self.now_ns, Default::default());
+        let router = self.router(number);
+        self.client(number).start(router, now_ns, &mut out);
+        self.carry_out(Address::Client(number), now_ns, out);
+    }
+
+    pub(super) fn break_between(&mut self, number: u32, member: Address) {
+        if self.nodes.contains_key(&member) && !self.is_away(Address::Client(number)) {
+            self.break_off(Address::Client(number), member);
+            self.break_off(member, Address::Client(number));
+        }
+    }
+
+    /// The client notices that its connection was made again; messages that it sent since it noticed the break arrive
+    /// first.
+    pub(super) fn mend_between(&mut self, number: u32, member: Address) {
+        let (now_ns, mut out) = (self.now_ns, Default::default());
+        self.client(number).reconnects(member, now_ns, &mut out);
+        self.carry_out(Address::Client(number), now_ns, out);
+    }
+
+    /// Loses the last messages one way, and lets the receiver notice.
+    fn break_off(&mut self, from: Address, to: Address) {
+        let sent = self.flying.iter().filter(|(_, it)| (it.from, it.to) == (from, to));
+        let sent: Vec<u64> = sent.map(|(&number, _)| number).collect();
+        let arrives = self.dice.place(sent.len() + 1);
+        sent[arrives..].iter().for_each(|number| drop(self.flying.remove(number)));
+        let arrival = self.links.arrival(from, to, self.now_ns, &mut self.dice);
+        self.broken.insert((to, from));
+        self.fly(from, to, None, arrival);
+    }
+
+    /// Whether a client was stopped and has no successor yet.
+    pub(super) fn is_away(&self, address: Address) -> bool {
+        let machine = self.nodes.get(&address).map(|node| &node.machine);
+        matches!(machine, Some(Machine::Client(client)) if client.away)
+    }
+}
+
+// Advice: a watcher proposes schemes, and the operator follows.
+
+impl<W: Workload> World<W> {
+    /// Evaluates the counters so far, and has the operator follow a proposal.
+    pub(super) fn advise(&mut self) {
+        let Some(mut advisor) = self.advisor.take() else { return };
+        advisor.switched(self.configuration.scheme);
+        let (counted, around) = self.counted();
+        if let Some(scheme) = advisor.observe(&counted, &around) {
+            self.switches_made += 1;
+            self.switch_to(scheme);
+        }
+        self.advisor = Some(advisor);
+    }
+
+    fn counted(&mut self) -> (Counted, Surroundings) {
+        let (mut counted, mut hottest) = (Counted::default(), None);
+        for (address, node) in &mut self.nodes {
+            let Machine::Member(member) = &mut node.machine else { continue };
+            member.sample();
+            match (address, member.role()) {
+                (Address::Coordinator(_), _) => counted.coordinator = counted.coordinator.and(node.tally),
+                (_, Role::Primary(partition)) => {
+                    counted.seen = counted.seen.and(partition.seen());
+                    counted.partitions = counted.partitions.and(node.tally);
+                    let of_it = partition.hottest();
+                    hottest = if hottest > of_it { hottest } else { of_it };
+                }
+                _ => {}
+            }
+        }
+        let link = &self.settings.link;
+        let around = Surroundings {
+            span_us: self.settings.advice_us as f64,
+            partitions: u32::from(self.settings.partitions),
+            coordinators: u32::from(self.settings.coordinators),
+            clients: f64::from(self.settings.clients),
+            round_trip_us: 2.0 * (link.base_ns + link.tail_ns) as f64 / 1e3,
+            hottest,
+        };
+        (counted, around)
+    }
+
+    /// The latest advice, if there is a watcher.
+    pub fn advice(&self) -> Option<&Advice> {
+        self.advisor.as_ref().and_then(Advisor::advice)
+    }
+
+    /// The newest configuration.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// The number of changes of the scheme by proposals.
+    pub fn switches_made(&self) -> u64 {
+        self.switches_made
+    }
+}
+
+impl World<Load> {
+    /// Changes the clients' load.
+    pub fn shift_to(&mut self, load: Load) {
+        for number in 0..self.settings.clients {
+            self.client(number).shift_to(load);
         }
     }
 }

@@ -4,7 +4,6 @@
 //! Nothing here is measured: a run depends on its seed and its [`Costs`] alone, and is the same each time. Figures made
 //! from it say that they are simulated.
 
-mod advice;
 mod canary;
 pub mod checks;
 mod client;
@@ -14,10 +13,6 @@ mod faults;
 mod link;
 mod micro;
 mod node;
-mod outcome;
-mod parties;
-mod partings;
-mod patience;
 mod processors;
 mod settings;
 mod tpcc;
@@ -28,8 +23,7 @@ pub use client::{Done, Finished};
 pub use costs::Costs;
 pub use link::Link;
 pub use micro::Micro;
-pub use outcome::Measured;
 pub use settings::{ALL, Bug, Load, Settings};
 pub use tpcc::Tpcc;
 pub use workload::{CallOf, Caller, OutputOf, Workload};
-pub use world::World;
+pub use world::{Measured, World};

@@ -5,10 +5,7 @@
 
 use std::collections::VecDeque;
 
-use glassbox_cluster::{Address, Outbox};
-
-use super::workload::Workload;
-use super::world::{Event, World};
+use glassbox_cluster::Address;
 
 /// The processors of a world.
 #[derive(Debug)]
@@ -54,41 +51,6 @@ impl Processors {
             waiting.make_contiguous().sort_by_key(|other| !is_client(*other));
         }
         waiting
-    }
-}
-
-impl<W: Workload> World<W> {
-    /// Lets an idle node work.
-    pub(super) fn work(&mut self, address: Address) {
-        if self.nodes.get(&address).is_none_or(|node| node.busy) {
-            return;
-        }
-        if self.processors.take(address) {
-            self.go_on(address);
-        }
-    }
-
-    /// Lets a node that has a processor, if it needs one, take its next step, or release it.
-    pub(super) fn go_on(&mut self, address: Address) {
-        let Some(node) = self.nodes.get_mut(&address) else { return self.give_way(address) };
-        let mut out = Outbox::default();
-        let received_ns = if node.inbox.is_empty() { 0 } else { node.receiving_ns(&self.settings.costs) };
-        if !node.work(self.now_ns, &mut out) {
-            return self.give_way(address);
-        }
-        node.busy = true;
-        let life = node.life;
-        let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
-        let worked_ns = done_ns - self.now_ns;
-        self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += worked_ns;
-        self.schedule(done_ns, Event::Ready { at: address, life });
-    }
-
-    /// Lets queued parties work.
-    pub(super) fn give_way(&mut self, address: Address) {
-        for waiting in self.processors.give_back(address) {
-            self.work(waiting);
-        }
     }
 }
 

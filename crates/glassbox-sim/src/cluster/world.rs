@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use glassbox::Catalog;
+use glassbox::research::shard::Shard;
 use glassbox_cluster::auto::Advisor;
-use glassbox_cluster::{Action, Address, Configuration, Outbox, Packet};
+use glassbox_cluster::{Action, Address, Configuration, MakeShard, Member, Outbox, Packet, Role, Router};
 
 use super::canary::Canary;
-use super::client::Client;
+use super::client::{Client, Finished};
 use super::disk::Disk;
 use super::faults::Fault;
 use super::link::Links;
 use super::node::{Machine, Node};
-use super::outcome::Measured;
 use super::processors::Processors;
 use super::settings::{Load, Settings};
-use super::workload::Workload;
+use super::workload::{CallOf, OutputOf, Workload};
 use crate::dice::Dice;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +53,19 @@ pub(super) struct Flying {
     life: u64,
     /// `None`: the end of a broken connection.
     packet: Option<Packet>,
+}
+
+/// The results of a part of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// Calls that ended.
+    pub finished: u64,
+    /// In a second of virtual time.
+    pub per_second: f64,
+    /// Restarts of transactions because of deadlocks.
+    pub retries: u64,
+    /// Of the calls that ended, those that were distributed.
+    pub several: u64,
 }
 
 /// A simulated cluster and its clients.
@@ -272,5 +285,202 @@ impl<W: Workload> World<W> {
             return Ok(());
         }
         Err(format!("progress: clients {waiting:?} wait for ever: {}", self.leftovers().join("; ")))
+    }
+}
+
+// Parties: added at the beginning of a world, or as successors.
+
+impl<W: Workload> World<W> {
+    /// Adds a replica: with the initial rows, or a restarted one without rows.
+    pub(super) fn add_replica(&mut self, address: Address, first: bool) {
+        let make = self.empty_shard(address);
+        self.stop_disk(address);
+        let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
+        let mut member = if first {
+            let mut shard = make().expect("a small shard");
+            W::fill(&self.settings, &mut shard);
+            Member::replica(address, configuration, shard, make)
+        } else {
+            Member::returning(address, configuration, make, &mut out)
+        };
+        if self.settings.journals {
+            member.begin_journal(&mut out);
+        }
+        if self.settings.advice_us > 0 {
+            member.sample();
+        }
+        self.add(address, Machine::Member(Box::new(member)));
+        self.carry_out(address, self.now_ns, out);
+    }
+
+    /// Makes shards without rows, of a replica's partition.
+    pub(super) fn empty_shard(&self, replica: Address) -> MakeShard {
+        let partition = usize::from(replica.partition().expect("only replicas have rows"));
+        let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
+        Arc::new(move || Ok(Shard::new(&catalog, partition, count, W::TABLE_BYTES).expect("a small shard")))
+    }
+
+    /// Adds one of the configuration's coordinators.
+    pub(super) fn add_coordinator(&mut self, me: Address) {
+        let mut out = Outbox::default();
+        let member = Member::coordinator(me, self.configuration.clone(), &mut out);
+        self.add(me, Machine::Member(Box::new(member)));
+        self.carry_out(me, self.now_ns, out);
+    }
+
+    pub(super) fn add_client(&mut self, number: u32) {
+        let caller = W::caller(&self.settings, number);
+        let router = self.router(number);
+        let mut client = Client::new(number, router, caller);
+        let mut out = Outbox::default();
+        client.call(0, &mut out);
+        self.add(Address::Client(number), Machine::Client(Box::new(client)));
+        self.carry_out(Address::Client(number), 0, out);
+    }
+
+    /// The initial state of a client.
+    pub(super) fn router(&mut self, number: u32) -> Router {
+        // A client counts on from there in its later sessions.
+        let life = self.lives << 8;
+        Router::new(Address::Client(number), Arc::clone(&self.catalog), self.configuration.clone(), life)
+    }
+
+    pub(super) fn add(&mut self, address: Address, machine: Machine<W>) {
+        self.lives += 1;
+        // A new party finds out by itself which others are absent.
+        self.broken.retain(|(at, _)| *at != address);
+        self.nodes.insert(address, Node::new(machine, self.lives));
+    }
+}
+
+// Processors: work of parties that share them.
+
+impl<W: Workload> World<W> {
+    /// Lets an idle node work.
+    pub(super) fn work(&mut self, address: Address) {
+        if self.nodes.get(&address).is_none_or(|node| node.busy) {
+            return;
+        }
+        if self.processors.take(address) {
+            self.go_on(address);
+        }
+    }
+
+    /// Lets a node that has a processor, if it needs one, take its next step, or release it.
+    pub(super) fn go_on(&mut self, address: Address) {
+        let Some(node) = self.nodes.get_mut(&address) else { return self.give_way(address) };
+        let mut out = Outbox::default();
+        let received_ns = if node.inbox.is_empty() { 0 } else { node.receiving_ns(&self.settings.costs) };
+        if !node.work(self.now_ns, &mut out) {
+            return self.give_way(address);
+        }
+        node.busy = true;
+        let life = node.life;
+        let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
+        let worked_ns = done_ns - self.now_ns;
+        self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += worked_ns;
+        self.schedule(done_ns, Event::Ready { at: address, life });
+    }
+
+    /// Lets queued parties work.
+    pub(super) fn give_way(&mut self, address: Address) {
+        for waiting in self.processors.give_back(address) {
+            self.work(waiting);
+        }
+    }
+}
+
+// Timeouts of clients, and other periodic events, which are scheduled as long as a client waits.
+
+impl<W: Workload> World<W> {
+    /// Clients restart transactions that exceed their timeout: they may be in a distributed deadlock.
+    pub(super) fn lose_patience(&mut self) {
+        for number in 0..self.settings.clients {
+            let (mut out, now_ns, patience_us) = (Outbox::default(), self.now_ns, self.settings.patience_us);
+            self.client(number).restart_timed_out(patience_us, now_ns, &mut out);
+            self.carry_out(Address::Client(number), now_ns, out);
+        }
+        self.schedule_while_waiting(self.settings.patience_us / 4, Event::LosePatience);
+    }
+
+    /// When everything has ended nothing is scheduled, so that the world comes to rest.
+    pub(super) fn schedule_while_waiting(&mut self, in_us: u64, event: Event) {
+        if in_us > 0 && (0..self.settings.clients).any(|number| self.client(number).is_waiting()) {
+            self.schedule(self.now_ns + in_us * 1_000, event);
+        }
+    }
+}
+
+// Results: the clients' histories, and the members' states.
+
+impl<W: Workload> World<W> {
+    /// The total working time of a party; a step in progress counts in full.
+    pub fn worked_ns(&self, address: Address) -> u64 {
+        self.nodes.get(&address).map_or(0, |node| node.worked_ns)
+    }
+
+    /// The part of it that locks cost.
+    pub fn locked_ns(&self, address: Address) -> u64 {
+        self.nodes.get(&address).map_or(0, |node| node.locked_ns)
+    }
+
+    pub(super) fn finished(&mut self) -> u64 {
+        (0..self.settings.clients).map(|number| self.client(number).finished).sum()
+    }
+
+    pub(super) fn several(&mut self) -> u64 {
+        (0..self.settings.clients).map(|number| self.client(number).several).sum()
+    }
+
+    pub(super) fn retries(&mut self) -> u64 {
+        let own: u64 = (0..self.settings.clients).map(|number| self.client(number).retries()).sum();
+        let central = self.nodes.values().map(|node| match &node.machine {
+            Machine::Member(member) => match member.role() {
+                Role::Coordinator(coordinator) => coordinator.retries(),
+                _ => 0,
+            },
+            Machine::Client(_) => 0,
+        });
+        own + central.sum::<u64>()
+    }
+
+    /// Records the clients' histories, or only counts.
+    pub fn keep_history(&mut self, keep: bool) {
+        for number in 0..self.settings.clients {
+            self.client(number).history = keep.then(Vec::new);
+        }
+    }
+
+    /// The histories of all clients, as far as they were recorded.
+    pub fn history(&mut self) -> Vec<Finished<CallOf<W>, OutputOf<W>>> {
+        (0..self.settings.clients).flat_map(|number| self.client(number).history.clone().unwrap_or_default()).collect()
+    }
+
+    /// The rows of each replica that has some; whether it is a primary.
+    pub fn shards(&mut self) -> Vec<(Address, bool, &mut Shard)> {
+        let shard = |(&address, node): (&Address, _)| match node {
+            &mut Node { machine: Machine::Member(ref mut member), .. } => {
+                let primary = matches!(member.role(), Role::Primary(_));
+                member.shard().map(|shard| (address, primary, shard))
+            }
+            _ => None,
+        };
+        self.nodes.iter_mut().filter_map(shard).collect()
+    }
+
+    /// After everything has ended: active transactions at primaries and stopped replication at backups. Normally
+    /// nothing.
+    pub fn leftovers(&self) -> Vec<String> {
+        let left = |(address, node): (&Address, &Node<W>)| {
+            let Machine::Member(member) = &node.machine else { return None };
+            match member.role() {
+                Role::Primary(it) if !it.is_idle() => Some(format!("{address}: something is under way: {it:?}")),
+                Role::Backup(backup) => backup.lost().map(|why| format!("{address}: {why}")),
+                Role::Joining { .. } => Some(format!("{address}: it waits for the rows")),
+                Role::Coordinator(it) if it.pending() > 0 => Some(format!("{address}: undecided: {it:?}")),
+                _ => None,
+            }
+        };
+        self.nodes.iter().filter_map(left).collect()
     }
 }

@@ -6,12 +6,12 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use super::executor::{Executor, Way};
+use super::executor::{Executor, Submission};
 use super::history::{Outcome, Seen, Step};
 
 /// A way of being broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum SeededBug {
     /// What a transaction reads and what it writes are transactions of their own, as if read locks were given up early.
     ReadsApart,
     /// Each scan is a transaction of its own, as if rows were locked but not the gaps between them.
@@ -23,11 +23,11 @@ pub enum Fault {
 }
 
 /// All of them, with the names that programs take.
-pub const FAULTS: [(&str, Fault); 4] = [
-    ("reads-apart", Fault::ReadsApart),
-    ("scans-apart", Fault::ScansApart),
-    ("steps-apart", Fault::StepsApart),
-    ("aborts-kept", Fault::AbortsKept),
+pub const SEEDED_BUGS: [(&str, SeededBug); 4] = [
+    ("reads-apart", SeededBug::ReadsApart),
+    ("scans-apart", SeededBug::ScansApart),
+    ("steps-apart", SeededBug::StepsApart),
+    ("aborts-kept", SeededBug::AbortsKept),
 ];
 
 /// An executor with a fault.
@@ -36,10 +36,10 @@ pub struct Broken<E> {
     /// What it breaks.
     pub inner: E,
     /// How.
-    pub fault: Fault,
+    pub fault: SeededBug,
 }
 
-impl Fault {
+impl SeededBug {
     /// Steps of different kinds are not of one transaction; `None` is of no kind but its own.
     fn kind(self, step: &Step) -> Option<bool> {
         let reads = matches!(step, Step::Read(_) | Step::Look(_) | Step::Scan(_));
@@ -53,9 +53,9 @@ impl Fault {
 }
 
 impl<E: Executor> Executor for Broken<E> {
-    fn execute(&self, way: Way, steps: &[Step]) -> Result<Outcome, String> {
+    fn execute(&self, way: Submission, steps: &[Step]) -> Result<Outcome, String> {
         let aborts = steps.contains(&Step::Abort);
-        if self.fault == Fault::AbortsKept && aborts {
+        if self.fault == SeededBug::AbortsKept && aborts {
             let kept: Vec<_> = steps.iter().copied().filter(|step| *step != Step::Abort).collect();
             return self.inner.execute(way, &kept).map(|_| Outcome::Aborted);
         }
@@ -93,7 +93,7 @@ impl<E: Executor> Stale<E> {
 }
 
 impl<E: Executor> Executor for Stale<E> {
-    fn execute(&self, way: Way, steps: &[Step]) -> Result<Outcome, String> {
+    fn execute(&self, way: Submission, steps: &[Step]) -> Result<Outcome, String> {
         // The copy must do the writes in the same order, so they are done one after the other.
         let mut behind = self.behind.lock().map_err(|_| "another client panicked".to_owned())?;
         let Outcome::Committed(mut seen) = self.first.execute(way, steps)? else { return Ok(Outcome::Aborted) };

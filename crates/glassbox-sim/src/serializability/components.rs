@@ -10,7 +10,7 @@ const NEW: u32 = u32::MAX;
 /// The components of more than one node, of the graph that has only edges of the kinds `allowed`. Each is sorted, and
 /// so are they by their first nodes.
 pub fn components(graph: &Graph, allowed: u8) -> Vec<Vec<u32>> {
-    let mut search = Search {
+    let mut search = ComponentSearch {
         graph,
         allowed,
         order: vec![NEW; graph.nodes as usize],
@@ -30,7 +30,7 @@ pub fn components(graph: &Graph, allowed: u8) -> Vec<Vec<u32>> {
     search.found
 }
 
-struct Search<'a> {
+struct ComponentSearch<'a> {
     graph: &'a Graph,
     allowed: u8,
     /// When each node was visited.
@@ -45,7 +45,7 @@ struct Search<'a> {
     found: Vec<Vec<u32>>,
 }
 
-impl Search<'_> {
+impl ComponentSearch<'_> {
     fn from(&mut self, root: u32) {
         self.enter(root);
         while let Some((node, followed)) = self.path.last_mut() {

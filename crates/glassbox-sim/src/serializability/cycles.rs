@@ -52,7 +52,7 @@ pub fn find(
 ) {
     told.resize(told.len().max(graph.nodes as usize), false);
     let more = if real_time { kind::REAL_TIME } else { 0 };
-    let mut search = Search::new(history, graph);
+    let mut search = CycleSearch::new(history, graph);
     for level in levels {
         (search.others, search.budget) = (level.others | more, BUDGET);
         for component in components(graph, level.first | search.others) {
@@ -89,7 +89,7 @@ fn class_of(cycle: &[Hop]) -> Class {
 
 /// Searches in one component after another. What it knows of nodes is forgotten node by node, because there may be as
 /// many components as nodes.
-struct Search<'a> {
+struct CycleSearch<'a> {
     history: &'a History,
     graph: &'a Graph,
     others: u8,
@@ -104,7 +104,7 @@ struct Search<'a> {
 
 const FAR: u32 = u32::MAX;
 
-impl<'a> Search<'a> {
+impl<'a> CycleSearch<'a> {
     fn new(history: &'a History, graph: &'a Graph) -> Self {
         let nodes = graph.nodes as usize;
         let (distance, by, inside) = (vec![FAR; nodes], vec![None; nodes], vec![false; nodes]);

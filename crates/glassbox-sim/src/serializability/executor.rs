@@ -16,7 +16,7 @@ use crate::ModelDatabase;
 
 /// How a transaction is given to an engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Submission {
     /// As a procedure that declares what it touches.
     Declared,
     /// As a procedure that does not.
@@ -31,7 +31,7 @@ pub trait Executor: Sync {
     ///
     /// # Errors
     /// When the engine fails. To abort is no failure.
-    fn execute(&self, way: Way, steps: &[Step]) -> Result<Outcome, String>;
+    fn execute(&self, way: Submission, steps: &[Step]) -> Result<Outcome, String>;
 }
 
 /// Steps, declared.
@@ -88,11 +88,11 @@ pub fn open(config: &Config) -> Result<Database, Error> {
 }
 
 impl Executor for Database {
-    fn execute(&self, way: Way, steps: &[Step]) -> Result<Outcome, String> {
+    fn execute(&self, way: Submission, steps: &[Step]) -> Result<Outcome, String> {
         let answer = match way {
-            Way::Declared => self.call(&Work { steps: steps.to_vec() }),
-            Way::Undeclared => self.call(&UndeclaredWork { steps: steps.to_vec() }),
-            Way::Closure => self.transaction(|tx| run_all(steps, tx)),
+            Submission::Declared => self.call(&Work { steps: steps.to_vec() }),
+            Submission::Undeclared => self.call(&UndeclaredWork { steps: steps.to_vec() }),
+            Submission::Closure => self.transaction(|tx| run_all(steps, tx)),
         };
         match answer {
             Ok(seen) => Ok(Outcome::Committed(seen)),
@@ -106,7 +106,7 @@ impl Executor for Database {
 pub struct Serial(Mutex<ModelDatabase>);
 
 impl Executor for Serial {
-    fn execute(&self, _way: Way, steps: &[Step]) -> Result<Outcome, String> {
+    fn execute(&self, _way: Submission, steps: &[Step]) -> Result<Outcome, String> {
         // Asked for and not yet run: so that histories overlap, on a machine with few cores too.
         std::thread::yield_now();
         let mut model = self.0.lock().map_err(|_| "another client panicked".to_owned())?;

@@ -3,7 +3,7 @@
 use super::cycles::Hop;
 use super::facts::Item;
 use super::graph::kind;
-use super::history::{History, Row, Seen, Step, Transaction, Value};
+use super::history::{History, ReadVersion, Seen, Step, Transaction, Value};
 use super::orders::{Orders, Version};
 
 /// Elements that are told of a long list or result.
@@ -42,7 +42,7 @@ fn answer_text(step: &Step, seen: &Seen) -> String {
         Seen::Wrote { version, over } => format!("{step}: version {version} over {over}"),
         Seen::Nothing => format!("{step}: nothing to do"),
         Seen::Values(values) => format!("{step}: {}", shortened(values, Value::to_string)),
-        Seen::Rows(rows) => format!("{step}: {}", shortened(rows, Row::to_string)),
+        Seen::Rows(rows) => format!("{step}: {}", shortened(rows, ReadVersion::to_string)),
     }
 }
 

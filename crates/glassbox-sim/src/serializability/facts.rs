@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::history::{History, List, Member, Predicate, Row, Seen, Step, Transaction, Value};
+use super::history::{History, List, Member, Predicate, ReadVersion, Seen, Step, Transaction, Value};
 
 /// A thing with versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,14 +41,14 @@ pub enum Fact<'a> {
         /// Which.
         item: Item,
         /// `None`: it was not there.
-        row: Option<&'a Row>,
+        row: Option<&'a ReadVersion>,
     },
     /// These rows, and no others, were what a predicate asks for.
     Range {
         /// The predicate.
         predicate: Predicate,
         /// The rows it had.
-        rows: &'a [Row],
+        rows: &'a [ReadVersion],
     },
 }
 
@@ -137,7 +137,7 @@ pub fn readings(transaction: &Transaction) -> impl Iterator<Item = Reading> {
     })
 }
 
-fn reading(step: usize, item: Item, row: &Row) -> Reading {
+fn reading(step: usize, item: Item, row: &ReadVersion) -> Reading {
     Reading { step, item, version: row.version, value: row.value, newest: true }
 }
 

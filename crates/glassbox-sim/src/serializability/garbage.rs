@@ -3,7 +3,7 @@
 use super::anomaly::{Class, Findings};
 use super::explain::told;
 use super::facts::{Fact, Item, facts, item_of, readings, value_of};
-use super::history::{History, Member, Outcome, Row, Seen, Step, Value};
+use super::history::{History, Member, Outcome, ReadVersion, Seen, Step, Value};
 
 /// Finds reads of what no step wrote, and rows that a scan did not ask for.
 pub fn find(history: &History, findings: &mut Findings) {
@@ -52,7 +52,7 @@ fn exists(history: &History, item: Item, value: Value) -> bool {
 }
 
 /// Whether the writer of a row gave it the rank that was read; true when that cannot be said.
-fn has_rank(history: &History, member: Member, row: &Row) -> bool {
+fn has_rank(history: &History, member: Member, row: &ReadVersion) -> bool {
     if row.value == Value::INITIAL {
         return history.initial.get(&member) == Some(&row.rank);
     }

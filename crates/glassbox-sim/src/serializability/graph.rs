@@ -18,7 +18,7 @@
 //! The edges are kept by their source, eight bytes of reason with each, so that a cycle can be explained.
 
 use super::facts::{Fact, Item, facts};
-use super::history::{History, Member, Predicate, Row, Transaction};
+use super::history::{History, Member, Predicate, ReadVersion, Transaction};
 use super::orders::{Orders, Version};
 use super::predicates::{Unseen, unseen};
 use super::real_time;
@@ -174,7 +174,7 @@ impl Builder<'_> {
         }
     }
 
-    fn scanned(&mut self, reader: u32, step: u8, predicate: Predicate, rows: &[Row]) {
+    fn scanned(&mut self, reader: u32, step: u8, predicate: Predicate, rows: &[ReadVersion]) {
         let club = predicate.club();
         let mut seen: Vec<u64> = rows.iter().map(|row| row.id).collect();
         seen.sort_unstable();

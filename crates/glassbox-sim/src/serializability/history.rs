@@ -97,12 +97,12 @@ pub enum Seen {
     /// The elements of a list.
     Values(Vec<Value>),
     /// Rows of members, in the order of the scan.
-    Rows(Vec<Row>),
+    Rows(Vec<ReadVersion>),
 }
 
 /// A member as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ReadVersion {
     /// Who.
     pub id: u64,
     /// Decides which predicates match.
@@ -242,7 +242,7 @@ impl fmt::Display for Predicate {
     }
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for ReadVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, rank, version, value } = self;
         write!(f, "{id} (rank {rank}, version {version} by {value})")

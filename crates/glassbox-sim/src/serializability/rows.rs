@@ -6,7 +6,7 @@ use glassbox::procedure::{Abort, KeySet, Mode, Stop, Transaction};
 use glassbox::record::{Bytes, Direction, Prefix};
 use glassbox::{Catalog, Record};
 
-use super::history::{Form, List, Member, Predicate, Row, Seen, Step, Value};
+use super::history::{Form, List, Member, Predicate, ReadVersion, Seen, Step, Value};
 
 /// One element of a list whose form is [`Form::Rows`].
 #[derive(Record, Clone, Copy, Debug)]
@@ -185,11 +185,11 @@ fn read_list<T: Transaction>(tx: &mut T, list: List) -> Result<Vec<Value>, Stop>
     }
 }
 
-fn row_of(row: &Membership) -> Row {
-    Row { id: row.id, rank: row.rank, version: row.version, value: Value(row.value) }
+fn row_of(row: &Membership) -> ReadVersion {
+    ReadVersion { id: row.id, rank: row.rank, version: row.version, value: Value(row.value) }
 }
 
-fn scan<T: Transaction>(tx: &mut T, predicate: Predicate) -> Result<Vec<Row>, Stop> {
+fn scan<T: Transaction>(tx: &mut T, predicate: Predicate) -> Result<Vec<ReadVersion>, Stop> {
     let mut rows = Vec::new();
     let see = |row: &Membership| {
         rows.push(row_of(row));

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use super::executor::{Executor, Way};
+use super::executor::{Executor, Submission};
 use super::history::{Form, History, List, Outcome, Predicate, Step, Transaction};
 use super::rows::first_members;
-use super::workload::{Planner, Settings};
+use super::workload::{HistorySettings, Planner};
 
 /// Steps of the transactions before and after the history.
 const STEPS_AT_ONCE: usize = 64;
@@ -16,10 +16,10 @@ const STEPS_AT_ONCE: usize = 64;
 ///
 /// # Errors
 /// When the engine fails.
-pub fn run(executor: &(impl Executor + ?Sized), settings: &Settings) -> Result<History, String> {
+pub fn run(executor: &(impl Executor + ?Sized), settings: &HistorySettings) -> Result<History, String> {
     let founding: Vec<_> = (0..settings.clubs()).map(Step::Found).collect();
     for steps in founding.chunks(STEPS_AT_ONCE) {
-        match executor.execute(Way::Closure, steps)? {
+        match executor.execute(Submission::Closure, steps)? {
             Outcome::Committed(_) => {}
             Outcome::Aborted => return Err("the first members of the clubs are there already".to_owned()),
         }
@@ -47,7 +47,7 @@ fn now_ns(clock: &Instant) -> u64 {
 
 fn run_client(
     executor: &(impl Executor + ?Sized),
-    settings: &Settings,
+    settings: &HistorySettings,
     client: usize,
     next: &AtomicU32,
     clock: &Instant,
@@ -75,7 +75,7 @@ fn run_one(
     executor: &(impl Executor + ?Sized),
     client: u32,
     clock: &Instant,
-    way: Way,
+    way: Submission,
     steps: Vec<Step>,
 ) -> Result<Transaction, String> {
     let invoked_ns = now_ns(clock);
@@ -85,7 +85,7 @@ fn run_one(
 
 fn read_all(
     executor: &(impl Executor + ?Sized),
-    settings: &Settings,
+    settings: &HistorySettings,
     clock: &Instant,
     transactions: &mut Vec<Transaction>,
 ) -> Result<(), String> {
@@ -95,7 +95,7 @@ fn read_all(
     let steps: Vec<_> = lists.chain(clubs).collect();
     for steps in steps.chunks(STEPS_AT_ONCE) {
         let client = settings.clients as u32;
-        transactions.push(run_one(executor, client, clock, Way::Closure, steps.to_vec())?);
+        transactions.push(run_one(executor, client, clock, Submission::Closure, steps.to_vec())?);
     }
     Ok(())
 }

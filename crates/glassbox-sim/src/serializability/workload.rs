@@ -6,14 +6,14 @@
 
 use std::collections::VecDeque;
 
-use super::executor::Way;
+use super::executor::Submission;
 use super::history::{Form, List, Member, Outcome, Predicate, Seen, Step, Value};
 use super::rows::first_members;
 use crate::dice::Dice;
 
 /// How a history is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct HistorySettings {
     /// Decides what clients ask for. What they are answered, threads decide.
     pub seed: u64,
     /// Clients, each a thread.
@@ -48,7 +48,7 @@ const REMEMBERED: usize = 12;
 /// Ranks are 0 to 9.
 const RANKS: u64 = 10;
 
-impl Settings {
+impl HistorySettings {
     /// Lists of each form that the whole history uses.
     pub fn lists(&self) -> u32 {
         self.transactions / LIST_LIFE + LISTS
@@ -63,25 +63,25 @@ impl Settings {
 /// One client's source of transactions.
 #[derive(Debug)]
 pub struct Planner<'a> {
-    settings: &'a Settings,
+    settings: &'a HistorySettings,
     dice: Dice,
     remembered: VecDeque<Member>,
 }
 
 impl<'a> Planner<'a> {
     /// That of one client.
-    pub fn new(settings: &'a Settings, client: usize) -> Self {
+    pub fn new(settings: &'a HistorySettings, client: usize) -> Self {
         let mut dice = Dice(settings.seed ^ (client as u64) << 32);
         dice.roll();
         Self { settings, dice, remembered: VecDeque::new() }
     }
 
     /// What transaction `number` does.
-    pub fn plan(&mut self, number: u32) -> (Way, Vec<Step>) {
+    pub fn plan(&mut self, number: u32) -> (Submission, Vec<Step>) {
         let way = match self.dice.below(8) {
-            0 => Way::Undeclared,
-            1 => Way::Closure,
-            _ => Way::Declared,
+            0 => Submission::Undeclared,
+            1 => Submission::Closure,
+            _ => Submission::Declared,
         };
         let of_lists = match self.settings.forms {
             Forms::Lists => 10,

@@ -8,14 +8,14 @@ use glassbox::io::MemoryFiles;
 use glassbox::{Config, LogKind};
 use glassbox_sim::dice::{Dice, seed};
 use glassbox_sim::history::{Op, in_short, open, tiny, tiny_classic};
-use glassbox_sim::runs::{History, Sum};
+use glassbox_sim::runs::{RandomHistory, Sum};
 use glassbox_sim::steps::Kind;
 
 fn runs(config: &Config) {
     let first = seed(1);
     let mut sum = Sum::default();
     for seed in first..first + 12 {
-        let history = History { seed, operations: 2_500, config: config.clone() };
+        let history = RandomHistory { seed, operations: 2_500, config: config.clone() };
         sum += history.run().unwrap_or_else(|what| panic!("{what}"));
     }
     println!("{}: {sum:?}", in_short(config));
@@ -82,7 +82,7 @@ fn floods_split_leaves_and_give_them_back() {
 /// The canary: an engine that did not do one transaction is found out.
 #[test]
 fn a_forgotten_transaction_is_noticed() {
-    let history = History { seed: 1, operations: 2_500, config: tiny(2, LogKind::Values) };
+    let history = RandomHistory { seed: 1, operations: 2_500, config: tiny(2, LogKind::Values) };
     let mut found_out = 0;
     for forgotten in (50..2_500).step_by(100) {
         found_out += u64::from(history.run_forgetting(Some(forgotten)).is_err());

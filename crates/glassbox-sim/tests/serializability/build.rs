@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use glassbox_sim::serializability::history::{
-    Form, History, List, Member, Outcome, Predicate, Row, Seen, Step, Transaction, Value,
+    Form, History, List, Member, Outcome, Predicate, ReadVersion, Seen, Step, Transaction, Value,
 };
 use glassbox_sim::serializability::{Class, check};
 
@@ -45,15 +45,15 @@ pub fn delete(who: Member, value: Value, version: u32, over: Value) -> Answered 
     (Step::Leave(who, value), Seen::Wrote { version, over })
 }
 
-pub fn row(id: u64, rank: u8, version: u32, value: Value) -> Row {
-    Row { id, rank, version, value }
+pub fn row(id: u64, rank: u8, version: u32, value: Value) -> ReadVersion {
+    ReadVersion { id, rank, version, value }
 }
 
-pub fn scan<const N: usize>(club: u32, rows: [Row; N]) -> Answered {
+pub fn scan<const N: usize>(club: u32, rows: [ReadVersion; N]) -> Answered {
     (Step::Scan(Predicate::Members { club }), Seen::Rows(rows.to_vec()))
 }
 
-pub fn ranks<const N: usize>(club: u32, from: u8, to: u8, rows: [Row; N]) -> Answered {
+pub fn ranks<const N: usize>(club: u32, from: u8, to: u8, rows: [ReadVersion; N]) -> Answered {
     (Step::Scan(Predicate::Ranks { club, from, to }), Seen::Rows(rows.to_vec()))
 }
 

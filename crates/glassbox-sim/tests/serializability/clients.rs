@@ -4,16 +4,16 @@ use glassbox::config::{ClassicConfig, Granularity};
 use glassbox::research::ConfigHooks;
 use glassbox::{Config, Database, LogKind};
 use glassbox_sim::dice::seed;
-use glassbox_sim::serializability::broken::{Broken, Fault, Stale};
+use glassbox_sim::serializability::broken::{Broken, SeededBug, Stale};
 use glassbox_sim::serializability::executor::{Executor, Serial, open};
-use glassbox_sim::serializability::workload::{Forms, Settings};
+use glassbox_sim::serializability::workload::{Forms, HistorySettings};
 use glassbox_sim::serializability::{Class, Report, check, runner};
 
-fn settings(forms: Forms, transactions: u32) -> Settings {
-    Settings { seed: seed(1), clients: 4, transactions, forms, abort_one_in: 12 }
+fn settings(forms: Forms, transactions: u32) -> HistorySettings {
+    HistorySettings { seed: seed(1), clients: 4, transactions, forms, abort_one_in: 12 }
 }
 
-fn report(executor: &(impl Executor + ?Sized), settings: &Settings) -> Report {
+fn report(executor: &(impl Executor + ?Sized), settings: &HistorySettings) -> Report {
     check(&runner::run(executor, settings).unwrap_or_else(|what| panic!("{settings:?}: {what}")))
 }
 
@@ -32,7 +32,7 @@ fn classic(change: impl FnOnce(&mut Config)) -> Database {
 
 /// Right in all forms; and there were deadlocks, which were resolved.
 fn classic_is_right(change: impl Fn(&mut Config)) {
-    let run = |settings: &Settings| {
+    let run = |settings: &HistorySettings| {
         let database = classic(&change);
         is_right(&database, settings);
         assert_eq!(database.verify(), Vec::<String>::new());
@@ -46,14 +46,14 @@ fn classic_is_right(change: impl Fn(&mut Config)) {
             break;
         }
         let usual = settings(Forms::Both, 4_000);
-        rerun += run(&Settings { seed: usual.seed + more, ..usual });
+        rerun += run(&HistorySettings { seed: usual.seed + more, ..usual });
     }
     println!("run again: {rerun}");
     assert!(rerun > 0, "there was no deadlock");
 }
 
 /// Strictly serializable, and not because nothing happened.
-fn is_right(executor: &impl Executor, settings: &Settings) {
+fn is_right(executor: &impl Executor, settings: &HistorySettings) {
     let report = report(executor, settings);
     println!("{settings:?}: {report}");
     assert!(report.is_strictly_serializable(), "{settings:?}: {report}");
@@ -100,9 +100,9 @@ fn classic_early_escalation() {
 }
 
 /// The canaries: runs until the fault shows, which may take a few histories, and more on a busy machine.
-fn is_found_out(make: impl Fn() -> Box<dyn Executor>, settings: &Settings, wanted: &[Class]) {
+fn is_found_out(make: impl Fn() -> Box<dyn Executor>, settings: &HistorySettings, wanted: &[Class]) {
     for run in 0..100 {
-        let settings = Settings { seed: settings.seed + run, ..settings.clone() };
+        let settings = HistorySettings { seed: settings.seed + run, ..settings.clone() };
         // Under a fault the engine may stop by itself, which finds out nothing about the checker.
         let Ok(history) = runner::run(&*make(), &settings) else { continue };
         let report = check(&history);
@@ -113,20 +113,20 @@ fn is_found_out(make: impl Fn() -> Box<dyn Executor>, settings: &Settings, wante
     panic!("none of {wanted:?} was found");
 }
 
-fn broken(fault: Fault) -> impl Fn() -> Box<dyn Executor> {
+fn broken(fault: SeededBug) -> impl Fn() -> Box<dyn Executor> {
     move || Box::new(Broken { inner: engine(2, LogKind::Values), fault })
 }
 
 #[test]
 fn read_locks_given_up_are_noticed() {
     let wanted = [Class::GSingle, Class::G2Item];
-    is_found_out(broken(Fault::ReadsApart), &settings(Forms::Lists, 2_000), &wanted);
+    is_found_out(broken(SeededBug::ReadsApart), &settings(Forms::Lists, 2_000), &wanted);
 }
 
 #[test]
 fn unlocked_gaps_are_noticed() {
     let wanted = [Class::GSinglePredicate, Class::G2];
-    is_found_out(broken(Fault::ScansApart), &settings(Forms::Clubs, 2_000), &wanted);
+    is_found_out(broken(SeededBug::ScansApart), &settings(Forms::Clubs, 2_000), &wanted);
 }
 
 #[test]
@@ -138,13 +138,13 @@ fn locks_that_let_readers_in_are_noticed() {
 
 #[test]
 fn transactions_in_pieces_are_noticed() {
-    is_found_out(broken(Fault::StepsApart), &settings(Forms::Both, 2_000), &[Class::IntermediateRead]);
-    is_found_out(broken(Fault::StepsApart), &settings(Forms::Both, 2_000), &[Class::G0, Class::G1c]);
+    is_found_out(broken(SeededBug::StepsApart), &settings(Forms::Both, 2_000), &[Class::IntermediateRead]);
+    is_found_out(broken(SeededBug::StepsApart), &settings(Forms::Both, 2_000), &[Class::G0, Class::G1c]);
 }
 
 #[test]
 fn aborts_that_are_kept_are_noticed() {
-    is_found_out(broken(Fault::AbortsKept), &settings(Forms::Both, 500), &[Class::AbortedRead]);
+    is_found_out(broken(SeededBug::AbortsKept), &settings(Forms::Both, 500), &[Class::AbortedRead]);
 }
 
 #[test]
@@ -155,6 +155,6 @@ fn a_stale_copy_is_noticed() {
     };
     is_found_out(stale, &settings(Forms::Both, 500), &[Class::GSingle]);
     // Only in real time, if no transaction both reads and writes: that is a database as it was some time ago.
-    let settings = Settings { clients: 1, ..settings(Forms::Lists, 300) };
+    let settings = HistorySettings { clients: 1, ..settings(Forms::Lists, 300) };
     assert!(!report(&*stale(), &settings).is_strictly_serializable());
 }

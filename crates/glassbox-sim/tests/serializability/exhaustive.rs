@@ -6,7 +6,7 @@
 //! version a scan did not see; lists leave nothing unknown.
 
 use glassbox_sim::dice::{Dice, long, seed};
-use glassbox_sim::serializability::executor::{Executor, Serial, Way};
+use glassbox_sim::serializability::executor::{Executor, Serial, Submission};
 use glassbox_sim::serializability::history::{
     Form, History, List, Member, Outcome, Predicate, Step, Transaction, Value,
 };
@@ -38,7 +38,7 @@ fn club_step(dice: &mut Dice, value: Value) -> Step {
 
 fn new_model() -> Serial {
     let model = Serial::default();
-    model.execute(Way::Closure, &[Step::Found(CLUB)]).expect("the model does not fail");
+    model.execute(Submission::Closure, &[Step::Found(CLUB)]).expect("the model does not fail");
     model
 }
 
@@ -56,7 +56,8 @@ fn interleaved(dice: &mut Dice, any_step: fn(&mut Dice, Value) -> Step) -> Histo
         let at = dice.below(left.len() as u64) as usize;
         let transaction: &mut Transaction = &mut transactions[left[at]];
         let Outcome::Committed(seen) = &mut transaction.outcome else { unreachable!("it would not be left") };
-        let done = model.execute(Way::Closure, &[transaction.steps[seen.len()]]).expect("the model does not fail");
+        let done =
+            model.execute(Submission::Closure, &[transaction.steps[seen.len()]]).expect("the model does not fail");
         let Outcome::Committed(more) = done else { unreachable!("no step aborts") };
         if seen.is_empty() {
             transaction.invoked_ns = now;
@@ -83,7 +84,7 @@ fn some_order(history: &History, done: &mut Vec<usize>, real_time: bool) -> bool
             return false;
         }
         let model = new_model();
-        let gives = |at: &usize| model.execute(Way::Declared, &all[*at].steps).as_ref() == Ok(&all[*at].outcome);
+        let gives = |at: &usize| model.execute(Submission::Declared, &all[*at].steps).as_ref() == Ok(&all[*at].outcome);
         done.push(next);
         let found = done.iter().all(gives) && some_order(history, done, real_time);
         done.pop();

@@ -1,20 +1,18 @@
-//! Checks of what a simulated cluster did. One file for each property; each finds nothing, or reports a violation.
+//! Checks of what a simulated cluster did. Each finds nothing, or reports a violation.
 
-mod atomicity;
-mod durability;
-mod progress;
-mod replicas;
+mod micro;
 mod serializability;
 mod tpcc;
-mod written;
 
-pub use atomicity::atomicity;
-pub use durability::durability;
-pub use progress::progress;
-pub use replicas::replicas;
+use std::collections::BTreeMap;
+
+use glassbox_cluster::Address;
+
+pub use micro::{atomicity, durability, progress};
 pub use serializability::serializability;
 pub use tpcc::tpcc;
 
+use super::workload::Workload;
 use super::world::World;
 
 /// All properties, for a world of the microbenchmark that has [finished](World::finish).
@@ -28,4 +26,21 @@ pub fn all(world: &mut World) -> Result<(), String> {
     serializability(&history)?;
     durability(world, &history)?;
     replicas(world)
+}
+
+/// All replicas of a partition have the same rows.
+///
+/// # Errors
+/// The first that differs.
+pub fn replicas<W: Workload>(world: &mut World<W>) -> Result<(), String> {
+    let mut digests: BTreeMap<u8, (Address, u64)> = BTreeMap::new();
+    for (address, _, shard) in world.shards() {
+        let Address::Replica { partition, .. } = address else { continue };
+        let digest = shard.digest();
+        let &mut (first, expected) = digests.entry(partition).or_insert((address, digest));
+        if digest != expected {
+            return Err(format!("replicas: {address} differs from {first}"));
+        }
+    }
+    Ok(())
 }
