@@ -12,7 +12,7 @@ use glassbox::{Architecture, Config, Database, Error, LogKind};
 use crate::ModelDatabase;
 use crate::dice::Dice;
 use crate::procedures::{Anytime, Before, MakeStamp, Misdeclared, Never, Undeclared, UndeclaredNever};
-use crate::steps::{Kind, RowOperation, run_all};
+use crate::steps::{KEYS, Kind, RowOperation, run_all};
 use crate::tables::{self, Person, TestRow, Thing};
 
 /// How a transaction is written.
@@ -248,6 +248,41 @@ fn give(way: ProcedureForm, steps: &[RowOperation], caller: &mut impl ProcedureR
         ProcedureForm::Undeclared => caller.call(&Undeclared { steps }),
         ProcedureForm::UndeclaredNever => caller.call(&UndeclaredNever { steps }),
         ProcedureForm::Misdeclared => caller.call(&Misdeclared { steps }),
+    }
+}
+
+// Floods: transactions so large that trees get more leaves, and so many deletes that they lose them again.
+//
+// Histories meet the same few rows again and again, which fit on a page or two. On an engine of pages that leaves out
+// what is hardest to get back: splits, pages given back, new roots. So now and then a flood of rows comes, far from
+// the keys that the other steps use, and goes again; sometimes it is rolled back at its very end.
+
+/// Keys of floods, behind those of all other steps: more than two leaves of 4 KiB take.
+const FLOOD_KEYS: u64 = 300;
+/// Steps of the largest flood.
+const MAX_FLOOD_STEPS: u64 = 180;
+/// The table of floods, the one with the widest keys; see [`RowOperation::run`].
+const FLOOD_TABLE: u8 = 3;
+
+impl Op {
+    /// A flood, or its going: all steps insert, or all delete, keys that follow each other.
+    pub fn flood(dice: &mut Dice) -> Self {
+        let kind = if dice.one_in(2) { Kind::TryInsert } else { Kind::Delete };
+        Self::flood_of(dice, kind)
+    }
+
+    /// A flood of this kind of step.
+    pub fn flood_of(dice: &mut Dice, kind: Kind) -> Self {
+        let (first, count) = (dice.below(FLOOD_KEYS), 20 + dice.below(MAX_FLOOD_STEPS - 20));
+        let step = |dice: &mut Dice, at: u64| {
+            let k = (KEYS + (first + at) % FLOOD_KEYS) as u32;
+            RowOperation { kind, table: FLOOD_TABLE, k, v: dice.below(1_000) as u32 }
+        };
+        let mut steps: Vec<_> = (0..count).map(|at| step(dice, at)).collect();
+        if dice.one_in(4) {
+            steps.push(RowOperation { kind: Kind::Abort, ..steps[0] });
+        }
+        Self::Call(ProcedureForm::Anytime, steps)
     }
 }
 

@@ -10,7 +10,6 @@ pub mod cluster;
 pub mod damage;
 #[allow(missing_docs)]
 pub mod dice;
-pub mod floods;
 #[allow(missing_docs)]
 pub mod history;
 #[allow(missing_docs)]

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use super::anomaly::{Class, Findings};
 use super::components::components;
 use super::explain::cycle_text;
+use super::graph::kind::{READS, RW, RW_PREDICATE, WW};
 use super::graph::{Edge, Graph, kind};
 use super::history::History;
 use super::orders::Orders;
@@ -29,6 +30,32 @@ pub struct Level {
     /// And others of these.
     pub others: u8,
 }
+
+/// G0: transactions do not overwrite each other in turns (Adya 1999, §4.2.1). A cycle of overwriting alone.
+const DIRTY_WRITES: Level = Level { class: Class::G0, first: WW, others: WW };
+
+/// G1c: information does not flow in circles (Adya 1999, §4.2.4): a transaction is not influenced by another that it
+/// influenced. A cycle with a read of what was written.
+const CIRCULAR_INFORMATION: Level = Level { class: Class::G1c, first: READS, others: WW | READS };
+
+/// G2: no cycle has a read of a version that another transaction of it overwrites (Adya 1999, §4.2.5 and §4.4.1): an
+/// anti-dependency. Those of items come before those of predicates, few before many.
+///
+/// With exactly one anti-dependency, the cycle is one that snapshot isolation forbids too (G-single, ibid. §4.3.2);
+/// write skew has two. Those of items alone are what locks on rows prevent; those with a predicate are phantoms, and
+/// need locks on what is not there.
+const ANTI_DEPENDENCIES: [Level; 4] = [
+    Level { class: Class::GSingle, first: RW, others: WW | READS },
+    Level { class: Class::G2Item, first: RW, others: WW | READS | RW },
+    Level { class: Class::GSinglePredicate, first: RW_PREDICATE, others: WW | READS },
+    Level { class: Class::G2, first: RW_PREDICATE, others: WW | READS | RW | RW_PREDICATE },
+];
+
+/// All classes of cycles, worst first.
+pub const LEVELS: [Level; 6] = {
+    let [single, item, single_predicate, predicate] = ANTI_DEPENDENCIES;
+    [DIRTY_WRITES, CIRCULAR_INFORMATION, single, item, single_predicate, predicate]
+};
 
 /// One edge of a cycle. What goes by barriers is one.
 #[derive(Debug, Clone, Copy)]

@@ -15,12 +15,11 @@
 //! - A row that a scan does not return was seen in a version that does not match ([`predicates`]).
 //!
 //! Then it is known of pairs of transactions which comes first ([`graph`]), and a history is serializable if no
-//! transaction comes before itself: a search for cycles, linear in the answers. With edges for real time
-//! ([`real_time`]) the same search checks strict serializability; what only they make wrong is reported apart.
+//! transaction comes before itself: a search for cycles, linear in the answers. With edges for real time the
+//! same search checks strict serializability; what only they make wrong is reported apart.
 //!
-//! An anomaly has a class ([`Class`]), a shortest cycle, and an explanation. One file for each property:
-//! [`garbage`], [`own_writes`], [`aborted_reads`], [`intermediate_reads`], [`lost_updates`], [`version_orders`], and as
-//! cycles [`dirty_writes`], [`circular_information`], [`anti_dependencies`].
+//! An anomaly has a class ([`Class`]), a shortest cycle, and an explanation. Found without a graph are those of what was
+//! read ([`reads`], [`own_writes`]) and of the order of versions ([`versions`]); the others are classes of [`cycles`].
 //!
 //! To check an engine, [`executor::open`] it with its `Config`, [`runner::run`] clients on it, and [`check`] what they
 //! noted. What does not run inside a [`glassbox::Database`] implements [`executor::Executor`].
@@ -29,30 +28,23 @@
 //! left it again while the reader ran, because it cannot be told which of its absences was seen ([`predicates`]).
 //! `tests/serializability/exhaustive.rs` compares with a search of all serial orders, and counts these.
 
-pub mod aborted_reads;
 pub mod anomaly;
-pub mod anti_dependencies;
 pub mod broken;
-pub mod circular_information;
 pub mod components;
 pub mod cycles;
-pub mod dirty_writes;
 pub mod executor;
 pub mod explain;
 pub mod facts;
-pub mod garbage;
 pub mod graph;
 pub mod history;
-pub mod intermediate_reads;
-pub mod lost_updates;
 pub mod orders;
 pub mod own_writes;
 pub mod predicates;
-pub mod real_time;
+pub mod reads;
 pub mod report;
 pub mod rows;
 pub mod runner;
-pub mod version_orders;
+pub mod versions;
 pub mod workload;
 
 pub use anomaly::{Anomaly, Class};

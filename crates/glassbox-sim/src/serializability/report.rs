@@ -8,10 +8,7 @@ use super::components::components;
 use super::graph::Graph;
 use super::history::{History, Seen, Step};
 use super::orders::Orders;
-use super::{
-    aborted_reads, anti_dependencies, circular_information, cycles, dirty_writes, garbage, intermediate_reads,
-    lost_updates, own_writes, version_orders,
-};
+use super::{cycles, own_writes, reads, versions};
 
 /// The counts of a check, and the anomalies that it found.
 #[derive(Debug, Default)]
@@ -41,22 +38,20 @@ pub struct Report {
 pub fn check(history: &History) -> Report {
     let mut findings = Findings::default();
     let orders = Orders::of(history);
-    garbage::find(history, &mut findings);
+    reads::garbage(history, &mut findings);
     own_writes::find(history, &mut findings);
-    aborted_reads::find(history, &mut findings);
-    intermediate_reads::find(history, &mut findings);
-    lost_updates::find(history, &orders, &mut findings);
-    version_orders::find(history, &mut findings);
+    reads::aborted(history, &mut findings);
+    reads::intermediate(history, &mut findings);
+    versions::lost_updates(history, &orders, &mut findings);
+    versions::incompatible_orders(history, &mut findings);
 
     // This graph has every path of the one without real time, so in most histories it is all that is needed.
     let whole = Graph::of(history, &orders, true);
     if !components(&whole, u8::MAX).is_empty() {
-        let levels =
-            [&dirty_writes::LEVELS[..], &circular_information::LEVELS[..], &anti_dependencies::LEVELS[..]].concat();
         let plain = Graph::of(history, &orders, false);
         let mut told = Vec::new();
-        cycles::find((history, &orders, &plain), &levels, false, &mut told, &mut findings);
-        cycles::find((history, &orders, &whole), &levels, true, &mut told, &mut findings);
+        cycles::find((history, &orders, &plain), &cycles::LEVELS, false, &mut told, &mut findings);
+        cycles::find((history, &orders, &whole), &cycles::LEVELS, true, &mut told, &mut findings);
     }
     let Findings { counts, kept: mut anomalies } = findings;
     anomalies.sort_by_key(|anomaly| (anomaly.real_time, anomaly.class));

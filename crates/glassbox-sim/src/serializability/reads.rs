@@ -1,12 +1,17 @@
-//! Whatever is read was written, by the step that its value names, and was asked for.
+//! Reads of what was not there to be read: never written, aborted, or overwritten by its writer.
+//!
+//! - Garbage: what is read was written, by the step that its value names, and was asked for.
+//! - G1a: nothing is read of a transaction that aborted (Adya 1999, §4.2.2). To write over a version is to have read it,
+//!   so what was built on an aborted version is found too.
+//! - G1b: of what a transaction writes several times, others see the last only (Adya 1999, §4.2.3).
 
 use super::anomaly::{Class, Findings};
 use super::explain::told;
-use super::facts::{Fact, Item, facts, item_of, readings, value_of};
+use super::facts::{Fact, Item, facts, item_of, readings, value_of, writings};
 use super::history::{History, Member, Outcome, ReadVersion, Seen, Step, Value};
 
 /// Finds reads of what no step wrote, and rows that a scan did not ask for.
-pub fn find(history: &History, findings: &mut Findings) {
+pub fn garbage(history: &History, findings: &mut Findings) {
     for (number, transaction) in history.committed() {
         for reading in readings(transaction) {
             if !exists(history, reading.item, reading.value) {
@@ -29,6 +34,39 @@ pub fn find(history: &History, findings: &mut Findings) {
                 };
                 findings.add(Class::Garbage, &[number], || {
                     format!("{}\nT{number} scanned {predicate} and was given {row}, {wrong}", told(history, number))
+                });
+            }
+        }
+    }
+}
+
+/// Finds reads of what an aborted transaction wrote.
+pub fn aborted(history: &History, findings: &mut Findings) {
+    for (number, transaction) in history.committed() {
+        for reading in readings(transaction) {
+            let writer = reading.value.writer();
+            if history.get(writer).is_some_and(|it| !it.committed()) {
+                findings.add(Class::AbortedRead, &[writer, number], || {
+                    let (writes, reads) = (told(history, writer), told(history, number));
+                    let (item, value) = (reading.item, reading.value);
+                    format!("{writes}\n{reads}\nT{number} saw {value} in {item}, but T{writer} aborted")
+                });
+            }
+        }
+    }
+}
+
+/// Finds versions that were the newest when they were read, although their writer wrote another after them.
+pub fn intermediate(history: &History, findings: &mut Findings) {
+    for (number, transaction) in history.committed() {
+        for reading in readings(transaction).filter(|reading| reading.newest && reading.value.writer() != number) {
+            let Some(writer) = history.get(reading.value.writer()) else { continue };
+            let later = writings(writer).find(|&(step, item, ..)| item == reading.item && step > reading.value.step());
+            if let Some((_, item, _, last)) = later {
+                let (by, value) = (reading.value.writer(), reading.value);
+                findings.add(Class::IntermediateRead, &[by, number], || {
+                    let (writes, reads) = (told(history, by), told(history, number));
+                    format!("{writes}\n{reads}\nT{number} saw {value} in {item}, before T{by} wrote {last} there too")
                 });
             }
         }
