@@ -1,7 +1,7 @@
 //! Secondary indexes of a table: they follow what happens to its rows. And the check that every index agrees with its
 //! table.
 
-use super::memory::{BTree, NotInserted, RowId, Rows};
+use super::memory::{BTree, NotInserted, RowId, Rows, check_tree};
 use super::table::{Deferred, Refused, Table, insert_into};
 use crate::procedure::{AbortReason, DuplicateKey, TableFull};
 use crate::record::{EncodedKey, Index, IndexSchema, IndexVisitor, Key, Record, digest};
@@ -252,7 +252,7 @@ impl<R: Record> Table<R> {
             self.dense.check(|id| key_of(id)?.as_u64())?;
             self.hash.check(|id| Some(key_of(id)?.hash64()))?;
         } else {
-            self.tree.check()?;
+            check_tree(&self.tree)?;
         }
         let entries = if Self::POINT { self.dense.len() + self.hash.len() } else { self.tree.len() };
         self.same_count("its primary index", entries)
@@ -297,7 +297,7 @@ struct CheckIndexes<'a, R: Record> {
 impl<R: Record> CheckIndexes<'_, R> {
     fn check<I: Index<Record = R>>(&self) -> Result<(), String> {
         let tree = self.table.index_tree::<I>();
-        tree.check()?;
+        check_tree(tree)?;
         self.table.same_count("it", tree.len())?;
         match self.table.rows.iter().find(|(id, row)| tree.get(&I::key(row).encode()) != Some(*id)) {
             Some((id, _)) => Err(format!("{id:?} is not found")),

@@ -26,7 +26,6 @@ mod replay_error;
 mod run;
 pub(crate) mod shard;
 mod snapshot;
-mod stored_lookup;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,21 @@
-//! The index entries of a row: what inserting, changing and deleting it does to the trees of its table.
+//! The index entries of a row: what inserting, changing and deleting it does to the trees of its table; and walks along
+//! an index.
 //!
 //! An access is atomic by itself: after a duplicate key nothing of it is left, though the transaction may go on.
 
+use std::ops::ControlFlow;
+
 use super::super::change::Undo;
+use super::super::directory::Directory;
 use super::super::engine::{IndexStore, TableStores, TreeOf};
 use super::super::ids::Rid;
 use super::super::lock::{Duration, LockMode, Locks};
 use super::super::stack::{Session, Stack};
-use super::super::tree::{Inserted, Near, Neighbour, Removed};
+use super::super::tree::{Cursor, Inserted, Near, Neighbour, Removed, Step};
 use super::super::wal::transaction::AccessSavepoint;
 use super::{DeferredLock, StackTransaction};
 use crate::procedure::Stop;
-use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
+use crate::record::{Direction, Encoded, EncodedKey, Index, IndexVisitor, Key, Record};
 
 /// Whether a change of a tree was made.
 enum Changed {
@@ -267,7 +271,7 @@ impl<S: Stack, R: Record> IndexVisitor<R> for StrikeAll<'_, '_, S, R> {
 
 /// Whether all secondary indexes have both states of a row under the same key.
 #[inline(always)]
-pub(super) fn has_same_entries<R: Record>(before: &R, after: &R) -> bool {
+fn has_same_entries<R: Record>(before: &R, after: &R) -> bool {
     let mut same = SameEntries { before, after, same: true };
     R::each_index(&mut same);
     same.same
@@ -284,5 +288,87 @@ impl<R: Record> IndexVisitor<R> for SameEntries<'_, R> {
     #[inline(always)]
     fn visit<I: Index<Record = R>>(&mut self) {
         self.same &= I::key(self.before) == I::key(self.after);
+    }
+}
+
+// Changes of rows that may move in an index, and walks along one.
+
+impl<S: Stack> StackTransaction<'_, S> {
+    /// Changes the row of this key, which is there, locked in X.
+    #[inline(always)]
+    pub(super) fn update_at<R: Record, O>(
+        &mut self,
+        table: &TableStores<S>,
+        rid: Rid,
+        key: &R::Key,
+        change: impl FnOnce(&mut R) -> O,
+    ) -> Result<O, Stop> {
+        let mut moved = None;
+        let out = self.change_row(table, rid, |row: &mut R, before| {
+            let out = change(row);
+            let same = row.key() == *key;
+            assert!(same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
+            // Trees are latched before pages of records: who moves in an index is written after that.
+            let stays = R::INDEXES == 0 || has_same_entries(&before.load(), row);
+            if !stays {
+                moved = Some((before.load(), *row));
+            }
+            (stays, out)
+        })?;
+        if let Some((before, after)) = moved {
+            self.reindex(table, rid, &before, &after)?;
+            self.write(table, rid, &after)?;
+        }
+        Ok(out)
+    }
+
+    /// Visits the rows of a range of an index; each is locked before it is read, and so is what ends the range.
+    #[inline(always)]
+    pub(super) fn walk<R: Record, E: EncodedKey>(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        range: Encoded<E>,
+        direction: Direction,
+        mut visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        let width = index.key_width();
+        let mut cursor =
+            range.low.for_bytes(width, |low| range.high.for_bytes(width, |high| Cursor::new(direction, low, high)));
+        while let Some(rid) = self.step(table, index, &mut cursor)? {
+            if visit(self.read::<R>(table, rid)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next record of a walk, locked.
+    #[inline]
+    fn step(
+        &mut self,
+        table: &TableStores<S>,
+        index: &IndexStore<S>,
+        cursor: &mut Cursor,
+    ) -> Result<Option<Rid>, Stop> {
+        let (engine, heap) = (self.engine, table.heap.store());
+        if cursor.key().is_empty() {
+            self.or_fail(engine.directory.access(&engine.pages, &index.entry))?;
+        }
+        let tree = engine.tree(index);
+        loop {
+            let owner = &mut self.session.owner;
+            let mut wanted = None;
+            let step = cursor.step(&tree, |neighbour: Neighbour| {
+                let want = DeferredLock::of(neighbour, heap, index, LockMode::S);
+                wanted = Some(want);
+                Self::try_lock(&engine.locks, owner, want)
+            });
+            match self.or_fail(step)? {
+                Step::Got(rid) => return Ok(Some(rid)),
+                Step::End => return Ok(None),
+                Step::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ mod hash;
 mod region;
 mod rows;
 
-pub(crate) use btree::{BTree, Next, Node, NotInserted};
+pub(crate) use btree::{BTree, Next, Node, NotInserted, check as check_tree};
 pub(crate) use dense::DenseIndex;
 pub(crate) use hash::{HashIndex, Probe};
 pub(crate) use region::CannotReserve;

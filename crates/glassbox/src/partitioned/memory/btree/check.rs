@@ -6,8 +6,9 @@ use super::nodes::Nodes;
 use super::tree::BTree;
 use crate::record::EncodedKey;
 
-/// What a walk over the tree has seen so far.
-struct Walk<K> {
+/// A walk over a tree, with what it has seen so far.
+struct Walk<'t, K, const LEAF: usize, const INNER: usize> {
+    tree: &'t BTree<K, LEAF, INNER>,
     /// The leaf visited last, or 0.
     leaf: u32,
     last_key: Option<K>,
@@ -16,41 +17,43 @@ struct Walk<K> {
     inners: usize,
 }
 
-impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER> {
-    /// Checks every node.
-    ///
-    /// # Errors
-    /// A description of the first violation found.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        let mut walk = Walk { leaf: 0, last_key: None, entries: 0, leaves: 0, inners: 0 };
-        self.check_node(self.root, self.height, None, largest(), &mut walk)?;
-        if self.nodes.leaf(walk.leaf).next != 0 {
-            return Err(format!("the last leaf {} has a next one", walk.leaf));
-        }
-        if walk.entries != self.entries {
-            return Err(format!("the leaves hold {} entries, the count is {}", walk.entries, self.entries));
-        }
-        if (walk.leaves, walk.inners) != (self.nodes.leaves, self.nodes.inners) {
-            let (leaves, inners) = (self.nodes.leaves, self.nodes.inners);
-            return Err(format!("{leaves} leaves and {inners} inner nodes are in use, but not all are in the tree"));
-        }
-        if self.height > 0 && self.nodes.inner(self.root).count < 2 {
-            return Err("the root has a single child".into());
-        }
-        self.fingers.0.iter().try_for_each(|finger| self.check_finger(finger))?;
-        self.nodes.check_free()
+/// Checks every node of a tree.
+///
+/// # Errors
+/// A description of the first violation found.
+pub(crate) fn check<K: EncodedKey, const LEAF: usize, const INNER: usize>(
+    tree: &BTree<K, LEAF, INNER>,
+) -> Result<(), String> {
+    let mut walk = Walk { tree, leaf: 0, last_key: None, entries: 0, leaves: 0, inners: 0 };
+    walk.check_node(tree.root, tree.height, None, largest())?;
+    if tree.nodes.leaf(walk.leaf).next != 0 {
+        return Err(format!("the last leaf {} has a next one", walk.leaf));
     }
+    if walk.entries != tree.entries {
+        return Err(format!("the leaves hold {} entries, the count is {}", walk.entries, tree.entries));
+    }
+    if (walk.leaves, walk.inners) != (tree.nodes.leaves, tree.nodes.inners) {
+        let (leaves, inners) = (tree.nodes.leaves, tree.nodes.inners);
+        return Err(format!("{leaves} leaves and {inners} inner nodes are in use, but not all are in the tree"));
+    }
+    if tree.height > 0 && tree.nodes.inner(tree.root).count < 2 {
+        return Err("the root has a single child".into());
+    }
+    tree.fingers.0.iter().try_for_each(|finger| walk.check_finger(finger))?;
+    tree.nodes.check_free()
+}
 
+impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Walk<'_, K, LEAF, INNER> {
     /// Checks a node and everything below it, whose keys must be above `low` and at most `high`.
-    fn check_node(&self, number: u32, level: u32, low: Option<K>, high: K, walk: &mut Walk<K>) -> Result<(), String> {
-        if !self.nodes.exists(number) {
+    fn check_node(&mut self, number: u32, level: u32, low: Option<K>, high: K) -> Result<(), String> {
+        if !self.tree.nodes.exists(number) {
             return Err(format!("node {number} does not exist"));
         }
         if level == 0 {
-            return self.check_leaf(number, low, high, walk);
+            return self.check_leaf(number, low, high);
         }
-        walk.inners += 1;
-        let inner = self.nodes.inner(number);
+        self.inners += 1;
+        let inner = self.tree.nodes.inner(number);
         let count = inner.len();
         if count == 0 || count > INNER {
             return Err(format!("inner node {number} has {count} children"));
@@ -64,46 +67,46 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
             if below.is_some_and(|below| below >= separator) || separator > high {
                 return Err(format!("separator {position} of inner node {number} is out of order: {separator:?}"));
             }
-            self.check_node(inner.children[position], level - 1, below, separator, walk)?;
+            self.check_node(inner.children[position], level - 1, below, separator)?;
             below = Some(separator);
         }
         Ok(())
     }
 
-    fn check_leaf(&self, number: u32, low: Option<K>, high: K, walk: &mut Walk<K>) -> Result<(), String> {
-        let leaf = self.nodes.leaf(number);
+    fn check_leaf(&mut self, number: u32, low: Option<K>, high: K) -> Result<(), String> {
+        let leaf = self.tree.nodes.leaf(number);
         let count = leaf.len();
-        if count > LEAF || (count == 0 && self.height > 0) {
+        if count > LEAF || (count == 0 && self.tree.height > 0) {
             return Err(format!("leaf {number} has {count} keys"));
         }
         if leaf.keys[count..].iter().any(|key| *key != largest()) {
             return Err(format!("leaf {number} has a key behind its last"));
         }
-        if leaf.previous != walk.leaf || (walk.leaf != 0 && self.nodes.leaf(walk.leaf).next != number) {
-            return Err(format!("leaf {number} and the one before it, {}, are not linked", walk.leaf));
+        if leaf.previous != self.leaf || (self.leaf != 0 && self.tree.nodes.leaf(self.leaf).next != number) {
+            return Err(format!("leaf {number} and the one before it, {}, are not linked", self.leaf));
         }
         for key in &leaf.keys[..count] {
-            if walk.last_key.is_some_and(|last| last >= *key) {
+            if self.last_key.is_some_and(|last| last >= *key) {
                 return Err(format!("key {key:?} of leaf {number} is out of order"));
             }
             if low.is_some_and(|low| *key <= low) || *key > high {
                 return Err(format!("key {key:?} does not belong to leaf {number}"));
             }
-            walk.last_key = Some(*key);
+            self.last_key = Some(*key);
         }
         if count > 0 && leaf.last_insert as usize >= count {
             return Err(format!("leaf {number} remembers an insertion behind its last key"));
         }
-        walk.leaf = number;
-        walk.entries += count;
-        walk.leaves += 1;
+        self.leaf = number;
+        self.entries += count;
+        self.leaves += 1;
         Ok(())
     }
 
     /// Checks that both ends of a finger's range belong to its leaf.
     fn check_finger(&self, finger: &Finger<K>) -> Result<(), String> {
         let (low, high) = (&finger.low, &finger.high);
-        if finger.leaf != 0 && (self.leaf_of(low) != finger.leaf || self.leaf_of(high) != finger.leaf) {
+        if finger.leaf != 0 && (self.tree.leaf_of(low) != finger.leaf || self.tree.leaf_of(high) != finger.leaf) {
             return Err(format!("not all keys from {low:?} to {high:?} belong to leaf {}", finger.leaf));
         }
         Ok(())

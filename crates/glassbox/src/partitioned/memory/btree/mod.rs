@@ -5,11 +5,10 @@ mod fingers;
 mod insert;
 mod node;
 mod nodes;
-mod pack;
 mod range;
-mod remove;
 mod tree;
 
+pub(crate) use check::check;
 pub(crate) use insert::NotInserted;
 pub(crate) use tree::{BTree, Next, Node};
 #[cfg(test)]

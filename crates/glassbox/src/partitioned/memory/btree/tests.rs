@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{BTree, Next, NotInserted};
+use super::{BTree, Next, NotInserted, check};
 use crate::io::Dice;
 use crate::partitioned::memory::rows::RowId;
 use crate::record::{Direction, EncodedKey};
@@ -105,7 +105,7 @@ fn agree<K: FromNumber, const L: usize, const I: usize>(seed: u64, steps: usize,
         assert_eq!(tree.get(&probe), model.get(&probe).copied());
         assert_eq!(descend(&tree, &probe), model.get(&probe).copied());
         if dice.below(500) == 0 {
-            tree.check().unwrap();
+            check(&tree).unwrap();
             assert_eq!(tree.len(), model.len());
             assert_eq!(tree.first(), model.first_key_value().map(|(key, row)| (*key, *row)));
             assert_eq!(tree.last(), model.last_key_value().map(|(key, row)| (*key, *row)));
@@ -116,7 +116,7 @@ fn agree<K: FromNumber, const L: usize, const I: usize>(seed: u64, steps: usize,
     for key in model.into_keys().collect::<Vec<_>>() {
         assert!(tree.remove(&key).is_some());
     }
-    tree.check().unwrap();
+    check(&tree).unwrap();
     assert_eq!((tree.len(), tree.height, tree.nodes.leaves, tree.nodes.inners), (0, 0, 1, 0));
 }
 
@@ -146,7 +146,7 @@ fn fill_after_appending(ranges: u64, each: u64, burst: u64) -> f64 {
             }
         }
     }
-    tree.check().unwrap();
+    check(&tree).unwrap();
     tree.len() as f64 / (tree.nodes.leaves * 64) as f64
 }
 
@@ -180,14 +180,14 @@ fn a_queue_reuses_its_space() {
             used = tree.used_bytes();
         }
     }
-    tree.check().unwrap();
+    check(&tree).unwrap();
     assert_eq!(tree.used_bytes(), used);
 }
 
 #[test]
 fn an_empty_tree_answers() {
     let mut tree = BTree::<u64>::new(usize::MAX).unwrap();
-    tree.check().unwrap();
+    check(&tree).unwrap();
     assert_eq!((tree.get(&0), tree.get(&u64::MAX), tree.remove(&1)), (None, None, None));
     assert_eq!((tree.first(), tree.last(), tree.len()), (None, None, 0));
     assert_eq!(tree.range(&0, &u64::MAX, Direction::Forward).next(), None);
@@ -198,7 +198,7 @@ fn an_empty_tree_answers() {
 fn sound() -> BTree<u64, 8, 8> {
     let mut tree = BTree::new(usize::MAX).unwrap();
     (1..=200).for_each(|n| tree.insert(n * 10, RowId::new(n as u32)).unwrap());
-    tree.check().unwrap();
+    check(&tree).unwrap();
     tree
 }
 
@@ -223,7 +223,7 @@ fn damage_is_found() {
         let mut tree = sound();
         let leaf = tree.leaf_of(&1_000);
         damage(&mut tree, leaf);
-        let found = tree.check().unwrap_err();
+        let found = check(&tree).unwrap_err();
         assert!(found.contains(expected), "expected {expected}, got {found}");
     }
 }

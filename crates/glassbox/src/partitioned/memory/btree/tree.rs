@@ -14,7 +14,7 @@
 //!   without a search.
 //! - Leaves are freed when they are empty, not when half empty: what is deleted in runs (orders delivered) empties
 //!   whole leaves, and merging would touch neighbours on every deletion. A random deletion of most keys leaves sparse
-//!   leaves behind, until memory runs out: then [their entries move together](super::pack).
+//!   leaves behind, until memory runs out: then their entries move together (`pack`).
 //!
 //! Invariants (all of them are tested by `check`): keys ascend; child `i` of an inner node holds the keys above
 //! separator `i - 1`, up to and including separator `i`; all leaves have the same depth and are linked in both
@@ -200,5 +200,56 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
     /// Bytes of memory in use, freed nodes included.
     pub(crate) fn used_bytes(&self) -> usize {
         self.nodes.used_bytes()
+    }
+}
+
+// Removal, and freeing what it leaves empty.
+
+impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER> {
+    /// Removes a key; gives its row, or `None` when it is not there.
+    #[inline]
+    pub(crate) fn remove(&mut self, key: &K) -> Option<RowId> {
+        let number = self.leaf_of(key);
+        let leaf = self.nodes.leaf_mut(number);
+        let slot = leaf.lower_bound(key);
+        if slot == leaf.len() || leaf.keys[slot] != *key {
+            return None;
+        }
+        let row = leaf.remove(slot);
+        self.entries -= 1;
+        if leaf.count == 0 && self.height > 0 {
+            self.free_empty_leaf(key);
+        }
+        Some(row)
+    }
+
+    /// Frees the leaf of `key`, which is empty, with every inner node that had no other child.
+    #[cold]
+    #[inline(never)]
+    fn free_empty_leaf(&mut self, key: &K) {
+        let path = self.path_to(key);
+        let (previous, next) = (self.nodes.leaf(path.leaf).previous, self.nodes.leaf(path.leaf).next);
+        if previous != 0 {
+            self.nodes.leaf_mut(previous).next = next;
+        }
+        if next != 0 {
+            self.nodes.leaf_mut(next).previous = previous;
+        }
+        self.nodes.free_leaf(path.leaf);
+        self.fingers.forget(path.leaf);
+        for &(number, position) in path.steps[..self.height as usize].iter().rev() {
+            let inner = self.nodes.inner_mut(number);
+            inner.remove(position as usize);
+            if inner.count > 0 {
+                break;
+            }
+            self.nodes.free_inner(number);
+        }
+        while self.height > 0 && self.nodes.inner(self.root).count == 1 {
+            let only_child = self.nodes.inner(self.root).children[0];
+            self.nodes.free_inner(self.root);
+            self.root = only_child;
+            self.height -= 1;
+        }
     }
 }
