@@ -29,8 +29,7 @@ pub mod journal {
     pub use crate::protocol::entry::{Base, FORMAT, Record};
 }
 
-pub use client::answered::Answered;
-pub use client::router::{EndedCalls, Router};
+pub use client::router::{Answered, EndedCalls, Router};
 pub use coordinator::commit::{Coordinator, Ended};
 pub use node::member::Member;
 pub use node::role::{MakeShard, Role};

@@ -6,20 +6,19 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::index::{self, indexed_columns};
-use crate::key::{encoded_type, key_type, key_value, option, placement};
+use crate::keys::{self, encoded_type, indexed_columns, key_type, key_value, option, placement};
 use crate::model::Record;
 use crate::row::{load, load_changes, load_sound, of_column, offset, store, store_changes};
 
 /// All code for one record.
 pub fn record(record: &Record) -> TokenStream {
     let name = &record.name;
-    let index_types = index::types(record);
+    let index_types = keys::types(record);
     let offsets = offsets(record);
     let schema = schema(record);
     let header = header(record);
     let methods = [store, load, load_sound, store_changes, load_changes].map(|method| method(record));
-    let index_impls = index::impls(record);
+    let index_impls = keys::impls(record);
     let ordered = (record.access == "Ordered").then(|| {
         quote! {
             #[automatically_derived]

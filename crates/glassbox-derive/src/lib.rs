@@ -3,12 +3,11 @@
 //! The engines want everything about a table at compile time: where each column stands in the stored row, how wide the
 //! encoded key is, which secondary indexes there are. A person wants to write a struct. So the macro works in three
 //! steps: `parse` reads the attributes and knows only their grammar; `model` checks them against the struct and
-//! resolves names to positions; `expand`, with `row`, `key` and `index`, writes code and can no longer fail. A mistake
+//! resolves names to positions; `expand`, with `row` and `keys`, writes code and can no longer fail. A mistake
 //! is reported at the word that holds it, and mistakes that are independent are reported together.
 
 mod expand;
-mod index;
-mod key;
+mod keys;
 mod model;
 mod names;
 mod parse;

@@ -1,6 +1,5 @@
 //! The client's state machine: it routes calls, coordinates its own transactions under locking and OCC, and keeps
 //! outcomes.
 
-pub(crate) mod answered;
 pub(crate) mod router;
 mod session;

@@ -19,7 +19,6 @@ use glassbox::research::shard::{Call, Failure, PartitionSet, RemoteRead, RemoteR
 
 use crate::coordinator::recovery::Recovery;
 use crate::coordinator::unacked_decisions::UnackedDecisions;
-use crate::coordinator::verdict::{Verdict, wanted_of};
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::message::{Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Submission};
 use crate::protocol::outbox::Outbox;
@@ -360,4 +359,56 @@ impl PendingTxn {
     pub(crate) fn elsewhere(self) -> Ended {
         Ended { client: self.client, id: self.id, outcome: Outcome::Elsewhere(self.participants) }
     }
+}
+
+/// The combined results of a round.
+#[derive(Default)]
+pub(crate) struct Verdict {
+    pub(crate) refusal: Option<Outcome>,
+    pub(crate) elsewhere: PartitionSet,
+    again: bool,
+    pub(crate) wanted: Vec<RemoteRead>,
+    /// Whether the round read rows.
+    pub(crate) finding: bool,
+    pub(crate) found: Vec<RemoteReadResult>,
+}
+
+impl Verdict {
+    pub(crate) fn add(&mut self, answer: &FragmentResult) {
+        match &answer.end {
+            FragmentEnd::Done(_) => {}
+            FragmentEnd::Found(found) => {
+                self.finding = true;
+                self.found.extend(found.iter().cloned());
+            }
+            FragmentEnd::Wants(wanted) => self.wanted.extend(wanted.iter().cloned()),
+            FragmentEnd::Elsewhere(partitions) => self.elsewhere.extend(*partitions),
+            FragmentEnd::Aborted(abort) => self.refuse(Outcome::Aborted(abort.clone())),
+            FragmentEnd::Again => self.again = true,
+            FragmentEnd::Failed(why) => self.refuse(Outcome::Failed(why.clone())),
+            FragmentEnd::Unclear => self.refusal = Some(Outcome::Unknown),
+        }
+    }
+
+    fn refuse(&mut self, outcome: Outcome) {
+        if self.refusal != Some(Outcome::Unknown) {
+            self.refusal = Some(outcome);
+        }
+    }
+
+    pub(crate) fn is_restarted(&self) -> bool {
+        self.refusal.is_none() && (self.again || !self.elsewhere.is_empty())
+    }
+}
+
+/// The rows of these that a partition has to read.
+pub(crate) fn wanted_of(wanted: &[RemoteRead], partition: usize) -> Vec<RemoteRead> {
+    let mut mine: Vec<RemoteRead> = Vec::new();
+    for wanted in wanted.iter().filter(|wanted| wanted.partitions.contains(partition)) {
+        let known = mine.iter().any(|known| known.table == wanted.table && known.lookup == wanted.lookup);
+        if !known {
+            mine.push(RemoteRead { partitions: PartitionSet::of(partition), ..wanted.clone() });
+        }
+    }
+    mine
 }

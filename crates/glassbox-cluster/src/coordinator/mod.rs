@@ -6,4 +6,3 @@ pub(crate) mod commit;
 mod recovery;
 mod termination;
 mod unacked_decisions;
-mod verdict;

@@ -207,10 +207,10 @@ impl Builder<'_> {
 ///
 /// A transaction that was answered before another was asked for comes before it. Serializability does not demand it;
 /// strict serializability does (Papadimitriou 1979; Herlihy and Wing's linearizability, of whole transactions), and
-/// both engines promise it. Written out, these edges are as many as pairs of transactions. So they go through a chain of
-/// barriers: each moment at which a call begins after an answer is one; every transaction answered before has an edge
-/// to it, every one called after it has one from it. Then there are at most two edges for a transaction and one for a
-/// barrier, and the paths between transactions are the same.
+/// both engines promise it. Written out, these edges are as many as pairs of transactions. So they go through a chain
+/// of barriers: each moment at which a call begins after an answer is one; every transaction answered before has an
+/// edge to it, every one called after it has one from it. Then there are at most two edges for a transaction and one
+/// for a barrier, and the paths between transactions are the same.
 fn add_real_time(history: &History, mut nodes: u32, edges: &mut Vec<(u32, Edge)>) -> u32 {
     // What happens at the same time is not ordered: asking comes first.
     let mut moments: Vec<(u64, bool, u32)> = history

@@ -15,11 +15,12 @@
 //! - A row that a scan does not return was seen in a version that does not match ([`predicates`]).
 //!
 //! Then it is known of pairs of transactions which comes first ([`graph`]), and a history is serializable if no
-//! transaction comes before itself: a search for cycles, linear in the answers. With edges for real time the
-//! same search checks strict serializability; what only they make wrong is reported apart.
+//! transaction comes before itself: a search for cycles, linear in the answers. With edges for real time the same
+//! search checks strict serializability; an anomaly that only these edges show is reported apart.
 //!
-//! An anomaly has a class ([`Class`]), a shortest cycle, and an explanation. Found without a graph are those of what was
-//! read ([`reads`], [`own_writes`]) and of the order of versions ([`versions`]); the others are classes of [`cycles`].
+//! An anomaly has a class ([`Class`]), a shortest cycle, and an explanation. The checks of single reads ([`reads`],
+//! [`own_writes`]) and of the order of versions ([`versions`]) need no graph; the other anomalies are classes of
+//! [`cycles`].
 //!
 //! To check an engine, [`executor::open`] it with its `Config`, [`runner::run`] clients on it, and [`check`] what they
 //! noted. What does not run inside a [`glassbox::Database`] implements [`executor::Executor`].

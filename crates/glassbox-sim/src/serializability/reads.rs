@@ -1,8 +1,8 @@
 //! Reads of what was not there to be read: never written, aborted, or overwritten by its writer.
 //!
 //! - Garbage: what is read was written, by the step that its value names, and was asked for.
-//! - G1a: nothing is read of a transaction that aborted (Adya 1999, §4.2.2). To write over a version is to have read it,
-//!   so what was built on an aborted version is found too.
+//! - G1a: nothing is read of a transaction that aborted (Adya 1999, §4.2.2). To write over a version is to have read
+//!   it, so what was built on an aborted version is found too.
 //! - G1b: of what a transaction writes several times, others see the last only (Adya 1999, §4.2.3).
 
 use super::anomaly::{Class, Findings};

@@ -1,9 +1,7 @@
-//! TPC-C as a database's catalog, and its engine's bulk loader as a sink of the population.
+//! TPC-C as a database's catalog.
 
-use glassbox::record::Record;
-use glassbox::{BulkLoad, Catalog, Error};
+use glassbox::Catalog;
 
-use super::population::Sink;
 use super::schema::{
     Customer, District, History, Item, Order, OrderLine, PlaceName, Stock, StockInfo, Undelivered, Warehouse,
 };
@@ -28,12 +26,4 @@ pub fn catalog() -> Catalog {
         .procedure::<OrderStatus>()
         .procedure::<Delivery>()
         .procedure::<StockLevel>()
-}
-
-impl Sink for &BulkLoad<'_> {
-    type Error = Error;
-
-    fn row<R: Record>(&mut self, row: &R) -> Result<(), Error> {
-        self.insert(row)
-    }
 }

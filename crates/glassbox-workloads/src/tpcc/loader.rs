@@ -3,6 +3,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use glassbox::record::Record;
+use glassbox::{BulkLoad, Error};
+
 use super::population::{self, Sink};
 use super::scale::Scale;
 
@@ -55,4 +58,13 @@ where
         work();
     });
     failure.into_inner().expect("nothing panics while it is held").map_or(Ok(()), Err)
+}
+
+/// An engine's bulk loader as a sink of the population.
+impl Sink for &BulkLoad<'_> {
+    type Error = Error;
+
+    fn row<R: Record>(&mut self, row: &R) -> Result<(), Error> {
+        self.insert(row)
+    }
 }

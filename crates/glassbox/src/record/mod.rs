@@ -15,7 +15,6 @@ mod row;
 mod schema;
 mod sound;
 mod text;
-mod text_parts;
 mod timestamp;
 mod value;
 

@@ -13,7 +13,6 @@ mod customers;
 mod districts;
 mod orders;
 mod payments;
-mod stock;
 
 use std::fmt;
 
@@ -25,9 +24,8 @@ use super::schema::District;
 
 pub use customers::{condition_10, condition_12};
 pub use districts::{condition_1, condition_2, condition_3, condition_4};
-pub use orders::{condition_5, condition_6, condition_7, condition_11};
+pub use orders::{condition_5, condition_6, condition_7, condition_11, condition_13};
 pub use payments::{condition_8, condition_9};
-pub use stock::condition_13;
 
 /// How many violations of a condition are told; the others are counted.
 const TOLD: usize = 5;

@@ -1,4 +1,5 @@
-//! The calls of a procedure: one row each, and scans; batches, and changes of and walks along indexes, stand in files of their own.
+//! The calls of a procedure: one row each, and scans. Batches, and changes of and walks along indexes, stand in
+//! files of their own.
 
 use std::ops::ControlFlow;
 

@@ -3,10 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::dice::Dice;
-use super::fault::Crash;
 
 /// The unit that a disk writes atomically.
 const SECTOR_BYTES: u64 = 512;
+
+/// The state of unforced changes after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// Unforced changes are lost.
+    Lost,
+    /// All changes are kept.
+    Kept,
+    /// Each write that was not forced is kept, lost, or kept for some of its 512-byte sectors; each creation, removal
+    /// and rename is kept or lost, and if it is lost, so are the later ones of its names.
+    Torn,
+}
 
 /// An unforced change of one file.
 #[derive(Clone)]

@@ -16,11 +16,10 @@
 //! error; a force has no effect. The given seed decides everything, so a failing run can be repeated.
 
 mod dice;
-mod fault;
 mod file;
 mod image;
 mod world;
 
 pub use dice::Dice;
-pub use fault::{Crash, Faults};
-pub use world::MemoryFiles;
+pub use image::Crash;
+pub use world::{Faults, MemoryFiles};

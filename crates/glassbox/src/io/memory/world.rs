@@ -4,10 +4,26 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::fault::{Crash, Faults};
 use super::file::MemoryFile;
-use super::image::{DirectoryEntry, FileNode, Image, directory_of};
+use super::image::{Crash, DirectoryEntry, FileNode, Image, directory_of};
 use crate::io::{DirectoryLock, File, Files, IoError};
+
+/// Faults to inject, by the number of the operation. Operations are counted from 0: every write, resize, force,
+/// creation, removal, rename and force of a directory. The default has no faults.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// A crash at the operation of this number: it and all later operations, also reads, fail.
+    pub stop_at: Option<u64>,
+    /// The force of this number (counted from 0, files and directories together) fails, once. As on a real system, the
+    /// changes that it should have forced stay visible, and no later force makes them durable.
+    pub fail_force: Option<u64>,
+    /// From the operation of this number on, writes that make a file longer and creations fail: the disk is full.
+    pub full_from: Option<u64>,
+    /// A write that would make all files together longer than this many bytes fails: the disk is full.
+    pub capacity_bytes: Option<u64>,
+    /// Every operation that changes something fails.
+    pub read_only: bool,
+}
 
 /// A directory of files in memory. Clones share it.
 #[derive(Clone, Default)]
