@@ -7,14 +7,14 @@ use crate::error::Error;
 use crate::procedure::{Place, Procedure, Stop, Transaction};
 
 /// Memory for an output, which a run may have filled or not.
-pub(crate) trait Slot<O>: Place<O> {
+pub(crate) trait OutputSlot<O>: Place<O> {
     /// Whether there is an output.
     fn is_filled(&self) -> bool;
     /// Drops an output.
     fn clear(&mut self);
 }
 
-impl<O> Slot<O> for Option<O> {
+impl<O> OutputSlot<O> for Option<O> {
     #[inline(always)]
     fn is_filled(&self) -> bool {
         self.is_some()
@@ -73,7 +73,7 @@ impl<O> Place<O> for Answer<O> {
     }
 }
 
-impl<O> Slot<O> for Answer<O> {
+impl<O> OutputSlot<O> for Answer<O> {
     #[inline(always)]
     fn is_filled(&self) -> bool {
         matches!(self, Self::Output(_))
@@ -94,7 +94,7 @@ impl<O> Slot<O> for Answer<O> {
 /// When the procedure ends well without an output.
 #[inline(always)]
 pub(crate) fn run_in<P: Procedure>(
-    slot: &mut impl Slot<P::Output>,
+    slot: &mut impl OutputSlot<P::Output>,
     procedure: &P,
     transaction: &mut impl Transaction,
 ) -> Result<(), Stop> {

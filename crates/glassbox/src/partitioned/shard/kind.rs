@@ -11,7 +11,7 @@ use super::call::{Call, Ran, Stamp};
 use super::carried::{Arguments, Output};
 use super::remote::{Missing, Participation, RemoteReadResult, SentRows};
 use super::route::{Route, Routing};
-use crate::answer::{Slot, run_in};
+use crate::answer::{OutputSlot, run_in};
 use crate::failure::{BrokenPromise, FOREIGN_RETRY, Failure, Panicked, Promise, event_of};
 use crate::io::Clock;
 use crate::procedure::Place;
@@ -57,7 +57,7 @@ impl<O> Place<O> for Boxed<O> {
     }
 }
 
-impl<O> Slot<O> for Boxed<O> {
+impl<O> OutputSlot<O> for Boxed<O> {
     #[inline(always)]
     fn is_filled(&self) -> bool {
         self.0.is_some()
@@ -113,7 +113,7 @@ pub(super) struct Typed<'a, P> {
 impl<P: Procedure> Typed<'_, P> {
     /// Runs it; why it did not end well, if so.
     #[inline(always)]
-    pub(super) fn run(self, watch: impl Watching, output: &mut impl Slot<P::Output>) -> Result<(), Ran> {
+    pub(super) fn run(self, watch: impl Watching, output: &mut impl OutputSlot<P::Output>) -> Result<(), Ran> {
         let Self { procedure, stamp, hold, place, given, keep } = self;
         let undo = keep || P::ABORTS == Aborts::Anytime;
         let origin = ProcedureCall { procedure, number: stamp.procedure };
