@@ -7,7 +7,7 @@ const ENGINE: &str = "crates/glassbox/src/";
 
 /// The engine's rooms, lowest first: a room may name those before it. What is not listed is the top room, the database
 /// as its users see it, which may name all of them and is named by none.
-const ROOMS: [&str; 14] = [
+const ROOMS: [&str; 15] = [
     "prefetch",
     "huge_pages",
     "record",
@@ -20,6 +20,7 @@ const ROOMS: [&str; 14] = [
     "store",
     "executed",
     "health",
+    "answer",
     "classic",
     "partitioned",
 ];

@@ -109,8 +109,8 @@ fn load<R: Record, T>(page: &impl FixedPage, bytes: &[u8], give: impl FnOnce(R) 
 #[inline(always)]
 fn sound<R: Record>(is_sound: bool, bytes: &[u8]) -> Option<Sound<'_>> {
     // SAFETY: a page is said to be sound when this process makes it, and by `check_all`, which has asked about each row
-    // of this table. After that rows come onto it by `Record::store` alone, until it leaves memory; what undoes changes,
-    // whose bytes may be from the log, says that it is not known to be sound.
+    // of this table. After that rows come onto it by `Record::store` alone, until it leaves memory; an undo, whose
+    // bytes may be from the log, marks it as not known to be sound.
     (is_sound && bytes.len() == R::ROW_WIDTH).then(|| unsafe { Sound::new(bytes) })
 }
 

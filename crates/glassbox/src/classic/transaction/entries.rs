@@ -174,13 +174,7 @@ impl<S: Stack> StackTransaction<'_, S> {
 
     /// Makes the indexes follow a row that changed from `before` to `after`.
     #[inline(always)]
-    pub(super) fn reindex<R: Record>(
-        &mut self,
-        table: &TableStores<S>,
-        rid: Rid,
-        before: &R,
-        after: &R,
-    ) -> Result<(), Stop> {
+    fn reindex<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, before: &R, after: &R) -> Result<(), Stop> {
         let access = self.session.journal.begin_access(false);
         let mut follow = Follow { transaction: self, table, before, after, rid, followed: Ok(Changed::Done) };
         R::each_index(&mut follow);

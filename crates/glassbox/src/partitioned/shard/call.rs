@@ -1,7 +1,7 @@
 //! A call: what is to be run, what a run of it may use, and what it came to.
 
 use super::carried::{Arguments, Output};
-use super::remote::{RemoteRead, RemoteReadResult};
+use super::remote_read::{RemoteRead, RemoteReadResult};
 use crate::failure::{BrokenPromise, Failure};
 use crate::procedure::{AbortReason, PartitionSet, Procedure};
 use crate::record::Timestamp;

@@ -15,6 +15,7 @@ mod kind;
 #[path = "shard.rs"]
 mod one;
 mod remote;
+mod remote_read;
 mod route;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,6 @@ pub use call::{Call, Ran, Stamp, Task};
 pub use carried::{Arguments, Output};
 pub(crate) use kind::ShardProcedure;
 pub use one::{Kept, Shard};
-pub use remote::{Lookup, RemoteRead, RemoteReadResult};
+pub use remote_read::{Lookup, RemoteRead, RemoteReadResult};
 pub use route::Route;
 pub(crate) use route::Routing;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::remote::{Lookup, RemoteRead, bytes_of};
+use super::remote::bytes_of;
+use super::remote_read::{Lookup, RemoteRead};
 use crate::procedure::{Declared, KeySet, Mode, PartitionSet, Partitions, Procedure, partition_of};
 use crate::record::{Bounds, Index, Key, Record};
 

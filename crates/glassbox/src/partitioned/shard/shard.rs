@@ -11,7 +11,8 @@ use super::super::whole::new_cells;
 use super::call::{Call, Ran, Stamp, Task};
 
 use super::kind::{ShardRun, Typed};
-use super::remote::{Lookup, Participation, RemoteRead, RemoteReadResult};
+use super::remote::Participation;
+use super::remote_read::{Lookup, RemoteRead, RemoteReadResult};
 use crate::config::Config;
 use crate::error::Error;
 use crate::failure::{Failure, note_places_of_panics};
