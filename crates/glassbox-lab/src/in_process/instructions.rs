@@ -98,7 +98,11 @@ pub(super) const PARTS: PartMap = PartMap {
         ("running on a shard", &["glassbox/src/partitioned/shard/"]),
         (
             "rows, indexes, keys",
-            &["glassbox/src/partitioned/memory/", "glassbox/src/record/", "glassbox/src/partitioned/table"],
+            &[
+                "glassbox/src/partitioned/storage/memory/",
+                "glassbox/src/record/",
+                "glassbox/src/partitioned/storage/table",
+            ],
         ),
         ("running", &["glassbox/src/"]),
     ],

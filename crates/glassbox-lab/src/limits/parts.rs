@@ -8,11 +8,11 @@ pub(super) const PARTS: PartMap = PartMap {
         (
             "record of the log",
             &[
-                "glassbox/src/partitioned/values",
-                "glassbox/src/partitioned/command",
-                "glassbox/src/partitioned/arguments",
+                "glassbox/src/partitioned/log_records/values",
+                "glassbox/src/partitioned/log_records/command",
+                "glassbox/src/partitioned/log_records/arguments",
                 "glassbox/src/partitioned/logged",
-                "glassbox/src/partitioned/record_buffer",
+                "glassbox/src/partitioned/log_records/record_buffer",
                 "/postcard-",
                 "/serde_core-",
                 "/serde-",
@@ -39,13 +39,13 @@ pub(super) const PARTS: PartMap = PartMap {
             &[
                 "glassbox/src/partitioned/prefetch",
                 "glassbox/src/partitioned/lookups",
-                "glassbox/src/partitioned/memory/prefetch",
+                "glassbox/src/partitioned/storage/memory/prefetch",
             ],
         ),
         (
             "B+-trees",
             &[
-                "glassbox/src/partitioned/memory/btree",
+                "glassbox/src/partitioned/storage/memory/btree",
                 "glassbox-lab/src/limits/kernel/tree",
                 "glassbox-lab/src/limits/kernel/node",
             ],
@@ -53,7 +53,7 @@ pub(super) const PARTS: PartMap = PartMap {
         (
             "hash tables",
             &[
-                "glassbox/src/partitioned/memory/hash",
+                "glassbox/src/partitioned/storage/memory/hash",
                 "glassbox-lab/src/limits/kernel/hash",
                 "glassbox-lab/src/limits/kernel/direct",
             ],
@@ -61,17 +61,17 @@ pub(super) const PARTS: PartMap = PartMap {
         (
             "rows",
             &[
-                "glassbox/src/partitioned/memory/",
+                "glassbox/src/partitioned/storage/memory/",
                 "glassbox-lab/src/limits/kernel/memory",
                 "glassbox-lab/src/limits/kernel/rows",
             ],
         ),
-        ("undo and snapshot", &["glassbox/src/partitioned/undo", "glassbox/src/partitioned/snapshot"]),
+        ("undo and snapshot", &["glassbox/src/partitioned/undo", "glassbox/src/partitioned/storage/snapshot"]),
         (
             "tables",
             &[
-                "glassbox/src/partitioned/table",
-                "glassbox/src/partitioned/any_table",
+                "glassbox/src/partitioned/storage/table",
+                "glassbox/src/partitioned/storage/any_table",
                 "glassbox/src/partitioned/partition.",
             ],
         ),

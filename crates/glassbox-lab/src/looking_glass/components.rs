@@ -13,7 +13,7 @@ pub(super) const COMPONENTS: PartMap = PartMap {
             "B-trees",
             &[
                 "glassbox/src/classic/tree",
-                "glassbox/src/partitioned/memory/btree",
+                "glassbox/src/partitioned/storage/memory/btree",
                 "glassbox-lab/src/limits/kernel/tree",
                 "glassbox-lab/src/limits/kernel/node",
             ],
@@ -39,8 +39,11 @@ pub(super) const COMPONENTS: PartMap = PartMap {
             "records on pages",
             &["glassbox/src/classic/heap", "glassbox/src/classic/space", "glassbox/src/classic/page."],
         ),
-        ("hash tables", &["glassbox/src/partitioned/memory/hash", "glassbox/src/partitioned/memory/dense"]),
-        ("records by pointer", &["glassbox/src/partitioned/memory/", "glassbox/src/partitioned/table"]),
+        (
+            "hash tables",
+            &["glassbox/src/partitioned/storage/memory/hash", "glassbox/src/partitioned/storage/memory/dense"],
+        ),
+        ("records by pointer", &["glassbox/src/partitioned/storage/memory/", "glassbox/src/partitioned/storage/table"]),
         ("prefetching", &["glassbox/src/partitioned/prefetch", "glassbox/src/partitioned/lookups"]),
         (
             "sessions and transactions",
@@ -104,9 +107,9 @@ pub(super) const CALLS: CallMap = CallMap {
             &[
                 ("glassbox/src/classic/transaction/mod", "put"),
                 ("glassbox/src/classic/transaction/mod", "put_stored"),
-                ("glassbox/src/partitioned/table", "place"),
-                ("glassbox/src/partitioned/memory/rows", "stage"),
-                ("glassbox/src/partitioned/memory/rows", "admit"),
+                ("glassbox/src/partitioned/storage/table", "place"),
+                ("glassbox/src/partitioned/storage/memory/rows", "stage"),
+                ("glassbox/src/partitioned/storage/memory/rows", "admit"),
             ],
         ),
         (
@@ -115,9 +118,9 @@ pub(super) const CALLS: CallMap = CallMap {
                 ("glassbox/src/classic/transaction/entries", "enter"),
                 ("glassbox/src/classic/transaction/entries", "enter_key"),
                 ("glassbox/src/classic/transaction/batches", "enter_each"),
-                ("glassbox/src/partitioned/table", "insert_primary"),
-                ("glassbox/src/partitioned/table", "index_run"),
-                ("glassbox/src/partitioned/indexes", "insert_secondary"),
+                ("glassbox/src/partitioned/storage/table", "insert_primary"),
+                ("glassbox/src/partitioned/storage/table", "index_run"),
+                ("glassbox/src/partitioned/storage/indexes", "insert_secondary"),
             ],
         ),
         (

@@ -1,7 +1,7 @@
 //! Taking a record of the value log apart, by the schema alone. The format is drawn in `partitioned/values.rs`.
 
 use super::contents::Contents;
-use crate::partitioned::values::{DELETE, INSERT, UPDATE, mask_width};
+use crate::partitioned::log_records::values::{DELETE, INSERT, UPDATE, mask_width};
 use crate::record::TableSchema;
 use crate::record::layout::key_width;
 

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
 use crate::log::{LogFound, look_into_log, refused};
 use crate::partitioned::CommandHead;
-use crate::partitioned::values::{COMMAND, VALUES};
+use crate::partitioned::log_records::values::{COMMAND, VALUES};
 use crate::record::TableSchema;
 use crate::store::{CheckpointBlock, CheckpointFile, MANIFEST, Manifest, VolumeEntry, damaged};
 

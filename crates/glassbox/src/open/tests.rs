@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::io::{Files, ManualClock, MemoryFiles};
 use crate::log::{Log, LogConfig, look_into_log};
-use crate::partitioned::values::{DELETE, INSERT, UPDATE, VALUES};
+use crate::partitioned::log_records::values::{DELETE, INSERT, UPDATE, VALUES};
 use crate::store::Manifest;
 use crate::{Catalog, Config, Database, Error, Record, Transaction};
 

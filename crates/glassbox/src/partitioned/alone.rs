@@ -7,18 +7,18 @@
 use std::any::TypeId;
 use std::thread;
 
-use super::any_table::TableKind;
 use super::held::{Cell, Hold};
 use super::numbers::ProcedureNumbers;
 use super::origin::ProcedureCall;
 use super::run::{Cause, Failed, run_once};
 use super::transaction::{Keep, PartitionedTransaction};
-use super::whole::new_cells;
 use crate::answer::{Answer, run_in};
 use crate::config::Config;
 use crate::error::Error;
 use crate::health::Health;
 use crate::io::Clock;
+use crate::partitioned::recovery::whole::new_cells;
+use crate::partitioned::storage::any_table::TableKind;
 use crate::procedure::{AbortReason, Aborts, Procedure};
 use crate::record::Record;
 

@@ -60,7 +60,7 @@ pub(crate) fn write(
 fn table<'a>(
     partition: &'a mut super::partition::Partition,
     source: &Source,
-) -> &'a mut dyn super::any_table::AnyTable {
+) -> &'a mut dyn crate::partitioned::storage::any_table::AnyTable {
     &mut **partition.tables[source.id].as_mut().expect("the sources are the catalog's tables")
 }
 

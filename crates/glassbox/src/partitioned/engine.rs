@@ -19,7 +19,6 @@ use super::origin::{AdHoc, Origin, ProcedureCall};
 use super::partition::Scratch;
 use super::run::{Cause, Failed, run_once};
 use super::transaction::{Changes, Keep, PartitionedTransaction};
-use super::values::VALUES;
 use crate::answer::{Answer, run_in};
 use crate::config::LogKind;
 use crate::error::Error;
@@ -27,6 +26,7 @@ use crate::executed::{Executed, TableUsage};
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Log, LogError, Lsn};
+use crate::partitioned::log_records::values::VALUES;
 use crate::procedure::{AbortReason, Aborts, Declared, PartitionSet, Partitions, Procedure, Retry, Stop};
 
 /// The partitions of a database, its log, and its state of health.

@@ -16,9 +16,9 @@ use std::cell::UnsafeCell;
 use smallvec::SmallVec;
 
 use super::partition::{Partition, Scratch};
-use super::table::Table;
 use super::token::{Token, Waiter};
 use crate::executed::SharedCounters;
+use crate::partitioned::storage::table::Table;
 use crate::procedure::{PartitionSet, Retry, Stop, partition_of};
 use crate::record::{Key, Record};
 

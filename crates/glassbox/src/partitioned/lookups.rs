@@ -9,7 +9,7 @@
 
 use std::ptr::NonNull;
 
-use super::table::Table;
+use crate::partitioned::storage::table::Table;
 use crate::record::Record;
 
 /// Keys that descend together; more than the processor can follow at once gains nothing.
@@ -38,7 +38,8 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub(super) struct Places {
     /// The address of a live row of the key's table, perhaps with [`UNSURE`], or 0; of a group with [`PENDING`] perhaps
-    /// the bits of a [`Probe`](super::memory::Probe), with [`UNSURE`], or of a [`Node`](super::memory::Node).
+    /// the bits of a [`Probe`](super::storage::memory::Probe), with [`UNSURE`], or of a
+    /// [`Node`](super::storage::memory::Node).
     pub(super) words: [u64; MAX_LOOKUPS],
     /// The key, if it fits into a word, and that row is its own.
     pub(super) keys: [u64; MAX_LOOKUPS],

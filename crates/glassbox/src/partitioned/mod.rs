@@ -4,46 +4,37 @@
 //! workloads that run on it.
 
 mod alone;
-mod any_table;
-mod arguments;
 mod checkpoint;
-mod command;
 mod discover;
 mod engine;
 mod held;
-mod indexes;
+pub(crate) mod log_records;
 mod lookups;
-mod memory;
 mod numbers;
 mod origin;
 mod pace;
 mod partition;
 mod prefetch;
 mod procedure_kind;
-mod record_buffer;
-mod replay;
-mod replay_error;
+mod recovery;
 mod run;
 pub(crate) mod shard;
-mod snapshot;
-mod table;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod token;
 mod transaction;
-pub(crate) mod values;
-mod whole;
 
 pub(crate) use alone::Alone;
-pub(crate) use any_table::TableKind;
-pub(crate) use command::CommandHead;
 pub(crate) use engine::Engine;
 pub(crate) use held::Cell;
-pub(crate) use memory::RowId;
+pub(crate) use log_records::command::CommandHead;
 pub use numbers::ProcedureNumbers;
 pub(crate) use pace::Growth;
 pub(crate) use procedure_kind::ProcedureKind;
-pub(crate) use replay::{ReplayContext, ReplayFailed, replay};
-pub(crate) use replay_error::ReplayError;
+pub(crate) use recovery::replay::{ReplayContext, ReplayFailed, replay};
+pub(crate) use recovery::replay_error::ReplayError;
+pub(crate) use recovery::whole::{build_indexes, defer_new_indexes, load_checkpoint, new_cells};
+pub(crate) use storage::any_table::TableKind;
+pub(crate) use storage::memory::RowId;
 pub(crate) use transaction::PartitionedTransaction;
-pub(crate) use whole::{build_indexes, defer_new_indexes, load_checkpoint, new_cells};

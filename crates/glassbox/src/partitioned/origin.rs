@@ -1,9 +1,9 @@
 //! Where a transaction comes from: the call of a stored procedure, which names its keys and can be logged; or code that
 //! can do neither.
 
-use super::command::{CommandHead, write_command};
 use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
+use crate::partitioned::log_records::command::{CommandHead, write_command};
 use crate::procedure::{KeySet, Procedure};
 use crate::record::Timestamp;
 

@@ -1,11 +1,11 @@
 //! A partition: its tables, and the buffers of the transaction that has it as its home.
 
-use super::any_table::AnyTable;
 use super::lookups::Lookups;
-use super::record_buffer::RecordBuffer;
-use super::table::Table;
 use super::transaction::undo::UndoBuffer;
 use crate::log::{Appender, Lsn};
+use crate::partitioned::log_records::record_buffer::RecordBuffer;
+use crate::partitioned::storage::any_table::AnyTable;
+use crate::partitioned::storage::table::Table;
 use crate::record::Record;
 
 /// Buffers that a transaction fills and its end empties.

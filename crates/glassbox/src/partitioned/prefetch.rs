@@ -15,9 +15,9 @@ use std::ptr::NonNull;
 
 use super::held::Held;
 use super::lookups::{Group, Lookups, MAX_LOOKUPS, NOTHING, PENDING, Places, UNSURE, number};
-use super::memory::{HashIndex, Next, Node, Probe};
 use super::origin::Origin;
-use super::table::Table;
+use crate::partitioned::storage::memory::{HashIndex, Next, Node, Probe};
+use crate::partitioned::storage::table::Table;
 use crate::prefetch::{CACHE_LINE_BYTES, MAX_ROW_BYTES, prefetch_read, prefetch_span};
 use crate::procedure::{KeySet, Mode};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};

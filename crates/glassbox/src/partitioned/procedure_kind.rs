@@ -2,14 +2,14 @@
 
 use std::any::TypeId;
 
-use super::command::CommandHead;
 use super::held::Hold;
 use super::origin::ProcedureCall;
-use super::replay_error::ReplayError;
 use super::run::{Cause, run_once};
 use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
+use crate::partitioned::log_records::command::CommandHead;
+use crate::partitioned::recovery::replay_error::ReplayError;
 use crate::procedure::{AbortReason, Declared, PartitionSet, Partitions, Procedure, Stop};
 
 /// Which partitions a call needs, of so many; `None`: any may be needed.

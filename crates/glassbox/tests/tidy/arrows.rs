@@ -50,7 +50,11 @@ const UNKNOWN: [(&str, &[&str], &str); 6] = [
         "the log stores bytes and never reads them",
     ),
     ("crates/glassbox/src/record/", &["transaction", "engine", "log"], "a record knows no engine, file or transaction"),
-    ("crates/glassbox/src/partitioned/memory/", &["log", "token", "undo", "transaction"], "memory holds rows and keys"),
+    (
+        "crates/glassbox/src/partitioned/storage/memory/",
+        &["log", "token", "undo", "transaction"],
+        "memory holds rows and keys",
+    ),
     ("crates/glassbox/src/io/", &["log", "table", "transaction"], "files and clocks serve whoever uses them"),
 ];
 
@@ -62,7 +66,7 @@ const OPERATING_SYSTEM: [&str; 9] =
 const OPERATING_SYSTEM_EXCEPTIONS: [(&str, &str); 5] = [
     ("crates/glassbox-workloads/src/tpcc/driver.rs", "measures latencies, outside of procedures"),
     ("crates/glassbox/src/huge_pages.rs", "has memory made present, which is no file"),
-    ("crates/glassbox/src/partitioned/memory/region.rs", "maps memory, which is no file"),
+    ("crates/glassbox/src/partitioned/storage/memory/region.rs", "maps memory, which is no file"),
     ("crates/glassbox/src/classic/buffer/memory.rs", "asks for huge pages, which are no file"),
     ("crates/glassbox/src/store/manifest.rs", "draws the database's id from the system's randomness"),
 ];

@@ -26,7 +26,10 @@ const SHORT_FILES: [(&str, &str); 21] = [
     ("crates/glassbox/src/io/memory/dice.rs", "the generator that every random test draws from"),
     ("crates/glassbox/src/log/lsn.rs", "a type with a biography, known to everything that is logged"),
     ("crates/glassbox/src/partitioned/partition.rs", "what the holder of a token may access, with its `unsafe`"),
-    ("crates/glassbox/src/partitioned/record_buffer.rs", "a buffer for log records of both kinds, with its `unsafe`"),
+    (
+        "crates/glassbox/src/partitioned/log_records/record_buffer.rs",
+        "a buffer for log records of both kinds, with its `unsafe`",
+    ),
     ("crates/glassbox/src/prefetch.rs", "a shim: prefetch instructions, for both engines"),
     ("crates/glassbox/src/record/sound.rs", "the promise that stored bytes need no check, with its `unsafe`"),
     (

@@ -6,10 +6,10 @@
 use std::any::Any;
 
 use super::super::held::Held;
-use super::super::table::Table;
 use super::super::transaction::RemoteRows;
 use super::super::transaction::watch::RESTART;
 use super::remote_read::{Lookup, RemoteRead, RemoteReadResult};
+use crate::partitioned::storage::table::Table;
 use crate::procedure::{PartitionSet, Stop, partition_of};
 use crate::record::{Encoded, EncodedKey, Key, Record};
 

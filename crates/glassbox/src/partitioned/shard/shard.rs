@@ -2,13 +2,13 @@
 
 use std::any::TypeId;
 
-use super::super::any_table::TableKind;
 use super::super::held::{Cell, Hold};
 use super::super::procedure_kind::ProcedureKind;
 use super::super::transaction::undo::UndoBuffer;
 use super::super::transaction::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
-use super::super::whole::new_cells;
 use super::call::{Call, Ran, Stamp, Task};
+use crate::partitioned::recovery::whole::new_cells;
+use crate::partitioned::storage::any_table::TableKind;
 
 use super::kind::{ShardRun, Typed};
 use super::remote::Participation;

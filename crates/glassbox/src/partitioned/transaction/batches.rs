@@ -6,13 +6,13 @@
 use std::ptr::{NonNull, null_mut};
 
 use super::super::lookups::{AHEAD, NOWHERE, Places, UNSURE};
-use super::super::memory::RowId;
-use super::super::table::Table;
 use super::PartitionedTransaction;
 use super::change::{Changes, refusal_of_key};
 use super::find::{self, TableRow, find, look_up, row_of};
 use super::remote::RemoteRows;
 use super::watch::{Touch, Watching};
+use crate::partitioned::storage::memory::RowId;
+use crate::partitioned::storage::table::Table;
 use crate::procedure::{Stop, Transaction, partition_of};
 use crate::record::{Key, Record};
 

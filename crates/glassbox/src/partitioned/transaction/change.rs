@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use super::super::partition::Scratch;
-use super::super::table::{Refused, Table};
+use crate::partitioned::storage::table::{Refused, Table};
 use crate::procedure::{DuplicateKey, Stop, TableFull};
 use crate::record::{Key, Record};
 

@@ -4,8 +4,8 @@ use std::ptr::NonNull;
 
 use super::super::held::Held;
 use super::super::lookups::{AHEAD, Group, Lookups, NOTHING, Places, UNSURE, number};
-use super::super::table::Table;
 use super::remote::RemoteRows;
+use crate::partitioned::storage::table::Table;
 use crate::procedure::Stop;
 use crate::record::{EncodedKey, Key, Record};
 

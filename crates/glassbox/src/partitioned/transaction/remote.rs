@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use super::super::held::Held;
-use super::super::table::Table;
+use crate::partitioned::storage::table::Table;
 use crate::procedure::Stop;
 use crate::record::{Encoded, EncodedKey, Record};
 

@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
-use super::super::memory::BTree;
-use super::super::table::Table;
 use super::PartitionedTransaction;
 use super::remote::RemoteRows;
 use super::watch::{Touch, Watching, names, space};
+use crate::partitioned::storage::memory::BTree;
+use crate::partitioned::storage::table::Table;
 use crate::procedure::Stop;
 use crate::record::{Bounds, Direction, Encoded, EncodedKey, Index, Key, Record};
 

@@ -5,8 +5,8 @@
 //! from the end. Undoing in exact reverse order gives every row its old place again, because places are reused last in,
 //! first out.
 
-use super::super::memory::RowId;
-use super::super::table::Table;
+use crate::partitioned::storage::memory::RowId;
+use crate::partitioned::storage::table::Table;
 use crate::record::Record;
 
 /// A row's bytes as they are in memory, then [`Header`].

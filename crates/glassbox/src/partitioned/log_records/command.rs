@@ -1,0 +1,60 @@
+//! The command log's records: a procedure call and what the engine assigned to it.
+//!
+//! ```text
+//! kind 2   procedure u16   time i64   seed u64   arguments (postcard)
+//! ```
+//!
+//! The number of the procedure stands for its name and version, as the manifest says. Replaying runs the same code on
+//! the same data with the same time and random numbers, so it makes the same changes.
+
+use crate::partitioned::log_records::arguments::{BadArguments, encode};
+use crate::partitioned::log_records::record_buffer::RecordBuffer;
+use crate::partitioned::log_records::values::COMMAND;
+use crate::procedure::Procedure;
+use crate::record::Timestamp;
+
+/// What stands before the arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CommandHead {
+    pub(crate) procedure: u16,
+    pub(crate) now: Timestamp,
+    pub(crate) seed: u64,
+}
+
+impl CommandHead {
+    /// Splits a record, without its kind byte, into head and arguments.
+    pub(crate) fn split(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (procedure, rest) = bytes.split_first_chunk()?;
+        let (now, rest) = rest.split_first_chunk()?;
+        let (seed, arguments) = rest.split_first_chunk()?;
+        let head = Self {
+            procedure: u16::from_le_bytes(*procedure),
+            now: Timestamp::from_micros(i64::from_le_bytes(*now)),
+            seed: u64::from_le_bytes(*seed),
+        };
+        Some((head, arguments))
+    }
+}
+
+/// Writes the record of a call.
+#[inline]
+pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &mut RecordBuffer) {
+    record.clear();
+    let mut bytes = [0; HEAD_WIDTH];
+    bytes[0] = COMMAND;
+    bytes[1..3].copy_from_slice(&head.procedure.to_le_bytes());
+    bytes[3..11].copy_from_slice(&head.now.micros().to_le_bytes());
+    bytes[11..].copy_from_slice(&head.seed.to_le_bytes());
+    record.push(&bytes);
+    let mut room = 256;
+    loop {
+        match encode(call, record.space(room)) {
+            Ok(written) => return record.advance(written),
+            Err(BadArguments::Full) => room *= 2,
+            Err(error) => panic!("the arguments of procedure `{}` cannot be encoded: {error}", P::NAME),
+        }
+    }
+}
+
+/// Kind, procedure, time and seed.
+const HEAD_WIDTH: usize = 1 + 2 + 8 + 8;

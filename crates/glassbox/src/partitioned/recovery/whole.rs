@@ -1,0 +1,273 @@
+//! What concerns all tables of all partitions at once: making them, loading a checkpoint, statistics, checks.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::executed::{Counters, TableUsage};
+use crate::health::{Until, await_transactions};
+use crate::io::Files;
+use crate::partitioned::checkpoint::{self, Source};
+use crate::partitioned::engine::Engine;
+use crate::partitioned::held::{Cell, hold_if_free};
+use crate::partitioned::log_records::values::BadLogRecord;
+use crate::partitioned::pace::Growth;
+use crate::partitioned::partition::Partition;
+use crate::partitioned::storage::any_table::TableKind;
+use crate::partitioned::storage::indexes::NotBuilt;
+use crate::partitioned::storage::memory::CannotReserve;
+use crate::procedure::{PartitionSet, partition_of};
+use crate::record::{Key, Record, TableSchema, mix};
+use crate::store::{CheckpointFile, Manifest, REPLICATED, WrittenCheckpoint, damaged};
+
+const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
+     differ; open the database again, with larger `table_bytes`, to get the state before the bulk load";
+
+/// How often statistics look whether a partition is free, and how long they rest between.
+const LOOKS: u32 = 20;
+const LOOK_EVERY: Duration = Duration::from_micros(500);
+
+/// Partitions with empty tables; `numbers` are the tables' numbers in the files.
+pub(crate) fn new_cells(kinds: &[TableKind], numbers: &[u16], config: &Config) -> Result<Box<[Cell]>, Error> {
+    let places = kinds.iter().map(|kind| kind.id + 1).max().unwrap_or(0);
+    (0..config.partitions)
+        .map(|partition| {
+            let mut tables: Vec<_> = (0..places).map(|_| None).collect();
+            for (kind, &number) in kinds.iter().zip(numbers) {
+                let table = (kind.create)(number, config.table_bytes);
+                tables[kind.id] = Some(table.map_err(|error| no_address_space(&error, kind, kinds, config))?);
+            }
+            Ok(Cell::new(Partition::new(tables, mix(partition as u64))))
+        })
+        .collect()
+}
+
+/// Address space that a process has for its tables, as far as the processor goes: half of 47 bits.
+const ADDRESS_SPACE_BYTES: usize = 1 << 46;
+
+/// The rows of each table, and each of its indexes, have address space of their own in each partition.
+#[cold]
+fn no_address_space(error: &CannotReserve, kind: &TableKind, kinds: &[TableKind], config: &Config) -> Error {
+    let of_table = |kind: &TableKind| 2 + kind.schema.indexes.len();
+    let regions = kinds.iter().map(of_table).sum::<usize>() * config.partitions;
+    let fits = 1_usize << (ADDRESS_SPACE_BYTES / regions).ilog2();
+    Error::OutOfMemory(format!(
+        "the address space of the process is used up: table \"{}\" {error}; {} tables with their indexes, in {} \
+         partitions, reserve `table_bytes` {regions} times: set `table_bytes` to {fits} or less, or open fewer \
+         partitions; where memory is limited (`ulimit -v`, `vm.overcommit_memory=2`), raise the limit as well",
+        kind.schema.name,
+        kinds.len(),
+        config.partitions,
+    ))
+}
+
+/// Has the unique indexes that the manifest does not know built only when all rows are there, by [`build_indexes`];
+/// whether there are any.
+pub(crate) fn defer_new_indexes(cells: &mut [Cell], kinds: &[TableKind], manifest: &Manifest) -> bool {
+    let mut deferred = false;
+    for kind in kinds {
+        let Some(stored) = manifest.tables.iter().find(|table| table.name == kind.schema.name) else { continue };
+        for cell in &mut *cells {
+            let table = cell.get_mut().tables[kind.id].as_mut().expect("made before");
+            deferred |= table.defer_unique(&|index| !stored.keeps_unique(index));
+        }
+    }
+    deferred
+}
+
+/// Builds the indexes that [`defer_new_indexes`] put off, all partitions at once.
+pub(crate) fn build_indexes(cells: &mut [Cell], kinds: &[TableKind]) -> Result<(), Error> {
+    let build = |cell: &mut Cell| {
+        for kind in kinds {
+            let table = cell.get_mut().tables[kind.id].as_mut().expect("made before");
+            table.build_deferred().map_err(|why| not_built(&kind.schema, why))?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = cells.iter_mut().map(|cell| scope.spawn(move || build(cell))).collect();
+        let built: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("building does not panic")).collect();
+        built.into_iter().collect()
+    })
+}
+
+fn not_built(schema: &TableSchema, why: NotBuilt) -> Error {
+    match why {
+        NotBuilt::NotUnique(at, [one, other]) => Error::not_unique(schema, &schema.indexes[at], [&one, &other]),
+        NotBuilt::Full(at) => {
+            let index = &schema.indexes[at].name;
+            Error::OutOfMemory(format!("index {}.{index} has no memory for all rows; raise `table_bytes`", schema.name))
+        }
+    }
+}
+
+/// Fills empty partitions from a checkpoint, all at once; `ids` are the tables' places for each number in the file.
+/// Gives the number of rows.
+pub(crate) fn load_checkpoint(file: &CheckpointFile, ids: &[usize], cells: &mut [Cell]) -> Result<u64, Error> {
+    let count = cells.len();
+    let first_error = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for (partition, cell) in cells.iter_mut().enumerate() {
+            let first_error = &first_error;
+            scope.spawn(move || {
+                if let Err(error) = load_partition(file, ids, cell.get_mut(), partition, count) {
+                    first_error.lock().expect("nothing panics while it is held").get_or_insert(error);
+                }
+            });
+        }
+    });
+    let first_error = first_error.into_inner().expect("all threads have ended");
+    first_error.map_or_else(|| Ok(file.blocks.iter().map(|block| u64::from(block.rows)).sum()), Err)
+}
+
+fn load_partition(
+    file: &CheckpointFile,
+    ids: &[usize],
+    data: &mut Partition,
+    partition: usize,
+    count: usize,
+) -> Result<(), Error> {
+    let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count as u64) == partition as u64);
+    // With as many partitions as then, each block is one partition's or everyone's.
+    let same = file.partitions == count as u64;
+    let mut rows = Vec::new();
+    for block in &file.blocks {
+        if same && block.partition != REPLICATED && usize::from(block.partition) != partition {
+            continue;
+        }
+        file.rows(block, &mut rows)?;
+        let table = ids.get(usize::from(block.table)).and_then(|&id| data.tables[id].as_mut());
+        let table =
+            table.ok_or_else(|| damaged(&*file.file, block.at, "it holds a table that the manifest does not name"))?;
+        table.load(&rows, &mine).map_err(|bad| match bad {
+            BadLogRecord::Full(full) => Error::OutOfMemory(full.to_string()),
+            bad => damaged(&*file.file, block.at, bad.to_string()),
+        })?;
+    }
+    Ok(())
+}
+
+fn no_usage(kind: &TableKind) -> TableUsage {
+    TableUsage { table: kind.schema.name.to_string(), rows: 0, row_bytes: 0, index_bytes: Vec::new() }
+}
+
+impl Engine {
+    /// Writes a checkpoint file; the tables' numbers are those of the manifest.
+    pub(crate) fn checkpoint(
+        &self,
+        files: &dyn Files,
+        kinds: &[TableKind],
+        manifest: &Manifest,
+        alone: bool,
+        log: &Growth<'_>,
+    ) -> Result<WrittenCheckpoint, Error> {
+        let number = |kind: &TableKind| {
+            manifest.tables.iter().position(|table| table.name == kind.schema.name).expect("merged at opening") as u16
+        };
+        let sources: Vec<_> = kinds
+            .iter()
+            .map(|kind| Source {
+                id: kind.id,
+                number: number(kind),
+                row_width: kind.schema.row_width,
+                replicated: kind.schema.partition_by.is_none(),
+            })
+            .collect();
+        checkpoint::write(self, files, manifest.database_id, &sources, alone, log)
+    }
+
+    /// Adds a row that is not logged, to its partition or, replicated, to all.
+    pub(crate) fn load_row<R: Record>(&self, row: &R) -> Result<(), Error> {
+        let count = self.cells.len() as u64;
+        let needed = match R::PLACEMENT {
+            Some(position) => PartitionSet::of(partition_of(row.key().placement_at(position), count) as usize),
+            None => self.all(),
+        };
+        self.holding(needed, |mut hold| {
+            for (at, partition) in hold.held.partitions() {
+                let inserted = partition.table::<R>().insert(row);
+                if inserted.is_err() && R::PLACEMENT.is_none() && at > 0 {
+                    self.stop(COPIES_DIFFER.replace("{}", R::TABLE));
+                }
+                inserted.map_err(|refused| partition.table::<R>().refusal(refused, row, None))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Counts of transactions. Waits for none.
+    pub(crate) fn counters(&self) -> Counters {
+        Counters::sum(self.cells.iter().map(|cell| &cell.counters))
+    }
+
+    /// Memory by table. Waits for no transaction: of a partition that is not free for a moment within some
+    /// milliseconds, it is what was known last.
+    pub(crate) fn usage(&self, kinds: &[TableKind]) -> Vec<TableUsage> {
+        let mut known = self.known_usage.lock().unwrap_or_else(PoisonError::into_inner);
+        known.resize(self.cells.len(), Vec::new());
+        let mut missing: Vec<usize> = (0..self.cells.len()).collect();
+        for look in 0..LOOKS {
+            if look > 0 {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            missing.retain(|&at| match self.usage_if_free(kinds, at) {
+                Some(usage) => {
+                    known[at] = usage;
+                    false
+                }
+                None => true,
+            });
+            if missing.is_empty() {
+                break;
+            }
+        }
+        let mut sums: Vec<_> = kinds.iter().map(no_usage).collect();
+        for partition in &*known {
+            sums.iter_mut().zip(partition).for_each(|(sum, usage)| sum.add(usage));
+        }
+        sums
+    }
+
+    fn usage_if_free(&self, kinds: &[TableKind], at: usize) -> Option<Vec<TableUsage>> {
+        hold_if_free(&self.cells, at, |mut hold| {
+            let partition = hold.held.home();
+            let usage = |kind: &TableKind| {
+                let mut usage = no_usage(kind);
+                partition.tables[kind.id].as_ref().expect("made at opening").add_usage(&mut usage, at == 0);
+                usage
+            };
+            kinds.iter().map(usage).collect()
+        })
+    }
+
+    /// Waits for the transactions of all partitions.
+    ///
+    /// # Errors
+    /// As for [`await_transactions`].
+    pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
+        let is_free = |at| hold_if_free(&self.cells, at, |_| ()).is_some();
+        let places = self.cells.iter().enumerate().map(|(at, cell)| (&cell.counters, move || is_free(at)));
+        await_transactions("partition", places, until)
+    }
+
+    /// The defects of indexes, over all partitions, and of the copies of replicated tables.
+    pub(crate) fn verify(&self, kinds: &[TableKind]) -> Vec<String> {
+        self.holding(self.all(), |mut hold| {
+            let mut wrong = Vec::new();
+            for (at, partition) in hold.held.partitions() {
+                let tables = kinds.iter().filter_map(|kind| partition.tables[kind.id].as_ref());
+                wrong.extend(tables.filter_map(|table| table.verify().err()).map(|it| format!("partition {at}: {it}")));
+            }
+            for kind in kinds.iter().filter(|kind| kind.schema.partition_by.is_none()) {
+                let digest = |partition: &mut Partition| partition.tables[kind.id].as_ref().map(|table| table.digest());
+                let digests: Vec<_> = hold.held.partitions().map(|(_, partition)| digest(partition)).collect();
+                let differs = |&at: &usize| digests[at] != digests[0];
+                let name = &kind.schema.name;
+                let text = |at| format!("partition {at}: table `{name}` differs from partition 0's copy");
+                wrong.extend((1..digests.len()).filter(differs).map(text));
+            }
+            wrong
+        })
+    }
+}
