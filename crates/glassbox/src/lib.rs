@@ -51,34 +51,23 @@
 //! [`Database`] (where it runs), [`Error`] (what can go wrong). The engine's parts by themselves, for experiments and
 //! tools, are in [`research`]. To understand it, in this order, each file opening with its argument: `record`,
 //! `procedure`, `io`, `log/mod.rs` and `log/ring.rs`, `partitioned/engine.rs` and `partitioned/token.rs`,
-//! `partitioned/snapshot.rs` and `partitioned/checkpoint.rs`, `open.rs`, `database.rs`. `ARCHITECTURE.md` is the map.
+//! `partitioned/storage/snapshot.rs` and `partitioned/checkpoint.rs`, `database/`. `ARCHITECTURE.md` is the map.
 
 // The derive writes `::glassbox::record::…`; in here that name must mean this crate.
 extern crate self as glassbox;
 
 mod answer;
-mod any_engine;
-mod any_transaction;
-mod bulk_load;
 mod catalog;
-mod checkpointer;
-mod claim;
 mod classic;
 pub mod config;
 mod database;
 pub mod error;
 mod executed;
-mod explain;
 mod failure;
 mod health;
 mod huge_pages;
-mod inner;
-mod inspect;
 pub mod io;
-mod journal;
 mod log;
-mod open;
-mod open_classic;
 mod partitioned;
 mod prefetch;
 pub mod procedure;
@@ -86,18 +75,17 @@ pub mod record;
 pub mod research;
 pub mod stats;
 mod store;
-mod ticket;
 
-pub use any_transaction::AnyTransaction;
-pub use bulk_load::BulkLoad;
 pub use catalog::Catalog;
 pub use config::{Architecture, Config, Durability, LogKind};
 pub use database::Database;
+pub use database::any_transaction::AnyTransaction;
+pub use database::bulk_load::BulkLoad;
+pub use database::ticket::Ticket;
 pub use error::Error;
 pub use glassbox_derive::Record;
 pub use procedure::{Aborts, Declared, KeySet, Procedure, Stop, Transaction};
 pub use record::Record;
-pub use ticket::Ticket;
 
 /// The examples of the README, compiled with those of the documentation.
 #[cfg(doctest)]

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::classic;
+pub use crate::database::explain::{LockHolder, LockWait, LockWaitEnd};
+use crate::database::inner::Inner;
 pub use crate::executed::TableUsage;
-pub use crate::explain::{LockHolder, LockWait, LockWaitEnd};
-use crate::inner::Inner;
 
 /// Counts since the database was opened, and memory now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -11,19 +11,10 @@ use crate::config::Config;
 
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod inspect;
+pub mod journal;
 pub mod shard;
 pub mod stacks;
-
-/// A database read from its files, without opening it.
-pub mod inspect {
-    pub use crate::inspect::*;
-    pub use crate::store::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
-}
-
-/// The journal of a [`Shard`](shard::Shard): its log and its rows on disk.
-pub mod journal {
-    pub use crate::journal::*;
-}
 
 /// Settings of a [`Config`] for tests and experiments. No database needs them.
 pub trait ConfigHooks {

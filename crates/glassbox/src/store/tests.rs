@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Manifest, VolumeEntry};
 use crate::config::ClassicConfig;
-use crate::inspect::Inspector;
 use crate::io::{Files, ManualClock, MemoryFiles};
+use crate::research::inspect::Inspector;
 use crate::{Architecture, Catalog, Config, Database, Durability, Error, Record, Transaction};
 
 #[derive(Record, Clone, Copy)]

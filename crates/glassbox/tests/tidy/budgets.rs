@@ -14,7 +14,7 @@ const MIN_FILE_LINES: usize = 60;
 /// Short files that stand by themselves, and why.
 const SHORT_FILES: [(&str, &str); 21] = [
     ("crates/glassbox/src/partitioned/shard/remote_read.rs", "data that tables and shards both know, below both"),
-    ("crates/glassbox/src/bulk_load.rs", "a public type with a life of its own: begun, finished or dropped"),
+    ("crates/glassbox/src/database/bulk_load.rs", "a public type with a life of its own: begun, finished or dropped"),
     (
         "crates/glassbox/src/classic/buffer/write_ahead.rs",
         "the rule that the pool asks of a log, which a stack chooses",

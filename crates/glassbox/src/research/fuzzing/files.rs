@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{Every, catalog, open, sample, seal};
-use crate::inspect::{Inspector, Moment};
 use crate::io::{Files, MemoryFiles};
 use crate::log::{ExpectedLog, Log, LogConfig, Lsn, look_into_log};
 use crate::partitioned::TableKind;
+use crate::research::inspect::{Inspector, Moment};
 use crate::store::{CheckpointFile, MANIFEST, Manifest, merge_catalog};
 use crate::{Error, LogKind, Record};
 

@@ -11,9 +11,9 @@ use crate::classic::ids::PageId;
 use crate::classic::wal::record::LogRecord;
 use crate::classic::{DOUBLE, PAGES, repair};
 use crate::config::ClassicConfig;
-use crate::inspect::{Inspector, Moment};
 use crate::io::{Files, ManualClock, MemoryFiles, Overlay};
 use crate::log::{ExpectedLog, Lsn, look_into_log};
+use crate::research::inspect::{Inspector, Moment};
 use crate::store::Manifest;
 use crate::{Architecture, Config, Database, Error, Record};
 

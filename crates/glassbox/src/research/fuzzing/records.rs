@@ -2,10 +2,10 @@
 
 use super::{AllArgumentTypes, Every, every, touch};
 use crate::Record;
-use crate::inspect::{Contents, Value, apply_record};
 use crate::partitioned::{CommandHead, ProcedureKind, RowId, TableKind};
 use crate::procedure::{PartitionSet, partition_of};
 use crate::record::{EncodedKey, Key};
+use crate::research::inspect::{Contents, Value, apply_record};
 
 fn stored(row: &Every) -> Vec<u8> {
     let mut bytes = vec![0; Every::ROW_WIDTH];

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use super::base::{BaseWriter, JournalFiles, Piece};
 use crate::config::builder;
 use crate::error::Error;
 use crate::log::{Appender, Log, LogConfig, Lsn};
 use crate::partitioned::shard::Shard;
+use crate::research::journal::base::{BaseWriter, JournalFiles, Piece};
 
 /// Rows that are copied out at a time, bytes: some ten microseconds.
 const SLICE_BYTES: usize = 16 << 10;
@@ -43,7 +43,7 @@ impl JournalConfig {
         Self { owner: owner.into(), segment_bytes: 64 << 20, log_buffer_bytes: 128 << 20, threads: true }
     }
 
-    pub(super) fn log(&self) -> LogConfig {
+    pub(crate) fn log(&self) -> LogConfig {
         let &Self { segment_bytes, log_buffer_bytes, threads, .. } = self;
         LogConfig { segment_bytes, log_buffer_bytes, threads, appenders: 1, ..LogConfig::default() }
     }
@@ -68,7 +68,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new(shared: JournalFiles, threads: bool) -> Result<Self, Error> {
+    pub(crate) fn new(shared: JournalFiles, threads: bool) -> Result<Self, Error> {
         let appender = shared.log.appender()?;
         Ok(Self { shared, appender, threads, making: None, left: None, copied: false })
     }

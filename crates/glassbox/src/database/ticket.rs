@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::database::inner::TicketPlace;
 use crate::error::Error;
-use crate::inner::TicketPlace;
 use crate::log::Lsn;
 use crate::procedure::Abort;
 

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::claim::log_config;
 use crate::classic::{Engine, OpenedVolume, PAGES};
 use crate::config::{Architecture, ClassicConfig, Config};
+use crate::database::claim::log_config;
 use crate::error::Error;
 use crate::executed::TableUsage;
 use crate::io::{Files, Overlay, RealClock};
@@ -67,20 +67,20 @@ pub struct StoreSummary {
 }
 
 /// A volume as it is after recovery.
-pub(super) struct Recovered {
-    pub(super) engine: Engine,
+pub(crate) struct Recovered {
+    pub(crate) engine: Engine,
     /// As recovery leaves them.
-    pub(super) files: Arc<dyn Files>,
-    pub(super) log_records: u64,
-    pub(super) redone: u64,
-    pub(super) rolled_back: u64,
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) log_records: u64,
+    pub(crate) redone: u64,
+    pub(crate) rolled_back: u64,
     /// The end of the log on disk, and whether it was closed there.
-    pub(super) end: Lsn,
-    pub(super) closed: bool,
+    pub(crate) end: Lsn,
+    pub(crate) closed: bool,
 }
 
 impl Recovered {
-    pub(super) fn recover(base: Arc<dyn Files>, manifest: &Manifest, entry: &VolumeEntry) -> Result<Self, Error> {
+    pub(crate) fn recover(base: Arc<dyn Files>, manifest: &Manifest, entry: &VolumeEntry) -> Result<Self, Error> {
         let files: Arc<dyn Files> = Arc::new(Overlay::new(base));
         let config = config(&*files, entry)?;
         let (volume, found) = OpenedVolume::recover(&files, &config.classic, entry, &manifest.expected_log())?;

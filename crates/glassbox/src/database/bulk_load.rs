@@ -4,8 +4,8 @@
 //! finds the database as it was before the load. Transactions are refused during the load, because their log records
 //! could not be replayed without its rows.
 
+use crate::database::inner::Inner;
 use crate::error::Error;
-use crate::inner::Inner;
 use crate::record::Record;
 
 /// A running bulk load. Many threads may use it at once.

@@ -8,15 +8,15 @@
 use std::any::TypeId;
 use std::sync::Arc;
 
-use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
-use crate::claim::log_config;
 use crate::classic::{Engine, OpenedVolume};
 use crate::config::{ClassicConfig, Config};
+use crate::database::any_engine::AnyEngine;
+use crate::database::claim::log_config;
+use crate::database::inner::Inner;
+use crate::database::open::seconds_since;
 use crate::error::Error;
-use crate::inner::Inner;
 use crate::io::Clock;
-use crate::open::seconds_since;
 use crate::stats::Recovery;
 use crate::store::{Manifest, Store, merge_catalog};
 

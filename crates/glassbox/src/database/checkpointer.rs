@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::inner::Inner;
+use crate::database::inner::Inner;
 
 /// Polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

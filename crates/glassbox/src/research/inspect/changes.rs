@@ -1,13 +1,13 @@
 //! Taking a record of the value log apart, by the schema alone. The format is drawn in `partitioned/values.rs`.
 
-use super::contents::Contents;
 use crate::partitioned::log_records::values::{DELETE, INSERT, UPDATE, mask_width};
 use crate::record::TableSchema;
 use crate::record::layout::key_width;
+use crate::research::inspect::contents::Contents;
 
 /// One change of one row.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum RowChange<'a> {
+pub(crate) enum RowChange<'a> {
     Insert {
         row: &'a [u8],
     },
@@ -23,7 +23,7 @@ pub(super) enum RowChange<'a> {
 }
 
 /// Gives each change of a record (without its kind byte) to `change`, with its table's number.
-pub(super) fn each<'a>(
+pub(crate) fn each<'a>(
     tables: &[TableSchema],
     mut bytes: &'a [u8],
     mut change: impl FnMut(usize, RowChange<'a>) -> Result<(), String>,
@@ -63,7 +63,7 @@ fn update<'a>(table: &TableSchema, bytes: &mut &'a [u8]) -> Result<RowChange<'a>
 }
 
 /// The columns of a set.
-pub(super) fn changed(table: &TableSchema, columns: u64) -> impl Iterator<Item = &crate::record::ColumnSchema> {
+pub(crate) fn changed(table: &TableSchema, columns: u64) -> impl Iterator<Item = &crate::record::ColumnSchema> {
     table.columns.iter().enumerate().filter(move |(at, _)| columns >> at & 1 == 1).map(|(_, column)| column)
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::contents::Contents;
-use super::inspector::{Inspector, LogEntry};
-use super::volume::Recovered;
 use crate::classic::{PAGES, check_file, repair};
 use crate::error::Error;
 use crate::io::Overlay;
 use crate::record::{TableSchema, Value};
+use crate::research::inspect::contents::Contents;
+use crate::research::inspect::inspector::{Inspector, LogEntry};
+use crate::research::inspect::volume::Recovered;
 use crate::store::VolumeEntry;
 
 /// Bad rows reported of one table.

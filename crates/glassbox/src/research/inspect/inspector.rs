@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::changes::{self, RowChange};
-use super::contents::Contents;
-use super::volume::Recovered;
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files, RealFiles};
 use crate::log::{LogFound, look_into_log, refused};
 use crate::partitioned::CommandHead;
 use crate::partitioned::log_records::values::{COMMAND, VALUES};
 use crate::record::TableSchema;
+use crate::research::inspect::changes::{self, RowChange};
+use crate::research::inspect::contents::Contents;
+use crate::research::inspect::volume::Recovered;
 use crate::store::{CheckpointBlock, CheckpointFile, MANIFEST, Manifest, VolumeEntry, damaged};
 
 /// Which state of a database.
@@ -26,15 +26,15 @@ pub enum Moment {
 /// A database directory under inspection. It cannot be opened meanwhile, but inspected by others too. Nothing in it is
 /// changed or needs to be writable.
 pub struct Inspector {
-    pub(super) files: Arc<dyn Files>,
-    pub(super) manifest: Manifest,
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) manifest: Manifest,
     /// The pages of the classic engine after recovery, from the first access on.
-    pub(super) recovered: OnceLock<Recovered>,
+    pub(crate) recovered: OnceLock<Recovered>,
     _lock: DirectoryLock,
 }
 
 /// A decoded record of the log.
-pub(super) enum LogEntry<'a> {
+pub(crate) enum LogEntry<'a> {
     Change(usize, RowChange<'a>),
     /// A call of the procedure with this number.
     Call(usize),
@@ -169,22 +169,22 @@ impl Inspector {
     }
 
     /// The checkpoint's file, its headers read; `None` before the first checkpoint.
-    pub(super) fn checkpoint(&self) -> Result<Option<CheckpointFile>, Error> {
+    pub(crate) fn checkpoint(&self) -> Result<Option<CheckpointFile>, Error> {
         CheckpointFile::of(&*self.files, &self.manifest)
     }
 
     /// What the manifest says about pages, if it is a database of the classic engine.
-    pub(super) fn volume(&self) -> Option<&VolumeEntry> {
+    pub(crate) fn volume(&self) -> Option<&VolumeEntry> {
         self.manifest.volume.as_ref()
     }
 
     /// Whether the pages mean nothing yet: the database is being made, or a bulk load has not ended.
-    pub(super) fn is_unfinished(&self) -> bool {
+    pub(crate) fn is_unfinished(&self) -> bool {
         !self.manifest.log_created || self.volume().is_some_and(|volume| volume.loading)
     }
 
     /// The pages after recovery, which happens when this is called for the first time; `None` when they mean nothing.
-    pub(super) fn recovered(&self) -> Result<Option<&Recovered>, Error> {
+    pub(crate) fn recovered(&self) -> Result<Option<&Recovered>, Error> {
         let Some(entry) = self.volume().filter(|_| !self.is_unfinished()) else { return Ok(None) };
         if self.recovered.get().is_none() {
             let recovered = Recovered::recover(Arc::clone(&self.files), &self.manifest, entry)?;
@@ -195,7 +195,7 @@ impl Inspector {
     }
 
     /// Checks a block and gives its rows.
-    pub(super) fn each_row_of(
+    pub(crate) fn each_row_of(
         &self,
         file: &CheckpointFile,
         block: &CheckpointBlock,
@@ -218,7 +218,7 @@ impl Inspector {
     }
 
     /// Reads and checks the log since the checkpoint; `None` when there is no log yet.
-    pub(super) fn each_record(
+    pub(crate) fn each_record(
         &self,
         mut found: impl FnMut(LogEntry<'_>) -> Result<(), String>,
     ) -> Result<Option<LogFound>, Error> {

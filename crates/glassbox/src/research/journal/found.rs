@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::base::JournalFiles;
-use super::journal::{Journal, JournalConfig};
 use crate::catalog::Catalog;
 use crate::error::Error;
 use crate::io::{Files, RealFiles};
 use crate::log::{look_into_log, refused};
 use crate::partitioned::shard::Shard;
+use crate::research::journal::base::JournalFiles;
+use crate::research::journal::journal::{Journal, JournalConfig};
 use crate::store::{CheckpointFile, MANIFEST, Manifest, Store, damaged};
 
 /// A journal whose base was read, if there is one, and whose records were not yet.

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use crate::answer::Answer;
-use crate::any_transaction::AnyTransaction;
 use crate::catalog::Catalog;
 use crate::classic;
+use crate::database::any_transaction::AnyTransaction;
 use crate::error::Error;
 use crate::executed::{Counters, Executed, TableUsage};
 use crate::health::{Health, Until};

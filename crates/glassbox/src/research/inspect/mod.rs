@@ -23,6 +23,7 @@ mod volume;
 
 pub use crate::record::layout::describe_type;
 pub use crate::record::{BadValue, Value};
+pub use crate::store::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
 pub(crate) use changes::apply_record;
 pub use contents::Contents;
 pub use inspector::{Inspector, Moment};

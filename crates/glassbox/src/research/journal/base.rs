@@ -9,13 +9,13 @@ use crate::store::{CheckpointWriter, REPLICATED, Store};
 
 /// The directory and the log of a journal, shared with the writer of its base.
 #[derive(Clone)]
-pub(super) struct JournalFiles {
-    pub(super) store: Arc<Store>,
-    pub(super) log: Arc<Log>,
+pub(crate) struct JournalFiles {
+    pub(crate) store: Arc<Store>,
+    pub(crate) log: Arc<Log>,
 }
 
 /// Rows of one table, behind room for a block's header.
-pub(super) struct Piece {
+pub(crate) struct Piece {
     table: u16,
     rows: u32,
     block: Vec<u8>,
@@ -23,32 +23,32 @@ pub(super) struct Piece {
 
 impl Piece {
     /// Room for the header, to be filled with rows.
-    pub(super) fn room() -> Vec<u8> {
+    pub(crate) fn room() -> Vec<u8> {
         vec![0; BLOCK_HEADER_BYTES]
     }
 
-    pub(super) fn new(table: u16, row_width: usize, block: Vec<u8>) -> Self {
+    pub(crate) fn new(table: u16, row_width: usize, block: Vec<u8>) -> Self {
         let rows = (block.len() - BLOCK_HEADER_BYTES) / row_width;
         Self { table, rows: rows as u32, block }
     }
 }
 
 /// A base that is being written.
-pub(super) struct BaseWriter {
+pub(crate) struct BaseWriter {
     shared: JournalFiles,
     file: CheckpointWriter,
 }
 
 impl BaseWriter {
     /// Begins one whose rows are as they are at this place of the log.
-    pub(super) fn new(shared: JournalFiles, lsn: Lsn) -> Result<Self, Error> {
+    pub(crate) fn new(shared: JournalFiles, lsn: Lsn) -> Result<Self, Error> {
         let id = shared.store.manifest().database_id;
         let file = CheckpointWriter::create(&*shared.store.files, id, lsn, 1)?;
         Ok(Self { shared, file })
     }
 
     /// Writes all pieces and names the base in the manifest, unless they end before the last.
-    pub(super) fn write(mut self, pieces: impl Iterator<Item = Option<Piece>>) -> Result<(), Error> {
+    pub(crate) fn write(mut self, pieces: impl Iterator<Item = Option<Piece>>) -> Result<(), Error> {
         for piece in pieces {
             let Some(Piece { table, rows, mut block }) = piece else { return self.finish() };
             if let Err(error) = self.file.rows(table, REPLICATED, rows, &mut block) {

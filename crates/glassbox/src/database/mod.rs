@@ -1,23 +1,35 @@
 //! The database's interface for programs: open, call, close.
 
+pub(crate) mod any_engine;
+pub(crate) mod any_transaction;
+pub(crate) mod bulk_load;
+pub(crate) mod checkpointer;
+pub(crate) mod claim;
+pub(crate) mod explain;
+pub(crate) mod inner;
+pub(crate) mod open;
+pub(crate) mod open_classic;
+#[cfg(test)]
+mod tests;
+pub(crate) mod ticket;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::answer::Answer;
-use crate::any_transaction::AnyTransaction;
-use crate::bulk_load::BulkLoad;
 use crate::catalog::Catalog;
-use crate::checkpointer::Checkpointer;
 use crate::config::{Config, Durability};
+use crate::database::any_transaction::AnyTransaction;
+use crate::database::bulk_load::BulkLoad;
+use crate::database::checkpointer::Checkpointer;
+use crate::database::explain::LockWait;
+use crate::database::inner::Inner;
+use crate::database::ticket::Ticket;
 use crate::error::Error;
-use crate::explain::LockWait;
-use crate::inner::Inner;
 use crate::io::{Clock, Files, RealClock, RealFiles};
-use crate::open;
 use crate::procedure::{Procedure, ReadWriteSet, Stop};
 use crate::stats::{Recovery, SimulatedPages, Stats};
-use crate::ticket::Ticket;
 
 /// An open database.
 ///
@@ -25,11 +37,11 @@ use crate::ticket::Ticket;
 /// database, and returns errors.
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
-    life: Mutex<Life>,
+    background: Mutex<Background>,
 }
 
 /// The threads that a close ends.
-struct Life {
+struct Background {
     checkpointer: Option<Checkpointer>,
     closed: bool,
 }
@@ -76,7 +88,7 @@ impl Database {
     fn new(inner: Inner) -> Self {
         let inner = Arc::new(inner);
         let checkpointer = Checkpointer::start(&inner);
-        Self { inner, life: Mutex::new(Life { checkpointer, closed: false }) }
+        Self { inner, background: Mutex::new(Background { checkpointer, closed: false }) }
     }
 
     /// Runs a procedure; with [`Durability::Sync`], returns when the transaction is durable.
@@ -273,15 +285,15 @@ impl Database {
     /// checkpoint.
     pub fn close(&self) -> Result<(), Error> {
         self.inner.engine.health().refuse_nested()?;
-        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
-        if life.closed {
+        let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        if background.closed {
             return Ok(());
         }
         self.inner.engine.close()?;
         // The checkpointer waits for no transaction now, so its end takes no longer than a checkpoint in progress.
-        life.checkpointer.take();
+        background.checkpointer.take();
         self.inner.close()?;
-        life.closed = true;
+        background.closed = true;
         Ok(())
     }
 }
@@ -298,6 +310,3 @@ impl fmt::Debug for Database {
         f.debug_struct("Database").field("config", &self.inner.config).field("catalog", &self.inner.catalog).finish()
     }
 }
-
-#[cfg(test)]
-mod tests;

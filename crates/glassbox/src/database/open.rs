@@ -8,15 +8,15 @@
 
 use std::sync::Arc;
 
-use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
-use crate::claim::{check_config, check_manifest, log_config};
 use crate::config::{Architecture, Config, Durability};
+use crate::database::any_engine::AnyEngine;
+use crate::database::claim::{check_config, check_manifest, log_config};
+use crate::database::inner::Inner;
+use crate::database::open_classic::open_classic;
 use crate::error::Error;
-use crate::inner::Inner;
 use crate::io::{Clock, Files};
 use crate::log::{self, Log, LogFound, Lsn};
-use crate::open_classic::open_classic;
 use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext, ReplayError, ReplayFailed};
 use crate::record::mix;
 use crate::stats::Recovery;

@@ -1,11 +1,11 @@
 //! How much there is, without keeping any row.
 
-use super::changes::RowChange;
-use super::inspector::{Inspector, LogEntry};
-use super::volume::{Recovered, StoreSummary, VolumeSummary};
 use crate::classic::{PAGES, StoreKind};
 use crate::error::Error;
 use crate::log;
+use crate::research::inspect::changes::RowChange;
+use crate::research::inspect::inspector::{Inspector, LogEntry};
+use crate::research::inspect::volume::{Recovered, StoreSummary, VolumeSummary};
 use crate::store::VolumeEntry;
 
 /// What a database directory holds, counted.

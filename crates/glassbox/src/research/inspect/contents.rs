@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::changes::{RowChange, changed};
 use crate::record::TableSchema;
 use crate::record::Value;
 use crate::record::layout::encode;
+use crate::research::inspect::changes::{RowChange, changed};
 
 /// The rows of a table as they were at a moment.
 #[derive(Debug)]
 pub struct Contents {
-    pub(super) schema: TableSchema,
+    pub(crate) schema: TableSchema,
     /// Stored rows by encoded key.
     rows: BTreeMap<Box<[u8]>, Box<[u8]>>,
 }
@@ -55,7 +55,7 @@ impl Contents {
     }
 
     /// Applies a change.
-    pub(super) fn apply(&mut self, change: RowChange<'_>) -> Result<(), String> {
+    pub(crate) fn apply(&mut self, change: RowChange<'_>) -> Result<(), String> {
         let missing = |done: &str| format!("it {done} a row of table `{}` that is not there", self.schema.name);
         match change {
             RowChange::Insert { row } => self.insert(row),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Journal, JournalConfig};
 use crate::io::{Crash, Files, MemoryFiles};
 use crate::partitioned::shard::Shard;
+use crate::research::journal::{Journal, JournalConfig};
 use crate::{Catalog, Config, Database, Error, Record};
 
 #[derive(Record, Clone, Copy, PartialEq, Debug)]

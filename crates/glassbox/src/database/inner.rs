@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::any_engine::AnyEngine;
 use crate::catalog::Catalog;
 use crate::config::{Config, Durability};
+use crate::database::any_engine::AnyEngine;
 use crate::error::Error;
 use crate::health::Until;
 use crate::log::{Log, LogError, Lsn};
