@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(call("glassbox/src/classic/transaction.rs", "StackTransaction<S>::find<R>"), Some(0));
         assert_eq!(call("glassbox/src/classic/transaction.rs", "StackTransaction<S>::find_all"), None);
         assert_eq!(call("glassbox/src/classic/tree/tree.rs", "Tree::find"), None);
-        assert_eq!(call("glassbox/src/classic/engine.rs", "Engine<S>::commit"), Some(1));
+        assert_eq!(call("glassbox/src/classic/engine/mod.rs", "Engine<S>::commit"), Some(1));
         assert_eq!(CALLS.of_function("/rustc/library/core/src/iter.rs", "find"), None);
         assert_eq!(CALLS.names().collect::<Vec<_>>(), ["lookup", "commit", "outside"]);
     }

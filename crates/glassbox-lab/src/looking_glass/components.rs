@@ -22,7 +22,7 @@ pub(super) const COMPONENTS: PartMap = PartMap {
             "logging",
             &[
                 "glassbox/src/classic/wal",
-                "glassbox/src/classic/log_ahead",
+                "glassbox/src/classic/engine/log_ahead",
                 "glassbox/src/classic/change",
                 "glassbox/src/log/",
                 "/crc32c-",
@@ -30,14 +30,14 @@ pub(super) const COMPONENTS: PartMap = PartMap {
         ),
         ("locking", &["glassbox/src/classic/lock"]),
         ("latching", &["glassbox/src/classic/latch"]),
-        ("directory", &["glassbox/src/classic/directory", "glassbox/src/classic/stores"]),
+        ("directory", &["glassbox/src/classic/directory", "glassbox/src/classic/engine/stores"]),
         (
             "buffer pool",
-            &["glassbox/src/classic/buffer", "glassbox/src/classic/pages", "glassbox/src/classic/any_pages"],
+            &["glassbox/src/classic/buffer", "glassbox/src/classic/page/pages", "glassbox/src/classic/page/any_pages"],
         ),
         (
             "records on pages",
-            &["glassbox/src/classic/heap", "glassbox/src/classic/space", "glassbox/src/classic/page."],
+            &["glassbox/src/classic/heap", "glassbox/src/classic/space", "glassbox/src/classic/page/mod"],
         ),
         (
             "hash tables",
@@ -63,8 +63,8 @@ pub(super) const CALLS: CallMap = CallMap {
         (
             "begin",
             &[
-                ("glassbox/src/classic/sessions", "take"),
-                ("glassbox/src/classic/sessions", "try_at"),
+                ("glassbox/src/classic/engine/sessions", "take"),
+                ("glassbox/src/classic/engine/sessions", "try_at"),
                 ("glassbox/src/partitioned/transaction/mod", "with"),
             ],
         ),
@@ -126,8 +126,8 @@ pub(super) const CALLS: CallMap = CallMap {
         (
             "commit",
             &[
-                ("glassbox/src/classic/run", "commit"),
-                ("glassbox/src/classic/sessions", "drop"),
+                ("glassbox/src/classic/engine/run", "commit"),
+                ("glassbox/src/classic/engine/sessions", "drop"),
                 ("glassbox/src/classic/", "wait"),
             ],
         ),

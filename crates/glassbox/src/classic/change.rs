@@ -14,9 +14,9 @@ use super::directory::DirectoryChange;
 use super::heap::{HeapChange, ListChange};
 use super::ids::StoreId;
 use super::page::{self, BadChange, PageKind};
-use super::pages::ExclusivePage;
 use super::space::MapChange;
 use super::tree::NodeChange;
+use crate::classic::page::pages::ExclusivePage;
 use crate::error::Error;
 
 /// A change of one page.

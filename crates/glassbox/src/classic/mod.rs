@@ -27,27 +27,19 @@
 // Builds that try interleavings leave out most tests, and what only those use.
 #![cfg_attr(any(loom, shuttle), allow(dead_code, unused_imports, unfulfilled_lint_expectations))]
 
-pub(crate) mod any_pages;
 pub(crate) mod buffer;
 pub(crate) mod change;
 pub(crate) mod directory;
-mod engine;
+pub(crate) mod engine;
 pub(crate) mod heap;
 pub(crate) mod ids;
 pub(crate) mod latch;
 pub(crate) mod lock;
-mod log_ahead;
-mod open;
-mod owners;
 pub(crate) mod page;
-pub(crate) mod pages;
 pub(crate) mod recovery;
 mod row_buffer;
-mod run;
-pub(crate) mod sessions;
 pub(crate) mod space;
 pub(crate) mod stack;
-mod stores;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -59,8 +51,8 @@ pub(crate) mod wal;
 pub(crate) use buffer::{DOUBLE, PAGES, check_file, repair};
 pub(crate) use directory::StoreKind;
 pub(crate) use engine::Engine;
+pub(crate) use engine::open::{OpenedVolume, PAGES_PER_SESSION};
 pub(crate) use lock::{LockName, Wait, WaitEnd};
-pub(crate) use open::{OpenedVolume, PAGES_PER_SESSION};
 pub(crate) use page::is_page_size;
 pub(crate) use stack::{Stack, StackLogs};
 /// A transaction of a database.

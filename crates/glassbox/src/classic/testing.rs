@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::change::{Change, PageLog, Undo};
 use super::ids::PageId;
 use super::page;
-use super::pages::{ExclusivePage, FixedPage, Pages};
+use crate::classic::page::pages::{ExclusivePage, FixedPage, Pages};
 use crate::error::Error;
 use crate::log::Lsn;
 

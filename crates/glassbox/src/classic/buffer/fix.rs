@@ -26,7 +26,7 @@ use super::write_ahead::WriteAhead;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::classic::page;
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::error::Error;
 
 /// Maximum attempts to find a frame; the second half of them after a pause.

@@ -8,7 +8,7 @@ use super::frame::Frame;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::classic::page;
-use crate::classic::pages::{ExclusivePage, FixedPage};
+use crate::classic::page::pages::{ExclusivePage, FixedPage};
 use crate::log::Lsn;
 
 /// A page of the pool that may be read.

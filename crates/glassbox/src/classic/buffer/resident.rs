@@ -12,7 +12,7 @@ use super::memory::Memory;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::classic::page;
-use crate::classic::pages::{ExclusivePage, FixedPage, Pages};
+use crate::classic::page::pages::{ExclusivePage, FixedPage, Pages};
 use crate::error::Error;
 use crate::log::Lsn;
 

@@ -9,7 +9,7 @@ use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::heap::HeapFile;
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
-use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::page::pages::{ExclusivePage, Pages};
 use crate::classic::space::Space;
 use crate::classic::tree;
 use crate::error::Error;

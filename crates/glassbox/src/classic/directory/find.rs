@@ -3,10 +3,10 @@
 use super::change;
 use super::entry::{self, StoreEntry};
 use super::volume::{self, VOLUME_PAGE};
-use crate::classic::any_pages::AnyPages;
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page;
-use crate::classic::pages::Pages;
+use crate::classic::page::any_pages::AnyPages;
+use crate::classic::page::pages::Pages;
 use crate::error::Error;
 
 /// No directory is longer: links that lead in a circle would be followed for ever.

@@ -7,7 +7,7 @@ use super::entry::StoreEntry;
 use super::find;
 use super::volume::VOLUME_PAGE;
 use crate::classic::page;
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::error::Error;
 
 /// How stores are found by name.

@@ -8,7 +8,7 @@ use super::*;
 use crate::classic::change::{Change, PageLog};
 use crate::classic::heap::HeapFile;
 use crate::classic::ids::{PageId, StoreId};
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::space::{Space, SpaceMap};
 use crate::classic::testing::{MemoryLog, MemoryPages};
 use crate::error::Error;

@@ -15,8 +15,8 @@
 use super::change::NEXT;
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
+use crate::classic::page::pages::Pages;
 use crate::classic::page::{self, HEADER_BYTES, PageKind, u32_at};
-use crate::classic::pages::Pages;
 use crate::classic::space::SpaceMap;
 use crate::error::Error;
 

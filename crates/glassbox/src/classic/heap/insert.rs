@@ -10,7 +10,7 @@ use super::slotted;
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page::PageKind;
-use crate::classic::pages::{ExclusivePage, FixedPage, Pages};
+use crate::classic::page::pages::{ExclusivePage, FixedPage, Pages};
 use crate::classic::space::Space;
 use crate::error::Error;
 

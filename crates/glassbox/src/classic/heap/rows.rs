@@ -10,7 +10,7 @@ use super::file::{HeapFile, replace};
 use super::slotted;
 use crate::classic::change::PageLog;
 use crate::classic::ids::Rid;
-use crate::classic::pages::{FixedPage, Pages};
+use crate::classic::page::pages::{FixedPage, Pages};
 use crate::error::Error;
 use crate::record::{BadRow, Record, Sound};
 

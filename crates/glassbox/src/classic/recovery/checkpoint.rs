@@ -31,7 +31,7 @@ pub(crate) struct CheckpointLsns {
 ///
 /// `dirty_pages` tells of each page that is not on disk as it is in memory, or has been written and not yet forced, a
 /// position from which on the log has all changes that the disk lacks: the `from` of the first of its
-/// [`changed`](crate::classic::pages::ExclusivePage::changed). It may tell of more, and may be called while pages
+/// [`changed`](crate::classic::page::pages::ExclusivePage::changed). It may tell of more, and may be called while pages
 /// change; but a page that was changed by a record which was appended before the call must be there, unless it is on
 /// disk: also when who changed it has not yet said so.
 ///

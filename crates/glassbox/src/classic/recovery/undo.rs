@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::classic::ids::TxnId;
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::wal::OwnRecords;
 use crate::classic::wal::forms::Device;
 use crate::classic::wal::rollback::Undoer;

@@ -25,11 +25,11 @@ use crate::error::Error;
 pub(crate) use map::{MapChange, is_map_page};
 pub(crate) use space_map::{LIMIT_PAGES, SpaceMap};
 
-/// Who gives pages to stores.
+/// The allocation of pages to stores.
 pub(crate) trait Space {
     /// Allocates a page. Its bytes are what they happen to be: fix it by
-    /// [`Pages::fix_new`](super::pages::Pages::fix_new) and format it. Call it in a nested action, which is what keeps
-    /// the page if the transaction does not commit.
+    /// [`Pages::fix_new`](super::page::pages::Pages::fix_new) and format it. Call it in a nested action, which is what
+    /// keeps the page if the transaction does not commit.
     ///
     /// # Errors
     /// When the volume is full, or its map cannot be read or logged.

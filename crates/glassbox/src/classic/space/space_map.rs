@@ -8,8 +8,8 @@ use super::Space;
 use super::map::{self, FIRST_MAP, MapChange, NEW_MAP};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
+use crate::classic::page::pages::{ExclusivePage, Pages};
 use crate::classic::page::{self, PageKind};
-use crate::classic::pages::{ExclusivePage, Pages};
 use crate::error::Error;
 
 /// Pages that a volume may have: all numbers but the highest.

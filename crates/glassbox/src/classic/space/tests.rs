@@ -8,7 +8,7 @@ use super::*;
 use crate::classic::change::{Change, Undo};
 use crate::classic::ids::StoreId;
 use crate::classic::page::PageKind;
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::testing::{MemoryJournal, MemoryLog, MemoryPages};
 
 /// A map page of so many bytes speaks for 256 pages.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::describe::change;
 use super::trace::{self, Trace};
 use crate::classic::change::{Change, Undo};
-use crate::classic::log_ahead::LogAhead;
+use crate::classic::engine::log_ahead::LogAhead;
 use crate::classic::stack::StackLogs;
 use crate::classic::wal::forms::{Device, Logs, Wal, WalDevice};
 use crate::classic::wal::record::{Body, LogRecord};

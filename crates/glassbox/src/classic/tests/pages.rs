@@ -4,10 +4,10 @@ use std::ops::{Deref, DerefMut};
 
 use super::trace;
 use crate::classic::buffer::BackgroundWriter;
+use crate::classic::engine::log_ahead::LogAhead;
 use crate::classic::ids::PageId;
 use crate::classic::latch::ReadWriteLatch;
-use crate::classic::log_ahead::LogAhead;
-use crate::classic::pages::{ExclusivePage, FixedPage, Pages};
+use crate::classic::page::pages::{ExclusivePage, FixedPage, Pages};
 use crate::classic::stack::{PageStore, Pool};
 use crate::error::Error;
 use crate::io::Files;

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 use super::trace::say;
 use super::world::{Customer, District, Tx, World, fine, golden, page_locks, usual};
-use crate::classic::sessions::Sessions as _;
+use crate::classic::engine::sessions::Sessions as _;
 use crate::config::ClassicConfig;
 use crate::procedure::{Stop, Transaction};
 use crate::record::Direction;

@@ -16,7 +16,7 @@ use super::node::{MAX_KEY_BYTES, Node};
 use super::tree::{Neighbour, Tree};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page;
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::space::Space;
 use crate::error::Error;
 use crate::log::Lsn;

@@ -6,7 +6,7 @@ use super::node::{self, Links, MAX_KEY_BYTES, Sequence};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::space::Space;
 use crate::error::Error;
 

@@ -18,8 +18,8 @@ use super::node::{self, Links, MAX_KEY_BYTES, Node, NodeHeader, Sequence};
 use super::tree::{Leaf, Neighbour, Tree, anywhere};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
+use crate::classic::page::pages::{ExclusivePage, Pages};
 use crate::classic::page::{self, PageKind};
-use crate::classic::pages::{ExclusivePage, Pages};
 use crate::classic::space::Space;
 use crate::error::Error;
 

@@ -12,7 +12,7 @@ use super::node::{self, Links, Sequence};
 use super::tree::{Leaf, Next, Tree, anywhere};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid};
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::space::Space;
 use crate::error::Error;
 

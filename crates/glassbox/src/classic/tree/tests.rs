@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::space::Space;
 use crate::classic::testing::{MemoryJournal, MemoryLog, MemoryPages};
 use crate::error::Error;

@@ -14,7 +14,7 @@ use super::hints::Guess;
 use super::keys::Keys;
 use super::node::{self, Links, Node, NodeHeader};
 use crate::classic::ids::{PageId, Rid};
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::space::Space;
 use crate::error::Error;
 use crate::prefetch::prefetch_read;

@@ -5,7 +5,7 @@ use super::transaction::{Nested, TransactionLog, does_not_fit};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::page;
 use crate::classic::page::BadChange;
-use crate::classic::pages::ExclusivePage;
+use crate::classic::page::pages::ExclusivePage;
 use crate::error::Error;
 
 impl<D: Device> TransactionLog<D> {

@@ -22,7 +22,7 @@ use super::table::State;
 use super::transaction::{Active, Savepoint, TransactionLog, does_not_fit};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::error::Error;
 
 /// Undoes changes that are marked [`Undo::Logical`].

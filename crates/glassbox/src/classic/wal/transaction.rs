@@ -16,7 +16,7 @@ use crate::classic::change::{Change, PageLog, Start, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
 use crate::classic::page;
 use crate::classic::page::BadChange;
-use crate::classic::pages::ExclusivePage;
+use crate::classic::page::pages::ExclusivePage;
 use crate::error::Error;
 use crate::log::Lsn;
 use std::sync::Arc;

@@ -64,9 +64,9 @@ use crate::classic::{Engine, Stack};
 /// The forms of components under the list's names.
 mod forms {
     pub(super) use crate::classic::directory::{Cached, HeldEntry, Uncached};
+    pub(super) use crate::classic::engine::sessions::{OneSession, SessionPool};
     pub(super) use crate::classic::latch::{NoLatch, ReadWriteLatch};
     pub(super) use crate::classic::lock::{LockManager, NoLocks};
-    pub(super) use crate::classic::sessions::{OneSession, SessionPool};
     pub(super) use crate::classic::stack::Session;
     pub(super) use crate::classic::stack::{AheadOf, InMemory, Pool};
     pub(super) use crate::classic::tree::{IntegerKeys, SchemaKeys};

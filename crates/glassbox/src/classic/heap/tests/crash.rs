@@ -9,7 +9,7 @@ use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::heap::HeapFile;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::PageKind;
-use crate::classic::pages::{ExclusivePage, Pages};
+use crate::classic::page::pages::{ExclusivePage, Pages};
 use crate::classic::space::{Space, SpaceMap};
 use crate::classic::testing::{MemoryJournal, MemoryLog, MemoryPages};
 use crate::error::Error;

@@ -71,6 +71,6 @@ impl Volume {
     }
 
     fn page_bytes(&self) -> usize {
-        crate::classic::pages::Pages::page_bytes(&*self.pages)
+        crate::classic::page::pages::Pages::page_bytes(&*self.pages)
     }
 }

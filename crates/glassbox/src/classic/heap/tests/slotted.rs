@@ -4,7 +4,7 @@ use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::heap::{HeapChange, slotted};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::testing::{MemoryLog, MemoryPages};
 use crate::io::Dice;
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
+use crate::classic::page::pages::{ExclusivePage, Pages};
 use crate::classic::page::{self, HEADER_BYTES, PageKind, u64_at};
-use crate::classic::pages::{ExclusivePage, Pages};
 use crate::classic::wal::rollback::Undoer;
 use crate::error::Error;
 

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
+use crate::classic::page::pages::Pages;
 use crate::classic::page::{self, HEADER_BYTES, PageKind};
-use crate::classic::pages::Pages;
 use crate::classic::recovery::{Analysis, CheckpointLsns};
 use crate::classic::testing::MemoryPages;
 use crate::classic::wal::forms::Discarded;

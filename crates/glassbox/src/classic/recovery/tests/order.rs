@@ -2,8 +2,8 @@
 
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
+use crate::classic::page::pages::Pages;
 use crate::classic::page::{self, HEADER_BYTES, PageKind};
-use crate::classic::pages::Pages;
 use crate::classic::recovery::{Analysis, CheckpointLsns, InDoubt};
 use crate::classic::testing::MemoryPages;
 use crate::classic::wal::forms::Discarded;

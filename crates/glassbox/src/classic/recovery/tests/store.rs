@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 
 use crate::classic::ids::PageId;
 use crate::classic::page;
-use crate::classic::pages::{ExclusivePage, FixedPage, Pages};
+use crate::classic::page::pages::{ExclusivePage, FixedPage, Pages};
 use crate::classic::wal::forms::{Logs, Wal};
 use crate::error::Error;
 use crate::io::{File, Files, MemoryFiles};

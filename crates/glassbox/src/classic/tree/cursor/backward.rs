@@ -8,7 +8,7 @@
 use super::{Cursor, CursorPlace, CursorProgress, KeyBuffer, Step, last_key};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page;
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::space::Space;
 use crate::classic::tree::keys::Keys;
 use crate::classic::tree::node::Node;

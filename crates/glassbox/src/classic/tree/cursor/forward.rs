@@ -3,7 +3,7 @@
 use super::{Cursor, CursorPlace, CursorProgress, Step, last_key};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page;
-use crate::classic::pages::Pages;
+use crate::classic::page::pages::Pages;
 use crate::classic::space::Space;
 use crate::classic::tree::keys::Keys;
 use crate::classic::tree::tree::{Leaf, Neighbour, Next, Tree};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::*;
-use crate::classic::pages::ExclusivePage;
+use crate::classic::page::pages::ExclusivePage;
 use crate::classic::space::SpaceMap;
 use crate::log::Lsn;
 

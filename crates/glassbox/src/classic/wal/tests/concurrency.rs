@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::PageKind;
-use crate::classic::pages::{ExclusivePage, FixedPage};
+use crate::classic::page::pages::{ExclusivePage, FixedPage};
 use crate::classic::recovery::{CheckpointLsns, checkpoint};
 use crate::classic::wal::forms::{Device, Discarded, Logs};
 use crate::classic::wal::table::TransactionTable;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
+use crate::classic::page::pages::Pages;
 use crate::classic::page::{self, PageKind};
-use crate::classic::pages::Pages;
 use crate::classic::testing::MemoryPages;
 use crate::classic::wal::forms::{Discarded, Logs, NoLog};
 use crate::classic::wal::table::TransactionTable;

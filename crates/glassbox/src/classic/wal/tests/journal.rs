@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId, TxnId};
+use crate::classic::page::pages::Pages;
 use crate::classic::page::{self, HEADER_BYTES, PageKind};
-use crate::classic::pages::Pages;
 use crate::classic::testing::MemoryPages;
 use crate::classic::wal::forms::Device;
 use crate::classic::wal::record::{Body, LogRecord};

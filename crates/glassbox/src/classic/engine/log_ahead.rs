@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::buffer::WriteAhead;
+use crate::classic::buffer::WriteAhead;
 use crate::error::Error;
 use crate::io::Files;
 use crate::log::{self, Log, Lsn};

@@ -12,20 +12,20 @@
 //!
 //! Here are the operations on all tables at once, too: their space, checks, checkpoints, the end.
 
-use super::buffer::{PoolStats, Simulated};
-use super::change::Undo;
-use super::directory::{self, StoreEntry, StoreKind, VOLUME_PAGE};
-use super::engine::{Engine, IndexStore, TableStores, TreeUndo, granularity, key_parts};
-use super::heap::HeapFile;
-use super::ids::{Rid, StoreId};
-use super::lock::{LockCounters, Wait};
-use super::pages::{ExclusivePage, Pages};
-use super::recovery::{self, CheckpointLsns};
-use super::sessions::Sessions;
-use super::stack::{Session, Stack, StackLocks, Standard, TableKeys};
-use super::tree::{Definition, Find, Inserted, MAX_KEY_BYTES, Neighbour, anywhere};
-use super::wal::forms::{Logs, Unlogged};
-use super::wal::transaction::TransactionLog;
+use crate::classic::buffer::{PoolStats, Simulated};
+use crate::classic::change::Undo;
+use crate::classic::directory::{self, StoreEntry, StoreKind, VOLUME_PAGE};
+use crate::classic::engine::sessions::Sessions;
+use crate::classic::engine::{Engine, IndexStore, TableStores, TreeUndo, granularity, key_parts};
+use crate::classic::heap::HeapFile;
+use crate::classic::ids::{Rid, StoreId};
+use crate::classic::lock::{LockCounters, Wait};
+use crate::classic::page::pages::{ExclusivePage, Pages};
+use crate::classic::recovery::{self, CheckpointLsns};
+use crate::classic::stack::{Session, Stack, StackLocks, Standard, TableKeys};
+use crate::classic::tree::{Definition, Find, Inserted, MAX_KEY_BYTES, Neighbour, anywhere};
+use crate::classic::wal::forms::{Logs, Unlogged};
+use crate::classic::wal::transaction::TransactionLog;
 use crate::error::Error;
 use crate::executed::TableUsage;
 use crate::health::{Until, await_transactions};
@@ -161,7 +161,7 @@ impl<S: Stack> Engine<S> {
         entries.retain(|entry| base(entry) == name.as_bytes());
         entries.pop().ok_or_else(|| {
             let problem = format!("the directory has no store `{name}`, which the manifest says there is");
-            super::page::damaged(super::ids::PageId(0), self.page_bytes(), problem)
+            crate::classic::page::damaged(crate::classic::ids::PageId(0), self.page_bytes(), problem)
         })
     }
 
@@ -202,7 +202,7 @@ impl<S: Stack> Engine<S> {
     }
 
     /// All trees of the directory, whatever they are of: enough to undo a transaction's changes of them.
-    pub(super) fn all_trees(&self) -> Result<Vec<Definition<S::Keys>>, Error> {
+    pub(crate) fn all_trees(&self) -> Result<Vec<Definition<S::Keys>>, Error> {
         let entries = directory::list(&self.pages)?;
         entries.iter().filter_map(|entry| self.any_tree(entry).transpose()).collect()
     }

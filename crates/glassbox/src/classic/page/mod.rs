@@ -13,6 +13,9 @@
 //!
 //! All integers are little-endian. A page that was never written reads as zeros; only recovery may meet one.
 
+pub(crate) mod any_pages;
+pub(crate) mod pages;
+
 use super::ids::{PageId, StoreId};
 use crate::error::Error;
 use crate::log::Lsn;

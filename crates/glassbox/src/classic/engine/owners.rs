@@ -10,15 +10,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::any_pages::AnyPages;
-use super::directory::{self, StoreEntry, StoreKind};
-use super::heap::HeapFile;
-use super::ids::PageId;
-use super::page;
-use super::pages::Pages;
-use super::space::{self, SpaceMap};
-use super::stack::TableKeys;
-use super::tree::{Definition, IntegerKeys, KeyPart, MAX_KEY_BYTES, Tree};
+use crate::classic::directory::{self, StoreEntry, StoreKind};
+use crate::classic::heap::HeapFile;
+use crate::classic::ids::PageId;
+use crate::classic::page;
+use crate::classic::page::any_pages::AnyPages;
+use crate::classic::page::pages::Pages;
+use crate::classic::space::{self, SpaceMap};
+use crate::classic::stack::TableKeys;
+use crate::classic::tree::{Definition, IntegerKeys, KeyPart, MAX_KEY_BYTES, Tree};
 use crate::error::Error;
 use crate::record::ColumnType;
 
@@ -30,7 +30,7 @@ pub(crate) struct StoreUsage {
     pub(crate) items: u64,
 }
 
-pub(super) fn usage_of_store(pages: AnyPages<'_>, entry: &StoreEntry) -> Result<StoreUsage, Error> {
+pub(crate) fn usage_of_store(pages: AnyPages<'_>, entry: &StoreEntry) -> Result<StoreUsage, Error> {
     let mut usage = StoreUsage { pages: Vec::new(), items: 0 };
     match entry.kind {
         StoreKind::Heap { record_width } => {
@@ -52,7 +52,7 @@ pub(super) fn usage_of_store(pages: AnyPages<'_>, entry: &StoreEntry) -> Result<
     Ok(usage)
 }
 
-pub(super) fn any_tree<K: TableKeys>(entry: &StoreEntry, page_bytes: usize) -> Result<Option<Definition<K>>, Error> {
+pub(crate) fn any_tree<K: TableKeys>(entry: &StoreEntry, page_bytes: usize) -> Result<Option<Definition<K>>, Error> {
     let StoreKind::Tree { key_width, .. } = entry.kind else { return Ok(None) };
     let width = usize::from(key_width);
     if !(1..=MAX_KEY_BYTES).contains(&width) {
@@ -63,7 +63,7 @@ pub(super) fn any_tree<K: TableKeys>(entry: &StoreEntry, page_bytes: usize) -> R
     Ok(Some(Definition::new(entry.store, entry.root, K::of(&[part]), page_bytes)))
 }
 
-pub(super) fn verify_space(pages: AnyPages<'_>, wrong: &mut Vec<String>) -> Result<u64, Error> {
+pub(crate) fn verify_space(pages: AnyPages<'_>, wrong: &mut Vec<String>) -> Result<u64, Error> {
     let mut owners = BTreeMap::<PageId, String>::new();
     let mut own = |page: PageId, owner: &str, wrong: &mut Vec<String>| {
         if let Some(other) = owners.insert(page, owner.to_owned()) {

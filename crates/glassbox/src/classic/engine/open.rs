@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::buffer::{BufferPool, DOUBLE, PAGES, PoolConfig};
-use super::directory::{VOLUME_PAGE, VolumeIdentity, create_volume};
-use super::latch::ReadWriteLatch;
-use super::log_ahead::LogAhead;
-use super::page;
-use super::pages::Pages;
-use super::recovery::{Analysis, CheckpointLsns, Losers, read_log};
-use super::space::{LIMIT_PAGES, SpaceMap};
-use super::wal::table::TransactionTable;
-use super::wal::transaction::TransactionLog;
+use crate::classic::buffer::{BufferPool, DOUBLE, PAGES, PoolConfig};
+use crate::classic::directory::{VOLUME_PAGE, VolumeIdentity, create_volume};
+use crate::classic::engine::log_ahead::LogAhead;
+use crate::classic::latch::ReadWriteLatch;
+use crate::classic::page;
+use crate::classic::page::pages::Pages;
+use crate::classic::recovery::{Analysis, CheckpointLsns, Losers, read_log};
+use crate::classic::space::{LIMIT_PAGES, SpaceMap};
+use crate::classic::wal::table::TransactionTable;
+use crate::classic::wal::transaction::TransactionLog;
 use crate::config::ClassicConfig;
 use crate::error::Error;
 use crate::io::Files;
@@ -27,9 +27,9 @@ type StandardPool = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
 
 /// The pages of a database, as they were when the log ended.
 pub(crate) struct OpenedVolume {
-    pub(super) pool: StandardPool,
+    pub(crate) pool: StandardPool,
     /// What had not ended then.
-    pub(super) losers: Option<Losers>,
+    pub(crate) losers: Option<Losers>,
     /// Records of the log that were read.
     pub(crate) log_records: u64,
     /// Changes of pages that were redone.

@@ -6,8 +6,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::ids::PageId;
-use super::pages::{ExclusivePage, FixedPage, Pages};
+use crate::classic::ids::PageId;
+use crate::classic::page::pages::{ExclusivePage, FixedPage, Pages};
 use crate::error::Error;
 use crate::log::Lsn;
 

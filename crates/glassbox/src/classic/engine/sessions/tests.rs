@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 
-use super::*;
+use crate::classic::engine::sessions::*;
 
 #[test]
 fn more_threads_than_sessions_take_turns() {

@@ -14,15 +14,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::engine::{Engine, TreeUndo};
-use super::ids::TxnId;
-use super::lock::Locks;
-use super::sessions::Sessions;
-use super::stack::{Session, Stack, StackLocks};
-use super::transaction::{RunFailure, StackTransaction};
-use super::wal::forms::{Device, Logs};
-use super::wal::transaction::{Savepoint, Undoable};
 use crate::answer::{Answer, run_in};
+use crate::classic::engine::sessions::Sessions;
+use crate::classic::engine::{Engine, TreeUndo};
+use crate::classic::ids::TxnId;
+use crate::classic::lock::Locks;
+use crate::classic::stack::{Session, Stack, StackLocks};
+use crate::classic::transaction::{RunFailure, StackTransaction};
+use crate::classic::wal::forms::{Device, Logs};
+use crate::classic::wal::transaction::{Savepoint, Undoable};
 use crate::error::Error;
 use crate::executed::Executed;
 use crate::failure::{BrokenPromise, FOREIGN_RETRY};
@@ -200,7 +200,7 @@ impl<S: Stack> Engine<S> {
 
     /// Rolls the transaction back, for which it must have kept what it needs, and releases its locks.
     #[cold]
-    pub(super) fn abort(&self, session: &mut Session<S>) -> Result<(), Error> {
+    pub(crate) fn abort(&self, session: &mut Session<S>) -> Result<(), Error> {
         let rolled_back = session.journal.abort(&self.pages, &mut TreeUndo(self));
         self.release_all(session);
         rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
@@ -208,7 +208,7 @@ impl<S: Stack> Engine<S> {
 
     /// Rolls a transaction back to a savepoint; it goes on.
     #[cold]
-    pub(super) fn roll_back(&self, session: &mut Session<S>, to: Savepoint) -> Result<(), Error> {
+    pub(crate) fn roll_back(&self, session: &mut Session<S>, to: Savepoint) -> Result<(), Error> {
         let rolled_back = session.journal.roll_back(to, &self.pages, &mut TreeUndo(self));
         rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
     }

@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::ids::PageId;
+use crate::classic::ids::PageId;
 use crate::error::Error;
 use crate::log::Lsn;
 

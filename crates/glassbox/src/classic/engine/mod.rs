@@ -3,26 +3,28 @@
 //! A table is a heap file for its rows, a tree for its primary key and one for each secondary index. Tools that have
 //! only the schema read rows without their types. Undo of a tree's entry searches the tree: the entry may have moved to
 //! another page. Stores that contradict each other are damage that no checksum has found. How a procedure is run stands
-//! in [`run`](super::run).
+//! in [`run`](crate::classic::engine::run).
+
+pub(crate) mod log_ahead;
+pub(crate) mod open;
+pub(crate) mod owners;
+pub(crate) mod run;
+pub(crate) mod sessions;
+pub(crate) mod stores;
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::any_pages::AnyPages;
 use super::buffer::BackgroundWriter;
 use super::change::{Change, PageLog};
 use super::directory::{self, Directory, StoreEntry, create_volume};
 use super::heap::HeapFile;
 use super::ids::{PageId, Rid, StoreId};
 use super::lock::{LockConfig, LockGranularity, Locks};
-use super::open::OpenedVolume;
-use super::owners::{self, StoreUsage};
 use super::page::{self, damaged};
-use super::pages::Pages;
 use super::recovery::Losers;
-use super::sessions::Sessions;
 use super::space::{LIMIT_PAGES, SpaceMap};
 use super::stack::{
     self, AheadOf, PageStore, Session, Stack, StackLocks, StackLogs, StackSessions, Standard, WriterOf,
@@ -32,6 +34,11 @@ use super::wal::forms::{Logs, Unlogged, Wal};
 use super::wal::rollback::Undoer;
 use super::wal::table::TransactionTable;
 use super::wal::transaction::TransactionLog;
+use crate::classic::engine::open::OpenedVolume;
+use crate::classic::engine::owners::StoreUsage;
+use crate::classic::engine::sessions::Sessions;
+use crate::classic::page::any_pages::AnyPages;
+use crate::classic::page::pages::Pages;
 use crate::config::{self, ClassicConfig, Granularity};
 use crate::error::Error;
 use crate::executed::{Counters, SharedCounters};
