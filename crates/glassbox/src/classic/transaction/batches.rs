@@ -106,10 +106,11 @@ impl<S: Stack> StackTransaction<'_, S> {
             let mut keys = drawn.iter().filter_map(|row| row.key().encode::<R::Encoded>().as_u64());
             self.put_all_stored(table, |rid| batch.extend(keys.next().zip(Some(rid))))?;
             let entered = self.enter_each(table, &batch)?;
+            if entered == 0 {
+                return Err(self.undo_access(&drawn[0], None, access, (table, &batch)));
+            }
             if entered < batch.len() {
-                // As long as no row has stayed, nothing has changed that a procedure could find.
-                let undone = (entered == 0).then_some(access);
-                return Err(self.delete_puts(&drawn[entered], table, &batch[entered..], undone));
+                return Err(self.delete_puts(&drawn[entered], table, &batch[entered..], None));
             }
             self.session.journal.end_access(access);
             if batch.len() < BATCH {

@@ -157,7 +157,7 @@ impl<S: Stack> StackTransaction<'_, S> {
     }
 
     #[cold]
-    fn undo_access<R: Record>(
+    pub(super) fn undo_access<R: Record>(
         &mut self,
         row: &R,
         index: Option<usize>,

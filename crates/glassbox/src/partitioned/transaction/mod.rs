@@ -98,8 +98,9 @@ impl<'a, M: RemoteRows, W: Watching> PartitionedTransaction<'a, M, W> {
         if let Some(torn) = self.changes.torn {
             return Err(torn.stop());
         }
-        let kept = matches!(returned, Err(Stop::Retry(_)));
-        assert!(!kept, "{FOREIGN_RETRY}");
+        if let Err(Stop::Retry(_)) = returned {
+            foreign_retry();
+        }
         returned
     }
 
@@ -124,4 +125,9 @@ impl<'a, M: RemoteRows, W: Watching> PartitionedTransaction<'a, M, W> {
     fn watches_indexes<R: Record>() -> bool {
         W::WATCHES && R::INDEXES > 0
     }
+}
+
+#[cold]
+fn foreign_retry() -> ! {
+    std::panic::panic_any(FOREIGN_RETRY)
 }
