@@ -1,7 +1,6 @@
-//! The database through its interface, of both engines and all stacks.
+//! The database through its interface, of both engines.
 
 mod dense;
 mod each;
 mod inspect_pages;
-mod stacks;
 mod waits;
