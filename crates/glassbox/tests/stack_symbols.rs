@@ -16,7 +16,7 @@ const COMPONENTS: [(&str, &[&str]); 9] = [
     ("lookup of stores", &["glassbox::classic::directory::find::find"]),
     ("buffer pool", &["glassbox::classic::buffer::pool::", "glassbox::classic::buffer::clean::"]),
     ("pages", &["glassbox::classic::page::", "glassbox::classic::heap::", "glassbox::classic::tree::"]),
-    ("pool of sessions", &["glassbox::classic::sessions::SessionPool"]),
+    ("pool of sessions", &["glassbox::classic::engine::sessions::SessionPool"]),
 ];
 
 /// The examples stand beside the directory of the tests.
