@@ -11,7 +11,6 @@ pub(super) const PARTS: PartMap = PartMap {
                 "glassbox/src/partitioned/log_records/values",
                 "glassbox/src/partitioned/log_records/command",
                 "glassbox/src/partitioned/log_records/arguments",
-                "glassbox/src/partitioned/logged",
                 "glassbox/src/partitioned/log_records/record_buffer",
                 "/postcard-",
                 "/serde_core-",
@@ -34,14 +33,7 @@ pub(super) const PARTS: PartMap = PartMap {
             ],
         ),
         ("declared set", &["glassbox/src/procedure/"]),
-        (
-            "prefetching",
-            &[
-                "glassbox/src/partitioned/prefetch",
-                "glassbox/src/partitioned/lookups",
-                "glassbox/src/partitioned/storage/memory/prefetch",
-            ],
-        ),
+        ("prefetching", &["glassbox/src/partitioned/prefetch", "glassbox/src/partitioned/lookups"]),
         (
             "B+-trees",
             &[
@@ -66,7 +58,10 @@ pub(super) const PARTS: PartMap = PartMap {
                 "glassbox-lab/src/limits/kernel/rows",
             ],
         ),
-        ("undo and snapshot", &["glassbox/src/partitioned/undo", "glassbox/src/partitioned/storage/snapshot"]),
+        (
+            "undo and snapshot",
+            &["glassbox/src/partitioned/transaction/undo", "glassbox/src/partitioned/storage/snapshot"],
+        ),
         (
             "tables",
             &[
@@ -77,12 +72,7 @@ pub(super) const PARTS: PartMap = PartMap {
         ),
         (
             "transaction",
-            &[
-                "glassbox/src/partitioned/transaction",
-                "glassbox/src/partitioned/change",
-                "glassbox/src/partitioned/each",
-                "glassbox/src/partitioned/scan",
-            ],
+            &["glassbox/src/partitioned/transaction", "glassbox/src/partitioned/run.", "glassbox/src/answer"],
         ),
         ("log", &["glassbox/src/log/", "/crc32c-"]),
         ("engine and token", &["glassbox/src/partitioned/"]),
@@ -100,12 +90,12 @@ mod tests {
     fn files_belong_to_the_first_part_that_fits() {
         let part = |path: &str| PARTS.of_file(path).map(|part| PARTS.names().nth(part).unwrap());
         let engine = |file: &str| part(&format!("/home/me/glassbox/crates/glassbox/src/{file}"));
-        assert_eq!(engine("partitioned/memory/btree/tree.rs"), Some("B+-trees"));
-        assert_eq!(engine("partitioned/memory/rows.rs"), Some("rows"));
-        assert_eq!(engine("partitioned/memory/prefetch.rs"), Some("prefetching"));
+        assert_eq!(engine("partitioned/storage/memory/btree/tree.rs"), Some("B+-trees"));
+        assert_eq!(engine("partitioned/storage/memory/rows.rs"), Some("rows"));
+        assert_eq!(engine("partitioned/prefetch.rs"), Some("prefetching"));
         assert_eq!(engine("partitioned/something_new.rs"), Some("engine and token"));
         assert_eq!(engine("log/ring.rs"), Some("log"));
-        assert_eq!(engine("ticket.rs"), Some("database and ticket"));
+        assert_eq!(engine("database/ticket.rs"), Some("database and ticket"));
         assert_eq!(part("crates/glassbox-workloads/src/tpcc/schema/goods.rs"), Some("rows' form and keys"));
         assert_eq!(part("/x/crates/glassbox-workloads/src/tpcc/new_order.rs"), Some("procedures"));
         assert_eq!(part("/x/crates/glassbox-lab/src/limits/kernel/tree.rs"), Some("B+-trees"));
