@@ -46,12 +46,16 @@ impl<O> Answer<O> {
         }
     }
 
-    /// The answer with the result of `look` in the output's place, which is not moved.
+    /// The answer with the result of `look` in the output's place. By reference: an output that is moved is copied.
     #[inline(always)]
-    pub(crate) fn look<N>(self, look: impl FnOnce(&O) -> N) -> Result<N, Error> {
-        match &self {
+    pub(crate) fn look<N>(&mut self, look: impl FnOnce(&O) -> N) -> Result<N, Error> {
+        match self {
             Self::Output(output) => Ok(look(output)),
-            _ => self.into_result().map(|_| unreachable!("it has no output")),
+            Self::Failed(_) => match std::mem::replace(self, Self::Empty) {
+                Self::Failed(error) => Err(error),
+                _ => unanswered(),
+            },
+            Self::Empty => unanswered(),
         }
     }
 }
