@@ -66,7 +66,7 @@ fn unanswered() -> ! {
 }
 
 impl<O> Place<O> for Answer<O> {
-    /// The old value is neither checked nor dropped: `run_in` has dropped an output.
+    /// An old output was dropped by `run_in`; a check here would move the output once more.
     #[inline(always)]
     fn put(&mut self, output: O) -> &mut O {
         std::mem::forget(std::mem::replace(self, Self::Output(output)));

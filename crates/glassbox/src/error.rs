@@ -52,7 +52,7 @@ pub enum Error {
     #[error(transparent)]
     Panicked(Box<Panicked>),
     /// The procedure stopped after a write although it promised not to. Undo information for it need not exist, so the
-    /// database has stopped, on every engine; opening it again recovers the state without this call.
+    /// database has stopped; opening it again recovers the state without this call.
     #[error(transparent)]
     BrokenPromise(Box<BrokenPromise>),
     /// The transaction was committed or not: the log, or the process of a cluster that ran it, failed before the

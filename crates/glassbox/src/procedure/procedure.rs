@@ -10,9 +10,9 @@ use super::transaction::Transaction;
 
 /// When a procedure may abort: decides whether the engine keeps the rows that it overwrites.
 ///
-/// It is a promise, and checked: a run that aborts (or panics) after a write against its promise cannot be undone. The
-/// engine then stops, so that no partial transaction becomes visible; opening the database again recovers the state
-/// without it.
+/// It is a promise, and checked: after a run that aborts (or panics) after a write against its promise, the engine
+/// stops, because undo information need not exist, and no partial transaction may become visible. Opening the database
+/// again recovers the state without it.
 ///
 /// The promise also covers the size of the changes. On the partitioned engine with a log of values, all changes of a
 /// transaction are one log record, of at most a quarter of [`Config::log_buffer_bytes`](crate::Config) (8 MiB by

@@ -59,7 +59,7 @@ impl<S: Stack> Engine<S> {
         Ok(executed.lsn)
     }
 
-    /// What of a procedure must be undoable. A log needs all of it, and so does a transaction that may be in the way of
+    /// The part of a procedure's run that must be undoable. A log needs all of it, and so does a transaction that may be in the way of
     /// others. Without either, a procedure that promises not to abort after a write needs it only within an access; if
     /// it breaks the promise, the engine stops.
     const fn undoable(aborts: Aborts) -> Undoable {
@@ -118,6 +118,7 @@ impl<S: Stack> Engine<S> {
         let mut transaction = StackTransaction { engine: self, session, now: None, random, repeated, ended: None };
         let result = catch_unwind(AssertUnwindSafe(|| run(&mut transaction)));
         let StackTransaction { ended, session, .. } = transaction;
+        let was_ended = ended.is_some();
         let attempt = match (result, ended) {
             (Ok(Ok(())), None) => return self.commit(session),
             (Err(panic), _) => Attempt::Panicked(panic),
@@ -128,12 +129,12 @@ impl<S: Stack> Engine<S> {
                 Err(_) => Attempt::Panicked(Box::new(FOREIGN_RETRY)),
             },
         };
-        // Where changes are kept all the same, a broken promise means what it means on the other engine.
+        // A broken promise stops this engine even where changes are kept; a run that the engine ended broke none.
         let (is_final, wrote) = (session.journal.is_final(), session.journal.changes() > 0);
         if !is_final && let Err(error) = self.abort(session) {
             return Attempt::Failed(error);
         }
-        let stopped_itself = matches!(attempt, Attempt::Done(_) | Attempt::Panicked(_));
+        let stopped_itself = !was_ended && matches!(attempt, Attempt::Done(_) | Attempt::Panicked(_));
         if is_final || aborts != Aborts::Anytime && wrote && stopped_itself {
             return self.broken(name, attempt);
         }
@@ -192,7 +193,7 @@ impl<S: Stack> Engine<S> {
                 (broken.to_string(), Attempt::Failed(broken.into()))
             }
             Attempt::Failed(error) => (error.to_string(), Attempt::Failed(error)),
-            Attempt::Done(_) | Attempt::Again => unreachable!("neither is to be rolled back without a log"),
+            Attempt::Done(_) | Attempt::Again => unreachable!("neither breaks a promise"),
         };
         self.health.stop(reason);
         attempt

@@ -97,7 +97,7 @@ impl Undoable {
 /// Where an access began that can be undone by itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AccessSavepoint {
-    /// `None`: its only change is undone by its caller.
+    /// `None`: changes are not described; the caller undoes them by deleting the records that it inserted.
     since: Option<Savepoint>,
     before: Undoable,
 }
@@ -143,7 +143,7 @@ impl<D: Device> TransactionLog<D> {
     }
 
     /// Begins an access whose changes can be undone by themselves. `single`: while changes are not described, its
-    /// caller undoes the only one that it makes.
+    /// caller undoes them, by deleting the records that it inserted.
     #[inline(always)]
     pub(crate) fn begin_access(&mut self, single: bool) -> AccessSavepoint {
         let before = self.undoable;

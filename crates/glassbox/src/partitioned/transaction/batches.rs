@@ -38,6 +38,7 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
         touch: Touch,
         mut with: impl FnMut(&mut Changes<'_>, C, &R::Key, Option<TableRow<'_, R>>) -> Result<(), Stop>,
     ) -> Result<Option<(R::Key, C)>, Stop> {
+        let number = if W::WATCHES { self.number::<R>() } else { 0 };
         let mut turn = self.turn();
         for (key, beside) in keys {
             let prefetched = turn.take(&key);
@@ -45,7 +46,7 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
                 self.skip_to(&turn);
                 return Ok(Some((key, beside)));
             }
-            self.touch::<R>(&key, touch)?;
+            self.watch.key::<R>(number, &key, touch)?;
             let (table, row) = match prefetched {
                 Some(row) => (turn.table, row),
                 None => {

@@ -129,5 +129,6 @@ impl<'a, M: RemoteRows, W: Watching> PartitionedTransaction<'a, M, W> {
 
 #[cold]
 fn foreign_retry() -> ! {
-    std::panic::panic_any(FOREIGN_RETRY)
+    // Without the hook: the place of this panic is not the procedure's.
+    std::panic::resume_unwind(Box::new(FOREIGN_RETRY))
 }

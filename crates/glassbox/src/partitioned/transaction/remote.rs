@@ -12,7 +12,7 @@ use crate::record::{Encoded, EncodedKey, Record};
 /// A run may change a remote row only in its own copy: the row's partition runs the same procedure and makes the
 /// change.
 pub(crate) trait RemoteRows {
-    /// Remote partitions, of one row or of a scan. Without values where all partitions are in this process.
+    /// Remote partitions, of one row or of a scan. An uninhabited type where all partitions are in this process.
     type At;
 
     /// Whether several partitions may be in this process, so that a replicated table has a copy in each.

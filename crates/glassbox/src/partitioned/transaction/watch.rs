@@ -25,7 +25,7 @@ pub trait Watch {
     fn range(&mut self, space: u32, low: u128, high: u128) -> bool;
 }
 
-/// The stop of a run that its driver repeats: the reason stands beside it.
+/// The stop of a run that lacked a remote row, or that the watch refused. The run itself keeps the reason.
 pub(in super::super) const RESTART: Stop = Stop::Retry(Retry { partitions: PartitionSet::EMPTY });
 
 /// The watch of a run, as its transaction asks it.
