@@ -59,9 +59,9 @@ impl<S: Stack> Engine<S> {
         Ok(executed.lsn)
     }
 
-    /// The part of a procedure's run that must be undoable. A log needs all of it, and so does a transaction that may be in the way of
-    /// others. Without either, a procedure that promises not to abort after a write needs it only within an access; if
-    /// it breaks the promise, the engine stops.
+    /// The part of a procedure's run that must be undoable. A log needs all of it, and so does a transaction that may
+    /// be in the way of others. Without either, a procedure that promises not to abort after a write needs it only
+    /// within an access; if it breaks the promise, the engine stops.
     const fn undoable(aborts: Aborts) -> Undoable {
         if <S::Logs as Logs>::Device::RECORDS || !S::Locks::ALONE || matches!(aborts, Aborts::Anytime) {
             Undoable::Transaction

@@ -1,7 +1,5 @@
 //! A procedure whose type is not known here, run on a shard.
 
-use std::any::Any;
-
 use super::super::held::Hold;
 use super::super::origin::ProcedureCall;
 use super::super::run::{Cause, Failed, run_once};
@@ -13,7 +11,7 @@ use super::remote::{Missing, Participation, SentRows};
 use super::remote_read::RemoteReadResult;
 use super::route::{Route, Routing};
 use crate::answer::{OutputSlot, run_in};
-use crate::failure::{BrokenPromise, FOREIGN_RETRY, Failure, Panicked, Promise, event_of};
+use crate::failure::{BrokenPromise, Failure, Panicked, Promise, event_of};
 use crate::io::Clock;
 use crate::procedure::Place;
 use crate::procedure::{AbortReason, Aborts, Procedure};
@@ -155,17 +153,9 @@ fn outcome(cause: Cause, missing: Option<Box<Missing>>, refused: bool, name: &'s
         None => {}
     }
     match cause {
-        Cause::Stopped(stop) => match AbortReason::of(stop) {
-            Ok(reason) => Ran::Aborted(reason),
-            // The engine of an embedded database panics with the same words.
-            Err(_) => Ran::Failed(panicked(name, &FOREIGN_RETRY)),
-        },
-        Cause::Panicked(panic) => Ran::Failed(panicked(name, &*panic)),
+        Cause::Stopped(stop) => Ran::Aborted(AbortReason::of(stop).expect("a run that lacks nothing asks for nothing")),
+        Cause::Panicked(panic) => Ran::Failed(Box::new(Failure::Panicked(Panicked::caught(name, &*panic)))),
     }
-}
-
-fn panicked(name: &'static str, panic: &(dyn Any + Send)) -> Box<Failure> {
-    Box::new(Failure::Panicked(Panicked::caught(name, panic)))
 }
 
 /// What a run came to that wrote, and of which nothing was kept to undo it.
