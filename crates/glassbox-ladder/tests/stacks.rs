@@ -112,8 +112,8 @@ impl Procedure for Certain {
 
 fn open(stack: StackName, directory: &std::path::Path) -> StackDatabase {
     let config = StackConfig::default().with_memory_bytes(8 << 20).with_forced(false).with_sessions(2);
-    let catalog =
-        Catalog::new().table::<Thing>().table::<Seen>().procedure::<Step>().procedure::<Certain>().procedure::<Panic>();
+    let catalog = Catalog::new().table::<Thing>().table::<Seen>().procedure::<Step>().procedure::<Certain>();
+    let catalog = catalog.procedure::<Panic<false>>().procedure::<Panic<true>>();
     let database = StackDatabase::open(stack, Some(directory), config, catalog).unwrap();
     for id in 0..300 {
         let thing = Thing { shelf: id as u8 % 3, id: id * 7 % 200, count: 0, name: Text::new("loaded").unwrap() };
@@ -161,15 +161,21 @@ fn a_broken_promise_stops_every_stack() {
         let stripped = open(stack, directory.path());
         assert!(matches!(stripped.call(&broken), Err(Error::BrokenPromise(_))), "{stack}");
         assert!(matches!(stripped.call(&Step { seed: 13 }), Err(Error::Stopped { .. })), "{stack}");
+        let directory = tempfile::tempdir().unwrap();
+        let stripped = open(stack, directory.path());
+        let panicked = catch_unwind(AssertUnwindSafe(|| stripped.call(&Panic::<true>)));
+        assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"as wanted"), "{stack}");
+        assert!(matches!(stripped.call(&Step { seed: 13 }), Err(Error::Stopped { .. })), "{stack}");
     }
 }
 
-/// Inserts, and panics.
+/// Inserts, and panics; `PROMISES`: though it promises not to.
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Panic;
+struct Panic<const PROMISES: bool>;
 
-impl Procedure for Panic {
-    const NAME: &'static str = "panic";
+impl<const PROMISES: bool> Procedure for Panic<PROMISES> {
+    const NAME: &'static str = if PROMISES { "promise and panic" } else { "panic" };
+    const ABORTS: Aborts = if PROMISES { Aborts::Never } else { Aborts::Anytime };
     type Output = ();
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<(), Stop> {
@@ -185,7 +191,7 @@ fn a_panic_goes_on_and_leaves_every_stack_as_it_was() {
         let database = open(*stack, directory.path());
         let before = database.digest().unwrap();
         for _ in 0..3 {
-            let panicked = catch_unwind(AssertUnwindSafe(|| database.call(&Panic)));
+            let panicked = catch_unwind(AssertUnwindSafe(|| database.call(&Panic::<false>)));
             assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"as wanted"), "{stack}");
         }
         assert_eq!(database.digest().unwrap(), before, "{stack}");

@@ -1,6 +1,7 @@
 //! What the classic engine tells of waiting: counts, and who waited for whom on what.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
@@ -9,7 +10,8 @@ use std::time::Duration;
 use glassbox::config::{ClassicConfig, Granularity};
 use glassbox::io::{Files, MemoryFiles, RealClock};
 use glassbox::stats::{LockWait, LockWaitEnd};
-use glassbox::{Architecture, Catalog, Config, Database, Error, Record, Transaction};
+use glassbox::{Aborts, Architecture, Catalog, Config, Database, Error, Procedure, Record, Stop, Transaction};
+use serde::{Deserialize, Serialize};
 
 #[derive(Record, Clone, Copy)]
 #[record(table = "item", key = id, partition_by = id)]
@@ -18,20 +20,39 @@ struct Item {
     count: u64,
 }
 
+/// Writes, and panics if it does not get a row then.
+#[derive(Serialize, Deserialize)]
+struct Insist;
+
+impl Procedure for Insist {
+    const NAME: &'static str = "insist";
+    const ABORTS: Aborts = Aborts::Never;
+    type Output = ();
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<(), Stop> {
+        tx.insert(&Item { id: 3, count: 0 })?;
+        assert!(tx.get::<Item>(&1).is_ok(), "the row must be there");
+        Ok(())
+    }
+}
+
 fn open(architecture: Architecture) -> Database {
     try_open(architecture, BTreeMap::new()).unwrap()
 }
 
 fn try_open(architecture: Architecture, granularity_of: BTreeMap<String, Granularity>) -> Result<Database, Error> {
+    open_with(architecture, ClassicConfig::default().with_granularity_of(granularity_of))
+}
+
+fn open_with(architecture: Architecture, classic: ClassicConfig) -> Result<Database, Error> {
     let config = Config::default()
         .with_architecture(architecture)
-        .with_classic(
-            ClassicConfig::default().with_pool_bytes(1 << 20).with_sessions(4).with_granularity_of(granularity_of),
-        )
+        .with_classic(classic.with_pool_bytes(1 << 20).with_sessions(4))
         .with_segment_bytes(64 << 10)
         .with_log_buffer_bytes(64 << 10);
     let files: Arc<dyn Files> = Arc::new(MemoryFiles::new());
-    let db = Database::open_files(files, Box::new(RealClock::new()), config, Catalog::new().table::<Item>())?;
+    let catalog = Catalog::new().table::<Item>().procedure::<Insist>();
+    let db = Database::open_files(files, Box::new(RealClock::new()), config, catalog)?;
     db.transaction(|tx| (1..=2).try_for_each(|id| tx.insert(&Item { id, count: 0 })))?;
     Ok(db)
 }
@@ -171,4 +192,20 @@ fn a_deadlock_is_counted_and_explained() {
 fn the_partitioned_engine_has_no_locks() {
     let db = open(Architecture::Partitioned);
     assert!(db.explain_waits().is_none() && db.counts().classic.is_none() && db.counts().committed == 1);
+}
+
+#[test]
+fn a_panic_after_a_lock_timeout_breaks_no_promise() {
+    let classic = ClassicConfig::default().with_lock_timeout_ms(Some(20));
+    let db = open_with(Architecture::Classic, classic).unwrap();
+    let hold = |tx: &mut glassbox::AnyTransaction<'_, '_>| {
+        tx.update::<Item, _>(&1, |item| item.count += 1)?;
+        std::thread::scope(|scope| {
+            let insisting = scope.spawn(|| catch_unwind(AssertUnwindSafe(|| db.call(&Insist))));
+            assert!(insisting.join().unwrap().is_err(), "the panic goes on in the caller");
+        });
+        Ok(())
+    };
+    db.transaction(hold).unwrap();
+    db.call(&Insist).unwrap();
 }
