@@ -1,7 +1,7 @@
 //! The witness that partitions are held: safe access to their data.
 //!
 //! Problem: a partition belongs to the thread that holds its token, and the compiler knows nothing of tokens. If every
-//! place that reaches the data says so in a comment, the one comment that is wrong is found by nobody's tests. So the
+//! place that reaches the data says so in a comment, a test does not find the one comment that is wrong. So the
 //! fact is a value: a [`Held`] is made only here, where a token is acquired or where partitions are borrowed
 //! exclusively, and lives no longer than that. It lends the data of its partitions through `&mut self`, so two
 //! references to one table cannot exist; and as it has pointers, it stays in its thread.

@@ -1,21 +1,20 @@
-//! Many keys of one table, one after the other.
+//! Many keys or rows of one table, one after the other.
 //!
-//! Problem: nearly all the time of a transaction in memory is misses of the cache. A lookup has four, one after the
-//! other: the leaf, the entry in it, the slot on the record's page, the record. But those of different keys do not
-//! depend on each other, and the processor follows many at once. So the keys of a batch take each step together: all
-//! ask for the leaf and the entry that are guessed ([`Guess`]); all are found and locked, in their order, and ask for
-//! the slot and the place where the record should be; all are read. The prefetched addresses follow from
-//! numbers: nothing is read that is not latched.
+//! Reads and updates. Nearly all the time of a transaction in memory is misses of the cache. A lookup has four, one
+//! after the other: the leaf, the entry in it, the slot on the record's page, the record. But those of different keys
+//! do not depend on each other, and the processor follows many at once. So the keys of a batch take each step together:
+//! all ask for the leaf and the entry that are guessed ([`Guess`]); all are found and locked, in their order, and ask
+//! for the slot and the place where the record should be; all are read. The prefetched addresses follow from numbers:
+//! nothing is read that is not latched.
 //!
 //! The locks are those that the keys would get one by one, in the same order; only that those of a batch are all taken
 //! before the first of its rows is given.
 //!
-//! Many rows of one table, one after the other.
-//!
-//! As inserting each alone, but what their entries have in common is done once: where keys follow each other, as the
-//! lines of an order, they go into one leaf, which is found and latched once, and the gap that they go into is asked
-//! about once. So all rows of a batch are put into the heap file before the first of their entries is made; no other
-//! transaction can find them meanwhile. If one turns out to have a duplicate key, it and those after it are deleted.
+//! Inserts. The same as inserting each row alone, but what their entries have in common is done once: where keys follow
+//! each other, as the lines of an order, they go into one leaf, which is found and latched once, and the gap that they
+//! go into is asked about once. So all rows of a batch are put into the heap file before the first of their entries is
+//! made; no other transaction can find them meanwhile. If one turns out to have a duplicate key, it and those after it
+//! are deleted.
 
 use smallvec::SmallVec;
 
@@ -135,8 +134,8 @@ impl<S: Stack> StackTransaction<'_, S> {
         Ok(entered)
     }
 
-    /// Deletes rows that have no entries, the first of which, `row`, was refused by the primary key. If that undoes all
-    /// of an access, it is given.
+    /// Deletes rows that have no entries, the first of which, `row`, was refused by the primary key. `access`: the one
+    /// to end as undone, if these rows are all of it.
     #[cold]
     pub(super) fn delete_puts<R: Record>(
         &mut self,

@@ -88,7 +88,7 @@ impl Undoable {
     /// Notes a change that is not kept.
     #[inline(always)]
     pub(super) fn note_change(&mut self) {
-        if let Self::Access { changed } | Self::Nothing { changed } = self {
+        if let Self::Nothing { changed } = self {
             *changed = true;
         }
     }
@@ -142,12 +142,12 @@ impl<D: Device> TransactionLog<D> {
         matches!(self.undoable, Undoable::Access { changed: true } | Undoable::Nothing { changed: true })
     }
 
-    /// Begins an access whose changes can be undone by themselves. `single`: while changes are not described, its
-    /// caller undoes them, by deleting the records that it inserted.
+    /// Begins an access whose changes can be undone by themselves. `undone_by_caller`:
+    /// while changes are not described, the caller undoes them, by deleting the records that it inserted.
     #[inline(always)]
-    pub(crate) fn begin_access(&mut self, single: bool) -> AccessSavepoint {
+    pub(crate) fn begin_access(&mut self, undone_by_caller: bool) -> AccessSavepoint {
         let before = self.undoable;
-        if single && self.is_silent() {
+        if undone_by_caller && self.is_silent() {
             return AccessSavepoint { since: None, before };
         }
         if let Undoable::Nothing { changed } = before {
