@@ -64,6 +64,57 @@ impl CallMap {
     }
 }
 
+/// What the maps name that the source does not have: a file that was renamed would silently count as something else.
+#[cfg(test)]
+mod stale {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{CallMap, PartMap};
+
+    /// Name, below `crates/`, and text of each source file of the workspace.
+    fn sources() -> Vec<(String, String)> {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let (mut folders, mut files) = (vec![crates.to_path_buf()], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    let name = path.strip_prefix(crates).unwrap().to_str().unwrap().to_owned();
+                    files.push((name, fs::read_to_string(&path).unwrap()));
+                }
+            }
+        }
+        files
+    }
+
+    impl PartMap {
+        /// The prefixes with which no file begins.
+        pub(crate) fn stale_files(&self) -> Vec<&'static str> {
+            let sources = sources();
+            let starts = self.list.iter().flat_map(|(_, starts)| starts.iter().copied());
+            let missing = |start: &&str| !sources.iter().any(|(name, _)| name.starts_with(start));
+            starts.filter(|start| !start.starts_with('/')).filter(missing).collect()
+        }
+    }
+
+    impl CallMap {
+        /// The functions that no file of theirs defines.
+        pub(crate) fn stale_functions(&self) -> Vec<(&'static str, &'static str)> {
+            let sources = sources();
+            let functions = self.list.iter().flat_map(|(_, functions)| functions.iter().copied());
+            let missing = |(start, function): &(&str, &str)| {
+                let defined = [format!("fn {function}("), format!("fn {function}<")];
+                let defines = |text: &str| defined.iter().any(|start| text.contains(start));
+                !sources.iter().any(|(name, text)| name.starts_with(start) && defines(text))
+            };
+            functions.filter(missing).collect()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
