@@ -53,7 +53,7 @@ impl Ring {
     }
 
     /// Appends a record and returns the position after it. `raise_limit` and `wait_for` are as in [`Order::reserve`].
-    #[inline]
+    #[inline(always)]
     pub fn append<E>(
         &self,
         slot: &mut RingSlot,

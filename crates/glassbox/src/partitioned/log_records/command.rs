@@ -37,7 +37,7 @@ impl CommandHead {
 }
 
 /// Writes the record of a call.
-#[inline]
+#[inline(always)]
 pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &mut RecordBuffer) {
     record.clear();
     let mut bytes = [0; HEAD_WIDTH];

@@ -1,7 +1,6 @@
 //! Many keys or rows of one table, one after the other.
 //!
-//! The same as a call for each alone, but what keys that were declared together have in common is asked once. A remote
-//! key ends a batch: it is done alone, and the batch goes on after it.
+//! The same as a call for each alone, but what keys that were declared together have in common is asked once.
 
 use std::ptr::{NonNull, null_mut};
 
@@ -29,22 +28,26 @@ struct Turn<R: Record> {
 type RowAndTurn<R> = (Option<(*mut Table<R>, NonNull<R>)>, Turn<R>);
 
 impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
-    /// Does something with each key, what stands beside it, and where its row is, up to the first remote one, which is
-    /// given back. Whether a key is remote is asked only if its row was not prefetched.
+    /// Calls `with` for each key, with the work to do, what stands beside the key, and where its row is. A remote key
+    /// goes to `remotely` instead. Whether a key is remote is asked only if its row was not prefetched.
     #[inline(always)]
-    fn each<R: Record, C>(
+    fn each<R: Record, C, F>(
         &mut self,
-        keys: &mut impl Iterator<Item = (R::Key, C)>,
+        keys: impl Iterator<Item = (R::Key, C)>,
         touch: Touch,
-        mut with: impl FnMut(&mut Changes<'_>, C, &R::Key, Option<TableRow<'_, R>>) -> Result<(), Stop>,
-    ) -> Result<Option<(R::Key, C)>, Stop> {
+        mut work: F,
+        with: impl Fn(&mut F, &mut Changes<'_>, C, &R::Key, Option<TableRow<'_, R>>) -> Result<(), Stop>,
+        remotely: impl Fn(&mut F, &mut Self, C, &R::Key) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
         let number = if W::WATCHES { self.number::<R>() } else { 0 };
         let mut turn = self.turn();
         for (key, beside) in keys {
             let prefetched = turn.take(&key);
             if prefetched.is_none() && self.remote.of::<R>(&key).is_some() {
                 self.skip_to(&turn);
-                return Ok(Some((key, beside)));
+                remotely(&mut work, self, beside, &key)?;
+                turn = self.turn();
+                continue;
             }
             self.watch.key::<R>(number, &key, touch)?;
             let (table, row) = match prefetched {
@@ -53,32 +56,33 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
                     let found;
                     (found, turn) = self.out_of_turn(key, turn)?;
                     let Some(found) = found else {
-                        with(&mut self.changes, beside, &key, None)?;
+                        with(&mut work, &mut self.changes, beside, &key, None)?;
                         continue;
                     };
                     found
                 }
             };
             // SAFETY: it is the row's table, in a partition that `self` holds and that nothing else refers to now.
-            with(&mut self.changes, beside, &key, Some((unsafe { &mut *table }, row)))?;
+            with(&mut work, &mut self.changes, beside, &key, Some((unsafe { &mut *table }, row)))?;
         }
         self.skip_to(&turn);
-        Ok(None)
+        Ok(())
     }
 
     /// As [`Transaction::get_each`].
     #[inline(always)]
     pub(super) fn read_each<R: Record, C>(
         &mut self,
-        mut keys: impl Iterator<Item = (R::Key, C)>,
-        mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
+        keys: impl Iterator<Item = (R::Key, C)>,
+        read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        while let Some((key, beside)) =
-            self.each::<R, C>(&mut keys, Touch::Read, |_, beside, _, found| read(beside, found.map(find::read)))?
-        {
-            read(beside, self.get::<R>(&key)?)?;
-        }
-        Ok(())
+        self.each::<R, C, _>(
+            keys,
+            Touch::Read,
+            read,
+            |read, _, beside, _, found| read(beside, found.map(find::read)),
+            |read, this, beside, key| read(beside, this.get::<R>(key)?),
+        )
     }
 
     /// As [`Transaction::update_each`].
@@ -93,22 +97,28 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
         }
         // Asked once for all.
         let values = self.changes.values;
-        let keeps = self.changes.keeps::<R>(values);
-        loop {
-            let remote = if keeps {
-                self.each::<R, C>(&mut keys, Touch::Write, |changes, beside, key, found| match found {
+        if self.changes.keeps::<R>(values) {
+            return self.each::<R, C, _>(
+                keys,
+                Touch::Write,
+                change,
+                |change, changes, beside, key, found| match found {
                     Some((table, row)) => changes.update_keeping(table, row, key, values, |row| change(beside, row)),
                     None => Ok(()),
-                })?
-            } else {
-                self.each::<R, C>(&mut keys, Touch::Write, |changes, beside, key, found| match found {
-                    Some((table, row)) => changes.update_plain(table, row, key, |row| change(beside, row)),
-                    None => Ok(()),
-                })?
-            };
-            let Some((key, beside)) = remote else { return Ok(()) };
-            self.update::<R, ()>(&key, |row| change(beside, row))?;
+                },
+                |change, this, beside, key| this.update::<R, ()>(key, |row| change(beside, row)).map(drop),
+            );
         }
+        self.each::<R, C, _>(
+            keys,
+            Touch::Write,
+            change,
+            |change, changes, beside, key, found| match found {
+                Some((table, row)) => changes.update_plain(table, row, key, |row| change(beside, row)),
+                None => Ok(()),
+            },
+            |change, this, beside, key| this.update::<R, ()>(key, |row| change(beside, row)).map(drop),
+        )
     }
 
     /// As [`Transaction::insert_each`]: rows that follow each other are inserted together.
@@ -144,7 +154,9 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
                 other = Some(row);
                 return None;
             }
-            allowed = watch.key::<R>(number, &key, Touch::Write);
+            if W::WATCHES {
+                allowed = watch.key::<R>(number, &key, Touch::Write);
+            }
             allowed.is_ok().then_some(row)
         };
         let (id, count, result) = table.insert_run(&first, next);
