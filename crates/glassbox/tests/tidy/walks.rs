@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::source::{all, root, words};
+use crate::source::{root, words};
 
 /// Each page with the maximum number of files that it may name.
 const WALKS: [(&str, usize); 2] = [("docs/walks/payment-partitioned.md", 22), ("docs/walks/payment-classic.md", 28)];
@@ -73,30 +73,6 @@ fn walks_name_files_and_functions_that_exist() {
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-}
-
-/// The lab attributes instructions to calls by the files and functions of this list: a function that moved would count
-/// for the procedure.
-const CALLS: &str = "crates/glassbox-lab/src/looking_glass/components.rs";
-
-#[test]
-fn attributed_calls_are_functions_that_exist() {
-    let list = std::fs::read_to_string(root().join(CALLS)).expect("the list exists");
-    let (_, list) = list.split_once("const CALLS:").expect("the list of calls");
-    let quoted: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
-    let is_function =
-        |it: &str| !it.is_empty() && it.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
-    let is_call = |pair: &&[&str]| pair[0].starts_with("glassbox/src/") && is_function(pair[1]);
-    let calls: Vec<_> =
-        quoted.windows(2).filter(is_call).map(|pair| (format!("crates/{}", pair[0]), pair[1])).collect();
-    assert!(calls.len() >= MIN_STOPS, "{} calls, too few for a list that is recognised", calls.len());
-    let sources = all();
-    let exists = |(path, function): &(String, &str)| {
-        let mut files = sources.iter().filter(|source| source.path.starts_with(path.as_str()));
-        files.any(|source| source.text.iter().any(|line| defines(line, function)))
-    };
-    let missing: Vec<_> = calls.iter().filter(|call| !exists(call)).collect();
-    assert!(missing.is_empty(), "{CALLS}: these functions stand elsewhere now: {missing:?}");
 }
 
 #[test]
