@@ -32,6 +32,7 @@ impl Ring {
     }
 
     /// The positions of appends.
+    #[inline(always)]
     pub fn order(&self) -> &Order {
         &self.order
     }
