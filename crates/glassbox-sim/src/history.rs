@@ -178,7 +178,7 @@ impl Op {
             Self::Call(way, steps) => answers.push(give(*way, steps, &mut OnEngine(database))?),
             Self::Batch(calls) => {
                 let calls: Vec<_> = calls.iter().map(|steps| Anytime { steps: steps.clone() }).collect();
-                let tickets = calls.iter().map(|call| database.submit(call)).collect::<Result<Vec<_>, _>>()?;
+                let tickets = calls.into_iter().map(|call| database.submit(call)).collect::<Result<Vec<_>, _>>()?;
                 for ticket in tickets {
                     answers.push(answer(ticket.wait())?);
                 }

@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
+use crate::io::current_core;
+
 /// When an answer may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -144,6 +146,24 @@ builder! {
     with_lock_timeout_ms lock_timeout_ms: Option<u64>,
 }
 
+/// Which thread runs a call that was [submitted](crate::Database::submit) to the partitioned engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Execution {
+    /// The caller's, as long as only one thread submits calls; else as [`Execution::Core`].
+    #[default]
+    Auto,
+    /// The caller's.
+    Caller,
+    /// A thread on the core of the call's partition: the caller's, if it is there; else the next one that submits a
+    /// call there or waits for one. So the data of a partition stays in the caches of one core, and no call needs a
+    /// thread switch.
+    Core,
+    /// A thread of the database, one for each partition, each on a core of its own if there are enough.
+    Thread,
+}
+
 /// How a database is opened.
 ///
 /// ```
@@ -165,12 +185,21 @@ pub struct Config {
     /// to the next: rows are redistributed. The classic engine has no partitions, and refuses numbers other than 1 and
     /// the default.
     pub partitions: usize,
+    /// Which thread runs a submitted call. Default: one on the core of its partition. The classic engine runs
+    /// every call in its caller's thread.
+    #[serde(default)]
+    pub execution: Execution,
+    /// Whether calls that one thread submits, and that need a common partition, run in the order in which it submitted
+    /// them. Default: yes. If not, only those that need the same single partition do: then calls on several partitions
+    /// are collected, and stop the threads of other partitions less often.
+    #[serde(default = "in_order")]
+    pub in_order: bool,
     /// When an answer may be given. Default: when its log is on disk.
     pub durability: Durability,
     /// What the log holds. Default: values.
     pub log: LogKind,
-    /// Maximum outstanding tickets over all threads, at least 1; at the maximum,
-    /// [`Database::submit`](crate::Database::submit) refuses calls. Default: 65,536.
+    /// Maximum outstanding tickets of each thread that submits calls, at least 1; at the maximum,
+    /// [`Database::submit`](crate::Database::submit) refuses the thread's calls. Default: 65,536.
     pub in_flight: usize,
     /// Size of a log segment's file in bytes: a multiple of 4,096 below 4 GiB. Default: 64 MiB.
     pub segment_bytes: u64,
@@ -189,9 +218,34 @@ pub struct Config {
     /// [`ConfigHooks::with_log_threads`](crate::research::ConfigHooks::with_log_threads).
     #[serde(skip, default = "with_threads")]
     pub(crate) log_threads: bool,
+    /// [`ConfigHooks::with_current_core`](crate::research::ConfigHooks::with_current_core).
+    #[serde(skip)]
+    pub(crate) current_core: CurrentCore,
 }
 
+/// Tells on which core a thread runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CurrentCore(pub(crate) fn() -> u32);
+
+impl Default for CurrentCore {
+    fn default() -> Self {
+        Self(current_core)
+    }
+}
+
+impl PartialEq for CurrentCore {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for CurrentCore {}
+
 fn with_threads() -> bool {
+    true
+}
+
+fn in_order() -> bool {
     true
 }
 
@@ -204,6 +258,8 @@ impl Default for Config {
             architecture: Architecture::default(),
             classic: ClassicConfig::default(),
             partitions: (*CORES).min(64),
+            execution: Execution::default(),
+            in_order: true,
             durability: Durability::default(),
             log: LogKind::default(),
             in_flight: 65_536,
@@ -212,6 +268,7 @@ impl Default for Config {
             checkpoint_log_bytes: 4 << 30,
             table_bytes: usize::MAX,
             log_threads: true,
+            current_core: CurrentCore::default(),
         }
     }
 }
@@ -221,6 +278,8 @@ builder! {
     with_architecture architecture: Architecture,
     with_classic classic: ClassicConfig,
     with_partitions partitions: usize,
+    with_execution execution: Execution,
+    with_in_order in_order: bool,
     with_durability durability: Durability,
     with_log log: LogKind,
     with_in_flight in_flight: usize,

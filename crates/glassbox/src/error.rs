@@ -77,8 +77,8 @@ pub enum Error {
     /// A bulk load runs.
     #[error("a bulk load is going on; finish it first")]
     Loading,
-    /// More tickets are outstanding than [`Config::in_flight`](crate::Config::in_flight) allows.
-    #[error("{limit} tickets are outstanding already; wait for some of them first")]
+    /// More tickets of this thread are outstanding than [`Config::in_flight`](crate::Config::in_flight) allows.
+    #[error("{limit} tickets of this thread are outstanding already; wait for some of them first")]
     TooManyInFlight {
         /// The maximum.
         limit: usize,

@@ -1,16 +1,66 @@
 //! The result of a transaction that an engine ran, and counters of results.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::log::Lsn;
-use crate::procedure::AbortReason;
+use crate::procedure::{Abort, AbortReason};
 
 /// A transaction's outcome, and the log position that must be durable before the outcome is returned to the caller.
 pub(crate) struct Executed {
     pub(crate) outcome: Result<(), AbortReason>,
     pub(crate) lsn: Lsn,
+}
+
+/// An answer as stored until its submitter asks for it. Tickets are moved and kept by the thousand, so the error is
+/// boxed: an [`Error`] has ten words.
+pub(crate) enum StoredAnswer<O> {
+    Output(O),
+    /// As aborts usually are, so that one allocates nothing.
+    Aborted {
+        code: u32,
+        message: &'static str,
+    },
+    Failed(Box<Error>),
+}
+
+impl<O> StoredAnswer<O> {
+    #[cold]
+    fn failed(error: Error) -> Self {
+        match error {
+            Error::Aborted(Abort { code, message: Cow::Borrowed(message) }) => Self::Aborted { code, message },
+            other => Self::Failed(Box::new(other)),
+        }
+    }
+}
+
+impl<O> StoredAnswer<O> {
+    #[inline(always)]
+    pub(crate) fn new(answer: Result<O, Error>) -> Self {
+        answer.map_or_else(Self::failed, Self::Output)
+    }
+
+    #[inline(always)]
+    pub(crate) fn into_result(self) -> Result<O, Error> {
+        match self {
+            Self::Output(output) => Ok(output),
+            Self::Aborted { code, message } => Err(Abort { code, message: Cow::Borrowed(message) }.into()),
+            Self::Failed(error) => Err(*error),
+        }
+    }
+
+    /// The same with the result of `change` on the output.
+    #[inline(always)]
+    pub(crate) fn map<N>(self, change: impl FnOnce(O) -> N) -> StoredAnswer<N> {
+        match self {
+            Self::Output(output) => StoredAnswer::Output(change(output)),
+            Self::Aborted { code, message } => StoredAnswer::Aborted { code, message },
+            Self::Failed(error) => StoredAnswer::Failed(error),
+        }
+    }
 }
 
 /// Counts of transactions since the database was opened.
@@ -19,6 +69,9 @@ pub(crate) struct Counters {
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
     pub(crate) rerun: u64,
+    pub(crate) handed_over: u64,
+    pub(crate) multi: u64,
+    pub(crate) multi_ns: u64,
 }
 
 /// Counters written by one thread at a time and read by any thread, on cache lines of their own.
@@ -28,6 +81,11 @@ pub(crate) struct SharedCounters {
     pub(crate) committed: Count,
     pub(crate) aborted: Count,
     pub(crate) rerun: Count,
+    /// Runs of calls that other threads left in the partition's inbox.
+    pub(crate) handed_over: Count,
+    /// Of the committed ones, transactions on several partitions; and for how long they were held together.
+    pub(crate) multi: Count,
+    pub(crate) multi_ns: Count,
 }
 
 /// A counter with one writer at a time.
@@ -38,8 +96,14 @@ impl Count {
     /// Adds one. The caller is the only writer.
     #[inline(always)]
     pub(crate) fn add_one(&self) {
+        self.add(1);
+    }
+
+    /// Adds an amount. The caller is the only writer.
+    #[inline(always)]
+    pub(crate) fn add(&self, amount: u64) {
         // No other thread writes, so this needs no atomic addition.
-        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.0.store(self.0.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
     }
 
     fn get(&self) -> u64 {
@@ -61,7 +125,39 @@ impl Counters {
             committed: sum.committed + counters.committed.get(),
             aborted: sum.aborted + counters.aborted.get(),
             rerun: sum.rerun + counters.rerun.get(),
+            handed_over: sum.handed_over + counters.handed_over.get(),
+            multi: sum.multi + counters.multi.get(),
+            multi_ns: sum.multi_ns + counters.multi_ns.get(),
         })
+    }
+}
+
+/// Counts of one partition since the database was opened, and where its calls run. A transaction on several counts in
+/// the lowest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PartitionStats {
+    /// The number of the core whose threads run its calls; `None`: any.
+    pub core: Option<u32>,
+    /// Whether a thread holds it at this moment, to run a transaction.
+    pub is_busy: bool,
+    /// Transactions that committed.
+    pub committed: u64,
+    /// Transactions aborted by their procedure.
+    pub aborted: u64,
+    /// Of these, calls that were left to another thread.
+    pub handed_over: u64,
+}
+
+impl PartitionStats {
+    /// Differences of the counts since `before`; the rest as it is now.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            committed: self.committed - before.committed,
+            aborted: self.aborted - before.aborted,
+            handed_over: self.handed_over - before.handed_over,
+            ..*self
+        }
     }
 }
 

@@ -10,7 +10,9 @@
 //! requests, and never ends.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, Once, PoisonError};
+use std::time::Duration;
 
 use rustix::mm::{Advice, madvise};
 
@@ -76,16 +78,51 @@ pub(crate) fn ask(address: usize) {
     // The list has its capacity from the start and never grows.
     if asked.len() < asked.capacity() {
         asked.push(address);
+        PENDING.store(true, Ordering::Relaxed);
         MORE.notify_one();
     }
+}
+
+/// Whether pages are requested and not present yet.
+static PENDING: AtomicBool = AtomicBool::new(false);
+/// Whether threads called [`assist`] a moment ago.
+static ASSISTED: AtomicBool = AtomicBool::new(false);
+/// How long the background thread leaves requests to threads that assist.
+const ASSISTED_FOR: Duration = Duration::from_millis(5);
+
+/// Makes a requested page present, if there is one. To be called, now and then, by a thread that holds nothing that
+/// others wait for, where all cores are busy: the background thread would suspend a thread that does.
+#[inline]
+pub(crate) fn assist() {
+    if !ASSISTED.load(Ordering::Relaxed) {
+        ASSISTED.store(true, Ordering::Relaxed);
+    }
+    if PENDING.load(Ordering::Relaxed) {
+        make_next_present();
+    }
+}
+
+#[cold]
+fn make_next_present() {
+    let next = {
+        let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = (!asked.is_empty()).then(|| asked.remove(0));
+        PENDING.store(!asked.is_empty(), Ordering::Relaxed);
+        next
+    };
+    next.into_iter().for_each(make_present);
 }
 
 fn work() {
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        if !asked.is_empty() {
+        if !asked.is_empty() && ASSISTED.swap(false, Ordering::Relaxed) {
+            let wait = MORE.wait_timeout_while(asked, ASSISTED_FOR, |asked| !asked.is_empty());
+            asked = wait.unwrap_or_else(PoisonError::into_inner).0;
+        } else if !asked.is_empty() {
             // Oldest first: it is needed first.
             let address = asked.remove(0);
+            PENDING.store(!asked.is_empty(), Ordering::Relaxed);
             drop(asked);
             make_present(address);
             asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -77,7 +77,7 @@ pub mod stats;
 mod store;
 
 pub use catalog::Catalog;
-pub use config::{Architecture, Config, Durability, LogKind};
+pub use config::{Architecture, Config, Durability, Execution, LogKind};
 pub use database::Database;
 pub use database::any_transaction::AnyTransaction;
 pub use database::bulk_load::BulkLoad;

@@ -7,6 +7,11 @@
 
 /// Bytes in a cache line.
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
+/// A value with cache lines of its own (two: processors fetch them in pairs).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Padded<T>(pub(crate) T);
+
 /// So much of a row is prefetched at most: its front.
 pub(crate) const MAX_ROW_BYTES: usize = 320;
 
@@ -18,6 +23,18 @@ pub(crate) fn prefetch_read<T>(address: *const T) {
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// Prefetches the cache line at `address` for writing: other cores give it up.
+#[inline(always)]
+pub(crate) fn prefetch_write<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in `prefetch_read`; processors without the instruction do nothing.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;

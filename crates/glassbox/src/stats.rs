@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use crate::classic;
+use crate::config::Execution;
 pub use crate::database::explain::{LockHolder, LockWait, LockWaitEnd};
 use crate::database::inner::Inner;
-pub use crate::executed::TableUsage;
+pub use crate::executed::{PartitionStats, TableUsage};
 
 /// Counts since the database was opened, and memory now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -19,7 +20,18 @@ pub struct Stats {
     pub rerun: u64,
     /// Of these, runs whose declaration claimed to be complete: a mistake in `declare`, slow but not incorrect.
     pub misdeclared: u64,
-    /// Tickets outstanding now.
+    /// Which thread runs submitted calls now: never [`Execution::Auto`], which chooses one of the others.
+    pub execution: Execution,
+    /// Submitted calls that were left to another thread, which was or came to the partition's core.
+    pub handed_over: u64,
+    /// Of the committed ones, transactions on several partitions.
+    pub multi_partition: u64,
+    /// How long several partitions were held together, nanoseconds: for transactions on them, and for checkpoints,
+    /// loads and checks. Meanwhile no other transaction runs there.
+    pub multi_partition_ns: u64,
+    /// Counts of each partition; empty in the classic engine.
+    pub partitions: Vec<PartitionStats>,
+    /// Tickets of all threads outstanding now.
     pub in_flight: usize,
     /// Forces of the log.
     pub log_forces: u64,
@@ -157,8 +169,13 @@ impl Stats {
             committed: counters.committed,
             aborted: counters.aborted,
             rerun: counters.rerun,
+            execution: inner.engine.execution(),
+            handed_over: counters.handed_over,
+            multi_partition: counters.multi,
+            multi_partition_ns: counters.multi_ns,
+            partitions: inner.engine.partition_stats(),
             misdeclared: inner.engine.misdeclared(),
-            in_flight: inner.in_flight.load(std::sync::atomic::Ordering::Relaxed),
+            in_flight: inner.in_flight.outstanding(),
             log_forces: log.forces,
             log_bytes: log.bytes,
             log_full: log.full,

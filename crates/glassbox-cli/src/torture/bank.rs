@@ -189,7 +189,7 @@ pub fn run_client(db: &Database, client: usize, mut number: u64) -> anyhow::Resu
                 other => anyhow::bail!("a doomed transfer did not abort: {other:?}"),
             }
         }
-        ring.push_back((number, db.submit(&Transfer { receipt_client, number, doomed: false })?));
+        ring.push_back((number, db.submit(Transfer { receipt_client, number, doomed: false })?));
         if ring.len() == IN_FLIGHT {
             let (done, ticket) = ring.pop_front().expect("it is full");
             ticket.wait()?;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
-use glassbox_workloads::tpcc::{Mix, Remote};
+use glassbox::config::Execution;
+use glassbox_workloads::tpcc::{Home, Mix, Remote};
 
 use crate::options::{Common, DurabilityOption, EngineOptions, LogOption, cores};
 
@@ -36,6 +37,15 @@ pub struct TpccArguments {
     /// Order lines and payments, in percent, that come from another warehouse [default: the specification's 1 and 15]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     remote: Option<f64>,
+    /// Warehouses in which the transactions of a client begin
+    #[arg(long, value_enum, default_value = "any")]
+    pub home: HomeOption,
+    /// Thread that runs a transaction; without effect on the classic engine
+    #[arg(long, value_enum, default_value = "auto")]
+    pub execution: ExecutionOption,
+    /// Run the transactions of a client in the order in which it submits them, which TPC-C does not ask for
+    #[arg(long)]
+    pub in_order: bool,
     /// When a transaction is answered
     #[arg(long, value_enum, default_value = "sync")]
     pub durability: DurabilityOption,
@@ -64,6 +74,49 @@ pub struct TpccArguments {
     /// Options of all measurements of TPC-C
     #[command(flatten)]
     pub common: Common,
+}
+
+/// Where the transactions of a client begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HomeOption {
+    /// In any warehouse
+    Any,
+    /// In the warehouses of one partition, the first client's in those of the first partition
+    Own,
+}
+
+impl HomeOption {
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Own => "own",
+        }
+    }
+}
+
+/// Which thread runs a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExecutionOption {
+    /// The client that submits it, if it is alone, else as with core
+    Auto,
+    /// The client that submits it
+    Caller,
+    /// A client on the core of the partition
+    Core,
+    /// A thread of the database for each partition
+    Thread,
+}
+
+impl From<ExecutionOption> for Execution {
+    fn from(option: ExecutionOption) -> Self {
+        match option {
+            ExecutionOption::Auto => Self::Auto,
+            ExecutionOption::Caller => Self::Caller,
+            ExecutionOption::Core => Self::Core,
+            ExecutionOption::Thread => Self::Thread,
+        }
+    }
 }
 
 /// A mix of transactions.
@@ -106,6 +159,29 @@ impl TpccArguments {
     /// Client threads.
     pub fn clients(&self) -> usize {
         self.clients.unwrap_or_else(|| if self.trace_pages { 1 } else { self.partitions() })
+    }
+
+    /// Where the transactions of a client begin. The classic engine has no partitions: with it, each client has
+    /// warehouses of its own.
+    pub fn home(&self, client: usize) -> Home {
+        let parts = if self.engine.is_classic() { self.clients() } else { self.partitions() };
+        match self.home {
+            HomeOption::Any => Home::Any,
+            HomeOption::Own => Home::OfPartition((client % parts) as u16, parts as u16),
+        }
+    }
+
+    /// Rejects clients without a warehouse of their own.
+    pub fn check_home(&self, warehouses: u16) -> Result<(), String> {
+        let parts = if self.engine.is_classic() { self.clients() } else { self.partitions() };
+        if self.home == HomeOption::Own && usize::from(warehouses) < parts {
+            let what = if self.engine.is_classic() { "client" } else { "partition" };
+            return Err(format!(
+                "--home own needs a warehouse for each {what}, and there are {warehouses} for {parts}: use --{what}s \
+                 {warehouses}, or load more with --fresh --warehouses {parts}"
+            ));
+        }
+        Ok(())
     }
 
     /// Rejects invalid combinations.

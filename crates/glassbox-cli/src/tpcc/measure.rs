@@ -10,6 +10,7 @@ use glassbox_workloads::tpcc::{Home, Inputs, Scale, Settings, run_client};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::TpccArguments;
+use super::busy::{Busy, BusySamples};
 use super::prepare::LOAD_SEED;
 use super::tally::{ClientTallies, LatencyTally};
 use crate::exit;
@@ -28,6 +29,7 @@ pub struct MeasuredRun {
     pub simulated: Option<SimulatedPages>,
     /// Counts of the run alone; memory at its end.
     pub stats: Stats,
+    pub busy: Busy,
     /// The interquartile range of throughputs during the run, per second.
     pub throughput_spread: Option<f64>,
     pub interrupted: bool,
@@ -49,12 +51,13 @@ pub fn run(arguments: &TpccArguments, db: &Database, scale: &Scale) -> MeasuredR
     let (tallies, stop) = (ClientTallies::new(clients), AtomicBool::new(false));
     let (before, simulated_before) = (db.counts(), db.simulated_pages());
     let started = Instant::now();
-    let (result, rates) = std::thread::scope(|scope| {
+    let (result, (rates, busy)) = std::thread::scope(|scope| {
         let (tallies, stop, settings) = (&tallies, &stop, &settings);
         let threads: Vec<_> = (0..clients)
             .map(|client| {
                 scope.spawn(move || {
-                    let mut inputs = Inputs::new(settings, client as u64);
+                    let mut inputs =
+                        Inputs::new(&Settings { home: arguments.home(client), ..*settings }, client as u64);
                     let mut recorder = tallies.recorder(client);
                     let result = run_client(db, &mut inputs, arguments.in_flight, stop, &mut recorder);
                     if result.is_err() {
@@ -64,10 +67,10 @@ pub fn run(arguments: &TpccArguments, db: &Database, scale: &Scale) -> MeasuredR
                 })
             })
             .collect();
-        let rates = watch(db, tallies, stop, arguments.seconds);
+        let watched = watch(db, tallies, stop, arguments.seconds);
         stop.store(true, Ordering::Relaxed);
         let results = threads.into_iter().map(|thread| thread.join().expect("clients do not panic"));
-        (results.collect::<Result<Vec<()>, _>>(), rates)
+        (results.collect::<Result<Vec<()>, _>>(), watched)
     });
     let seconds = started.elapsed().as_secs_f64();
     // The space of tables last: finding it reads pages.
@@ -80,21 +83,24 @@ pub fn run(arguments: &TpccArguments, db: &Database, scale: &Scale) -> MeasuredR
     let interrupted = exit::interrupted();
     let failed = result.err();
     let (tally, throughput_spread) = (tallies.sum(), middle_half(rates));
-    MeasuredRun { seconds, tally, simulated, stats, throughput_spread, interrupted, failed }
+    MeasuredRun { seconds, tally, simulated, stats, busy, throughput_spread, interrupted, failed }
 }
 
-/// Shows the progress until the time is over, an interrupt, or the failure of a client. Returns throughputs per second.
-fn watch(db: &Database, tallies: &ClientTallies, stop: &AtomicBool, seconds: f64) -> Vec<f64> {
+/// Shows the progress until the time is over, an interrupt, or the failure of a client. Returns throughputs per second,
+/// and how busy partitions and cores were.
+fn watch(db: &Database, tallies: &ClientTallies, stop: &AtomicBool, seconds: f64) -> (Vec<f64>, Busy) {
     let started = Instant::now();
     let bar = ProgressBar::new((seconds * 1e3) as u64);
     let template = "{prefix}  {bar:20}  {msg}";
     bar.set_style(ProgressStyle::with_template(template).expect("a constant"));
     let (mut rates, mut last, mut last_tally, mut last_bytes) =
         (Vec::new(), started, LatencyTally::new(), db.counts().log_bytes);
+    let mut busy = BusySamples::new();
     loop {
         std::thread::sleep(
             CHECK_INTERVAL.min(Duration::from_secs_f64((seconds - started.elapsed().as_secs_f64()).max(0.0))),
         );
+        busy.add(&db.counts());
         let now = Instant::now();
         let elapsed = (now - started).as_secs_f64();
         let over = elapsed >= seconds || exit::interrupted() || stop.load(Ordering::Relaxed);
@@ -118,7 +124,7 @@ fn watch(db: &Database, tallies: &ClientTallies, stop: &AtomicBool, seconds: f64
         }
         if over {
             bar.finish_and_clear();
-            return rates;
+            return (rates, busy.end());
         }
     }
 }
@@ -129,6 +135,12 @@ fn difference(before: &Stats, after: Stats) -> Stats {
         committed: after.committed - before.committed,
         aborted: after.aborted - before.aborted,
         rerun: after.rerun - before.rerun,
+        handed_over: after.handed_over - before.handed_over,
+        multi_partition: after.multi_partition - before.multi_partition,
+        multi_partition_ns: after.multi_partition_ns - before.multi_partition_ns,
+        partitions: std::iter::zip(after.partitions, &before.partitions)
+            .map(|(after, before)| after.since(before))
+            .collect(),
         misdeclared: after.misdeclared - before.misdeclared,
         log_forces: after.log_forces - before.log_forces,
         log_bytes: after.log_bytes - before.log_bytes,

@@ -1,6 +1,7 @@
 //! `glassbox tpcc`: load, run, report, open again, check.
 
 mod arguments;
+mod busy;
 mod classic;
 mod measure;
 mod prepare;
@@ -22,6 +23,7 @@ pub fn run(arguments: &TpccArguments) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
     let mut out = report_to(arguments.common.json.as_deref());
     let (db, scale) = prepare::open(arguments)?;
+    arguments.check_home(scale.warehouses).map_err(anyhow::Error::msg)?;
     let engine = db.counts().classic.map(|classic| {
         json!({
             "page_bytes": classic.page_bytes,
@@ -40,6 +42,9 @@ pub fn run(arguments: &TpccArguments) -> anyhow::Result<Verdict> {
         "mix": arguments.mix.name(),
         "remote_order_lines_percent": arguments.remote().order_lines,
         "remote_payments_percent": arguments.remote().payments,
+        "home": arguments.home.name(),
+        "execution": glassbox::Execution::from(arguments.execution),
+        "in_order": arguments.in_order,
         "durability": glassbox::Durability::from(arguments.durability),
         "log": arguments.log.name(),
         "seed": arguments.common.seed,

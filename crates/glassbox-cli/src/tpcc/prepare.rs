@@ -45,9 +45,11 @@ pub fn open(arguments: &TpccArguments) -> anyhow::Result<(Database, Scale)> {
 pub fn reopen(arguments: &TpccArguments) -> anyhow::Result<Database> {
     let config = Config::default()
         .with_partitions(arguments.partitions())
+        .with_execution(arguments.execution.into())
+        .with_in_order(arguments.in_order)
         .with_durability(arguments.durability.into())
         .with_log(arguments.log.into())
-        .with_in_flight((arguments.clients() * arguments.in_flight).max(Config::default().in_flight))
+        .with_in_flight(arguments.in_flight.max(Config::default().in_flight))
         .with_classic(ClassicConfig::default().with_sessions(arguments.clients().max(MIN_SESSIONS)))
         .with_page_trace(arguments.trace_pages);
     Database::open(&arguments.dir, arguments.engine.apply(config), tpcc::catalog())

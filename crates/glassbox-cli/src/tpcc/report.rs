@@ -9,8 +9,8 @@ use glassbox_workloads::tpcc::{Kind, Scale};
 use hdrhistogram::Histogram;
 
 use super::arguments::TpccArguments;
-use super::classic;
 use super::measure::{CheckResults, MeasuredRun};
+use super::{busy, classic};
 use crate::results::{Figure, Results};
 use glassbox_lab::format;
 
@@ -85,6 +85,7 @@ pub fn measured(
         writeln!(out, "{how} after {:.1} s of {} s", measured.seconds, arguments.seconds)?;
     }
     below(out, &measured.stats, measured.seconds, committed)?;
+    busy::below(out, &measured.stats, &measured.busy, measured.seconds)?;
     if let Some(classic) = &measured.stats.classic {
         classic::traced(out, measured, classic)?;
         classic::put(results, arguments.clients() as f64, measured, classic)?;
@@ -166,6 +167,14 @@ fn put_measured(results: &mut Results, arguments: &TpccArguments, measured: &Mea
     put("all", "log_per_transaction", per(stats.log_bytes), None, "bytes")?;
     put("all", "forces", stats.log_forces as f64, None, "forces")?;
     put("all", "forces_per_transaction", per(stats.log_forces), None, "forces")?;
+    for (what, shares) in [("partition", &measured.busy.partitions), ("core", &measured.busy.cores)] {
+        for (number, &share) in shares.iter().enumerate() {
+            put(&format!("{what} {number}"), "busy", share, None, "share")?;
+        }
+    }
+    put("all", "multi_partition", stats.multi_partition as f64, None, "transactions")?;
+    put("all", "multi_partition_held", stats.multi_partition_ns as f64 / 1e9, None, "s")?;
+    put("all", "handed_over", stats.handed_over as f64, None, "calls")?;
     put("all", "interrupted", f64::from(u8::from(measured.interrupted)), None, "yes or no")?;
     put("all", "failed", f64::from(u8::from(measured.failed.is_some())), None, "yes or no")
 }

@@ -172,6 +172,6 @@ impl<'a> Call for Submitting<'a> {
 
     #[inline]
     fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
-        self.0.submit_with(&procedure, |output| _ = black_box(output))
+        self.0.submit_with(procedure, |output| _ = black_box(output))
     }
 }

@@ -142,12 +142,16 @@ impl Inputs {
     }
 
     fn home(&mut self) -> (u16, u8) {
-        let (first, last) = match self.settings.home {
-            Home::Any => (1, self.settings.scale.warehouses),
-            Home::Between(first, last) => (first, last),
+        let warehouses = self.settings.scale.warehouses;
+        let (first, last, step) = match self.settings.home {
+            Home::Any => (1, warehouses, 1),
+            Home::Between(first, last) => (first, last, 1),
+            Home::OfPartition(remainder, partitions) => {
+                (if remainder == 0 { partitions } else { remainder }, warehouses, partitions)
+            }
             Home::Terminal(w_id, d_id) => return (w_id, d_id),
         };
-        let w_id = self.random.uniform(first.into(), last.into()) as u16;
+        let w_id = first + self.random.uniform(0, ((last - first) / step).into()) as u16 * step;
         (w_id, self.random.uniform(1, DISTRICTS.into()) as u8)
     }
 

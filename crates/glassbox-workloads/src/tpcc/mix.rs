@@ -75,6 +75,9 @@ pub enum Home {
     Any,
     /// In these warehouses, from the first to the last, and any district.
     Between(u16, u16),
+    /// In the warehouses of one of `n` partitions, and any district: those whose number leaves the remainder `r` when
+    /// divided by `n`, as `OfPartition(r, n)`.
+    OfPartition(u16, u16),
     /// At the terminal of one district, as the specification has it.
     Terminal(u16, u8),
 }

@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use crate::answer::Answer;
 use crate::catalog::Catalog;
 use crate::classic;
+use crate::config::Execution;
 use crate::database::any_transaction::AnyTransaction;
 use crate::error::Error;
-use crate::executed::{Counters, Executed, TableUsage};
+use crate::executed::{Counters, Executed, PartitionStats, StoredAnswer, TableUsage};
 use crate::health::{Health, Until};
 use crate::log::{Log, Lsn};
-use crate::partitioned;
+use crate::partitioned::{self, Submission, Take};
 use crate::procedure::{PartitionSet, Procedure, ReadWriteSet, Stop};
 use crate::record::Record;
 
@@ -42,6 +43,24 @@ impl AnyEngine {
                 engine.health().refuse_nested()?;
                 let _inside = engine.health().enter();
                 engine.execute(procedure, answer)
+            }
+        }
+    }
+
+    /// Runs a procedure, here or in the thread that has adopted its partition. `take` gets what is to be kept of the
+    /// output.
+    #[inline]
+    pub(crate) fn submit<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
+        &self,
+        procedure: P,
+        take: T,
+    ) -> Result<Submission<'_, N>, Error> {
+        match self {
+            Self::Partitioned(engine) => partitioned::submit(engine, procedure, take),
+            Self::Classic(_) => {
+                let mut answer = Answer::Empty;
+                let lsn = self.execute(&procedure, &mut answer)?;
+                Ok(Submission::Ran(StoredAnswer::new(take(&mut answer)), lsn))
             }
         }
     }
@@ -125,8 +144,12 @@ impl AnyEngine {
         self.health().end_loading();
     }
 
-    /// Refuses all further work; no transaction runs when this returns.
+    /// Runs what was submitted, as far as partitions are free, then refuses all further work; no transaction runs when
+    /// this returns.
     pub(crate) fn close(&self) -> Result<(), Error> {
+        if let Self::Partitioned(engine) = self {
+            engine.run_left();
+        }
         self.health().close()?;
         self.await_transactions(Until::Free)
     }
@@ -148,6 +171,22 @@ impl AnyEngine {
             Self::Partitioned(engine) => engine.usage(&catalog.tables),
             Self::Classic(engine) if engine.health().is_closed() => Vec::new(),
             Self::Classic(engine) => engine.usage(),
+        }
+    }
+
+    /// Counts of each partition; none in the classic engine.
+    pub(crate) fn partition_stats(&self) -> Vec<PartitionStats> {
+        match self {
+            Self::Partitioned(engine) => engine.partition_stats(),
+            Self::Classic(_) => Vec::new(),
+        }
+    }
+
+    /// Which thread runs submitted calls now.
+    pub(crate) fn execution(&self) -> Execution {
+        match self {
+            Self::Partitioned(engine) => engine.execution(),
+            Self::Classic(_) => Execution::Caller,
         }
     }
 

@@ -1,10 +1,11 @@
 //! The parts of an open database, shared by its users' threads and its own.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::catalog::Catalog;
 use crate::config::{Config, Durability};
 use crate::database::any_engine::AnyEngine;
+use crate::database::ticket::InFlight;
 use crate::error::Error;
 use crate::health::Until;
 use crate::log::{Log, LogError, Lsn};
@@ -18,7 +19,7 @@ pub(crate) struct Inner {
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
     /// Outstanding tickets.
-    pub(crate) in_flight: AtomicUsize,
+    pub(crate) in_flight: InFlight,
     /// `None`: in memory only.
     pub(crate) store: Option<Store>,
     pub(crate) recovery: Recovery,
@@ -26,15 +27,6 @@ pub(crate) struct Inner {
     pub(crate) failed_checkpoints: AtomicU64,
     /// Without a log: the number of committed transactions when the last checkpoint began.
     pub(crate) kept: AtomicU64,
-}
-
-/// One of the `in_flight` tickets that may be outstanding.
-pub(crate) struct TicketPlace<'a>(pub(crate) &'a Inner);
-
-impl Drop for TicketPlace<'_> {
-    fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Inner {
@@ -45,7 +37,8 @@ impl Inner {
         store: Option<Store>,
         recovery: Recovery,
     ) -> Self {
-        let (in_flight, failed_checkpoints, kept) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let in_flight = InFlight::new(config.in_flight);
+        let (failed_checkpoints, kept) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { engine, config, catalog, in_flight, store, recovery, failed_checkpoints, kept }
     }
 
@@ -105,15 +98,6 @@ impl Inner {
         {
             log.nudge();
         }
-    }
-
-    #[inline]
-    pub(crate) fn take_place(&self) -> Result<TicketPlace<'_>, Error> {
-        let place = TicketPlace(self);
-        if self.in_flight.fetch_add(1, Ordering::Relaxed) >= self.config.in_flight {
-            return Err(Error::TooManyInFlight { limit: self.config.in_flight });
-        }
-        Ok(place)
     }
 
     /// Writes a checkpoint and names it in the manifest; `alone`: transactions are refused, because it ends a bulk load

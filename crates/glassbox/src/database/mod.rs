@@ -5,6 +5,7 @@ pub(crate) mod any_transaction;
 pub(crate) mod bulk_load;
 pub(crate) mod checkpointer;
 pub(crate) mod claim;
+pub(crate) mod executors;
 pub(crate) mod explain;
 pub(crate) mod inner;
 pub(crate) mod open;
@@ -23,11 +24,13 @@ use crate::config::{Config, Durability};
 use crate::database::any_transaction::AnyTransaction;
 use crate::database::bulk_load::BulkLoad;
 use crate::database::checkpointer::Checkpointer;
+use crate::database::executors::Executors;
 use crate::database::explain::LockWait;
 use crate::database::inner::Inner;
 use crate::database::ticket::Ticket;
 use crate::error::Error;
 use crate::io::{Clock, Files, RealClock, RealFiles};
+use crate::partitioned::Take;
 use crate::procedure::{Procedure, ReadWriteSet, Stop};
 use crate::stats::{Recovery, SimulatedPages, Stats};
 
@@ -43,6 +46,7 @@ pub struct Database {
 /// The threads that a close ends.
 struct Background {
     checkpointer: Option<Checkpointer>,
+    executors: Option<Executors>,
     closed: bool,
 }
 
@@ -87,8 +91,8 @@ impl Database {
 
     fn new(inner: Inner) -> Self {
         let inner = Arc::new(inner);
-        let checkpointer = Checkpointer::start(&inner);
-        Self { inner, background: Mutex::new(Background { checkpointer, closed: false }) }
+        let (checkpointer, executors) = (Checkpointer::start(&inner), Executors::start(&inner));
+        Self { inner, background: Mutex::new(Background { checkpointer, executors, closed: false }) }
     }
 
     /// Runs a procedure; with [`Durability::Sync`], returns when the transaction is durable.
@@ -121,37 +125,45 @@ impl Database {
         answer.look(look)
     }
 
-    /// Runs a procedure and returns a ticket for its outcome before it is durable: so one thread can have thousands of
-    /// transactions in flight that wait for the same force.
+    /// Runs a procedure, or leaves it for a thread on its partition's core, and returns a ticket for its outcome before
+    /// it is durable: so one thread can have thousands of transactions in flight that wait for the same force.
+    ///
+    /// Calls of one thread that need a common partition run in the order in which it submitted them, unless
+    /// [`Config::in_order`] says otherwise. [`Config::execution`] says which thread runs a call.
     ///
     /// # Errors
     /// [`Error::TooManyInFlight`] beyond [`Config::in_flight`]; others when the database has stopped.
     #[inline]
-    pub fn submit<P: Procedure>(&self, procedure: &P) -> Result<Ticket<'_, P::Output>, Error> {
-        let place = self.inner.take_place()?;
-        let mut answer = Answer::Empty;
-        let lsn = self.inner.engine.execute(procedure, &mut answer)?;
+    pub fn submit<P: Procedure>(&self, procedure: P) -> Result<Ticket<'_, P::Output>, Error> {
+        self.submit_taking(procedure, |answer| std::mem::replace(answer, Answer::Empty).into_result())
+    }
+
+    #[inline(always)]
+    fn submit_taking<P: Procedure, N: Send + 'static>(
+        &self,
+        procedure: P,
+        take: impl Take<P::Output, N>,
+    ) -> Result<Ticket<'_, N>, Error> {
+        let place = self.inner.in_flight.take_place()?;
+        let submitted = self.inner.engine.submit(procedure, take)?;
         self.inner.nudge();
-        Ok(Ticket::new(place, lsn, answer.into_result()))
+        Ok(Ticket::new(&self.inner, place, submitted))
     }
 
     /// As [`Database::submit`], but the ticket keeps the result of `look` on the output instead of the output:
-    /// thousands of large outputs would evict more useful data from the caches. `look` is called at once, unless the
-    /// transaction aborted.
+    /// thousands of large outputs would evict more useful data from the caches. `look` is called where the procedure
+    /// runs, before its ticket is ready, unless the transaction aborted; it must not call the database
+    /// ([`Error::Nested`]).
     ///
     /// # Errors
     /// As for [`Database::submit`].
     #[inline]
-    pub fn submit_with<P: Procedure, N>(
+    pub fn submit_with<P: Procedure, N: Send + 'static>(
         &self,
-        procedure: &P,
-        look: impl FnOnce(&P::Output) -> N,
+        procedure: P,
+        look: impl FnOnce(&P::Output) -> N + Send + 'static,
     ) -> Result<Ticket<'_, N>, Error> {
-        let place = self.inner.take_place()?;
-        let mut answer = Answer::Empty;
-        let lsn = self.inner.engine.execute(procedure, &mut answer)?;
-        self.inner.nudge();
-        Ok(Ticket::new(place, lsn, answer.look(look)))
+        self.submit_taking(procedure, |answer| answer.look(look))
     }
 
     /// Runs a closure as a transaction. It may be restarted several times. It needs no catalog entry; with either kind
@@ -292,6 +304,7 @@ impl Database {
         self.inner.engine.close()?;
         // The checkpointer waits for no transaction now, so its end takes no longer than a checkpoint in progress.
         background.checkpointer.take();
+        background.executors.take();
         self.inner.close()?;
         background.closed = true;
         Ok(())

@@ -103,7 +103,7 @@ fn engine(
     catalog: &Catalog,
     procedures: &[u16],
 ) -> Result<AnyEngine, Error> {
-    let engine = Engine::new(cells, log, config.log, clock, &catalog.numbers(procedures))?;
+    let engine = Engine::new(cells, log, config, clock, &catalog.numbers(procedures))?;
     // Statistics show these numbers of a partition that is never free.
     engine.usage(&catalog.tables);
     Ok(AnyEngine::Partitioned(engine))

@@ -1,62 +1,62 @@
-//! A ticket: the outcome of a transaction that ran and may not be durable yet.
+//! A ticket: the outcome of a transaction that ran, or will, and may not be durable yet.
+//!
+//! Outstanding tickets are counted and bounded for each thread. One counter of all would be written twice for each
+//! transaction by every thread, so that its cache line moves from core to core each time; and under one bound for all,
+//! threads that retry at once would take the places of those that wait. A ticket that goes to another thread is counted
+//! where it was submitted.
 
-use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::database::inner::TicketPlace;
+use thread_local::ThreadLocal;
+
+use crate::database::inner::Inner;
 use crate::error::Error;
+use crate::executed::StoredAnswer;
 use crate::log::Lsn;
-use crate::procedure::Abort;
+use crate::partitioned::{HandedCall, Submission};
+use crate::prefetch::Padded;
 
 /// The outcome of a submitted procedure. Dropping it does not undo the transaction.
 #[must_use = "the outcome is not known to be durable before `wait`"]
 pub struct Ticket<'a, O> {
+    state: TicketState<'a, O>,
+    database: &'a Inner,
     place: TicketPlace<'a>,
-    kept: StoredAnswer<O>,
-    lsn: Lsn,
 }
 
-/// An answer as stored in a ticket. Tickets are moved and kept by the thousand, so the error is boxed: an [`Error`] has
-/// ten words.
-enum StoredAnswer<O> {
-    Output(O),
-    /// As aborts usually are, so that one allocates nothing.
-    Aborted {
-        code: u32,
-        message: &'static str,
-    },
-    Failed(Box<Error>),
-}
-
-impl<O> StoredAnswer<O> {
-    #[cold]
-    fn failed(error: Error) -> Self {
-        match error {
-            Error::Aborted(Abort { code, message: Cow::Borrowed(message) }) => Self::Aborted { code, message },
-            other => Self::Failed(Box::new(other)),
-        }
-    }
+enum TicketState<'a, O> {
+    Ran { kept: StoredAnswer<O>, lsn: Lsn },
+    Handed(HandedCall<'a, O>),
 }
 
 impl<'a, O> Ticket<'a, O> {
     #[inline]
-    pub(crate) fn new(place: TicketPlace<'a>, lsn: Lsn, answer: Result<O, Error>) -> Self {
-        Self { place, kept: answer.map_or_else(StoredAnswer::failed, StoredAnswer::Output), lsn }
+    pub(crate) fn new(database: &'a Inner, place: TicketPlace<'a>, submitted: Submission<'a, O>) -> Self {
+        let state = match submitted {
+            Submission::Ran(kept, lsn) => TicketState::Ran { kept, lsn },
+            Submission::Handed(call) => TicketState::Handed(call),
+        };
+        Self { state, database, place }
     }
 
-    /// A ticket for the result of `change` on the output; called at once, unless the transaction aborted.
+    /// A ticket for the result of `change` on the output; called at once, unless the transaction aborted. Waits until
+    /// the transaction has run, if another thread runs it; [`Database::submit_with`](crate::Database::submit_with) does
+    /// not.
     #[inline]
     pub fn map<N>(self, change: impl FnOnce(O) -> N) -> Ticket<'a, N> {
-        let kept = match self.kept {
-            StoredAnswer::Output(output) => StoredAnswer::Output(change(output)),
-            StoredAnswer::Aborted { code, message } => StoredAnswer::Aborted { code, message },
-            StoredAnswer::Failed(error) => StoredAnswer::Failed(error),
+        let (kept, lsn) = match self.state {
+            TicketState::Ran { kept, lsn } => (kept, lsn),
+            TicketState::Handed(call) => call.answer(),
         };
-        Ticket { place: self.place, kept, lsn: self.lsn }
+        Ticket { state: TicketState::Ran { kept: kept.map(change), lsn }, database: self.database, place: self.place }
     }
 
     /// Whether [`Ticket::wait`] would return at once.
     pub fn is_ready(&self) -> bool {
-        self.place.0.is_told(self.lsn)
+        match &self.state {
+            TicketState::Ran { lsn, .. } => self.database.is_told(*lsn),
+            TicketState::Handed(call) => call.ran_at().is_some_and(|lsn| self.database.is_told(lsn)),
+        }
     }
 
     /// Waits for the outcome as [`Database::call`](crate::Database::call) does: with the default durability, until it
@@ -66,17 +66,55 @@ impl<'a, O> Ticket<'a, O> {
     /// As for `call`.
     #[inline(always)]
     pub fn wait(self) -> Result<O, Error> {
-        self.place.0.wait(self.lsn)?;
-        match self.kept {
-            StoredAnswer::Output(output) => Ok(output),
-            StoredAnswer::Aborted { code, message } => Err(Abort { code, message: Cow::Borrowed(message) }.into()),
-            StoredAnswer::Failed(error) => Err(*error),
-        }
+        let (kept, lsn) = match self.state {
+            TicketState::Ran { kept, lsn } => (kept, lsn),
+            TicketState::Handed(call) => call.answer(),
+        };
+        self.database.wait(lsn)?;
+        kept.into_result()
     }
 }
 
 impl<O> std::fmt::Debug for Ticket<'_, O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ticket").field("lsn", &self.lsn).finish_non_exhaustive()
+        f.debug_struct("Ticket").finish_non_exhaustive()
+    }
+}
+
+/// The counts of all threads that have submitted a call. A thread that ends leaves its count to a later one.
+pub(crate) struct InFlight {
+    counts: ThreadLocal<Padded<AtomicUsize>>,
+    limit: usize,
+}
+
+/// One of the tickets that may be outstanding.
+pub(crate) struct TicketPlace<'a>(&'a AtomicUsize);
+
+impl Drop for TicketPlace<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl InFlight {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { counts: ThreadLocal::new(), limit }
+    }
+
+    /// A place for one more ticket of this thread.
+    #[inline]
+    pub(crate) fn take_place(&self) -> Result<TicketPlace<'_>, Error> {
+        let Padded(count) = self.counts.get_or_default();
+        let place = TicketPlace(count);
+        if count.fetch_add(1, Ordering::Relaxed) >= self.limit {
+            return Err(Error::TooManyInFlight { limit: self.limit });
+        }
+        Ok(place)
+    }
+
+    /// Outstanding tickets of all threads.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.counts.iter().map(|count| count.0.load(Ordering::Relaxed)).sum()
     }
 }

@@ -8,6 +8,7 @@
 //! The traits are object-safe. A virtual call costs nanoseconds and is made once per log write, never per transaction.
 
 mod clock;
+mod cores;
 mod error;
 mod files;
 mod memory;
@@ -17,6 +18,7 @@ mod real;
 mod tests;
 
 pub use clock::{Clock, ManualClock, RealClock};
+pub(crate) use cores::{current_core, keep_on_core};
 pub use error::IoError;
 pub use files::{DirectoryLock, File, Files};
 pub use memory::{Crash, Dice, Faults, MemoryFiles};

@@ -54,12 +54,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[cfg(all(loom, test))]
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::prefetch::Padded;
+
 /// `pending` of an appender that is not copying.
 const IDLE: u64 = u64::MAX;
-
-/// A value with cache lines of its own (two: processors fetch them in pairs).
-#[repr(align(128))]
-pub(super) struct Padded<T>(pub T);
 
 struct OrderSlot {
     pending: AtomicU64,

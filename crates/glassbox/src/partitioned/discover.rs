@@ -28,7 +28,7 @@ impl Engine {
         };
         // Undo is kept. Between dry run and run another transaction may have changed what this one reads, so that it
         // needs more partitions; or the log may refuse its record.
-        self.run_until_done(needed, true, run, call, || {
+        self.run_until_done(needed, true, true, run, call, || {
             if !unknown {
                 self.misdeclared.fetch_add(1, Ordering::Relaxed);
             }
@@ -56,7 +56,7 @@ impl Engine {
                 Ok(())
             };
             let mut ending = None;
-            self.run_holding(held, Keep::default(), &mut dry, &AdHoc, &mut ending);
+            self.run_holding(held, Keep::default(), true, &mut dry, &AdHoc, &mut ending);
             match ending {
                 Some(Ending::Widen(more)) => held.extend(more),
                 // It may panic on not finding what it would have written; what is known so far will do.

@@ -11,23 +11,29 @@
 use std::any::{Any, TypeId};
 use std::panic::resume_unwind;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::calls::{run_inbox, run_inbox_if_free, run_multi_inbox_if_free};
+use super::cores::{Cores, serve};
 use super::held::{Cell, Held, Hold, hold_if_free, hold_or_delegate, holding};
 use super::numbers::ProcedureNumbers;
 use super::origin::{AdHoc, Origin, ProcedureCall};
 use super::partition::Scratch;
 use super::run::{Cause, Failed, run_once};
+use super::run_place::NOWHERE;
 use super::transaction::{Changes, Keep, PartitionedTransaction};
 use crate::answer::{Answer, run_in};
-use crate::config::LogKind;
+use crate::config::{Config, Execution, LogKind};
 use crate::error::Error;
-use crate::executed::{Executed, TableUsage};
+use crate::executed::{Counters, Executed, PartitionStats, TableUsage};
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Log, LogError, Lsn};
 use crate::partitioned::log_records::values::VALUES;
 use crate::procedure::{AbortReason, Aborts, Declared, PartitionSet, Partitions, Procedure, Retry, Stop};
+
+/// Each sweep runs some calls of every partition that no thread holds.
+const MAX_SWEEPS: usize = 100_000;
 
 /// The partitions of a database, its log, and its state of health.
 pub(crate) struct Engine {
@@ -38,6 +44,7 @@ pub(crate) struct Engine {
     pub(crate) clock: Box<dyn Clock>,
     procedures: ProcedureNumbers,
     health: Health,
+    pub(super) cores: Cores,
     /// Runs that touched a partition that their declaration, said to be complete, did not name.
     pub(crate) misdeclared: AtomicU64,
     /// Of each partition, the space of its tables when its token was last free for statistics.
@@ -61,10 +68,11 @@ impl Engine {
     pub(crate) fn new(
         mut cells: Box<[Cell]>,
         log: Option<Log>,
-        log_kind: LogKind,
+        config: &Config,
         clock: Box<dyn Clock>,
         procedures: &[(TypeId, u16)],
     ) -> Result<Self, LogError> {
+        let (log_kind, cores) = (config.log, Cores::new(config));
         if let Some(log) = &log {
             for cell in &mut cells {
                 cell.scratch_mut().appender = Some(log.appender()?);
@@ -73,7 +81,7 @@ impl Engine {
         let (procedures, health, misdeclared) =
             (ProcedureNumbers::new(procedures), Health::default(), AtomicU64::new(0));
         let known_usage = Mutex::default();
-        Ok(Self { cells, log, log_kind, clock, procedures, health, misdeclared, known_usage })
+        Ok(Self { cells, log, log_kind, clock, procedures, health, cores, misdeclared, known_usage })
     }
 
     /// All partitions.
@@ -104,19 +112,98 @@ impl Engine {
         self.health.check()
     }
 
+    /// Runs the calls left for a partition, in the thread for it, until `stop` is set and the thread is unparked.
+    pub(crate) fn serve(&self, partition: usize, stop: &AtomicBool) {
+        serve(&self.cells, partition, stop);
+    }
+
+    /// Runs some of the calls left in each inbox whose partition is free.
+    pub(crate) fn sweep(&self) {
+        for partition in 0..self.cells.len() {
+            run_inbox_if_free(&self.cells, partition);
+            run_multi_inbox_if_free(&self.cells, partition);
+        }
+    }
+
+    /// Runs the calls left in all inboxes, as long as it finds the partitions free.
+    pub(crate) fn run_left(&self) {
+        let is_left = |cell: &Cell| !cell.inbox.is_empty() || !cell.multi_inbox.is_empty();
+        let mut sweeps = 0;
+        while self.cells.iter().any(is_left) && sweeps < MAX_SWEEPS {
+            self.sweep();
+            sweeps += 1;
+        }
+    }
+
+    /// Counts of each partition, and where its calls run.
+    pub(crate) fn partition_stats(&self) -> Vec<PartitionStats> {
+        let stats = |cell: &Cell| {
+            let Counters { committed, aborted, handed_over, .. } = Counters::sum([&cell.counters]);
+            let core = Some(cell.place.core()).filter(|&core| core != NOWHERE);
+            PartitionStats { core, is_busy: !cell.is_free(), committed, aborted, handed_over }
+        };
+        self.cells.iter().map(stats).collect()
+    }
+
+    /// Which thread runs submitted calls now.
+    pub(crate) fn execution(&self) -> Execution {
+        self.cores.in_use()
+    }
+
     /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
     /// when this returns, and durable at the position that it gives.
     #[inline]
     pub(crate) fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error> {
+        let (needed, unknown) = self.declared(procedure)?;
+        self.execute_declared(procedure, needed, unknown, true, answer)
+    }
+
+    /// The partitions that a procedure declares, and whether it may need others.
+    #[inline(always)]
+    pub(super) fn declared<P: Procedure>(&self, procedure: &P) -> Result<(PartitionSet, bool), Error> {
         // A run that needs no partition in particular gets the first; a database with one partition need not ask.
-        let (mut needed, mut unknown) = (PartitionSet::of(0), false);
-        if self.cells.len() > 1 {
-            // With one, a nested call finds its token taken.
-            self.health.refuse_nested()?;
-            let mut partitions = Partitions::none(self.cells.len());
-            unknown = procedure.declare(&mut partitions) == Declared::Unknown;
-            needed = partitions.set;
+        if self.cells.len() == 1 {
+            return Ok((PartitionSet::of(0), false));
         }
+        // With one, a nested call finds its token taken.
+        self.health.refuse_nested()?;
+        let mut partitions = Partitions::none(self.cells.len());
+        let unknown = procedure.declare(&mut partitions) == Declared::Unknown;
+        Ok((partitions.set, unknown))
+    }
+
+    /// Runs a procedure once on a partition that is held.
+    pub(super) fn run_held<P: Procedure>(
+        &self,
+        hold: Hold<'_>,
+        procedure: &P,
+        answer: &mut Answer<P::Output>,
+    ) -> Result<Lsn, Ending> {
+        let Some(number) = self.procedures.of::<P>() else {
+            return Err(Ending::Failed(Error::UnknownProcedure { name: P::NAME }));
+        };
+        let call = ProcedureCall { procedure, number };
+        let undo = P::ABORTS == Aborts::Anytime || self.log.as_ref().is_some_and(Log::is_room_scarce);
+        let keep = Keep { undo, values: call.values(self.log.as_ref().map(|_| self.log_kind)), places: false };
+        let mut ending = None;
+        let mut run = |transaction: &mut PartitionedTransaction<'_>| run_in(answer, procedure, transaction);
+        match self.attempt(hold, keep, &mut run, &call, &mut ending) {
+            Some(lsn) => Ok(lsn),
+            None => Err(ending.expect("a run that did not commit says why")),
+        }
+    }
+
+    /// As `execute`, of a procedure that was asked what it declares. `inbox_first`: calls that were left for the
+    /// partition run before it, if it is a single one.
+    #[inline(always)]
+    pub(super) fn execute_declared<P: Procedure>(
+        &self,
+        procedure: &P,
+        needed: PartitionSet,
+        unknown: bool,
+        inbox_first: bool,
+        answer: &mut Answer<P::Output>,
+    ) -> Result<Lsn, Error> {
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         let call = ProcedureCall { procedure, number };
         let run = |transaction: &mut PartitionedTransaction<'_>| run_in(answer, procedure, transaction);
@@ -124,7 +211,7 @@ impl Engine {
         let ended = if unknown || !undo && self.log.as_ref().is_some_and(Log::is_room_scarce) {
             self.execute_keeping_undo(procedure, needed, unknown, run, &call)?
         } else {
-            self.run_until_done(needed, undo, run, &call, || {
+            self.run_until_done(needed, undo, inbox_first, run, &call, || {
                 self.misdeclared.fetch_add(1, Ordering::Relaxed);
             })?
         };
@@ -139,7 +226,7 @@ impl Engine {
         &self,
         run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
     ) -> Result<Executed, Error> {
-        Ok(match self.run_until_done(PartitionSet::EMPTY, true, run, &AdHoc, || {})? {
+        Ok(match self.run_until_done(PartitionSet::EMPTY, true, true, run, &AdHoc, || {})? {
             Ok(lsn) => Executed { outcome: Ok(()), lsn },
             Err((abort, lsn)) => Executed { outcome: Err(abort), lsn },
         })
@@ -150,6 +237,7 @@ impl Engine {
         &self,
         mut needed: PartitionSet,
         undo: bool,
+        inbox_first: bool,
         mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         origin: &impl Origin,
         widened: impl Fn(),
@@ -157,7 +245,7 @@ impl Engine {
         let mut keep = Keep { undo, values: origin.values(self.log.as_ref().map(|_| self.log_kind)), places: false };
         loop {
             let mut ending = None;
-            if let Some(lsn) = self.run_holding(needed, keep, &mut run, origin, &mut ending) {
+            if let Some(lsn) = self.run_holding(needed, keep, inbox_first, &mut run, origin, &mut ending) {
                 return Ok(Ok(lsn));
             }
             match ending.expect("a run that did not commit says why") {
@@ -181,15 +269,22 @@ impl Engine {
         &self,
         needed: PartitionSet,
         keep: Keep,
+        inbox_first: bool,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
         // A run that needs no partition in particular gets the first.
         let needed = needed.or_if_empty(0);
-        let held_alone = needed
-            .is_single()
-            .then(|| hold_if_free(&self.cells, needed.lowest(), |hold| self.attempt(hold, keep, run, origin, ending)));
+        let alone = needed.lowest();
+        let held_alone = needed.is_single().then(|| {
+            hold_if_free(&self.cells, alone, |mut hold| {
+                if inbox_first && !self.cells[alone].inbox.is_empty() {
+                    run_inbox(&mut hold, alone, None);
+                }
+                self.attempt(hold, keep, run, origin, ending)
+            })
+        });
         match held_alone.flatten() {
             Some(committed) => committed,
             None => self.run_waiting(needed, keep, run, origin, ending),
@@ -213,10 +308,12 @@ impl Engine {
             return None;
         }
         if !needed.is_single() {
+            self.cores.await_left(&self.cells, needed);
             return self.holding(needed, |hold| self.attempt(hold, keep, run, origin, ending));
         }
         let mut committed = None;
-        hold_or_delegate(&self.cells, needed.lowest(), |hold| {
+        hold_or_delegate(&self.cells, needed.lowest(), |mut hold| {
+            run_inbox(&mut hold, needed.lowest(), None);
             committed = self.attempt(hold, keep, run, origin, ending);
         });
         committed
@@ -290,9 +387,11 @@ impl Engine {
         Ok(home.last)
     }
 
-    /// Notes the position of what these partitions changed; the one to be waited for.
+    /// Counts a transaction on several partitions, and notes the position of what they changed; the one to be waited
+    /// for.
     #[cold]
     fn note_last(held: &mut Held<'_>, wrote: bool, mut last: Lsn) -> Lsn {
+        held.counters().multi.add_one();
         for (_, partition) in held.partitions() {
             if wrote {
                 partition.last = last;

@@ -15,9 +15,12 @@ use std::cell::UnsafeCell;
 
 use smallvec::SmallVec;
 
+use super::inbox::Inbox;
 use super::partition::{Partition, Scratch};
+use super::run_place::RunPlace;
 use super::token::{Token, Waiter};
 use crate::executed::SharedCounters;
+use crate::io::{Clock, RealClock};
 use crate::partitioned::storage::table::Table;
 use crate::procedure::{PartitionSet, Retry, Stop, partition_of};
 use crate::record::{Key, Record};
@@ -27,6 +30,12 @@ pub(crate) struct Cell {
     token: Token,
     /// Of the transactions whose home this is: added to by the holder of the token, read by any thread.
     pub(crate) counters: SharedCounters,
+    /// Calls for the holder of the token.
+    pub(super) inbox: Inbox,
+    /// Calls that need others too, of which this is the lowest.
+    pub(super) multi_inbox: Inbox,
+    /// Where its calls run.
+    pub(super) place: RunPlace,
     partition: UnsafeCell<Partition>,
     scratch: UnsafeCell<Scratch>,
 }
@@ -43,9 +52,18 @@ impl Cell {
         Self {
             token: Token::default(),
             counters: SharedCounters::default(),
+            inbox: Inbox::new(),
+            multi_inbox: Inbox::new(),
+            place: RunPlace::new(),
             partition: UnsafeCell::new(partition),
             scratch: UnsafeCell::default(),
         }
+    }
+
+    /// Whether no thread holds its token at this moment.
+    #[inline(always)]
+    pub(super) fn is_free(&self) -> bool {
+        self.token.is_free()
     }
 
     /// The data, for a sole owner.
@@ -89,6 +107,62 @@ impl<'a> Hold<'a> {
         // SAFETY: the home's token is held, and this is its only witness.
         let scratch = unsafe { &mut *cells[home].scratch.get() };
         Self { held: Held { cells, set, home, home_data, missing: PartitionSet::EMPTY, last }, scratch }
+    }
+
+    /// A partition's cell: what needs no witness.
+    #[inline(always)]
+    pub(super) fn cell(&self, partition: usize) -> &'a Cell {
+        &self.held.cells[partition]
+    }
+
+    /// The witness of one of the held partitions, as long as this one is not used.
+    ///
+    /// # Panics
+    /// When it is not held.
+    #[inline(always)]
+    pub(super) fn of(&mut self, partition: usize) -> Hold<'_> {
+        assert!(self.held.set.contains(partition), "a partition that is held");
+        // SAFETY: its token is held, and the borrow excludes the use of this witness.
+        unsafe { Hold::new(self.held.cells, PartitionSet::of(partition)) }
+    }
+
+    /// The same witness, as long as this one is not used.
+    #[inline(always)]
+    pub(super) fn all(&mut self) -> Hold<'_> {
+        // SAFETY: its tokens are held, and the borrow excludes the use of this witness.
+        unsafe { Hold::new(self.held.cells, self.held.set) }
+    }
+
+    /// Runs `work` under the tokens of `set`, of which this is the witness of one, if no thread holds the others when
+    /// asked `looks` times; whether it ran. Threads that hold them know that another waits.
+    pub(super) fn with_others(&mut self, set: PartitionSet, looks: u32, work: impl FnOnce(Hold<'_>)) -> bool {
+        let (cells, others) = (self.held.cells, set.difference(self.held.set));
+        let mut waiters = waiters_for(others);
+        let mut release = Release { cells, acquired: SmallVec::new(), waiters: waiters.as_mut_ptr() };
+        for partition in others.iter() {
+            let cell = &cells[partition];
+            let mut look = 0;
+            cell.place.claim(true);
+            // SAFETY: the waiter is fresh, and stays in place until `release` drops, before `waiters`.
+            while !(cell.is_free()
+                && unsafe { cell.token.acquire_if_free(release.waiters.add(release.acquired.len())) })
+            {
+                look += 1;
+                if look > looks {
+                    cell.place.claim(false);
+                    return false;
+                }
+                std::hint::spin_loop();
+            }
+            cell.place.claim(false);
+            release.acquired.push(partition as u8);
+        }
+        let clock = RealClock::new();
+        // SAFETY: the tokens of the others are held until `release` drops, that of this witness longer; the borrow
+        // excludes its use.
+        work(unsafe { Hold::new(cells, set) });
+        cells[set.lowest()].counters.multi_ns.add(clock.monotonic_ns());
+        true
     }
 
     /// The witness of all partitions, for their sole owner.
@@ -214,38 +288,61 @@ impl Held<'_> {
     }
 }
 
+/// A place in the queue of each of these partitions.
+#[inline(always)]
+fn waiters_for(set: PartitionSet) -> SmallVec<[Waiter; 4]> {
+    set.iter().map(|_| Waiter::new()).collect()
+}
+
+/// Tokens that were acquired, each with the waiter at its place; dropping it releases them.
+struct Release<'a> {
+    cells: &'a [Cell],
+    acquired: SmallVec<[u8; PartitionSet::MAX_PARTITIONS]>,
+    waiters: *mut Waiter,
+}
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        for (at, &partition) in self.acquired.iter().enumerate() {
+            // SAFETY: acquired with this waiter, released once.
+            unsafe { self.cells[usize::from(partition)].token.release(self.waiters.add(at)) };
+        }
+    }
+}
+
 /// Runs `work` under the tokens of `set`, which are acquired in ascending order, so that no two threads wait for each
 /// other in a circle.
 pub(super) fn holding<O>(cells: &[Cell], set: PartitionSet, work: impl FnOnce(Hold<'_>) -> O) -> O {
-    struct Release<'a> {
-        cells: &'a [Cell],
-        acquired: SmallVec<[usize; PartitionSet::MAX_PARTITIONS]>,
-        waiters: *mut Waiter,
-    }
-    impl Drop for Release<'_> {
-        fn drop(&mut self) {
-            for (at, &partition) in self.acquired.iter().enumerate() {
-                // SAFETY: acquired below with this waiter, released once.
-                unsafe { self.cells[partition].token.release(self.waiters.add(at)) };
-            }
-        }
-    }
-    let mut waiters = [const { Waiter::new() }; PartitionSet::MAX_PARTITIONS];
+    let mut waiters = waiters_for(set);
     let mut release = Release { cells, acquired: SmallVec::new(), waiters: waiters.as_mut_ptr() };
     for partition in set.iter() {
         // SAFETY: the waiter is fresh, and stays in place until `release` drops, before `waiters`.
         unsafe { cells[partition].token.acquire(release.waiters.add(release.acquired.len())) };
-        release.acquired.push(partition);
+        release.acquired.push(partition as u8);
     }
+    let clock = RealClock::new();
     // SAFETY: the tokens are held until `release` drops.
-    work(unsafe { Hold::new(cells, set) })
+    let output = work(unsafe { Hold::new(cells, set) });
+    if !set.is_single() {
+        cells[set.lowest()].counters.multi_ns.add(clock.monotonic_ns());
+    }
+    output
 }
 
 /// Runs `work` under the token of a partition if it is free; `None` if it is not.
 #[inline(always)]
 pub(super) fn hold_if_free<O>(cells: &[Cell], partition: usize, work: impl FnOnce(Hold<'_>) -> O) -> Option<O> {
     // SAFETY: the token is held while this runs.
-    cells[partition].token.run_if_free(|| work(unsafe { Hold::new(cells, PartitionSet::of(partition)) }))
+    cells[partition].token.run_if_free(|_| work(unsafe { Hold::new(cells, PartitionSet::of(partition)) }))
+}
+
+/// As [`hold_if_free`], for work that can end early if other threads wait for the token.
+pub(super) fn hold_if_free_until(cells: &[Cell], partition: usize, work: impl FnOnce(Hold<'_>, &dyn Fn() -> bool)) {
+    // SAFETY: the token is held while this runs.
+    let run = |others_wait: &dyn Fn() -> bool| {
+        work(unsafe { Hold::new(cells, PartitionSet::of(partition)) }, others_wait);
+    };
+    cells[partition].token.run_if_free(run);
 }
 
 /// Runs `work` under the token of a partition: in this thread, or, while this one waits, in the holder's. It must not

@@ -4,10 +4,14 @@
 //! workloads that run on it.
 
 mod alone;
+mod calls;
 mod checkpoint;
+mod cores;
 mod discover;
 mod engine;
+mod handed;
 mod held;
+mod inbox;
 pub(crate) mod log_records;
 mod lookups;
 mod numbers;
@@ -18,6 +22,7 @@ mod prefetch;
 mod procedure_kind;
 mod recovery;
 mod run;
+mod run_place;
 pub(crate) mod shard;
 mod storage;
 #[cfg(test)]
@@ -27,6 +32,7 @@ mod transaction;
 
 pub(crate) use alone::Alone;
 pub(crate) use engine::Engine;
+pub(crate) use handed::{HandedCall, Submission, Take, submit};
 pub(crate) use held::Cell;
 pub(crate) use log_records::command::CommandHead;
 pub use numbers::ProcedureNumbers;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Engine, TableKind, new_cells};
 use crate::Record;
 use crate::answer::Answer;
-use crate::config::{Config, LogKind};
+use crate::config::Config;
 use crate::error::Error;
 use crate::io::ManualClock;
 use crate::procedure::{AbortReason, Aborts, Declared, KeySet, Procedure, Stop, TableFull, Transaction};
@@ -31,8 +31,7 @@ fn engine(prepare: impl FnOnce(&mut [super::Cell])) -> Engine {
     let config = Config { partitions: 2, table_bytes: 1 << 20, ..Config::default() };
     let mut cells = new_cells(&[TableKind::of::<Note>()], &[0], &config).unwrap();
     prepare(&mut cells);
-    Engine::new(cells, None, LogKind::Values, Box::new(ManualClock::default()), &[(TypeId::of::<Swallow>(), 0)])
-        .unwrap()
+    Engine::new(cells, None, &config, Box::new(ManualClock::default()), &[(TypeId::of::<Swallow>(), 0)]).unwrap()
 }
 
 #[test]

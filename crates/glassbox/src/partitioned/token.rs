@@ -21,8 +21,10 @@ use std::thread::{self, Thread};
 /// How many jobs of others a holder does before it hands over to the next in line, so that it returns to its own
 /// caller.
 const HELP_LIMIT: u32 = 64;
-/// How often a waiter looks before it lets the operating system wake it: about the time of a few transactions.
-const SPINS: u32 = 2_000;
+/// How often a waiter looks before it lets other threads run, about the time of a transaction; and how often before it
+/// lets the operating system wake it.
+const SPINS: u32 = 200;
+const LOOKS: u32 = 300;
 
 const WAITING: u32 = 0;
 const PARKED: u32 = 1;
@@ -85,9 +87,16 @@ impl Token {
         }
     }
 
-    /// Runs `work` in this thread if the token is free at this moment; does not wait for it.
+    /// Whether no thread holds it at this moment.
     #[inline(always)]
-    pub(crate) fn run_if_free<O>(&self, work: impl FnOnce() -> O) -> Option<O> {
+    pub(crate) fn is_free(&self) -> bool {
+        self.tail.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Runs `work` in this thread if the token is free at this moment; does not wait for it. `work` can ask whether
+    /// other threads wait for the token.
+    #[inline(always)]
+    pub(crate) fn run_if_free<O>(&self, work: impl FnOnce(&dyn Fn() -> bool) -> O) -> Option<O> {
         struct Release<'a>(&'a Token, *mut Waiter);
         impl Drop for Release<'_> {
             #[inline(always)]
@@ -103,7 +112,7 @@ impl Token {
             return None;
         }
         let _release = Release(self, this);
-        Some(work())
+        Some(work(&|| self.tail.load(Ordering::Relaxed) != this))
     }
 
     /// Acquires the token if it is free; whether it did.
@@ -156,12 +165,16 @@ impl Token {
             (*previous).next.store(this, Ordering::Release);
             &(*this).state
         };
-        for _ in 0..SPINS {
+        for look in 0..LOOKS {
             let now = state.load(Ordering::Acquire);
             if now != WAITING {
                 return now;
             }
-            std::hint::spin_loop();
+            if look < SPINS {
+                std::hint::spin_loop();
+            } else {
+                thread::yield_now();
+            }
         }
         if state.compare_exchange(WAITING, PARKED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             while state.load(Ordering::Acquire) == PARKED {

@@ -7,7 +7,7 @@
 //!
 //! Its interface changes more often than that of the rest.
 
-use crate::config::Config;
+use crate::config::{Config, CurrentCore};
 
 #[doc(hidden)]
 pub mod fuzzing;
@@ -32,6 +32,11 @@ pub trait ConfigHooks {
     /// page replacement.
     #[must_use]
     fn with_page_trace(self, trace_pages: bool) -> Self;
+
+    /// How a thread finds the core on which it runs, by which the partitioned engine decides where calls run: so that
+    /// tests can say it.
+    #[must_use]
+    fn with_current_core(self, current_core: fn() -> u32) -> Self;
 }
 
 impl ConfigHooks for Config {
@@ -47,6 +52,11 @@ impl ConfigHooks for Config {
 
     fn with_page_trace(mut self, trace_pages: bool) -> Self {
         self.classic.trace_pages = trace_pages;
+        self
+    }
+
+    fn with_current_core(mut self, current_core: fn() -> u32) -> Self {
+        self.current_core = CurrentCore(current_core);
         self
     }
 }

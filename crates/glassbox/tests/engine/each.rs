@@ -142,7 +142,7 @@ fn history<const ONE: bool>(config: &Config) -> Ended {
     let call = |seed| match seed % 3 {
         0 => db.call(&Work::<ONE>(seed)),
         1 => db.call_with(&Work::<ONE>(seed), |&sum| sum),
-        _ => db.submit_with(&Work::<ONE>(seed), |&sum| sum)?.wait(),
+        _ => db.submit_with(Work::<ONE>(seed), |&sum| sum)?.wait(),
     };
     let answers = (0..1_500).map(|seed| match call(seed) {
         Ok(sum) => Ok(sum),

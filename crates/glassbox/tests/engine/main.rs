@@ -2,5 +2,6 @@
 
 mod dense;
 mod each;
+mod handed_over;
 mod inspect_pages;
 mod waits;

@@ -17,7 +17,7 @@ fn a_shared_database_can_be_closed_and_opened_again_while_others_hold_it() {
             let db = Arc::new(open(&files, &config).unwrap());
             let held = Arc::clone(&db);
             insert(&db, 0..20);
-            let ticket = db.submit(&Count { id: 7 }).unwrap();
+            let ticket = db.submit(Count { id: 7 }).unwrap();
             db.close().unwrap();
             assert!(ticket.wait().unwrap(), "{engine}: what ran before can be told");
             let errors = [

@@ -67,7 +67,7 @@ fn a_call_inside_a_transaction_of_the_same_database_is_an_error() {
             tx.get::<Item>(&0)?;
             // Of several partitions this one holds one, and not the others.
             let mut errors: Vec<Error> = (0..8).filter_map(|id| db.call(&Count { id }).err()).collect();
-            errors.extend((0..8).filter_map(|id| db.submit(&Count { id }).err()));
+            errors.extend((0..8).filter_map(|id| db.submit(Count { id }).err()));
             errors.extend(db.dry_run(&Count { id: 0 }).err());
             errors.extend(db.transaction(|_| Ok(())).err());
             errors.extend([db.checkpoint(), db.close(), db.bulk_load().map(drop)].into_iter().filter_map(Result::err));

@@ -30,7 +30,7 @@ const SHORT_FILES: [(&str, &str); 21] = [
         "crates/glassbox/src/partitioned/log_records/record_buffer.rs",
         "a buffer for log records of both kinds, with its `unsafe`",
     ),
-    ("crates/glassbox/src/prefetch.rs", "a shim: prefetch instructions, for both engines"),
+    ("crates/glassbox/src/io/cores.rs", "what the operating system is asked about cores, by two modules above"),
     ("crates/glassbox/src/record/sound.rs", "the promise that stored bytes need no check, with its `unsafe`"),
     (
         "crates/glassbox-derive/src/names.rs",

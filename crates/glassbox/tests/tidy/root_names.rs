@@ -13,7 +13,7 @@ const MAX_NAMES: usize = 25;
 
 const MODULES: [&str; 7] = ["config", "error", "io", "procedure", "record", "research", "stats"];
 
-const ITEMS: [&str; 17] = [
+const ITEMS: [&str; 18] = [
     "AnyTransaction",
     "Aborts",
     "Architecture",
@@ -24,6 +24,7 @@ const ITEMS: [&str; 17] = [
     "Declared",
     "Durability",
     "Error",
+    "Execution",
     "KeySet",
     "LogKind",
     "Procedure",

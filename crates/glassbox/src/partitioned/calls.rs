@@ -1,0 +1,141 @@
+//! Running calls whose types are not known here: what [inboxes](super::inbox) are full of.
+
+use super::held::{self, Hold, hold_if_free, hold_if_free_until, hold_or_delegate, holding};
+use super::inbox::{InboxEntry, finish};
+use crate::prefetch::prefetch_span;
+use crate::procedure::PartitionSet;
+
+/// What the holder of the token and the submitter do with a call whose types they do not know.
+pub(super) struct CallFunctions {
+    /// Runs it, and stores its outcome.
+    pub(super) run: unsafe fn(*mut InboxEntry, Hold<'_>),
+    /// Runs it as if it had not been handed over, and stores its outcome.
+    pub(super) run_alone: unsafe fn(*mut InboxEntry),
+    /// Drops what it consists of, and frees its memory.
+    pub(super) release: unsafe fn(*mut InboxEntry),
+}
+
+/// The beginning of every call in an inbox.
+#[repr(C)]
+pub(super) struct CallHead {
+    pub(super) entry: InboxEntry,
+    pub(super) functions: &'static CallFunctions,
+    /// The partitions that it needs.
+    pub(super) needed: PartitionSet,
+}
+
+/// Calls of others that a thread runs before it returns to its own: so that neither waits for the other.
+const MAX_BATCH: u32 = 16;
+
+/// Runs the calls in the inbox of a partition that is held; with `others_wait`, only some of them, and no more when
+/// other threads wait for the token.
+#[cold]
+#[inline(never)]
+pub(super) fn run_inbox(hold: &mut Hold<'_>, partition: usize, others_wait: Option<&dyn Fn() -> bool>) {
+    let cell = hold.cell(partition);
+    let mut left = if others_wait.is_some() { MAX_BATCH } else { u32::MAX };
+    // SAFETY: the partition is held, as `hold` proves, until the call is finished.
+    while let Some(entry) = unsafe { cell.inbox.take() } {
+        left -= 1;
+        prefetch_call(cell.inbox.next_taken());
+        // SAFETY: every entry is the head of a call, and the holder's between `take` and `finish`.
+        unsafe {
+            let functions = (*entry.cast::<CallHead>()).functions;
+            (functions.run)(entry, hold.of(partition));
+            finish(entry);
+        }
+        cell.counters.handed_over.add_one();
+        let is_wanted = |others_wait: &dyn Fn() -> bool| others_wait() || cell.place.is_claimed();
+        if left == 0 || others_wait.is_some_and(is_wanted) {
+            return;
+        }
+    }
+}
+
+/// How often a thread that holds the lowest partition of a call looks whether the others are free.
+const CLAIM_LOOKS: u32 = 1_000;
+
+/// Runs calls that need several partitions, of which the one that is held is the lowest, as long as the others become
+/// free soon, and at most so many.
+#[cold]
+#[inline(never)]
+fn run_multi_inbox(hold: &mut Hold<'_>, partition: usize, mut left: u32) {
+    let inbox = &hold.cell(partition).multi_inbox;
+    // SAFETY: the partition is held, as `hold` proves, until the calls are finished or put back.
+    while let Some(first) = unsafe { inbox.take() } {
+        // SAFETY: every entry is the head of a call, and the holder's.
+        let needed = |entry: *mut InboxEntry| unsafe { (*entry.cast::<CallHead>()).needed };
+        let held = needed(first);
+        let run_all = |mut hold: Hold<'_>| {
+            let mut entry = first;
+            loop {
+                left -= 1;
+                prefetch_call(inbox.next_taken());
+                // SAFETY: as above.
+                unsafe {
+                    let functions = (*entry.cast::<CallHead>()).functions;
+                    (functions.run)(entry, hold.all());
+                    finish(entry);
+                }
+                hold.cell(partition).counters.handed_over.add_one();
+                // SAFETY: as above; a call that does not run now is put back at once.
+                let Some(next) = (unsafe { inbox.take() }) else { return };
+                if needed(next) != held || left == 0 {
+                    // SAFETY: as above.
+                    unsafe { inbox.put_back(next) };
+                    return;
+                }
+                entry = next;
+            }
+        };
+        if !hold.with_others(held, CLAIM_LOOKS, run_all) {
+            // SAFETY: as above.
+            unsafe { inbox.put_back(first) };
+            return;
+        }
+        if left == 0 {
+            return;
+        }
+    }
+}
+
+/// Runs the calls in the inbox for calls that need several partitions, under the tokens of all.
+pub(super) fn empty_multi_inbox(cells: &[held::Cell], partition: usize) {
+    holding(cells, PartitionSet::all(cells.len()), |mut hold| {
+        run_multi_inbox(&mut hold, partition, u32::MAX);
+    });
+}
+
+/// As [`run_inbox_if_free`], for calls that need several partitions.
+#[inline]
+pub(super) fn run_multi_inbox_if_free(cells: &[held::Cell], partition: usize) {
+    if !cells[partition].multi_inbox.is_empty() {
+        hold_if_free(cells, partition, |mut hold| run_multi_inbox(&mut hold, partition, MAX_BATCH));
+    }
+}
+
+/// Asks for a call that runs soon.
+#[inline(always)]
+fn prefetch_call(entry: *mut InboxEntry) {
+    if !entry.is_null() {
+        prefetch_span(entry.cast_const(), CALL_BYTES);
+    }
+}
+
+/// What most calls take.
+const CALL_BYTES: usize = 256;
+
+/// Runs all calls in the inbox of a partition, when no other thread holds it.
+pub(super) fn empty_inbox(cells: &[held::Cell], partition: usize) {
+    hold_or_delegate(cells, partition, |mut hold| run_inbox(&mut hold, partition, None));
+}
+
+/// Runs calls in the inbox of a partition, if there are some and no thread holds it, until others wait for it.
+#[inline]
+pub(super) fn run_inbox_if_free(cells: &[held::Cell], partition: usize) {
+    if !cells[partition].inbox.is_empty() {
+        hold_if_free_until(cells, partition, |mut hold, others_wait| {
+            run_inbox(&mut hold, partition, Some(others_wait))
+        });
+    }
+}

@@ -1,0 +1,334 @@
+//! Cores: where the calls of a partition run.
+//!
+//! Problem: a partition's data should stay in the caches of one core. If every thread runs its own calls, data moves
+//! from core to core at every transaction, which costs more than the work. A thread of the database for each partition
+//! would keep the data in place, but a single caller would pay two thread switches a call; and of many callers, some
+//! are suspended by the operating system at any moment, so none of them can be the one that others wait for.
+//!
+//! So each partition has a core. A thread that submits a call runs it at once if it is on the partition's core at that
+//! moment; else it leaves the call in the partition's [inbox](super::inbox), and goes on. Every thread that submits or
+//! waits on that core runs what is in the inbox, between its own calls and in batches. As long as only one thread has
+//! submitted calls, it is alone and runs each at once.
+//!
+//! A call on several partitions, where no order is asked for, is left in an inbox of the lowest, unless all are on the
+//! thread's core. There some are collected, because running them stops the threads of the others. A thread that runs
+//! them holds the lowest and looks for a moment whether the others are free; so no thread sleeps in the queue of a
+//! token while it holds another.
+//!
+//! A partition's core is a hint; what protects the data is the token. It changes by two rules. A thread whose core has
+//! at least two partitions fewer than another takes one from that. And a waiting thread that finds calls in an inbox
+//! although no thread holds the token runs them, wherever it is; when this has happened several times in a row, the
+//! partition moves to its core.
+//!
+//! Order: a thread's calls to one and the same partition run in the order in which it submitted them. It leaves them in
+//! one inbox, or runs them at once; when it has left some and runs one at once, it empties the inbox first. Before it
+//! runs a call on several partitions, it waits for what it has left in their inboxes; unless the configuration asks for
+//! no order: then such calls are collected.
+//!
+//! Rejected: threads that adopt partitions, whichever core they run on. With more threads than cores, the operating
+//! system suspends an adopter for milliseconds, and all others wait or take over.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread;
+
+use super::calls::{empty_inbox, run_inbox_if_free, run_multi_inbox_if_free};
+use super::held;
+use super::run_place::NOWHERE;
+use crate::config::{Config, CurrentCore, Execution};
+use crate::huge_pages;
+use crate::procedure::PartitionSet;
+
+/// After helping so often in a row, the helper's core takes the partition.
+const MAX_HELPED: u32 = 200;
+/// When so many calls were left for a core whose threads submitted none themselves, the partition should be elsewhere.
+const MAX_PUSHES: u32 = 1_000;
+/// How often a thread looks whether an inbox has been emptied before it does that itself, and before it lets others
+/// run.
+const MAX_LEFT_LOOKS: u32 = 400;
+const MAX_LEFT_SPINS: u32 = 300;
+/// Calls that a thread submits before it looks into the inboxes of its core again, if none is awaited; and into those
+/// for calls that need several partitions, which it collects because they stop the threads of the others.
+const LOOK_EVERY: u32 = 8;
+const LOOK_MULTI_EVERY: u32 = 32;
+
+/// What a thread knows of itself and the engine to which it submitted its last call.
+#[derive(Clone, Copy)]
+struct Caller {
+    /// The number of the engine; 0: none.
+    engine: u64,
+    /// [`Cores::version`] when `own` was found.
+    version: u64,
+    core: u32,
+    /// Calls submitted since it looked into the inboxes.
+    since_look: u32,
+    /// The partitions whose calls it runs at once, because they are its core's or it is alone.
+    own: PartitionSet,
+    /// The partitions whose calls it ran at once since it looked into the inboxes.
+    ran: PartitionSet,
+    /// The partitions in whose inboxes it may have left calls that have not run.
+    left: PartitionSet,
+}
+
+const NONE: PartitionSet = PartitionSet::EMPTY;
+
+/// What becomes of a call.
+pub(super) enum CallTurn {
+    /// It runs at once; `inbox_first`: after what the thread may have left in the inbox.
+    Now { inbox_first: bool },
+    /// It is left in the inbox.
+    Left,
+}
+
+thread_local! {
+    static CALLER: Cell<Caller> = const {
+        Cell::new(Caller { engine: 0, version: 0, core: 0, since_look: 0, own: NONE, ran: NONE, left: NONE })
+    };
+}
+
+/// A number that no other engine of this process has.
+fn new_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The cores of an engine's partitions.
+#[repr(align(128))]
+pub(super) struct Cores {
+    execution: Execution,
+    in_order: bool,
+    /// Tells engines apart, also those that are gone.
+    engine: u64,
+    current: fn() -> u32,
+    /// Changes with the core of any partition, and with the number of callers up to two.
+    version: AtomicU64,
+    /// Threads that have submitted calls; one that did so on another engine meanwhile counts again.
+    callers: AtomicU32,
+}
+
+impl Cores {
+    pub(super) fn new(config: &Config) -> Self {
+        let (execution, CurrentCore(current)) = (config.execution, config.current_core);
+        let in_order = config.in_order;
+        Self {
+            execution,
+            in_order,
+            engine: new_number(),
+            current,
+            version: AtomicU64::new(1),
+            callers: AtomicU32::new(0),
+        }
+    }
+
+    /// What becomes of a call that this thread submits. Now and then, it runs calls of others first.
+    #[inline(always)]
+    pub(super) fn turn(&self, cells: &[held::Cell], needed: PartitionSet) -> CallTurn {
+        match self.execution {
+            Execution::Auto | Execution::Core => {}
+            Execution::Caller => return CallTurn::Now { inbox_first: false },
+            Execution::Thread if self.in_order && !needed.is_single() => {
+                return CallTurn::Now { inbox_first: false };
+            }
+            Execution::Thread => return CallTurn::Left,
+        }
+        let mut caller = CALLER.get();
+        let is_known = caller.engine == self.engine
+            && caller.version == self.version.load(Ordering::Relaxed)
+            && caller.core == (self.current)();
+        if !is_known {
+            self.know(cells, &mut caller);
+        }
+        let partition = needed.lowest();
+        let place = &cells[partition].place;
+        caller.since_look += 1;
+        if caller.since_look.is_multiple_of(LOOK_EVERY) || place.is_awaited() {
+            let multi = caller.since_look >= LOOK_MULTI_EVERY;
+            if multi {
+                caller.since_look = 0;
+            }
+            CALLER.set(caller);
+            self.run_own(cells, multi);
+            caller.ran = NONE;
+            if !self.is_alone() {
+                huge_pages::assist();
+            }
+        }
+        let is_own = needed.difference(caller.own).is_empty();
+        let turn = if !needed.is_single() {
+            if is_own || self.in_order { CallTurn::Now { inbox_first: false } } else { CallTurn::Left }
+        } else if is_own && cells[partition].is_free() && !place.is_claimed() {
+            let inbox_first = caller.left.contains(partition);
+            caller.left = caller.left.difference(needed);
+            caller.ran.insert(partition);
+            CallTurn::Now { inbox_first }
+        } else {
+            caller.left.insert(partition);
+            if !is_own && cells[partition].inbox.pushes() > MAX_PUSHES {
+                self.exchange(cells, partition);
+            }
+            CallTurn::Left
+        };
+        CALLER.set(caller);
+        turn
+    }
+
+    /// Finds the partitions of this thread's core.
+    #[cold]
+    #[inline(never)]
+    fn know(&self, cells: &[held::Cell], caller: &mut Caller) {
+        if caller.engine != self.engine {
+            let before = self.callers.fetch_add(1, Ordering::Relaxed);
+            if before == 1 {
+                // The first one is not alone any more.
+                self.version.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let core = (self.current)();
+        let all = PartitionSet::all(cells.len());
+        let left = if caller.engine == self.engine { caller.left } else { all };
+        *caller = Caller { engine: self.engine, version: 0, core, since_look: 0, own: all, ran: NONE, left };
+        if !self.is_alone() {
+            self.balance(cells, core);
+        }
+        caller.version = self.version.load(Ordering::Relaxed);
+        if !self.is_alone() {
+            let is_own = |&partition: &usize| core_of(cells, partition) == core;
+            caller.own = PartitionSet::EMPTY;
+            (0..cells.len()).filter(is_own).for_each(|partition| caller.own.insert(partition));
+        }
+    }
+
+    /// Whether a thread that submits calls may run all of them, because there is no other.
+    fn is_alone(&self) -> bool {
+        self.execution == Execution::Auto && self.callers.load(Ordering::Relaxed) <= 1
+    }
+
+    /// Which of the fixed forms is in use now.
+    pub(super) fn in_use(&self) -> Execution {
+        match self.execution {
+            Execution::Auto if self.is_alone() => Execution::Caller,
+            Execution::Auto => Execution::Core,
+            fixed => fixed,
+        }
+    }
+
+    /// Waits until what this thread left in the inboxes of these partitions has run, if calls run in order. To be
+    /// called before the tokens of several are acquired.
+    pub(super) fn await_left(&self, cells: &[held::Cell], needed: PartitionSet) {
+        let mut caller = CALLER.get();
+        let is_here = caller.engine == self.engine && self.execution != Execution::Thread;
+        let left = if is_here { caller.left.intersection(needed) } else { needed };
+        if !self.in_order || self.execution == Execution::Caller {
+            return;
+        }
+        for partition in left.iter() {
+            let held::Cell { inbox, place, .. } = &cells[partition];
+            let mut looks = 0;
+            while !inbox.is_empty() && looks < MAX_LEFT_LOOKS {
+                place.hurry();
+                looks += 1;
+                if looks < MAX_LEFT_SPINS {
+                    std::hint::spin_loop();
+                } else {
+                    thread::yield_now();
+                }
+            }
+            // Also if it is empty: the holder of the token may be running the last call.
+            empty_inbox(cells, partition);
+        }
+        if is_here {
+            caller.left = caller.left.difference(needed);
+            CALLER.set(caller);
+        }
+    }
+
+    /// Moves partitions to a core that has too few of them.
+    fn balance(&self, cells: &[held::Cell], core: u32) {
+        let count = |of: u32| (0..cells.len()).filter(|&partition| core_of(cells, partition) == of).count();
+        for (partition, cell) in cells.iter().enumerate() {
+            let of = core_of(cells, partition);
+            if of == NOWHERE || of != core && count(of) > count(core) + 1 {
+                self.place(cell, of, core);
+            }
+        }
+    }
+
+    /// Moves a partition to this thread's core, because the threads of its own submit no calls to it, and one of this
+    /// core, of which the same holds, to that core.
+    #[cold]
+    #[inline(never)]
+    fn exchange(&self, cells: &[held::Cell], partition: usize) {
+        let (from, to) = (core_of(cells, partition), (self.current)());
+        cells[partition].inbox.forget_pushes();
+        let is_like = |&other: &usize| core_of(cells, other) == to && cells[other].inbox.pushes() > MAX_PUSHES / 4;
+        if let Some(other) = (0..cells.len()).find(is_like) {
+            cells[other].inbox.forget_pushes();
+            self.place(&cells[other], to, from);
+            self.place(&cells[partition], from, to);
+        }
+    }
+
+    /// Moves a partition from one core to another, unless another thread has moved it.
+    fn place(&self, cell: &held::Cell, from: u32, to: u32) {
+        if cell.place.set_core(from, to) {
+            self.version.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs the calls that were left for this thread's core; `multi`: also those that need several partitions.
+    pub(super) fn run_own(&self, cells: &[held::Cell], multi: bool) {
+        let caller = CALLER.get();
+        if caller.engine != self.engine {
+            return;
+        }
+        for partition in caller.own.iter() {
+            let is_awaited = cells[partition].place.looked();
+            if caller.ran.contains(partition) {
+                cells[partition].inbox.forget_pushes();
+            }
+            run_inbox_if_free(cells, partition);
+            if multi || is_awaited {
+                run_multi_inbox_if_free(cells, partition);
+            }
+        }
+    }
+
+    /// Runs the calls left for another core, whose threads do not run them.
+    #[cold]
+    pub(super) fn help(&self, cells: &[held::Cell], partition: usize) {
+        run_inbox_if_free(cells, partition);
+        run_multi_inbox_if_free(cells, partition);
+        let place = &cells[partition].place;
+        let of = place.core();
+        if place.count_help() > MAX_HELPED {
+            self.place(&cells[partition], of, (self.current)());
+        }
+    }
+}
+
+/// How often a partition's own thread looks into its inboxes before it lets other threads run, and before it sleeps.
+const IDLE_LOOKS: [u32; 2] = [200, 400];
+
+/// Runs what is left in the inboxes of a partition, in the thread for it, until `stop`.
+pub(super) fn serve(cells: &[held::Cell], partition: usize, stop: &AtomicBool) {
+    let held::Cell { place, inbox, multi_inbox, .. } = &cells[partition];
+    place.adopt();
+    let mut looks = 0;
+    while !stop.load(Ordering::Relaxed) {
+        run_inbox_if_free(cells, partition);
+        run_multi_inbox_if_free(cells, partition);
+        looks = if inbox.is_empty() && multi_inbox.is_empty() { looks + 1 } else { 0 };
+        match IDLE_LOOKS.partition_point(|&many| many < looks) {
+            0 => std::hint::spin_loop(),
+            1 => thread::yield_now(),
+            _ => {
+                place.sleep(|| !inbox.is_empty() || !multi_inbox.is_empty() || stop.load(Ordering::Relaxed));
+                looks = 0;
+            }
+        }
+    }
+}
+
+fn core_of(cells: &[held::Cell], partition: usize) -> u32 {
+    cells[partition].place.core()
+}
