@@ -300,7 +300,8 @@ impl Cores {
         run_multi_inbox_if_free(cells, partition);
         let place = &cells[partition].place;
         let of = place.core();
-        if place.count_help() > MAX_HELPED {
+        // A partition with a thread of its own stays there.
+        if place.count_help() > MAX_HELPED && self.execution != Execution::Thread {
             self.place(&cells[partition], of, (self.current)());
         }
     }
