@@ -131,6 +131,9 @@ impl Cores {
             }
             Execution::Thread => return CallTurn::Left,
         }
+        if self.is_alone() && CALLER.get().engine == self.engine {
+            return CallTurn::Now { inbox_first: false };
+        }
         let mut caller = CALLER.get();
         let is_known = caller.engine == self.engine
             && caller.version == self.version.load(Ordering::Relaxed)
@@ -199,6 +202,7 @@ impl Cores {
     }
 
     /// Whether a thread that submits calls may run all of them, because there is no other.
+    #[inline(always)]
     fn is_alone(&self) -> bool {
         self.execution == Execution::Auto && self.callers.load(Ordering::Relaxed) <= 1
     }
