@@ -185,8 +185,8 @@ pub struct Config {
     /// to the next: rows are redistributed. The classic engine has no partitions, and refuses numbers other than 1 and
     /// the default.
     pub partitions: usize,
-    /// Which thread runs a submitted call. Default: one on the core of its partition. The classic engine runs
-    /// every call in its caller's thread.
+    /// Which thread runs a submitted call. Default: [`Execution::Auto`]. The classic engine runs every call in its
+    /// caller's thread.
     #[serde(default)]
     pub execution: Execution,
     /// Whether calls that one thread submits, and that need a common partition, run in the order in which it submitted

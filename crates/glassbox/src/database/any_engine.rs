@@ -47,7 +47,7 @@ impl AnyEngine {
         }
     }
 
-    /// Runs a procedure, here or in the thread that has adopted its partition. `take` gets what is to be kept of the
+    /// Runs a procedure, here or in a thread on its partition's core. `take` gets what is to be kept of the
     /// output.
     #[inline]
     pub(crate) fn submit<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(

@@ -220,11 +220,14 @@ impl Cores {
     /// called before the tokens of several are acquired.
     pub(super) fn await_left(&self, cells: &[held::Cell], needed: PartitionSet) {
         let mut caller = CALLER.get();
-        let is_here = caller.engine == self.engine && self.execution != Execution::Thread;
-        let left = if is_here { caller.left.intersection(needed) } else { needed };
-        if !self.in_order || self.execution == Execution::Caller {
+        let has_thread = self.execution == Execution::Thread;
+        // A thread that has submitted nothing has left nothing. Calls for the partitions' own threads are not noted.
+        let never_left = self.is_alone() || self.execution == Execution::Caller || caller.engine == 0 && !has_thread;
+        if !self.in_order || never_left {
             return;
         }
+        let is_here = caller.engine == self.engine && !has_thread;
+        let left = if is_here { caller.left.intersection(needed) } else { needed };
         for partition in left.iter() {
             let held::Cell { inbox, place, .. } = &cells[partition];
             let mut looks = 0;

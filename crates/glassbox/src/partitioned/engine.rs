@@ -32,8 +32,9 @@ use crate::log::{Log, LogError, Lsn};
 use crate::partitioned::log_records::values::VALUES;
 use crate::procedure::{AbortReason, Aborts, Declared, PartitionSet, Partitions, Procedure, Retry, Stop};
 
-/// Each sweep runs some calls of every partition that no thread holds.
-const MAX_SWEEPS: usize = 100_000;
+/// Each sweep runs some calls of every partition that no thread holds; these are as many as a thread may have in flight
+/// by default. Without a limit, threads that go on submitting would hold up a close.
+const MAX_SWEEPS: usize = 4_096;
 
 /// The partitions of a database, its log, and its state of health.
 pub(crate) struct Engine {

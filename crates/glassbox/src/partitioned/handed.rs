@@ -5,8 +5,8 @@
 //! of the token runs it there. The submitter reads the outcome when it needs it; if the call has not run by then, the
 //! submitter acquires the token and runs what is in the inbox, so no call depends on another thread.
 //!
-//! Only calls whose declaration is complete are handed over. A call that turns out to need more
-//! has its run undone, and its submitter runs it again.
+//! Only calls whose declaration is complete are handed over. A call that turns out to need more has its run undone, and
+//! its submitter runs it again.
 
 use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
@@ -163,9 +163,9 @@ pub(crate) fn submit<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
     mut take: T,
 ) -> Result<Submission<'_, N>, Error> {
     let (needed, unknown) = engine.declared(&procedure)?;
-    let needed = needed.or_if_empty(0);
     let mut inbox_first = true;
     if !unknown {
+        let needed = needed.or_if_empty(0);
         match engine.cores.turn(&engine.cells, needed) {
             CallTurn::Now { inbox_first: first } => inbox_first = first,
             CallTurn::Left => {

@@ -332,17 +332,21 @@ pub(super) fn holding<O>(cells: &[Cell], set: PartitionSet, work: impl FnOnce(Ho
 /// Runs `work` under the token of a partition if it is free; `None` if it is not.
 #[inline(always)]
 pub(super) fn hold_if_free<O>(cells: &[Cell], partition: usize, work: impl FnOnce(Hold<'_>) -> O) -> Option<O> {
-    // SAFETY: the token is held while this runs.
-    cells[partition].token.run_if_free(|_| work(unsafe { Hold::new(cells, PartitionSet::of(partition)) }))
+    hold_if_free_until(cells, partition, |hold, _| work(hold))
 }
 
 /// As [`hold_if_free`], for work that can end early if other threads wait for the token.
-pub(super) fn hold_if_free_until(cells: &[Cell], partition: usize, work: impl FnOnce(Hold<'_>, &dyn Fn() -> bool)) {
-    // SAFETY: the token is held while this runs.
+#[inline(always)]
+pub(super) fn hold_if_free_until<O>(
+    cells: &[Cell],
+    partition: usize,
+    work: impl FnOnce(Hold<'_>, &dyn Fn() -> bool) -> O,
+) -> Option<O> {
     let run = |others_wait: &dyn Fn() -> bool| {
-        work(unsafe { Hold::new(cells, PartitionSet::of(partition)) }, others_wait);
+        // SAFETY: the token is held while this runs.
+        work(unsafe { Hold::new(cells, PartitionSet::of(partition)) }, others_wait)
     };
-    cells[partition].token.run_if_free(run);
+    cells[partition].token.run_if_free(run)
 }
 
 /// Runs `work` under the token of a partition: in this thread, or, while this one waits, in the holder's. It must not
