@@ -34,7 +34,7 @@ macro_rules! on_either {
 impl AnyEngine {
     /// Runs a procedure, whose output or abort becomes the `answer`. Its effects are visible and in the log's order
     /// when this returns, and durable at the position that it gives.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error> {
         match self {
             // The engine checks for nested calls itself, where the check costs nothing.
@@ -49,7 +49,7 @@ impl AnyEngine {
 
     /// Runs a procedure, here or in a thread on its partition's core. `take` gets what is to be kept of the
     /// output.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn submit<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
         &self,
         procedure: P,

@@ -1,6 +1,6 @@
 //! Running calls whose types are not known here: what [inboxes](super::inbox) are full of.
 
-use super::held::{self, Hold, hold_if_free, hold_if_free_until, hold_or_delegate, holding};
+use super::held::{self, Hold, hold_if_free, hold_or_delegate, holding};
 use super::inbox::{InboxEntry, finish};
 use crate::prefetch::prefetch_span;
 use crate::procedure::PartitionSet;
@@ -110,7 +110,7 @@ pub(super) fn empty_multi_inbox(cells: &[held::Cell], partition: usize) {
 #[inline]
 pub(super) fn run_multi_inbox_if_free(cells: &[held::Cell], partition: usize) {
     if !cells[partition].multi_inbox.is_empty() {
-        hold_if_free(cells, partition, |mut hold| run_multi_inbox(&mut hold, partition, MAX_BATCH));
+        hold_if_free(cells, partition, |mut token| run_multi_inbox(&mut token.hold(), partition, MAX_BATCH));
     }
 }
 
@@ -134,8 +134,9 @@ pub(super) fn empty_inbox(cells: &[held::Cell], partition: usize) {
 #[inline]
 pub(super) fn run_inbox_if_free(cells: &[held::Cell], partition: usize) {
     if !cells[partition].inbox.is_empty() {
-        hold_if_free_until(cells, partition, |mut hold, others_wait| {
-            run_inbox(&mut hold, partition, Some(others_wait))
+        hold_if_free(cells, partition, |mut token| {
+            let others_wait = token.others_wait();
+            run_inbox(&mut token.hold(), partition, Some(others_wait));
         });
     }
 }

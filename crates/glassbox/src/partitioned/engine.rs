@@ -187,7 +187,7 @@ impl Engine {
         let undo = P::ABORTS == Aborts::Anytime || self.log.as_ref().is_some_and(Log::is_room_scarce);
         let keep = Keep { undo, values: call.values(self.log.as_ref().map(|_| self.log_kind)), places: false };
         let mut ending = None;
-        let mut run = |transaction: &mut PartitionedTransaction<'_>| run_in(answer, procedure, transaction);
+        let mut run = body_of(procedure, answer);
         match self.attempt(hold, keep, &mut run, &call, &mut ending) {
             Some(lsn) => Ok(lsn),
             None => Err(ending.expect("a run that did not commit says why")),
@@ -196,7 +196,7 @@ impl Engine {
 
     /// As `execute`, of a procedure that was asked what it declares. `inbox_first`: calls that were left for the
     /// partition run before it, if it is a single one.
-    #[inline(always)]
+    #[inline]
     pub(super) fn execute_declared<P: Procedure>(
         &self,
         procedure: &P,
@@ -207,7 +207,7 @@ impl Engine {
     ) -> Result<Lsn, Error> {
         let Some(number) = self.procedures.of::<P>() else { return Err(Error::UnknownProcedure { name: P::NAME }) };
         let call = ProcedureCall { procedure, number };
-        let run = |transaction: &mut PartitionedTransaction<'_>| run_in(answer, procedure, transaction);
+        let run = body_of(procedure, answer);
         let undo = P::ABORTS == Aborts::Anytime;
         let ended = if unknown || !undo && self.log.as_ref().is_some_and(Log::is_room_scarce) {
             self.execute_keeping_undo(procedure, needed, unknown, run, &call)?
@@ -279,11 +279,11 @@ impl Engine {
         let needed = needed.or_if_empty(0);
         let alone = needed.lowest();
         let held_alone = needed.is_single().then(|| {
-            hold_if_free(&self.cells, alone, |mut hold| {
+            hold_if_free(&self.cells, alone, |mut token| {
                 if inbox_first && !self.cells[alone].inbox.is_empty() {
-                    run_inbox(&mut hold, alone, None);
+                    run_inbox(&mut token.hold(), alone, None);
                 }
-                self.attempt(hold, keep, run, origin, ending)
+                self.attempt(token.hold(), keep, run, origin, ending)
             })
         });
         match held_alone.flatten() {
@@ -441,6 +441,15 @@ impl Engine {
             }
         }
     }
+}
+
+/// A procedure's body, which puts its output into the `answer`. One closure for all who run it: so the body has a single
+/// caller, and is inlined there.
+fn body_of<'r, P: Procedure>(
+    procedure: &'r P,
+    answer: &'r mut Answer<P::Output>,
+) -> impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send + 'r {
+    |transaction| run_in(answer, procedure, transaction)
 }
 
 /// Follows what the log says of a record.

@@ -156,11 +156,11 @@ pub(crate) enum Submission<'a, N> {
 }
 
 /// Runs a procedure here, or leaves it for a thread on its partition's core.
-#[inline]
+#[inline(always)]
 pub(crate) fn submit<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
     engine: &Engine,
-    mut procedure: P,
-    mut take: T,
+    procedure: P,
+    take: T,
 ) -> Result<Submission<'_, N>, Error> {
     let (needed, unknown) = engine.declared(&procedure)?;
     let mut inbox_first = true;
@@ -168,14 +168,12 @@ pub(crate) fn submit<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
         let needed = needed.or_if_empty(0);
         match engine.cores.turn(&engine.cells, needed) {
             CallTurn::Now { inbox_first: first } => inbox_first = first,
-            CallTurn::Left => {
+            CallTurn::Left if OwnedCall::<P, N, T>::FITS => {
                 // The token may be held by this thread.
                 engine.health().refuse_nested()?;
-                (procedure, take) = match hand_over(engine, needed, procedure, take) {
-                    Ok(handed) => return Ok(Submission::Handed(handed)),
-                    Err(both) => both,
-                };
+                return Ok(Submission::Handed(hand_over(engine, needed, procedure, take)));
             }
+            CallTurn::Left => {}
         }
     }
     let mut answer = Answer::Empty;
@@ -185,17 +183,14 @@ pub(crate) fn submit<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
     Ok(Submission::Ran(StoredAnswer::new(take(&mut answer)), lsn))
 }
 
-/// Leaves a call in the inbox of its partition; gives it back if it is too large.
-#[inline]
+/// Leaves a call, which fits into a block, in the inbox of its partition.
+#[inline(never)]
 fn hand_over<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
     engine: &Engine,
     needed: PartitionSet,
     procedure: P,
     take: T,
-) -> Result<HandedCall<'_, N>, (P, T)> {
-    if !OwnedCall::<P, N, T>::FITS {
-        return Err((procedure, take));
-    }
+) -> HandedCall<'_, N> {
     let new = || Box::new(CallBlock { _bytes: [MaybeUninit::uninit(); BLOCK_BYTES] });
     let pooled = BLOCKS.try_with(|blocks| {
         let mut blocks = blocks.borrow_mut();
@@ -222,7 +217,7 @@ fn hand_over<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
     }
     cell.place.wake();
     // SAFETY: a pointer to a block is not null.
-    Ok(HandedCall { engine, front: unsafe { NonNull::new_unchecked(call.cast()) } })
+    HandedCall { engine, front: unsafe { NonNull::new_unchecked(call.cast()) } }
 }
 
 /// How often a submitter looks for its answer before it asks for it, before it lets other threads run, and before it

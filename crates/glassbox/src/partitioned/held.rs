@@ -329,23 +329,32 @@ pub(super) fn holding<O>(cells: &[Cell], set: PartitionSet, work: impl FnOnce(Ho
     output
 }
 
-/// Runs `work` under the token of a partition if it is free; `None` if it is not.
-#[inline(always)]
-pub(super) fn hold_if_free<O>(cells: &[Cell], partition: usize, work: impl FnOnce(Hold<'_>) -> O) -> Option<O> {
-    hold_if_free_until(cells, partition, |hold, _| work(hold))
+/// A token that this thread holds. A witness whose address is taken stays in memory; so work that needs one by reference
+/// makes one of its own, and the next gets a fresh one.
+pub(super) struct HeldToken<'a> {
+    cells: &'a [Cell],
+    partition: usize,
+    others_wait: &'a dyn Fn() -> bool,
 }
 
-/// As [`hold_if_free`], for work that can end early if other threads wait for the token.
+impl<'a> HeldToken<'a> {
+    /// The witness, as long as this is not used.
+    #[inline(always)]
+    pub(super) fn hold(&mut self) -> Hold<'_> {
+        // SAFETY: the token is held while this exists, and the borrow excludes a second witness.
+        unsafe { Hold::new(self.cells, PartitionSet::of(self.partition)) }
+    }
+
+    /// Says whether other threads wait for the token.
+    pub(super) fn others_wait(&self) -> &'a dyn Fn() -> bool {
+        self.others_wait
+    }
+}
+
+/// Runs `work` under the token of a partition if it is free; `None` if it is not.
 #[inline(always)]
-pub(super) fn hold_if_free_until<O>(
-    cells: &[Cell],
-    partition: usize,
-    work: impl FnOnce(Hold<'_>, &dyn Fn() -> bool) -> O,
-) -> Option<O> {
-    let run = |others_wait: &dyn Fn() -> bool| {
-        // SAFETY: the token is held while this runs.
-        work(unsafe { Hold::new(cells, PartitionSet::of(partition)) }, others_wait)
-    };
+pub(super) fn hold_if_free<O>(cells: &[Cell], partition: usize, work: impl FnOnce(HeldToken<'_>) -> O) -> Option<O> {
+    let run = |others_wait: &dyn Fn() -> bool| work(HeldToken { cells, partition, others_wait });
     cells[partition].token.run_if_free(run)
 }
 

@@ -230,7 +230,8 @@ impl Engine {
     }
 
     fn usage_if_free(&self, kinds: &[TableKind], at: usize) -> Option<Vec<TableUsage>> {
-        hold_if_free(&self.cells, at, |mut hold| {
+        hold_if_free(&self.cells, at, |mut token| {
+            let mut hold = token.hold();
             let partition = hold.held.home();
             let usage = |kind: &TableKind| {
                 let mut usage = no_usage(kind);
