@@ -49,11 +49,12 @@ const PARKED: u32 = 1 << 29;
 const URGENT: u32 = 1 << 30;
 const EXCLUSIVE: u32 = 1 << 31;
 
-/// Attempts before sleeping: a few microseconds.
+/// Attempts before other threads may run, a few microseconds, and before sleeping: most holders need less time than it
+/// takes to wake a thread.
 #[cfg(not(all(loom, test)))]
-const LOOKS: u32 = 100;
+const LOOKS: [u32; 2] = [100, 150];
 #[cfg(all(loom, test))]
-const LOOKS: u32 = 0;
+const LOOKS: [u32; 2] = [0, 0];
 
 /// A latch with shared and exclusive modes.
 #[derive(Default)]
@@ -112,8 +113,12 @@ impl ReadWriteLatch {
 
     #[cold]
     fn wait(&self, take: Acquire, take_after_sleep: Acquire, mark: u32) {
-        for _ in 0..LOOKS {
-            std::hint::spin_loop();
+        for look in 0..LOOKS[1] {
+            if look < LOOKS[0] {
+                std::hint::spin_loop()
+            } else {
+                std::thread::yield_now()
+            }
             if self.attempt(take) {
                 return;
             }

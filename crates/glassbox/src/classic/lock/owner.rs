@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::held::HeldLocks;
 use super::mode::LockMode;
 use super::name::LockName;
-use super::sync::{Condvar, Mutex, latch, whole};
+use super::sync::{AtomicBool, Condvar, Mutex, latch, whole, yield_now};
 use crate::classic::ids::TxnId;
 use crate::io::Clock;
 
@@ -28,13 +28,29 @@ pub(super) struct By {
     pub(super) place: u32,
 }
 
+/// How often a waiter looks whether its wait has ended before it lets other threads run, and before it sleeps: the
+/// holder releases its locks before its log is forced, so most waits are shorter than the time to wake a thread.
+#[cfg(not(all(shuttle, test)))]
+const LOOKS: [u32; 2] = [100, 300];
+#[cfg(all(shuttle, test))]
+const LOOKS: [u32; 2] = [0, 0];
+
 /// The part of an owner that other threads access.
 #[derive(Default)]
 pub(super) struct LockWaiter {
-    signal: Mutex<WaitState>,
+    signal: Mutex<Signal>,
     woken: Condvar,
+    /// The wait has ended; for those who look without the mutex.
+    is_over: AtomicBool,
     pub(super) txn: AtomicU64,
     pub(super) work: AtomicU64,
+}
+
+#[derive(Default)]
+struct Signal {
+    state: WaitState,
+    /// The waiter sleeps, so it is to be woken.
+    sleeps: bool,
 }
 
 /// The state of an owner's wait.
@@ -112,39 +128,63 @@ impl Drop for Owner {
 impl LockWaiter {
     /// Marks it as waiting in a queue.
     pub(super) fn begin(&self) {
-        let before = mem::replace(&mut *latch(&self.signal), WaitState::Waiting);
+        self.is_over.store(false, Ordering::Relaxed);
+        let before = mem::replace(&mut latch(&self.signal).state, WaitState::Waiting);
         assert_eq!(before, WaitState::None, "an owner waits for one lock at a time");
     }
 
     /// Ends its wait.
-    pub(super) fn end(&self, signal: WaitState) {
-        let before = mem::replace(&mut *latch(&self.signal), signal);
+    pub(super) fn end(&self, how: WaitState) {
+        let mut signal = latch(&self.signal);
+        let before = mem::replace(&mut signal.state, how);
         assert_eq!(before, WaitState::Waiting, "a wait ends once");
-        self.woken.notify_one();
+        self.is_over.store(true, Ordering::Relaxed);
+        if signal.sleeps {
+            self.woken.notify_one();
+        }
     }
 
     /// Whether it is in a queue.
     #[cfg(test)]
     pub(super) fn waits(&self) -> bool {
-        *latch(&self.signal) == WaitState::Waiting
+        latch(&self.signal).state == WaitState::Waiting
     }
 
-    /// Sleeps until the wait ends, and returns how; [`WaitState::Waiting`] if it has not ended at `deadline_ns`.
+    /// Looks for a while whether the wait has ended.
+    fn look(&self) {
+        let mut looks = 0;
+        while looks < LOOKS[1] && !self.is_over.load(Ordering::Relaxed) {
+            if looks < LOOKS[0] {
+                std::hint::spin_loop()
+            } else {
+                yield_now()
+            }
+            looks += 1;
+        }
+    }
+
+    /// Returns when the wait has ended, and how it has; [`WaitState::Waiting`] if it has not at `deadline_ns`.
     pub(super) fn sleep(&self, deadline_ns: Option<u64>, clock: &dyn Clock) -> WaitState {
+        self.look();
         let mut signal = latch(&self.signal);
-        while *signal == WaitState::Waiting {
+        while signal.state == WaitState::Waiting {
+            signal.sleeps = true;
             let Some(deadline_ns) = deadline_ns else {
                 signal = whole(self.woken.wait(signal));
                 continue;
             };
             let left_ns = deadline_ns.saturating_sub(clock.monotonic_ns());
             if left_ns == 0 {
-                return WaitState::Waiting;
+                break;
             }
             // The configured clock decides, which need not be the system's.
             signal = whole(self.woken.wait_timeout(signal, std::time::Duration::from_nanos(left_ns))).0;
         }
-        mem::take(&mut signal)
+        signal.sleeps = false;
+        match signal.state {
+            WaitState::Waiting => WaitState::Waiting,
+            _ => mem::take(&mut signal.state),
+        }
     }
 
     pub(super) fn txn(&self) -> TxnId {

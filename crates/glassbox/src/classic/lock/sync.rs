@@ -4,14 +4,14 @@ use std::sync::LockResult;
 
 #[cfg(not(all(shuttle, test)))]
 pub(super) use std::{
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
     sync::{Condvar, Mutex, MutexGuard},
     thread::yield_now,
 };
 
 #[cfg(all(shuttle, test))]
 pub(super) use shuttle::{
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering},
     sync::{Condvar, Mutex, MutexGuard},
     thread::yield_now,
 };
