@@ -128,9 +128,11 @@ impl AnyEngine {
         on_either!(self, engine => engine.await_transactions(until))
     }
 
-    /// Refuses transactions until [`AnyEngine::end_loading`]; none runs when this returns.
+    /// Runs what was submitted, as far as partitions are free, then refuses transactions until
+    /// [`AnyEngine::end_loading`]; none runs when this returns.
     pub(crate) fn begin_loading(&self) -> Result<(), Error> {
         self.health().refuse_nested()?;
+        self.run_left();
         self.health().begin_loading()?;
         let ready = self.await_transactions(Until::Free).and_then(|()| match self {
             Self::Partitioned(_) => Ok(()),
@@ -144,12 +146,17 @@ impl AnyEngine {
         self.health().end_loading();
     }
 
-    /// Runs what was submitted, as far as partitions are free, then refuses all further work; no transaction runs when
-    /// this returns.
-    pub(crate) fn close(&self) -> Result<(), Error> {
+    /// Runs the calls that were submitted and left to other threads, as far as partitions are free.
+    fn run_left(&self) {
         if let Self::Partitioned(engine) = self {
             engine.run_left();
         }
+    }
+
+    /// Runs what was submitted, as far as partitions are free, then refuses all further work; no transaction runs when
+    /// this returns.
+    pub(crate) fn close(&self) -> Result<(), Error> {
+        self.run_left();
         self.health().close()?;
         self.await_transactions(Until::Free)
     }

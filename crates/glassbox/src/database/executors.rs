@@ -14,8 +14,10 @@ use crate::database::any_engine::AnyEngine;
 use crate::database::inner::Inner;
 use crate::io::keep_on_core;
 
-/// The interval of looks for calls that are left and not awaited.
+/// The interval of looks for calls that are left and not awaited; and the longest, to which it grows while none are
+/// left, so that an idle database costs little.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+const MAX_INTERVAL: Duration = Duration::from_millis(800);
 
 /// Running threads; dropping them ends them. Calls that are left run in the threads that wait for them.
 pub(crate) struct Executors {
@@ -63,8 +65,9 @@ fn serve(inner: &Inner, partition: usize, stop: &AtomicBool) {
 
 /// Runs the calls that are left, now and then, until `stop`.
 fn sweep(inner: &Weak<Inner>, stop: &AtomicBool) {
+    let (mut interval, mut handed_over) = (LOOK_EVERY, 0);
     loop {
-        std::thread::park_timeout(LOOK_EVERY);
+        std::thread::park_timeout(interval);
         if stop.load(Ordering::Relaxed) {
             return;
         }
@@ -72,6 +75,8 @@ fn sweep(inner: &Weak<Inner>, stop: &AtomicBool) {
             && let AnyEngine::Partitioned(engine) = &inner.engine
         {
             engine.sweep();
+            let before = std::mem::replace(&mut handed_over, engine.handed_over());
+            interval = if handed_over == before { (interval * 2).min(MAX_INTERVAL) } else { LOOK_EVERY };
         }
     }
 }

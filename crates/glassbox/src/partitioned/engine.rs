@@ -126,6 +126,11 @@ impl Engine {
         }
     }
 
+    /// Calls that threads ran for others, ever.
+    pub(crate) fn handed_over(&self) -> u64 {
+        Counters::sum(self.cells.iter().map(|cell| &cell.counters)).handed_over
+    }
+
     /// Runs the calls left in all inboxes, as long as it finds the partitions free.
     pub(crate) fn run_left(&self) {
         let is_left = |cell: &Cell| !cell.inbox.is_empty() || !cell.multi_inbox.is_empty();
@@ -443,7 +448,7 @@ impl Engine {
     }
 }
 
-/// A procedure's body, which puts its output into the `answer`. One closure for all who run it: so the body has a single
+/// A procedure's body, which puts its output into the `answer`. One closure for all callers: so the body has a single
 /// caller, and is inlined there.
 fn body_of<'r, P: Procedure>(
     procedure: &'r P,

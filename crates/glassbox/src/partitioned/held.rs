@@ -329,8 +329,7 @@ pub(super) fn holding<O>(cells: &[Cell], set: PartitionSet, work: impl FnOnce(Ho
     output
 }
 
-/// A token that this thread holds. A witness whose address is taken stays in memory; so work that needs one by reference
-/// makes one of its own, and the next gets a fresh one.
+/// A token that this thread holds. A witness whose address is taken stays in memory; so each user gets a fresh one.
 pub(super) struct HeldToken<'a> {
     cells: &'a [Cell],
     partition: usize,

@@ -366,6 +366,17 @@ fn a_close_runs_what_was_submitted() {
 }
 
 #[test]
+fn a_bulk_load_runs_what_was_submitted_before() {
+    let database = two_partitions();
+    leave_odd_to_core_1(&database);
+    let ticket = database.submit(count(1, 5)).unwrap();
+    let load = database.bulk_load().unwrap();
+    assert_eq!(ticket.wait().unwrap(), 0);
+    load.finish().unwrap();
+    assert_eq!(tally(&database, 1, 0).last, 5);
+}
+
+#[test]
 fn each_thread_has_as_many_tickets_as_the_configuration_says() {
     let database = open(Config::default().with_partitions(2).with_in_flight(3));
     let [first, second, third] = [0, 1, 2].map(|id| database.submit(count(id, 1)).unwrap());
