@@ -13,5 +13,6 @@ pub mod measurement;
 pub mod points;
 pub mod real;
 pub mod report;
+pub mod scaling;
 pub mod section;
 mod workload;

@@ -6,6 +6,7 @@ mod limits;
 mod looking_glass;
 mod low_overhead;
 mod report;
+mod scaling;
 mod shared;
 
 use clap::{Args, Subcommand};
@@ -13,7 +14,7 @@ use clap::{Args, Subcommand};
 use crate::exit::Verdict;
 use child::CountArguments;
 
-/// Run experiments: limits, the Looking Glass, low overhead concurrency control
+/// Run experiments: limits, the Looking Glass, low overhead concurrency control, scaling
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
 pub struct LabArguments {
@@ -28,12 +29,15 @@ enum Experiment {
     LookingGlass(looking_glass::LookingGlassArguments),
     LowOverhead(low_overhead::LowOverheadArguments),
     Report(report::ReportArguments),
+    Scaling(scaling::ScalingArguments),
     #[command(hide = true)]
     CountInProcess(CountArguments<glassbox_lab::in_process::CallPath>),
     #[command(hide = true)]
     CountLimits(CountArguments<glassbox_lab::limits::systems::System>),
     #[command(hide = true)]
     CountLookingGlass(CountArguments<glassbox_lab::looking_glass::LadderSystem>),
+    #[command(hide = true)]
+    CountScaling(CountArguments<glassbox_lab::scaling::CountedRun>),
 }
 
 /// Runs the experiment.
@@ -45,8 +49,10 @@ pub fn run(arguments: &LabArguments) -> anyhow::Result<Verdict> {
         Experiment::LookingGlass(arguments) => looking_glass::run(arguments),
         Experiment::LowOverhead(arguments) => low_overhead::run(arguments),
         Experiment::Report(arguments) => report::run(arguments),
+        Experiment::Scaling(arguments) => scaling::run(arguments),
         Experiment::CountInProcess(arguments) => good(glassbox_lab::in_process::run_child(&arguments.child())),
         Experiment::CountLimits(arguments) => good(glassbox_lab::limits::instructions::run_child(&arguments.child())),
         Experiment::CountLookingGlass(arguments) => good(glassbox_lab::looking_glass::run_child(&arguments.child())),
+        Experiment::CountScaling(arguments) => good(glassbox_lab::scaling::run_child(&arguments.child())),
     }
 }

@@ -71,6 +71,13 @@ pub struct TpccArguments {
     /// Do not close and reopen the database after the run
     #[arg(long)]
     pub no_reopen: bool,
+    /// Load, print a line that says `ready`, and run when a line can be read: so that several processes run at the same
+    /// time
+    #[arg(long, hide = true)]
+    pub await_start: bool,
+    /// Do not check the consistency conditions: for experiments that check in another round
+    #[arg(long, hide = true, requires = "no_reopen")]
+    pub no_check: bool,
     /// Options of all measurements of TPC-C
     #[command(flatten)]
     pub common: Common,

@@ -18,6 +18,7 @@ pub struct BusySamples {
     samples: u64,
     busy: Vec<u64>,
     cores: Vec<CoreTime>,
+    process: ProcessTime,
 }
 
 /// The results.
@@ -26,19 +27,21 @@ pub struct Busy {
     pub partitions: Vec<f64>,
     /// Shares of the time; none where the operating system does not tell.
     pub cores: Vec<f64>,
+    /// Time that this process used; 0 where the operating system does not tell.
+    pub process: ProcessTime,
 }
 
 impl BusySamples {
     /// Begins now.
     pub fn new() -> Self {
-        Self { samples: 0, busy: Vec::new(), cores: core_times() }
+        Self { samples: 0, busy: Vec::new(), cores: core_times(), process: ProcessTime::now() }
     }
 
     /// Adds what is so at this moment.
-    pub fn add(&mut self, stats: &Stats) {
+    pub fn add(&mut self, partitions: &[PartitionStats]) {
         self.samples += 1;
-        self.busy.resize(stats.partitions.len(), 0);
-        for (busy, partition) in self.busy.iter_mut().zip(&stats.partitions) {
+        self.busy.resize(partitions.len(), 0);
+        for (busy, partition) in self.busy.iter_mut().zip(partitions) {
             *busy += u64::from(partition.is_busy);
         }
     }
@@ -47,7 +50,9 @@ impl BusySamples {
     pub fn end(&self) -> Busy {
         let partitions = self.busy.iter().map(|&busy| busy as f64 / self.samples as f64).collect();
         let cores = core_times().iter().zip(&self.cores).map(|(now, before)| now.busy_since(before)).collect();
-        Busy { partitions, cores }
+        let (now, before) = (ProcessTime::now(), &self.process);
+        let process = ProcessTime { program: now.program - before.program, kernel: now.kernel - before.kernel };
+        Busy { partitions, cores, process }
     }
 }
 
@@ -61,6 +66,32 @@ impl CoreTime {
     fn busy_since(&self, before: &Self) -> f64 {
         let (busy, all) = (self.busy.saturating_sub(before.busy), self.all.saturating_sub(before.all));
         busy as f64 / all.max(1) as f64
+    }
+}
+
+/// Core time of this process since it started, seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ProcessTime {
+    /// In the program.
+    pub program: f64,
+    /// In the operating system's kernel.
+    pub kernel: f64,
+}
+
+/// The unit of core times in `/proc`, whatever the kernel's own clock: its interface fixes it.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+impl ProcessTime {
+    fn now() -> Self {
+        let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        Self::of(&text).unwrap_or_default()
+    }
+
+    /// Of the fields of `/proc/self/stat`; the program's name, in brackets, may contain anything.
+    fn of(text: &str) -> Option<Self> {
+        let mut times = text.rsplit_once(") ")?.1.split(' ').skip(11).map(|time| time.parse::<f64>());
+        let mut seconds = || Some(times.next()?.ok()? / TICKS_PER_SECOND);
+        Some(Self { program: seconds()?, kernel: seconds()? })
     }
 }
 
@@ -104,7 +135,9 @@ pub fn below(out: &mut dyn Write, stats: &Stats, busy: &Busy, seconds: f64) -> i
     }
     if !busy.cores.is_empty() {
         let cores: Vec<_> = busy.cores.iter().map(|&share| percent(share)).collect();
-        writeln!(out, "cores       busy {}, with all processes", cores.join(", "))?;
+        let used = (busy.process.program + busy.process.kernel) / seconds;
+        let here = format::number(used);
+        writeln!(out, "cores       busy {}, with all processes; this one used {here} of them", cores.join(", "))?;
     }
     if !stats.partitions.is_empty() {
         writeln!(out, "execution   {}", who(stats.execution))?;
@@ -145,12 +178,18 @@ mod tests {
     }
 
     #[test]
+    fn core_time_of_a_process_is_read() {
+        let text = "12 (a) b) S 1 12 12 0 -1 4194560 100 0 0 0 250 75 0 0 20 0 5 0 1000 1 1";
+        assert_eq!(ProcessTime::of(text), Some(ProcessTime { program: 2.5, kernel: 0.75 }));
+        assert_eq!(ProcessTime::of("12 (a) S 1"), None);
+    }
+
+    #[test]
     fn a_partition_is_as_busy_as_it_was_seen() {
         let mut samples = BusySamples::new();
         for moment in 0..10 {
             let partition = |is_busy| PartitionStats { is_busy, ..PartitionStats::default() };
-            let partitions = vec![partition(moment % 2 == 0), partition(true)];
-            samples.add(&Stats { partitions, ..Stats::default() });
+            samples.add(&[partition(moment % 2 == 0), partition(true)]);
         }
         assert_eq!(samples.end().partitions, [0.5, 1.0]);
     }

@@ -100,7 +100,7 @@ fn watch(db: &Database, tallies: &ClientTallies, stop: &AtomicBool, seconds: f64
         std::thread::sleep(
             CHECK_INTERVAL.min(Duration::from_secs_f64((seconds - started.elapsed().as_secs_f64()).max(0.0))),
         );
-        busy.add(&db.counts());
+        busy.add(&db.partition_stats());
         let now = Instant::now();
         let elapsed = (now - started).as_secs_f64();
         let over = elapsed >= seconds || exit::interrupted() || stop.load(Ordering::Relaxed);

@@ -172,6 +172,11 @@ fn put_measured(results: &mut Results, arguments: &TpccArguments, measured: &Mea
             put(&format!("{what} {number}"), "busy", share, None, "share")?;
         }
     }
+    for (metric, seconds) in
+        [("cpu_program", measured.busy.process.program), ("cpu_kernel", measured.busy.process.kernel)]
+    {
+        put("all", metric, seconds, None, "s")?;
+    }
     put("all", "multi_partition", stats.multi_partition as f64, None, "transactions")?;
     put("all", "multi_partition_held", stats.multi_partition_ns as f64 / 1e9, None, "s")?;
     put("all", "handed_over", stats.handed_over as f64, None, "calls")?;

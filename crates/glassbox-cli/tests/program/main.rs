@@ -9,6 +9,7 @@ mod lab;
 mod looking_glass;
 mod low_overhead;
 mod pages;
+mod scaling;
 mod things;
 mod torture;
 mod tpcc;

@@ -252,11 +252,11 @@ mod tests {
 
     #[test]
     fn helpers_are_charged_to_their_callers() {
-        let profile = Profile::parse(
+        let profile = Profile::parse([
             "fn=run\n0x10 10\n0x14 20\ncfn=copy\ncalls=1 0x90\n0x10 30\ncfn=copy\ncalls=1 0x90\n0x14 90\n\
              fn=copy\n0x90 20\ncfn=memcpy\ncalls=2 0xa0\n0x94 100\nfn=memcpy\n0xa0 100\nfn=start\n0xf0 7\n\
              totals: 157\n",
-        )
+        ])
         .unwrap();
         // A quarter of the cost of `copy`, with its calls, is called from 0x10, which is the first owner's.
         let owner_of = |_, address| [(0x10, 1), (0x14, 2)].into_iter().find(|it| it.0 == address).map(|it| it.1);
@@ -269,10 +269,10 @@ mod tests {
 
     #[test]
     fn mutually_recursive_functions_are_charged_to_their_callers() {
-        let profile = Profile::parse(
+        let profile = Profile::parse([
             "fn=run\n0x10 1\ncfn=a\ncalls=1 0x20\n0x10 50\nfn=a\n0x20 10\ncfn=b\ncalls=1 0x30\n0x20 40\n\
              fn=b\n0x30 20\ncfn=a\ncalls=1 0x20\n0x30 20\ntotals: 31\n",
-        )
+        ])
         .unwrap();
         assert_eq!(sum(&profile, &mut |_, address| (address == 0x10).then_some(3)), [0.0, 0.0, 0.0, 31.0]);
     }

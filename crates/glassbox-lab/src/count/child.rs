@@ -38,12 +38,25 @@ pub(super) const REGION: &str = "counted_region";
 /// Whether requests are implemented for this processor. Otherwise everything is counted from the start.
 pub(super) const KNOWN: bool = cfg!(target_arch = "x86_64");
 
-/// Runs `work` as the region: under callgrind its instructions are counted, and written to a file of their own.
+/// Runs `work` as the region: under callgrind its instructions are counted, and written to a file.
 pub fn counting(work: &mut dyn FnMut()) {
     request(START);
     counted_region(work);
     request(STOP);
     request(DUMP);
+}
+
+/// Runs each of `work` as the region in a thread of its own, all at the same time; once in a child, as callgrind writes
+/// what other threads than the first have counted when the child ends.
+pub fn counting_threads(work: Vec<Box<dyn FnOnce() + Send + '_>>) {
+    request(START);
+    std::thread::scope(|scope| {
+        for work in work {
+            let mut work = Some(work);
+            scope.spawn(move || counted_region(&mut || work.take().expect("it runs once")()));
+        }
+    });
+    request(STOP);
 }
 
 /// Callgrind counts from the entry to the exit of this function.

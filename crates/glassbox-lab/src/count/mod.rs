@@ -2,7 +2,7 @@
 //!
 //! Time is noisy, instruction counts are not: callgrind counts them by running the program on a simulated processor.
 //! The program runs itself under it: the *child* loads the data and warms up without being counted, and then runs one
-//! function, the *region*, whose instructions callgrind counts, of this thread alone. A child may run the region
+//! function, the *region*, whose instructions callgrind counts, of the threads that run it. A child may run the region
 //! several times; each run has its own profile.
 //!
 //! The function of an instruction does not say which part it belongs to, since nearly all code is inlined into a few
@@ -26,7 +26,7 @@ mod parts;
 mod profile;
 mod valgrind;
 
-pub use child::{Child, counting};
+pub use child::{Child, counting, counting_threads};
 pub use counting::{Counting, Regions};
 pub use parts::{CallMap, PartMap};
 pub use valgrind::{Counts, version};

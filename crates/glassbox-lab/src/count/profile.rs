@@ -37,7 +37,7 @@ pub(super) struct CallEdge {
     pub instructions: u64,
 }
 
-/// The costs of one thread.
+/// The costs of some threads.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Profile {
     pub functions: Vec<Function>,
@@ -59,22 +59,26 @@ struct ProfileReader {
 }
 
 impl Profile {
-    /// Parses callgrind's output.
+    /// Parses callgrind's output for each thread, and adds it up.
     ///
     /// # Errors
-    /// When a line cannot be parsed, which the error names; when the costs do not sum to the file's total.
-    pub fn parse(text: &str) -> anyhow::Result<Self> {
-        let (mut reader, mut stated) = (ProfileReader::default(), None);
-        for (at, line) in text.lines().enumerate() {
-            if let Some(sum) = line.strip_prefix("totals: ").or_else(|| line.strip_prefix("summary: ")) {
-                stated = Some(sum.trim().parse::<u64>()?);
-            } else {
-                reader.line(line).with_context(|| format!("line {} of the profile: {line}", at + 1))?;
+    /// When a line cannot be parsed, which the error names; when the costs do not sum to a file's total.
+    pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> anyhow::Result<Self> {
+        let mut reader = ProfileReader::default();
+        for text in texts {
+            let (before, mut stated) = (reader.profile.total(), None);
+            (reader.object, reader.function) = (String::new(), None);
+            for (at, line) in text.lines().enumerate() {
+                if let Some(sum) = line.strip_prefix("totals: ").or_else(|| line.strip_prefix("summary: ")) {
+                    stated = Some(sum.trim().parse::<u64>()?);
+                } else {
+                    reader.line(line).with_context(|| format!("line {} of the profile: {line}", at + 1))?;
+                }
             }
-        }
-        let (sum, stated) = (reader.profile.total(), stated.unwrap_or_default());
-        if sum != stated {
-            bail!("the profile's costs sum to {sum}, not to its total of {stated}");
+            let (sum, stated) = (reader.profile.total() - before, stated.unwrap_or_default());
+            if sum != stated {
+                bail!("the profile's costs sum to {sum}, not to its total of {stated}");
+            }
         }
         Ok(reader.profile)
     }
@@ -191,7 +195,7 @@ totals: 141
 
     #[test]
     fn costs_and_calls_are_parsed() {
-        let profile = Profile::parse(SAMPLE).unwrap();
+        let profile = Profile::parse([SAMPLE]).unwrap();
         let names: Vec<_> =
             profile.functions.iter().map(|function| (function.object.as_str(), function.name.as_str())).collect();
         let (program, library) = ("/bin/glassbox", "/lib/libc.so.6");
@@ -207,7 +211,7 @@ totals: 141
 
     #[test]
     fn an_unknown_line_is_an_error() {
-        let error = |text: &str| format!("{:#}", Profile::parse(text).unwrap_err());
+        let error = |text: &str| format!("{:#}", Profile::parse([text]).unwrap_err());
         assert!(error("positions: line\n").contains("line 1 of the profile: positions: line"));
         assert!(error("events: Ir Dr\n").contains("instructions are not the only event"));
         assert!(error("0x10 5\n").contains("costs without a function"));

@@ -123,12 +123,20 @@ pub fn run(job: &CountingJob<'_>) -> anyhow::Result<Vec<Counts>> {
 
 /// Reads callgrind's profile of one run of the region.
 fn read(job: &CountingJob<'_>, program: &Path, at: usize, transactions: usize) -> anyhow::Result<Counts> {
-    // The executing thread is the first, and has its own file. Without requests callgrind writes only at the end.
-    let name = if child::KNOWN { format!("profile.{}-01", at + 1) } else { "profile-01".to_owned() };
     ensure!(child::KNOWN || job.transactions.len() == 1, "on this processor only one region can be counted");
-    let file = job.dir.join(name);
-    let text = std::fs::read_to_string(&file).with_context(|| format!("callgrind did not write {}", file.display()))?;
-    let profile = Profile::parse(&text)?;
+    // Each thread has its own file. A request writes that of its thread, and what others counted is written at the end.
+    let mut prefixes = vec![format!("profile.{}-", at + 1)];
+    prefixes.extend((at + 1 == job.transactions.len()).then(|| "profile-".to_owned()));
+    let mut texts = Vec::new();
+    for entry in job.dir.read_dir().with_context(|| format!("cannot read {}", job.dir.display()))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            texts.push((name, std::fs::read_to_string(entry.path())?));
+        }
+    }
+    texts.sort();
+    let profile = Profile::parse(texts.iter().map(|(_, text)| text.as_str()))?;
     ensure!(profile.total() > 0, "nothing was counted: callgrind did not find `{REGION}`");
     let attributed = attribute::attribute(&profile, program, job.parts, job.calls)?;
     Ok(counts(job, transactions, profile.total(), attributed))

@@ -6,7 +6,7 @@ use crate::figures::{BarRow, Bars, Colour, bars};
 use crate::format;
 use crate::points::{Point, Points, ResultLine};
 use crate::section::{Figure, Section, Table};
-use crate::{calibrate, in_process, looking_glass, low_overhead, real};
+use crate::{calibrate, in_process, looking_glass, low_overhead, real, scaling};
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -53,6 +53,7 @@ fn section(at: usize, first: &ResultLine, run: &[&ResultLine]) -> Section {
         real::EXPERIMENT => real::tables::real(&points),
         real::PREDICTED => real::tables::predicted(&points),
         in_process::EXPERIMENT => in_process::tables::section(&points),
+        scaling::EXPERIMENT => scaling::section(&points),
         other => generic_section(other, &points),
     };
     section.id = format!("{}-{at}", section.id);
