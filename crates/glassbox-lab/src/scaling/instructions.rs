@@ -119,14 +119,13 @@ fn open(system: ScaledSystem, cores: usize, child: &Child<CountedRun>) -> anyhow
         .with_durability(system.durability())
         .with_log(system.log())
         .with_checkpoint_log_bytes(0)
-        .with_table_bytes(TABLE_BYTES)
         .with_in_order(false)
         .with_current_core(pretended_core);
     let config = if system.is_classic() {
         let classic = ClassicConfig::default().with_sessions(cores.max(8)).with_pool_bytes(POOL_BYTES);
         config.with_architecture(Architecture::Classic).with_classic(classic)
     } else {
-        config.with_partitions(cores)
+        config.with_partitions(cores).with_table_bytes(TABLE_BYTES)
     };
     let dir = child.dir.join("db");
     Database::open(&dir, config, tpcc::catalog())
@@ -195,5 +194,18 @@ mod tests {
     #[test]
     fn every_part_names_files_that_exist() {
         assert_eq!(PARTS.stale_files(), [""; 0]);
+    }
+
+    #[test]
+    fn every_counted_system_runs() {
+        for system in ScaledSystem::ALL.into_iter().filter(|system| system.is_counted()) {
+            for cores in [1, 2] {
+                let dir = tempfile::tempdir().unwrap();
+                let (system, scale) = (CountedRun { system, cores }, Scale::small(1));
+                let dir_of_child = dir.path().to_owned();
+                let child = Child { system, scale, warm_up: 100, transactions: 400, seed: 1, dir: dir_of_child };
+                run_child(&child).unwrap();
+            }
+        }
     }
 }

@@ -57,7 +57,7 @@ impl Measured {
 pub const READY: &str = "ready";
 
 /// Measures. `command` makes the command line of a process of this program, which loads, writes [`READY`] as a line of
-/// its own, and begins when it can read a line. Returns early on an interrupt, with the rounds that are complete.
+/// its own, and begins when it can read a line. Returns early on an interrupt; returns how many rounds are complete.
 ///
 /// # Errors
 /// When a process fails, as when a consistency condition is violated.
@@ -66,7 +66,7 @@ pub fn measure(
     command: &dyn Fn(&TpccProcess) -> Vec<String>,
     watch: &dyn Progress,
     points: &mut Points,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<usize> {
     let runs = plan.runs();
     let mut rounds: Vec<Vec<Measured>> = Vec::new();
     'rounds: for round in 0..plan.rounds {
@@ -90,7 +90,7 @@ pub fn measure(
     if !rounds.is_empty() {
         put(&runs, &rounds, points);
     }
-    Ok(())
+    Ok(rounds.len())
 }
 
 fn one_run(

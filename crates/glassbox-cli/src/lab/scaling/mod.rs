@@ -31,8 +31,11 @@ pub fn run(arguments: &ScalingArguments) -> anyhow::Result<Verdict> {
         let plan = arguments.plan();
         check_memory(plan.memory_bytes(), "the databases", "measure fewer --warehouses or --cores")?;
         let bar = Bar::new();
-        scaling::measure(&plan, &tpcc_command, &bar, &mut points)?;
+        let rounds = scaling::measure(&plan, &tpcc_command, &bar, &mut points)?;
         bar.0.finish_and_clear();
+        if rounds < plan.rounds {
+            writeln!(out, "interrupted: the numbers are those of {rounds} complete rounds")?;
+        }
     }
     let mut instructions = "instructions not counted".to_owned();
     if arguments.measures(Measure::Instructions) && !exit::interrupted() {
