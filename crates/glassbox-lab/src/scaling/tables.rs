@@ -102,7 +102,9 @@ pub fn instructions(points: &Points, system: ScaledSystem) -> Option<Table> {
         let last = (cores.len() > 1).then(|| format::signed(more));
         std::iter::once(name.to_owned()).chain(cells).chain(last).collect::<Vec<_>>()
     };
-    let rows = instructions::names().map(row).chain([row(instructions::ALL)]).collect();
+    // The other engine's parts are none of this one's.
+    let is_used = |name: &&str| cores.iter().any(|&cores| number(name, cores) >= 1.0);
+    let rows = instructions::names().filter(is_used).map(row).chain([row(instructions::ALL)]).collect();
     let mut header = vec!["instructions per transaction".to_owned()];
     header.extend(cores.iter().map(|cores| format!("{cores} core{}", if *cores == 1.0 { "" } else { "s" })));
     header.extend((cores.len() > 1).then(|| "more".to_owned()));
