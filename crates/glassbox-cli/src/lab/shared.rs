@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use glassbox_lab::measurement::Progress;
 use glassbox_lab::points::Points;
@@ -22,6 +22,26 @@ pub enum Measure {
     Throughput,
     /// Instructions per transaction; needs valgrind
     Instructions,
+}
+
+/// The choice of measures of an experiment.
+#[derive(Args)]
+pub struct MeasureOption {
+    /// Measure only one of the two
+    #[arg(long, value_enum, value_name = "WHAT")]
+    only: Option<Measure>,
+}
+
+impl MeasureOption {
+    /// Whether a measure is chosen.
+    pub fn includes(&self, measure: Measure) -> bool {
+        self.only.is_none_or(|only| only == measure)
+    }
+
+    /// Whether it is the only one.
+    pub fn is_only(&self, measure: Measure) -> bool {
+        self.only == Some(measure)
+    }
 }
 
 /// Rejects a measurement that would make the machine swap, which would measure the disk.

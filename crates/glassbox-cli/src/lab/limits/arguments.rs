@@ -10,7 +10,7 @@ use glassbox_lab::limits::ThroughputPlan;
 use glassbox_lab::limits::systems::{BASE, System};
 use glassbox_workloads::tpcc::Scale;
 
-use crate::lab::shared::Measure;
+use crate::lab::shared::MeasureOption;
 use crate::options::Common;
 
 /// Compare the engine with hand-written kernels that do nothing but the work
@@ -23,9 +23,9 @@ pub struct LimitsArguments {
     /// Measure less: one warehouse, few and short rounds; under a minute
     #[arg(long)]
     pub quick: bool,
-    /// Measure only one of the two
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub only: Option<Measure>,
+    /// The measures
+    #[command(flatten)]
+    pub measures: MeasureOption,
     /// Warehouses [default: 5, or 1 if --quick]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     warehouses: Option<u16>,
@@ -53,11 +53,6 @@ pub struct LimitsArguments {
 }
 
 impl LimitsArguments {
-    /// Whether a measure is chosen.
-    pub fn measures(&self, measure: Measure) -> bool {
-        self.only.is_none_or(|only| only == measure)
-    }
-
     /// Size of the data.
     pub fn scale(&self) -> Scale {
         self.common.scale(self.warehouses.unwrap_or(if self.quick { 1 } else { 5 }))

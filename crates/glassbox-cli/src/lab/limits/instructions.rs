@@ -17,7 +17,7 @@ use glassbox_lab::format;
 pub fn run(out: &mut dyn Write, results: &mut Results, arguments: &LimitsArguments) -> anyhow::Result<()> {
     let valgrind = match glassbox_lab::count::version() {
         Ok(version) => version,
-        Err(error) if arguments.only == Some(Measure::Instructions) => return Err(error),
+        Err(error) if arguments.measures.is_only(Measure::Instructions) => return Err(error),
         Err(error) => {
             writeln!(out, "\ninstructions not counted: {error}")?;
             return Ok(());

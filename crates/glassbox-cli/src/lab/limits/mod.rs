@@ -32,7 +32,7 @@ pub fn run(arguments: &LimitsArguments) -> anyhow::Result<Verdict> {
     let mut results = Results::new(arguments.common.json.as_deref(), "limits", configuration)?;
     headline(&mut *out, &plan)?;
     let mut verdict = Verdict::Good;
-    if arguments.measures(Measure::Throughput) {
+    if arguments.measures.includes(Measure::Throughput) {
         check_memory(&plan)?;
         let bar = Bar::new();
         let measured = measure(&plan, &bar)?;
@@ -42,7 +42,7 @@ pub fn run(arguments: &LimitsArguments) -> anyhow::Result<Verdict> {
             verdict = Verdict::Bad;
         }
     }
-    if arguments.measures(Measure::Instructions) && !exit::interrupted() {
+    if arguments.measures.includes(Measure::Instructions) && !exit::interrupted() {
         instructions::run(&mut *out, &mut results, arguments)?;
     }
     results.finish()?;

@@ -10,7 +10,7 @@ use glassbox_lab::looking_glass::{LadderPlan, LadderSystem};
 use glassbox_workloads::tpcc::Scale;
 
 use crate::lab::report::DIRECTORY;
-use crate::lab::shared::Measure;
+use crate::lab::shared::MeasureOption;
 
 /// Remove the components of a conventional engine one by one, and measure the cost of each
 ///
@@ -22,9 +22,9 @@ pub struct LookingGlassArguments {
     /// Measure less: a hundredth of each warehouse, few transactions; under a minute
     #[arg(long)]
     pub quick: bool,
-    /// Measure only one of the two
-    #[arg(long, value_enum, value_name = "WHAT")]
-    only: Option<Measure>,
+    /// The measures
+    #[command(flatten)]
+    pub measures: MeasureOption,
     /// Warehouses
     #[arg(long, short, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=100))]
     warehouses: u16,
@@ -52,16 +52,6 @@ pub struct LookingGlassArguments {
 }
 
 impl LookingGlassArguments {
-    /// Whether a measure is chosen.
-    pub fn measures(&self, measure: Measure) -> bool {
-        self.only.is_none_or(|only| only == measure)
-    }
-
-    /// Whether it is the only one.
-    pub fn measures_only(&self, measure: Measure) -> bool {
-        self.only == Some(measure)
-    }
-
     /// Size of the data.
     pub const fn scale(&self) -> Scale {
         if self.quick { Scale::small(self.warehouses) } else { Scale::full(self.warehouses) }

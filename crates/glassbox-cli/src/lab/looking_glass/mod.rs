@@ -30,7 +30,7 @@ pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
     headline(&mut *out, arguments)?;
     let (mut points, mut wrong) = (Points::default(), Vec::new());
     count_accesses(&mut points, arguments.seed)?;
-    if arguments.measures(Measure::Throughput) {
+    if arguments.measures.includes(Measure::Throughput) {
         let plan = arguments.plan();
         let what = format!("{} stacks", plan.systems.len());
         check_memory(memory_bytes(&plan), &what, "measure fewer --warehouses or --transactions")?;
@@ -39,7 +39,7 @@ pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
         bar.0.finish_and_clear();
     }
     let mut instructions = None;
-    if arguments.measures(Measure::Instructions) && !exit::interrupted() {
+    if arguments.measures.includes(Measure::Instructions) && !exit::interrupted() {
         instructions = Some(count_instructions(arguments, &mut points)?);
     }
     print(&mut *out, &points)?;
@@ -80,7 +80,7 @@ fn headline(out: &mut dyn Write, arguments: &LookingGlassArguments) -> std::io::
 fn count_instructions(arguments: &LookingGlassArguments, points: &mut Points) -> anyhow::Result<String> {
     let valgrind = match glassbox_lab::count::version() {
         Ok(version) => version,
-        Err(error) if arguments.measures_only(Measure::Instructions) => return Err(error),
+        Err(error) if arguments.measures.is_only(Measure::Instructions) => return Err(error),
         Err(error) => return Ok(format!("times only: instructions not counted: {error}")),
     };
     let (counting, bar) = (arguments.counting(), Bar::new());

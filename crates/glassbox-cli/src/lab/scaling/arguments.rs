@@ -9,7 +9,7 @@ use glassbox_lab::scaling::{CountedRun, ScaledSystem, ScalingPlan, numbers_of_co
 use glassbox_workloads::tpcc::Scale;
 
 use crate::lab::report::DIRECTORY;
-use crate::lab::shared::Measure;
+use crate::lab::shared::MeasureOption;
 use crate::options::cores;
 
 /// Measure how the engines grow with cores
@@ -24,9 +24,9 @@ pub struct ScalingArguments {
     /// Measure less: one round of a hundredth of each warehouse; about a minute on two cores
     #[arg(long)]
     pub quick: bool,
-    /// Measure only one of the two
-    #[arg(long, value_enum, value_name = "WHAT")]
-    only: Option<Measure>,
+    /// The measures
+    #[command(flatten)]
+    pub measures: MeasureOption,
     /// Measure only these systems: no-log, commands, values, classic-behind, classic
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     systems: Vec<ScaledSystem>,
@@ -65,16 +65,6 @@ pub struct ScalingArguments {
 }
 
 impl ScalingArguments {
-    /// Whether a measure is chosen.
-    pub fn measures(&self, measure: Measure) -> bool {
-        self.only.is_none_or(|only| only == measure)
-    }
-
-    /// Whether it is the only one.
-    pub fn measures_only(&self, measure: Measure) -> bool {
-        self.only == Some(measure)
-    }
-
     /// The systems, in the order of the tables.
     fn systems(&self) -> Vec<ScaledSystem> {
         let chosen = |system: &ScaledSystem| self.systems.is_empty() || self.systems.contains(system);

@@ -27,7 +27,7 @@ pub fn run(arguments: &ScalingArguments) -> anyhow::Result<Verdict> {
     std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
     headline(&mut *out, arguments)?;
     let mut points = Points::default();
-    if arguments.measures(Measure::Throughput) {
+    if arguments.measures.includes(Measure::Throughput) {
         let plan = arguments.plan();
         check_memory(plan.memory_bytes(), "the databases", "measure fewer --warehouses or --cores")?;
         let bar = Bar::new();
@@ -38,7 +38,7 @@ pub fn run(arguments: &ScalingArguments) -> anyhow::Result<Verdict> {
         }
     }
     let mut instructions = "instructions not counted".to_owned();
-    if arguments.measures(Measure::Instructions) && !exit::interrupted() {
+    if arguments.measures.includes(Measure::Instructions) && !exit::interrupted() {
         instructions = count(arguments, &mut points)?;
     }
     for system in ScaledSystem::ALL {
@@ -80,7 +80,7 @@ fn headline(out: &mut dyn Write, arguments: &ScalingArguments) -> std::io::Resul
 fn count(arguments: &ScalingArguments, points: &mut Points) -> anyhow::Result<String> {
     let valgrind = match glassbox_lab::count::version() {
         Ok(version) => version,
-        Err(error) if arguments.measures_only(Measure::Instructions) => return Err(error),
+        Err(error) if arguments.measures.is_only(Measure::Instructions) => return Err(error),
         Err(error) => return Ok(format!("instructions not counted: {error}")),
     };
     let (counting, bar) = (arguments.counting(), Bar::new());
