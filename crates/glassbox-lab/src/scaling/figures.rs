@@ -71,11 +71,14 @@ fn core_time(points: &Points, system: ScaledSystem) -> Option<Figure> {
         let note = format!("{} µs", format::number(values.iter().sum()));
         (values.len() == 3).then_some(Bar { label, values, note })
     };
-    let parts = [("program", 0), ("kernel", 1), ("idle, or others", 2)];
-    let colours = [Colour(0x4e, 0x79, 0xa7), Colour(0xe1, 0x57, 0x59), Colour(0xd5, 0xda, 0xe0)];
+    let parts = [
+        ("program", Colour(0x4e, 0x79, 0xa7)),
+        ("kernel", Colour(0xe1, 0x57, 0x59)),
+        ("idle, or others", Colour(0xd5, 0xda, 0xe0)),
+    ];
     let svg = stacked(&Stacked {
         unit: "core time per transaction, µs".to_owned(),
-        parts: parts.map(|(name, at)| (name.to_owned(), colours[at])).to_vec(),
+        parts: parts.map(|(name, colour)| (name.to_owned(), colour)).to_vec(),
         bars: shown.filter_map(bar).collect(),
         shares: true,
     });

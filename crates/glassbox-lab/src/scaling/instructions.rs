@@ -23,7 +23,7 @@ pub(super) const ALL: &str = "all";
 
 /// Address space is limited to 32 GiB under valgrind, less than the default reserves.
 const TABLE_BYTES: usize = 256 << 20;
-/// Pages of the classic engine's pool.
+/// Memory for pages of the classic engine.
 const POOL_BYTES: usize = 512 << 20;
 /// Transactions in flight of each client.
 const IN_FLIGHT: usize = 64;

@@ -78,10 +78,9 @@ pub fn core_time(points: &Points, system: ScaledSystem) -> Option<Table> {
         let cells = metrics.map(|metric| cell(points, system, form, most, metric));
         std::iter::once(form.name().to_owned()).chain(cells).collect()
     };
-    let header: Vec<_> =
-        ["core time, µs", "program", "kernel", "idle or others"].iter().chain(titles).copied().collect();
     let title = format!("{most} core{}", if most == 1.0 { "" } else { "s" });
-    let header: Vec<_> = std::iter::once(title.as_str()).chain(header).collect();
+    let common = [title.as_str(), "core time, µs", "program", "kernel", "idle or others"];
+    let header = [&common[..], titles].concat();
     Some(Table::new(&header, ScaledForm::ALL.map(row).to_vec()))
 }
 
