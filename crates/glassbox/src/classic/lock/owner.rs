@@ -35,6 +35,9 @@ const LOOKS: [u32; 2] = [100, 300];
 #[cfg(all(shuttle, test))]
 const LOOKS: [u32; 2] = [0, 0];
 
+/// How long a waiter lets other threads run before it sleeps, in ns: where many run, each of them may take its time.
+const LOOK_NS: u64 = 100_000;
+
 /// The part of an owner that other threads access.
 #[derive(Default)]
 pub(super) struct LockWaiter {
@@ -150,22 +153,26 @@ impl LockWaiter {
         latch(&self.signal).state == WaitState::Waiting
     }
 
-    /// Looks for a while whether the wait has ended.
-    fn look(&self) {
-        let mut looks = 0;
-        while looks < LOOKS[1] && !self.is_over.load(Ordering::Relaxed) {
-            if looks < LOOKS[0] {
-                std::hint::spin_loop()
-            } else {
-                yield_now()
+    /// Looks for a while whether the wait has ended, but not past `deadline_ns`.
+    fn look(&self, deadline_ns: Option<u64>, clock: &dyn Clock) {
+        for _ in 0..LOOKS[0] {
+            if self.is_over.load(Ordering::Relaxed) {
+                return;
             }
-            looks += 1;
+            std::hint::spin_loop();
+        }
+        let until_ns = clock.monotonic_ns().saturating_add(LOOK_NS).min(deadline_ns.unwrap_or(u64::MAX));
+        for _ in LOOKS[0]..LOOKS[1] {
+            if self.is_over.load(Ordering::Relaxed) || clock.monotonic_ns() >= until_ns {
+                return;
+            }
+            yield_now();
         }
     }
 
     /// Returns when the wait has ended, and how it has; [`WaitState::Waiting`] if it has not at `deadline_ns`.
     pub(super) fn sleep(&self, deadline_ns: Option<u64>, clock: &dyn Clock) -> WaitState {
-        self.look();
+        self.look(deadline_ns, clock);
         let mut signal = latch(&self.signal);
         while signal.state == WaitState::Waiting {
             signal.sleeps = true;

@@ -7,8 +7,10 @@
 //!   wait for do not matter.
 //! - A new request is granted when it is compatible with all held modes, and no request waits, converting or not. So a
 //!   new request never overtakes a waiting one, and conversions precede all waiting requests.
-//! - Whenever a mode weakens or a request leaves, conversions are granted where possible, in the order of their
-//!   requests; then, when none is left, waiting requests from the front until one cannot be granted.
+//! - Whenever a request leaves, conversions are granted where possible, in the order of their requests; then, when none
+//!   is left, waiting requests from the front until one cannot be granted.
+//! - The grant of a momentary request ends its wait, and nothing is held. Held until their owners wake, two such
+//!   requests that are made again and again would refuse each other for ever.
 //!
 //! No request starves: while a request waits no new one is granted, so finitely many precede it. Conversions may
 //! overtake each other, because each is by a holder of the lock, and a wait for another conversion could be a deadlock.
@@ -20,6 +22,7 @@ mod pool;
 
 use std::sync::Arc;
 
+use super::locks::Duration;
 use super::mode::{LockMode, Modes};
 use super::name::{PackedName, RECORD};
 use super::owner::{By, LockWaiter, WaitState};
@@ -72,7 +75,16 @@ struct Request {
     mode: LockMode,
     /// The mode for which it waits, if any.
     wanted: LockMode,
+    /// It is to be granted for an instant only.
+    is_momentary: bool,
     state: RequestState,
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) mode: LockMode,
+    pub(super) duration: Duration,
 }
 
 struct PoolNode {
@@ -146,19 +158,19 @@ impl LockPartition {
         key: PackedName,
         hash: u64,
         by: By,
-        wanted: LockMode,
+        wanted: Wanted,
         waiter: &Arc<LockWaiter>,
     ) -> u32 {
         let head = self.find(key, hash);
         assert!(head != NONE, "another lock is in the way");
-        let request = self.new_request(head, by, wanted);
+        let request = self.new_request(head, by, wanted.mode);
         self.push(WAITING, request);
         self.wait(request, RequestState::Waiting, wanted, waiter);
         request
     }
 
     /// Makes a granted request, whose conversion cannot be granted, wait for it.
-    pub(super) fn enqueue_conversion(&mut self, request: u32, to: LockMode, waiter: &Arc<LockWaiter>) {
+    pub(super) fn enqueue_conversion(&mut self, request: u32, to: Wanted, waiter: &Arc<LockWaiter>) {
         // To the end, so that conversions are in the order of their requests.
         self.unlink(GRANTED, request);
         self.push(GRANTED, request);
@@ -167,10 +179,11 @@ impl LockPartition {
         self.wait(request, RequestState::Converting, to, waiter);
     }
 
-    fn wait(&mut self, request: u32, state: RequestState, wanted: LockMode, waiter: &Arc<LockWaiter>) {
+    fn wait(&mut self, request: u32, state: RequestState, wanted: Wanted, waiter: &Arc<LockWaiter>) {
         waiter.begin();
         let PoolNode { request, waiter: room, .. } = &mut self.nodes[request as usize];
-        (request.state, request.wanted, *room) = (state, wanted, Some(waiter.clone()));
+        (request.state, request.wanted, *room) = (state, wanted.mode, Some(waiter.clone()));
+        request.is_momentary = wanted.duration == Duration::Momentary;
     }
 
     /// Whether the request is this owner's, and waits. It may belong to another owner by now.
@@ -182,8 +195,7 @@ impl LockPartition {
     /// Ends a wait without a grant. A mode that was held before is still held.
     pub(super) fn cancel(&mut self, request: u32, signal: WaitState) {
         let Request { head, state, .. } = self.nodes[request as usize].request;
-        let waiter = self.nodes[request as usize].waiter.take();
-        waiter.expect("who waits can be woken").end(signal);
+        self.end_wait(request, signal);
         if state == RequestState::Converting {
             self.nodes[request as usize].request.state = RequestState::Granted;
             self.nodes[head as usize].head.converting -= 1;
@@ -212,12 +224,6 @@ impl LockPartition {
         self.settle(head);
     }
 
-    /// Weakens a granted lock.
-    pub(super) fn downgrade(&mut self, request: u32, to: LockMode) {
-        self.change_mode(request, to);
-        self.settle(self.nodes[request as usize].request.head);
-    }
-
     /// Grants the requests that can be granted now; removes the name if no request is left.
     #[inline(always)]
     fn settle(&mut self, head: u32) {
@@ -233,31 +239,48 @@ impl LockPartition {
     fn grant_waiting(&mut self, head: u32) {
         let mut at = self.nodes[head as usize].head.lists[GRANTED].first;
         while at != NONE {
-            let Request { next, state, wanted, .. } = self.nodes[at as usize].request;
+            let Request { next, state, wanted, is_momentary, .. } = self.nodes[at as usize].request;
             if state == RequestState::Converting && self.would_convert(at, wanted) {
-                self.change_mode(at, wanted);
+                if !is_momentary {
+                    self.change_mode(at, wanted);
+                }
+                self.nodes[at as usize].request.state = RequestState::Granted;
                 self.nodes[head as usize].head.converting -= 1;
-                self.grant(at);
+                self.end_wait(at, WaitState::Granted);
             }
             at = next;
         }
         while self.nodes[head as usize].head.converting == 0 {
             let Head { key, lists, modes, .. } = self.nodes[head as usize].head;
             let at = lists[WAITING].first;
-            if at == NONE || self.conflicts(key, self.nodes[at as usize].request.wanted) & modes != 0 {
+            if at == NONE {
+                break;
+            }
+            let Request { wanted, is_momentary, .. } = self.nodes[at as usize].request;
+            if self.conflicts(key, wanted) & modes != 0 {
                 break;
             }
             self.unlink(WAITING, at);
-            self.push(GRANTED, at);
-            self.hold(head, self.nodes[at as usize].request.wanted);
-            self.grant(at);
+            self.end_wait(at, WaitState::Granted);
+            if is_momentary {
+                self.free(at);
+            } else {
+                let request = &mut self.nodes[at as usize].request;
+                (request.state, request.mode) = (RequestState::Granted, wanted);
+                self.push(GRANTED, at);
+                self.hold(head, wanted);
+            }
+        }
+        let [granted, waiting] = self.nodes[head as usize].head.lists;
+        if granted.first == NONE && waiting.first == NONE {
+            self.free_head(head);
         }
     }
 
-    fn grant(&mut self, request: u32) {
-        let PoolNode { request, waiter, .. } = &mut self.nodes[request as usize];
-        (request.state, request.mode) = (RequestState::Granted, request.wanted);
-        waiter.take().expect("who waits can be woken").end(WaitState::Granted);
+    /// Tells a waiting owner how its wait ended.
+    fn end_wait(&mut self, request: u32, how: WaitState) {
+        let waiter = self.nodes[request as usize].waiter.take();
+        waiter.expect("who waits can be woken").end(how);
     }
 
     /// Whether a new request of `mode` can be granted.

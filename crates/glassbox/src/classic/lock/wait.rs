@@ -12,7 +12,7 @@ use super::mode::LockMode;
 use super::name::PackedName;
 use super::owner::{LockWaiter, Owner, WaitState};
 use super::sync::latch;
-use super::table::{LockPartition, NONE};
+use super::table::{LockPartition, NONE, Wanted};
 
 /// Maximum number of owners: the counts in the heads have this width.
 const MAX_OWNERS: usize = u16::MAX as usize;
@@ -46,19 +46,22 @@ impl LockManager {
         let mut detector = latch(&self.detector);
         let mut partition = self.partition(hash);
         // It may be available now.
-        let granted = match held {
-            None => partition.request(key, hash, owner.by(), mode),
-            Some((_, HeldLock { request, .. })) => partition.convert(request, mode).then_some(request),
+        let available = match (duration, held) {
+            (Duration::Commit, None) => partition.request(key, hash, owner.by(), mode),
+            (Duration::Commit, Some((_, held))) => partition.convert(held.request, mode).then_some(held.request),
+            (Duration::Momentary, None) => partition.would_grant(key, hash, mode).then_some(NONE),
+            (Duration::Momentary, Some((_, held))) => partition.would_convert(held.request, mode).then_some(NONE),
         };
-        if let Some(request) = granted {
+        if let Some(request) = available {
             drop((partition, detector));
             self.keep(owner, &wanted, request, duration);
             return Ok(());
         }
+        let asked = Wanted { mode, duration };
         let request = match held {
-            None => partition.enqueue(key, hash, owner.by(), mode, &owner.waiter),
+            None => partition.enqueue(key, hash, owner.by(), asked, &owner.waiter),
             Some((_, HeldLock { request, .. })) => {
-                partition.enqueue_conversion(request, mode, &owner.waiter);
+                partition.enqueue_conversion(request, asked, &owner.waiter);
                 request
             }
         };
@@ -103,13 +106,12 @@ impl LockManager {
         }
     }
 
-    /// Keeps or releases a granted request, by its duration.
+    /// Lists a granted request, unless it was for an instant.
     fn keep(&self, owner: &mut Owner, wanted: &WantedLock, request: u32, duration: Duration) {
         match (duration, wanted.held) {
             (Duration::Commit, None) => self.note(owner, wanted.key, wanted.hash, request, wanted.mode),
             (Duration::Commit, Some((at, _))) => owner.held.entry(at).mode = wanted.mode,
-            (Duration::Momentary, None) => self.partition(wanted.hash).release(request),
-            (Duration::Momentary, Some((_, before))) => self.partition(wanted.hash).downgrade(request, before.mode),
+            (Duration::Momentary, _) => {}
         }
     }
 }

@@ -234,5 +234,6 @@ fn free_node(at: u32) -> PoolNode {
 
 #[inline(always)]
 fn granted(head: u32, By { owner, place }: By, mode: LockMode) -> Request {
-    Request { head, owner, place, previous: NONE, next: NONE, mode, wanted: mode, state: RequestState::Granted }
+    let state = RequestState::Granted;
+    Request { head, owner, place, previous: NONE, next: NONE, mode, wanted: mode, is_momentary: false, state }
 }

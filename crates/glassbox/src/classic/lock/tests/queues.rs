@@ -1,7 +1,14 @@
 //! Scenarios: what is locked, and who is granted when.
 
-use super::super::LockConfig;
+use std::sync::Arc;
+
+use super::super::name::PackedName;
+use super::super::owner::{By, LockWaiter, WaitState};
+use super::super::table::{LockPartition, Wanted};
+use super::super::{Duration, LockConfig, LockMode, LockName};
 use super::script::play;
+use crate::classic::ids::StoreId;
+use crate::io::ManualClock;
 
 #[test]
 fn a_record_is_locked_with_intents_above() {
@@ -178,4 +185,41 @@ fn a_conversion_makes_no_other_request_grantable() {
          t1 S 1            granted
          t2 U 1            granted",
     );
+}
+
+#[test]
+fn a_momentary_lock_is_not_held_until_its_owner_wakes() {
+    let mut partition = LockPartition::new(false);
+    let key = PackedName::of(LockName::End(StoreId(1)));
+    let by = |owner| By { owner, place: 0 };
+    let (momentary, commit) = ([Duration::Momentary; 2], [Duration::Momentary, Duration::Commit]);
+    for durations in [momentary, commit] {
+        let reader = partition.request(key, key.hash(), by(1), LockMode::S).expect("the name is free");
+        let waiters: [Arc<LockWaiter>; 2] = Default::default();
+        for (owner, (duration, waiter)) in durations.into_iter().zip(&waiters).enumerate() {
+            partition.enqueue(key, key.hash(), by(2 + owner as u32), Wanted { mode: LockMode::X, duration }, waiter);
+        }
+        partition.release(reader);
+        let ends = waiters.map(|waiter| waiter.sleep(None, &ManualClock::default()));
+        assert_eq!(ends, [WaitState::Granted; 2], "{durations:?}");
+        let is_free = durations == momentary;
+        assert_eq!(partition.would_grant(key, key.hash(), LockMode::X), is_free, "{durations:?}");
+        assert_eq!(partition.names(), usize::from(!is_free), "{durations:?}");
+    }
+}
+
+#[test]
+fn a_momentary_conversion_is_not_held_until_its_owner_wakes() {
+    let mut partition = LockPartition::new(false);
+    let key = PackedName::of(LockName::End(StoreId(1)));
+    let mut reader = |owner| partition.request(key, key.hash(), By { owner, place: 0 }, LockMode::S).unwrap();
+    let (first, second) = (reader(1), reader(2));
+    let waiter = Arc::<LockWaiter>::default();
+    partition.enqueue_conversion(first, Wanted { mode: LockMode::X, duration: Duration::Momentary }, &waiter);
+    partition.release(second);
+    assert_eq!(waiter.sleep(None, &ManualClock::default()), WaitState::Granted);
+    assert!(partition.would_grant(key, key.hash(), LockMode::S), "the first still reads, and no more");
+    assert!(!partition.would_grant(key, key.hash(), LockMode::X));
+    partition.release(first);
+    assert_eq!(partition.names(), 0);
 }
