@@ -1,11 +1,12 @@
 //! Making records durable: one flusher at a time, and it is a thread that needs it.
 //!
 //! The role of the flusher is a flag under a mutex that is held for nanoseconds. [`LogState::reach`] takes the role if
-//! it is free, flushes, and releases it; if it is taken, it sleeps until the flush ends and checks again. So no wake-up
-//! is lost: the end of a flush wakes each sleeper, which then finds its records durable or takes the role. The next
-//! force covers all callers that arrive during a force. With no more than that, callers would form two groups that
-//! alternate, each force covering half of them; so a flusher first waits for the callers that the last force covered
-//! ([`LogState::gather`]).
+//! it is free, flushes, and releases it; if it is taken, it sleeps. The end of a flush wakes each sleeper whose records
+//! are durable now, and one of the others, which takes the role and does the same at its end: so none is left. Each
+//! sleeps at a condition variable of its own: threads that are woken together at one would wait for its mutex in turn,
+//! which costs another sleep each. The next force covers all callers that arrive during a force. With no more than
+//! that, callers would form two groups that alternate, each force covering half of them; so a flusher first waits for
+//! the callers that the last force covered ([`LogState::gather`]).
 //!
 //! Order of a flush, and why a crash between any two steps is harmless: records complete in the ring; block written;
 //! block forced; `tail` moved. Only the last step acknowledges records, and only the last frees room in the ring. A
@@ -14,6 +15,7 @@
 //! A failure poisons the log: the cause is kept, and each waiting or later caller gets it. A force that failed is not
 //! retried, because the system may have dropped the unwritten pages and would report success.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -40,8 +42,6 @@ pub(super) struct LogState {
     /// Used by the flusher alone; no thread waits for the mutex.
     pub writer: Mutex<Writer>,
     pub gate: Mutex<Gate>,
-    /// The role became free.
-    moved: Condvar,
     /// The log thread has work.
     pub work: Condvar,
     /// Whether the log thread is asleep or about to be, so that [`LogState::nudge`] need not take the mutex otherwise.
@@ -59,7 +59,8 @@ pub(super) struct LogState {
 #[derive(Default)]
 pub(super) struct Gate {
     flushing: bool,
-    sleepers: usize,
+    /// Who sleeps, in the order of their coming, each until the log is durable up to a position.
+    sleepers: Vec<(u64, Arc<Sleeper>)>,
     /// [`LogState::arrived`] when the last flush began, and how many had arrived since the one before.
     begun: u64,
     covered: u64,
@@ -92,9 +93,52 @@ impl Drop for Role<'_> {
         let mut gate = self.0.gate();
         gate.flushing = false;
         gate.callers = gate.covered + (self.0.arrived.load(Ordering::Relaxed) - gate.begun);
-        if gate.sleepers > 0 {
-            self.0.moved.notify_all();
+        if gate.sleepers.is_empty() {
+            return;
         }
+        let (tail, has_failed, mut has_heir) = (self.0.ring.tail(), self.0.cause.get().is_some(), false);
+        // Its memory is kept.
+        let mut woken = WOKEN.take();
+        gate.sleepers.retain(|(to, sleeper)| {
+            let is_served = *to <= tail || *to == ANY_FLUSH || has_failed;
+            let is_woken = is_served || !std::mem::replace(&mut has_heir, true);
+            if is_woken {
+                woken.push(Arc::clone(sleeper));
+            }
+            !is_woken
+        });
+        drop(gate);
+        woken.drain(..).for_each(|sleeper| sleeper.wake());
+        WOKEN.set(woken);
+    }
+}
+
+/// The position of those that wait for the end of a flush, whatever it made durable.
+pub(super) const ANY_FLUSH: u64 = u64::MAX;
+
+thread_local! {
+    static SLEEPER: Arc<Sleeper> = Arc::default();
+    static WOKEN: RefCell<Vec<Arc<Sleeper>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Where one thread sleeps.
+#[derive(Default)]
+struct Sleeper {
+    is_woken: Mutex<bool>,
+    come: Condvar,
+}
+
+impl Sleeper {
+    fn sleep(&self) {
+        let mut is_woken = self.is_woken.lock().unwrap_or_else(PoisonError::into_inner);
+        while !std::mem::take(&mut *is_woken) {
+            is_woken = self.come.wait(is_woken).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn wake(&self) {
+        *self.is_woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.come.notify_one();
     }
 }
 
@@ -108,7 +152,6 @@ impl LogState {
             attempts: SpareAttempts::default(),
             writer: Mutex::new(writer),
             gate: Mutex::default(),
-            moved: Condvar::new(),
             work: Condvar::new(),
             asleep: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -184,7 +227,7 @@ impl LogState {
         self.role_or_sleep(tail + 1).is_none_or(|role| self.flush(&role))
     }
 
-    /// Takes the role; or sleeps until it was released, and returns without it.
+    /// Takes the role; or sleeps until the log is durable up to `to`, or the role may be taken, and returns without it.
     pub fn role_or_sleep(&self, to: u64) -> Option<Role<'_>> {
         let mut gate = self.gate();
         if self.ring.tail() >= to {
@@ -193,9 +236,10 @@ impl LogState {
         if !gate.flushing {
             return Some(self.take(&mut gate));
         }
-        gate.sleepers += 1;
-        let mut gate = self.moved.wait(gate).unwrap_or_else(PoisonError::into_inner);
-        gate.sleepers -= 1;
+        let sleeper = SLEEPER.with(Arc::clone);
+        gate.sleepers.push((to, Arc::clone(&sleeper)));
+        drop(gate);
+        sleeper.sleep();
         None
     }
 

@@ -21,7 +21,7 @@ use std::sync::PoisonError;
 use std::sync::{Arc, Mutex};
 
 use super::error::LogError;
-use super::flush::LogState;
+use super::flush::{ANY_FLUSH, LogState};
 use super::format::{BLOCK_HEADER_BYTES, SECTOR_BYTES, block_bytes, framed};
 use super::order::Purpose;
 use super::writer::{MAX_BLOCK_BYTES, Writer};
@@ -73,7 +73,7 @@ impl LogState {
     pub fn raise_limit(&self, size: u64, purpose: Purpose) -> Result<(), LogError> {
         loop {
             self.healthy()?;
-            let Some(role) = self.role_or_sleep(u64::MAX) else { continue };
+            let Some(role) = self.role_or_sleep(ANY_FLUSH) else { continue };
             let (order, head) = (self.ring.order(), self.ring.head());
             let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
             self.set_limits(&writer);
