@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use glassbox::config::{ClassicConfig, Granularity};
+use glassbox::config::{ClassicConfig, Execution, ExecutionPolicy, Granularity, HybridPolicy};
 use glassbox::{Architecture, Config, Durability, LogKind};
 use glassbox_workloads::tpcc::Scale;
 
@@ -44,6 +44,69 @@ pub struct EngineOptions {
     /// Lock granularity; --architecture classic only [default: record]
     #[arg(long, value_enum)]
     locks: Option<LocksOption>,
+    /// Thread that runs a transaction (partitioned), or whether a transaction fetches its pages before it takes locks
+    /// (classic) [default: auto, and conventional]
+    #[arg(long, value_enum)]
+    execution: Option<ExecutionOption>,
+}
+
+/// How transactions are executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExecutionOption {
+    /// Partitioned: by the client that submits it, if it is alone, else as with core
+    Auto,
+    /// Partitioned: by the client that submits it
+    Caller,
+    /// Partitioned: by a client on the core of the partition
+    Core,
+    /// Partitioned: by a thread of the database for each partition
+    Thread,
+    /// Classic: pages are read when they are needed
+    Conventional,
+    /// Classic: a first run without locks fetches the pages
+    TwoStage,
+    /// Classic: conventionally until a page is missing; then all pages are fetched without locks
+    Optimistic,
+    /// Classic: one of these for each procedure, by what it did before
+    Hybrid,
+}
+
+impl ExecutionOption {
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Caller => "caller",
+            Self::Core => "core",
+            Self::Thread => "thread",
+            Self::Conventional => "conventional",
+            Self::TwoStage => "two-stage",
+            Self::Optimistic => "optimistic",
+            Self::Hybrid => "hybrid",
+        }
+    }
+
+    /// On the partitioned engine.
+    const fn partitioned(self) -> Option<Execution> {
+        match self {
+            Self::Auto => Some(Execution::Auto),
+            Self::Caller => Some(Execution::Caller),
+            Self::Core => Some(Execution::Core),
+            Self::Thread => Some(Execution::Thread),
+            Self::Conventional | Self::TwoStage | Self::Optimistic | Self::Hybrid => None,
+        }
+    }
+
+    /// On the classic engine.
+    fn classic(self) -> Option<ExecutionPolicy> {
+        match self {
+            Self::Auto | Self::Caller | Self::Core | Self::Thread => None,
+            Self::Conventional => Some(ExecutionPolicy::Conventional),
+            Self::TwoStage => Some(ExecutionPolicy::TwoStage),
+            Self::Optimistic => Some(ExecutionPolicy::Optimistic),
+            Self::Hybrid => Some(ExecutionPolicy::Hybrid(HybridPolicy::default())),
+        }
+    }
 }
 
 /// An engine.
@@ -101,9 +164,18 @@ impl EngineOptions {
             .clone()
             .with_page_bytes(self.page_kib.map_or(page_bytes, |kib| kib << 10))
             .with_pool_bytes(self.pool_mib.map_or(pool_bytes, |mib| (mib << 20) as usize))
-            .with_granularity(granularity);
+            .with_granularity(granularity)
+            .with_execution(self.execution().classic().unwrap_or_default());
         let partitions = if self.is_classic() { Config::default().partitions } else { config.partitions };
-        config.with_architecture(architecture).with_classic(classic).with_partitions(partitions)
+        let execution = self.execution().partitioned().unwrap_or_default();
+        let config = config.with_architecture(architecture).with_classic(classic).with_partitions(partitions);
+        config.with_execution(execution)
+    }
+
+    /// How transactions are executed.
+    pub fn execution(&self) -> ExecutionOption {
+        let default = if self.is_classic() { ExecutionOption::Conventional } else { ExecutionOption::Auto };
+        self.execution.unwrap_or(default)
     }
 
     /// Whether the classic engine is chosen.
@@ -123,6 +195,17 @@ impl EngineOptions {
 
     /// Rejects options that have no meaning for the chosen engine.
     pub fn check(&self, log: LogOption) -> Result<(), String> {
+        let execution = self.execution();
+        let (fits, other) = match self.architecture {
+            ArchitectureOption::Partitioned => (execution.partitioned().is_some(), ArchitectureOption::Classic),
+            ArchitectureOption::Classic => (execution.classic().is_some(), ArchitectureOption::Partitioned),
+        };
+        if !fits {
+            let (execution, other) = (execution.name(), other.name());
+            return Err(format!(
+                "--execution {execution} needs --architecture {other}: use one of the other executions"
+            ));
+        }
         if self.is_classic() {
             return match log {
                 LogOption::Values => Ok(()),
@@ -153,6 +236,7 @@ impl EngineOptions {
             ("--pool-mib", self.pool_mib.map(|mib| mib.to_string())),
             ("--page-kib", self.page_kib.map(|kib| kib.to_string())),
             ("--locks", self.locks.map(|locks| locks.name().to_owned())),
+            ("--execution", self.execution.map(|execution| execution.name().to_owned())),
         ];
         let given = values.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
         given.flatten().collect()

@@ -106,6 +106,12 @@ pub struct ClassicConfig {
     /// Lock escalation: a transaction with more row locks than this on one table locks the table instead, if no other
     /// transaction has locks on it. 0: never. Default: 10,000.
     pub escalate_at: usize,
+    /// Whether transactions fetch the pages that they need before they take locks. Default: no.
+    #[serde(default)]
+    pub execution: ExecutionPolicy,
+    /// The same for these procedures, by name, where it differs from `execution`. Default: none.
+    #[serde(default)]
+    pub execution_of: BTreeMap<String, ExecutionPolicy>,
     /// Maximum concurrent transactions, 1 to 1,024; further ones wait for a session. Default: 64.
     pub sessions: usize,
     /// Lock timeout in milliseconds, after which the transaction is rolled back and restarted; 0: it never waits;
@@ -127,6 +133,8 @@ impl Default for ClassicConfig {
             granularity: Granularity::default(),
             granularity_of: BTreeMap::new(),
             escalate_at: 10_000,
+            execution: ExecutionPolicy::default(),
+            execution_of: BTreeMap::new(),
             sessions: 64,
             lock_timeout_ms: None,
             broken_locks: false,
@@ -142,8 +150,70 @@ builder! {
     with_granularity granularity: Granularity,
     with_granularity_of granularity_of: BTreeMap<String, Granularity>,
     with_escalate_at escalate_at: usize,
+    with_execution execution: ExecutionPolicy,
+    with_execution_of execution_of: BTreeMap<String, ExecutionPolicy>,
     with_sessions sessions: usize,
     with_lock_timeout_ms lock_timeout_ms: Option<u64>,
+}
+
+/// Whether transactions of the classic engine fetch the pages that they need, and pin them, before they take locks:
+/// then no transaction waits for another one's disk (Charm, USENIX ATC 2001).
+///
+/// ```
+/// use glassbox::Config;
+/// use glassbox::config::{ClassicConfig, ExecutionPolicy};
+///
+/// let config = Config::classic(ClassicConfig::default().with_execution(ExecutionPolicy::TwoStage));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ExecutionPolicy {
+    /// A transaction reads pages when it needs them, also while it holds locks.
+    #[default]
+    Conventional,
+    /// Each transaction runs twice: first without locks and changes, to fetch its pages (the paper's TSTE).
+    TwoStage,
+    /// A transaction runs conventionally until a page is missing; then it undoes its changes, releases its locks, and
+    /// goes on without them to fetch its pages; then it runs again; at most three times (OTSTE).
+    Optimistic,
+    /// One of the others for each procedure, by what its transactions did before (HTSTE).
+    Hybrid(HybridPolicy),
+}
+
+/// The rule of [`ExecutionPolicy::Hybrid`].
+///
+/// A procedure begins with two stages. It becomes conventional when too many of its accesses read pages under locks
+/// although they were fetched; optimistic when few of its executions need two stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HybridPolicy {
+    /// Maximum accesses that read a page under locks, in millionths of all; above it the procedure is executed
+    /// conventionally. Default: 10,000 (1 %).
+    pub missed_ppm: u32,
+    /// Maximum executions that need two stages, in millionths of all; above it the procedure is executed in two stages,
+    /// below it optimistically. Default: 50,000 (5 %).
+    pub two_stage_ppm: u32,
+    /// For how long an execution counts. Default: its weight is halved after 1,000 more.
+    pub memory: ClassMemory,
+}
+
+impl Default for HybridPolicy {
+    fn default() -> Self {
+        Self { missed_ppm: 10_000, two_stage_ppm: 50_000, memory: ClassMemory::HalfLife(1_000) }
+    }
+}
+
+/// For how long the hybrid policy remembers an execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ClassMemory {
+    /// For ever, as in the paper: a procedure that has become conventional stays so.
+    Cumulative,
+    /// Its weight is halved after this many more executions of the procedure. Of a conventional one, each 64th
+    /// execution is in two stages, to see whether that has become better.
+    HalfLife(u64),
 }
 
 /// Which thread runs a call that was [submitted](crate::Database::submit) to the partitioned engine.

@@ -51,6 +51,14 @@ pub enum Error {
     /// The procedure panicked; nothing was changed. Embedded, the panic resumes in the caller instead.
     #[error(transparent)]
     Panicked(Box<Panicked>),
+    /// A page is not in memory, and must not be read now. The classic engine answers no call with this: it reads the
+    /// page, and runs the procedure again.
+    #[doc(hidden)]
+    #[error("page {page} is not in memory; the transaction runs again")]
+    NotInMemory {
+        /// Its number.
+        page: u32,
+    },
     /// The procedure stopped after a write although it promised not to. Undo information for it need not exist, so the
     /// database has stopped; opening it again recovers the state without this call.
     #[error(transparent)]

@@ -106,7 +106,15 @@ impl Count {
         self.0.store(self.0.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    /// Raises it to an amount. The caller is the only writer.
+    #[inline(always)]
+    pub(crate) fn raise(&self, amount: u64) {
+        if amount > self.get() {
+            self.0.store(amount, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::classic;
 use crate::config::Execution;
-pub use crate::database::explain::{LockHolder, LockWait, LockWaitEnd};
+pub use crate::database::execution::{ExecutionClass, ProcedureExecution};
+pub use crate::database::explain::{LockHolder, LockWait, LockWaitEnd, ReadInTheWay};
 use crate::database::inner::Inner;
 pub use crate::executed::{PartitionStats, TableUsage};
 
@@ -79,6 +80,9 @@ pub struct ClassicStats {
     pub lock_timeouts: u64,
     /// Total time of lock waits, nanoseconds.
     pub lock_waited_ns: u64,
+    /// Of this, time in which another transaction that was in the way, directly or through others, read the disk,
+    /// nanoseconds.
+    pub lock_waited_for_disk_ns: u64,
     /// Lock escalations: row locks replaced by a lock on their table.
     pub escalations: u64,
 }
@@ -111,6 +115,7 @@ impl ClassicStats {
             deadlocks: locks.deadlocks,
             lock_timeouts: locks.timeouts,
             lock_waited_ns: locks.waited_ns,
+            lock_waited_for_disk_ns: locks.disk_ns,
             escalations: locks.escalations,
         }
     }
@@ -134,6 +139,7 @@ impl ClassicStats {
             deadlocks: self.deadlocks - before.deadlocks,
             lock_timeouts: self.lock_timeouts - before.lock_timeouts,
             lock_waited_ns: self.lock_waited_ns - before.lock_waited_ns,
+            lock_waited_for_disk_ns: self.lock_waited_for_disk_ns - before.lock_waited_for_disk_ns,
             escalations: self.escalations - before.escalations,
         }
     }

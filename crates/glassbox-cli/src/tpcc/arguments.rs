@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
-use glassbox::config::Execution;
+use glassbox::io::DiskModel;
 use glassbox_workloads::tpcc::{Home, Mix, Remote};
 
 use crate::options::{Common, DurabilityOption, EngineOptions, LogOption, cores};
@@ -40,9 +40,6 @@ pub struct TpccArguments {
     /// Warehouses in which the transactions of a client begin
     #[arg(long, value_enum, default_value = "any")]
     pub home: HomeOption,
-    /// Thread that runs a transaction; without effect on the classic engine
-    #[arg(long, value_enum, default_value = "auto")]
-    pub execution: ExecutionOption,
     /// Run the transactions of a client in the order in which it submits them, which TPC-C does not ask for
     #[arg(long)]
     pub in_order: bool,
@@ -68,6 +65,12 @@ pub struct TpccArguments {
     /// classic with one client only
     #[arg(long)]
     pub trace_pages: bool,
+    /// After the run, print how each procedure was executed; --architecture classic only
+    #[arg(long)]
+    pub explain_execution: bool,
+    /// Read pages as slowly as this disk; --architecture classic only
+    #[arg(long, value_enum, default_value = "here")]
+    pub disk: DiskOption,
     /// Do not close and reopen the database after the run
     #[arg(long)]
     pub no_reopen: bool,
@@ -102,27 +105,34 @@ impl HomeOption {
     }
 }
 
-/// Which thread runs a transaction.
+/// The disk that pages are read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExecutionOption {
-    /// The client that submits it, if it is alone, else as with core
-    Auto,
-    /// The client that submits it
-    Caller,
-    /// A client on the core of the partition
-    Core,
-    /// A thread of the database for each partition
-    Thread,
+pub enum DiskOption {
+    /// This machine's
+    Here,
+    /// A local drive of flash memory: 100 µs
+    Nvme,
+    /// A volume in a cloud: 1 ms, and at times more
+    Cloud,
+    /// Two disks of 2001: 10.5 ms, more or less by up to 40 %
+    #[value(name = "2001")]
+    DisksOf2001,
 }
 
-impl From<ExecutionOption> for Execution {
-    fn from(option: ExecutionOption) -> Self {
-        match option {
-            ExecutionOption::Auto => Self::Auto,
-            ExecutionOption::Caller => Self::Caller,
-            ExecutionOption::Core => Self::Core,
-            ExecutionOption::Thread => Self::Thread,
+impl DiskOption {
+    /// Its model; none of the machine's own.
+    pub const fn model(self) -> Option<DiskModel> {
+        match self {
+            Self::Here => None,
+            Self::Nvme => Some(DiskModel::NVME),
+            Self::Cloud => Some(DiskModel::CLOUD),
+            Self::DisksOf2001 => Some(DiskModel::DISKS_OF_2001),
         }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        self.model().map_or("here", |model| model.name)
     }
 }
 
@@ -198,6 +208,9 @@ impl TpccArguments {
             return Err(
                 "--partitions cannot be combined with --architecture classic, which has none: use --clients".to_owned()
             );
+        }
+        if self.disk != DiskOption::Here && !self.engine.is_classic() {
+            return Err("--disk needs --architecture classic: the partitioned engine reads no disk".to_owned());
         }
         if self.trace_pages && !self.engine.is_classic() {
             return Err("--trace-pages needs --architecture classic: the partitioned engine has no pages".to_owned());

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use glassbox::Database;
-use glassbox::stats::{ClassicStats, Recovery, Stats};
+use glassbox::stats::{ClassicStats, ProcedureExecution, Recovery, Stats};
 
 use super::measure::MeasuredRun;
 use crate::results::{Figure, Results};
@@ -50,6 +50,10 @@ pub fn below(out: &mut dyn Write, stats: &Stats, classic: &ClassicStats, committ
         per_1000(stats.rerun),
         per_1000(classic.latch_waits),
     )?;
+    if classic.lock_waited_for_disk_ns > 0 {
+        let share = percent(classic.lock_waited_for_disk_ns, classic.lock_waited_ns);
+        writeln!(out, "            {share:.1} % of the time because transactions in the way were reading the disk")?;
+    }
     if classic.lock_timeouts + classic.escalations > 0 {
         let (timeouts, escalations) = (format::count(classic.lock_timeouts), format::count(classic.escalations));
         writeln!(out, "            {timeouts} lock timeouts, {escalations} escalations to locks of tables")?;
@@ -98,6 +102,7 @@ pub fn put(results: &mut Results, x: f64, measured: &MeasuredRun, classic: &Clas
     put("lock_timeouts_per_1000", 1e3 * per(classic.lock_timeouts), "waits")?;
     put("reruns_per_1000", 1e3 * per(stats.rerun), "runs")?;
     put("lock_wait_mean", classic.lock_waited_ns as f64 / classic.lock_waits.max(1) as f64, "ns")?;
+    put("lock_wait_for_disk", percent(classic.lock_waited_for_disk_ns, classic.lock_waited_ns), "percent")?;
     if let Some(simulated) = measured.simulated {
         put("misses_per_transaction", per(classic.fixes - classic.hits), "pages")?;
         put("simulated_misses_per_transaction", per(simulated.missed), "pages")?;
@@ -140,6 +145,21 @@ pub fn explain_waits(out: &mut dyn Write, db: &Database) -> io::Result<()> {
         count => writeln!(out, "waits       for locks, the last {count}:")?,
     }
     last.iter().try_for_each(|wait| writeln!(out, "            {wait}"))
+}
+
+/// How each procedure was executed.
+pub fn explain_execution(out: &mut dyn Write, db: &Database) -> io::Result<()> {
+    let Some(executions) = db.explain_execution() else {
+        return writeln!(out, "execution   in one stage: the partitioned engine reads no disk");
+    };
+    let executed = |execution: &&ProcedureExecution| execution.executions > 0;
+    if !executions.iter().any(|execution| executed(&execution)) {
+        return writeln!(out, "execution   conventional: pages are read when they are needed");
+    }
+    for (at, execution) in executions.iter().filter(executed).enumerate() {
+        writeln!(out, "{:<12}{execution}", if at == 0 { "execution" } else { "" })?;
+    }
+    Ok(())
 }
 
 /// The work of recovery.

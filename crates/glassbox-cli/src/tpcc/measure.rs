@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use glassbox::io::SlowDisk;
 use glassbox::stats::{SimulatedPages, Stats};
 use glassbox::{Database, Error};
 use glassbox_workloads::tpcc::conditions::{Report, check_all};
@@ -37,8 +38,13 @@ pub struct MeasuredRun {
     pub failed: Option<Error>,
 }
 
-/// Runs the clients.
-pub fn run(arguments: &TpccArguments, db: &Database, scale: &Scale) -> MeasuredRun {
+/// Runs the clients; only meanwhile is the disk as slow as it should be.
+pub fn run(arguments: &TpccArguments, db: &Database, scale: &Scale, disk: Option<&SlowDisk>) -> MeasuredRun {
+    let set_slow = |is_slow| {
+        if let Some(disk) = disk {
+            disk.set_slow(is_slow);
+        }
+    };
     let clients = arguments.clients();
     let settings = Settings {
         scale: *scale,
@@ -50,6 +56,7 @@ pub fn run(arguments: &TpccArguments, db: &Database, scale: &Scale) -> MeasuredR
     };
     let (tallies, stop) = (ClientTallies::new(clients), AtomicBool::new(false));
     let (before, simulated_before) = (db.counts(), db.simulated_pages());
+    set_slow(true);
     let started = Instant::now();
     let (result, (rates, busy)) = std::thread::scope(|scope| {
         let (tallies, stop, settings) = (&tallies, &stop, &settings);
@@ -73,6 +80,7 @@ pub fn run(arguments: &TpccArguments, db: &Database, scale: &Scale) -> MeasuredR
         (results.collect::<Result<Vec<()>, _>>(), watched)
     });
     let seconds = started.elapsed().as_secs_f64();
+    set_slow(false);
     // The space of tables last: finding it reads pages.
     let (counts, simulated) = (difference(&before, db.counts()), db.simulated_pages());
     let simulated = simulated.zip(simulated_before).map(|(after, before)| SimulatedPages {

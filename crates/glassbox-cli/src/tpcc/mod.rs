@@ -24,7 +24,7 @@ use report::Reopened;
 pub fn run(arguments: &TpccArguments) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
     let mut out = report_to(arguments.common.json.as_deref());
-    let (db, scale) = prepare::open(arguments)?;
+    let prepare::Prepared { db, scale, disk } = prepare::open(arguments)?;
     arguments.check_home(scale.warehouses).map_err(anyhow::Error::msg)?;
     let engine = db.counts().classic.map(|classic| {
         json!({
@@ -45,7 +45,8 @@ pub fn run(arguments: &TpccArguments) -> anyhow::Result<Verdict> {
         "remote_order_lines_percent": arguments.remote().order_lines,
         "remote_payments_percent": arguments.remote().payments,
         "home": arguments.home.name(),
-        "execution": glassbox::Execution::from(arguments.execution),
+        "execution": arguments.engine.execution().name(),
+        "disk": arguments.disk.name(),
         "in_order": arguments.in_order,
         "durability": glassbox::Durability::from(arguments.durability),
         "log": arguments.log.name(),
@@ -58,10 +59,13 @@ pub fn run(arguments: &TpccArguments) -> anyhow::Result<Verdict> {
         out.flush()?;
         std::io::stdin().read_line(&mut String::new())?;
     }
-    let measured = measure::run(arguments, &db, &scale);
+    let measured = measure::run(arguments, &db, &scale, disk.as_deref());
     report::measured(&mut *out, &mut results, arguments, &measured)?;
     if arguments.explain_waits {
         classic::explain_waits(&mut *out, &db)?;
+    }
+    if arguments.explain_execution {
+        classic::explain_execution(&mut *out, &db)?;
     }
     if let Some(error) = measured.failed {
         results.finish()?;

@@ -1,14 +1,15 @@
 //! Opens the database of a run: loads it if it is new, rejects it if it does not match the arguments.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
 use glassbox::config::ClassicConfig;
-use glassbox::io::{Files, RealFiles};
+use glassbox::io::{DiskModel, Files, RealClock, RealFiles, SlowDisk, SlowFiles};
 use glassbox::research::ConfigHooks;
-use glassbox::{BulkLoad, Config, Database, Record};
+use glassbox::{BulkLoad, Config, Database, Error, Record};
 use glassbox_workloads::tpcc::{self, DISTRICTS, Scale, Sink};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
@@ -25,35 +26,65 @@ const MIN_SESSIONS: usize = 8;
 /// Rows between two updates of the progress while loading.
 const ROWS_BETWEEN_UPDATES: u64 = 4_096;
 
+/// The database of a run.
+pub struct Prepared {
+    pub db: Database,
+    pub scale: Scale,
+    /// The disk below it, if it is not this machine's; as fast as this machine's so far.
+    pub disk: Option<Arc<SlowDisk>>,
+}
+
 /// Opens the database of the arguments.
-pub fn open(arguments: &TpccArguments) -> anyhow::Result<(Database, Scale)> {
+pub fn open(arguments: &TpccArguments) -> anyhow::Result<Prepared> {
     if arguments.fresh {
         remove(&arguments.dir)?;
     }
-    let db = reopen(arguments)?;
+    let (db, disk) = open_directory(arguments)?;
     check_pages(arguments, &db)?;
     if let Some(stored) = db.transaction(|tx| tpcc::stored_scale(tx))? {
         check_scale(arguments, &stored)?;
-        return Ok((db, stored));
+        return Ok(Prepared { db, scale: stored, disk });
     }
     let scale = arguments.common.scale(arguments.warehouses.unwrap_or(DEFAULT_WAREHOUSES));
     load(&db, &scale, arguments.partitions())?;
-    Ok((db, scale))
+    Ok(Prepared { db, scale, disk })
 }
 
-/// Opens the directory, whatever its scale.
+/// Opens the directory, whatever its scale, on this machine's disk.
 pub fn reopen(arguments: &TpccArguments) -> anyhow::Result<Database> {
+    open_directory(arguments).map(|(db, _)| db)
+}
+
+fn open_directory(arguments: &TpccArguments) -> anyhow::Result<(Database, Option<Arc<SlowDisk>>)> {
     let config = Config::default()
         .with_partitions(arguments.partitions())
-        .with_execution(arguments.execution.into())
         .with_in_order(arguments.in_order)
         .with_durability(arguments.durability.into())
         .with_log(arguments.log.into())
         .with_in_flight(arguments.in_flight.max(Config::default().in_flight))
         .with_classic(ClassicConfig::default().with_sessions(arguments.clients().max(MIN_SESSIONS)))
         .with_page_trace(arguments.trace_pages);
-    Database::open(&arguments.dir, arguments.engine.apply(config), tpcc::catalog())
-        .with_context(|| format!("cannot open the database in {}", arguments.dir.display()))
+    let config = arguments.engine.apply(config);
+    let opened = match arguments.disk.model() {
+        None => Database::open(&arguments.dir, config, tpcc::catalog()).map(|db| (db, None)),
+        Some(model) => open_on(model, arguments, config),
+    };
+    opened.with_context(|| format!("cannot open the database in {}", arguments.dir.display()))
+}
+
+/// Opens the directory as if it were on this disk.
+fn open_on(
+    model: DiskModel,
+    arguments: &TpccArguments,
+    config: Config,
+) -> Result<(Database, Option<Arc<SlowDisk>>), Error> {
+    let files = Arc::new(RealFiles::new(&arguments.dir)?);
+    let clock = RealClock::new();
+    let slow = SlowFiles::new(files, model, Arc::new(clock.clone()), arguments.common.seed);
+    let disk = Arc::clone(slow.disk());
+    disk.set_slow(false);
+    let db = Database::open_files(Arc::new(slow), Box::new(clock), config, tpcc::catalog())?;
+    Ok((db, Some(disk)))
 }
 
 /// The size of pages is fixed when a database is created.

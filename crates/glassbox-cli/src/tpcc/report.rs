@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use super::arguments::TpccArguments;
 use super::measure::{CheckResults, MeasuredRun};
 use super::{busy, classic};
+use crate::options::ExecutionOption;
 use crate::results::{Figure, Results};
 use glassbox_lab::format;
 
@@ -31,7 +32,16 @@ pub fn headline(out: &mut dyn Write, arguments: &TpccArguments, scale: &Scale, d
         Some(classic) => {
             let pool = format::bytes(classic.pool_pages * classic.page_bytes);
             let locks = arguments.engine.locks().name();
-            (format!("classic engine ({pool} for pages of {} KiB, {locks} locks)", classic.page_bytes >> 10), None)
+            let execution = match arguments.engine.execution() {
+                ExecutionOption::Conventional => String::new(),
+                other => format!(", {} execution", other.name()),
+            };
+            let disk = match arguments.disk.model() {
+                Some(model) => format!(", pages read from disk `{}`", model.name),
+                None => String::new(),
+            };
+            let pages = format!("{pool} for pages of {} KiB", classic.page_bytes >> 10);
+            (format!("classic engine ({pages}, {locks} locks{execution}{disk})"), None)
         }
         None => (many(db.partitions() as u64, "partition"), Some(format!(" ({} logged)", arguments.log.name()))),
     };

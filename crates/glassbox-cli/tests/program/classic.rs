@@ -140,3 +140,56 @@ fn ctrl_c_ends_with_the_results_so_far() {
     assert!(run_well(&["verify", text(&database)]).out.contains("All is well."));
     assert!(run_well(&["info", text(&database)]).out.contains(", closed\n"));
 }
+
+/// Reads of the disk under locks: with a pool that the data does not fit into, and a disk of 1 ms.
+#[test]
+fn stages_take_the_disk_out_of_waits_for_locks() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("db");
+    let run_with = |execution: &str| {
+        let more = ["-c", "8", "-i", "1", "--pool-mib", "1", "--locks", "page", "--disk", "cloud", "--seconds", "2"];
+        let staged = ["--execution", execution, "--explain-execution", "--explain-waits", "--json", "-"];
+        let ran = run_well(&with(text(&database), &[&more[..], &staged[..]].concat()));
+        let (values, configuration) = values(&ran.out);
+        assert_eq!((&configuration["execution"], &configuration["disk"]), (&execution.into(), &"cloud".into()));
+        assert!(ran.err.contains("all 13 conditions hold, all indexes agree, after opening again"), "{}", ran.err);
+        (values, ran.err)
+    };
+    let (conventional, report) = run_with("conventional");
+    assert!(conventional["lock_wait_for_disk"] > 50.0, "{conventional:?}");
+    for words in [
+        ", pages read from disk `cloud`), 8 clients",
+        " % of the time because transactions in the way were reading the disk\n",
+        " ms of it because ",
+        " was reading page ",
+        "\nexecution   conventional: pages are read when they are needed\n",
+    ] {
+        assert!(report.contains(words), "no {words:?} in\n{report}");
+    }
+    for execution in ["two-stage", "optimistic", "hybrid"] {
+        let (staged, report) = run_with(execution);
+        let waited = |values: &HashMap<String, f64>| values["lock_waits_per_1000"] * values["lock_wait_mean"];
+        assert!(waited(&staged) < waited(&conventional), "{execution}: {staged:?} and {conventional:?}");
+        assert!(staged["committed"] > conventional["committed"], "{execution}: {staged:?} and {conventional:?}");
+        for words in [&format!(", {execution} execution, ")[..], "\nexecution   new_order ", " pages pinned, at most "]
+        {
+            assert!(report.contains(words), "no {words:?} in\n{report}");
+        }
+    }
+}
+
+#[test]
+fn an_execution_of_the_other_engine_is_refused() {
+    for (arguments, message) in [
+        (
+            &["--architecture", "classic", "--execution", "core"][..],
+            "--execution core needs --architecture partitioned",
+        ),
+        (&["--execution", "hybrid"][..], "--execution hybrid needs --architecture classic"),
+        (&["--disk", "cloud"][..], "--disk needs --architecture classic"),
+    ] {
+        let ran = run(&[&["tpcc", "--small"], arguments].concat());
+        assert!(ran.err.contains(message), "{}", ran.err);
+        assert_ne!(ran.status, Some(0));
+    }
+}

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use glassbox::config::ExecutionPolicy;
 use glassbox::io::{Crash, Faults, MemoryFiles};
 use glassbox::{Config, Durability, LogKind};
 use glassbox_sim::damage::{bytes_of, names, replace};
@@ -112,6 +113,16 @@ fn classic_with_all_pages_in_memory() {
     let mut config = tiny_classic();
     config.classic.pool_bytes = 1 << 20;
     crash_everywhere(config, &Sample { in_recovery: 9, least: 1_000, ..CLASSIC });
+}
+
+/// Executions are converted, undone and repeated all the time.
+#[test]
+fn classic_in_stages() {
+    for policy in [ExecutionPolicy::Optimistic, ExecutionPolicy::TwoStage] {
+        let mut config = tiny_classic();
+        config.classic.execution = policy;
+        crash_everywhere(config, &Sample { points: 5, in_recovery: 26, least: 700, ..CLASSIC });
+    }
 }
 
 /// Answers that do not wait may be lost, but only the last, and no part of them is left.

@@ -3,7 +3,7 @@
 //!
 //! `GLASSBOX_SEED` repeats a failure.
 
-use glassbox::config::Granularity;
+use glassbox::config::{ExecutionPolicy, Granularity};
 use glassbox::io::MemoryFiles;
 use glassbox::{Config, LogKind};
 use glassbox_sim::dice::{Dice, seed};
@@ -45,6 +45,16 @@ fn four_partitions_commands() {
 #[test]
 fn classic_record_locks() {
     runs(&tiny_classic());
+}
+
+#[test]
+fn classic_in_stages() {
+    for policy in [ExecutionPolicy::TwoStage, ExecutionPolicy::Optimistic, ExecutionPolicy::Hybrid(Default::default())]
+    {
+        let mut config = tiny_classic();
+        config.classic.execution = policy;
+        runs(&config);
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The whole pipeline: clients in threads, their notes, the checker; on engines that are right and on broken ones.
 
-use glassbox::config::{ClassicConfig, Granularity};
+use glassbox::config::{ClassicConfig, ExecutionPolicy, Granularity, HybridPolicy};
 use glassbox::research::ConfigHooks;
+use glassbox::stats::ProcedureExecution;
 use glassbox::{Config, Database, LogKind};
 use glassbox_sim::dice::seed;
 use glassbox_sim::serializability::broken::{Broken, SeededBug, Stale};
@@ -97,6 +98,43 @@ fn classic_page_locks() {
 #[test]
 fn classic_early_escalation() {
     classic_is_right(|config| config.classic.escalate_at = 2);
+}
+
+/// Under this policy, with locks of rows and of pages; and stages were what they should be.
+fn policy_is_right(policy: ExecutionPolicy, has_run: impl Fn(&ProcedureExecution) -> bool) {
+    for granularity in [Granularity::Record, Granularity::Page] {
+        let mut seen = false;
+        for forms in [Forms::Lists, Forms::Clubs, Forms::Both] {
+            let database = classic(|config| {
+                config.classic.granularity = granularity;
+                config.classic.execution = policy;
+                // So few that pages are missing.
+                config.classic.sessions = 4;
+                config.classic.pool_bytes = 0;
+            });
+            is_right(&database, &settings(forms, 4_000));
+            assert_eq!(database.verify(), Vec::<String>::new());
+            let executions = database.explain_execution().expect("the classic engine");
+            println!("{executions:#?}");
+            seen |= executions.iter().any(&has_run);
+        }
+        assert!(seen, "{granularity:?}: it was not executed so");
+    }
+}
+
+#[test]
+fn classic_in_two_stages() {
+    policy_is_right(ExecutionPolicy::TwoStage, |it| it.executions > 1_000 && it.fetch_reads > 0.0);
+}
+
+#[test]
+fn classic_optimistic() {
+    policy_is_right(ExecutionPolicy::Optimistic, |it| it.conversions > 0 && it.conversions < it.executions * 3);
+}
+
+#[test]
+fn classic_hybrid() {
+    policy_is_right(ExecutionPolicy::Hybrid(HybridPolicy::default()), |it| it.executions > 1_000);
 }
 
 /// The canaries: runs until the fault shows, which may take a few histories, and more on a busy machine.

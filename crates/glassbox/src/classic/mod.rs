@@ -16,6 +16,7 @@
 //! lock               who may read and write which records
 //! wal, recovery      the log's records; bringing pages back
 //! stack, engine, run transactions; which forms of the parts an engine is compiled of
+//! two_stage          pages read and pinned before a transaction takes locks
 //! ```
 //!
 //! A latch is physical and short: it keeps the bytes of a page whole while they are read or changed. A lock is logical
@@ -46,6 +47,7 @@ pub(crate) mod testing;
 mod tests;
 mod transaction;
 pub(crate) mod tree;
+pub(crate) mod two_stage;
 pub(crate) mod wal;
 
 pub(crate) use buffer::{DOUBLE, PAGES, check_file, repair};
@@ -55,5 +57,6 @@ pub(crate) use engine::open::{OpenedVolume, PAGES_PER_SESSION};
 pub(crate) use lock::{LockName, Wait, WaitEnd};
 pub(crate) use page::is_page_size;
 pub(crate) use stack::{Stack, StackLogs};
+pub(crate) use two_stage::{Closures, ProcedureStages, StageClass};
 /// A transaction of a database.
 pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, stack::Standard>;

@@ -20,6 +20,7 @@ use super::lock::{LockConfig, LockGranularity, LockManager, Locks, NoLocks};
 use super::page::is_page_size;
 use super::row_buffer::RowBuffer;
 use super::tree::{Fingers, IntegerKeys, KeyPart, Keys, SchemaKeys};
+use super::two_stage::{Pins, StageCounts};
 use super::wal::forms::{Discarded, Logs, NoLog, Wal};
 use super::wal::transaction::TransactionLog;
 use crate::classic::engine::log_ahead::LogAhead;
@@ -46,6 +47,8 @@ pub(crate) trait Stack: Sized + 'static {
     type Pages: PageStore<AheadOf<Self>>;
     /// Who may run a transaction.
     type Sessions: StackSessions<Session = Session<Self>>;
+    /// Whether transactions may have two stages; only where pages are in a pool with latches.
+    const TWO_STAGE: bool = false;
     /// Bytes of a page, of an engine that is made for this stack.
     const PAGE_BYTES: usize = 8 << 10;
 }
@@ -66,6 +69,7 @@ impl Stack for Standard {
     type Directory = HeldEntry;
     type Pages = Arc<BufferPool<ReadWriteLatch, LogAhead>>;
     type Sessions = SessionPool<Session<Standard>>;
+    const TWO_STAGE: bool = true;
 }
 
 /// A way of comparing keys, made from what is known of the key's columns.
@@ -261,4 +265,8 @@ pub(crate) struct Session<S: Stack> {
     /// Gives each transaction its own random numbers.
     pub(super) seed: u64,
     pub(super) counters: Arc<SharedCounters>,
+    /// Pages that the transaction keeps in memory.
+    pub(super) pins: Pins,
+    /// By the position of the procedure.
+    pub(super) stage_counts: Arc<[StageCounts]>,
 }

@@ -32,8 +32,23 @@ pub struct LockWait {
     pub more_behind: u32,
     /// Duration of the wait, nanoseconds.
     pub waited_ns: u64,
+    /// Of this, time in which a transaction in the way, directly or through others, read the disk, nanoseconds.
+    pub disk_ns: u64,
+    /// The read with the largest part of that time.
+    pub disk_read: Option<ReadInTheWay>,
     /// How the wait ended.
     pub end: LockWaitEnd,
+}
+
+/// A read of the disk by a transaction that held locks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReadInTheWay {
+    /// Number of the transaction; 0 if it had changed nothing, and so had no number, or if that was not learnt.
+    pub transaction: u64,
+    /// Number of the page.
+    pub page: u32,
+    /// Its table or index: "table `stock`".
+    pub of: String,
 }
 
 /// A session whose lock or earlier request delayed the wait.
@@ -83,6 +98,12 @@ impl LockWait {
             behind: behind.collect(),
             more_behind: wait.more_blockers,
             waited_ns: wait.waited_ns,
+            disk_ns: wait.disk.ns,
+            disk_read: wait.disk.longest.map(|(txn, read)| ReadInTheWay {
+                transaction: txn.0,
+                page: read.page.0,
+                of: engine.store_in_words(read.store),
+            }),
             end: match wait.end {
                 WaitEnd::Granted => LockWaitEnd::Granted,
                 WaitEnd::Deadlock => LockWaitEnd::Deadlock,
@@ -131,6 +152,11 @@ impl fmt::Display for LockWait {
         }
         if self.more_behind > 0 {
             write!(f, " and {} more", self.more_behind)?;
+        }
+        if let Some(read) = &self.disk_read {
+            let (ms, page, of) = (self.disk_ns as f64 / 1e6, read.page, &read.of);
+            let who = if read.transaction == 0 { "it".to_owned() } else { format!("transaction {}", read.transaction) };
+            write!(f, "; {ms:.3} ms of it because {who} was reading page {page} of {of}")?;
         }
         f.write_str(match self.end {
             LockWaitEnd::Granted => ": granted",

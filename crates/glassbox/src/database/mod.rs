@@ -5,6 +5,7 @@ pub(crate) mod any_transaction;
 pub(crate) mod bulk_load;
 pub(crate) mod checkpointer;
 pub(crate) mod claim;
+pub(crate) mod execution;
 pub(crate) mod executors;
 pub(crate) mod explain;
 pub(crate) mod inner;
@@ -24,6 +25,7 @@ use crate::config::{Config, Durability};
 use crate::database::any_transaction::AnyTransaction;
 use crate::database::bulk_load::BulkLoad;
 use crate::database::checkpointer::Checkpointer;
+use crate::database::execution::ProcedureExecution;
 use crate::database::executors::Executors;
 use crate::database::explain::LockWait;
 use crate::database::inner::Inner;
@@ -263,6 +265,12 @@ impl Database {
     /// `None`: the partitioned engine has no locks.
     pub fn explain_waits(&self) -> Option<Vec<LockWait>> {
         self.inner.engine.as_classic().map(LockWait::last)
+    }
+
+    /// How each procedure of the catalog is executed, in the catalog's order, and what its stages were like; closures
+    /// come last, as one. `None`: the partitioned engine has no stages.
+    pub fn explain_execution(&self) -> Option<Vec<ProcedureExecution>> {
+        self.inner.engine.as_classic().map(ProcedureExecution::all)
     }
 
     /// Reads and writes of a simulated buffer pool with the same replacement policy, given the recorded fixes one after

@@ -9,7 +9,7 @@ use std::any::TypeId;
 use std::sync::Arc;
 
 use crate::catalog::Catalog;
-use crate::classic::{Engine, OpenedVolume};
+use crate::classic::{Closures, Engine, OpenedVolume, ProcedureStages};
 use crate::config::{ClassicConfig, Config};
 use crate::database::any_engine::AnyEngine;
 use crate::database::claim::log_config;
@@ -17,6 +17,7 @@ use crate::database::inner::Inner;
 use crate::database::open::seconds_since;
 use crate::error::Error;
 use crate::io::Clock;
+use crate::partitioned::ProcedureKind;
 use crate::stats::Recovery;
 use crate::store::{Manifest, Store, merge_catalog};
 
@@ -47,7 +48,7 @@ pub(crate) fn open_classic(
         (volume.log_records, volume.redone, volume.losers());
     let log = store.open_log(log_config(&config), found)?;
     recovery.log_bytes = if is_empty { 0 } else { log.appended().0 - old.log_start };
-    let procedures: Vec<TypeId> = catalog.procedures.iter().map(|procedure| procedure.id).collect();
+    let procedures = procedures(&config.classic, &catalog)?;
     let mut engine = Engine::start(volume, log, Arc::clone(&clock), &config, procedures)?;
     for table in &catalog.tables {
         if let Some(known) = stored.tables.iter().find(|stored| stored.name == table.schema.name) {
@@ -68,6 +69,22 @@ pub(crate) fn open_classic(
     recovery.log_s = seconds_since(started, &*clock);
     store.manifest().replace(Some(engine.log()), |current| *current = manifest)?;
     Ok(Inner::new(AnyEngine::Classic(engine), config, catalog, Some(store), recovery))
+}
+
+/// The procedures of the catalog and what stands for closures, with how they are executed.
+fn procedures(config: &ClassicConfig, catalog: &Catalog) -> Result<Vec<ProcedureStages>, Error> {
+    let known = |name: &str| catalog.procedures.iter().any(|procedure| procedure.name == name);
+    if let Some(name) = config.execution_of.keys().find(|name| !known(name)) {
+        return Err(Error::Config(format!(
+            "classic.execution_of names the procedure `{name}`, which the program's catalog does not have"
+        )));
+    }
+    let stages = |procedure: &ProcedureKind| {
+        let policy = config.execution_of.get(procedure.name).copied().unwrap_or(config.execution);
+        ProcedureStages::new(procedure.id, procedure.name, policy)
+    };
+    let closures = ProcedureStages::new(TypeId::of::<Closures>(), Closures::NAME, config.execution);
+    Ok(catalog.procedures.iter().map(stages).chain([closures]).collect())
 }
 
 /// Refuses settings of tables that there are none of.

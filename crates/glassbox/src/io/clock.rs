@@ -1,7 +1,12 @@
 //! Clocks: the system's, and one that is set manually.
 
+#[cfg(target_os = "linux")]
+use std::cell::Cell;
+#[cfg(target_os = "linux")]
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A clock. Its two readings are unrelated: wall time may jump, monotonic time never decreases.
 pub trait Clock: Send + Sync {
@@ -9,6 +14,34 @@ pub trait Clock: Send + Sync {
     fn wall_us(&self) -> i64;
     /// Nanoseconds since some moment before the clock was made.
     fn monotonic_ns(&self) -> u64;
+    /// Returns when the monotonic time is `until_ns` or later. Precise to some microseconds: the last of them are spent
+    /// looking at the clock.
+    fn sleep_until_ns(&self, until_ns: u64) {
+        wake_in_time();
+        loop {
+            let left_ns = until_ns.saturating_sub(self.monotonic_ns());
+            match left_ns {
+                0 => return,
+                LOOK_NS.. => std::thread::sleep(Duration::from_nanos(left_ns - LOOK_NS)),
+                _ => std::hint::spin_loop(),
+            }
+        }
+    }
+}
+
+/// A sleep may end so much later than asked for.
+const LOOK_NS: u64 = 10_000;
+
+/// Makes the sleeps of this thread end when they should: by default Linux ends them up to 50 µs later.
+fn wake_in_time() {
+    #[cfg(target_os = "linux")]
+    {
+        thread_local! { static IS_SET: Cell<bool> = const { Cell::new(false) } }
+        if !IS_SET.replace(true) {
+            // If it is refused, sleeps are less precise.
+            let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        }
+    }
 }
 
 /// The operating system's clock.
@@ -104,5 +137,10 @@ impl Clock for ManualClock {
 
     fn monotonic_ns(&self) -> u64 {
         self.ns.load(Ordering::SeqCst)
+    }
+
+    /// Advances to then.
+    fn sleep_until_ns(&self, until_ns: u64) {
+        self.ns.fetch_max(until_ns, Ordering::SeqCst);
     }
 }

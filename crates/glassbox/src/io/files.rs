@@ -51,12 +51,37 @@ impl DirectoryLock {
     }
 }
 
+/// One of many reads.
+#[derive(Debug)]
+pub struct ReadRequest<'a> {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// What it fills, with fewer bytes only at the end of the file.
+    pub buffer: &'a mut [u8],
+    /// The number of bytes that were read; before the read, zero.
+    pub result: Result<usize, IoError>,
+}
+
+impl<'a> ReadRequest<'a> {
+    /// A read that is still to be done.
+    pub fn new(offset: u64, buffer: &'a mut [u8]) -> Self {
+        Self { offset, buffer, result: Ok(0) }
+    }
+}
+
 /// An open file. Reads and writes name their position; there is no cursor, so a handle can be shared by threads.
 pub trait File: Send + Sync {
     /// The path, for messages.
     fn path(&self) -> &Path;
     /// Fills `buffer` from `offset`, with fewer bytes only at the end of the file. Returns their number.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError>;
+    /// Does all of these reads, as each by [`File::read_at`]; at the same time where the system can. Each has a result
+    /// of its own.
+    fn read_many(&self, reads: &mut [ReadRequest<'_>]) {
+        for read in reads {
+            read.result = self.read_at(read.buffer, read.offset);
+        }
+    }
     /// Writes all the parts, one after the other, from `offset`; extends the file if necessary. The slices are
     /// consumed.
     fn write_parts_at(&self, parts: &mut [IoSlice<'_>], offset: u64) -> Result<(), IoError>;

@@ -26,6 +26,7 @@ use super::write_ahead::WriteAhead;
 use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::classic::page;
+use crate::classic::page::miss::{self, DiskRead};
 use crate::classic::page::pages::Pages;
 use crate::error::Error;
 
@@ -60,6 +61,17 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
     #[inline(always)]
     fn address(&self, page: PageId) -> Option<*const u8> {
         self.table.get(page).and_then(|frame| self.frames.address(frame))
+    }
+
+    #[inline(always)]
+    fn is_resident(&self, page: PageId) -> bool {
+        self.table.get(page).is_some()
+    }
+
+    fn unpin(&self, page: PageId) {
+        // A pinned page stays in its frame, and so in the table.
+        let frame = self.table.get(page).expect("a pinned page is in memory");
+        self.frames.headers()[frame].unpin();
     }
 
     #[inline]
@@ -132,9 +144,18 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         }
         loop {
             if let Some(frame) = self.table.get(page) {
+                let arrives = wait && self.frames.headers()[frame].is_arriving();
+                if arrives {
+                    // As long a wait as a read.
+                    miss::check(page)?;
+                }
+                let began_ns = if arrives { self.now_ns() } else { 0 };
                 match G::fix(&self.frames, frame, page, wait) {
                     (Fix::Fixed { waited }, guard) => {
                         self.counts.latch_waits.add(u64::from(waited));
+                        if let Some(guard) = guard.as_ref().filter(|_| arrives && waited) {
+                            self.count_read(page, guard, began_ns);
+                        }
                         return Ok(guard);
                     }
                     (Fix::Busy, _) => {
@@ -145,6 +166,9 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
                     (Fix::Other, _) => std::thread::yield_now(),
                 }
                 continue;
+            }
+            if bring == Bring::Read {
+                miss::check(page)?;
             }
             let claimed = self.claim()?;
             let frame = claimed.number();
@@ -162,11 +186,23 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         match bring {
             Bring::Nowhere => bytes[..page::HEADER_BYTES].fill(0),
             Bring::Read => {
+                let began_ns = self.now_ns();
                 self.volume.read(id, bytes)?;
                 self.counts.reads.add(1);
+                self.count_read(id, bytes, began_ns);
             }
         }
+        self.frames.headers()[arriving.frame].arrived();
         Ok(G::of_arrived(arriving.guard.take().expect("it arrives now")))
+    }
+
+    /// The time of the engine's clock; zero before it has one.
+    fn now_ns(&self) -> u64 {
+        self.clock_of_reads.get().map_or(0, |clock| clock.monotonic_ns())
+    }
+
+    fn count_read(&self, page: PageId, bytes: &[u8], began_ns: u64) {
+        miss::count_read(DiskRead { page, store: page::store(bytes), began_ns, ended_ns: self.now_ns() });
     }
 
     /// An empty frame.

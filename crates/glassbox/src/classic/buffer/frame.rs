@@ -26,6 +26,9 @@
 //! continue the release sequence of the claim's end. One exception: a page whose read failed is removed from the frame
 //! while other threads have pins and wait for its latch; so a waiter checks the page again.
 //!
+//! *Pages that are pinned without a fix.* A thread that has latched the frame may add a pin and keep it after it has
+//! released the latch: then no claim succeeds, and the page stays.
+//!
 //! Rejected: a pin for every user, in addition to the latch: two more atomic operations for each fix, without new
 //! information. *Uses* are counted without an atomic addition: shared fixes at the same moment may be counted once.
 //! They are statistics, and show whether the page was used recently.
@@ -53,6 +56,8 @@ const CLAIMED: u32 = 1 << 31;
 
 /// The page number that no page has.
 pub(super) const NO_PAGE: PageId = PageId(u32::MAX);
+const SOUND: u32 = 1;
+const ARRIVING: u32 = 2;
 /// No log is needed.
 const CLEAN: u64 = u64::MAX;
 
@@ -77,8 +82,8 @@ pub(super) struct Frame<L> {
     uses: AtomicU64,
     rec_lsn: AtomicU64,
     writing_lsn: AtomicU64,
-    /// 1: the page was found valid since it was read. Changed under its latch; so a thread that reads 1 sees valid
-    /// bytes.
+    /// SOUND: the page was found valid since it was read. ARRIVING: its bytes are being read. Changed under its latch;
+    /// so a thread that reads SOUND sees valid bytes.
     sound: AtomicU32,
 }
 
@@ -162,6 +167,21 @@ impl<L: Latch> Frame<L> {
         fixed
     }
 
+    /// Keeps the page, which the caller has fixed, in this frame until [`Frame::unpin`]; false without latches, where
+    /// pins are fixes.
+    pub fn pin(&self) -> bool {
+        if L::CONCURRENT {
+            // Latched, so no claim can succeed until this is visible.
+            self.word.fetch_add(PIN, Ordering::Acquire);
+        }
+        L::CONCURRENT
+    }
+
+    /// Removes one pin.
+    pub fn unpin(&self) {
+        self.word.fetch_sub(PIN, Ordering::Release);
+    }
+
     /// Releases a shared fix.
     #[inline(always)]
     pub fn unfix_shared(&self) {
@@ -231,7 +251,17 @@ impl<L: Latch> Frame<L> {
     /// Sets the page of the claimed frame.
     pub fn prepare(&self, page: PageId) {
         self.page.store(page.0, Ordering::Relaxed);
+        self.sound.store(ARRIVING, Ordering::Relaxed);
+    }
+
+    /// Records that the page's bytes are there. Latched exclusively.
+    pub fn arrived(&self) {
         self.sound.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether another thread is reading the page.
+    pub fn is_arriving(&self) -> bool {
+        self.sound.load(Ordering::Relaxed) == ARRIVING
     }
 
     /// Ends the claim: the caller has the new page fixed exclusively.
@@ -264,7 +294,7 @@ impl<L: Latch> Frame<L> {
     /// Whether the page is known to be valid.
     #[inline(always)]
     pub fn is_sound(&self) -> bool {
-        self.sound.load(Ordering::Relaxed) != 0
+        self.sound.load(Ordering::Relaxed) == SOUND
     }
 
     /// Sets whether the page is known to be valid. Latched.

@@ -7,6 +7,7 @@
 //! is used; the frame has the authoritative page number ([`super::frame`]). The invariant: an entry is set only while
 //! it is empty, and by the thread that has claimed the frame, so no page is in two frames.
 
+use std::ops::Deref;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -31,7 +32,7 @@ pub(super) struct Claimed<'a, L: Latch> {
 }
 
 /// The mode of a fix: shared or exclusive.
-pub(super) trait Guard<'a, L: Latch>: Sized {
+pub(super) trait Guard<'a, L: Latch>: Sized + Deref<Target = [u8]> {
     const EXCLUSIVE: bool;
 
     /// The result of fixing the page in this frame, and if it is fixed, the page.

@@ -87,6 +87,10 @@ impl<L: Latch> FixedPage for SharedFrame<'_, L> {
     fn note_sound(&self, is_sound: bool) {
         self.frame.note_sound(is_sound);
     }
+
+    fn pin(&self) -> bool {
+        self.frame.pin()
+    }
 }
 
 impl<L: Latch> FixedPage for ExclusiveFrame<'_, L> {

@@ -17,7 +17,7 @@ use crate::classic::ids::PageId;
 use crate::classic::latch::Latch;
 use crate::classic::page::is_page_size;
 use crate::error::Error;
-use crate::io::Files;
+use crate::io::{Clock, Files};
 
 /// Settings of a pool.
 #[derive(Clone, Debug)]
@@ -101,6 +101,8 @@ pub(crate) struct BufferPool<L: Latch, W> {
     pub(super) stopped: OnceLock<String>,
     pub(super) trace: Option<Mutex<Vec<Event>>>,
     pub(super) counts: PoolCounts,
+    /// By which reads are timed.
+    pub(super) clock_of_reads: OnceLock<Arc<dyn Clock>>,
     pub(super) signal: Arc<WriterSignal>,
 }
 
@@ -149,6 +151,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
             stopped: OnceLock::new(),
             trace: trace.then(Mutex::default),
             counts: PoolCounts::default(),
+            clock_of_reads: OnceLock::new(),
             signal: Arc::default(),
         })
     }
@@ -157,6 +160,12 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// damage, because every page in use has been written or is in memory.
     pub(crate) fn set_recovering(&self, recovering: bool) {
         self.volume.set_recovering(recovering);
+    }
+
+    /// Times reads by this clock from now on.
+    pub(crate) fn set_clock(&self, clock: Arc<dyn Clock>) {
+        // The first is the engine's.
+        let _ = self.clock_of_reads.set(clock);
     }
 
     /// Refuses to write pages from here on.

@@ -12,7 +12,6 @@ pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod stores;
 
-use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,11 +29,12 @@ use super::stack::{
     self, AheadOf, PageStore, Session, Stack, StackLocks, StackLogs, StackSessions, Standard, WriterOf,
 };
 use super::tree::{Cursor, Definition, KeyPart, NodeChange, Step, Tree};
+use super::two_stage::{PinBudget, ProcedureStages, StageCounts};
 use super::wal::forms::{Logs, Unlogged, Wal};
 use super::wal::rollback::Undoer;
 use super::wal::table::TransactionTable;
 use super::wal::transaction::TransactionLog;
-use crate::classic::engine::open::OpenedVolume;
+use crate::classic::engine::open::{OpenedVolume, PAGES_PER_SESSION};
 use crate::classic::engine::owners::StoreUsage;
 use crate::classic::engine::sessions::Sessions;
 use crate::classic::page::any_pages::AnyPages;
@@ -65,7 +65,11 @@ pub(crate) struct Engine<S: Stack = Standard> {
     /// By [`TableId`](crate::record::TableId); `None` for records that this database's catalog does not name.
     pub(super) tables: Vec<Option<TableStores<S>>>,
     /// The procedures of the catalog.
-    pub(super) procedures: Vec<TypeId>,
+    pub(super) procedures: Vec<ProcedureStages>,
+    /// What the sessions have counted of each procedure, in their order.
+    pub(super) stage_counts: Vec<Arc<[StageCounts]>>,
+    /// How many pages transactions may pin.
+    pub(super) pin_budget: PinBudget,
     /// Behind the last commit record.
     pub(super) last_commit: AtomicU64,
     pub(super) loading: Loading,
@@ -184,7 +188,7 @@ pub(super) struct Wishes<'a> {
     pub(super) config: &'a ClassicConfig,
     pub(super) clock: Arc<dyn Clock>,
     /// The procedures of the catalog.
-    pub(super) procedures: Vec<TypeId>,
+    pub(super) procedures: Vec<ProcedureStages>,
     /// Transactions beside those of the sessions.
     pub(super) in_doubt: usize,
     /// From which the random numbers of transactions come.
@@ -201,7 +205,7 @@ impl<S: Stack> Engine<S> {
         files: &Arc<dyn Files>,
         clock: Arc<dyn Clock>,
         config: &ClassicConfig,
-        procedures: Vec<TypeId>,
+        procedures: Vec<ProcedureStages>,
         open_log: impl FnOnce() -> Result<Log, Error>,
     ) -> Result<Self, Error> {
         const { stack::check::<S>() };
@@ -224,6 +228,8 @@ impl<S: Stack> Engine<S> {
         let sessions = S::Sessions::count(config.sessions);
         let transactions = TransactionTable::new(sessions + in_doubt);
         let locks = S::Locks::make(lock_config(config), &clock);
+        let uncounted = || procedures.iter().map(|_| StageCounts::default()).collect::<Arc<[_]>>();
+        let stage_counts: Vec<_> = (0..sessions).map(|_| uncounted()).collect();
         let counters: Vec<_> = (0..sessions).map(|_| Arc::<SharedCounters>::default()).collect();
         let session = |at: usize| {
             Ok(Session {
@@ -234,6 +240,8 @@ impl<S: Stack> Engine<S> {
                 stored: Vec::new(),
                 seed: mix(at as u64 ^ seed),
                 counters: Arc::clone(&counters[at]),
+                pins: Default::default(),
+                stage_counts: Arc::clone(&stage_counts[at]),
             })
         };
         let sessions = S::Sessions::of((0..sessions).map(session).collect::<Result<Vec<_>, Error>>()?);
@@ -251,6 +259,8 @@ impl<S: Stack> Engine<S> {
             transactions,
             tables: Vec::new(),
             procedures,
+            stage_counts,
+            pin_budget: PinBudget::default(),
             last_commit: AtomicU64::new(0),
             loading: Default::default(),
             recovered: Vec::new(),
@@ -440,11 +450,13 @@ impl Engine<Standard> {
         log: Log,
         clock: Arc<dyn Clock>,
         config: &crate::config::Config,
-        procedures: Vec<TypeId>,
+        procedures: Vec<ProcedureStages>,
     ) -> Result<Self, Error> {
         let OpenedVolume { pool, losers, .. } = volume;
+        let pin_budget = PinBudget::new(pool.frames(), config.classic.sessions, PAGES_PER_SESSION);
         let log = Arc::new(log);
         pool.wal().set(Arc::clone(&log));
+        pool.set_clock(Arc::clone(&clock));
         let writer = config.log_threads.then(|| BackgroundWriter::start(Arc::clone(&pool))).transpose()?;
         let wishes = Wishes {
             config: &config.classic,
@@ -456,6 +468,7 @@ impl Engine<Standard> {
         };
         let mut engine = Self::assemble(pool, Wal(log), wishes)?;
         engine.writer = writer;
+        engine.pin_budget = pin_budget;
         if let Some(losers) = losers {
             engine.recovered = engine.all_trees()?;
             engine.roll_back_losers(losers)?;

@@ -19,8 +19,10 @@ use crate::classic::engine::sessions::Sessions;
 use crate::classic::engine::{Engine, TreeUndo};
 use crate::classic::ids::TxnId;
 use crate::classic::lock::Locks;
+use crate::classic::page::miss;
 use crate::classic::stack::{Session, Stack, StackLocks};
 use crate::classic::transaction::{RunFailure, StackTransaction};
+use crate::classic::two_stage::{Closures, EndedStage, ProcedureStages, Stage, StageSums, Stages};
 use crate::classic::wal::forms::{Device, Logs};
 use crate::classic::wal::transaction::{Savepoint, Undoable};
 use crate::error::Error;
@@ -28,7 +30,7 @@ use crate::executed::Executed;
 use crate::failure::{BrokenPromise, FOREIGN_RETRY};
 use crate::log::Lsn;
 use crate::procedure::{AbortReason, Aborts, DryRun, Procedure, ReadWriteSet, Stop};
-use crate::record::mix;
+use crate::record::{Timestamp, mix};
 
 /// The pause before a run is repeated for the first time; each further one may be twice as long.
 const FIRST_PAUSE_US: u64 = 20;
@@ -37,10 +39,28 @@ const MAX_PAUSE_US: u64 = 5_000;
 
 /// How a run ended.
 enum Attempt {
+    /// In a fetch stage: nothing has happened.
+    Fetched,
     Done(Executed),
     Again,
     Panicked(Box<dyn Any + Send>),
     Failed(Error),
+}
+
+/// What the runs of one execution have in common, and the stage of the next one.
+struct ExecutionState {
+    now: Option<Timestamp>,
+    random: u64,
+    /// How often it was run again, because of a deadlock or a timeout.
+    repeated: u64,
+    /// The stage of the next run; after a run, the stage in which it ended.
+    stage: Stage,
+    /// The stage in which the last run began.
+    begun: Stage,
+    /// Accesses of the last operate stage.
+    accesses: u64,
+    /// Most accesses of a fetch stage.
+    fetches: u64,
 }
 
 impl<S: Stack> Engine<S> {
@@ -48,11 +68,11 @@ impl<S: Stack> Engine<S> {
     /// when this returns, and durable at the position that it gives.
     #[inline]
     pub(crate) fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error> {
-        if !self.procedures.contains(&TypeId::of::<P>()) {
+        let Some(at) = self.procedures.iter().position(|known| known.id == TypeId::of::<P>()) else {
             return Err(Error::UnknownProcedure { name: P::NAME });
-        }
+        };
         let executed =
-            self.execute_promising(P::NAME, P::ABORTS, |transaction| run_in(answer, procedure, transaction))?;
+            self.execute_promising(Some(at), P::NAME, P::ABORTS, |transaction| run_in(answer, procedure, transaction))?;
         if let Err(reason) = executed.outcome {
             *answer = Answer::Failed(reason.into());
         }
@@ -76,22 +96,43 @@ impl<S: Stack> Engine<S> {
         &self,
         run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Result<Executed, Error> {
-        self.execute_promising("a closure", Aborts::Anytime, run)
+        let closures = TypeId::of::<Closures>();
+        let at = self.procedures.iter().position(|known| known.id == closures);
+        self.execute_promising(at, Closures::NAME, Aborts::Anytime, run)
     }
 
     #[inline]
     fn execute_promising(
         &self,
+        at: Option<usize>,
         name: &'static str,
         aborts: Aborts,
         mut run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Result<Executed, Error> {
+        let staged = at.filter(|at| S::TWO_STAGE && self.procedures[*at].is_staged());
         let mut repeated = 0;
         loop {
             let mut session = self.sessions.take()?;
             self.check()?;
-            session.journal.begin(Self::undoable(aborts));
-            let attempt = self.attempt(&mut session, (name, aborts), repeated, &mut run);
+            session.seed = session.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut execution = ExecutionState {
+                now: None,
+                random: session.seed,
+                repeated,
+                stage: Stage::Operate,
+                begun: Stage::Operate,
+                accesses: 0,
+                fetches: 0,
+            };
+            let mut stages = staged.map(|at| self.begin_stages(&session, at, &mut execution));
+            let attempt = loop {
+                session.journal.begin(Self::undoable(aborts));
+                let attempt = self.attempt(&mut session, (name, aborts), &mut execution, &mut run);
+                let Some(stages) = &mut stages else { break attempt };
+                if !self.has_next_stage(&mut session, stages, &mut execution, &attempt) {
+                    break attempt;
+                }
+            };
             let seed = session.seed;
             drop(session);
             match attempt {
@@ -99,25 +140,84 @@ impl<S: Stack> Engine<S> {
                 Attempt::Again => repeated += 1,
                 Attempt::Panicked(panic) => resume_unwind(panic),
                 Attempt::Failed(error) => return Err(error),
+                Attempt::Fetched => unreachable!("a fetch stage has a next one"),
             }
             pause(repeated, seed);
         }
     }
 
-    /// Runs once, and commits or rolls back.
+    #[inline(never)]
+    fn begin_stages(&self, session: &Session<S>, at: usize, execution: &mut ExecutionState) -> Stages {
+        let (stages, stage) = Stages::begin(self, session, at, execution.repeated > 0);
+        (execution.stage, execution.begun) = (stage, stage);
+        execution.fetches = stages.most_fetches(session);
+        stages
+    }
+
+    /// Ends a stage, and begins the next one if there is one.
+    #[inline(never)]
+    fn has_next_stage(
+        &self,
+        session: &mut Session<S>,
+        stages: &mut Stages,
+        execution: &mut ExecutionState,
+        attempt: &Attempt,
+    ) -> bool {
+        let ended = EndedStage {
+            begun: execution.begun,
+            ended: execution.stage,
+            accesses: execution.accesses,
+            is_last: !matches!(attempt, Attempt::Again),
+            has_failed: matches!(attempt, Attempt::Failed(_)),
+        };
+        match stages.end(self, session, ended) {
+            Some(next) => {
+                (execution.stage, execution.begun) = (next, next);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Runs once, and commits or rolls back; unless it was or became a fetch stage.
     #[inline]
     fn attempt(
         &self,
         session: &mut Session<S>,
         (name, aborts): (&'static str, Aborts),
-        repeated: u64,
+        execution: &mut ExecutionState,
         run: &mut impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Attempt {
-        session.seed = session.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let random = session.seed;
-        let mut transaction = StackTransaction { engine: self, session, now: None, random, repeated, ended: None };
+        let ExecutionState { now, random, repeated, stage, .. } = *execution;
+        let (accesses, fetches_left) = (0, execution.fetches);
+        let mut transaction = StackTransaction {
+            engine: self,
+            session,
+            now,
+            random,
+            repeated,
+            ended: None,
+            stage,
+            accesses,
+            fetches_left,
+        };
+        if S::TWO_STAGE {
+            miss::begin_run();
+        }
         let result = catch_unwind(AssertUnwindSafe(|| run(&mut transaction)));
         let StackTransaction { ended, session, .. } = transaction;
+        if S::TWO_STAGE {
+            (execution.now, execution.stage, execution.accesses) =
+                (transaction.now, transaction.stage, transaction.accesses);
+            if execution.stage == Stage::Fetch {
+                // What it answered, or stopped or panicked with, came from what it read without locks.
+                if let Some(RunFailure::Failed(error)) = ended {
+                    return Attempt::Failed(error);
+                }
+                debug_assert!(session.journal.transaction() == TxnId::NONE, "a fetch stage has changed something");
+                return Attempt::Fetched;
+            }
+        }
         let was_ended = ended.is_some();
         let attempt = match (result, ended) {
             (Ok(Ok(())), None) => return self.commit(session),
@@ -141,13 +241,14 @@ impl<S: Stack> Engine<S> {
         match &attempt {
             Attempt::Done(_) => session.counters.aborted.add_one(),
             Attempt::Again => session.counters.rerun.add_one(),
-            Attempt::Panicked(_) | Attempt::Failed(_) => {}
+            Attempt::Panicked(_) | Attempt::Failed(_) | Attempt::Fetched => {}
         }
         attempt
     }
 
     #[inline(always)]
     fn commit(&self, session: &mut Session<S>) -> Attempt {
+        self.name_reader(session);
         let committed = session.journal.commit();
         if let Ok(lsn) = committed {
             // Before the locks are released: a later reader of these changes must wait for it.
@@ -168,9 +269,20 @@ impl<S: Stack> Engine<S> {
         }
     }
 
+    /// If the transaction, which is about to end, has read the disk: tells the locks its number, for those who wait.
+    #[inline(always)]
+    fn name_reader(&self, session: &mut Session<S>) {
+        if S::TWO_STAGE && miss::has_read() {
+            self.locks.set_txn(&mut session.owner, session.journal.transaction());
+        }
+    }
+
     /// The transaction has ended.
     #[inline(always)]
     fn release_all(&self, session: &mut Session<S>) {
+        if S::TWO_STAGE {
+            miss::end_run(|reads| self.locks.attribute(&session.owner, reads));
+        }
         self.locks.release_all(&mut session.owner);
         // Its number is not that of the next one.
         self.locks.set_txn(&mut session.owner, TxnId::NONE);
@@ -193,7 +305,7 @@ impl<S: Stack> Engine<S> {
                 (broken.to_string(), Attempt::Failed(broken.into()))
             }
             Attempt::Failed(error) => (error.to_string(), Attempt::Failed(error)),
-            Attempt::Done(_) | Attempt::Again => unreachable!("neither breaks a promise"),
+            Attempt::Done(_) | Attempt::Again | Attempt::Fetched => unreachable!("none of these breaks a promise"),
         };
         self.health.stop(reason);
         attempt
@@ -202,6 +314,8 @@ impl<S: Stack> Engine<S> {
     /// Rolls the transaction back, for which it must have kept what it needs, and releases its locks.
     #[cold]
     pub(crate) fn abort(&self, session: &mut Session<S>) -> Result<(), Error> {
+        self.name_reader(session);
+        let _reading = miss::reading();
         let rolled_back = session.journal.abort(&self.pages, &mut TreeUndo(self));
         self.release_all(session);
         rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
@@ -210,6 +324,7 @@ impl<S: Stack> Engine<S> {
     /// Rolls a transaction back to a savepoint; it goes on.
     #[cold]
     pub(crate) fn roll_back(&self, session: &mut Session<S>, to: Savepoint) -> Result<(), Error> {
+        let _reading = miss::reading();
         let rolled_back = session.journal.roll_back(to, &self.pages, &mut TreeUndo(self));
         rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
     }
@@ -217,7 +332,7 @@ impl<S: Stack> Engine<S> {
     /// Runs a procedure without changing anything: what it would read and write.
     pub(crate) fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
         let mut set = ReadWriteSet::new(1);
-        self.execute_adhoc(|transaction| {
+        self.execute_promising(None, P::NAME, Aborts::Anytime, |transaction| {
             set = ReadWriteSet::new(1);
             match procedure.run(&mut DryRun::new(transaction, &mut set)) {
                 // What it answers, abort included, means nothing: it does not see its own writes.
@@ -226,6 +341,23 @@ impl<S: Stack> Engine<S> {
             }
         })?;
         Ok(set)
+    }
+}
+
+impl<S: Stack> Engine<S> {
+    /// The procedures of the catalog, and what stands for closures.
+    pub(crate) fn procedures(&self) -> &[ProcedureStages] {
+        &self.procedures
+    }
+
+    /// The most pages that an execution of the procedure at this position has pinned.
+    pub(crate) fn most_pinned(&self, at: usize) -> u64 {
+        self.stage_counts.iter().map(|session| session[at].most_pinned.get()).max().unwrap_or(0)
+    }
+
+    /// What all sessions have counted of the procedure at this position.
+    pub(crate) fn stage_sums(&self, at: usize) -> StageSums {
+        StageSums::of(self.stage_counts.iter().map(|session| &session[at]))
     }
 }
 

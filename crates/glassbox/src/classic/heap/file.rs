@@ -12,7 +12,7 @@ use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::any_pages::{AnyPages, AnyShared};
 use crate::classic::page::pages::{ExclusivePage, Pages};
-use crate::classic::page::{self, PageKind};
+use crate::classic::page::{self, PageKind, miss};
 use crate::classic::space::Space;
 use crate::error::Error;
 use crate::prefetch::{prefetch_read, prefetch_span};
@@ -83,6 +83,12 @@ impl HeapFile {
     /// The width of its records, in bytes.
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+
+    /// The page into which the next record will probably be inserted, if one is known.
+    pub(crate) fn next_page(&self) -> Option<PageId> {
+        let target = self.room.targets[0].page();
+        if target == PageId::NONE { self.room.first() } else { Some(target) }
     }
 
     /// Fixes the page of a record to read it. Whether there is such a record says [`RecordGuard::record`].
@@ -185,6 +191,8 @@ impl HeapFile {
         id: PageId,
         (list_page, index): (PageId, u16),
     ) -> Result<(), Error> {
+        // The page is no longer known to have room: that must not be forgotten.
+        let _reading = miss::reading();
         let mut list = pages.fix_exclusive(list_page)?;
         check_list(self.store, list_page, &list)?;
         // Asked again now that the list is latched: of two who disagree, the one who comes last must say what is true.

@@ -9,8 +9,8 @@ use super::room::{TARGETS, TargetPage};
 use super::slotted;
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid};
-use crate::classic::page::PageKind;
 use crate::classic::page::pages::{ExclusivePage, FixedPage, Pages};
+use crate::classic::page::{PageKind, miss};
 use crate::classic::space::Space;
 use crate::error::Error;
 
@@ -217,6 +217,7 @@ impl HeapFile {
 
     /// Fixes the last page of the list.
     fn fix_tail<'a, P: Pages>(&self, pages: &'a P) -> Result<P::Exclusive<'a>, Error> {
+        let _reading = miss::reading();
         let mut at = self.room.tail();
         loop {
             let page = pages.fix_exclusive(at)?;

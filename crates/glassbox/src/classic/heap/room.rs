@@ -90,6 +90,11 @@ impl Room {
         None
     }
 
+    /// The page that [`Room::take`] would probably give.
+    pub(crate) fn first(&self) -> Option<PageId> {
+        self.open().queue.front().copied()
+    }
+
     /// Puts a page that is known to the end of the queue.
     pub(crate) fn put_back(&self, page: PageId) {
         let mut open = self.open();

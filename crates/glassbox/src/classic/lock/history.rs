@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 
+use super::blame::DiskShare;
 use super::mode::LockMode;
 use super::name::LockName;
 use super::table::Blocker;
@@ -22,6 +23,8 @@ pub(crate) struct LockCounters {
     pub(crate) timeouts: u64,
     /// Total time of all waits, nanoseconds.
     pub(crate) waited_ns: u64,
+    /// Of this, time in which a transaction in the way read the disk, nanoseconds.
+    pub(crate) disk_ns: u64,
     /// Lock escalations.
     pub(crate) escalations: u64,
 }
@@ -65,6 +68,8 @@ pub(crate) struct Wait {
     pub(crate) more_blockers: u32,
     /// The duration of the wait, nanoseconds.
     pub(crate) waited_ns: u64,
+    /// The part of it that is due to reads of others.
+    pub(crate) disk: DiskShare,
     /// How the wait ended.
     pub(crate) end: WaitEnd,
 }
@@ -85,6 +90,7 @@ impl History {
     pub(super) fn add(&mut self, wait: Wait) {
         self.counters.waits += 1;
         self.counters.waited_ns += wait.waited_ns;
+        self.counters.disk_ns += wait.disk.ns;
         match wait.end {
             WaitEnd::Granted => {}
             WaitEnd::Deadlock => self.counters.deadlocks += 1,

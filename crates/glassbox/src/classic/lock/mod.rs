@@ -38,6 +38,7 @@
 //! tests for the clock); one list for granted and waiting requests (the first waiter would be found after all holders,
 //! and every transaction holds the volume's lock).
 
+mod blame;
 mod brief;
 mod config;
 mod deadlock;

@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::blame::DiskShare;
 use super::held::HeldLocks;
 use super::mode::LockMode;
 use super::name::LockName;
@@ -45,6 +46,8 @@ pub(super) struct LockWaiter {
     woken: Condvar,
     /// The wait has ended; for those who look without the mutex.
     is_over: AtomicBool,
+    /// Of the wait under way.
+    pub(super) disk: Mutex<DiskShare>,
     pub(super) txn: AtomicU64,
     pub(super) work: AtomicU64,
 }

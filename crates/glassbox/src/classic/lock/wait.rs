@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::blame::DiskShare;
 use super::deadlock::{Detector, Registered};
 use super::descend::LockPlace;
 use super::held::{HeldLock, HeldLocks};
@@ -13,6 +14,7 @@ use super::name::PackedName;
 use super::owner::{LockWaiter, Owner, WaitState};
 use super::sync::latch;
 use super::table::{LockPartition, NONE, Wanted};
+use crate::classic::page::miss::DiskRead;
 
 /// Maximum number of owners: the counts in the heads have this width.
 const MAX_OWNERS: usize = u16::MAX as usize;
@@ -58,6 +60,8 @@ impl LockManager {
             return Ok(());
         }
         let asked = Wanted { mode, duration };
+        let began_ns = self.clock.monotonic_ns();
+        *latch(&owner.waiter.disk) = DiskShare::new(began_ns);
         let request = match held {
             None => partition.enqueue(key, hash, owner.by(), asked, &owner.waiter),
             Some((_, HeldLock { request, .. })) => {
@@ -71,9 +75,9 @@ impl LockManager {
         self.break_cycles(&mut detector, owner.number);
         drop(detector);
 
-        let began_ns = self.clock.monotonic_ns();
         wait.end = self.sleep(owner, hash, request, began_ns);
         wait.waited_ns = self.clock.monotonic_ns().saturating_sub(began_ns);
+        wait.disk = *latch(&owner.waiter.disk);
         latch(&self.history).add(wait);
         match wait.end {
             WaitEnd::Granted => self.keep(owner, &wanted, request, duration),
@@ -127,6 +131,7 @@ fn describe(owner: &Owner, wanted: &WantedLock, request: u32, partition: &LockPa
         blockers: [None; BLOCKERS_KEPT],
         more_blockers: 0,
         waited_ns: 0,
+        disk: DiskShare::default(),
         end: WaitEnd::Granted,
     };
     partition.blockers(request, |blocker| match wait.blockers.iter_mut().find(|kept| kept.is_none()) {
@@ -159,9 +164,21 @@ impl LockManager {
         latch(&self.detector).owners[number as usize].waiter.waits()
     }
 
+    /// Attributes `reads`, which the owner made while it held its locks, to all who wait for it.
+    #[cold]
+    pub(super) fn attribute_reads(&self, owner: &Owner, reads: &[DiskRead]) {
+        let mut detector = latch(&self.detector);
+        for at in 0..detector.owners.len() as u32 {
+            if at != owner.number && self.find_path(&mut detector, at, owner.number).is_some() {
+                let mut share = latch(&detector.owners[at as usize].waiter.disk);
+                reads.iter().for_each(|read| share.add(owner.waiter.txn(), *read));
+            }
+        }
+    }
+
     /// Ends all cycles through `start`, which has just begun to wait.
     pub(super) fn break_cycles(&self, detector: &mut Detector, start: u32) {
-        while let Some(last) = self.find_cycle(detector, start) {
+        while let Some(last) = self.find_path(detector, start, start) {
             let victim = detector.victim(start, last);
             let Registered { hash, request, .. } = detector.owners[victim as usize];
             let mut partition = self.partition(hash);
@@ -173,8 +190,9 @@ impl LockManager {
         }
     }
 
-    /// Searches for a shortest cycle through `start`; returns the owner on it that waits for `start`.
-    fn find_cycle(&self, detector: &mut Detector, start: u32) -> Option<u32> {
+    /// Searches for a shortest way from `start` to `goal` in the waits-for graph, of one step or more; returns the
+    /// owner on it that waits for `goal`.
+    pub(super) fn find_path(&self, detector: &mut Detector, start: u32, goal: u32) -> Option<u32> {
         let Detector { owners, reached_from, reached } = detector;
         reached_from.clear();
         reached_from.resize(owners.len(), NONE);
@@ -193,7 +211,7 @@ impl LockManager {
             }
             let mut closed = false;
             partition.blockers(request, |blocker| {
-                closed |= blocker.owner == start;
+                closed |= blocker.owner == goal;
                 let from = &mut reached_from[blocker.owner as usize];
                 if *from == NONE && blocker.owner != start {
                     *from = at;

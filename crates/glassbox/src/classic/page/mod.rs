@@ -14,6 +14,7 @@
 //! All integers are little-endian. A page that was never written reads as zeros; only recovery may meet one.
 
 pub(crate) mod any_pages;
+pub(crate) mod miss;
 pub(crate) mod pages;
 
 use super::ids::{PageId, StoreId};

@@ -31,6 +31,17 @@ pub(crate) trait Pages {
         None
     }
 
+    /// Whether a page is in memory, or was a moment ago.
+    #[inline(always)]
+    fn is_resident(&self, _page: PageId) -> bool {
+        true
+    }
+
+    /// Removes a pin of [`FixedPage::pin`].
+    fn unpin(&self, page: PageId) {
+        panic!("page {page} was never pinned");
+    }
+
     /// Fixes a page to read it; waits for those who change it.
     ///
     /// # Errors
@@ -85,6 +96,15 @@ impl<T: Pages> Pages for Arc<T> {
     }
 
     #[inline(always)]
+    fn is_resident(&self, page: PageId) -> bool {
+        T::is_resident(self, page)
+    }
+
+    fn unpin(&self, page: PageId) {
+        T::unpin(self, page);
+    }
+
+    #[inline(always)]
     fn fix_shared(&self, page: PageId) -> Result<Self::Shared<'_>, Error> {
         T::fix_shared(self, page)
     }
@@ -123,6 +143,12 @@ pub(crate) trait FixedPage: Deref<Target = [u8]> {
     /// too.
     #[inline(always)]
     fn note_sound(&self, _is_sound: bool) {}
+
+    /// Keeps the page in memory, also when it is not fixed, until [`Pages::unpin`] is called once for it. Returns
+    /// whether it does; false if these pages cannot be pinned.
+    fn pin(&self) -> bool {
+        false
+    }
 }
 
 /// A page fixed to be changed.

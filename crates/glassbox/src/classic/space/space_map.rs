@@ -9,7 +9,7 @@ use super::map::{self, FIRST_MAP, MapChange, NEW_MAP};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, StoreId};
 use crate::classic::page::pages::{ExclusivePage, Pages};
-use crate::classic::page::{self, PageKind};
+use crate::classic::page::{self, PageKind, miss};
 use crate::error::Error;
 
 /// Pages that a volume may have: all numbers but the highest.
@@ -131,6 +131,7 @@ impl<P: Pages> SpaceMap<P> {
 
 impl<P: Pages> Space for SpaceMap<P> {
     fn allocate<J: PageLog>(&self, journal: &mut J) -> Result<PageId, Error> {
+        let _reading = miss::reading();
         let hint = self.hint.load(Ordering::Relaxed);
         if let Some(page) = self.allocate_from(journal, PageId(hint))? {
             // Not one further: that may be the place of a map page that has not been made. If the hint was moved
@@ -148,6 +149,7 @@ impl<P: Pages> Space for SpaceMap<P> {
         Self: 'a;
 
     fn fix_for_freeing(&self, pages: &[PageId]) -> Result<Self::Freeing<'_>, Error> {
+        let _reading = miss::reading();
         // Map pages are latched in the order of the file, as by those who look for a free page.
         let mut pages = SmallVec::<[PageId; 4]>::from_slice(pages);
         pages.sort_unstable();

@@ -18,13 +18,13 @@
 
 use smallvec::SmallVec;
 
-use super::super::engine::TableStores;
+use super::super::engine::{TableStores, TreeOf};
 use super::super::ids::Rid;
 use super::super::lock::LockMode;
 use super::super::stack::Stack;
 use super::super::tree::Guess;
 use super::super::wal::transaction::AccessSavepoint;
-use super::StackTransaction;
+use super::{FetchStage, StackTransaction};
 use crate::procedure::{Stop, Transaction};
 use crate::record::{EncodedKey, Key, Record};
 
@@ -65,7 +65,7 @@ impl<S: Stack> StackTransaction<'_, S> {
             }
             let is_last = batch.len() < BATCH;
             for sought in &mut batch {
-                sought.rid = self.find_at::<R>(table, tree, &sought.encoded, sought.guess, mode)?;
+                sought.rid = self.find_one(table, tree, sought, mode)?;
             }
             // Apart: a latch or a lock lets nothing be asked for before what was asked for last is there.
             for rid in batch.iter().filter_map(|sought| sought.rid) {
@@ -82,10 +82,33 @@ impl<S: Stack> StackTransaction<'_, S> {
 }
 
 impl<S: Stack> StackTransaction<'_, S> {
+    /// The record of a key of a batch.
+    #[inline(always)]
+    fn find_one<R: Record, C>(
+        &mut self,
+        table: &TableStores<S>,
+        tree: TreeOf<'_, S>,
+        sought: &Sought<R, C>,
+        mode: LockMode,
+    ) -> Result<Option<Rid>, Stop> {
+        if S::TWO_STAGE && self.is_fetching() {
+            return FetchStage(self).find::<R>(&sought.key);
+        }
+        match self.find_at::<R>(table, tree, &sought.encoded, sought.guess, mode) {
+            Err(_) if S::TWO_STAGE && self.is_fetching() => FetchStage(self).find::<R>(&sought.key),
+            found => found,
+        }
+    }
+}
+
+impl<S: Stack> StackTransaction<'_, S> {
     /// Inserts rows in their order.
     #[inline(always)]
     pub(super) fn insert_rows<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
         let mut rows = rows.into_iter();
+        if S::TWO_STAGE && self.is_fetching() {
+            return rows.try_for_each(|row| FetchStage(self).insert(&row));
+        }
         if R::INDEXES > 0 || R::Encoded::ZERO.as_u64().is_none() {
             return rows.try_for_each(|row| self.insert(&row));
         }
@@ -103,8 +126,14 @@ impl<S: Stack> StackTransaction<'_, S> {
                 row.store(stored);
             }
             let mut keys = drawn.iter().filter_map(|row| row.key().encode::<R::Encoded>().as_u64());
-            self.put_all_stored(table, |rid| batch.extend(keys.next().zip(Some(rid))))?;
-            let entered = self.enter_each(table, &batch)?;
+            let put = self.put_all_stored(table, |rid| batch.extend(keys.next().zip(Some(rid))));
+            let entered = match put.and_then(|()| self.enter_each(table, &batch)) {
+                Err(_) if S::TWO_STAGE && self.is_fetching() => {
+                    drawn.iter().try_for_each(|row| FetchStage(self).insert(row))?;
+                    return rows.try_for_each(|row| FetchStage(self).insert(&row));
+                }
+                entered => entered?,
+            };
             if entered == 0 {
                 return Err(self.undo_access(&drawn[0], None, access, (table, &batch)));
             }

@@ -13,7 +13,7 @@ use super::super::lock::{Duration, LockMode, Locks};
 use super::super::stack::{Session, Stack};
 use super::super::tree::{Cursor, Inserted, Near, Neighbour, Removed, Step};
 use super::super::wal::transaction::AccessSavepoint;
-use super::{DeferredLock, StackTransaction};
+use super::{DeferredLock, FetchStage, StackTransaction};
 use crate::procedure::Stop;
 use crate::record::{Direction, Encoded, EncodedKey, Index, IndexVisitor, Key, Record};
 
@@ -125,6 +125,18 @@ impl<S: Stack> StackTransaction<'_, S> {
     /// Inserts a row: its record, then its entries, that of the primary key first.
     #[inline(always)]
     pub(super) fn insert_row<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
+        if S::TWO_STAGE && self.is_fetching() {
+            return FetchStage(self).insert(row);
+        }
+        let inserted = self.insert_row_now(row);
+        if S::TWO_STAGE && inserted.is_err() && self.is_fetching() {
+            return FetchStage(self).insert(row);
+        }
+        inserted
+    }
+
+    #[inline(always)]
+    fn insert_row_now<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         let table = self.table::<R>()?;
         // Of a row that is in one index only, nothing but the record can be there when a key is refused.
         let access = self.session.journal.begin_access(R::INDEXES == 0);
@@ -185,6 +197,19 @@ impl<S: Stack> StackTransaction<'_, S> {
     /// Deletes a row that is locked in X.
     #[inline(always)]
     pub(super) fn delete_row<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, key: &R::Key) -> Result<(), Stop> {
+        self.settle(rid.page);
+        if S::TWO_STAGE && self.is_fetching() {
+            return FetchStage(self).delete::<R>(table, rid);
+        }
+        let deleted = self.delete_row_now::<R>(table, rid, key);
+        if S::TWO_STAGE && deleted.is_err() && self.is_fetching() {
+            return FetchStage(self).delete::<R>(table, rid);
+        }
+        deleted
+    }
+
+    #[inline(always)]
+    fn delete_row_now<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, key: &R::Key) -> Result<(), Stop> {
         if R::INDEXES > 0 {
             let row = *self.read::<R>(table, rid)?;
             let mut strike = StrikeAll { transaction: self, table, row: &row, struck: Ok(()) };
@@ -297,6 +322,10 @@ impl<S: Stack> StackTransaction<'_, S> {
         key: &R::Key,
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<O, Stop> {
+        self.settle(rid.page);
+        if S::TWO_STAGE && self.is_fetching() {
+            return FetchStage(self).update(table, rid, change);
+        }
         let mut moved = None;
         let out = self.change_row(table, rid, |row: &mut R, before| {
             let out = change(row);
@@ -310,8 +339,12 @@ impl<S: Stack> StackTransaction<'_, S> {
             (stays, out)
         })?;
         if let Some((before, after)) = moved {
-            self.reindex(table, rid, &before, &after)?;
-            self.write(table, rid, &after)?;
+            let followed = self.reindex(table, rid, &before, &after);
+            let written = followed.and_then(|()| self.write(table, rid, &after));
+            match written {
+                Err(_) if S::TWO_STAGE && self.is_fetching() => FetchStage(self).entries(table, &before, Some(&after)),
+                other => other?,
+            }
         }
         Ok(out)
     }
@@ -350,7 +383,13 @@ impl<S: Stack> StackTransaction<'_, S> {
             self.or_fail(engine.directory.access(&engine.pages, &index.entry))?;
         }
         let tree = engine.tree(index);
+        if S::TWO_STAGE {
+            self.accesses += 1;
+        }
         loop {
+            if S::TWO_STAGE && self.is_fetching() {
+                return FetchStage(self).step(index, cursor);
+            }
             let owner = &mut self.session.owner;
             let mut wanted = None;
             let step = cursor.step(&tree, |neighbour: Neighbour| {
@@ -358,7 +397,11 @@ impl<S: Stack> StackTransaction<'_, S> {
                 wanted = Some(want);
                 Self::try_lock(&engine.locks, owner, want)
             });
-            match self.or_fail(step)? {
+            let step = match self.or_fail(step) {
+                Err(_) if S::TWO_STAGE && self.is_fetching() => continue,
+                step => step?,
+            };
+            match step {
                 Step::Got(rid) => return Ok(Some(rid)),
                 Step::End => return Ok(None),
                 Step::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,

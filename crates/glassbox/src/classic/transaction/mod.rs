@@ -20,15 +20,18 @@
 
 mod batches;
 mod entries;
+mod fetch;
 mod point;
 
 use super::engine::{Engine, IndexStore, TableStores, TreeOf};
 use super::heap::OnPage;
-use super::ids::{Rid, StoreId};
+use super::ids::{PageId, Rid, StoreId};
 use super::lock::{Duration, LockMode, LockName, Locks, Outcome};
-use super::stack::Session;
-use super::stack::Stack;
+use super::page::miss::{self, OnMiss};
+use super::page::pages::Pages;
+use super::stack::{Session, Stack};
 use super::tree::{Find, Guess, Neighbour, Next};
+use super::two_stage::{Pinning, Stage};
 use crate::error::Error;
 use crate::procedure::{PartitionSet, Retry, Stop};
 use crate::record::{EncodedKey, Key, Record, Timestamp};
@@ -43,14 +46,31 @@ pub(crate) struct StackTransaction<'e, S: Stack> {
     pub(super) repeated: u64,
     /// Why it cannot go on; from then on every access stops.
     pub(super) ended: Option<RunFailure>,
+    pub(super) stage: Stage,
+    /// Accesses in the operate stage.
+    pub(super) accesses: u64,
+    /// Accesses that the fetch stage may still make.
+    pub(super) fetches_left: u64,
 }
+
+/// The accesses of a transaction in its fetch stage.
+pub(super) struct FetchStage<'t, 'e, S: Stack>(pub(super) &'t mut StackTransaction<'e, S>);
 
 /// Why a run cannot go on.
 pub(super) enum RunFailure {
-    /// It was in a deadlock, or waited too long; it is to be run again.
+    /// It was in a deadlock, or waited too long, or a page that it needs was evicted at the wrong moment; it is to be
+    /// run again.
     Again,
     /// The engine failed it.
     Failed(Error),
+}
+
+impl RunFailure {
+    /// Because of an error. A page that left memory a moment ago is there when the run is repeated.
+    #[cold]
+    fn of(error: Error) -> Self {
+        if let Error::NotInMemory { .. } = error { Self::Again } else { Self::Failed(error) }
+    }
 }
 
 /// A name to be locked, when that was refused without waiting.
@@ -62,9 +82,16 @@ pub(super) struct DeferredLock {
 }
 
 impl<'e, S: Stack> StackTransaction<'e, S> {
-    /// Passes on what went wrong in the engine, and ends the run.
+    /// Passes on what went wrong in the engine, and ends the run; or, after a page was missing that must not be read
+    /// now, makes it a fetch stage.
     #[cold]
     pub(super) fn fail(&mut self, error: Error) -> Stop {
+        if let Error::NotInMemory { page } = error
+            && S::TWO_STAGE
+        {
+            self.convert(PageId(page));
+            return AGAIN;
+        }
         self.ended = Some(RunFailure::Failed(error));
         AGAIN
     }
@@ -72,6 +99,45 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     #[inline(always)]
     pub(super) fn or_fail<T>(&mut self, result: Result<T, Error>) -> Result<T, Stop> {
         result.map_err(|error| self.fail(error))
+    }
+
+    /// Whether accesses neither lock nor change anything. Ask for [`Stack::TWO_STAGE`] first, there and then: so what
+    /// follows is not compiled for other stacks.
+    #[inline(always)]
+    pub(super) fn is_fetching(&self) -> bool {
+        self.stage == Stage::Fetch
+    }
+
+    /// Makes an optimistic operate stage, in which `missing` is not in memory, a fetch stage: undoes the changes,
+    /// releases the locks, and pins the pages of the records that were locked, and `missing`.
+    #[cold]
+    pub(super) fn convert(&mut self, missing: PageId) {
+        miss::set(OnMiss::Read);
+        let engine = self.engine;
+        let Session { owner, pins, .. } = &mut *self.session;
+        let pages = Pinning::new(&engine.pages, pins, &engine.pin_budget);
+        engine.locks.each_page(owner, |page| {
+            if pages.is_resident(page) {
+                // One that is latched or has left by now is fetched with those that follow, if it is needed.
+                drop(pages.try_fix_shared(page));
+            }
+        });
+        self.stage = Stage::Fetch;
+        match engine.abort(self.session) {
+            Ok(()) => {
+                let pages = Pinning::new(&engine.pages, &mut self.session.pins, &engine.pin_budget);
+                drop(pages.fix_shared(missing));
+            }
+            Err(error) => self.ended = Some(RunFailure::Failed(error)),
+        }
+    }
+
+    /// Converts if a page that the next access needs for certain is missing.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, page: PageId) {
+        if S::TWO_STAGE && self.stage == Stage::Optimistic && !self.engine.pages.is_resident(page) {
+            self.convert(page);
+        }
     }
 
     /// The stores of a record's table.
@@ -105,13 +171,18 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     /// The record of a primary key, locked in `mode`; if there is none, the gap is locked in S.
     #[inline(always)]
     pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: LockMode) -> Result<Option<Rid>, Stop> {
+        if S::TWO_STAGE && self.is_fetching() {
+            return FetchStage(self).find::<R>(key);
+        }
         let table = self.table::<R>()?;
         let encoded: R::Encoded = key.encode();
         let guess = encoded.as_u64().map_or(Guess::NONE, |number| self.engine.tree(&table.primary).guess(number));
         let tree = self.or_fail(self.engine.look_up(&table.primary))?;
         let found = self.find_at::<R>(table, tree, &encoded, guess, mode);
-        if let Ok(Some(rid)) = found {
-            table.heap.prefetch(&self.engine.pages, rid);
+        match found {
+            Ok(Some(rid)) => table.heap.prefetch(&self.engine.pages, rid),
+            Err(_) if S::TWO_STAGE && self.is_fetching() => return FetchStage(self).find::<R>(key),
+            _ => {}
         }
         found
     }
@@ -127,6 +198,9 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         mode: LockMode,
     ) -> Result<Option<Rid>, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
+        if S::TWO_STAGE {
+            self.accesses += 1;
+        }
         key.for_bytes(R::Key::WIDTH, |bytes| {
             let owner = &mut self.session.owner;
             let lock = |rid| Self::try_lock(&engine.locks, owner, DeferredLock::record(heap, rid, mode));
@@ -172,13 +246,17 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     /// Reads a record that is locked.
     #[inline(always)]
     pub(super) fn read<R: Record>(&mut self, table: &TableStores<S>, rid: Rid) -> Result<&mut R, Stop> {
+        self.settle(rid.page);
+        if S::TWO_STAGE && self.is_fetching() {
+            return FetchStage(self).read::<R>(table, rid);
+        }
         let (engine, row) = (self.engine, &mut self.session.row);
         // So that it is decoded where it stays.
         match table.heap.read_row(&engine.pages, rid, |read: R| row.keep(read)) {
             Ok(Some(Ok(row))) => Ok(row),
             other => {
                 let failed = other.map(|found| found.map(|row| row.map(drop)));
-                self.ended = Some(RunFailure::Failed(engine.no_row(R::TABLE, rid, failed)));
+                self.ended = Some(RunFailure::of(engine.no_row(R::TABLE, rid, failed)));
                 Err(AGAIN)
             }
         }
@@ -275,7 +353,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
 }
 
 /// What a run that must be run again says. Which partitions it needs means nothing here.
-pub(super) const AGAIN: Stop = Stop::Retry(Retry { partitions: PartitionSet::EMPTY });
+pub(in crate::classic) const AGAIN: Stop = Stop::Retry(Retry { partitions: PartitionSet::EMPTY });
 
 impl DeferredLock {
     #[inline(always)]

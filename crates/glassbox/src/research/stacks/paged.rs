@@ -1,6 +1,5 @@
 //! Stacks with pages: the classic engine.
 
-use std::any::TypeId;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,12 +7,13 @@ use super::engine::StackEngine;
 use super::typed::StackConfig;
 use crate::answer::Answer;
 use crate::catalog::Catalog;
-use crate::classic::{Engine, Stack, StackLogs};
-use crate::config::{Architecture, ClassicConfig, Config, Durability};
+use crate::classic::{Engine, ProcedureStages, Stack, StackLogs};
+use crate::config::{Architecture, ClassicConfig, Config, Durability, ExecutionPolicy};
 use crate::database::claim::log_config;
 use crate::error::Error;
 use crate::io::{Clock, Files, MemoryFiles, RealFiles};
 use crate::log::{Log, Lsn};
+use crate::partitioned::ProcedureKind;
 use crate::procedure::Procedure;
 use crate::record::Record;
 
@@ -57,7 +57,9 @@ impl<S: Stack> StackEngine for Engine<S> {
             sessions: config.sessions,
             ..ClassicConfig::default()
         };
-        let procedures: Vec<TypeId> = catalog.procedures.iter().map(|procedure| procedure.id).collect();
+        let conventional =
+            |kind: &ProcedureKind| ProcedureStages::new(kind.id, kind.name, ExecutionPolicy::Conventional);
+        let procedures = catalog.procedures.iter().map(conventional).collect();
         let open_log = || make_log(&files, &classic, config);
         let mut engine = Self::make(&files, Arc::new(clock), &classic, procedures, open_log)?;
         for table in &catalog.tables {

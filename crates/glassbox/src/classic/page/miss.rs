@@ -1,0 +1,104 @@
+//! The policy of a thread for pages that are not in memory, and what it has read.
+//!
+//! A page is fixed deep inside trees and heap files, which know nothing of transactions. Whether a missing page may be
+//! read now, and for whom it was read, is known above them. Only a miss asks, so this is kept by thread instead of
+//! being passed through every access.
+
+use std::cell::{Cell, RefCell};
+
+use crate::classic::ids::{PageId, StoreId};
+use crate::error::Error;
+
+/// What a fix of this thread does about a page that is not in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum OnMiss {
+    /// It reads the page.
+    #[default]
+    Read,
+    /// It fails with [`Error::NotInMemory`], and nothing has happened.
+    Refuse,
+}
+
+/// A read of a page from disk, or a wait for another thread's read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DiskRead {
+    pub(crate) page: PageId,
+    /// The store that the page belongs to.
+    pub(crate) store: StoreId,
+    pub(crate) began_ns: u64,
+    pub(crate) ended_ns: u64,
+}
+
+thread_local! {
+    /// Reads of the run under way, if there is one.
+    static RUN: RefCell<Vec<DiskRead>> = const { RefCell::new(Vec::new()) };
+    static RUNS: Cell<bool> = const { Cell::new(false) };
+    static ON_MISS: Cell<OnMiss> = const { Cell::new(OnMiss::Read) };
+    static READS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Sets what this thread does from now on; returns what it did.
+pub(crate) fn set(on_miss: OnMiss) -> OnMiss {
+    ON_MISS.replace(on_miss)
+}
+
+/// Pages that this thread has read from disk, or waited for while another thread read them.
+pub(crate) fn reads() -> u64 {
+    READS.get()
+}
+
+/// Counts a read.
+pub(crate) fn count_read(read: DiskRead) {
+    READS.set(READS.get() + 1);
+    if RUNS.get() {
+        RUN.with_borrow_mut(|reads| reads.push(read));
+    }
+}
+
+/// This thread begins a run of a transaction, without reads.
+#[inline]
+pub(crate) fn begin_run() {
+    RUNS.set(true);
+    RUN.with_borrow_mut(Vec::clear);
+}
+
+/// Whether the run has read.
+#[inline]
+pub(crate) fn has_read() -> bool {
+    RUN.with_borrow(|reads| !reads.is_empty())
+}
+
+/// The run ends; `with` gets its reads, if there are any.
+#[inline]
+pub(crate) fn end_run(with: impl FnOnce(&[DiskRead])) {
+    RUNS.set(false);
+    RUN.with_borrow_mut(|reads| {
+        if !reads.is_empty() {
+            with(reads);
+            reads.clear();
+        }
+    });
+}
+
+/// Fails if this thread may not read `page` now.
+pub(crate) fn check(page: PageId) -> Result<(), Error> {
+    match ON_MISS.get() {
+        OnMiss::Read => Ok(()),
+        OnMiss::Refuse => Err(Error::NotInMemory { page: page.0 }),
+    }
+}
+
+/// Reads whatever is missing, until it is dropped: for changes of structures that are not begun twice.
+pub(crate) struct Reading(OnMiss);
+
+/// Lets this thread read missing pages until the result is dropped.
+#[must_use]
+pub(crate) fn reading() -> Reading {
+    Reading(set(OnMiss::Read))
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        set(self.0);
+    }
+}

@@ -1,0 +1,150 @@
+//! Pages that a transaction keeps in memory from its fetch stage to its end, and how many may be kept.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::classic::ids::PageId;
+use crate::classic::page::pages::{FixedPage, Pages};
+use crate::error::Error;
+
+/// Pages that are remembered as pinned already, by the end of their number.
+const RECENT: usize = 256;
+/// Pins that a transaction reserves at once.
+const RESERVED: usize = 16;
+
+/// How many pages may be pinned: of all transactions, and of one.
+#[derive(Debug, Default)]
+pub(crate) struct PinBudget {
+    reserved: AtomicUsize,
+    most: usize,
+    of_transaction: usize,
+}
+
+impl PinBudget {
+    /// For a pool of `frames`, of which each of `sessions` needs `needed` at the same time, whatever is pinned.
+    pub(crate) fn new(frames: usize, sessions: usize, needed: usize) -> Self {
+        let most = frames.saturating_sub(needed * sessions).min(frames / 2);
+        Self { reserved: AtomicUsize::new(0), most, of_transaction: frames / (2 * sessions.max(1)) }
+    }
+
+    fn reserve(&self, pins: usize) -> bool {
+        let reserve = |reserved: usize| (reserved + pins <= self.most).then_some(reserved + pins);
+        self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
+    }
+
+    /// Pins that are reserved now.
+    #[cfg(test)]
+    pub(crate) fn reserved(&self) -> usize {
+        self.reserved.load(Ordering::Relaxed)
+    }
+}
+
+/// The pages that a transaction has pinned.
+#[derive(Debug)]
+pub(crate) struct Pins {
+    pages: Vec<PageId>,
+    /// Some of these pages; a page may be pinned twice.
+    recent: [PageId; RECENT],
+    reserved: usize,
+}
+
+impl Default for Pins {
+    fn default() -> Self {
+        Self { pages: Vec::new(), recent: [PageId::NONE; RECENT], reserved: 0 }
+    }
+}
+
+impl Pins {
+    /// Pins a fixed page, if the budget allows.
+    fn keep(&mut self, id: PageId, page: &impl FixedPage, budget: &PinBudget) {
+        let recent = &mut self.recent[id.0 as usize % RECENT];
+        if *recent == id {
+            return;
+        }
+        if self.pages.len() == self.reserved {
+            let more = RESERVED.min(budget.of_transaction.saturating_sub(self.reserved));
+            if more == 0 || !budget.reserve(more) {
+                return;
+            }
+            self.reserved += more;
+        }
+        if page.pin() {
+            *recent = id;
+            self.pages.push(id);
+        }
+    }
+
+    /// Pinned pages.
+    pub(crate) fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Releases all of them.
+    pub(crate) fn release(&mut self, pages: &impl Pages, budget: &PinBudget) {
+        for page in self.pages.drain(..) {
+            self.recent[page.0 as usize % RECENT] = PageId::NONE;
+            pages.unpin(page);
+        }
+        budget.reserved.fetch_sub(std::mem::take(&mut self.reserved), Ordering::Relaxed);
+    }
+}
+
+/// Pages of which each that is fixed is pinned. They are read only.
+pub(crate) struct Pinning<'p, P> {
+    pages: &'p P,
+    pins: RefCell<&'p mut Pins>,
+    budget: &'p PinBudget,
+}
+
+impl<'p, P: Pages> Pinning<'p, P> {
+    pub(crate) fn new(pages: &'p P, pins: &'p mut Pins, budget: &'p PinBudget) -> Self {
+        Self { pages, pins: RefCell::new(pins), budget }
+    }
+
+    fn keep<'a>(&self, id: PageId, page: P::Shared<'a>) -> P::Shared<'a>
+    where
+        P: 'a,
+    {
+        self.pins.borrow_mut().keep(id, &page, self.budget);
+        page
+    }
+}
+
+impl<P: Pages> Pages for Pinning<'_, P> {
+    type Shared<'a>
+        = P::Shared<'a>
+    where
+        Self: 'a;
+    type Exclusive<'a>
+        = P::Exclusive<'a>
+    where
+        Self: 'a;
+
+    fn page_bytes(&self) -> usize {
+        self.pages.page_bytes()
+    }
+
+    fn is_resident(&self, page: PageId) -> bool {
+        self.pages.is_resident(page)
+    }
+
+    fn fix_shared(&self, page: PageId) -> Result<P::Shared<'_>, Error> {
+        Ok(self.keep(page, self.pages.fix_shared(page)?))
+    }
+
+    fn try_fix_shared(&self, page: PageId) -> Result<Option<P::Shared<'_>>, Error> {
+        Ok(self.pages.try_fix_shared(page)?.map(|fixed| self.keep(page, fixed)))
+    }
+
+    fn fix_exclusive(&self, page: PageId) -> Result<P::Exclusive<'_>, Error> {
+        unreachable!("the fetch stage changes nothing, and page {page} neither")
+    }
+
+    fn try_fix_exclusive(&self, page: PageId) -> Result<Option<P::Exclusive<'_>>, Error> {
+        unreachable!("the fetch stage changes nothing, and page {page} neither")
+    }
+
+    fn fix_new(&self, page: PageId) -> Result<P::Exclusive<'_>, Error> {
+        unreachable!("the fetch stage makes no page, and page {page} neither")
+    }
+}
