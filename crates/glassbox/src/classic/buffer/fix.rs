@@ -65,7 +65,7 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
 
     #[inline(always)]
     fn is_resident(&self, page: PageId) -> bool {
-        self.table.get(page).is_some()
+        self.table.get(page).is_some_and(|frame| !self.frames.headers()[frame].is_arriving())
     }
 
     fn unpin(&self, page: PageId) {

@@ -167,14 +167,18 @@ impl<L: Latch> Frame<L> {
         fixed
     }
 
-    /// Keeps the page, which the caller has fixed, in this frame until [`Frame::unpin`]; false without latches, where
-    /// pins are fixes.
+    /// Keeps the page, which the caller has fixed, in this frame until [`Frame::unpin`]; false while another thread
+    /// claims the frame, and without latches, where pins are fixes.
     pub fn pin(&self) -> bool {
-        if L::CONCURRENT {
-            // Latched, so no claim can succeed until this is visible.
-            self.word.fetch_add(PIN, Ordering::Acquire);
+        if !L::CONCURRENT {
+            return false;
         }
-        L::CONCURRENT
+        // A thread that is claiming the frame may get the latch after this one has released it, whatever is pinned.
+        let is_claimed = self.word.fetch_add(PIN, Ordering::Acquire) & CLAIMED != 0;
+        if is_claimed {
+            self.unpin();
+        }
+        !is_claimed
     }
 
     /// Removes one pin.

@@ -110,6 +110,8 @@ impl<S: Stack> Engine<S> {
         mut run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
     ) -> Result<Executed, Error> {
         let staged = at.filter(|at| S::TWO_STAGE && self.procedures[*at].is_staged());
+        // This thread may be within an optimistic run on another database.
+        let _reading = (S::TWO_STAGE && staged.is_none()).then(miss::reading);
         let mut repeated = 0;
         loop {
             let mut session = self.sessions.take()?;
@@ -214,7 +216,11 @@ impl<S: Stack> Engine<S> {
                 if let Some(RunFailure::Failed(error)) = ended {
                     return Attempt::Failed(error);
                 }
-                debug_assert!(session.journal.transaction() == TxnId::NONE, "a fetch stage has changed something");
+                if session.journal.transaction() != TxnId::NONE {
+                    let reason = format!("a fetch stage of `{name}` has changed something");
+                    self.health.stop(reason.clone());
+                    return Attempt::Failed(Error::Stopped { reason });
+                }
                 return Attempt::Fetched;
             }
         }

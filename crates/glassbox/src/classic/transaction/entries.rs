@@ -13,7 +13,7 @@ use super::super::lock::{Duration, LockMode, Locks};
 use super::super::stack::{Session, Stack};
 use super::super::tree::{Cursor, Inserted, Near, Neighbour, Removed, Step};
 use super::super::wal::transaction::AccessSavepoint;
-use super::{DeferredLock, FetchStage, StackTransaction};
+use super::{AGAIN, DeferredLock, FetchStage, StackTransaction};
 use crate::procedure::Stop;
 use crate::record::{Direction, Encoded, EncodedKey, Index, IndexVisitor, Key, Record};
 
@@ -212,6 +212,10 @@ impl<S: Stack> StackTransaction<'_, S> {
     fn delete_row_now<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, key: &R::Key) -> Result<(), Stop> {
         if R::INDEXES > 0 {
             let row = *self.read::<R>(table, rid)?;
+            if S::TWO_STAGE && self.is_fetching() {
+                // Its page was evicted just now.
+                return Err(AGAIN);
+            }
             let mut strike = StrikeAll { transaction: self, table, row: &row, struck: Ok(()) };
             R::each_index(&mut strike);
             strike.struck?;
