@@ -57,6 +57,7 @@ pub(crate) use engine::open::{OpenedVolume, PAGES_PER_SESSION};
 pub(crate) use lock::{LockName, Wait, WaitEnd};
 pub(crate) use page::is_page_size;
 pub(crate) use stack::{Stack, StackLogs};
-pub(crate) use two_stage::{Closures, ProcedureStages, StageClass};
+pub use two_stage::ExecutionClass;
+pub(crate) use two_stage::{Closures, ProcedureStages};
 /// A transaction of a database.
 pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, stack::Standard>;

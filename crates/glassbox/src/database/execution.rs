@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::classic::{self, StageClass};
+use crate::classic::{self, ExecutionClass};
 use crate::config::ExecutionPolicy;
 
 /// How a procedure is executed, and what its executions were like since the database was opened. Executions whose
@@ -46,29 +46,6 @@ pub struct ProcedureExecution {
     pub operate_ns: f64,
 }
 
-/// In which stages an execution begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ExecutionClass {
-    /// With its operate stage, which reads what is missing.
-    Conventional,
-    /// With a fetch stage.
-    TwoStage,
-    /// With its operate stage, which becomes a fetch stage at the first missing page.
-    Optimistic,
-}
-
-impl fmt::Display for ExecutionClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Conventional => "conventional",
-            Self::TwoStage => "two-stage",
-            Self::Optimistic => "optimistic",
-        })
-    }
-}
-
 impl ProcedureExecution {
     pub(crate) fn all(engine: &classic::Engine) -> Vec<Self> {
         engine.procedures().iter().enumerate().map(|(at, procedure)| Self::of(engine, at, procedure)).collect()
@@ -80,11 +57,7 @@ impl ProcedureExecution {
         Self {
             procedure: procedure.name,
             policy: procedure.policy,
-            class: match procedure.class() {
-                StageClass::Conventional => ExecutionClass::Conventional,
-                StageClass::TwoStage => ExecutionClass::TwoStage,
-                StageClass::Optimistic => ExecutionClass::Optimistic,
-            },
+            class: procedure.class(),
             executions: sums.executions,
             two_stage_ratio: per(sums.needed_two, sums.executions),
             missed_ratio: per(sums.operate_reads, sums.accesses),

@@ -27,7 +27,7 @@
 //! while other threads have pins and wait for its latch; so a waiter checks the page again.
 //!
 //! *Pages that are pinned without a fix.* A thread that has latched the frame may add a pin and keep it after it has
-//! released the latch: then no claim succeeds, and the page stays.
+//! released the latch: then no claim succeeds, and the page stays. A pin beside a claim under way is refused.
 //!
 //! Rejected: a pin for every user, in addition to the latch: two more atomic operations for each fix, without new
 //! information. *Uses* are counted without an atomic addition: shared fixes at the same moment may be counted once.

@@ -64,7 +64,7 @@ pub(crate) struct Engine<S: Stack = Standard> {
     pub(super) transactions: Arc<TransactionTable>,
     /// By [`TableId`](crate::record::TableId); `None` for records that this database's catalog does not name.
     pub(super) tables: Vec<Option<TableStores<S>>>,
-    /// The procedures of the catalog.
+    /// The procedures of the catalog, and what stands for closures.
     pub(super) procedures: Vec<ProcedureStages>,
     /// What the sessions have counted of each procedure, in their order.
     pub(super) stage_counts: Vec<Arc<[StageCounts]>>,
@@ -187,7 +187,7 @@ impl<S: Stack> Engine<S> {
 pub(super) struct Wishes<'a> {
     pub(super) config: &'a ClassicConfig,
     pub(super) clock: Arc<dyn Clock>,
-    /// The procedures of the catalog.
+    /// The procedures of the catalog, and what stands for closures.
     pub(super) procedures: Vec<ProcedureStages>,
     /// Transactions beside those of the sessions.
     pub(super) in_doubt: usize,

@@ -4,8 +4,11 @@
 //! counted.
 
 use std::any::TypeId;
+use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
 
 use crate::config::{ClassMemory, ExecutionPolicy, HybridPolicy};
 use crate::executed::Count;
@@ -78,13 +81,28 @@ counts! {
     operate_ns,
 }
 
-/// The stages in which executions of a procedure begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// In which stages an execution begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 #[repr(u8)]
-pub(crate) enum StageClass {
+pub enum ExecutionClass {
+    /// With its operate stage, which reads what is missing.
     Conventional = 1,
-    TwoStage = 2,
-    Optimistic = 3,
+    /// With a fetch stage.
+    TwoStage,
+    /// With its operate stage, which becomes a fetch stage at the first missing page.
+    Optimistic,
+}
+
+impl fmt::Display for ExecutionClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Conventional => "conventional",
+            Self::TwoStage => "two-stage",
+            Self::Optimistic => "optimistic",
+        })
+    }
 }
 
 /// All closures that run as transactions: one of the procedures, beside those of the catalog.
@@ -117,9 +135,9 @@ struct Remembered {
 impl ProcedureStages {
     pub(crate) fn new(id: TypeId, name: &'static str, policy: ExecutionPolicy) -> Self {
         let class = match policy {
-            ExecutionPolicy::Conventional => StageClass::Conventional,
-            ExecutionPolicy::TwoStage | ExecutionPolicy::Hybrid(_) => StageClass::TwoStage,
-            ExecutionPolicy::Optimistic => StageClass::Optimistic,
+            ExecutionPolicy::Conventional => ExecutionClass::Conventional,
+            ExecutionPolicy::TwoStage | ExecutionPolicy::Hybrid(_) => ExecutionClass::TwoStage,
+            ExecutionPolicy::Optimistic => ExecutionClass::Optimistic,
         };
         Self { id, name, policy, class: AtomicU8::new(class as u8), memory: Mutex::default() }
     }
@@ -132,20 +150,20 @@ impl ProcedureStages {
 
     /// The class now.
     #[inline(always)]
-    pub(crate) fn class(&self) -> StageClass {
+    pub(crate) fn class(&self) -> ExecutionClass {
         match self.class.load(Ordering::Relaxed) {
-            1 => StageClass::Conventional,
-            2 => StageClass::TwoStage,
-            _ => StageClass::Optimistic,
+            1 => ExecutionClass::Conventional,
+            2 => ExecutionClass::TwoStage,
+            _ => ExecutionClass::Optimistic,
         }
     }
 
     /// The class of the next execution of a session that has counted so many.
     #[inline(always)]
-    pub(crate) fn class_of_next(&self, executions: u64) -> StageClass {
+    pub(crate) fn class_of_next(&self, executions: u64) -> ExecutionClass {
         match self.class() {
-            StageClass::Conventional if executions % PROBED_EVERY == PROBED_EVERY - 1 && self.forgets() => {
-                StageClass::TwoStage
+            ExecutionClass::Conventional if executions % PROBED_EVERY == PROBED_EVERY - 1 && self.forgets() => {
+                ExecutionClass::TwoStage
             }
             class => class,
         }
@@ -168,9 +186,9 @@ impl ProcedureStages {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.add(sums, policy.memory);
         let class = match memory.ratios() {
-            (missed, _) if missed > f64::from(policy.missed_ppm) / 1e6 => StageClass::Conventional,
-            (_, two_stage) if two_stage > f64::from(policy.two_stage_ppm) / 1e6 => StageClass::TwoStage,
-            _ => StageClass::Optimistic,
+            (missed, _) if missed > f64::from(policy.missed_ppm) / 1e6 => ExecutionClass::Conventional,
+            (_, two_stage) if two_stage > f64::from(policy.two_stage_ppm) / 1e6 => ExecutionClass::TwoStage,
+            _ => ExecutionClass::Optimistic,
         };
         self.class.store(class as u8, Ordering::Relaxed);
     }
@@ -204,7 +222,7 @@ impl Remembered {
 mod tests {
     use std::any::TypeId;
 
-    use super::{ProcedureStages, StageClass, StageSums};
+    use super::{ExecutionClass, ProcedureStages, StageSums};
     use crate::config::{ClassMemory, ExecutionPolicy, HybridPolicy};
 
     fn hybrid(memory: ClassMemory) -> ProcedureStages {
@@ -221,15 +239,15 @@ mod tests {
     #[test]
     fn classes_follow_the_papers_rule() {
         let cases = [
-            ((1_000, 0, 0), StageClass::Optimistic),
-            ((1_000, 50, 0), StageClass::Optimistic),
-            ((1_000, 51, 0), StageClass::TwoStage),
-            ((1_000, 1_000, 100), StageClass::TwoStage),
-            ((1_000, 1_000, 101), StageClass::Conventional),
+            ((1_000, 0, 0), ExecutionClass::Optimistic),
+            ((1_000, 50, 0), ExecutionClass::Optimistic),
+            ((1_000, 51, 0), ExecutionClass::TwoStage),
+            ((1_000, 1_000, 100), ExecutionClass::TwoStage),
+            ((1_000, 1_000, 101), ExecutionClass::Conventional),
         ];
         for ((executions, needed_two, operate_reads), class) in cases {
             let procedure = hybrid(ClassMemory::Cumulative);
-            assert_eq!(procedure.class(), StageClass::TwoStage, "the default");
+            assert_eq!(procedure.class(), ExecutionClass::TwoStage, "the default");
             procedure.classify(&sums(executions, needed_two, operate_reads));
             assert_eq!(procedure.class(), class, "{executions} executions, {needed_two}, {operate_reads}");
         }
@@ -238,13 +256,13 @@ mod tests {
     #[test]
     fn only_one_that_forgets_leaves_the_conventional_class() {
         for (memory, after, probes) in [
-            (ClassMemory::Cumulative, StageClass::Conventional, 0),
-            (ClassMemory::HalfLife(1_000), StageClass::Optimistic, 1),
+            (ClassMemory::Cumulative, ExecutionClass::Conventional, 0),
+            (ClassMemory::HalfLife(1_000), ExecutionClass::Optimistic, 1),
         ] {
             let procedure = hybrid(memory);
             procedure.classify(&sums(1_000, 1_000, 2_000));
-            assert_eq!(procedure.class(), StageClass::Conventional);
-            let next = (0..64).filter(|executions| procedure.class_of_next(*executions) == StageClass::TwoStage);
+            assert_eq!(procedure.class(), ExecutionClass::Conventional);
+            let next = (0..64).filter(|executions| procedure.class_of_next(*executions) == ExecutionClass::TwoStage);
             assert_eq!(next.count(), probes, "{memory:?}");
             procedure.classify(&sums(11_000, 1_000, 2_000));
             assert_eq!(procedure.class(), after, "{memory:?}");

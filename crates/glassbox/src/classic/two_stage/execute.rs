@@ -1,6 +1,6 @@
 //! The stages of an execution, one after the other, and what is counted of them.
 
-use super::classes::StageClass;
+use super::classes::ExecutionClass;
 use super::{ProcedureStages, Stage, StageCounts};
 use crate::classic::engine::Engine;
 use crate::classic::page::miss::{self, OnMiss};
@@ -50,9 +50,9 @@ impl Stages {
     ) -> (Self, Stage) {
         let procedure = &engine.procedures[at];
         let stage = match procedure.class_of_next(session.stage_counts[at].executions.get()) {
-            StageClass::TwoStage if !repeated => Stage::Fetch,
-            StageClass::Optimistic => Stage::Optimistic,
-            StageClass::Conventional | StageClass::TwoStage => Stage::Operate,
+            ExecutionClass::TwoStage if !repeated => Stage::Fetch,
+            ExecutionClass::Optimistic => Stage::Optimistic,
+            ExecutionClass::Conventional | ExecutionClass::TwoStage => Stage::Operate,
         };
         let mut stages = Self { at, conversions: 0, began_ns: 0, reads_before: 0, fetch_reads: 0, operate_reads: 0 };
         stages.begin_stage(engine, stage);

@@ -32,7 +32,8 @@ mod pins;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use classes::{Closures, ProcedureStages, StageClass, StageCounts, StageSums};
+pub use classes::ExecutionClass;
+pub(crate) use classes::{Closures, ProcedureStages, StageCounts, StageSums};
 pub(crate) use execute::{EndedStage, Stages};
 pub(crate) use pins::{PinBudget, Pinning, Pins};
 
