@@ -28,6 +28,9 @@ pub fn run(arguments: &InfoArguments) -> anyhow::Result<Verdict> {
     let summary = inspector.summary()?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     storage(&mut out, inspector.manifest(), &summary)?;
+    if summary.volume.is_some() {
+        writeln!(out, "batches     of reads, on this machine: {}", inspector.batched_reads())?;
+    }
     let is_older = |log: &LogSummary| log.entries > 0 || log.calls.iter().any(|&calls| calls > 0);
     let calls = summary.log.as_ref().is_some_and(is_older);
     for (at, schema) in inspector.manifest().tables.iter().enumerate() {

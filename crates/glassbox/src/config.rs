@@ -112,6 +112,9 @@ pub struct ClassicConfig {
     /// The same for these procedures, by name, where it differs from `execution`. Default: none.
     #[serde(default)]
     pub execution_of: BTreeMap<String, ExecutionPolicy>,
+    /// How a fetch stage finds and reads its pages. Default: in batches.
+    #[serde(default)]
+    pub fetch: FetchMethod,
     /// Maximum concurrent transactions, 1 to 1,024; further ones wait for a session. Default: 64.
     pub sessions: usize,
     /// Lock timeout in milliseconds, after which the transaction is rolled back and restarted; 0: it never waits;
@@ -135,6 +138,7 @@ impl Default for ClassicConfig {
             escalate_at: 10_000,
             execution: ExecutionPolicy::default(),
             execution_of: BTreeMap::new(),
+            fetch: FetchMethod::default(),
             sessions: 64,
             lock_timeout_ms: None,
             broken_locks: false,
@@ -152,6 +156,7 @@ builder! {
     with_escalate_at escalate_at: usize,
     with_execution execution: ExecutionPolicy,
     with_execution_of execution_of: BTreeMap<String, ExecutionPolicy>,
+    with_fetch fetch: FetchMethod,
     with_sessions sessions: usize,
     with_lock_timeout_ms lock_timeout_ms: Option<u64>,
 }
@@ -181,6 +186,19 @@ pub enum ExecutionPolicy {
     Hybrid(HybridPolicy),
 }
 
+/// How a fetch stage finds and reads the pages that a transaction needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FetchMethod {
+    /// First those of the keys that the procedure declares, and of keys given together, as many at the same time as the
+    /// disk can. The procedure runs in addition only if it does not declare all that it needs.
+    #[default]
+    Batches,
+    /// The procedure runs, and each page is read when it is missing, as in the paper.
+    OneByOne,
+}
+
 /// The rule of [`ExecutionPolicy::Hybrid`].
 ///
 /// A procedure begins with two stages. It becomes conventional when too many of its accesses read pages under locks
@@ -196,11 +214,18 @@ pub struct HybridPolicy {
     pub two_stage_ppm: u32,
     /// For how long an execution counts. Default: its weight is halved after 1,000 more.
     pub memory: ClassMemory,
+    /// What decides between two stages and optimistic execution. Default: the share of executions that need two stages.
+    pub rule: ClassRule,
 }
 
 impl Default for HybridPolicy {
     fn default() -> Self {
-        Self { missed_ppm: 10_000, two_stage_ppm: 50_000, memory: ClassMemory::HalfLife(1_000) }
+        Self {
+            missed_ppm: 10_000,
+            two_stage_ppm: 50_000,
+            memory: ClassMemory::HalfLife(1_000),
+            rule: ClassRule::Ratios,
+        }
     }
 }
 
@@ -214,6 +239,18 @@ pub enum ClassMemory {
     /// Its weight is halved after this many more executions of the procedure. Of a conventional one, each 64th
     /// execution is in two stages, to see whether that has become better.
     HalfLife(u64),
+}
+
+/// How the hybrid policy chooses between two stages and optimistic execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ClassRule {
+    /// Two stages if more executions need them than [`HybridPolicy::two_stage_ppm`] says (Charm, §3.3).
+    #[default]
+    Ratios,
+    /// By the formula for the time of each (Charm, §3.4), from the measured times of the stages.
+    Cost,
 }
 
 /// Which thread runs a call that was [submitted](crate::Database::submit) to the partitioned engine.

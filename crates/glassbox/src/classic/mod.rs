@@ -58,6 +58,6 @@ pub(crate) use lock::{LockName, Wait, WaitEnd};
 pub(crate) use page::is_page_size;
 pub(crate) use stack::{Stack, StackLogs};
 pub use two_stage::ExecutionClass;
-pub(crate) use two_stage::{Closures, ProcedureStages};
+pub(crate) use two_stage::{Closures, ProcedureStages, StageSums};
 /// A transaction of a database.
 pub(crate) type ClassicTransaction<'e> = transaction::StackTransaction<'e, stack::Standard>;

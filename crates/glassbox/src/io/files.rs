@@ -8,6 +8,7 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 
 use super::IoError;
+use super::batched_reads::BatchedReads;
 
 /// A directory of files, such as a database's. Creations, removals and renames are visible at once, and survive a crash
 /// only after [`Files::sync_directory`].
@@ -34,6 +35,10 @@ pub trait Files: Send + Sync {
     fn create_directory(&self, directory: &str) -> Result<(), IoError>;
     /// Forces the creations, removals and renames made in `directory`; "" is the root.
     fn sync_directory(&self, directory: &str) -> Result<(), IoError>;
+    /// How [`File::read_many`] of these files is done.
+    fn batched_reads(&self) -> BatchedReads {
+        BatchedReads::OneByOne
+    }
     /// Locks the directory against other processes, and other callers in this one, until the lock is dropped. Fails at
     /// once if it is held, with the holder's process id if that is known.
     fn lock(&self) -> Result<DirectoryLock, IoError>;

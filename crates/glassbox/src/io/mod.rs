@@ -8,6 +8,7 @@
 //!
 //! The traits are object-safe. A virtual call costs nanoseconds and is made once per log write, never per transaction.
 
+mod batched_reads;
 mod clock;
 mod cores;
 mod error;
@@ -17,8 +18,11 @@ mod overlay;
 mod real;
 mod slow;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+mod uring;
 
+pub use batched_reads::BatchedReads;
 pub use clock::{Clock, ManualClock, RealClock};
 pub(crate) use cores::{current_core, keep_on_core};
 pub use error::IoError;

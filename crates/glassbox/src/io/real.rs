@@ -9,15 +9,16 @@
 //! absolute path would only protect against the first of these.
 
 use std::io::{self, IoSlice};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::IoError;
-use super::files::{DirectoryLock, File, Files};
+use super::batched_reads::{BatchReader, BatchedReads, read_one};
+use super::files::{DirectoryLock, File, Files, ReadRequest};
 
 /// Name of the file with the id of the process that has locked a database directory.
 const LOCK: &str = "LOCK";
@@ -35,6 +36,8 @@ pub struct RealFiles {
     /// The path at the opening: for messages only.
     path: PathBuf,
     read_only: bool,
+    /// Probed when it is first needed: most files are read one by one.
+    batches: Arc<OnceLock<BatchReader>>,
 }
 
 impl RealFiles {
@@ -61,7 +64,7 @@ impl RealFiles {
         let opened = again(|| fs::open(&root, DIRECTORY, Mode::empty()));
         let directory = Arc::new(opened.map_err(|e| IoError::new(&root, "open directory", e))?);
         let path = std::path::absolute(&root).unwrap_or(root);
-        Ok(Self { directory, path, read_only: false })
+        Ok(Self { directory, path, read_only: false, batches: Arc::default() })
     }
 
     /// The directory `root`, which must exist, for reading only: files are opened for reading, and the lock excludes
@@ -81,7 +84,8 @@ impl RealFiles {
         let flags = flags | access | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o640);
         let file = again(|| fs::openat(&self.directory, name, flags, mode));
-        Ok(RealFile { file: file.map_err(|e| self.error(name, operation, e))?, path: self.path.join(name) })
+        let file = file.map_err(|e| self.error(name, operation, e))?;
+        Ok(RealFile { file, path: self.path.join(name), batches: Arc::clone(&self.batches) })
     }
 
     fn open_directory(&self, name: &str) -> Result<OwnedFd, Errno> {
@@ -195,6 +199,10 @@ impl Files for RealFiles {
         forced.map_err(|e| self.error(directory, "force directory", e))
     }
 
+    fn batched_reads(&self) -> BatchedReads {
+        self.batches.get_or_init(BatchReader::probe).way()
+    }
+
     fn lock(&self) -> Result<DirectoryLock, IoError> {
         let (flags, operation) = match self.read_only {
             true => (OFlags::empty(), FlockOperation::NonBlockingLockShared),
@@ -238,6 +246,7 @@ impl Drop for LockedFile {
 struct RealFile {
     file: OwnedFd,
     path: PathBuf,
+    batches: Arc<OnceLock<BatchReader>>,
 }
 
 impl File for RealFile {
@@ -246,16 +255,11 @@ impl File for RealFile {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, IoError> {
-        let mut got = 0;
-        while got < buffer.len() {
-            let rest = &mut buffer[got..];
-            match again(|| rustix::io::pread(&self.file, &mut *rest, offset + got as u64)) {
-                Ok(0) => break,
-                Ok(n) => got += n,
-                Err(e) => return Err(IoError::new(&self.path, "read", e)),
-            }
-        }
-        Ok(got)
+        read_one(self.file.as_fd(), &self.path, buffer, offset)
+    }
+
+    fn read_many(&self, reads: &mut [ReadRequest<'_>]) {
+        self.batches.get_or_init(BatchReader::probe).read(self.file.as_fd(), &self.path, reads);
     }
 
     fn write_parts_at(&self, mut parts: &mut [IoSlice<'_>], mut offset: u64) -> Result<(), IoError> {
@@ -302,7 +306,7 @@ impl File for RealFile {
 }
 
 /// Repeats a system call until no signal interrupts it.
-fn again<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+pub(super) fn again<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     loop {
         match call() {
             Err(Errno::INTR) => {}

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::IoError;
+use super::batched_reads::BatchedReads;
 use super::clock::Clock;
 use super::files::{DirectoryLock, File, Files, ReadRequest};
 use super::memory::Dice;
@@ -199,6 +200,10 @@ impl Files for SlowFiles {
 
     fn sync_directory(&self, directory: &str) -> Result<(), IoError> {
         self.below.sync_directory(directory)
+    }
+
+    fn batched_reads(&self) -> BatchedReads {
+        self.below.batched_reads()
     }
 
     fn lock(&self) -> Result<DirectoryLock, IoError> {

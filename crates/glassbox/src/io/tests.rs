@@ -1,5 +1,8 @@
 //! Tests of the files in memory, and that the real ones agree with them.
 
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
+pub(crate) mod refused;
+
 use std::io::{ErrorKind, IoSlice};
 use std::sync::Arc;
 
@@ -45,11 +48,28 @@ fn behaves(files: &dyn Files) {
     assert!(!files.exists("d/b").unwrap());
     files.create("d/direct").unwrap();
     direct(&*files.open_direct("d/direct").unwrap());
+    many(&*files.open_direct("d/direct").unwrap());
     let lock = files.lock().unwrap();
     let refused = files.lock().err().unwrap();
     assert!(refused.to_string().contains("process"), "{refused}");
     drop(lock);
     drop(files.lock().unwrap());
+}
+
+/// Many reads of a file, more than any way of reading does at the same time, past its end too.
+fn many(file: &dyn File) {
+    const READS: usize = 200;
+    let mut memory = vec![0; (READS + 1) * 4096];
+    let start = memory.as_ptr().align_offset(4096);
+    file.preallocate(3 * 4096).unwrap();
+    let buffers = memory[start..].chunks_exact_mut(4096).take(READS);
+    let mut reads: Vec<_> = buffers.zip(0..).map(|(buffer, at)| ReadRequest::new(at % 5 * 4096, buffer)).collect();
+    file.read_many(&mut reads);
+    for ReadRequest { offset, buffer, result } in reads {
+        assert_eq!(result.unwrap(), if offset < 3 * 4096 { 4096 } else { 0 });
+        let expected = if offset == 4096 { 7 } else { 0 };
+        assert!(buffer.iter().all(|byte| *byte == expected), "at {offset}");
+    }
 }
 
 /// A file opened past the cache, with memory that is aligned for it.

@@ -68,6 +68,14 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
         self.table.get(page).is_some_and(|frame| !self.frames.headers()[frame].is_arriving())
     }
 
+    fn bring(&self, pages: &[PageId]) -> Result<(), Error> {
+        self.bring_missing(pages);
+        // What another thread reads, and what there was no clean frame for.
+        let _reading = miss::reading();
+        let left = pages.iter().filter(|page| !self.is_resident(**page));
+        left.copied().try_for_each(|page| self.fix::<SharedFrame<'_, L>>(page, Bring::Read).map(drop))
+    }
+
     fn unpin(&self, page: PageId) {
         // A pinned page stays in its frame, and so in the table.
         let frame = self.table.get(page).expect("a pinned page is in memory");
@@ -196,6 +204,35 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         Ok(G::of_arrived(arriving.guard.take().expect("it arrives now")))
     }
 
+    /// Reads as many missing pages as there are clean frames for, in one batch. Waits for nothing but the disk: the
+    /// frames that it has claimed are ones that others wait for. A page that cannot be read stays missing.
+    fn bring_missing(&self, pages: &[PageId]) {
+        let mut arriving = Vec::with_capacity(pages.len());
+        for page in pages.iter().copied().filter(|page| *page != NO_PAGE && self.table.get(*page).is_none()) {
+            let Some(claimed) = self.claim_clean() else { break };
+            let frame = claimed.number();
+            self.clock.arrived(frame);
+            if let Some(guard) = claimed.enter(page, &self.table) {
+                self.counts.misses.add(1);
+                arriving.push(Arriving { pool: self, frame, page, guard: Some(guard) });
+            }
+        }
+        if arriving.is_empty() {
+            return;
+        }
+        let began_ns = self.now_ns();
+        let buffers = arriving
+            .iter_mut()
+            .map(|Arriving { page, guard, .. }| (*page, &mut **guard.as_mut().expect("it has not arrived")));
+        let read = self.volume.read_many(buffers);
+        for (mut page, _) in arriving.into_iter().zip(read).filter(|(_, read)| read.is_ok()) {
+            self.counts.reads.add(1);
+            self.frames.headers()[page.frame].arrived();
+            let bytes = page.guard.take().expect("it arrives now");
+            self.count_read(page.page, &bytes, began_ns);
+        }
+    }
+
     /// The time of the engine's clock; zero before it has one.
     fn now_ns(&self) -> u64 {
         self.clock_of_reads.get().map_or(0, |clock| clock.monotonic_ns())
@@ -242,6 +279,19 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         Err(Error::OutOfMemory(format!(
             "all {frames} frames of the buffer pool are in use at the same time; give it more, or run fewer clients"
         )))
+    }
+
+    /// An empty frame, if that needs no page to be written.
+    fn claim_clean(&self) -> Option<Claimed<'_, L>> {
+        let mut claimed = self.claim_chosen();
+        if claimed.is_none() {
+            let uses = |frame: usize| self.frames.headers()[frame].uses_if_unfixed();
+            self.clock.victim(uses, |number| {
+                claimed = self.claim_frame(number);
+                if claimed.is_some() { ClaimResult::Taken } else { ClaimResult::Refused }
+            });
+        }
+        claimed
     }
 
     /// Claims a frame that was chosen and cleaned earlier, if its page was not used since.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::classic::ids::PageId;
 use crate::classic::page;
 use crate::error::Error;
-use crate::io::{File, Files, IoError};
+use crate::io::{File, Files, IoError, ReadRequest};
 
 /// The file's name.
 pub(crate) const PAGES: &str = "pages";
@@ -60,15 +60,28 @@ impl Volume {
     /// # Errors
     /// When that fails, or the page is damaged or was never written.
     pub fn read(&self, id: PageId, bytes: &mut [u8]) -> Result<(), Error> {
-        let offset = self.offset(id);
-        let got = self.file.read_at(bytes, offset)?;
+        let got = self.file.read_at(bytes, self.offset(id));
+        self.complete(id, bytes, got)
+    }
+
+    /// Reads pages, at the same time where the system can; gives each the result that [`Volume::read`] would.
+    pub fn read_many<'a>(&self, pages: impl Iterator<Item = (PageId, &'a mut [u8])>) -> Vec<Result<(), Error>> {
+        let (ids, mut reads): (Vec<_>, Vec<_>) =
+            pages.map(|(id, bytes)| (id, ReadRequest::new(self.offset(id), bytes))).unzip();
+        self.file.read_many(&mut reads);
+        ids.into_iter().zip(reads).map(|(id, read)| self.complete(id, read.buffer, read.result)).collect()
+    }
+
+    /// Checks a page that was read.
+    fn complete(&self, id: PageId, bytes: &mut [u8], got: Result<usize, IoError>) -> Result<(), Error> {
+        let got = got?;
         bytes[got..].fill(0);
         match problem(id, bytes) {
             None => Ok(()),
             Some(_) if self.recovering.load(Ordering::Relaxed) && bytes.iter().all(|byte| *byte == 0) => Ok(()),
             Some(problem) => {
                 let problem = if got < bytes.len() { format!("page {id} lies behind its end") } else { problem };
-                Err(Error::Damaged { file: self.file.path().display().to_string(), offset, problem })
+                Err(Error::Damaged { file: self.file.path().display().to_string(), offset: self.offset(id), problem })
             }
         }
     }

@@ -39,7 +39,7 @@ use crate::classic::engine::owners::StoreUsage;
 use crate::classic::engine::sessions::Sessions;
 use crate::classic::page::any_pages::AnyPages;
 use crate::classic::page::pages::Pages;
-use crate::config::{self, ClassicConfig, Granularity};
+use crate::config::{self, ClassicConfig, FetchMethod, Granularity};
 use crate::error::Error;
 use crate::executed::{Counters, SharedCounters};
 use crate::health::Health;
@@ -70,6 +70,7 @@ pub(crate) struct Engine<S: Stack = Standard> {
     pub(super) stage_counts: Vec<Arc<[StageCounts]>>,
     /// How many pages transactions may pin.
     pub(super) pin_budget: PinBudget,
+    pub(super) fetch: FetchMethod,
     /// Behind the last commit record.
     pub(super) last_commit: AtomicU64,
     pub(super) loading: Loading,
@@ -261,6 +262,7 @@ impl<S: Stack> Engine<S> {
             procedures,
             stage_counts,
             pin_budget: PinBudget::default(),
+            fetch: FetchMethod::default(),
             last_commit: AtomicU64::new(0),
             loading: Default::default(),
             recovered: Vec::new(),
@@ -469,6 +471,7 @@ impl Engine<Standard> {
         let mut engine = Self::assemble(pool, Wal(log), wishes)?;
         engine.writer = writer;
         engine.pin_budget = pin_budget;
+        engine.fetch = config.classic.fetch;
         if let Some(losers) = losers {
             engine.recovered = engine.all_trees()?;
             engine.roll_back_losers(losers)?;

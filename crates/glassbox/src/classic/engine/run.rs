@@ -21,15 +21,16 @@ use crate::classic::ids::TxnId;
 use crate::classic::lock::Locks;
 use crate::classic::page::miss;
 use crate::classic::stack::{Session, Stack, StackLocks};
-use crate::classic::transaction::{RunFailure, StackTransaction};
+use crate::classic::transaction::{DeclaredFetch, FetchStage, RunFailure, StackTransaction};
 use crate::classic::two_stage::{Closures, EndedStage, ProcedureStages, Stage, StageSums, Stages};
 use crate::classic::wal::forms::{Device, Logs};
 use crate::classic::wal::transaction::{Savepoint, Undoable};
+use crate::config::FetchMethod;
 use crate::error::Error;
 use crate::executed::Executed;
 use crate::failure::{BrokenPromise, FOREIGN_RETRY};
 use crate::log::Lsn;
-use crate::procedure::{AbortReason, Aborts, DryRun, Procedure, ReadWriteSet, Stop};
+use crate::procedure::{AbortReason, Aborts, Declared, DryRun, Procedure, ReadWriteSet, Stop};
 use crate::record::{Timestamp, mix};
 
 /// The pause before a run is repeated for the first time; each further one may be twice as long.
@@ -61,6 +62,23 @@ struct ExecutionState {
     accesses: u64,
     /// Most accesses of a fetch stage.
     fetches: u64,
+    /// Whether a fetch stage may end with what is declared.
+    trusts_declaration: bool,
+    /// Of the last run: whether it was a fetch stage that ended so.
+    is_declared: bool,
+    /// Of the last run: when it became a fetch stage, if it did.
+    converted_at_ns: u64,
+}
+
+/// What a transaction runs, and what it declares.
+struct ProcedureBody<R, D> {
+    run: R,
+    declare: D,
+}
+
+/// The declaration of what declares nothing.
+fn nothing<S: Stack>(_set: &mut DeclaredFetch<'_, '_, S>) -> Declared {
+    Declared::Unknown
 }
 
 impl<S: Stack> Engine<S> {
@@ -71,8 +89,11 @@ impl<S: Stack> Engine<S> {
         let Some(at) = self.procedures.iter().position(|known| known.id == TypeId::of::<P>()) else {
             return Err(Error::UnknownProcedure { name: P::NAME });
         };
-        let executed =
-            self.execute_promising(Some(at), P::NAME, P::ABORTS, |transaction| run_in(answer, procedure, transaction))?;
+        let body = ProcedureBody {
+            run: |transaction: &mut StackTransaction<'_, S>| run_in(answer, procedure, transaction),
+            declare: |set: &mut DeclaredFetch<'_, '_, S>| procedure.declare(set),
+        };
+        let executed = self.execute_promising(Some(at), P::NAME, P::ABORTS, body)?;
         if let Err(reason) = executed.outcome {
             *answer = Answer::Failed(reason.into());
         }
@@ -98,7 +119,7 @@ impl<S: Stack> Engine<S> {
     ) -> Result<Executed, Error> {
         let closures = TypeId::of::<Closures>();
         let at = self.procedures.iter().position(|known| known.id == closures);
-        self.execute_promising(at, Closures::NAME, Aborts::Anytime, run)
+        self.execute_promising(at, Closures::NAME, Aborts::Anytime, ProcedureBody { run, declare: nothing })
     }
 
     #[inline]
@@ -107,12 +128,16 @@ impl<S: Stack> Engine<S> {
         at: Option<usize>,
         name: &'static str,
         aborts: Aborts,
-        mut run: impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
+        mut body: ProcedureBody<
+            impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
+            impl Fn(&mut DeclaredFetch<'_, '_, S>) -> Declared,
+        >,
     ) -> Result<Executed, Error> {
         let staged = at.filter(|at| S::TWO_STAGE && self.procedures[*at].is_staged());
         // This thread may be within an optimistic run on another database.
         let _reading = (S::TWO_STAGE && staged.is_none()).then(miss::reading);
         let mut repeated = 0;
+        let mut stages = None;
         loop {
             let mut session = self.sessions.take()?;
             self.check()?;
@@ -125,11 +150,18 @@ impl<S: Stack> Engine<S> {
                 begun: Stage::Operate,
                 accesses: 0,
                 fetches: 0,
+                trusts_declaration: false,
+                is_declared: false,
+                converted_at_ns: 0,
             };
-            let mut stages = staged.map(|at| self.begin_stages(&session, at, &mut execution));
+            if let Some(at) = staged {
+                let stages = stages.get_or_insert_with(|| Stages::new(self, &session, at));
+                let stage = stages.begin(self, repeated > 0);
+                self.begin_stage(&session, stages, stage, &mut execution);
+            }
             let attempt = loop {
                 session.journal.begin(Self::undoable(aborts));
-                let attempt = self.attempt(&mut session, (name, aborts), &mut execution, &mut run);
+                let attempt = self.attempt(&mut session, (name, aborts), &mut execution, &mut body);
                 let Some(stages) = &mut stages else { break attempt };
                 if !self.has_next_stage(&mut session, stages, &mut execution, &attempt) {
                     break attempt;
@@ -149,11 +181,10 @@ impl<S: Stack> Engine<S> {
     }
 
     #[inline(never)]
-    fn begin_stages(&self, session: &Session<S>, at: usize, execution: &mut ExecutionState) -> Stages {
-        let (stages, stage) = Stages::begin(self, session, at, execution.repeated > 0);
+    fn begin_stage(&self, session: &Session<S>, stages: &Stages, stage: Stage, execution: &mut ExecutionState) {
         (execution.stage, execution.begun) = (stage, stage);
-        execution.fetches = stages.most_fetches(session);
-        stages
+        execution.fetches = stages.most_fetches(self, session, stage);
+        execution.trusts_declaration = stages.trusts_declaration(self, session);
     }
 
     /// Ends a stage, and begins the next one if there is one.
@@ -169,12 +200,14 @@ impl<S: Stack> Engine<S> {
             begun: execution.begun,
             ended: execution.stage,
             accesses: execution.accesses,
+            converted_at_ns: execution.converted_at_ns,
+            is_declared: execution.is_declared,
             is_last: !matches!(attempt, Attempt::Again),
             has_failed: matches!(attempt, Attempt::Failed(_)),
         };
         match stages.end(self, session, ended) {
             Some(next) => {
-                (execution.stage, execution.begun) = (next, next);
+                self.begin_stage(session, stages, next, execution);
                 true
             }
             None => false,
@@ -188,9 +221,12 @@ impl<S: Stack> Engine<S> {
         session: &mut Session<S>,
         (name, aborts): (&'static str, Aborts),
         execution: &mut ExecutionState,
-        run: &mut impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
+        body: &mut ProcedureBody<
+            impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
+            impl Fn(&mut DeclaredFetch<'_, '_, S>) -> Declared,
+        >,
     ) -> Attempt {
-        let ExecutionState { now, random, repeated, stage, .. } = *execution;
+        let ExecutionState { now, random, repeated, stage, trusts_declaration, .. } = *execution;
         let (accesses, fetches_left) = (0, execution.fetches);
         let mut transaction = StackTransaction {
             engine: self,
@@ -202,26 +238,25 @@ impl<S: Stack> Engine<S> {
             stage,
             accesses,
             fetches_left,
+            converted_at_ns: 0,
         };
+        let mut is_declared = false;
         if S::TWO_STAGE {
             miss::begin_run();
         }
-        let result = catch_unwind(AssertUnwindSafe(|| run(&mut transaction)));
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            if S::TWO_STAGE && stage == Stage::Fetch && self.fetch == FetchMethod::Batches {
+                is_declared = FetchStage(&mut transaction).declared(&body.declare) && trusts_declaration;
+            }
+            if is_declared { Ok(()) } else { (body.run)(&mut transaction) }
+        }));
         let StackTransaction { ended, session, .. } = transaction;
         if S::TWO_STAGE {
             (execution.now, execution.stage, execution.accesses) =
                 (transaction.now, transaction.stage, transaction.accesses);
+            (execution.is_declared, execution.converted_at_ns) = (is_declared, transaction.converted_at_ns);
             if execution.stage == Stage::Fetch {
-                // What it answered, or stopped or panicked with, came from what it read without locks.
-                if let Some(RunFailure::Failed(error)) = ended {
-                    return Attempt::Failed(error);
-                }
-                if session.journal.transaction() != TxnId::NONE {
-                    let reason = format!("a fetch stage of `{name}` has changed something");
-                    self.health.stop(reason.clone());
-                    return Attempt::Failed(Error::Stopped { reason });
-                }
-                return Attempt::Fetched;
+                return self.end_of_fetch(session, name, ended);
             }
         }
         let was_ended = ended.is_some();
@@ -250,6 +285,19 @@ impl<S: Stack> Engine<S> {
             Attempt::Panicked(_) | Attempt::Failed(_) | Attempt::Fetched => {}
         }
         attempt
+    }
+
+    /// The end of a fetch stage: what it answered, or stopped or panicked with, came from what it read without locks.
+    fn end_of_fetch(&self, session: &Session<S>, name: &'static str, ended: Option<RunFailure>) -> Attempt {
+        if let Some(RunFailure::Failed(error)) = ended {
+            return Attempt::Failed(error);
+        }
+        if session.journal.transaction() != TxnId::NONE {
+            let reason = format!("a fetch stage of `{name}` has changed something");
+            self.health.stop(reason.clone());
+            return Attempt::Failed(Error::Stopped { reason });
+        }
+        Attempt::Fetched
     }
 
     #[inline(always)]
@@ -338,14 +386,15 @@ impl<S: Stack> Engine<S> {
     /// Runs a procedure without changing anything: what it would read and write.
     pub(crate) fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
         let mut set = ReadWriteSet::new(1);
-        self.execute_promising(None, P::NAME, Aborts::Anytime, |transaction| {
+        let run = |transaction: &mut StackTransaction<'_, S>| {
             set = ReadWriteSet::new(1);
             match procedure.run(&mut DryRun::new(transaction, &mut set)) {
                 // What it answers, abort included, means nothing: it does not see its own writes.
                 Err(Stop::Retry(retry)) => Err(Stop::Retry(retry)),
                 _ => Ok(()),
             }
-        })?;
+        };
+        self.execute_promising(None, P::NAME, Aborts::Anytime, ProcedureBody { run, declare: nothing })?;
         Ok(set)
     }
 }

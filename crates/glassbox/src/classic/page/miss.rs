@@ -35,6 +35,8 @@ thread_local! {
     static RUNS: Cell<bool> = const { Cell::new(false) };
     static ON_MISS: Cell<OnMiss> = const { Cell::new(OnMiss::Read) };
     static READS: Cell<u64> = const { Cell::new(0) };
+    static READ_NS: Cell<u64> = const { Cell::new(0) };
+    static LAST_END_NS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Sets what this thread does from now on; returns what it did.
@@ -47,9 +49,16 @@ pub(crate) fn reads() -> u64 {
     READS.get()
 }
 
-/// Counts a read.
+/// The time that this thread has spent in these reads, nanoseconds.
+pub(crate) fn read_ns() -> u64 {
+    READ_NS.get()
+}
+
+/// Counts a read. Of reads at the same time, the time counts once.
 pub(crate) fn count_read(read: DiskRead) {
     READS.set(READS.get() + 1);
+    let last_end_ns = LAST_END_NS.replace(read.ended_ns);
+    READ_NS.set(READ_NS.get() + read.ended_ns.saturating_sub(read.began_ns.max(last_end_ns)));
     if RUNS.get() {
         RUN.with_borrow_mut(|reads| reads.push(read));
     }

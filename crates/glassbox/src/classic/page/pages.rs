@@ -37,6 +37,15 @@ pub(crate) trait Pages {
         true
     }
 
+    /// Brings into memory those of these pages that are missing, reading at the same time as many as the disk can. No
+    /// page may be fixed by this thread. Pages may have left memory again when this returns.
+    ///
+    /// # Errors
+    /// As for [`Pages::fix_shared`].
+    fn bring(&self, pages: &[PageId]) -> Result<(), Error> {
+        pages.iter().try_for_each(|page| self.fix_shared(*page).map(drop))
+    }
+
     /// Removes a pin of [`FixedPage::pin`].
     fn unpin(&self, page: PageId) {
         panic!("page {page} was never pinned");
@@ -98,6 +107,10 @@ impl<T: Pages> Pages for Arc<T> {
     #[inline(always)]
     fn is_resident(&self, page: PageId) -> bool {
         T::is_resident(self, page)
+    }
+
+    fn bring(&self, pages: &[PageId]) -> Result<(), Error> {
+        T::bring(self, pages)
     }
 
     fn unpin(&self, page: PageId) {

@@ -64,9 +64,7 @@ impl<S: Stack> StackTransaction<'_, S> {
                 batch.push(Sought { key, encoded, beside, guess, rid: None });
             }
             let is_last = batch.len() < BATCH;
-            for sought in &mut batch {
-                sought.rid = self.find_one(table, tree, sought, mode)?;
-            }
+            self.find_batch(table, tree, &mut batch, mode)?;
             // Apart: a latch or a lock lets nothing be asked for before what was asked for last is there.
             for rid in batch.iter().filter_map(|sought| sought.rid) {
                 table.heap.prefetch(&engine.pages, rid);
@@ -82,22 +80,30 @@ impl<S: Stack> StackTransaction<'_, S> {
 }
 
 impl<S: Stack> StackTransaction<'_, S> {
-    /// The record of a key of a batch.
+    /// The records of the keys of a batch.
     #[inline(always)]
-    fn find_one<R: Record, C>(
+    fn find_batch<R: Record, C>(
         &mut self,
         table: &TableStores<S>,
         tree: TreeOf<'_, S>,
-        sought: &Sought<R, C>,
+        batch: &mut [Sought<R, C>],
         mode: LockMode,
-    ) -> Result<Option<Rid>, Stop> {
-        if S::TWO_STAGE && self.is_fetching() {
-            return FetchStage(self).find::<R>(&sought.key);
+    ) -> Result<(), Stop> {
+        for at in 0..batch.len() {
+            if !(S::TWO_STAGE && self.is_fetching()) {
+                let sought = &mut batch[at];
+                match self.find_at::<R>(table, tree, &sought.encoded, sought.guess, mode) {
+                    Err(_) if S::TWO_STAGE && self.is_fetching() => {}
+                    found => {
+                        sought.rid = found?;
+                        continue;
+                    }
+                }
+            }
+            let left = batch[at..].iter_mut().map(|sought| (&sought.encoded, &mut sought.rid));
+            return FetchStage(self).find_each::<R>(left);
         }
-        match self.find_at::<R>(table, tree, &sought.encoded, sought.guess, mode) {
-            Err(_) if S::TWO_STAGE && self.is_fetching() => FetchStage(self).find::<R>(&sought.key),
-            found => found,
-        }
+        Ok(())
     }
 }
 
@@ -120,6 +126,9 @@ impl<S: Stack> StackTransaction<'_, S> {
             let drawn: SmallVec<[R; BATCH]> = rows.by_ref().take(BATCH).collect();
             if drawn.is_empty() {
                 return Ok(());
+            }
+            if S::TWO_STAGE {
+                self.accesses += drawn.len() as u64;
             }
             self.session.stored.resize(drawn.len() * R::ROW_WIDTH, 0);
             for (row, stored) in drawn.iter().zip(self.session.stored.chunks_exact_mut(R::ROW_WIDTH)) {

@@ -138,6 +138,9 @@ impl<S: Stack> StackTransaction<'_, S> {
     #[inline(always)]
     fn insert_row_now<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         let table = self.table::<R>()?;
+        if S::TWO_STAGE {
+            self.accesses += 1;
+        }
         // Of a row that is in one index only, nothing but the record can be there when a key is refused.
         let access = self.session.journal.begin_access(R::INDEXES == 0);
         let rid = self.put(table, row)?;

@@ -1,21 +1,37 @@
 //! The fetch stage: what each access reads.
 //!
+//! No page is fixed while another one is read from disk: others may wait for it. A read of the tree that meets a
+//! missing page stops; the page is brought in, and the read begins again. Where several keys are known, from a batch or
+//! a declaration, all go as far as they can; the pages that they miss are read together, so that all go down the tree
+//! level by level.
+//!
 //! Whatever is wrong with a page or a row here is passed over: if it is not a trace of a change that goes on, the
 //! operate stage meets it again and reports it.
 
+use smallvec::SmallVec;
+
 use super::{AGAIN, FetchStage};
-use crate::classic::engine::{IndexStore, TableStores};
-use crate::classic::ids::Rid;
+use crate::classic::engine::{Engine, IndexStore, TableStores};
+use crate::classic::ids::{PageId, Rid};
+use crate::classic::page::miss;
 use crate::classic::page::pages::Pages;
-use crate::classic::stack::{Session, Stack};
+use crate::classic::stack::Stack;
 use crate::classic::tree::{Cursor, Find, Step, Tree};
 use crate::classic::two_stage::Pinning;
+use crate::config::FetchMethod;
+use crate::error::Error;
 use crate::procedure::Stop;
 use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
 
-impl<'t, S: Stack> FetchStage<'t, '_, S> {
+/// Attempts of a read that meets missing pages, more than a tree has levels; the last one reads them as it meets them.
+const ROUNDS: usize = 16;
+
+/// Pages that keys were found to need.
+pub(in crate::classic) type MissingPages = SmallVec<[PageId; 32]>;
+
+impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
     /// Counts an access of the fetch stage. Fails after too many, and after a failure.
-    fn begin(&mut self) -> Result<(), Stop> {
+    pub(super) fn begin(&mut self) -> Result<(), Stop> {
         match self.0.fetches_left.checked_sub(1) {
             Some(left) if self.0.ended.is_none() => {
                 self.0.fetches_left = left;
@@ -25,18 +41,100 @@ impl<'t, S: Stack> FetchStage<'t, '_, S> {
         }
     }
 
-    /// Fetches what finding a key in an index reads; the record, if there is one.
-    fn key(&mut self, index: &IndexStore<S>, key: &[u8]) -> Option<Rid> {
+    /// Reads pages; those that are missing are brought in while no page is fixed, and then it is tried again.
+    fn pinning<T>(
+        &mut self,
+        mut read: impl FnMut(&'e Engine<S>, &Pinning<'_, S::Pages>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let engine = self.0.engine;
         let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
-        match Tree::new(&pages, &engine.space, &index.tree).find(key, |_| true) {
-            Ok(Find::Found(rid)) => Some(rid),
-            _ => None,
+        for _ in 0..ROUNDS {
+            match read(engine, &pages) {
+                Err(Error::NotInMemory { page }) => pages.bring(&[PageId(page)])?,
+                other => return other,
+            }
         }
+        let _reading = miss::reading();
+        read(engine, &pages)
+    }
+
+    /// Fetches what finding a key in an index reads; the record, if there is one.
+    fn key(&mut self, index: &IndexStore<S>, key: &[u8]) -> Option<Rid> {
+        let found = self.pinning(|engine, pages| Tree::new(pages, &engine.space, &index.tree).find(key, |_| true));
+        if let Ok(Find::Found(rid)) = found { Some(rid) } else { None }
     }
 
     fn encoded(&mut self, index: &IndexStore<S>, key: impl EncodedKey) -> Option<Rid> {
         key.for_bytes(index.key_width(), |key| self.key(index, key))
+    }
+
+    /// Fetches what finding a key reads, and with `and_row` its row's page, as far as pages are in memory: the record,
+    /// if there is one. `None`, and the page, if one is missing.
+    pub(super) fn try_key(
+        &mut self,
+        index: &IndexStore<S>,
+        key: impl EncodedKey,
+        and_row: bool,
+        missing: &mut MissingPages,
+    ) -> Option<Option<Rid>> {
+        let engine = self.0.engine;
+        let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
+        let tree = Tree::new(&pages, &engine.space, &index.tree);
+        let found = key.for_bytes(index.key_width(), |key| tree.find(key, |_| true));
+        let touched = found.and_then(|found| match found {
+            Find::Found(rid) if and_row => pages.touch(rid.page).map(|()| Some(rid)),
+            Find::Found(rid) => Ok(Some(rid)),
+            _ => Ok(None),
+        });
+        note_missing(touched, missing)
+    }
+
+    /// Fetches the page into which a row will probably go.
+    pub(super) fn try_insertion(&mut self, table: &TableStores<S>, missing: &mut MissingPages) {
+        let engine = self.0.engine;
+        if let Some(page) = table.heap.next_page() {
+            let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
+            note_missing(pages.touch(page).map(|()| None), missing);
+        }
+    }
+
+    /// Brings in what was missing; false if nothing was, or it cannot be read.
+    pub(super) fn bring(&mut self, missing: &mut MissingPages) -> bool {
+        missing.sort_unstable();
+        missing.dedup();
+        let engine = self.0.engine;
+        let brought = !missing.is_empty() && engine.pin_budget.bring(&engine.pages, missing).is_ok();
+        missing.clear();
+        brought
+    }
+
+    /// The records of primary keys, and their pages: for each key, in its order.
+    #[inline(never)]
+    pub(in crate::classic) fn find_each<'k, R: Record>(
+        &mut self,
+        keys: impl Iterator<Item = (&'k R::Encoded, &'k mut Option<Rid>)>,
+    ) -> Result<(), Stop> {
+        let table = self.0.engine.table::<R>();
+        let mut left: SmallVec<[_; 16]> = keys.collect();
+        let mut missing = MissingPages::new();
+        for _ in &left {
+            self.begin()?;
+        }
+        let rounds = if self.0.engine.fetch == FetchMethod::Batches { ROUNDS } else { 0 };
+        for _ in 0..rounds {
+            left.retain(|(key, rid)| match self.try_key(&table.primary, **key, true, &mut missing) {
+                Some(found) => {
+                    **rid = found;
+                    false
+                }
+                None => true,
+            });
+            if !self.bring(&mut missing) {
+                break;
+            }
+        }
+        left.into_iter().for_each(|(key, rid)| *rid = self.encoded(&table.primary, *key));
+        Ok(())
     }
 
     /// The record of a primary key.
@@ -51,11 +149,10 @@ impl<'t, S: Stack> FetchStage<'t, '_, S> {
     #[inline(never)]
     pub(in crate::classic) fn read<R: Record>(mut self, table: &TableStores<S>, rid: Rid) -> Result<&'t mut R, Stop> {
         self.begin()?;
-        let engine = self.0.engine;
-        let Session { pins, row, .. } = &mut *self.0.session;
-        let pages = Pinning::new(&engine.pages, pins, &engine.pin_budget);
-        match table.heap.read_row(&pages, rid, |read: R| row.keep(read)) {
-            Ok(Some(Ok(row))) => Ok(row),
+        let mut copy = None;
+        let found = self.pinning(|_, pages| table.heap.read_row(pages, rid, |read: R| copy = Some(read)));
+        match found.map(|found| found.map(|row| row.map(|()| copy))) {
+            Ok(Some(Ok(Some(row)))) => Ok(self.0.session.row.keep(row)),
             // It was deleted after its entry was read: what would follow is not known.
             _ => Err(AGAIN),
         }
@@ -80,10 +177,9 @@ impl<'t, S: Stack> FetchStage<'t, '_, S> {
     #[inline(never)]
     pub(in crate::classic) fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         self.begin()?;
-        let (engine, table) = (self.0.engine, self.0.engine.table::<R>());
+        let table = self.0.engine.table::<R>();
         if let Some(page) = table.heap.next_page() {
-            let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
-            drop(pages.fix_shared(page));
+            let _ = self.pinning(|_, pages| pages.touch(page));
         }
         self.encoded(&table.primary, row.key().encode::<R::Encoded>());
         self.entries(table, row, None);
@@ -102,9 +198,9 @@ impl<'t, S: Stack> FetchStage<'t, '_, S> {
     #[inline(never)]
     pub(in crate::classic) fn step(&mut self, index: &IndexStore<S>, cursor: &mut Cursor) -> Result<Option<Rid>, Stop> {
         self.begin()?;
-        let engine = self.0.engine;
-        let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
-        match cursor.step(&Tree::new(&pages, &engine.space, &index.tree), |_| true) {
+        let stepped =
+            self.pinning(|engine, pages| cursor.step(&Tree::new(pages, &engine.space, &index.tree), |_| true));
+        match stepped {
             Ok(Step::Got(rid)) => Ok(Some(rid)),
             _ => Ok(None),
         }
@@ -113,6 +209,18 @@ impl<'t, S: Stack> FetchStage<'t, '_, S> {
     /// Fetches the leaves of a row's secondary indexes; if it changes to `after`, only those where its key changes.
     pub(in crate::classic) fn entries<R: Record>(&mut self, table: &TableStores<S>, before: &R, after: Option<&R>) {
         R::each_index(&mut FetchAll { stage: FetchStage(&mut *self.0), table, before, after });
+    }
+}
+
+/// Passes on a record, if one was found; `None`, and the page, if one is missing. Other errors are passed over.
+fn note_missing(found: Result<Option<Rid>, Error>, missing: &mut MissingPages) -> Option<Option<Rid>> {
+    match found {
+        Ok(found) => Some(found),
+        Err(Error::NotInMemory { page }) => {
+            missing.push(PageId(page));
+            None
+        }
+        Err(_) => Some(None),
     }
 }
 

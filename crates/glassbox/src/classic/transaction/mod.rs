@@ -19,6 +19,7 @@
 //! lock is in the way, the latches are released, the transaction waits, and the access restarts from the root.
 
 mod batches;
+mod declared;
 mod entries;
 mod fetch;
 mod point;
@@ -27,7 +28,6 @@ use super::engine::{Engine, IndexStore, TableStores, TreeOf};
 use super::heap::OnPage;
 use super::ids::{PageId, Rid, StoreId};
 use super::lock::{Duration, LockMode, LockName, Locks, Outcome};
-use super::page::miss::{self, OnMiss};
 use super::page::pages::Pages;
 use super::stack::{Session, Stack};
 use super::tree::{Find, Guess, Neighbour, Next};
@@ -35,6 +35,8 @@ use super::two_stage::{Pinning, Stage};
 use crate::error::Error;
 use crate::procedure::{PartitionSet, Retry, Stop};
 use crate::record::{EncodedKey, Key, Record, Timestamp};
+
+pub(super) use declared::DeclaredFetch;
 
 /// A run of a transaction in a session.
 pub(crate) struct StackTransaction<'e, S: Stack> {
@@ -51,10 +53,12 @@ pub(crate) struct StackTransaction<'e, S: Stack> {
     pub(super) accesses: u64,
     /// Accesses that the fetch stage may still make.
     pub(super) fetches_left: u64,
+    /// When an optimistic operate stage became a fetch stage; zero if it did not.
+    pub(super) converted_at_ns: u64,
 }
 
 /// The accesses of a transaction in its fetch stage.
-pub(super) struct FetchStage<'t, 'e, S: Stack>(pub(super) &'t mut StackTransaction<'e, S>);
+pub(super) struct FetchStage<'t, 'e, S: Stack>(pub(in crate::classic) &'t mut StackTransaction<'e, S>);
 
 /// Why a run cannot go on.
 pub(super) enum RunFailure {
@@ -88,6 +92,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     pub(super) fn fail(&mut self, error: Error) -> Stop {
         if let Error::NotInMemory { page } = error
             && S::TWO_STAGE
+            && self.stage == Stage::Optimistic
         {
             self.convert(PageId(page));
             return AGAIN;
@@ -112,7 +117,6 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     /// releases the locks, and pins the pages of the records that were locked, and `missing`.
     #[cold]
     pub(super) fn convert(&mut self, missing: PageId) {
-        miss::set(OnMiss::Read);
         let engine = self.engine;
         let Session { owner, pins, .. } = &mut *self.session;
         let pages = Pinning::new(&engine.pages, pins, &engine.pin_budget);
@@ -123,11 +127,11 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             }
         });
         self.stage = Stage::Fetch;
-        match engine.abort(self.session) {
-            Ok(()) => {
-                let pages = Pinning::new(&engine.pages, &mut self.session.pins, &engine.pin_budget);
-                drop(pages.fix_shared(missing));
-            }
+        let undone = engine.abort(self.session);
+        self.converted_at_ns = engine.clock.monotonic_ns();
+        match undone {
+            // Whatever is wrong with it, the operate stage meets it again.
+            Ok(()) => drop(engine.pin_budget.bring(&engine.pages, &[missing])),
             Err(error) => self.ended = Some(RunFailure::Failed(error)),
         }
     }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
-use crate::config::{ClassMemory, ExecutionPolicy, HybridPolicy};
+use crate::config::{ClassMemory, ClassRule, ExecutionPolicy, HybridPolicy};
 use crate::executed::Count;
 
 /// Executions of a session after which a procedure is classified again.
@@ -18,6 +18,8 @@ const CLASSIFIED_EVERY: u64 = 32;
 /// Of the executions of a procedure that is executed conventionally, one in so many is in two stages, to see whether
 /// that has become better.
 const PROBED_EVERY: u64 = 64;
+/// Of fetch stages by declaration alone, at most one in so many may lead to a miss.
+const TRUSTED_MISSES: u64 = 20;
 
 macro_rules! counts {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -57,12 +59,20 @@ counts! {
     needed_two,
     /// Fetch stages.
     fetches,
-    /// Of these, conversions of an operate stage at a missing page.
+    /// Conversions of an operate stage at a missing page.
     conversions,
     /// Operate stages that were not converted.
     operates,
     /// Accesses in operate stages.
     accesses,
+    /// Of these, accesses in operate stages that came after a fetch stage, or were optimistic.
+    fetched_accesses,
+    /// Pages read by these.
+    missed,
+    /// Executions whose fetch stage was by declaration alone.
+    declared,
+    /// Of these, executions that read a page under locks.
+    declared_missed,
     /// Pages read in fetch stages.
     fetch_reads,
     /// Pages read in operate stages, under locks.
@@ -77,8 +87,14 @@ counts! {
     most_pinned,
     /// Time of fetch stages, nanoseconds.
     fetch_ns,
-    /// Time of these operate stages, nanoseconds.
+    /// Of this, time of reads.
+    fetch_read_ns,
+    /// Time of operate stages up to the end of their conversion, nanoseconds.
+    converted_ns,
+    /// Time of operate stages that were not converted, nanoseconds.
     operate_ns,
+    /// Of this, time of reads.
+    operate_read_ns,
 }
 
 /// In which stages an execution begins.
@@ -120,7 +136,12 @@ pub(crate) struct ProcedureStages {
     pub(crate) policy: ExecutionPolicy,
     class: AtomicU8,
     memory: Mutex<Remembered>,
+    /// Whether a fetch stage has ended ([`FETCHED`]), and whether by declaration alone ([`DECLARED`]).
+    fetched: AtomicU8,
 }
+
+const FETCHED: u8 = 1;
+const DECLARED: u8 = 2;
 
 /// What the hybrid policy remembers; older executions count less.
 #[derive(Debug, Default)]
@@ -128,8 +149,12 @@ struct Remembered {
     seen: StageSums,
     executions: f64,
     needed_two: f64,
-    accesses: f64,
-    operate_reads: f64,
+    fetched_accesses: f64,
+    missed: f64,
+    fetches: f64,
+    fetch_work_ns: f64,
+    conversions: f64,
+    converted_ns: f64,
 }
 
 impl ProcedureStages {
@@ -139,7 +164,14 @@ impl ProcedureStages {
             ExecutionPolicy::TwoStage | ExecutionPolicy::Hybrid(_) => ExecutionClass::TwoStage,
             ExecutionPolicy::Optimistic => ExecutionClass::Optimistic,
         };
-        Self { id, name, policy, class: AtomicU8::new(class as u8), memory: Mutex::default() }
+        Self {
+            id,
+            name,
+            policy,
+            class: AtomicU8::new(class as u8),
+            memory: Mutex::default(),
+            fetched: AtomicU8::new(0),
+        }
     }
 
     /// Whether its executions may have two stages.
@@ -169,6 +201,32 @@ impl ProcedureStages {
         }
     }
 
+    /// Whether a fetch stage of this session may end with what is declared: few of those that did so missed a page, or
+    /// it is time to look again.
+    #[inline(always)]
+    pub(crate) fn trusts_declaration(&self, counts: &StageCounts) -> bool {
+        let (declared, missed) = (counts.declared.get(), counts.declared_missed.get());
+        missed * TRUSTED_MISSES <= declared + TRUSTED_MISSES || counts.executions.get().is_multiple_of(PROBED_EVERY)
+    }
+
+    /// Notes that a fetch stage ended; `declared`: by declaration alone.
+    pub(crate) fn note_fetch(&self, declared: bool) {
+        let noted = if declared { FETCHED | DECLARED } else { FETCHED };
+        if self.fetched.load(Ordering::Relaxed) & noted != noted {
+            self.fetched.fetch_or(noted, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether no fetch stage has ended yet.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.fetched.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether a fetch stage has ended by declaration alone.
+    pub(crate) fn is_declared(&self) -> bool {
+        self.fetched.load(Ordering::Relaxed) & DECLARED != 0
+    }
+
     fn forgets(&self) -> bool {
         matches!(self.policy, ExecutionPolicy::Hybrid(HybridPolicy { memory: ClassMemory::HalfLife(_), .. }))
     }
@@ -185,10 +243,16 @@ impl ProcedureStages {
         let ExecutionPolicy::Hybrid(policy) = self.policy else { return };
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.add(sums, policy.memory);
-        let class = match memory.ratios() {
-            (missed, _) if missed > f64::from(policy.missed_ppm) / 1e6 => ExecutionClass::Conventional,
-            (_, two_stage) if two_stage > f64::from(policy.two_stage_ppm) / 1e6 => ExecutionClass::TwoStage,
-            _ => ExecutionClass::Optimistic,
+        let (missed, two_stage) = memory.ratios();
+        let class = if missed > f64::from(policy.missed_ppm) / 1e6 {
+            ExecutionClass::Conventional
+        } else if match policy.rule {
+            ClassRule::Ratios => two_stage > f64::from(policy.two_stage_ppm) / 1e6,
+            ClassRule::Cost => memory.is_cheaper_in_two_stages(two_stage),
+        } {
+            ExecutionClass::TwoStage
+        } else {
+            ExecutionClass::Optimistic
         };
         self.class.store(class as u8, Ordering::Relaxed);
     }
@@ -205,16 +269,32 @@ impl Remembered {
         for (sum, new) in [
             (&mut self.executions, new.executions),
             (&mut self.needed_two, new.needed_two),
-            (&mut self.accesses, new.accesses),
-            (&mut self.operate_reads, new.operate_reads),
+            (&mut self.fetched_accesses, new.fetched_accesses),
+            (&mut self.missed, new.missed),
+            (&mut self.fetches, new.fetches),
+            (&mut self.fetch_work_ns, new.fetch_ns.saturating_sub(new.fetch_read_ns)),
+            (&mut self.conversions, new.conversions),
+            (&mut self.converted_ns, new.converted_ns),
         ] {
             *sum = *sum * kept + new as f64;
         }
     }
 
-    /// Accesses that read under locks, of all; executions that needed two stages, of all.
+    /// Accesses that read under locks although they were fetched, of all; executions that needed two stages, of all.
     fn ratios(&self) -> (f64, f64) {
-        (self.operate_reads / self.accesses.max(1.0), self.needed_two / self.executions.max(1.0))
+        (self.missed / self.fetched_accesses.max(1.0), self.needed_two / self.executions.max(1.0))
+    }
+
+    /// Whether two stages take less time than an optimistic one that is converted in this share of executions (Charm,
+    /// §3.4): in both, those that need the disk wait for it once and fetch, so the rest decides.
+    fn is_cheaper_in_two_stages(&self, two_stage_ratio: f64) -> bool {
+        if self.fetches < 1.0 {
+            return true;
+        }
+        let fetch_ns = self.fetch_work_ns / self.fetches;
+        // Before anything was converted: as much again as is fetched.
+        let lost_ns = if self.conversions < 1.0 { fetch_ns } else { self.converted_ns / self.conversions };
+        fetch_ns < two_stage_ratio * (lost_ns + fetch_ns)
     }
 }
 
@@ -223,7 +303,7 @@ mod tests {
     use std::any::TypeId;
 
     use super::{ExecutionClass, ProcedureStages, StageSums};
-    use crate::config::{ClassMemory, ExecutionPolicy, HybridPolicy};
+    use crate::config::{ClassMemory, ClassRule, ExecutionPolicy, HybridPolicy};
 
     fn hybrid(memory: ClassMemory) -> ProcedureStages {
         let policy = ExecutionPolicy::Hybrid(HybridPolicy { memory, ..HybridPolicy::default() });
@@ -232,8 +312,28 @@ mod tests {
 
     /// Sums after so many executions, of which so many needed two stages, and so many of their accesses, ten each,
     /// read under locks.
-    fn sums(executions: u64, needed_two: u64, operate_reads: u64) -> StageSums {
-        StageSums { executions, needed_two, operate_reads, accesses: executions * 10, ..StageSums::default() }
+    fn sums(executions: u64, needed_two: u64, missed: u64) -> StageSums {
+        StageSums { executions, needed_two, missed, fetched_accesses: executions * 10, ..StageSums::default() }
+    }
+
+    #[test]
+    fn the_cost_rule_compares_what_a_conversion_loses_with_a_fetch() {
+        let policy = HybridPolicy { rule: ClassRule::Cost, memory: ClassMemory::Cumulative, ..HybridPolicy::default() };
+        // A fetch takes 10 apart from its reads, and a conversion loses 30: even if a quarter of the executions needs
+        // two stages.
+        for (needed_two, class) in [(240, ExecutionClass::Optimistic), (260, ExecutionClass::TwoStage)] {
+            let procedure = ProcedureStages::new(TypeId::of::<()>(), "it", ExecutionPolicy::Hybrid(policy));
+            let (fetches, conversions) = (100, 50);
+            procedure.classify(&StageSums {
+                fetches,
+                fetch_ns: fetches * 1_000,
+                fetch_read_ns: fetches * 990,
+                conversions,
+                converted_ns: conversions * 30,
+                ..sums(1_000, needed_two, 0)
+            });
+            assert_eq!(procedure.class(), class, "{needed_two}");
+        }
     }
 
     #[test]
@@ -245,11 +345,11 @@ mod tests {
             ((1_000, 1_000, 100), ExecutionClass::TwoStage),
             ((1_000, 1_000, 101), ExecutionClass::Conventional),
         ];
-        for ((executions, needed_two, operate_reads), class) in cases {
+        for ((executions, needed_two, missed), class) in cases {
             let procedure = hybrid(ClassMemory::Cumulative);
             assert_eq!(procedure.class(), ExecutionClass::TwoStage, "the default");
-            procedure.classify(&sums(executions, needed_two, operate_reads));
-            assert_eq!(procedure.class(), class, "{executions} executions, {needed_two}, {operate_reads}");
+            procedure.classify(&sums(executions, needed_two, missed));
+            assert_eq!(procedure.class(), class, "{executions} executions, {needed_two}, {missed}");
         }
     }
 

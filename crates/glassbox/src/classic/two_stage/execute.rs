@@ -13,16 +13,22 @@ const MOST_CONVERSIONS: u64 = 3;
 const FETCHES_PER_ACCESS: u64 = 4;
 const FEWEST_FETCHES: u64 = 1_000;
 
-/// The stages of one execution.
+/// The stages of one execution, those of runs that were deadlock victims included.
 pub(crate) struct Stages {
     /// The position of the procedure.
     at: usize,
+    class: ExecutionClass,
     conversions: u64,
+    /// Whether the stage that comes or goes on is after a fetch stage.
+    is_fetched: bool,
+    /// Whether the last fetch stage was by declaration alone.
+    is_declared: bool,
     began_ns: u64,
-    /// Pages that this thread had read when the stage began.
-    reads_before: u64,
+    /// Pages that this thread had read when the stage began, and the time of that.
+    before: (u64, u64),
     fetch_reads: u64,
     operate_reads: u64,
+    pinned: u64,
 }
 
 /// The stage that ended, and how.
@@ -33,6 +39,10 @@ pub(crate) struct EndedStage {
     /// As what it ended: an optimistic stage may have become a fetch stage.
     pub(crate) ended: Stage,
     pub(crate) accesses: u64,
+    /// When it became a fetch stage, if it did.
+    pub(crate) converted_at_ns: u64,
+    /// Whether it was a fetch stage by declaration alone.
+    pub(crate) is_declared: bool,
     /// Whether the execution is over, and not to be repeated.
     pub(crate) is_last: bool,
     /// Whether the engine failed it.
@@ -40,34 +50,62 @@ pub(crate) struct EndedStage {
 }
 
 impl Stages {
-    /// Begins an execution of the procedure at this position; its first stage. `repeated`: it was a deadlock victim, so
-    /// its pages are in memory.
-    pub(crate) fn begin<S: Stack>(
-        engine: &Engine<S>,
-        session: &Session<S>,
-        at: usize,
-        repeated: bool,
-    ) -> (Self, Stage) {
+    /// Of an execution of the procedure at this position.
+    pub(crate) fn new<S: Stack>(engine: &Engine<S>, session: &Session<S>, at: usize) -> Self {
         let procedure = &engine.procedures[at];
-        let stage = match procedure.class_of_next(session.stage_counts[at].executions.get()) {
+        Self {
+            at,
+            class: procedure.class_of_next(session.stage_counts[at].executions.get()),
+            conversions: 0,
+            is_fetched: false,
+            is_declared: false,
+            began_ns: 0,
+            before: (0, 0),
+            fetch_reads: 0,
+            operate_reads: 0,
+            pinned: 0,
+        }
+    }
+
+    /// Begins the first stage of a run. `repeated`: the one before was a deadlock victim, so its pages are in memory.
+    pub(crate) fn begin<S: Stack>(&mut self, engine: &Engine<S>, repeated: bool) -> Stage {
+        self.is_fetched = false;
+        let stage = match self.class {
             ExecutionClass::TwoStage if !repeated => Stage::Fetch,
+            // To see what it declares.
+            ExecutionClass::Optimistic if engine.procedures[self.at].is_unknown() => Stage::Fetch,
             ExecutionClass::Optimistic => Stage::Optimistic,
             ExecutionClass::Conventional | ExecutionClass::TwoStage => Stage::Operate,
         };
-        let mut stages = Self { at, conversions: 0, began_ns: 0, reads_before: 0, fetch_reads: 0, operate_reads: 0 };
-        stages.begin_stage(engine, stage);
-        (stages, stage)
+        self.begin_stage(engine, stage)
     }
 
-    fn begin_stage<S: Stack>(&mut self, engine: &Engine<S>, stage: Stage) {
-        miss::set(if stage == Stage::Optimistic { OnMiss::Refuse } else { OnMiss::Read });
-        self.reads_before = miss::reads();
+    fn begin_stage<S: Stack>(&mut self, engine: &Engine<S>, stage: Stage) -> Stage {
+        miss::set(if stage == Stage::Operate { OnMiss::Read } else { OnMiss::Refuse });
+        self.before = (miss::reads(), miss::read_ns());
         self.began_ns = engine.clock.monotonic_ns();
+        stage
     }
 
-    /// Most accesses of a fetch stage.
-    pub(crate) fn most_fetches<S: Stack>(&self, session: &Session<S>) -> u64 {
-        FEWEST_FETCHES.max(FETCHES_PER_ACCESS * session.stage_counts[self.at].most_accesses.get())
+    /// Most accesses of a fetch stage, if one begins now or the stage becomes one.
+    pub(crate) fn most_fetches<S: Stack>(&self, engine: &Engine<S>, session: &Session<S>, stage: Stage) -> u64 {
+        let counts = &session.stage_counts[self.at];
+        if stage == Stage::Optimistic && self.fetches_again(engine, counts) {
+            return 0;
+        }
+        FEWEST_FETCHES.max(FETCHES_PER_ACCESS * counts.most_accesses.get())
+    }
+
+    /// Whether a converted stage is followed by a fetch stage of its own, which reads in batches what is
+    /// declared, instead of going on from the missing page.
+    fn fetches_again<S: Stack>(&self, engine: &Engine<S>, counts: &StageCounts) -> bool {
+        let procedure = &engine.procedures[self.at];
+        procedure.is_declared() && procedure.trusts_declaration(counts)
+    }
+
+    /// Whether a fetch stage may end with what is declared.
+    pub(crate) fn trusts_declaration<S: Stack>(&self, engine: &Engine<S>, session: &Session<S>) -> bool {
+        engine.procedures[self.at].trusts_declaration(&session.stage_counts[self.at])
     }
 
     /// Counts a stage that ended. The next one; `None` after the last, when nothing is pinned any more.
@@ -77,46 +115,76 @@ impl Stages {
         session: &mut Session<S>,
         stage: EndedStage,
     ) -> Option<Stage> {
-        let EndedStage { begun, ended, accesses, is_last, has_failed } = stage;
         let counts = &session.stage_counts[self.at];
-        let reads = miss::reads() - self.reads_before;
-        let took_ns = engine.clock.monotonic_ns().saturating_sub(self.began_ns);
-        if ended == Stage::Fetch && !has_failed {
-            counts.fetches.add_one();
-            // Of a converted stage all of its time: of what it did, undid and fetched.
-            counts.fetch_ns.add(took_ns);
+        let (reads, read_ns) = (miss::reads() - self.before.0, miss::read_ns() - self.before.1);
+        let now_ns = engine.clock.monotonic_ns();
+        if stage.ended == Stage::Fetch && !stage.has_failed {
+            let next = self.end_fetch(engine, counts, stage, now_ns);
             self.fetch_reads += reads;
-            if begun == Stage::Optimistic {
-                counts.conversions.add_one();
-                self.conversions += 1;
-            }
-            let is_optimistic = begun == Stage::Optimistic && self.conversions < MOST_CONVERSIONS;
-            let next = if is_optimistic { Stage::Optimistic } else { Stage::Operate };
-            self.begin_stage(engine, next);
-            return Some(next);
+            counts.fetch_read_ns.add(read_ns);
+            return Some(self.begin_stage(engine, next));
         }
         miss::set(OnMiss::Read);
-        counts.operates.add_one();
-        counts.operate_ns.add(took_ns);
-        counts.accesses.add(accesses);
-        counts.most_accesses.raise(accesses);
-        self.operate_reads += reads;
-        if is_last {
-            self.count(engine, counts, session.pins.len() as u64);
+        if stage.ended != Stage::Fetch {
+            counts.operates.add_one();
+            counts.operate_ns.add(now_ns.saturating_sub(self.began_ns));
+            counts.operate_read_ns.add(read_ns);
+            counts.accesses.add(stage.accesses);
+            counts.most_accesses.raise(stage.accesses);
+            self.operate_reads += reads;
+            if self.is_fetched || stage.begun == Stage::Optimistic {
+                counts.fetched_accesses.add(stage.accesses);
+                counts.missed.add(reads);
+            }
+        }
+        self.pinned = self.pinned.max(session.pins.len() as u64);
+        if stage.is_last {
+            self.count(engine, counts);
         }
         session.pins.release(&engine.pages, &engine.pin_budget);
         None
     }
 
-    fn count<S: Stack>(&self, engine: &Engine<S>, counts: &StageCounts, pinned: u64) {
+    /// Counts a stage that ended as a fetch stage; the next one.
+    fn end_fetch<S: Stack>(
+        &mut self,
+        engine: &Engine<S>,
+        counts: &StageCounts,
+        stage: EndedStage,
+        now_ns: u64,
+    ) -> Stage {
+        let mut fetch_began_ns = self.began_ns;
+        let is_converted = stage.begun == Stage::Optimistic;
+        if is_converted {
+            counts.conversions.add_one();
+            counts.converted_ns.add(stage.converted_at_ns.saturating_sub(self.began_ns));
+            fetch_began_ns = stage.converted_at_ns;
+            self.conversions += 1;
+            if self.fetches_again(engine, counts) {
+                counts.fetch_ns.add(now_ns.saturating_sub(fetch_began_ns));
+                return Stage::Fetch;
+            }
+        } else {
+            engine.procedures[self.at].note_fetch(stage.is_declared);
+        }
+        counts.fetches.add_one();
+        counts.fetch_ns.add(now_ns.saturating_sub(fetch_began_ns));
+        (self.is_fetched, self.is_declared) = (true, stage.is_declared);
+        let is_optimistic = self.class == ExecutionClass::Optimistic && self.conversions < MOST_CONVERSIONS;
+        if is_optimistic { Stage::Optimistic } else { Stage::Operate }
+    }
+
+    fn count<S: Stack>(&self, engine: &Engine<S>, counts: &StageCounts) {
         let count_if = |count: &Count, is: bool| count.add(u64::from(is));
         counts.executions.add_one();
         count_if(&counts.needed_two, self.fetch_reads + self.operate_reads + self.conversions > 0);
         counts.fetch_reads.add(self.fetch_reads);
         counts.operate_reads.add(self.operate_reads);
         count_if(&counts.operate_missed, self.operate_reads > 0);
-        counts.pinned.add(pinned);
-        counts.most_pinned.raise(pinned);
+        count_if(&counts.declared, self.is_declared);
+        count_if(&counts.declared_missed, self.is_declared && self.operate_reads + self.conversions > 0);
+        counts.pinned.add(self.pinned);
+        counts.most_pinned.raise(self.pinned);
         let procedure: &ProcedureStages = &engine.procedures[self.at];
         if procedure.is_due(counts.executions.get()) {
             procedure.classify(&engine.stage_sums(self.at));

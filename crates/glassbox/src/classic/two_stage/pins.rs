@@ -9,6 +9,8 @@ use crate::error::Error;
 
 /// Pages that are remembered as pinned already, by the end of their number.
 const RECENT: usize = 256;
+/// Pages that are brought into memory at the same time.
+const BATCH: usize = 64;
 /// Pins that a transaction reserves at once.
 const RESERVED: usize = 16;
 
@@ -27,6 +29,23 @@ impl PinBudget {
         Self { reserved: AtomicUsize::new(0), most, of_transaction: frames / (2 * sessions.max(1)) }
     }
 
+    /// Brings pages into memory, as many at the same time as there is room for beside what is pinned.
+    pub(crate) fn bring(&self, pages: &impl Pages, wanted: &[PageId]) -> Result<(), Error> {
+        let mut left = wanted;
+        while !left.is_empty() {
+            let mut batch = left.len().min(BATCH);
+            // Pages that are being read occupy frames, as pinned ones do.
+            while batch > 1 && !self.reserve(batch - 1) {
+                batch /= 2;
+            }
+            let brought = pages.bring(&left[..batch]);
+            self.reserved.fetch_sub(batch - 1, Ordering::Relaxed);
+            brought?;
+            left = &left[batch..];
+        }
+        Ok(())
+    }
+
     fn reserve(&self, pins: usize) -> bool {
         let reserve = |reserved: usize| (reserved + pins <= self.most).then_some(reserved + pins);
         self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
@@ -43,7 +62,7 @@ impl PinBudget {
 #[derive(Debug)]
 pub(crate) struct Pins {
     pages: Vec<PageId>,
-    /// Some of these pages; a page may be pinned twice.
+    /// Some of these pages.
     recent: [PageId; RECENT],
     reserved: usize,
 }
@@ -58,7 +77,7 @@ impl Pins {
     /// Pins a fixed page, if the budget allows.
     fn keep(&mut self, id: PageId, page: &impl FixedPage, budget: &PinBudget) {
         let recent = &mut self.recent[id.0 as usize % RECENT];
-        if *recent == id {
+        if *recent == id || *recent != PageId::NONE && self.pages.contains(&id) {
             return;
         }
         if self.pages.len() == self.reserved {
@@ -101,6 +120,14 @@ impl<'p, P: Pages> Pinning<'p, P> {
         Self { pages, pins: RefCell::new(pins), budget }
     }
 
+    /// Pins a page.
+    pub(crate) fn touch(&self, page: PageId) -> Result<(), Error> {
+        if self.pins.borrow().recent[page.0 as usize % RECENT] == page {
+            return Ok(());
+        }
+        self.fix_shared(page).map(drop)
+    }
+
     fn keep<'a>(&self, id: PageId, page: P::Shared<'a>) -> P::Shared<'a>
     where
         P: 'a,
@@ -126,6 +153,10 @@ impl<P: Pages> Pages for Pinning<'_, P> {
 
     fn is_resident(&self, page: PageId) -> bool {
         self.pages.is_resident(page)
+    }
+
+    fn bring(&self, pages: &[PageId]) -> Result<(), Error> {
+        self.budget.bring(self.pages, pages)
     }
 
     fn fix_shared(&self, page: PageId) -> Result<P::Shared<'_>, Error> {

@@ -1,12 +1,15 @@
 //! A fetch stage leaves no trace, whatever user code does in it; and an execution of two stages does what one of one
 //! stage does.
 
+mod declared;
+
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use self::declared::Moves;
 use super::Stage;
 use crate::classic::engine::Engine;
 use crate::classic::engine::sessions::Sessions;
@@ -119,7 +122,7 @@ fn database(policy: ExecutionPolicy) -> Database {
         log_threads: false,
         ..Config::default()
     };
-    let catalog = Catalog::new().table::<Parcel>().procedure::<Work>();
+    let catalog = Catalog::new().table::<Parcel>().procedure::<Work>().procedure::<Moves>();
     let (files, clock) = (Arc::new(MemoryFiles::new()), Box::new(ManualClock::default()));
     let db = Database::open_files(files, clock, config, catalog).unwrap();
     let load = db.bulk_load().unwrap();
@@ -147,7 +150,7 @@ fn traces(engine: &Engine) -> Traces {
 fn traces_of_fetch(engine: &Engine, run: impl FnOnce(&mut StackTransaction<'_, Standard>)) -> Vec<&'static str> {
     let before = traces(engine);
     let mut session = engine.sessions.take().unwrap();
-    miss::set(OnMiss::Read);
+    miss::set(OnMiss::Refuse);
     let mut transaction = StackTransaction {
         engine,
         session: &mut session,
@@ -158,8 +161,10 @@ fn traces_of_fetch(engine: &Engine, run: impl FnOnce(&mut StackTransaction<'_, S
         stage: Stage::Fetch,
         accesses: 0,
         fetches_left: 1_000,
+        converted_at_ns: 0,
     };
     let _ = catch_unwind(AssertUnwindSafe(|| run(&mut transaction)));
+    miss::set(OnMiss::Read);
     let mut left = Vec::new();
     if session.owner.count() > 0 || engine.locks.names() > 0 {
         left.push("a lock");
@@ -222,6 +227,7 @@ fn a_fetch_stage_that_keeps_a_lock_is_caught() {
     assert_eq!(left, ["a lock"]);
     let left = traces_of_fetch(engine, |transaction| {
         transaction.stage = Stage::Operate;
+        miss::set(OnMiss::Read);
         transaction.update::<Parcel, _>(&7, |row| row.moves += 1).unwrap();
         transaction.engine.abort(transaction.session).unwrap();
     });
@@ -237,6 +243,8 @@ fn history(policy: ExecutionPolicy) -> (Vec<Parcel>, Vec<Result<u64, String>>, u
         let ends = if dice.one_in(5) { Ends::Aborted } else { Ends::Well };
         let work = Work { seed, accesses: dice.below(40) as u32, ends };
         answers.push(db.call(&work).map_err(|error| error.to_string()));
+        let moves = Moves::random(&mut dice, 12, seed as usize % 2);
+        answers.push(db.call(&moves).map_err(|error| error.to_string()));
     }
     assert_eq!(db.verify(), Vec::<String>::new());
     let engine = db.inner.engine.as_classic().unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
-use crate::io::{DirectoryLock, Files, RealFiles};
+use crate::io::{BatchedReads, DirectoryLock, Files, RealFiles};
 use crate::log::{LogFound, look_into_log, refused};
 use crate::partitioned::CommandHead;
 use crate::partitioned::log_records::values::{COMMAND, VALUES};
@@ -68,6 +68,11 @@ impl Inspector {
         let lock = files.lock()?;
         let manifest = Manifest::read(&*files)?.ok_or_else(absent)?;
         Ok(Self { files, manifest, recovered: OnceLock::new(), _lock: lock })
+    }
+
+    /// How reads of many pages at the same time are done here.
+    pub fn batched_reads(&self) -> BatchedReads {
+        self.files.batched_reads()
     }
 
     /// The manifest.
