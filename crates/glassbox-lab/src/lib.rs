@@ -1,6 +1,8 @@
 //! The laboratory: the papers' experiments, repeated, and the limits that the engine is compared with.
 
 pub mod calibrate;
+pub mod charm;
+pub mod claim;
 pub mod count;
 pub mod figures;
 pub mod format;

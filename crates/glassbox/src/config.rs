@@ -115,11 +115,19 @@ pub struct ClassicConfig {
     /// How a fetch stage finds and reads its pages. Default: in batches.
     #[serde(default)]
     pub fetch: FetchMethod,
+    /// Whether executions under [`ExecutionPolicy::Conventional`] are counted and timed too, for
+    /// [`Database::explain_execution`](crate::Database::explain_execution). Default: no.
+    #[serde(default)]
+    pub count_executions: bool,
     /// Maximum concurrent transactions, 1 to 1,024; further ones wait for a session. Default: 64.
     pub sessions: usize,
     /// Lock timeout in milliseconds, after which the transaction is rolled back and restarted; 0: it never waits;
     /// `None`, the default: it waits until the lock is granted or a deadlock is detected.
     pub lock_timeout_ms: Option<u64>,
+    /// Time between searches for deadlocks, in milliseconds; `None`, the default, or 0: whenever a transaction begins to
+    /// wait for a lock. Only to compare with systems that search from time to time.
+    #[serde(default)]
+    pub detect_deadlocks_every_ms: Option<u64>,
     /// [`ConfigHooks::with_broken_locks`](crate::research::ConfigHooks::with_broken_locks).
     #[serde(skip)]
     pub(crate) broken_locks: bool,
@@ -139,8 +147,10 @@ impl Default for ClassicConfig {
             execution: ExecutionPolicy::default(),
             execution_of: BTreeMap::new(),
             fetch: FetchMethod::default(),
+            count_executions: false,
             sessions: 64,
             lock_timeout_ms: None,
+            detect_deadlocks_every_ms: None,
             broken_locks: false,
             trace_pages: false,
         }
@@ -157,8 +167,10 @@ builder! {
     with_execution execution: ExecutionPolicy,
     with_execution_of execution_of: BTreeMap<String, ExecutionPolicy>,
     with_fetch fetch: FetchMethod,
+    with_count_executions count_executions: bool,
     with_sessions sessions: usize,
     with_lock_timeout_ms lock_timeout_ms: Option<u64>,
+    with_detect_deadlocks_every_ms detect_deadlocks_every_ms: Option<u64>,
 }
 
 /// Whether transactions of the classic engine fetch the pages that they need, and pin them, before they take locks:
@@ -216,6 +228,9 @@ pub struct HybridPolicy {
     pub memory: ClassMemory,
     /// What decides between two stages and optimistic execution. Default: the share of executions that need two stages.
     pub rule: ClassRule,
+    /// Whether an operate stage after a fetch stage is converted at a missing page too, as an optimistic one is, instead
+    /// of reading it under locks. Default: yes; the paper's does not.
+    pub converts_missed: bool,
 }
 
 impl Default for HybridPolicy {
@@ -225,6 +240,7 @@ impl Default for HybridPolicy {
             two_stage_ppm: 50_000,
             memory: ClassMemory::HalfLife(1_000),
             rule: ClassRule::Ratios,
+            converts_missed: true,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `glassbox lab`: experiments, each of which is a command.
 
 mod calibrate;
+mod charm;
 mod child;
 mod limits;
 mod looking_glass;
@@ -14,7 +15,7 @@ use clap::{Args, Subcommand};
 use crate::exit::Verdict;
 use child::CountArguments;
 
-/// Run experiments: limits, the Looking Glass, low overhead concurrency control, scaling
+/// Run experiments: limits, the Looking Glass, low overhead concurrency control, Charm, scaling
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
 pub struct LabArguments {
@@ -25,6 +26,7 @@ pub struct LabArguments {
 #[derive(Subcommand)]
 enum Experiment {
     Calibrate(calibrate::CalibrateArguments),
+    Charm(charm::CharmArguments),
     Limits(limits::LimitsArguments),
     LookingGlass(looking_glass::LookingGlassArguments),
     LowOverhead(low_overhead::LowOverheadArguments),
@@ -45,6 +47,7 @@ pub fn run(arguments: &LabArguments) -> anyhow::Result<Verdict> {
     let good = |ran: anyhow::Result<()>| ran.map(|()| Verdict::Good);
     match &arguments.experiment {
         Experiment::Calibrate(arguments) => calibrate::run(arguments),
+        Experiment::Charm(arguments) => charm::run(arguments),
         Experiment::Limits(arguments) => limits::run(arguments),
         Experiment::LookingGlass(arguments) => looking_glass::run(arguments),
         Experiment::LowOverhead(arguments) => low_overhead::run(arguments),

@@ -44,6 +44,14 @@ impl MeasureOption {
     }
 }
 
+/// A number of seconds, as an argument.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.1..=3_600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("use a number of seconds from 0.1 to 3600, such as 3".to_owned()),
+    }
+}
+
 /// Rejects a measurement that would make the machine swap, which would measure the disk.
 pub fn check_memory(needed: u64, what: &str, advice: &str) -> anyhow::Result<()> {
     if let Some(available) = crate::results::memory("MemAvailable").filter(|&available| available < needed) {

@@ -64,7 +64,8 @@ fn open_directory(arguments: &TpccArguments) -> anyhow::Result<(Database, Option
         .with_in_flight(arguments.in_flight.max(Config::default().in_flight))
         .with_classic(ClassicConfig::default().with_sessions(arguments.clients().max(MIN_SESSIONS)))
         .with_page_trace(arguments.trace_pages);
-    let config = arguments.engine.apply(config);
+    let mut config = arguments.engine.apply(config);
+    config.classic.count_executions = arguments.explain_execution;
     let opened = match arguments.disk.model() {
         None => Database::open(&arguments.dir, config, tpcc::catalog()).map(|db| (db, None)),
         Some(model) => open_on(model, arguments, config),

@@ -1,7 +1,7 @@
 //! All claims of the paper, checked, for the terminal, the page and the results.
 
-use super::claim::Claim;
 use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2};
+use crate::claim::Claim;
 use crate::points::Points;
 use crate::section::Table;
 

@@ -12,11 +12,11 @@
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{Load, Settings};
 
-use super::claim::{Claim, claim};
 use super::draw::{self, CurveOf, formula};
 use super::figure4;
 use super::model::Model;
 use super::series::{COORDINATOR_BUSY, SPECULATION, Series, colour, curve, rate, value};
+use crate::claim::{Claim, claim};
 use crate::figures::{Colour, Stroke};
 use crate::points::Points;
 use crate::section::Figure;

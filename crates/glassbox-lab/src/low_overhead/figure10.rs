@@ -9,11 +9,11 @@
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{Load, Settings};
 
-use super::claim::{Claim, claim};
 use super::draw::{self, CurveOf, formula};
 use super::figure4;
 use super::model::Model;
 use super::series::{BLOCKING, FORCED, LOCAL, SPECULATION, Series, colour, curve, ratios};
+use crate::claim::{Claim, claim};
 use crate::figures::Stroke;
 use crate::points::Points;
 use crate::section::Figure;

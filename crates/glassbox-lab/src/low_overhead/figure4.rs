@@ -10,12 +10,12 @@
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::Load;
 
-use super::claim::{Claim, claim};
 use super::draw::{self, CurveOf, formula};
 use super::model::Model;
 use super::series::{
     BLOCKING, COORDINATOR_BUSY, FORCED, LOCKING, SPECULATION, Series, ahead_until, colour, curve, rate, ratios, value,
 };
+use crate::claim::{Claim, claim};
 use crate::figures::Stroke;
 use crate::points::Points;
 use crate::section::Figure;

@@ -10,10 +10,10 @@
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Load};
 
-use super::claim::{Claim, claim};
 use super::draw::{self, CurveOf};
 use super::figure4;
 use super::series::{BLOCKING, LOCKING, SPECULATION, Series, ahead_until, curve, rate};
+use crate::claim::{Claim, claim};
 use crate::points::Points;
 use crate::section::Figure;
 

@@ -9,10 +9,10 @@
 //! every transaction costs the same, whatever its type, and no more with more rows
 //! ([`Costs::of_the_paper_s_tpcc`](glassbox_sim::cluster::Costs::of_the_paper_s_tpcc)); warehouses are smaller.
 
-use super::claim::{Claim, claim};
 use super::draw::{self, Axis, CurveOf, FigureFrame};
 use super::series::{BLOCKING, LOCKING, RETRIES, SPECULATION, rate, value};
 use super::tpcc::{FIGURE_8 as FIGURE, SCHEMES, SEVERAL, mean};
+use crate::claim::{Claim, claim};
 use crate::points::Points;
 use crate::section::Figure;
 

@@ -10,12 +10,12 @@
 //! three of the five others are on the other one. So the axis is the actual share of orders on two partitions, and the
 //! probability of a remote line is chosen for it.
 
-use super::claim::{Claim, claim};
 use super::draw::{self, CurveOf, FigureFrame, SHARES};
 use super::figure4;
 use super::model::Model;
 use super::series::{BLOCKING, LOCKING, RETRIES, SPECULATION, rate, value};
 use super::tpcc::{FIGURE_9 as FIGURE, LOCKS, SCHEMES, SEVERAL, mean};
+use crate::claim::{Claim, claim};
 use crate::points::Points;
 use crate::section::Figure;
 

@@ -18,7 +18,6 @@
 
 mod auto;
 mod checks;
-mod claim;
 mod coordinators;
 mod draw;
 mod figure10;
@@ -37,8 +36,8 @@ mod table1;
 mod table2;
 pub(crate) mod tpcc;
 
+pub use crate::claim::Claim;
 pub use checks::{CHECKS, claims, put as put_claims, sentences};
-pub use claim::Claim;
 pub use plan::{SimulationPlan, TpccPlan};
 pub use section::{other_tables, section, throughput_tables, tpcc_tables};
 pub use simulate::simulate;

@@ -11,8 +11,8 @@
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Load, Settings};
 
-use super::claim::{Claim, claim};
 use super::series::{BLOCKING, LOCKING, PERCENT, SPECULATION, Series, rate};
+use crate::claim::{Claim, claim};
 use crate::format;
 use crate::points::Points;
 use crate::section::Table;

@@ -6,9 +6,9 @@
 //! utilization only shows that it charges them. *t_mp* is no input. The table's *t_mpN* of 40 µs is the time of a
 //! `ping`; section 6.2 defines it as *t_mp* − *t_mpC*, which is 156.
 
-use super::claim::{Claim, claim};
 use super::figure4;
 use super::series::{BLOCKING, FORCED, PARTITION_BUSY, SPECULATION, rate, value};
+use crate::claim::{Claim, claim};
 use crate::points::Points;
 use crate::section::Table;
 

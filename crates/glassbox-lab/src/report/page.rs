@@ -6,7 +6,7 @@ use crate::figures::{BarRow, Bars, Colour, bars};
 use crate::format;
 use crate::points::{Point, Points, ResultLine};
 use crate::section::{Figure, Section, Table};
-use crate::{calibrate, in_process, looking_glass, low_overhead, real, scaling};
+use crate::{calibrate, charm, in_process, looking_glass, low_overhead, real, scaling};
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -49,6 +49,7 @@ fn section(at: usize, first: &ResultLine, run: &[&ResultLine]) -> Section {
     let mut section = match first.experiment.as_str() {
         "looking-glass" => looking_glass::section(&points),
         "low-overhead" => low_overhead::section(&points),
+        charm::EXPERIMENT => charm::section(&points),
         calibrate::EXPERIMENT => calibrate::tables::section(&points),
         real::EXPERIMENT => real::tables::real(&points),
         real::PREDICTED => real::tables::predicted(&points),

@@ -9,6 +9,16 @@ use super::{Delivery, NewOrder, OrderStatus, Payment, StockLevel};
 
 /// The tables and procedures of TPC-C.
 pub fn catalog() -> Catalog {
+    tables()
+        .procedure::<NewOrder>()
+        .procedure::<Payment>()
+        .procedure::<OrderStatus>()
+        .procedure::<Delivery>()
+        .procedure::<StockLevel>()
+}
+
+/// The tables of TPC-C.
+pub fn tables() -> Catalog {
     Catalog::new()
         .table::<Warehouse>()
         .table::<District>()
@@ -21,9 +31,4 @@ pub fn catalog() -> Catalog {
         .table::<Stock>()
         .table::<StockInfo>()
         .table::<PlaceName>()
-        .procedure::<NewOrder>()
-        .procedure::<Payment>()
-        .procedure::<OrderStatus>()
-        .procedure::<Delivery>()
-        .procedure::<StockLevel>()
 }

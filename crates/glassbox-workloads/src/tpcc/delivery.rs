@@ -52,6 +52,9 @@ impl Procedure for Delivery {
     }
 }
 
+/// The code of an abort that cannot be.
+const ABORT_INCOMPLETE: u32 = 1;
+
 impl Delivery {
     /// Delivers in one district; the order's number, unless none is waiting.
     #[inline]
@@ -64,20 +67,26 @@ impl Delivery {
             order.carrier_id = Some(carrier_id);
             (order.c_id, order.ol_cnt)
         })?;
-        let (c_id, ol_cnt) = order.expect("an undelivered order is an order");
+        let (c_id, ol_cnt) = order.ok_or_else(incomplete)?;
         let mut sum = Money::ZERO;
         for number in 1..=ol_cnt {
             let amount = tx.update::<OrderLine, _>(&(w_id, d_id, o_id, number), |line| {
                 line.delivery_d = Some(date);
                 line.amount
             })?;
-            sum += amount.expect("an order has all its lines");
+            sum += amount.ok_or_else(incomplete)?;
         }
-        tx.update::<Customer, _>(&(w_id, d_id, c_id), |customer| {
+        let paid = tx.update::<Customer, _>(&(w_id, d_id, c_id), |customer| {
             customer.balance += sum;
             customer.delivery_cnt += 1;
-        })?
-        .expect("an order has a customer");
+        })?;
+        paid.ok_or_else(incomplete)?;
         Ok(Some(o_id))
     }
+}
+
+/// No transaction sees that; a fetch stage may, which reads without locks.
+#[cold]
+fn incomplete() -> Stop {
+    Stop::abort(ABORT_INCOMPLETE, "an undelivered order lacks its order, a line or its customer")
 }

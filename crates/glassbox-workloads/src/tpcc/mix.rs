@@ -39,6 +39,8 @@ pub enum Mix {
     LookingGlass,
     /// The specification's New-Order alone, as in the 2010 paper's figure 9.
     NewOrderOnly,
+    /// That of *Charm*: 43 % New-Order, 43 % Payment, the rest the others, nearly as often each.
+    Charm,
 }
 
 impl Mix {
@@ -48,6 +50,7 @@ impl Mix {
             Self::Full => [45, 43, 4, 4, 4],
             Self::LookingGlass => [50, 50, 0, 0, 0],
             Self::NewOrderOnly => [100, 0, 0, 0, 0],
+            Self::Charm => [43, 43, 5, 4, 5],
         }
     }
 }

@@ -21,7 +21,7 @@ pub mod schema;
 mod shards;
 mod stock_level;
 
-pub use catalog::catalog;
+pub use catalog::{catalog, tables};
 pub use delivery::{Delivery, DeliveryReceipt};
 pub use driver::{Observer, run_client};
 pub use find_customer::Customers;

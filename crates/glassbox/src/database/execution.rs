@@ -9,11 +9,12 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::classic::{self, ExecutionClass};
+use crate::classic::{self, ExecutionClass, StageSums};
 use crate::config::ExecutionPolicy;
 
 /// How a procedure is executed, and what its executions were like since the database was opened. Executions whose
-/// configured policy is [`ExecutionPolicy::Conventional`] are not counted.
+/// configured policy is [`ExecutionPolicy::Conventional`] are counted only if
+/// [`ClassicConfig::count_executions`](crate::config::ClassicConfig::count_executions) says so.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProcedureExecution {
     /// Its name; "a closure" for what [`Database::transaction`](crate::Database::transaction) runs.
@@ -26,7 +27,8 @@ pub struct ProcedureExecution {
     pub executions: u64,
     /// Share of the executions that needed a page which was not in memory.
     pub two_stage_ratio: f64,
-    /// Share of the accesses of operate stages that read a page from disk, under locks.
+    /// Share of the accesses that read a page under locks, of operate stages that came after a fetch stage or were
+    /// optimistic.
     pub missed_ratio: f64,
     /// Share of the executions with such an access.
     pub missed_executions_ratio: f64,
@@ -46,8 +48,14 @@ pub struct ProcedureExecution {
     pub operate_ns: f64,
     /// Mean time of an execution, all its stages together, nanoseconds.
     pub execution_ns: f64,
-    /// The same under each policy, as the formula predicts it.
+    /// Mean time that an execution read the disk, nanoseconds.
+    pub read_ns: f64,
+    /// Mean time that an execution waited for locks, nanoseconds.
+    pub lock_wait_ns: f64,
+    /// Mean time of an execution under each policy, as the formula predicts it.
     pub predicted: PredictedTimes,
+    #[serde(skip)]
+    sums: StageSums,
 }
 
 /// The mean time of an execution under each policy, as a formula (Charm, §3.4) predicts it from the measured times of
@@ -65,7 +73,7 @@ pub struct PredictedTimes {
 }
 
 impl PredictedTimes {
-    fn of(sums: &classic::StageSums) -> Self {
+    fn of(sums: &StageSums) -> Self {
         let per = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         let operate_ns = per(sums.operate_ns.saturating_sub(sums.operate_read_ns), sums.operates);
         let or_operate = |part: u64, whole: u64| if whole == 0 { operate_ns } else { per(part, whole) };
@@ -86,25 +94,41 @@ impl ProcedureExecution {
     }
 
     fn of(engine: &classic::Engine, at: usize, procedure: &classic::ProcedureStages) -> Self {
-        let sums = engine.stage_sums(at);
+        let kind = (procedure.name, procedure.policy, procedure.class());
+        Self::of_sums(kind, engine.stage_sums(at), engine.most_pinned(at))
+    }
+
+    /// The same without the executions before; the most pages pinned are of all.
+    pub fn since(&self, before: &Self) -> Self {
+        Self::of_sums((self.procedure, self.policy, self.class), self.sums.since(&before.sums), self.most_pinned_pages)
+    }
+
+    fn of_sums(
+        (procedure, policy, class): (&'static str, ExecutionPolicy, ExecutionClass),
+        sums: StageSums,
+        most_pinned_pages: u64,
+    ) -> Self {
         let per = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         Self {
-            procedure: procedure.name,
-            policy: procedure.policy,
-            class: procedure.class(),
+            procedure,
+            policy,
+            class,
             executions: sums.executions,
             two_stage_ratio: per(sums.needed_two, sums.executions),
-            missed_ratio: per(sums.operate_reads, sums.accesses),
+            missed_ratio: per(sums.missed, sums.fetched_accesses),
             missed_executions_ratio: per(sums.operate_missed, sums.executions),
             conversions: sums.conversions,
             fetch_reads: per(sums.fetch_reads, sums.executions),
             operate_reads: per(sums.operate_reads, sums.executions),
             pinned_pages: per(sums.pinned, sums.executions),
-            most_pinned_pages: engine.most_pinned(at),
+            most_pinned_pages,
             fetch_ns: per(sums.fetch_ns, sums.fetches),
             operate_ns: per(sums.operate_ns, sums.operates),
             execution_ns: per(sums.fetch_ns + sums.converted_ns + sums.operate_ns, sums.executions),
+            read_ns: per(sums.fetch_read_ns + sums.operate_read_ns, sums.executions),
+            lock_wait_ns: per(sums.lock_wait_ns, sums.executions),
             predicted: PredictedTimes::of(&sums),
+            sums,
         }
     }
 }

@@ -81,9 +81,10 @@ fn procedures(config: &ClassicConfig, catalog: &Catalog) -> Result<Vec<Procedure
     }
     let stages = |procedure: &ProcedureKind| {
         let policy = config.execution_of.get(procedure.name).copied().unwrap_or(config.execution);
-        ProcedureStages::new(procedure.id, procedure.name, policy)
+        ProcedureStages::new(procedure.id, procedure.name, policy, config.count_executions)
     };
-    let closures = ProcedureStages::new(TypeId::of::<Closures>(), Closures::NAME, config.execution);
+    let (id, name) = (TypeId::of::<Closures>(), Closures::NAME);
+    let closures = ProcedureStages::new(id, name, config.execution, config.count_executions);
     Ok(catalog.procedures.iter().map(stages).chain([closures]).collect())
 }
 

@@ -6,8 +6,9 @@
 //!
 //! *Model.* A disk has a number of servers. A read goes to the server that its position says, waits until that is free,
 //! and occupies it for a base time, a random part and the time of its bytes. It ends when the model says so or when the
-//! real one ends, whichever is later. Reads that are requested together are all queued at once. Only reads are delayed,
-//! and not those of the log: writes are left to a background thread, and forces are as slow as they are here.
+//! real one ends, whichever is later. Reads that are requested together are all queued at once. Reads are
+//! delayed, except those of the log; forces are as slow as they are here. Writes are left to a background thread, and cost
+//! nothing; or, of a model that says so, they occupy the servers that reads wait for, and wait only when many are queued.
 
 use std::io::IoSlice;
 use std::path::Path;
@@ -20,6 +21,8 @@ use super::clock::Clock;
 use super::files::{DirectoryLock, File, Files, ReadRequest};
 use super::memory::Dice;
 
+/// Requests of a server that a write leaves behind at most.
+const QUEUED_WRITES: u64 = 4;
 /// Positions within so many bytes are on the same server.
 const STRIPE_BYTES: u64 = 4096;
 
@@ -37,6 +40,8 @@ pub struct DiskModel {
     pub jitter: Jitter,
     /// Bytes a second of each server; 0: as fast as can be.
     pub bytes_per_second: u64,
+    /// Whether writes, except those of the log, occupy a server as reads do.
+    pub writes: bool,
 }
 
 /// The random part of the time of a read.
@@ -53,8 +58,14 @@ pub enum Jitter {
 
 impl DiskModel {
     /// Two disks of 2001, as in the paper about Charm: 10.5 ms, more or less by up to 40 %.
-    pub const DISKS_OF_2001: Self =
-        Self { name: "2001", servers: 2, base_ns: 6_300_000, jitter: Jitter::Uniform(8_400_000), bytes_per_second: 0 };
+    pub const DISKS_OF_2001: Self = Self {
+        name: "2001",
+        servers: 2,
+        base_ns: 6_300_000,
+        jitter: Jitter::Uniform(8_400_000),
+        bytes_per_second: 0,
+        writes: true,
+    };
     /// A volume in a cloud: 1 ms, and at times more.
     pub const CLOUD: Self = Self {
         name: "cloud",
@@ -62,16 +73,38 @@ impl DiskModel {
         base_ns: 1_000_000,
         jitter: Jitter::Exponential(100_000),
         bytes_per_second: 0,
+        writes: false,
     };
     /// A local drive of flash memory: 100 µs.
     pub const NVME: Self =
-        Self { name: "nvme", servers: 64, base_ns: 100_000, jitter: Jitter::None, bytes_per_second: 0 };
+        Self { name: "nvme", servers: 64, base_ns: 100_000, jitter: Jitter::None, bytes_per_second: 0, writes: false };
     /// The models that have a name.
     pub const ALL: [Self; 3] = [Self::DISKS_OF_2001, Self::CLOUD, Self::NVME];
 
+    /// The mean time of a read of few bytes, without a queue, nanoseconds.
+    pub const fn mean_ns(&self) -> u64 {
+        self.base_ns
+            + match self.jitter {
+                Jitter::None => 0,
+                Jitter::Exponential(mean_ns) => mean_ns,
+                Jitter::Uniform(most_ns) => most_ns / 2,
+            }
+    }
+
+    /// This disk, so many times as fast.
+    pub const fn faster(self, name: &'static str, times: u64) -> Self {
+        let jitter = match self.jitter {
+            Jitter::None => Jitter::None,
+            Jitter::Exponential(mean_ns) => Jitter::Exponential(mean_ns / times),
+            Jitter::Uniform(most_ns) => Jitter::Uniform(most_ns / times),
+        };
+        let bytes_per_second = self.bytes_per_second * times;
+        Self { name, jitter, bytes_per_second, base_ns: self.base_ns / times, ..self }
+    }
+
     /// A disk without jitter.
     pub const fn fixed(name: &'static str, servers: usize, base_ns: u64) -> Self {
-        Self { name, servers, base_ns, jitter: Jitter::None, bytes_per_second: 0 }
+        Self { name, servers, base_ns, jitter: Jitter::None, bytes_per_second: 0, writes: false }
     }
 }
 
@@ -93,8 +126,8 @@ impl DiskQueue {
         Self { model, free_at_ns: vec![0; model.servers], dice: Dice(seed) }
     }
 
-    /// Queues a read that is requested at `now_ns`; returns when it ends.
-    pub fn read(&mut self, now_ns: u64, offset: u64, bytes: usize) -> u64 {
+    /// Queues a read or a write that is requested at `now_ns`; returns when it ends.
+    pub fn request(&mut self, now_ns: u64, offset: u64, bytes: usize) -> u64 {
         let DiskModel { base_ns, jitter, bytes_per_second, .. } = self.model;
         // Far apart, so that reads of neighbours are on different servers.
         let server = crate::record::mix(offset / STRIPE_BYTES) as usize % self.free_at_ns.len();
@@ -113,7 +146,8 @@ impl DiskQueue {
     }
 }
 
-/// Files whose reads, except those of the log, take the time of a modelled disk.
+/// Files whose reads, except those of the log, take the time of a modelled disk. Clones share it.
+#[derive(Clone)]
 pub struct SlowFiles {
     below: Arc<dyn Files>,
     disk: Arc<SlowDisk>,
@@ -139,10 +173,21 @@ impl SlowDisk {
             return;
         }
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let end_ns = reads.map(|(offset, bytes)| queue.read(began_ns, offset, bytes)).max();
+        let end_ns = reads.map(|(offset, bytes)| queue.request(began_ns, offset, bytes)).max();
         drop(queue);
         if let Some(end_ns) = end_ns {
             self.clock.sleep_until_ns(end_ns);
+        }
+    }
+
+    /// Queues a write, if the model has them. It ends when few are queued before it.
+    fn write(&self, offset: u64, bytes: usize) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.model.writes && self.is_slow.load(Ordering::Relaxed) {
+            let end_ns = queue.request(self.clock.monotonic_ns(), offset, bytes);
+            let queued_ns = QUEUED_WRITES * queue.model.mean_ns();
+            drop(queue);
+            self.clock.sleep_until_ns(end_ns.saturating_sub(queued_ns));
         }
     }
 }
@@ -236,6 +281,7 @@ impl File for SlowFile {
     }
 
     fn write_parts_at(&self, parts: &mut [IoSlice<'_>], offset: u64) -> Result<(), IoError> {
+        self.disk.write(offset, parts.iter().map(|part| part.len()).sum());
         self.below.write_parts_at(parts, offset)
     }
 
@@ -313,6 +359,21 @@ mod tests {
             let expected = 10_000 * (MS + mean);
             assert!(total.abs_diff(expected) < expected / 50, "{jitter:?}: {total} ns instead of {expected}");
             assert_eq!(ends(), total);
+        }
+    }
+
+    #[test]
+    fn writes_occupy_servers_if_the_model_says_so() {
+        for (writes, read_ends_ms) in [(false, 1), (true, 11)] {
+            let clock = ManualClock::default();
+            let model = DiskModel { writes, ..DiskModel::fixed("one", 1, MS) };
+            let files = SlowFiles::new(Arc::new(MemoryFiles::new()), model, Arc::new(clock.clone()), 1);
+            let file = files.create("pages").unwrap();
+            (0..10).for_each(|at| file.write_at(&[7; 4096], at * 4096).unwrap());
+            // Four may be left behind.
+            assert_eq!(clock.monotonic_ns(), if writes { 6 * MS } else { 0 });
+            file.read_at(&mut [0; 4096], 0).unwrap();
+            assert_eq!(clock.monotonic_ns(), read_ends_ms * MS);
         }
     }
 

@@ -9,7 +9,7 @@ use glassbox_lab::scaling::{CountedRun, ScaledSystem, ScalingPlan, numbers_of_co
 use glassbox_workloads::tpcc::Scale;
 
 use crate::lab::report::DIRECTORY;
-use crate::lab::shared::MeasureOption;
+use crate::lab::shared::{MeasureOption, seconds};
 use crate::options::cores;
 
 /// Measure how the engines grow with cores
@@ -109,12 +109,5 @@ impl ScalingArguments {
             seed: self.seed,
             dir: self.dir.clone(),
         }
-    }
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.1..=3_600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("use a number of seconds from 0.1 to 3600, such as 3".to_owned()),
     }
 }

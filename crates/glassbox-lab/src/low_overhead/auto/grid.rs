@@ -3,8 +3,8 @@
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Link, Load, Settings};
 
+use crate::claim::{Claim, claim};
 use crate::figures::{Colour, Curve, Curves, Stroke, curves};
-use crate::low_overhead::claim::{Claim, claim};
 use crate::low_overhead::series::{BLOCKING, LOCKING, PERCENT, SPECULATION, Series, rate};
 use crate::points::Points;
 use crate::section::{Figure, Table};

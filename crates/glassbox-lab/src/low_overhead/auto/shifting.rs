@@ -8,9 +8,9 @@ use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Load, Settings, World};
 
 use super::grid::{ADVICE_US, AUTO, FIRST, SCHEMES};
+use crate::claim::{Claim, claim};
 use crate::figures::{Colour, Curve, Curves, Stroke, curves};
 use crate::format;
-use crate::low_overhead::claim::{Claim, claim};
 use crate::low_overhead::plan::SimulationPlan;
 use crate::low_overhead::series::{PERCENT, THROUGHPUT, colour, curve};
 use crate::points::Points;

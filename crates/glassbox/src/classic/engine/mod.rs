@@ -280,6 +280,7 @@ fn lock_config(config: &ClassicConfig) -> LockConfig {
         escalate_store_at: u32::try_from(config.escalate_at).unwrap_or(u32::MAX),
         broken_s_beside_x: config.broken_locks,
         timeout_ns: config.lock_timeout_ms.map(|ms| ms.saturating_mul(1_000_000)),
+        detect_every_ns: config.detect_deadlocks_every_ms.filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000)),
         ..LockConfig::default()
     }
 }

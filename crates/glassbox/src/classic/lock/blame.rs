@@ -17,6 +17,8 @@ pub(crate) struct DiskShare {
     /// The read with the largest part, and its transaction.
     pub(crate) longest: Option<(TxnId, DiskRead)>,
     longest_ns: u64,
+    /// When the wait began.
+    pub(super) began_ns: u64,
     /// The time up to which the wait has been looked at.
     until_ns: u64,
 }
@@ -24,11 +26,12 @@ pub(crate) struct DiskShare {
 impl DiskShare {
     /// Of a wait that begins.
     pub(super) fn new(began_ns: u64) -> Self {
-        Self { until_ns: began_ns, ..Self::default() }
+        Self { began_ns, until_ns: began_ns, ..Self::default() }
     }
 
-    pub(super) fn add(&mut self, txn: TxnId, read: DiskRead) {
-        let ns = read.ended_ns.saturating_sub(read.began_ns.max(self.until_ns));
+    /// Adds the part of a read from `from_ns` on, since when all between the reader and this wait have waited.
+    pub(super) fn add(&mut self, txn: TxnId, read: DiskRead, from_ns: u64) {
+        let ns = read.ended_ns.saturating_sub(read.began_ns.max(self.until_ns).max(from_ns));
         self.until_ns = self.until_ns.max(read.ended_ns);
         self.ns += ns;
         if ns > self.longest_ns {
@@ -55,13 +58,15 @@ mod tests {
     #[test]
     fn reads_count_once_and_only_while_the_wait_goes_on() {
         let mut share = DiskShare::new(100);
-        share.add(TxnId(7), read(1, 20, 90));
+        share.add(TxnId(7), read(1, 20, 90), 0);
         assert_eq!((share.ns, share.longest), (0, None), "before the wait");
-        share.add(TxnId(7), read(2, 50, 150));
-        share.add(TxnId(7), read(3, 200, 300));
-        share.add(TxnId(8), read(4, 250, 320));
+        share.add(TxnId(7), read(2, 50, 150), 0);
+        share.add(TxnId(7), read(3, 200, 300), 0);
+        share.add(TxnId(8), read(4, 250, 320), 0);
         assert_eq!(share.ns, 50 + 100 + 20);
         assert_eq!(share.longest, Some((TxnId(7), read(3, 200, 300))));
+        share.add(TxnId(8), read(5, 330, 350), 340);
+        assert_eq!(share.ns, 50 + 100 + 20 + 10, "who is between them was not waiting yet");
     }
 
     /// The paper's Figure 1: the third waits for the second, which waits for the first, which reads the disk.

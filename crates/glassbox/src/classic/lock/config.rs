@@ -29,6 +29,8 @@ pub(crate) struct LockConfig {
     pub(crate) escalate_page_at: u32,
     /// Lock timeout.
     pub(crate) timeout_ns: Option<u64>,
+    /// Time between searches for deadlocks by each owner that waits; `None`: when its wait begins.
+    pub(crate) detect_every_ns: Option<u64>,
     /// Number of waits kept for reports.
     pub(crate) waits_kept: usize,
     /// For tests of the serializability checker, which must detect this: S and X on a record are compatible, so
@@ -45,6 +47,7 @@ impl Default for LockConfig {
             escalate_store_at: 1_000,
             escalate_page_at: 0,
             timeout_ns: None,
+            detect_every_ns: None,
             waits_kept: 32,
             broken_s_beside_x: false,
         }

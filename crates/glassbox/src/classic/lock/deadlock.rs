@@ -32,6 +32,9 @@
 //! a lock or been granted one. But it had waited all the time up to then. So none was granted, and all edges existed at
 //! the same time.
 //!
+//! *From time to time*, as an option: each owner that waits searches after every period, and not when its wait begins. A
+//! cycle stays until one of its owners searches, and then all its edges exist; so it is found.
+//!
 //! *The victim* is the owner on the cycle that has done the least work, by its own report; of several, the one with the
 //! highest number. Its request leaves the queue, and its thread wakes with the outcome. The others on the cycle still
 //! wait for its locks, and get them, as the victim releases all. An owner can close several cycles at once, so the
@@ -72,11 +75,14 @@ impl Detector {
         self.owners[number as usize].waiter.txn()
     }
 
+    /// The owners on a path that was found from `start`, from `last` back.
+    pub(super) fn path(&self, start: u32, last: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(last), move |at| (*at != start).then(|| self.reached_from[*at as usize]))
+    }
+
     /// The victim of a cycle that ends with `last` and was reached from `start`.
     pub(super) fn victim(&self, start: u32, last: u32) -> u32 {
-        let before = |at: &u32| (*at != start).then(|| self.reached_from[*at as usize]);
-        let cycle = std::iter::successors(Some(last), before);
         let work = |at: u32| self.owners[at as usize].waiter.work.load(Ordering::Relaxed);
-        cycle.min_by_key(|at| (work(*at), Reverse(*at))).expect("a cycle has members")
+        self.path(start, last).min_by_key(|at| (work(*at), Reverse(*at))).expect("a cycle has members")
     }
 }

@@ -1,5 +1,6 @@
 //! Waiting for a lock: from the queue to the grant, the timeout or the deadlock.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::blame::DiskShare;
@@ -26,6 +27,15 @@ struct WantedLock {
     mode: LockMode,
     /// Position and entry in the owner's list, if the lock is held in a weaker mode.
     held: Option<(usize, HeldLock)>,
+}
+
+thread_local! {
+    static WAITED_NS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The time that this thread has waited for locks, nanoseconds.
+pub(crate) fn waited_ns() -> u64 {
+    WAITED_NS.get()
 }
 
 impl LockManager {
@@ -72,11 +82,14 @@ impl LockManager {
         let mut wait = describe(owner, &wanted, request, &partition, &detector);
         drop(partition);
         detector.waits_at(owner.number, hash, request);
-        self.break_cycles(&mut detector, owner.number);
+        if self.config.detect_every_ns.is_none() {
+            self.break_cycles(&mut detector, owner.number);
+        }
         drop(detector);
 
         wait.end = self.sleep(owner, hash, request, began_ns);
         wait.waited_ns = self.clock.monotonic_ns().saturating_sub(began_ns);
+        WAITED_NS.set(WAITED_NS.get() + wait.waited_ns);
         wait.disk = *latch(&owner.waiter.disk);
         latch(&self.history).add(wait);
         match wait.end {
@@ -90,7 +103,7 @@ impl LockManager {
     /// Sleeps until the wait ends; ends it at the lock timeout.
     fn sleep(&self, owner: &Owner, hash: u64, request: u32, began_ns: u64) -> WaitEnd {
         let deadline_ns = self.config.timeout_ns.map(|timeout_ns| began_ns.saturating_add(timeout_ns));
-        let mut signal = owner.waiter.sleep(deadline_ns, &*self.clock);
+        let mut signal = self.sleep_until(owner, deadline_ns);
         let timed_out = signal == WaitState::Waiting;
         if timed_out {
             // During a search for deadlocks only grants end waits.
@@ -107,6 +120,20 @@ impl LockManager {
             WaitState::Deadlock => WaitEnd::Deadlock,
             WaitState::TimedOut => WaitEnd::Timeout,
             WaitState::None | WaitState::Waiting => panic!("a wait is over when it has ended"),
+        }
+    }
+
+    /// Sleeps until the wait ends or this time has come. Where deadlocks are searched for from time to time, the owner
+    /// wakes to do so; all at the same times, which are multiples of the period.
+    fn sleep_until(&self, owner: &Owner, deadline_ns: Option<u64>) -> WaitState {
+        loop {
+            let search_ns = self.config.detect_every_ns.map(|every| (self.clock.monotonic_ns() / every + 1) * every);
+            let is_first = search_ns.is_some_and(|at| deadline_ns.is_none_or(|deadline_ns| at < deadline_ns));
+            let signal = owner.waiter.sleep(if is_first { search_ns } else { deadline_ns }, &*self.clock);
+            if signal != WaitState::Waiting || !is_first {
+                return signal;
+            }
+            self.break_cycles(&mut latch(&self.detector), owner.number);
         }
     }
 
@@ -169,10 +196,14 @@ impl LockManager {
     pub(super) fn attribute_reads(&self, owner: &Owner, reads: &[DiskRead]) {
         let mut detector = latch(&self.detector);
         for at in 0..detector.owners.len() as u32 {
-            if at != owner.number && self.find_path(&mut detector, at, owner.number).is_some() {
-                let mut share = latch(&detector.owners[at as usize].waiter.disk);
-                reads.iter().for_each(|read| share.add(owner.waiter.txn(), *read));
-            }
+            let Some(last) = (at != owner.number).then(|| self.find_path(&mut detector, at, owner.number)).flatten()
+            else {
+                continue;
+            };
+            let began_ns = |number: u32| latch(&detector.owners[number as usize].waiter.disk).began_ns;
+            let from_ns = detector.path(at, last).map(began_ns).max().unwrap_or(0);
+            let mut share = latch(&detector.owners[at as usize].waiter.disk);
+            reads.iter().for_each(|read| share.add(owner.waiter.txn(), *read, from_ns));
         }
     }
 

@@ -18,6 +18,10 @@ const CLASSIFIED_EVERY: u64 = 32;
 /// Of the executions of a procedure that is executed conventionally, one in so many is in two stages, to see whether
 /// that has become better.
 const PROBED_EVERY: u64 = 64;
+/// Executions after a fetch stage, the least number that decides whether a procedure becomes conventional.
+const LEAST_FETCHED: f64 = 200.0;
+/// Probes, the least number that decides whether it stays so.
+const LEAST_PROBES: f64 = 8.0;
 /// Of fetch stages by declaration alone, at most one in so many may lead to a miss.
 const TRUSTED_MISSES: u64 = 20;
 
@@ -45,7 +49,8 @@ macro_rules! counts {
                 sums
             }
 
-            fn since(&self, before: &Self) -> Self {
+            /// These without those of before.
+            pub(crate) fn since(&self, before: &Self) -> Self {
                 Self { $($name: self.$name.saturating_sub(before.$name),)* }
             }
         }
@@ -63,11 +68,13 @@ counts! {
     conversions,
     /// Operate stages that were not converted.
     operates,
+    /// Of these, operate stages that came after a fetch stage, or were optimistic.
+    fetched,
     /// Accesses in operate stages.
     accesses,
     /// Of these, accesses in operate stages that came after a fetch stage, or were optimistic.
     fetched_accesses,
-    /// Pages read by these.
+    /// Of these, accesses to pages that were not in memory although they were fetched.
     missed,
     /// Executions whose fetch stage was by declaration alone.
     declared,
@@ -95,6 +102,8 @@ counts! {
     operate_ns,
     /// Of this, time of reads.
     operate_read_ns,
+    /// Time of waits for locks, nanoseconds.
+    lock_wait_ns,
 }
 
 /// In which stages an execution begins.
@@ -134,6 +143,8 @@ pub(crate) struct ProcedureStages {
     pub(crate) id: TypeId,
     pub(crate) name: &'static str,
     pub(crate) policy: ExecutionPolicy,
+    /// Whether executions of any policy are counted.
+    is_counted: bool,
     class: AtomicU8,
     memory: Mutex<Remembered>,
     /// Whether a fetch stage has ended ([`FETCHED`]), and whether by declaration alone ([`DECLARED`]).
@@ -149,6 +160,7 @@ struct Remembered {
     seen: StageSums,
     executions: f64,
     needed_two: f64,
+    fetched: f64,
     fetched_accesses: f64,
     missed: f64,
     fetches: f64,
@@ -158,7 +170,7 @@ struct Remembered {
 }
 
 impl ProcedureStages {
-    pub(crate) fn new(id: TypeId, name: &'static str, policy: ExecutionPolicy) -> Self {
+    pub(crate) fn new(id: TypeId, name: &'static str, policy: ExecutionPolicy, is_counted: bool) -> Self {
         let class = match policy {
             ExecutionPolicy::Conventional => ExecutionClass::Conventional,
             ExecutionPolicy::TwoStage | ExecutionPolicy::Hybrid(_) => ExecutionClass::TwoStage,
@@ -168,16 +180,17 @@ impl ProcedureStages {
             id,
             name,
             policy,
+            is_counted,
             class: AtomicU8::new(class as u8),
             memory: Mutex::default(),
             fetched: AtomicU8::new(0),
         }
     }
 
-    /// Whether its executions may have two stages.
+    /// Whether its executions may have two stages, or are counted as if they did.
     #[inline(always)]
     pub(crate) fn is_staged(&self) -> bool {
-        self.policy != ExecutionPolicy::Conventional
+        self.policy != ExecutionPolicy::Conventional || self.is_counted
     }
 
     /// The class now.
@@ -244,7 +257,16 @@ impl ProcedureStages {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.add(sums, policy.memory);
         let (missed, two_stage) = memory.ratios();
-        let class = if missed > f64::from(policy.missed_ppm) / 1e6 {
+        let (was_conventional, is_missed) =
+            (self.class() == ExecutionClass::Conventional, missed > f64::from(policy.missed_ppm) / 1e6);
+        // A few executions say nothing: after the opening, pages are missing that never will be again.
+        let least = if was_conventional { LEAST_PROBES } else { LEAST_FETCHED };
+        let is_conventional = if memory.fetched < least { was_conventional } else { is_missed };
+        if is_conventional && !was_conventional && self.forgets() {
+            // What probes find decides from now on.
+            (memory.fetched, memory.fetched_accesses, memory.missed) = (0.0, 0.0, 0.0);
+        }
+        let class = if is_conventional {
             ExecutionClass::Conventional
         } else if match policy.rule {
             ClassRule::Ratios => two_stage > f64::from(policy.two_stage_ppm) / 1e6,
@@ -269,6 +291,7 @@ impl Remembered {
         for (sum, new) in [
             (&mut self.executions, new.executions),
             (&mut self.needed_two, new.needed_two),
+            (&mut self.fetched, new.fetched),
             (&mut self.fetched_accesses, new.fetched_accesses),
             (&mut self.missed, new.missed),
             (&mut self.fetches, new.fetches),
@@ -307,13 +330,14 @@ mod tests {
 
     fn hybrid(memory: ClassMemory) -> ProcedureStages {
         let policy = ExecutionPolicy::Hybrid(HybridPolicy { memory, ..HybridPolicy::default() });
-        ProcedureStages::new(TypeId::of::<()>(), "it", policy)
+        ProcedureStages::new(TypeId::of::<()>(), "it", policy, false)
     }
 
     /// Sums after so many executions, of which so many needed two stages, and so many of their accesses, ten each,
     /// read under locks.
     fn sums(executions: u64, needed_two: u64, missed: u64) -> StageSums {
-        StageSums { executions, needed_two, missed, fetched_accesses: executions * 10, ..StageSums::default() }
+        let (fetched, fetched_accesses) = (executions, executions * 10);
+        StageSums { executions, needed_two, missed, fetched, fetched_accesses, ..StageSums::default() }
     }
 
     #[test]
@@ -322,7 +346,7 @@ mod tests {
         // A fetch takes 10 apart from its reads, and a conversion loses 30: even if a quarter of the executions needs
         // two stages.
         for (needed_two, class) in [(240, ExecutionClass::Optimistic), (260, ExecutionClass::TwoStage)] {
-            let procedure = ProcedureStages::new(TypeId::of::<()>(), "it", ExecutionPolicy::Hybrid(policy));
+            let procedure = ProcedureStages::new(TypeId::of::<()>(), "it", ExecutionPolicy::Hybrid(policy), false);
             let (fetches, conversions) = (100, 50);
             procedure.classify(&StageSums {
                 fetches,

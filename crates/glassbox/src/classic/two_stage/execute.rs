@@ -3,8 +3,10 @@
 use super::classes::ExecutionClass;
 use super::{ProcedureStages, Stage, StageCounts};
 use crate::classic::engine::Engine;
+use crate::classic::lock;
 use crate::classic::page::miss::{self, OnMiss};
 use crate::classic::stack::{Session, Stack};
+use crate::config::ExecutionPolicy;
 use crate::executed::Count;
 
 /// Conversions of an execution; then it reads under locks what is missing.
@@ -12,6 +14,26 @@ const MOST_CONVERSIONS: u64 = 3;
 /// Accesses of a fetch stage: as many times those of the operate stage that had most of them; and the fewest.
 const FETCHES_PER_ACCESS: u64 = 4;
 const FEWEST_FETCHES: u64 = 1_000;
+
+/// What this thread has waited for.
+#[derive(Clone, Copy, Default)]
+struct ThreadWaits {
+    /// Pages that were read.
+    reads: u64,
+    read_ns: u64,
+    lock_ns: u64,
+}
+
+impl ThreadWaits {
+    fn now() -> Self {
+        Self { reads: miss::reads(), read_ns: miss::read_ns(), lock_ns: lock::waited_ns() }
+    }
+
+    fn until_now(self) -> Self {
+        let Self { reads, read_ns, lock_ns } = Self::now();
+        Self { reads: reads - self.reads, read_ns: read_ns - self.read_ns, lock_ns: lock_ns - self.lock_ns }
+    }
+}
 
 /// The stages of one execution, those of runs that were deadlock victims included.
 pub(crate) struct Stages {
@@ -24,10 +46,12 @@ pub(crate) struct Stages {
     /// Whether the last fetch stage was by declaration alone.
     is_declared: bool,
     began_ns: u64,
-    /// Pages that this thread had read when the stage began, and the time of that.
-    before: (u64, u64),
+    /// When the stage began.
+    before: ThreadWaits,
     fetch_reads: u64,
     operate_reads: u64,
+    /// Pages that were missing after a fetch stage.
+    missed: u64,
     pinned: u64,
 }
 
@@ -60,9 +84,10 @@ impl Stages {
             is_fetched: false,
             is_declared: false,
             began_ns: 0,
-            before: (0, 0),
+            before: ThreadWaits::default(),
             fetch_reads: 0,
             operate_reads: 0,
+            missed: 0,
             pinned: 0,
         }
     }
@@ -82,7 +107,7 @@ impl Stages {
 
     fn begin_stage<S: Stack>(&mut self, engine: &Engine<S>, stage: Stage) -> Stage {
         miss::set(if stage == Stage::Operate { OnMiss::Read } else { OnMiss::Refuse });
-        self.before = (miss::reads(), miss::read_ns());
+        self.before = ThreadWaits::now();
         self.began_ns = engine.clock.monotonic_ns();
         stage
     }
@@ -116,7 +141,8 @@ impl Stages {
         stage: EndedStage,
     ) -> Option<Stage> {
         let counts = &session.stage_counts[self.at];
-        let (reads, read_ns) = (miss::reads() - self.before.0, miss::read_ns() - self.before.1);
+        let ThreadWaits { reads, read_ns, lock_ns } = self.before.until_now();
+        counts.lock_wait_ns.add(lock_ns);
         let now_ns = engine.clock.monotonic_ns();
         if stage.ended == Stage::Fetch && !stage.has_failed {
             let next = self.end_fetch(engine, counts, stage, now_ns);
@@ -132,7 +158,9 @@ impl Stages {
             counts.accesses.add(stage.accesses);
             counts.most_accesses.raise(stage.accesses);
             self.operate_reads += reads;
+            self.missed += if self.is_fetched { reads } else { 0 };
             if self.is_fetched || stage.begun == Stage::Optimistic {
+                counts.fetched.add_one();
                 counts.fetched_accesses.add(stage.accesses);
                 counts.missed.add(reads);
             }
@@ -160,6 +188,10 @@ impl Stages {
             counts.converted_ns.add(stage.converted_at_ns.saturating_sub(self.began_ns));
             fetch_began_ns = stage.converted_at_ns;
             self.conversions += 1;
+            if self.is_fetched {
+                counts.missed.add_one();
+                self.missed += 1;
+            }
             if self.fetches_again(engine, counts) {
                 counts.fetch_ns.add(now_ns.saturating_sub(fetch_began_ns));
                 return Stage::Fetch;
@@ -170,7 +202,12 @@ impl Stages {
         counts.fetches.add_one();
         counts.fetch_ns.add(now_ns.saturating_sub(fetch_began_ns));
         (self.is_fetched, self.is_declared) = (true, stage.is_declared);
-        let is_optimistic = self.class == ExecutionClass::Optimistic && self.conversions < MOST_CONVERSIONS;
+        let may_convert = match (self.class, engine.procedures[self.at].policy) {
+            (ExecutionClass::Optimistic, _) => true,
+            (ExecutionClass::TwoStage, ExecutionPolicy::Hybrid(policy)) => policy.converts_missed,
+            _ => false,
+        };
+        let is_optimistic = may_convert && self.conversions < MOST_CONVERSIONS;
         if is_optimistic { Stage::Optimistic } else { Stage::Operate }
     }
 
@@ -182,7 +219,7 @@ impl Stages {
         counts.operate_reads.add(self.operate_reads);
         count_if(&counts.operate_missed, self.operate_reads > 0);
         count_if(&counts.declared, self.is_declared);
-        count_if(&counts.declared_missed, self.is_declared && self.operate_reads + self.conversions > 0);
+        count_if(&counts.declared_missed, self.is_declared && self.missed > 0);
         counts.pinned.add(self.pinned);
         counts.most_pinned.raise(self.pinned);
         let procedure: &ProcedureStages = &engine.procedures[self.at];

@@ -58,7 +58,7 @@ impl<S: Stack> StackEngine for Engine<S> {
             ..ClassicConfig::default()
         };
         let conventional =
-            |kind: &ProcedureKind| ProcedureStages::new(kind.id, kind.name, ExecutionPolicy::Conventional);
+            |kind: &ProcedureKind| ProcedureStages::new(kind.id, kind.name, ExecutionPolicy::Conventional, false);
         let procedures = catalog.procedures.iter().map(conventional).collect();
         let open_log = || make_log(&files, &classic, config);
         let mut engine = Self::make(&files, Arc::new(clock), &classic, procedures, open_log)?;

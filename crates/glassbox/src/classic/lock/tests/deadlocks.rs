@@ -132,6 +132,21 @@ fn who_waits_too_long_gives_up() {
 }
 
 #[test]
+fn a_deadlock_stays_until_it_is_searched_for() {
+    let manager = play(
+        LockConfig { detect_every_ns: Some(5_000_000), ..LockConfig::default() },
+        "t1 X 1.1.0        granted
+         t2 X 1.2.0        granted
+         t1 X 1.2.0        waits
+         t2 X 1.1.0        waits
+         pass 3            nothing
+         pass 2            t2 deadlock
+         t2 end            done; t1 granted",
+    );
+    assert_eq!(manager.counters().deadlocks, 1);
+}
+
+#[test]
 fn what_was_waited_for_is_reported() {
     let manager = play(
         LockConfig { waits_kept: 3, ..LockConfig::default() },

@@ -102,6 +102,7 @@ fn no_two_hold_what_does_not_go_together() {
         LockConfig { granularity: LockGranularity::Store, ..usual() },
         LockConfig { lock_pages: false, escalate_store_at: 3, ..usual() },
         LockConfig { timeout_ns: Some(20_000), ..usual() },
+        LockConfig { detect_every_ns: Some(500_000), ..usual() },
     ];
     let (mut waits, mut deadlocks, mut timeouts, mut escalations) = (0, 0, 0, 0);
     for config in configs {

@@ -29,7 +29,7 @@ impl Claim {
     }
 
     /// Its row in the table of claims.
-    pub(super) fn row(&self) -> Vec<String> {
+    pub(crate) fn row(&self) -> Vec<String> {
         vec![
             format!("{}: {}", self.figure, self.claim),
             self.paper.to_owned(),
@@ -40,7 +40,7 @@ impl Claim {
     }
 
     /// The difference from the paper and its reason, if there is one.
-    pub(super) fn sentence(&self) -> Option<String> {
+    pub(crate) fn sentence(&self) -> Option<String> {
         let &Self { figure, claim, paper, here, unit, why, .. } = self;
         let here = number(here);
         why.map(|why| format!("{figure}, {claim}: {here} {unit}; the paper says {paper}. {why}"))
@@ -54,7 +54,7 @@ impl Claim {
 }
 
 /// A claim with its result, if there is one.
-pub(super) fn claim(
+pub(crate) fn claim(
     (figure, name): (&'static str, &'static str),
     paper: &'static str,
     here: Option<f64>,
@@ -65,6 +65,9 @@ pub(super) fn claim(
 }
 
 fn number(value: f64) -> String {
+    if value.is_infinite() {
+        return "∞".to_owned();
+    }
     // One digit after the point, unless it is zero.
     let text = format!("{:.1}", value + 0.0);
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned).replace('-', "−")

@@ -1,0 +1,240 @@
+//! The cells of the experiment: what is run, and where its numbers belong.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use glassbox::config::{ExecutionPolicy, FetchMethod, Granularity, HybridPolicy};
+use glassbox::io::DiskModel;
+use glassbox_workloads::tpcc::Scale;
+
+use super::pools::SHARES;
+use super::run::{Execution, RunSettings};
+
+/// How many times as fast as the paper's the modelled disks and processor are.
+pub(super) const FASTER: u64 = 5;
+/// The paper's computation of a transaction, nanoseconds: half of what its processor needed for the two stages of one,
+/// of which it made 375 a second at most (Table 7).
+const COMPUTATION_NS: u64 = 1_330_000;
+/// The paper's disks.
+const DISKS: DiskModel = DiskModel::DISKS_OF_2001.faster("2001, five times as fast", FASTER);
+
+/// The measurement.
+#[derive(Debug, Clone)]
+pub struct CharmPlan {
+    /// Whether less is measured: warehouses of a tenth of their size, fewer cells, shorter runs.
+    pub is_quick: bool,
+    /// Measured seconds of each run.
+    pub seconds: f64,
+    /// Rounds over all cells.
+    pub rounds: usize,
+    /// The part that is measured; `None`: both.
+    pub part: Option<CharmPart>,
+    /// Parent directory of temporary databases.
+    pub dir: PathBuf,
+    /// Seed of inputs and disks.
+    pub seed: u64,
+}
+
+impl CharmPlan {
+    /// The database.
+    pub fn scale(&self, warehouses: u16) -> Scale {
+        // In a hundredth, the orders of one run would be as many as there were.
+        const TENTH: Scale = Scale { warehouses: 1, items: 10_000, customers: 300, orders: 300 };
+        if self.is_quick { Scale { warehouses, ..TENTH } } else { Scale::full(warehouses) }
+    }
+
+    pub(super) fn length(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds)
+    }
+
+    /// Transactions of a warm-up.
+    pub(super) fn warm_up(&self) -> u64 {
+        if self.is_quick { 3_000 } else { 20_000 }
+    }
+}
+
+/// A part of the experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CharmPart {
+    /// With the paper's disks and processor.
+    Paper,
+    /// With today's.
+    Here,
+}
+
+/// A policy of the paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Policy {
+    TwoPhaseLocking,
+    TwoStage,
+    Optimistic,
+    /// In the paper's cells, with the classes that it says that it used (§4.1); here, with those that are found.
+    Hybrid,
+}
+
+impl Policy {
+    pub(super) const ALL: [Self; 4] = [Self::TwoPhaseLocking, Self::TwoStage, Self::Optimistic, Self::Hybrid];
+
+    /// The paper's name, which is the row of its numbers.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::TwoPhaseLocking => "2PL",
+            Self::TwoStage => "TSTE",
+            Self::Optimistic => "OTSTE",
+            Self::Hybrid => "HTSTE",
+        }
+    }
+
+    fn execution(self) -> Execution {
+        Execution::Policy(match self {
+            Self::TwoPhaseLocking => ExecutionPolicy::Conventional,
+            Self::TwoStage => ExecutionPolicy::TwoStage,
+            Self::Optimistic => ExecutionPolicy::Optimistic,
+            Self::Hybrid => ExecutionPolicy::Hybrid(HybridPolicy::default()),
+        })
+    }
+}
+
+/// A cell.
+#[derive(Debug, Clone)]
+pub(super) struct Cell {
+    pub figure: &'static str,
+    pub row: String,
+    pub x: f64,
+    pub warehouses: u16,
+    /// Of New-Order executions, the share that is to need the disk, in percent.
+    pub share: f64,
+    /// With the size of the pool still to be filled in.
+    pub run: RunSettings,
+}
+
+/// The row of classes that are found by what executions did.
+pub(super) const FOUND: &str = "HTSTE, classes found";
+/// The same, with batches.
+pub(super) const BATCHES: &str = "HTSTE, classes found, batches";
+
+/// The figures, in results.
+pub(super) const SESSIONS: &str = "sessions";
+pub(super) const DETECTION: &str = "detection";
+pub(super) const POOLS: &str = "pools";
+pub(super) const MISSED: &str = "missed";
+pub(super) const COMPUTATION: &str = "computation";
+pub(super) const PINNED: &str = "pinned";
+pub(super) const HERE: [(&str, Granularity); 2] =
+    [("here, page locks", Granularity::Page), ("here, record locks", Granularity::Record)];
+pub(super) const LATENCY: &str = "latency";
+pub(super) const SHARE: &str = "share";
+pub(super) const FETCH: &str = "fetch";
+
+/// With the paper's constants.
+fn of_2001(policy: Policy, sessions: usize, computation: f64) -> RunSettings {
+    RunSettings {
+        execution: if policy == Policy::Hybrid { Execution::Fixed } else { policy.execution() },
+        fetch: FetchMethod::OneByOne,
+        granularity: Granularity::Page,
+        disk: Some(DISKS),
+        hot_first: true,
+        computation_ns: (computation * (COMPUTATION_NS / FASTER) as f64) as u64,
+        ..RunSettings::plain(0, sessions)
+    }
+}
+
+fn of_today(policy: Policy, sessions: usize, granularity: Granularity, disk: DiskModel) -> RunSettings {
+    RunSettings { execution: policy.execution(), granularity, disk: Some(disk), ..RunSettings::plain(0, sessions) }
+}
+
+impl CharmPlan {
+    /// All cells.
+    pub(super) fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        if self.part != Some(CharmPart::Here) {
+            cells.extend(self.cells_of_2001());
+        }
+        if self.part != Some(CharmPart::Paper) {
+            cells.extend(self.cells_of_today());
+        }
+        cells
+    }
+
+    fn cells_of_2001(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        let mut add = |figure, row: &str, x: f64, (warehouses, share): (u16, f64), run| {
+            cells.push(Cell { figure, row: row.to_owned(), x, warehouses, share, run });
+        };
+        let usual = (5, SHARES[0]);
+        let numbers: &[usize] = if self.is_quick { &[1, 2, 4, 8] } else { &[1, 2, 3, 4, 6, 8, 10, 12] };
+        for &sessions in numbers {
+            let x = sessions as f64;
+            for policy in [Policy::TwoPhaseLocking, Policy::Hybrid] {
+                add(SESSIONS, policy.name(), x, usual, of_2001(policy, sessions, 1.0));
+            }
+            // As in the paper, a page that was missed is read.
+            let found = HybridPolicy { converts_missed: false, ..HybridPolicy::default() };
+            let execution = Execution::Policy(ExecutionPolicy::Hybrid(found));
+            let found = RunSettings { execution, ..of_2001(Policy::Hybrid, sessions, 1.0) };
+            add(SESSIONS, FOUND, x, usual, found);
+            add(SESSIONS, BATCHES, x, usual, RunSettings { fetch: FetchMethod::Batches, ..found });
+            if sessions > 1 {
+                // The paper's time would be 100 ms.
+                let detect_every_ms = Some(100 / FASTER);
+                let run = RunSettings { detect_every_ms, ..of_2001(Policy::TwoPhaseLocking, sessions, 1.0) };
+                add(DETECTION, Policy::TwoPhaseLocking.name(), x, usual, run);
+            }
+        }
+        for share in SHARES {
+            for policy in [Policy::TwoPhaseLocking, Policy::Hybrid] {
+                add(POOLS, policy.name(), share, (5, share), of_2001(policy, 4, 1.0));
+            }
+        }
+        for sessions in if self.is_quick { 2..=5 } else { 2..=6 } {
+            for (warehouses, row) in [(1, "1 warehouse"), (5, "5 warehouses")] {
+                let run = of_2001(Policy::Hybrid, sessions, 1.0);
+                add(MISSED, row, sessions as f64, (warehouses, SHARES[0]), run);
+            }
+        }
+        for computation in [0.5, 1.0, 2.0, 4.0, 8.0] {
+            for policy in Policy::ALL {
+                add(COMPUTATION, policy.name(), computation, usual, of_2001(policy, 4, computation));
+            }
+        }
+        for (warehouses, row) in [(1, "1 warehouse"), (5, "5 warehouses")] {
+            add(PINNED, row, f64::from(warehouses), (warehouses, SHARES[0]), of_2001(Policy::TwoStage, 4, 0.0));
+        }
+        cells
+    }
+
+    fn cells_of_today(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        let mut add = |figure, row: &str, x: f64, share: f64, run| {
+            cells.push(Cell { figure, row: row.to_owned(), x, warehouses: 5, share, run });
+        };
+        let numbers: &[usize] = if self.is_quick { &[4, 16] } else { &[1, 4, 16, 64] };
+        for (figure, granularity) in HERE {
+            for &sessions in numbers {
+                for policy in Policy::ALL {
+                    let run = of_today(policy, sessions, granularity, DiskModel::CLOUD);
+                    add(figure, policy.name(), sessions as f64, SHARES[0], run);
+                }
+            }
+        }
+        let latencies: &[u64] = if self.is_quick { &[100, 1_000] } else { &[50, 100, 300, 1_000, 3_000, 10_000] };
+        for &us in latencies {
+            let disk = DiskModel::fixed("a fixed latency", 64, us * 1_000);
+            for policy in [Policy::TwoPhaseLocking, Policy::Hybrid] {
+                let run = of_today(policy, 16, Granularity::Page, disk);
+                add(LATENCY, policy.name(), us as f64, SHARES[0], run);
+            }
+        }
+        for share in SHARES {
+            for policy in Policy::ALL {
+                let run = of_today(policy, 16, Granularity::Page, DiskModel::CLOUD);
+                add(SHARE, policy.name(), share, share, run);
+            }
+            for (fetch, row) in [(FetchMethod::Batches, "batches"), (FetchMethod::OneByOne, "one by one")] {
+                let run = RunSettings { fetch, ..of_today(Policy::TwoStage, 1, Granularity::Page, DiskModel::CLOUD) };
+                add(FETCH, row, share, share, run);
+            }
+        }
+        cells
+    }
+}
