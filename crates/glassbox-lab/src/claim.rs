@@ -68,7 +68,8 @@ fn number(value: f64) -> String {
     if value.is_infinite() {
         return "∞".to_owned();
     }
-    // One digit after the point, unless it is zero.
-    let text = format!("{:.1}", value + 0.0);
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned).replace('-', "−")
+    // One digit after the point, or two of small numbers, unless they are zero.
+    let digits = if value.abs() < 2.0 { 2 } else { 1 };
+    let text = format!("{:.digits$}", value + 0.0);
+    text.trim_end_matches('0').trim_end_matches('.').replace('-', "−")
 }

@@ -233,15 +233,20 @@ pub struct HybridPolicy {
     pub converts_missed: bool,
 }
 
+impl HybridPolicy {
+    /// The default, as a constant.
+    pub const DEFAULT: Self = Self {
+        missed_ppm: 10_000,
+        two_stage_ppm: 50_000,
+        memory: ClassMemory::HalfLife(1_000),
+        rule: ClassRule::Ratios,
+        converts_missed: true,
+    };
+}
+
 impl Default for HybridPolicy {
     fn default() -> Self {
-        Self {
-            missed_ppm: 10_000,
-            two_stage_ppm: 50_000,
-            memory: ClassMemory::HalfLife(1_000),
-            rule: ClassRule::Ratios,
-            converts_missed: true,
-        }
+        Self::DEFAULT
     }
 }
 

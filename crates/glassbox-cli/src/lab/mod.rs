@@ -33,6 +33,8 @@ enum Experiment {
     Report(report::ReportArguments),
     Scaling(scaling::ScalingArguments),
     #[command(hide = true)]
+    CountCharm(CountArguments<glassbox_lab::charm::CountedPolicy>),
+    #[command(hide = true)]
     CountInProcess(CountArguments<glassbox_lab::in_process::CallPath>),
     #[command(hide = true)]
     CountLimits(CountArguments<glassbox_lab::limits::systems::System>),
@@ -53,6 +55,7 @@ pub fn run(arguments: &LabArguments) -> anyhow::Result<Verdict> {
         Experiment::LowOverhead(arguments) => low_overhead::run(arguments),
         Experiment::Report(arguments) => report::run(arguments),
         Experiment::Scaling(arguments) => scaling::run(arguments),
+        Experiment::CountCharm(arguments) => good(glassbox_lab::charm::run_child(&arguments.child())),
         Experiment::CountInProcess(arguments) => good(glassbox_lab::in_process::run_child(&arguments.child())),
         Experiment::CountLimits(arguments) => good(glassbox_lab::limits::instructions::run_child(&arguments.child())),
         Experiment::CountLookingGlass(arguments) => good(glassbox_lab::looking_glass::run_child(&arguments.child())),

@@ -18,6 +18,7 @@
 mod bound;
 mod checks;
 mod computing;
+mod instructions;
 mod measure;
 mod plan;
 mod pools;
@@ -28,6 +29,7 @@ mod tables;
 mod tests;
 
 pub use checks::{claims, put_claims};
+pub use instructions::{CountedPolicy, count, run_child};
 pub use measure::measure;
 pub use plan::{CharmPart, CharmPlan};
 pub use section::section;

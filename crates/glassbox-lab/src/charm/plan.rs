@@ -7,8 +7,10 @@ use glassbox::config::{ExecutionPolicy, FetchMethod, Granularity, HybridPolicy};
 use glassbox::io::DiskModel;
 use glassbox_workloads::tpcc::Scale;
 
+use super::instructions::CountedPolicy;
 use super::pools::SHARES;
 use super::run::{Execution, RunSettings};
+use crate::count::Counting;
 
 /// How many times as fast as the paper's the modelled disks and processor are.
 pub(super) const FASTER: u64 = 5;
@@ -41,6 +43,18 @@ impl CharmPlan {
         // In a hundredth, the orders of one run would be as many as there were.
         const TENTH: Scale = Scale { warehouses: 1, items: 10_000, customers: 300, orders: 300 };
         if self.is_quick { Scale { warehouses, ..TENTH } } else { Scale::full(warehouses) }
+    }
+
+    /// The instructions that are counted.
+    pub fn counting(&self) -> Counting<CountedPolicy> {
+        Counting {
+            scale: Scale::small(1),
+            systems: CountedPolicy::ALL.to_vec(),
+            warm_up: 3_000,
+            transactions: if self.is_quick { 2_000 } else { 10_000 },
+            seed: self.seed,
+            dir: self.dir.clone(),
+        }
     }
 
     pub(super) fn length(&self) -> Duration {
@@ -86,12 +100,16 @@ impl Policy {
     }
 
     fn execution(self) -> Execution {
-        Execution::Policy(match self {
+        Execution::Policy(self.policy())
+    }
+
+    pub(super) const fn policy(self) -> ExecutionPolicy {
+        match self {
             Self::TwoPhaseLocking => ExecutionPolicy::Conventional,
             Self::TwoStage => ExecutionPolicy::TwoStage,
             Self::Optimistic => ExecutionPolicy::Optimistic,
-            Self::Hybrid => ExecutionPolicy::Hybrid(HybridPolicy::default()),
-        })
+            Self::Hybrid => ExecutionPolicy::Hybrid(HybridPolicy::DEFAULT),
+        }
     }
 }
 

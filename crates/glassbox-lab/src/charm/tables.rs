@@ -3,6 +3,7 @@
 use glassbox_workloads::tpcc::Kind;
 
 use super::checks::{claims, places, ratio, value};
+use super::instructions::{INSTRUCTIONS, MIXES};
 use super::measure::{
     BOUND, EXECUTION, LOCK_WAIT, MISSED_UNDER_LOCKS, NEED_DISK, NEW_ORDERS, OTHERS_READS, PREDICTED, READ_EACH,
     READ_TIME, READS, RESPONSE, THROUGHPUT, VICTIMS, pinned,
@@ -54,6 +55,7 @@ pub fn all(points: &Points) -> Vec<(&'static str, Table)> {
         ("Here: record locks, a disk of 1 ms, transactions per second", of_here(points, HERE[1].0)),
         ("Here: 16 sessions, by the latency of the disk", of_latency(points)),
         ("Here: 16 sessions, by the share of New-Orders that needs the disk", of_here(points, SHARE)),
+        ("Here: instructions of a transaction whose pages are in memory", of_instructions(points)),
         ("Here: declared keys read in batches, and one by one; 1 session", of_fetch(points)),
     ];
     tables.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
@@ -246,4 +248,18 @@ fn of_fetch(points: &Points) -> Option<Table> {
         Column("one by one / batches", Box::new(move |x| ratio(points, FETCH, [rows[1], rows[0]], x, RESPONSE))),
     ];
     table(points, FETCH, "New-Orders that need the disk, %", columns)
+}
+
+fn of_instructions(points: &Points) -> Option<Table> {
+    let row = |policy: Policy| {
+        let of = |mix: &str, policy: Policy| value(points, INSTRUCTIONS, policy.name(), 0.0, mix);
+        let cells = MIXES.iter().flat_map(|(mix, _)| {
+            let here = of(mix, policy);
+            let more = here.zip(of(mix, Policy::TwoPhaseLocking)).map(|(here, base)| here / base);
+            [here.map_or_else(String::new, format::number), more.map_or_else(String::new, |it| format!("{it:.3}"))]
+        });
+        std::iter::once(policy.name().to_owned()).chain(cells).collect()
+    };
+    let header = ["policy", "full mix", "of 2PL", "New-Order and Payment, declared", "of 2PL"];
+    points.has(INSTRUCTIONS).then(|| Table::new(&header, Policy::ALL.map(row).to_vec()))
 }

@@ -11,12 +11,12 @@ use glassbox::io::{Crash, Faults, Files, MemoryFiles, RealClock};
 use glassbox::{Architecture, Config, Database, LogKind};
 use glassbox_workloads::tpcc::{self, Inputs, Kind, Observer, Remote, Scale, Settings, catalog, conditions, load};
 
-const SCALE: Scale = Scale::small(4);
+pub(super) const SCALE: Scale = Scale::small(4);
 const REMOTE: Remote = Remote { order_lines: 10.0, payments: 10.0 };
 const CLIENTS: u64 = 4;
 const IN_FLIGHT: usize = 16;
 
-fn partitioned(log: LogKind) -> Config {
+pub(super) fn partitioned(log: LogKind) -> Config {
     Config::default()
         .with_partitions(4)
         .with_log(log)
@@ -35,13 +35,13 @@ fn classic(granularity: Granularity) -> Config {
         .with_classic(classic.with_pool_bytes(pool_bytes))
 }
 
-fn open(files: &MemoryFiles, config: &Config) -> Database {
+pub(super) fn open(files: &MemoryFiles, config: &Config) -> Database {
     let files: Arc<dyn Files> = Arc::new(files.clone());
     Database::open_files(files, Box::new(RealClock::new()), config.clone(), catalog()).unwrap()
 }
 
 /// All conditions hold and all indexes agree; the number of orders since the population.
-fn check(database: &Database, when: &str) -> u64 {
+pub(super) fn check(database: &Database, when: &str) -> u64 {
     for report in database.transaction(|tx| conditions::check_all(tx, &SCALE)).unwrap() {
         assert!(report.holds() && report.checked > 0, "{when}: {report}");
     }
@@ -60,15 +60,26 @@ impl Observer for Count<'_> {
 /// Four clients for so long, or until the files fail; the orders that were answered, from which `each` may read while
 /// they run.
 fn work(database: &Database, seed: u64, time: Duration, each: impl FnOnce(&AtomicU64)) -> u64 {
+    work_of(database, (CLIENTS, IN_FLIGHT), seed, time, each)
+}
+
+/// The same by so many clients, each with so many transactions in flight.
+pub(super) fn work_of(
+    database: &Database,
+    (clients, in_flight): (u64, usize),
+    seed: u64,
+    time: Duration,
+    each: impl FnOnce(&AtomicU64),
+) -> u64 {
     let (stop, orders) = (AtomicBool::new(false), AtomicU64::new(0));
     let settings = Settings { remote: REMOTE, load_seed: 1, seed, ..Settings::new(SCALE) };
     std::thread::scope(|scope| {
-        for client in 0..CLIENTS {
+        for client in 0..clients {
             let (stop, orders, settings) = (&stop, &orders, &settings);
             scope.spawn(move || {
                 // An error is the end of the files, and of this client.
                 let mut inputs = Inputs::new(settings, client);
-                let _ = tpcc::run_client(database, &mut inputs, IN_FLIGHT, stop, &mut Count(orders));
+                let _ = tpcc::run_client(database, &mut inputs, in_flight, stop, &mut Count(orders));
             });
         }
         std::thread::sleep(time);

@@ -9,3 +9,4 @@ mod engine;
 mod histories;
 mod inputs;
 mod load;
+mod policies;

@@ -5,12 +5,14 @@ mod arguments;
 use std::io::Write;
 
 use anyhow::Context;
-use glassbox_lab::charm::{self, CharmPlan, EXPERIMENT};
+use glassbox_lab::charm::{self, CharmPart, CharmPlan, EXPERIMENT};
+use glassbox_lab::format;
 use glassbox_lab::points::{self, Points};
 use serde_json::json;
 
 pub use arguments::CharmArguments;
 
+use super::child::command;
 use super::report;
 use super::shared::{Bar, of_report, put};
 use crate::exit::{self, Verdict};
@@ -29,13 +31,31 @@ pub fn run(arguments: &CharmArguments) -> anyhow::Result<Verdict> {
     if rounds < plan.rounds {
         writeln!(out, "interrupted: the numbers are those of {rounds} complete rounds")?;
     }
+    let counted = count(&plan, &mut points)?;
     charm::put_claims(&mut points);
     for (title, table) in charm::tables(&points) {
         writeln!(out, "\n{title}\n{}", of_report(&table))?;
     }
     writeln!(out, "\n{}", of_report(&charm::verdicts(&points)))?;
+    writeln!(out, "{counted}")?;
     write(&mut *out, arguments, &plan, &points)?;
     Ok(Verdict::Good)
+}
+
+/// Counts instructions of today's part, and returns a note on how; without valgrind, on how to install it.
+fn count(plan: &CharmPlan, points: &mut Points) -> anyhow::Result<String> {
+    if plan.part == Some(CharmPart::Paper) || exit::interrupted() {
+        return Ok("instructions not counted".to_owned());
+    }
+    let valgrind = match glassbox_lab::count::version() {
+        Ok(version) => version,
+        Err(error) => return Ok(format!("instructions not counted: {error}")),
+    };
+    let (counting, bar) = (plan.counting(), Bar::new());
+    charm::count(&counting, &|child| command("count-charm", child), &bar, points)?;
+    bar.0.finish_and_clear();
+    let counted = format::count(counting.transactions as u64);
+    Ok(format!("instructions: by {valgrind}, over {counted} transactions"))
 }
 
 fn headline(out: &mut dyn Write, plan: &CharmPlan) -> std::io::Result<()> {

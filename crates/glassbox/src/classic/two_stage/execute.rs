@@ -145,7 +145,11 @@ impl Stages {
         counts.lock_wait_ns.add(lock_ns);
         let now_ns = engine.clock.monotonic_ns();
         if stage.ended == Stage::Fetch && !stage.has_failed {
-            let next = self.end_fetch(engine, counts, stage, now_ns);
+            let next = match self.end_fetch(engine, counts, stage, now_ns) {
+                // Pages that could not be pinned may be missing again, however often they are fetched.
+                Stage::Optimistic if session.pins.is_refused() => Stage::Operate,
+                next => next,
+            };
             self.fetch_reads += reads;
             counts.fetch_read_ns.add(read_ns);
             return Some(self.begin_stage(engine, next));
@@ -207,8 +211,7 @@ impl Stages {
             (ExecutionClass::TwoStage, ExecutionPolicy::Hybrid(policy)) => policy.converts_missed,
             _ => false,
         };
-        let is_optimistic = may_convert && self.conversions < MOST_CONVERSIONS;
-        if is_optimistic { Stage::Optimistic } else { Stage::Operate }
+        if may_convert && self.conversions < MOST_CONVERSIONS { Stage::Optimistic } else { Stage::Operate }
     }
 
     fn count<S: Stack>(&self, engine: &Engine<S>, counts: &StageCounts) {

@@ -65,11 +65,13 @@ pub(crate) struct Pins {
     /// Some of these pages.
     recent: [PageId; RECENT],
     reserved: usize,
+    /// Whether the budget did not allow one.
+    is_refused: bool,
 }
 
 impl Default for Pins {
     fn default() -> Self {
-        Self { pages: Vec::new(), recent: [PageId::NONE; RECENT], reserved: 0 }
+        Self { pages: Vec::new(), recent: [PageId::NONE; RECENT], reserved: 0, is_refused: false }
     }
 }
 
@@ -83,6 +85,7 @@ impl Pins {
         if self.pages.len() == self.reserved {
             let more = RESERVED.min(budget.of_transaction.saturating_sub(self.reserved));
             if more == 0 || !budget.reserve(more) {
+                self.is_refused = true;
                 return;
             }
             self.reserved += more;
@@ -98,6 +101,11 @@ impl Pins {
         self.pages.len()
     }
 
+    /// Whether there are pages that the budget did not allow to be pinned.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.is_refused
+    }
+
     /// Releases all of them.
     pub(crate) fn release(&mut self, pages: &impl Pages, budget: &PinBudget) {
         for page in self.pages.drain(..) {
@@ -105,6 +113,7 @@ impl Pins {
             pages.unpin(page);
         }
         budget.reserved.fetch_sub(std::mem::take(&mut self.reserved), Ordering::Relaxed);
+        self.is_refused = false;
     }
 }
 

@@ -2,6 +2,7 @@
 //! stage does.
 
 mod declared;
+mod smallest_pool;
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,6 +48,8 @@ fn parcel(id: u64) -> Parcel {
 #[derive(Serialize, Deserialize, Clone, Debug)]
 struct Work {
     seed: u64,
+    /// Rows at first.
+    rows: u64,
     accesses: u32,
     ends: Ends,
 }
@@ -66,7 +69,7 @@ impl Procedure for Work {
         let mut dice = Dice(self.seed);
         let mut seen = 0;
         for _ in 0..self.accesses {
-            let id = dice.below(ROWS + 200);
+            let id = dice.below(self.rows + 200);
             match dice.below(8) {
                 0 | 1 => seen += tx.get::<Parcel>(&id)?.map_or(0, |row| row.moves + 1),
                 2 => {
@@ -96,7 +99,7 @@ impl Procedure for Work {
                     })?;
                 }
                 _ => {
-                    let keys: Vec<_> = (0..20).map(|_| (dice.below(ROWS), ())).collect();
+                    let keys: Vec<_> = (0..20).map(|_| (dice.below(self.rows), ())).collect();
                     tx.update_each::<Parcel, ()>(keys, |(), row| row.weight += 1)?;
                 }
             }
@@ -107,6 +110,10 @@ impl Procedure for Work {
             Ends::Panicked => panic!("as it was told"),
         }
     }
+}
+
+fn catalog() -> Catalog {
+    Catalog::new().table::<Parcel>().procedure::<Work>().procedure::<Moves>()
 }
 
 fn database(policy: ExecutionPolicy) -> Database {
@@ -122,9 +129,8 @@ fn database(policy: ExecutionPolicy) -> Database {
         log_threads: false,
         ..Config::default()
     };
-    let catalog = Catalog::new().table::<Parcel>().procedure::<Work>().procedure::<Moves>();
     let (files, clock) = (Arc::new(MemoryFiles::new()), Box::new(ManualClock::default()));
-    let db = Database::open_files(files, clock, config, catalog).unwrap();
+    let db = Database::open_files(files, clock, config, catalog()).unwrap();
     let load = db.bulk_load().unwrap();
     (0..ROWS).for_each(|id| load.insert(&parcel(id)).unwrap());
     load.finish().unwrap();
@@ -195,7 +201,7 @@ fn a_fetch_stage_leaves_no_trace() {
     let mut dice = Dice(1);
     for seed in 0..150 {
         let ends = [Ends::Well, Ends::Aborted, Ends::Panicked][dice.place(3)];
-        let work = Work { seed, accesses: dice.below(60) as u32, ends };
+        let work = Work { seed, rows: ROWS, accesses: dice.below(60) as u32, ends };
         let left = traces_of_fetch(engine, |transaction| drop(work.run(transaction)));
         assert!(left.is_empty(), "{work:?} leaves {left:?}");
     }
@@ -241,7 +247,7 @@ fn history(policy: ExecutionPolicy) -> (Vec<Parcel>, Vec<Result<u64, String>>, u
     let mut answers = Vec::new();
     for seed in 0..400 {
         let ends = if dice.one_in(5) { Ends::Aborted } else { Ends::Well };
-        let work = Work { seed, accesses: dice.below(40) as u32, ends };
+        let work = Work { seed, rows: ROWS, accesses: dice.below(40) as u32, ends };
         answers.push(db.call(&work).map_err(|error| error.to_string()));
         let moves = Moves::random(&mut dice, 12, seed as usize % 2);
         answers.push(db.call(&moves).map_err(|error| error.to_string()));
