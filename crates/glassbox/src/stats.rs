@@ -8,6 +8,7 @@ use crate::config::Execution;
 pub use crate::database::execution::{PredictedTimes, ProcedureExecution};
 pub use crate::database::explain::{LockHolder, LockWait, LockWaitEnd, ReadInTheWay};
 use crate::database::inner::Inner;
+pub use crate::database::sessions::{SessionActivity, SessionState};
 pub use crate::executed::{PartitionStats, TableUsage};
 
 /// Counts since the database was opened, and memory now.

@@ -113,7 +113,7 @@ impl LockWait {
     }
 }
 
-fn in_words(engine: &classic::Engine, name: LockName) -> String {
+pub(super) fn in_words(engine: &classic::Engine, name: LockName) -> String {
     match name {
         LockName::Volume => "the whole database".to_owned(),
         LockName::Store(store) => engine.store_in_words(store),

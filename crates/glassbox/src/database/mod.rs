@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod inner;
 pub(crate) mod open;
 pub(crate) mod open_classic;
+pub(crate) mod sessions;
 #[cfg(test)]
 mod tests;
 pub(crate) mod ticket;
@@ -29,6 +30,7 @@ use crate::database::execution::ProcedureExecution;
 use crate::database::executors::Executors;
 use crate::database::explain::LockWait;
 use crate::database::inner::Inner;
+use crate::database::sessions::SessionState;
 use crate::database::ticket::Ticket;
 use crate::error::Error;
 use crate::io::{Clock, Files, RealClock, RealFiles};
@@ -265,6 +267,11 @@ impl Database {
     /// `None`: the partitioned engine has no locks.
     pub fn explain_waits(&self) -> Option<Vec<LockWait>> {
         self.inner.engine.as_classic().map(LockWait::last)
+    }
+
+    /// What each session does now: runs, reads a page, waits for a lock. `None`: the partitioned engine has no sessions.
+    pub fn sessions(&self) -> Option<Vec<SessionState>> {
+        self.inner.engine.as_classic().map(SessionState::all)
     }
 
     /// How each procedure of the catalog is executed, in the catalog's order, and what its stages were like; closures

@@ -13,7 +13,7 @@
 //! fails, the page is removed from the table and the frame while it is latched. The waiting threads then find the frame
 //! empty and retry.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::clock::ClaimResult;
@@ -157,6 +157,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
                     // As long a wait as a read.
                     miss::check(page)?;
                 }
+                let _reading = arrives.then(|| self.note_reading(page));
                 let began_ns = if arrives { self.now_ns() } else { 0 };
                 match G::fix(&self.frames, frame, page, wait) {
                     (Fix::Fixed { waited }, guard) => {
@@ -194,6 +195,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         match bring {
             Bring::Nowhere => bytes[..page::HEADER_BYTES].fill(0),
             Bring::Read => {
+                let _reading = self.note_reading(id);
                 let began_ns = self.now_ns();
                 self.volume.read(id, bytes)?;
                 self.counts.reads.add(1);
@@ -220,6 +222,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         if arriving.is_empty() {
             return;
         }
+        let _reading = self.note_reading(arriving[0].page);
         let began_ns = self.now_ns();
         let buffers = arriving
             .iter_mut()
@@ -231,6 +234,14 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
             let bytes = page.guard.take().expect("it arrives now");
             self.count_read(page.page, &bytes, began_ns);
         }
+    }
+
+    /// Notes that the session of this thread reads a page, until the result is dropped.
+    fn note_reading(&self, page: PageId) -> Option<NotedReading<'_>> {
+        let session = miss::session()?;
+        let all = &self.reading;
+        all.lock().unwrap_or_else(PoisonError::into_inner).push((session, page));
+        Some(NotedReading { all, session })
     }
 
     /// The time of the engine's clock; zero before it has one.
@@ -333,6 +344,18 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     pub(super) fn record(&self, event: Event) {
         let trace = self.trace.as_ref().expect("tracing is on");
         trace.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+}
+
+/// A note that a session reads a page.
+struct NotedReading<'a> {
+    all: &'a Mutex<Vec<(u32, PageId)>>,
+    session: u32,
+}
+
+impl Drop for NotedReading<'_> {
+    fn drop(&mut self) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|(session, _)| *session != self.session);
     }
 }
 

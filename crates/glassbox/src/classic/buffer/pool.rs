@@ -101,6 +101,8 @@ pub(crate) struct BufferPool<L: Latch, W> {
     pub(super) stopped: OnceLock<String>,
     pub(super) trace: Option<Mutex<Vec<Event>>>,
     pub(super) counts: PoolCounts,
+    /// Sessions that are reading a page, and its number.
+    pub(super) reading: Mutex<Vec<(u32, PageId)>>,
     /// By which reads are timed.
     pub(super) clock_of_reads: OnceLock<Arc<dyn Clock>>,
     pub(super) signal: Arc<WriterSignal>,
@@ -151,6 +153,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
             stopped: OnceLock::new(),
             trace: trace.then(Mutex::default),
             counts: PoolCounts::default(),
+            reading: Mutex::default(),
             clock_of_reads: OnceLock::new(),
             signal: Arc::default(),
         })
@@ -160,6 +163,11 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     /// damage, because every page in use has been written or is in memory.
     pub(crate) fn set_recovering(&self, recovering: bool) {
         self.volume.set_recovering(recovering);
+    }
+
+    /// The sessions that read a page from disk now, or wait while another thread reads it; and the page.
+    pub(crate) fn reading(&self) -> Vec<(u32, PageId)> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Times reads by this clock from now on.

@@ -37,6 +37,7 @@ use super::wal::transaction::TransactionLog;
 use crate::classic::engine::open::{OpenedVolume, PAGES_PER_SESSION};
 use crate::classic::engine::owners::StoreUsage;
 use crate::classic::engine::sessions::Sessions;
+use crate::classic::lock::WaitUnderWay;
 use crate::classic::page::any_pages::AnyPages;
 use crate::classic::page::pages::Pages;
 use crate::config::{self, ClassicConfig, FetchMethod, Granularity};
@@ -479,6 +480,16 @@ impl Engine<Standard> {
             engine.recovered.clear();
         }
         Ok(engine)
+    }
+
+    /// Waits for locks under way; and sessions that read a page now.
+    pub(crate) fn waits_and_reads(&self) -> (Vec<WaitUnderWay>, Vec<(u32, PageId)>) {
+        (self.locks.waiting(), self.pages.reading())
+    }
+
+    /// Of each session, whether it has no transaction.
+    pub(crate) fn idle_sessions(&self) -> Vec<bool> {
+        (0..self.counters.len()).map(|at| self.sessions.is_free(at)).collect()
     }
 
     fn roll_back_losers(&self, losers: Losers) -> Result<(), Error> {

@@ -242,7 +242,7 @@ impl<S: Stack> Engine<S> {
         };
         let mut is_declared = false;
         if S::TWO_STAGE {
-            miss::begin_run();
+            miss::begin_run(self.locks.number(&transaction.session.owner));
         }
         let result = catch_unwind(AssertUnwindSafe(|| {
             if S::TWO_STAGE && stage == Stage::Fetch && self.fetch == FetchMethod::Batches {

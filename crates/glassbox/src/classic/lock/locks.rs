@@ -73,6 +73,12 @@ pub(crate) trait Locks {
     #[allow(dead_code, reason = "no transaction is prepared yet")]
     fn encode_exclusive(&self, owner: &Self::Owner, out: &mut Vec<u8>);
 
+    /// The number of the owner, for reports.
+    fn number(&self, owner: &Self::Owner) -> u32 {
+        let _ = owner;
+        0
+    }
+
     /// Sets the transaction of the owner, for reports.
     fn set_txn(&self, owner: &mut Self::Owner, txn: TxnId);
 

@@ -255,6 +255,11 @@ impl Locks for LockManager {
         owner.encode_exclusive(out);
     }
 
+    #[inline(always)]
+    fn number(&self, owner: &Owner) -> u32 {
+        owner.number
+    }
+
     fn set_txn(&self, owner: &mut Owner, txn: TxnId) {
         owner.set_txn(txn);
     }

@@ -64,4 +64,4 @@ pub(crate) use mode::LockMode;
 pub(crate) use name::LockName;
 #[cfg(test)]
 pub(crate) use owner::Owner;
-pub(crate) use wait::waited_ns;
+pub(crate) use wait::{WaitUnderWay, waited_ns};

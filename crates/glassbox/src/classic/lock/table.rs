@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use super::locks::Duration;
 use super::mode::{LockMode, Modes};
-use super::name::{PackedName, RECORD};
+use super::name::{LockName, PackedName, RECORD};
 use super::owner::{By, LockWaiter, WaitState};
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -382,6 +382,12 @@ pub(crate) struct Blocker {
 }
 
 impl LockPartition {
+    /// What a request is for.
+    pub(super) fn name_of(&self, request: u32) -> LockName {
+        let head = self.nodes[request as usize].request.head;
+        self.nodes[head as usize].head.key.name()
+    }
+
     /// Who stands in the way of a request that waits: for a conversion, those who hold what it cannot go with; for a
     /// new request, those, and all who wait ahead of it. It goes on only when none of them does any more.
     pub(super) fn blockers(&self, request: u32, mut each: impl FnMut(Blocker)) {

@@ -11,10 +11,11 @@ use super::history::{BLOCKERS_KEPT, InTheWay, Wait, WaitEnd};
 use super::locks::{Duration, Outcome};
 use super::manager::LockManager;
 use super::mode::LockMode;
-use super::name::PackedName;
+use super::name::{LockName, PackedName};
 use super::owner::{LockWaiter, Owner, WaitState};
 use super::sync::latch;
 use super::table::{LockPartition, NONE, Wanted};
+use crate::classic::ids::TxnId;
 use crate::classic::page::miss::DiskRead;
 
 /// Maximum number of owners: the counts in the heads have this width.
@@ -27,6 +28,16 @@ struct WantedLock {
     mode: LockMode,
     /// Position and entry in the owner's list, if the lock is held in a weaker mode.
     held: Option<(usize, HeldLock)>,
+}
+
+/// A wait that has not ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitUnderWay {
+    pub(crate) owner: u32,
+    pub(crate) txn: TxnId,
+    pub(crate) name: LockName,
+    /// The first owner in the way.
+    pub(crate) behind: Option<u32>,
 }
 
 thread_local! {
@@ -189,6 +200,22 @@ impl LockManager {
     #[cfg(test)]
     pub(crate) fn is_waiting(&self, number: u32) -> bool {
         latch(&self.detector).owners[number as usize].waiter.waits()
+    }
+
+    /// All waits under way.
+    pub(crate) fn waiting(&self) -> Vec<WaitUnderWay> {
+        let detector = latch(&self.detector);
+        let mut waiting = Vec::new();
+        for (number, owner) in detector.owners.iter().enumerate().filter(|(_, owner)| owner.request != NONE) {
+            let partition = self.partition(owner.hash);
+            if partition.waits(owner.request, number as u32) {
+                let mut behind = None;
+                partition.blockers(owner.request, |blocker| behind = behind.or(Some(blocker.owner)));
+                let (txn, name) = (owner.waiter.txn(), partition.name_of(owner.request));
+                waiting.push(WaitUnderWay { owner: number as u32, txn, name, behind });
+            }
+        }
+        waiting
     }
 
     /// Attributes `reads`, which the owner made while it held its locks, to all who wait for it.

@@ -32,6 +32,8 @@ pub(crate) struct DiskRead {
 thread_local! {
     /// Reads of the run under way, if there is one.
     static RUN: RefCell<Vec<DiskRead>> = const { RefCell::new(Vec::new()) };
+    /// The session of that run.
+    static SESSION: Cell<u32> = const { Cell::new(u32::MAX) };
     static RUNS: Cell<bool> = const { Cell::new(false) };
     static ON_MISS: Cell<OnMiss> = const { Cell::new(OnMiss::Read) };
     static READS: Cell<u64> = const { Cell::new(0) };
@@ -64,11 +66,17 @@ pub(crate) fn count_read(read: DiskRead) {
     }
 }
 
-/// This thread begins a run of a transaction, without reads.
+/// This thread begins a run of a transaction in this session, without reads.
 #[inline]
-pub(crate) fn begin_run() {
+pub(crate) fn begin_run(session: u32) {
+    SESSION.set(session);
     RUNS.set(true);
     RUN.with_borrow_mut(Vec::clear);
+}
+
+/// The session of the run under way.
+pub(crate) fn session() -> Option<u32> {
+    RUNS.get().then(|| SESSION.get())
 }
 
 /// Whether the run has read.

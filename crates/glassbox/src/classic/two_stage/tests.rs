@@ -1,6 +1,7 @@
 //! A fetch stage leaves no trace, whatever user code does in it; and an execution of two stages does what one of one
 //! stage does.
 
+mod chain;
 mod declared;
 mod smallest_pool;
 
