@@ -124,8 +124,8 @@ pub struct ClassicConfig {
     /// Lock timeout in milliseconds, after which the transaction is rolled back and restarted; 0: it never waits;
     /// `None`, the default: it waits until the lock is granted or a deadlock is detected.
     pub lock_timeout_ms: Option<u64>,
-    /// Time between searches for deadlocks, in milliseconds; `None`, the default, or 0: whenever a transaction begins to
-    /// wait for a lock. Only to compare with systems that search from time to time.
+    /// Time between searches for deadlocks, in milliseconds; `None`, the default, or 0: whenever a transaction begins
+    /// to wait for a lock. Only to compare with systems that search from time to time.
     #[serde(default)]
     pub detect_deadlocks_every_ms: Option<u64>,
     /// [`ConfigHooks::with_broken_locks`](crate::research::ConfigHooks::with_broken_locks).
@@ -228,8 +228,8 @@ pub struct HybridPolicy {
     pub memory: ClassMemory,
     /// What decides between two stages and optimistic execution. Default: the share of executions that need two stages.
     pub rule: ClassRule,
-    /// Whether an operate stage after a fetch stage is converted at a missing page too, as an optimistic one is, instead
-    /// of reading it under locks. Default: yes; the paper's does not.
+    /// Whether an operate stage after a fetch stage is converted at a missing page too, as an optimistic one is,
+    /// instead of reading it under locks. Default: yes; the paper's does not.
     pub converts_missed: bool,
 }
 

@@ -154,7 +154,7 @@ pub fn explain_execution(out: &mut dyn Write, db: &Database) -> io::Result<()> {
     };
     let executed = |execution: &&ProcedureExecution| execution.executions > 0;
     if !executions.iter().any(|execution| executed(&execution)) {
-        return writeln!(out, "execution   conventional: pages are read when they are needed");
+        return writeln!(out, "execution   none: no procedure was called");
     }
     for (at, execution) in executions.iter().filter(executed).enumerate() {
         writeln!(out, "{:<12}{execution}", if at == 0 { "execution" } else { "" })?;

@@ -162,7 +162,8 @@ fn stages_take_the_disk_out_of_waits_for_locks() {
         " % of the time because transactions in the way were reading the disk\n",
         " ms of it because ",
         " was reading page ",
-        "\nexecution   conventional: pages are read when they are needed\n",
+        "\nexecution   new_order     conventional ",
+        " ms each; predicted: conventional ",
     ] {
         assert!(report.contains(words), "no {words:?} in\n{report}");
     }

@@ -1,5 +1,6 @@
 //! The program as its users run it: arguments, output, exit status, signals.
 
+mod charm;
 mod classic;
 mod cluster;
 mod common;

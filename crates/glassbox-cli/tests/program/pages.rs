@@ -64,6 +64,7 @@ fn info_prints_the_contents() {
         assert!(out.contains(how) && out.contains(" used, ") && out.contains("stores      5 for 2 tables\n"), "{out}");
         assert!(out.contains("     1  heap  thing          200 records of 35 bytes on 3 pages\n"), "{out}");
         assert!(out.contains("     3  tree  thing/by_name  200 keys of 12 bytes on "), "{out}");
+        assert!(out.contains("\nbatches     of reads, on this machine: "), "{out}");
         let table = "
 table thing: 200 rows, 7.00 kB (35 bytes each)
   on pages: 12.3 kB of rows, ";

@@ -22,8 +22,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Throughput in two stages, divided by that of two-phase locking with one lock that most transactions need: limited
-    /// by the sessions, by the disks, by that lock, and by the processors.
+    /// Throughput in two stages, divided by that of two-phase locking with one lock that most transactions need:
+    /// limited by the sessions, by the disks, by that lock, and by the processors.
     pub(super) fn bound(&self) -> f64 {
         let Self { sessions, computation_ms: c, fetch, reads, read_ms, disks, processors, hot } = *self;
         let locked_ms = c + reads * read_ms;

@@ -7,7 +7,8 @@ use super::measure::{
     EXECUTION, LOCK_WAIT, MISSED_UNDER_LOCKS, NEW_ORDERS, OTHERS_READS, PREDICTED, READ_EACH, READ_TIME, READS,
     RESPONSE, THROUGHPUT, VICTIMS, pinned,
 };
-use super::plan::{COMPUTATION, DETECTION, FETCH, HERE, MISSED, PINNED, POOLS, Policy, SESSIONS, SHARE};
+use super::plan::{COMPUTATION, DETECTION, FETCH, HERE, MISSED, PINNED, POOLS, SESSIONS, SHARE};
+use super::policy::Policy;
 use super::pools::SHARES;
 use crate::claim::{Claim, claim};
 use crate::points::Points;

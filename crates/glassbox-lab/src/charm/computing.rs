@@ -112,13 +112,13 @@ pub(super) fn catalog() -> Catalog {
 }
 
 /// Calls procedures, each with this computation.
-pub(super) struct Caller<'a> {
+pub(super) struct SessionCaller<'a> {
     pub db: &'a Database,
     pub first: First,
     pub computation_ns: u64,
 }
 
-impl Call for Caller<'_> {
+impl Call for SessionCaller<'_> {
     type Answer = Result<(), Error>;
 
     fn call<P: Procedure>(&mut self, kind: Kind, call: P) -> Result<(), Error> {

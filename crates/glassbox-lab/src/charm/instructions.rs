@@ -1,15 +1,12 @@
 //! What a policy costs where there is nothing to gain: instructions of a transaction whose pages are all in memory.
 
-use std::fmt;
-use std::str::FromStr;
-
 use anyhow::Context;
 use glassbox::config::ClassicConfig;
 use glassbox::{Config, Database, Durability, Error};
 use glassbox_workloads::tpcc::{self, Inputs, Mix, Settings};
 
-use super::computing::{Caller, First};
-use super::plan::Policy;
+use super::computing::{First, SessionCaller};
+use super::policy::CountedPolicy;
 use crate::count::{Child, Counting, PartMap, Regions, counting as counting_region};
 use crate::measurement::Progress;
 use crate::points::Points;
@@ -17,37 +14,12 @@ use crate::workload::LOAD_SEED;
 
 /// In results, the figure.
 pub(super) const INSTRUCTIONS: &str = "instructions";
-/// The mixes that are counted, each with its name in results: all procedures; and New-Order and Payment by number, which
-/// declare all keys that they read or change.
+/// The mixes that are counted, each with its name in results: all procedures; and New-Order and Payment by number,
+/// which declare all keys that they read or change.
 pub(super) const MIXES: [(&str, Mix); 2] = [("full mix", Mix::Charm), ("declared", Mix::LookingGlass)];
 
 /// Memory for pages, more than there are.
 const POOL_BYTES: usize = 256 << 20;
-
-/// A policy whose instructions are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CountedPolicy(pub(super) Policy);
-
-impl CountedPolicy {
-    /// All.
-    pub const ALL: [Self; 4] =
-        [Self(Policy::TwoPhaseLocking), Self(Policy::TwoStage), Self(Policy::Optimistic), Self(Policy::Hybrid)];
-}
-
-impl fmt::Display for CountedPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name())
-    }
-}
-
-impl FromStr for CountedPolicy {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let named = Self::ALL.into_iter().find(|policy| policy.0.name() == text);
-        named.ok_or_else(|| format!("use one of {}", Policy::ALL.map(Policy::name).join(", ")))
-    }
-}
 
 /// Runs the transactions that are counted; useful under callgrind only.
 ///
@@ -67,7 +39,7 @@ pub fn run_child(child: &Child<CountedPolicy>) -> anyhow::Result<()> {
         let settings = Settings { mix, load_seed: LOAD_SEED, seed: child.seed, ..Settings::new(child.scale) };
         let mut inputs = Inputs::new(&settings, 1);
         let mut run = |transactions: usize| -> Result<(), Error> {
-            let mut caller = Caller { db: &db, first: First::Any, computation_ns: 0 };
+            let mut caller = SessionCaller { db: &db, first: First::Any, computation_ns: 0 };
             (0..transactions).try_for_each(|_| inputs.next().give(&mut caller))
         };
         run(child.warm_up)?;

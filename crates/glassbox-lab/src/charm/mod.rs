@@ -21,6 +21,7 @@ mod computing;
 mod instructions;
 mod measure;
 mod plan;
+mod policy;
 mod pools;
 mod run;
 mod section;
@@ -29,9 +30,10 @@ mod tables;
 mod tests;
 
 pub use checks::{claims, put_claims};
-pub use instructions::{CountedPolicy, count, run_child};
+pub use instructions::{count, run_child};
 pub use measure::measure;
 pub use plan::{CharmPart, CharmPlan};
+pub use policy::CountedPolicy;
 pub use section::section;
 pub use tables::{all as tables, verdicts};
 

@@ -7,7 +7,7 @@ use glassbox::config::{ExecutionPolicy, FetchMethod, Granularity, HybridPolicy};
 use glassbox::io::DiskModel;
 use glassbox_workloads::tpcc::Scale;
 
-use super::instructions::CountedPolicy;
+use super::policy::{CountedPolicy, Policy};
 use super::pools::SHARES;
 use super::run::{Execution, RunSettings};
 use crate::count::Counting;
@@ -76,43 +76,6 @@ pub enum CharmPart {
     Here,
 }
 
-/// A policy of the paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Policy {
-    TwoPhaseLocking,
-    TwoStage,
-    Optimistic,
-    /// In the paper's cells, with the classes that it says that it used (§4.1); here, with those that are found.
-    Hybrid,
-}
-
-impl Policy {
-    pub(super) const ALL: [Self; 4] = [Self::TwoPhaseLocking, Self::TwoStage, Self::Optimistic, Self::Hybrid];
-
-    /// The paper's name, which is the row of its numbers.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::TwoPhaseLocking => "2PL",
-            Self::TwoStage => "TSTE",
-            Self::Optimistic => "OTSTE",
-            Self::Hybrid => "HTSTE",
-        }
-    }
-
-    fn execution(self) -> Execution {
-        Execution::Policy(self.policy())
-    }
-
-    pub(super) const fn policy(self) -> ExecutionPolicy {
-        match self {
-            Self::TwoPhaseLocking => ExecutionPolicy::Conventional,
-            Self::TwoStage => ExecutionPolicy::TwoStage,
-            Self::Optimistic => ExecutionPolicy::Optimistic,
-            Self::Hybrid => ExecutionPolicy::Hybrid(HybridPolicy::DEFAULT),
-        }
-    }
-}
-
 /// A cell.
 #[derive(Debug, Clone)]
 pub(super) struct Cell {
@@ -147,7 +110,7 @@ pub(super) const FETCH: &str = "fetch";
 /// With the paper's constants.
 fn of_2001(policy: Policy, sessions: usize, computation: f64) -> RunSettings {
     RunSettings {
-        execution: if policy == Policy::Hybrid { Execution::Fixed } else { policy.execution() },
+        execution: if policy == Policy::Hybrid { Execution::Fixed } else { Execution::Policy(policy.policy()) },
         fetch: FetchMethod::OneByOne,
         granularity: Granularity::Page,
         disk: Some(DISKS),
@@ -158,7 +121,12 @@ fn of_2001(policy: Policy, sessions: usize, computation: f64) -> RunSettings {
 }
 
 fn of_today(policy: Policy, sessions: usize, granularity: Granularity, disk: DiskModel) -> RunSettings {
-    RunSettings { execution: policy.execution(), granularity, disk: Some(disk), ..RunSettings::plain(0, sessions) }
+    RunSettings {
+        execution: Execution::Policy(policy.policy()),
+        granularity,
+        disk: Some(disk),
+        ..RunSettings::plain(0, sessions)
+    }
 }
 
 impl CharmPlan {

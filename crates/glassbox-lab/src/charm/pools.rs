@@ -47,10 +47,24 @@ impl Pools {
             if more >= share && share >= less {
                 let part = (more - share) / (more - less).max(f64::MIN_POSITIVE);
                 let log = (small as f64).ln() + part * (large as f64 / small as f64).ln();
-                return log.exp() as usize;
+                return log.exp().round() as usize;
             }
         }
         let nearest = |it: &&(usize, f64)| ((it.1 - share).abs() * 1e3) as u64;
         self.0.iter().min_by_key(nearest).map_or(PAGES_PER_SESSION * SESSIONS, |it| it.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pools;
+
+    #[test]
+    fn sizes_lie_between_those_that_were_tried() {
+        let pools = Pools(vec![(100, 100.0), (200, 60.0), (400, 20.0), (800, 0.0)]);
+        assert_eq!(pools.size(60.0), 200);
+        assert_eq!(pools.size(40.0), 283, "in the middle of the logarithms");
+        assert_eq!((pools.size(100.0), pools.size(0.0)), (100, 800));
+        assert_eq!(Pools(vec![(100, 90.0), (200, 60.0)]).size(99.8), 100, "the nearest there is");
     }
 }

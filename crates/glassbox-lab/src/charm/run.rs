@@ -12,7 +12,7 @@ use glassbox::stats::{ClassicStats, ProcedureExecution, Stats};
 use glassbox::{Config, Database, Durability, Error};
 use glassbox_workloads::tpcc::{self, Inputs, Kind, Mix, Scale, Settings};
 
-use super::computing::{Caller, First, catalog};
+use super::computing::{First, SessionCaller, catalog};
 
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: usize = 8 << 10;
@@ -165,7 +165,7 @@ impl Bench<'_> {
                 let (input, began) = (inputs.next(), Instant::now());
                 let is_new_order = input.kind() == Kind::NewOrder;
                 let first = if hot_first { First::of(&input) } else { First::Any };
-                let called = input.give(&mut Caller { db, first, computation_ns });
+                let called = input.give(&mut SessionCaller { db, first, computation_ns });
                 called.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
                 if is_new_order {
                     new_orders += 1;

@@ -2,7 +2,8 @@
 
 use super::checks::{claims, places, value};
 use super::measure::{LOCK_WAIT, NEED_DISK, NEW_ORDERS, READ_TIME, SIZES, THROUGHPUT};
-use super::plan::{COMPUTATION, FASTER, HERE, LATENCY, POOLS, Policy, SESSIONS};
+use super::plan::{COMPUTATION, FASTER, HERE, LATENCY, POOLS, SESSIONS};
+use super::policy::Policy;
 use super::tables;
 use crate::claim::Claim;
 use crate::figures::{Bar, Colour, Curve, Curves, Stacked, Stroke, curves, stacked};
@@ -11,8 +12,8 @@ use crate::points::Points;
 use crate::section::{Figure, Section, Table};
 
 /// The introduction of the section.
-const LEAD: &str = "A transaction that reads the disk while it holds locks makes all others that need them wait for its \
-                    disk. Charm measured in 2001 what it is worth to fetch its pages first, without locks. Here TPC-C \
+const LEAD: &str = "A transaction that reads the disk while it holds locks makes all others that need them wait for \
+                    its disk. Charm measured in 2001 what it is worth to fetch its pages first, without locks. Here TPC-C \
                     runs on Glassbox's classic engine, on disks of a stated latency: first with the paper's disks and \
                     processor, modelled and five times as fast, then with those of today.";
 

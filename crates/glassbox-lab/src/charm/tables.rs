@@ -9,9 +9,9 @@ use super::measure::{
     READ_TIME, READS, RESPONSE, THROUGHPUT, VICTIMS, pinned,
 };
 use super::plan::{
-    BATCHES, COMPUTATION, DETECTION, FASTER, FETCH, FOUND, HERE, LATENCY, MISSED, PINNED, POOLS, Policy, SESSIONS,
-    SHARE,
+    BATCHES, COMPUTATION, DETECTION, FASTER, FETCH, FOUND, HERE, LATENCY, MISSED, PINNED, POOLS, SESSIONS, SHARE,
 };
+use super::policy::Policy;
 use crate::claim::Claim;
 use crate::format;
 use crate::points::Points;

@@ -2,8 +2,8 @@
 //! remote work: all conditions hold after the run, after a clean reopening, after a kill and after a crash, and what
 //! was answered is there, also when the disk was full or could not be forced before.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use glassbox::config::{ClassicConfig, Granularity};
@@ -60,33 +60,34 @@ impl Observer for Count<'_> {
 /// Four clients for so long, or until the files fail; the orders that were answered, from which `each` may read while
 /// they run.
 fn work(database: &Database, seed: u64, time: Duration, each: impl FnOnce(&AtomicU64)) -> u64 {
-    work_of(database, (CLIENTS, IN_FLIGHT), seed, time, each)
+    work_of(database, (CLIENTS, IN_FLIGHT), seed, time, each).0
 }
 
-/// The same by so many clients, each with so many transactions in flight.
+/// The same by so many clients, each with so many transactions in flight; and how clients failed.
 pub(super) fn work_of(
     database: &Database,
     (clients, in_flight): (u64, usize),
     seed: u64,
     time: Duration,
     each: impl FnOnce(&AtomicU64),
-) -> u64 {
-    let (stop, orders) = (AtomicBool::new(false), AtomicU64::new(0));
+) -> (u64, Vec<String>) {
+    let (stop, orders, failures) = (AtomicBool::new(false), AtomicU64::new(0), Mutex::new(Vec::new()));
     let settings = Settings { remote: REMOTE, load_seed: 1, seed, ..Settings::new(SCALE) };
     std::thread::scope(|scope| {
         for client in 0..clients {
-            let (stop, orders, settings) = (&stop, &orders, &settings);
+            let (stop, orders, failures, settings) = (&stop, &orders, &failures, &settings);
             scope.spawn(move || {
                 // An error is the end of the files, and of this client.
                 let mut inputs = Inputs::new(settings, client);
-                let _ = tpcc::run_client(database, &mut inputs, in_flight, stop, &mut Count(orders));
+                let ran = tpcc::run_client(database, &mut inputs, in_flight, stop, &mut Count(orders));
+                failures.lock().unwrap().extend(ran.err().map(|error| error.to_string()));
             });
         }
         std::thread::sleep(time);
         each(&orders);
         stop.store(true, Ordering::SeqCst);
     });
-    orders.into_inner()
+    (orders.into_inner(), failures.into_inner().unwrap())
 }
 
 /// Waits until there are many orders, which takes longer on a busy machine.

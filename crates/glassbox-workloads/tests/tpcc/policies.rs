@@ -58,8 +58,8 @@ fn survives(loaded: &MemoryFiles, config: &glassbox::Config, sessions: u64) {
     let when = format!("{:?}, {:?}, {sessions} sessions", config.classic.execution, config.classic.granularity);
     let files = loaded.after_kill();
     let database = open(&files, config);
-    let orders = work_of(&database, (sessions, 1), 1, Duration::from_millis(80), |_| ());
-    assert!(orders > 0, "{when}: nothing was done");
+    let (orders, failures) = work_of(&database, (sessions, 1), 1, Duration::from_millis(80), |_| ());
+    assert!(orders > 0 && failures.is_empty(), "{when}: {orders} orders, {failures:?}");
     assert_eq!(check(&database, &when), orders);
     database.close().unwrap();
     let files = files.after_kill();

@@ -1,7 +1,8 @@
 //! How procedures are executed on the classic engine: the class of each, and what its stages were like.
 //!
 //! ```text
-//! new_order     two-stage     12345 executions; 22.0 % needed two stages; 0.03 % read under locks; 46 pages pinned, at most 83
+//! new_order     two-stage     12345 executions; 22.0 % needed two stages; 0.03 % read under locks; 46 pages pinned, at
+//!                             most 83
 //!                             0.31 ms each; predicted: conventional 0.28, two-stage 0.31, optimistic 0.30
 //! ```
 
@@ -61,7 +62,8 @@ pub struct ProcedureExecution {
 /// The mean time of an execution under each policy, as a formula (Charm, §3.4) predicts it from the measured times of
 /// the stages: `To` of an operate stage and `Tf` of a fetch stage without their reads, `Tr` of an operate stage up to
 /// the end of its conversion, `P` of reads, and the share `p` of the executions that need them. A part that never
-/// happened is taken as equal to `To`. Waits for locks are part of `To`, so what a policy does to them is not predicted.
+/// happened is taken as equal to `To`. Waits for locks are part of `To`, so what a policy does to them is not
+/// predicted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct PredictedTimes {
     /// Nanoseconds: `To + p P`.

@@ -269,7 +269,8 @@ impl Database {
         self.inner.engine.as_classic().map(LockWait::last)
     }
 
-    /// What each session does now: runs, reads a page, waits for a lock. `None`: the partitioned engine has no sessions.
+    /// What each session does now: runs, reads a page, waits for a lock. `None`: the partitioned engine has no
+    /// sessions.
     pub fn sessions(&self) -> Option<Vec<SessionState>> {
         self.inner.engine.as_classic().map(SessionState::all)
     }

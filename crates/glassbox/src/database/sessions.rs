@@ -49,7 +49,8 @@ pub enum SessionActivity {
 }
 
 impl SessionState {
-    /// All sessions, in the order of their numbers. Each is looked at by itself, so together they may never have been so.
+    /// All sessions, in the order of their numbers. Each is looked at by itself, so together they may never have been
+    /// so.
     pub(crate) fn all(engine: &classic::Engine) -> Vec<Self> {
         let (waiting, reading) = engine.waits_and_reads();
         let of = |(session, is_idle): (u32, bool)| {

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use rustix::io::Errno;
 
 use super::IoError;
 use super::files::ReadRequest;
@@ -92,12 +91,8 @@ pub(super) fn read_one(file: BorrowedFd<'_>, path: &Path, buffer: &mut [u8], off
         match again(|| rustix::io::pread(file.as_fd(), &mut *rest, offset + got as u64)) {
             Ok(0) => break,
             Ok(n) => got += n,
-            Err(e) => return Err(failure(path, e)),
+            Err(e) => return Err(IoError::new(path, "read", e)),
         }
     }
     Ok(got)
-}
-
-pub(super) fn failure(path: &Path, error: Errno) -> IoError {
-    IoError::new(path, "read", error)
 }

@@ -7,8 +7,9 @@
 //! *Model.* A disk has a number of servers. A read goes to the server that its position says, waits until that is free,
 //! and occupies it for a base time, a random part and the time of its bytes. It ends when the model says so or when the
 //! real one ends, whichever is later. Reads that are requested together are all queued at once. Reads are
-//! delayed, except those of the log; forces are as slow as they are here. Writes are left to a background thread, and cost
-//! nothing; or, of a model that says so, they occupy the servers that reads wait for, and wait only when many are queued.
+//! delayed, except those of the log; forces are as slow as they are here. Writes are left to a background thread, and
+//! cost nothing; or, of a model that says so, they occupy the servers that reads wait for, and wait only when many are
+//! queued.
 
 use std::io::IoSlice;
 use std::path::Path;

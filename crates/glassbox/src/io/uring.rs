@@ -9,11 +9,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use io_uring::{IoUring, opcode, types};
+use io_uring::{IoUring, Probe, opcode, types};
 
-use super::batched_reads::{failure, read_one};
+use super::batched_reads::read_one;
 use super::files::ReadRequest;
-use rustix::io::Errno;
 
 /// Reads of a ring at the same time.
 const ENTRIES: usize = 64;
@@ -37,25 +36,31 @@ fn ring() -> io::Result<IoUring> {
     tuned.or_else(|_| IoUring::new(entries))
 }
 
-/// Whether the system gives this thread a ring.
+/// Whether the system gives this thread a ring that can read.
 pub(super) fn is_allowed() -> bool {
-    ring().is_ok()
+    let mut known = Probe::new();
+    let probed = ring().and_then(|ring| ring.submitter().register_probe(&mut known));
+    probed.is_ok() && known.is_supported(opcode::Read::CODE)
 }
 
-/// Does all of these reads of a file; false if this thread gets no ring, and nothing has happened.
+/// Does all of these reads of a file; false if this thread gets no ring that works: then all are still to be done.
 pub(super) fn read(file: BorrowedFd<'_>, path: &Path, reads: &mut [ReadRequest<'_>]) -> bool {
     RING.with_borrow_mut(|state| {
         if let ThreadRing::Untried = state {
             *state = ring().map_or(ThreadRing::Refused, |ring| ThreadRing::Open(Box::new(ring)));
         }
         let ThreadRing::Open(ring) = state else { return false };
-        reads.chunks_mut(ENTRIES).for_each(|batch| read_batch(ring, file, path, batch));
-        true
+        let done = reads.chunks_mut(ENTRIES).all(|batch| read_batch(ring, file, path, batch));
+        if !done {
+            *state = ThreadRing::Refused;
+        }
+        done
     })
 }
 
-/// At most as many reads as the ring has entries. Does not return while the kernel may still write to a buffer.
-fn read_batch(ring: &mut IoUring, file: BorrowedFd<'_>, path: &Path, reads: &mut [ReadRequest<'_>]) {
+/// At most as many reads as the ring has entries; false if the kernel took none of them. Does not return while it may
+/// still write to a buffer.
+fn read_batch(ring: &mut IoUring, file: BorrowedFd<'_>, path: &Path, reads: &mut [ReadRequest<'_>]) -> bool {
     let descriptor = types::Fd(file.as_raw_fd());
     for (at, read) in reads.iter_mut().enumerate() {
         let length = u32::try_from(read.buffer.len()).expect("a read is shorter than 4 GiB");
@@ -70,28 +75,19 @@ fn read_batch(ring: &mut IoUring, file: BorrowedFd<'_>, path: &Path, reads: &mut
         for done in ring.completion() {
             left -= 1;
             let ReadRequest { offset, buffer, result } = &mut reads[done.user_data() as usize];
-            *result = match done.result() {
-                got if got >= 0 => Ok(got as usize),
-                error => Err(Errno::from_raw_os_error(-error)),
-            }
-            .or_else(|error| match error {
-                // As if nothing had been read yet.
-                Errno::INTR | Errno::AGAIN => Ok(0),
-                error => Err(failure(path, error)),
-            })
-            .and_then(|got| {
-                // A short read is continued; at the end of the file that finds nothing more.
-                let more = read_one(file, path, &mut buffer[got..], *offset + got as u64)?;
-                Ok(got + more)
-            });
+            // After an error or a short read the rest is read alone, which says what the matter is; at the end of the
+            // file it finds nothing more.
+            let got = usize::try_from(done.result()).unwrap_or(0);
+            *result = read_one(file, path, &mut buffer[got..], *offset + got as u64).map(|more| got + more);
         }
         if left == 0 {
-            return;
+            return true;
         }
         match ring.submit_and_wait(left) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // No memory for a request, perhaps: what was handed over must be waited for, in any case.
+            Err(_) if left == reads.len() && ring.submission().len() == left => return false,
+            // Reads that were handed over must be waited for, in any case.
             Err(_) => std::thread::sleep(PAUSE),
         }
     }

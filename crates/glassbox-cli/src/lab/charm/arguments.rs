@@ -11,11 +11,11 @@ use crate::lab::shared::seconds;
 
 /// Measure what it is worth to fetch a transaction's pages before it takes locks (Charm)
 ///
-/// TPC-C on the classic engine, on disks of stated latencies: two-phase locking and the policies of two-stage execution,
-/// by sessions, by the share of transactions that need the disk, by computation, with the paper's disks and processor,
-/// modelled, and with those of today. Prints every table of the paper with its numbers beside those measured, and each
-/// claim with its verdict. Writes a page and its numbers to the directory of results. Fails if a run does; never because
-/// of a measurement.
+/// TPC-C on the classic engine, on disks of stated latencies: two-phase locking and the policies of two-stage
+/// execution, by sessions, by the share of transactions that need the disk, by computation, with the paper's disks and
+/// processor, modelled, and with those of today. Prints every table of the paper with its numbers beside those
+/// measured, and each claim with its verdict. Writes a page and its numbers to the directory of results. Fails if a run
+/// does; never because of a measurement.
 #[derive(Args)]
 pub struct CharmArguments {
     /// Measure less: one short round of warehouses of a tenth of their size; about three minutes
@@ -23,7 +23,7 @@ pub struct CharmArguments {
     quick: bool,
     /// Measure only one of the two parts
     #[arg(long, value_enum, value_name = "PART")]
-    part: Option<Part>,
+    part: Option<PartName>,
     /// Seconds of each run [default: 3, or 0.5 if --quick]
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
@@ -46,14 +46,14 @@ pub struct CharmArguments {
 
 /// A part of the experiment.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Part {
+enum PartName {
     /// The paper's tables and figures, with its disks and processor
     Paper,
     /// Today's disks and processor
     Here,
 }
 
-impl Part {
+impl PartName {
     fn of_plan(self) -> CharmPart {
         match self {
             Self::Paper => CharmPart::Paper,
@@ -69,7 +69,7 @@ impl CharmArguments {
             is_quick: self.quick,
             seconds: self.seconds.unwrap_or(if self.quick { 0.5 } else { 3.0 }),
             rounds: self.rounds.unwrap_or(if self.quick { 1 } else { 3 }),
-            part: self.part.map(Part::of_plan),
+            part: self.part.map(PartName::of_plan),
             dir: self.dir.clone(),
             seed: self.seed,
         }

@@ -294,13 +294,21 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
 
     /// An empty frame, if that needs no page to be written.
     fn claim_clean(&self) -> Option<Claimed<'_, L>> {
-        let mut claimed = self.claim_chosen();
-        if claimed.is_none() {
-            let uses = |frame: usize| self.frames.headers()[frame].uses_if_unfixed();
-            self.clock.victim(uses, |number| {
-                claimed = self.claim_frame(number);
-                if claimed.is_some() { ClaimResult::Taken } else { ClaimResult::Refused }
-            });
+        if let Some(claimed) = self.claim_chosen() {
+            return Some(claimed);
+        }
+        let (mut dirty, mut claimed) = (0, None);
+        let uses = |frame: usize| self.frames.headers()[frame].uses_if_unfixed();
+        self.clock.victim(uses, |number| {
+            if self.frames.headers()[number].needed_from().is_some() {
+                dirty += 1;
+                return if dirty >= self.enough_dirty() { ClaimResult::Stop } else { ClaimResult::Refused };
+            }
+            claimed = self.claim_frame(number);
+            if claimed.is_some() { ClaimResult::Taken } else { ClaimResult::Refused }
+        });
+        if dirty > 0 {
+            self.signal.nudge();
         }
         claimed
     }

@@ -21,8 +21,8 @@ use crate::classic::ids::TxnId;
 use crate::classic::lock::Locks;
 use crate::classic::page::miss;
 use crate::classic::stack::{Session, Stack, StackLocks};
-use crate::classic::transaction::{DeclaredFetch, FetchStage, RunFailure, StackTransaction};
-use crate::classic::two_stage::{Closures, EndedStage, ProcedureStages, Stage, StageSums, Stages};
+use crate::classic::transaction::{DeclaredFetch, DeclaredPart, FetchStage, RunFailure, StackTransaction};
+use crate::classic::two_stage::{Closures, EndedStage, ProcedureStages, Stage, StageSums, Stages, ThreadWaits};
 use crate::classic::wal::forms::{Device, Logs};
 use crate::classic::wal::transaction::{Savepoint, Undoable};
 use crate::config::FetchMethod;
@@ -67,7 +67,7 @@ struct ExecutionState {
     /// Of the last run: whether it was a fetch stage that ended so.
     is_declared: bool,
     /// Of the last run: when it became a fetch stage, if it did.
-    converted_at_ns: u64,
+    converted: Option<ThreadWaits>,
 }
 
 /// What a transaction runs, and what it declares.
@@ -134,8 +134,7 @@ impl<S: Stack> Engine<S> {
         >,
     ) -> Result<Executed, Error> {
         let staged = at.filter(|at| S::TWO_STAGE && self.procedures[*at].is_staged());
-        // This thread may be within an optimistic run on another database.
-        let _reading = (S::TWO_STAGE && staged.is_none()).then(miss::reading);
+        let _executing = S::TWO_STAGE.then(miss::execute);
         let mut repeated = 0;
         let mut stages = None;
         loop {
@@ -152,7 +151,7 @@ impl<S: Stack> Engine<S> {
                 fetches: 0,
                 trusts_declaration: false,
                 is_declared: false,
-                converted_at_ns: 0,
+                converted: None,
             };
             if let Some(at) = staged {
                 let stages = stages.get_or_insert_with(|| Stages::new(self, &session, at));
@@ -200,7 +199,7 @@ impl<S: Stack> Engine<S> {
             begun: execution.begun,
             ended: execution.stage,
             accesses: execution.accesses,
-            converted_at_ns: execution.converted_at_ns,
+            converted: execution.converted,
             is_declared: execution.is_declared,
             is_last: !matches!(attempt, Attempt::Again),
             has_failed: matches!(attempt, Attempt::Failed(_)),
@@ -238,23 +237,23 @@ impl<S: Stack> Engine<S> {
             stage,
             accesses,
             fetches_left,
-            converted_at_ns: 0,
+            converted: None,
         };
-        let mut is_declared = false;
+        let mut fetched = DeclaredPart::Some;
         if S::TWO_STAGE {
             miss::begin_run(self.locks.number(&transaction.session.owner));
         }
         let result = catch_unwind(AssertUnwindSafe(|| {
             if S::TWO_STAGE && stage == Stage::Fetch && self.fetch == FetchMethod::Batches {
-                is_declared = FetchStage(&mut transaction).declared(&body.declare) && trusts_declaration;
+                fetched = FetchStage(&mut transaction).declared(&body.declare).trusted(trusts_declaration);
             }
-            if is_declared { Ok(()) } else { (body.run)(&mut transaction) }
+            if fetched == DeclaredPart::Some { (body.run)(&mut transaction) } else { Ok(()) }
         }));
         let StackTransaction { ended, session, .. } = transaction;
         if S::TWO_STAGE {
             (execution.now, execution.stage, execution.accesses) =
                 (transaction.now, transaction.stage, transaction.accesses);
-            (execution.is_declared, execution.converted_at_ns) = (is_declared, transaction.converted_at_ns);
+            (execution.is_declared, execution.converted) = (fetched == DeclaredPart::All, transaction.converted);
             if execution.stage == Stage::Fetch {
                 return self.end_of_fetch(session, name, ended);
             }

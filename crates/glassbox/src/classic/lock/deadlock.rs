@@ -32,8 +32,8 @@
 //! a lock or been granted one. But it had waited all the time up to then. So none was granted, and all edges existed at
 //! the same time.
 //!
-//! *From time to time*, as an option: each owner that waits searches after every period, and not when its wait begins. A
-//! cycle stays until one of its owners searches, and then all its edges exist; so it is found.
+//! *From time to time*, as an option: each owner that waits searches after every period, and not when its wait begins.
+//! A cycle stays until one of its owners searches, and then all its edges exist; so it is found.
 //!
 //! *The victim* is the owner on the cycle that has done the least work, by its own report; of several, the one with the
 //! highest number. Its request leaves the queue, and its thread wakes with the outcome. The others on the cycle still

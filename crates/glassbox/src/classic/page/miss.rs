@@ -66,15 +66,52 @@ pub(crate) fn count_read(read: DiskRead) {
     }
 }
 
-/// This thread begins a run of a transaction in this session, without reads.
+/// An execution of this thread, until it is dropped. It may be within one on another database, whose state comes back
+/// then.
+pub(crate) struct Executing(Option<OuterExecution>);
+
+struct OuterExecution {
+    reads: Vec<DiskRead>,
+    session: u32,
+    on_miss: OnMiss,
+}
+
+/// This thread begins an execution. Missing pages are read.
+#[inline]
+#[must_use]
+pub(crate) fn execute() -> Executing {
+    Executing(RUNS.replace(true).then(|| OuterExecution {
+        reads: RUN.take(),
+        session: SESSION.get(),
+        on_miss: set(OnMiss::Read),
+    }))
+}
+
+impl Drop for Executing {
+    #[inline]
+    fn drop(&mut self) {
+        match self.0.take() {
+            None => {
+                RUNS.set(false);
+                set(OnMiss::Read);
+            }
+            Some(OuterExecution { reads, session, on_miss }) => {
+                RUN.set(reads);
+                SESSION.set(session);
+                set(on_miss);
+            }
+        }
+    }
+}
+
+/// This thread begins a run of its execution in this session, without reads.
 #[inline]
 pub(crate) fn begin_run(session: u32) {
     SESSION.set(session);
-    RUNS.set(true);
     RUN.with_borrow_mut(Vec::clear);
 }
 
-/// The session of the run under way.
+/// The session of the execution under way.
 pub(crate) fn session() -> Option<u32> {
     RUNS.get().then(|| SESSION.get())
 }
@@ -88,7 +125,6 @@ pub(crate) fn has_read() -> bool {
 /// The run ends; `with` gets its reads, if there are any.
 #[inline]
 pub(crate) fn end_run(with: impl FnOnce(&[DiskRead])) {
-    RUNS.set(false);
     RUN.with_borrow_mut(|reads| {
         if !reads.is_empty() {
             with(reads);

@@ -31,22 +31,48 @@ pub(in crate::classic) struct DeclaredFetch<'t, 'e, S: Stack> {
     is_exact: bool,
 }
 
+/// The part of a run's pages that was fetched by declaration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::classic) enum DeclaredPart {
+    /// All that the run needs, according to the declaration.
+    All,
+    /// There may be more.
+    Some,
+    /// More pages than the transaction may pin: those that are not pinned may have left again.
+    TooMuch,
+}
+
+impl DeclaredPart {
+    /// The same, if declarations of the procedure are trusted.
+    pub(in crate::classic) fn trusted(self, is_trusted: bool) -> Self {
+        if self == Self::All && !is_trusted { Self::Some } else { self }
+    }
+}
+
 impl<S: Stack> FetchStage<'_, '_, S> {
-    /// Fetches what is declared; whether that is all that the run needs, according to the declaration.
-    pub(in crate::classic) fn declared(self, declare: &impl Fn(&mut DeclaredFetch<'_, '_, S>) -> Declared) -> bool {
+    /// Fetches what is declared.
+    pub(in crate::classic) fn declared(
+        self,
+        declare: &impl Fn(&mut DeclaredFetch<'_, '_, S>) -> Declared,
+    ) -> DeclaredPart {
         let (done, missing) = (SmallVec::new(), MissingPages::new());
         let mut set = DeclaredFetch { stage: self, done, at: 0, missing, is_exact: true };
         for _ in 0..PASSES {
             set.at = 0;
             let declared = declare(&mut set);
             if set.missing.is_empty() {
-                return declared == Declared::Complete && set.is_exact && !set.done.is_empty();
+                let is_all = declared == Declared::Complete && set.is_exact && !set.done.is_empty();
+                return if is_all { DeclaredPart::All } else { DeclaredPart::Some };
             }
-            if !set.stage.bring(&mut set.missing) {
-                return false;
+            let brought = set.stage.bring(&mut set.missing);
+            if set.stage.0.session.pins.is_refused() {
+                return DeclaredPart::TooMuch;
+            }
+            if !brought {
+                break;
             }
         }
-        false
+        DeclaredPart::Some
     }
 }
 
@@ -57,7 +83,9 @@ impl<'e, S: Stack> DeclaredFetch<'_, 'e, S> {
         let at = self.at;
         self.at += 1;
         if at == self.done.len() {
-            self.done.push(self.stage.begin().is_err());
+            let is_too_many = self.stage.begin().is_err();
+            self.is_exact &= !is_too_many;
+            self.done.push(is_too_many);
         }
         self.done[at]
     }
@@ -70,9 +98,17 @@ impl<'e, S: Stack> DeclaredFetch<'_, 'e, S> {
         }
     }
 
-    /// Fetches the leaves of both ends of a range.
-    fn ends<K: Key, E: EncodedKey>(&mut self, index: &IndexStore<S>, bounds: &impl Bounds<K>, mode: Mode) {
+    /// Fetches the leaves of both ends of a range; and the page for a row that is added there.
+    fn ends<K: Key, E: EncodedKey>(
+        &mut self,
+        (table, index): (&TableStores<S>, &IndexStore<S>),
+        bounds: &impl Bounds<K>,
+        mode: Mode,
+    ) {
         self.is_exact &= mode == Mode::Insert;
+        if mode == Mode::Insert && !self.passes_over() {
+            self.done[self.at - 1] = self.stage.try_insertion(table, &mut self.missing);
+        }
         if let Some(range) = bounds.encode::<E>() {
             self.leaf(index, range.low);
             self.leaf(index, range.high);
@@ -91,20 +127,18 @@ impl<S: Stack> KeySet for DeclaredFetch<'_, '_, S> {
             return;
         }
         let table = self.table::<R>();
-        if mode == Mode::Insert {
-            self.stage.try_insertion(table, &mut self.missing);
-        }
+        let has_room = mode != Mode::Insert || self.stage.try_insertion(table, &mut self.missing);
         let found = self.stage.try_key(&table.primary, key.encode::<R::Encoded>(), true, &mut self.missing);
-        self.done[self.at - 1] = found.is_some();
+        self.done[self.at - 1] = has_room && found.is_some();
     }
 
     fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode) {
         let table = self.table::<R>();
-        self.ends::<R::Key, R::Encoded>(&table.primary, &bounds, mode);
+        self.ends::<R::Key, R::Encoded>((table, &table.primary), &bounds, mode);
     }
 
     fn index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode) {
         let table = self.table::<I::Record>();
-        self.ends::<I::Key, I::Encoded>(&table.indexes[I::POSITION], &bounds, mode);
+        self.ends::<I::Key, I::Encoded>((table, &table.indexes[I::POSITION]), &bounds, mode);
     }
 }

@@ -1,7 +1,8 @@
 //! The fetch stage: what each access reads.
 //!
 //! No page is fixed while another one is read from disk: others may wait for it. A read of the tree that meets a
-//! missing page stops; the page is brought in, and the read begins again. Where several keys are known, from a batch or
+//! missing page stops; the page is brought in, and the read begins again. (Only if that was in vain many times, because
+//! the pool is too small, it reads as it goes.) Where several keys are known, from a batch or
 //! a declaration, all go as far as they can; the pages that they miss are read together, so that all go down the tree
 //! level by level.
 //!
@@ -89,13 +90,12 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
         note_missing(touched, missing)
     }
 
-    /// Fetches the page into which a row will probably go.
-    pub(super) fn try_insertion(&mut self, table: &TableStores<S>, missing: &mut MissingPages) {
+    /// Fetches the page into which a row will probably go, if it is in memory; else notes it as missing.
+    pub(super) fn try_insertion(&mut self, table: &TableStores<S>, missing: &mut MissingPages) -> bool {
         let engine = self.0.engine;
-        if let Some(page) = table.heap.next_page() {
-            let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
-            note_missing(pages.touch(page).map(|()| None), missing);
-        }
+        let Some(page) = table.heap.next_page() else { return true };
+        let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
+        note_missing(pages.touch(page).map(|()| None), missing).is_some()
     }
 
     /// Brings in what was missing; false if nothing was, or it cannot be read.

@@ -31,12 +31,12 @@ use super::lock::{Duration, LockMode, LockName, Locks, Outcome};
 use super::page::pages::Pages;
 use super::stack::{Session, Stack};
 use super::tree::{Find, Guess, Neighbour, Next};
-use super::two_stage::{Pinning, Stage};
+use super::two_stage::{Pinning, Stage, ThreadWaits};
 use crate::error::Error;
 use crate::procedure::{PartitionSet, Retry, Stop};
 use crate::record::{EncodedKey, Key, Record, Timestamp};
 
-pub(super) use declared::DeclaredFetch;
+pub(super) use declared::{DeclaredFetch, DeclaredPart};
 
 /// A run of a transaction in a session.
 pub(crate) struct StackTransaction<'e, S: Stack> {
@@ -53,8 +53,8 @@ pub(crate) struct StackTransaction<'e, S: Stack> {
     pub(super) accesses: u64,
     /// Accesses that the fetch stage may still make.
     pub(super) fetches_left: u64,
-    /// When an optimistic operate stage became a fetch stage; zero if it did not.
-    pub(super) converted_at_ns: u64,
+    /// When an optimistic operate stage became a fetch stage, if it did.
+    pub(super) converted: Option<ThreadWaits>,
 }
 
 /// The accesses of a transaction in its fetch stage.
@@ -128,7 +128,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         });
         self.stage = Stage::Fetch;
         let undone = engine.abort(self.session);
-        self.converted_at_ns = engine.clock.monotonic_ns();
+        self.converted = Some(ThreadWaits::now(&*engine.clock));
         match undone {
             // Whatever is wrong with it, the operate stage meets it again.
             Ok(()) => drop(engine.pin_budget.bring(&engine.pages, &[missing])),

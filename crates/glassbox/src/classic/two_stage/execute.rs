@@ -8,6 +8,7 @@ use crate::classic::page::miss::{self, OnMiss};
 use crate::classic::stack::{Session, Stack};
 use crate::config::ExecutionPolicy;
 use crate::executed::Count;
+use crate::io::Clock;
 
 /// Conversions of an execution; then it reads under locks what is missing.
 const MOST_CONVERSIONS: u64 = 3;
@@ -15,9 +16,10 @@ const MOST_CONVERSIONS: u64 = 3;
 const FETCHES_PER_ACCESS: u64 = 4;
 const FEWEST_FETCHES: u64 = 1_000;
 
-/// What this thread has waited for.
+/// The time, and what this thread has waited for by then.
 #[derive(Clone, Copy, Default)]
-struct ThreadWaits {
+pub(crate) struct ThreadWaits {
+    at_ns: u64,
     /// Pages that were read.
     reads: u64,
     read_ns: u64,
@@ -25,13 +27,18 @@ struct ThreadWaits {
 }
 
 impl ThreadWaits {
-    fn now() -> Self {
-        Self { reads: miss::reads(), read_ns: miss::read_ns(), lock_ns: lock::waited_ns() }
+    pub(crate) fn now(clock: &dyn Clock) -> Self {
+        let at_ns = clock.monotonic_ns();
+        Self { at_ns, reads: miss::reads(), read_ns: miss::read_ns(), lock_ns: lock::waited_ns() }
     }
 
-    fn until_now(self) -> Self {
-        let Self { reads, read_ns, lock_ns } = Self::now();
-        Self { reads: reads - self.reads, read_ns: read_ns - self.read_ns, lock_ns: lock_ns - self.lock_ns }
+    fn since(self, before: Self) -> Self {
+        Self {
+            at_ns: self.at_ns.saturating_sub(before.at_ns),
+            reads: self.reads - before.reads,
+            read_ns: self.read_ns - before.read_ns,
+            lock_ns: self.lock_ns - before.lock_ns,
+        }
     }
 }
 
@@ -45,9 +52,8 @@ pub(crate) struct Stages {
     is_fetched: bool,
     /// Whether the last fetch stage was by declaration alone.
     is_declared: bool,
-    began_ns: u64,
     /// When the stage began.
-    before: ThreadWaits,
+    began: ThreadWaits,
     fetch_reads: u64,
     operate_reads: u64,
     /// Pages that were missing after a fetch stage.
@@ -64,7 +70,7 @@ pub(crate) struct EndedStage {
     pub(crate) ended: Stage,
     pub(crate) accesses: u64,
     /// When it became a fetch stage, if it did.
-    pub(crate) converted_at_ns: u64,
+    pub(crate) converted: Option<ThreadWaits>,
     /// Whether it was a fetch stage by declaration alone.
     pub(crate) is_declared: bool,
     /// Whether the execution is over, and not to be repeated.
@@ -83,8 +89,7 @@ impl Stages {
             conversions: 0,
             is_fetched: false,
             is_declared: false,
-            began_ns: 0,
-            before: ThreadWaits::default(),
+            began: ThreadWaits::default(),
             fetch_reads: 0,
             operate_reads: 0,
             missed: 0,
@@ -92,24 +97,34 @@ impl Stages {
         }
     }
 
-    /// Begins the first stage of a run. `repeated`: the one before was a deadlock victim, so its pages are in memory.
+    /// Begins the first stage of a run. `repeated`: the one before was a deadlock victim; most of its pages are in
+    /// memory still.
     pub(crate) fn begin<S: Stack>(&mut self, engine: &Engine<S>, repeated: bool) -> Stage {
         self.is_fetched = false;
         let stage = match self.class {
             ExecutionClass::TwoStage if !repeated => Stage::Fetch,
             // To see what it declares.
             ExecutionClass::Optimistic if engine.procedures[self.at].is_unknown() => Stage::Fetch,
-            ExecutionClass::Optimistic => Stage::Optimistic,
-            ExecutionClass::Conventional | ExecutionClass::TwoStage => Stage::Operate,
+            _ if self.may_convert(engine) => Stage::Optimistic,
+            _ => Stage::Operate,
         };
         self.begin_stage(engine, stage)
     }
 
     fn begin_stage<S: Stack>(&mut self, engine: &Engine<S>, stage: Stage) -> Stage {
         miss::set(if stage == Stage::Operate { OnMiss::Read } else { OnMiss::Refuse });
-        self.before = ThreadWaits::now();
-        self.began_ns = engine.clock.monotonic_ns();
+        self.began = ThreadWaits::now(&*engine.clock);
         stage
+    }
+
+    /// Whether an operate stage is converted at a missing page.
+    fn may_convert<S: Stack>(&self, engine: &Engine<S>) -> bool {
+        self.conversions < MOST_CONVERSIONS
+            && match (self.class, engine.procedures[self.at].policy) {
+                (ExecutionClass::Optimistic, _) => true,
+                (ExecutionClass::TwoStage, ExecutionPolicy::Hybrid(policy)) => policy.converts_missed,
+                _ => false,
+            }
     }
 
     /// Most accesses of a fetch stage, if one begins now or the stage becomes one.
@@ -141,23 +156,21 @@ impl Stages {
         stage: EndedStage,
     ) -> Option<Stage> {
         let counts = &session.stage_counts[self.at];
-        let ThreadWaits { reads, read_ns, lock_ns } = self.before.until_now();
+        let now = ThreadWaits::now(&*engine.clock);
+        let ThreadWaits { at_ns: took_ns, reads, read_ns, lock_ns } = now.since(self.began);
         counts.lock_wait_ns.add(lock_ns);
-        let now_ns = engine.clock.monotonic_ns();
         if stage.ended == Stage::Fetch && !stage.has_failed {
-            let next = match self.end_fetch(engine, counts, stage, now_ns) {
+            let next = match self.end_fetch(engine, counts, stage, now) {
                 // Pages that could not be pinned may be missing again, however often they are fetched.
                 Stage::Optimistic if session.pins.is_refused() => Stage::Operate,
                 next => next,
             };
-            self.fetch_reads += reads;
-            counts.fetch_read_ns.add(read_ns);
             return Some(self.begin_stage(engine, next));
         }
         miss::set(OnMiss::Read);
         if stage.ended != Stage::Fetch {
             counts.operates.add_one();
-            counts.operate_ns.add(now_ns.saturating_sub(self.began_ns));
+            counts.operate_ns.add(took_ns);
             counts.operate_read_ns.add(read_ns);
             counts.accesses.add(stage.accesses);
             counts.most_accesses.raise(stage.accesses);
@@ -183,35 +196,33 @@ impl Stages {
         engine: &Engine<S>,
         counts: &StageCounts,
         stage: EndedStage,
-        now_ns: u64,
+        now: ThreadWaits,
     ) -> Stage {
-        let mut fetch_began_ns = self.began_ns;
-        let is_converted = stage.begun == Stage::Optimistic;
-        if is_converted {
+        let fetched = now.since(stage.converted.unwrap_or(self.began));
+        self.fetch_reads += fetched.reads;
+        counts.fetch_ns.add(fetched.at_ns);
+        counts.fetch_read_ns.add(fetched.read_ns);
+        if let Some(converted) = stage.converted {
+            // Up to then, splits and undo have read under locks.
+            let operated = converted.since(self.began);
+            self.operate_reads += operated.reads;
+            counts.operate_read_ns.add(operated.read_ns);
             counts.conversions.add_one();
-            counts.converted_ns.add(stage.converted_at_ns.saturating_sub(self.began_ns));
-            fetch_began_ns = stage.converted_at_ns;
+            counts.converted_ns.add(operated.at_ns);
             self.conversions += 1;
             if self.is_fetched {
                 counts.missed.add_one();
                 self.missed += 1;
             }
             if self.fetches_again(engine, counts) {
-                counts.fetch_ns.add(now_ns.saturating_sub(fetch_began_ns));
                 return Stage::Fetch;
             }
         } else {
             engine.procedures[self.at].note_fetch(stage.is_declared);
         }
         counts.fetches.add_one();
-        counts.fetch_ns.add(now_ns.saturating_sub(fetch_began_ns));
         (self.is_fetched, self.is_declared) = (true, stage.is_declared);
-        let may_convert = match (self.class, engine.procedures[self.at].policy) {
-            (ExecutionClass::Optimistic, _) => true,
-            (ExecutionClass::TwoStage, ExecutionPolicy::Hybrid(policy)) => policy.converts_missed,
-            _ => false,
-        };
-        if may_convert && self.conversions < MOST_CONVERSIONS { Stage::Optimistic } else { Stage::Operate }
+        if self.may_convert(engine) { Stage::Optimistic } else { Stage::Operate }
     }
 
     fn count<S: Stack>(&self, engine: &Engine<S>, counts: &StageCounts) {

@@ -34,7 +34,7 @@ mod tests;
 
 pub use classes::ExecutionClass;
 pub(crate) use classes::{Closures, ProcedureStages, StageCounts, StageSums};
-pub(crate) use execute::{EndedStage, Stages};
+pub(crate) use execute::{EndedStage, Stages, ThreadWaits};
 pub(crate) use pins::{PinBudget, Pinning, Pins};
 
 /// What a run of a transaction does at an access.

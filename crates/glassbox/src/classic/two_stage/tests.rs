@@ -168,7 +168,7 @@ fn traces_of_fetch(engine: &Engine, run: impl FnOnce(&mut StackTransaction<'_, S
         stage: Stage::Fetch,
         accesses: 0,
         fetches_left: 1_000,
-        converted_at_ns: 0,
+        converted: None,
     };
     let _ = catch_unwind(AssertUnwindSafe(|| run(&mut transaction)));
     miss::set(OnMiss::Read);

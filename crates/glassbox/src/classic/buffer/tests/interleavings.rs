@@ -87,6 +87,22 @@ impl World {
         self.look_for(NEW);
     }
 
+    /// Pins the old page, and needs it after its latch is released.
+    fn pin_old(&self) {
+        if let Fix::Fixed { .. } = self.frame.fix(OLD, false, true) {
+            let is_pinned = self.frame.pin();
+            self.frame.unfix_shared();
+            if is_pinned {
+                assert!(matches!(self.frame.fix(OLD, false, true), Fix::Fixed { .. }), "a pinned page left");
+                // SAFETY: fixed to read.
+                let found = self.memory.with(|memory| unsafe { *memory });
+                assert_eq!(found / 10, OLD.0, "another page than was pinned");
+                self.frame.unfix_shared();
+                self.frame.unpin();
+            }
+        }
+    }
+
     fn change_old(&self) {
         if let Fix::Fixed { .. } = self.frame.fix(OLD, true, true) {
             // SAFETY: fixed to change.
@@ -137,6 +153,13 @@ fn who_fixes_gets_the_page_he_wants() {
     check(4, &[World::take_for_new, World::look_for_old]);
     check(4, &[World::take_for_new, World::look_for_new]);
     check(3, &[World::take_for_new, World::look_for_old, World::look_for_new]);
+}
+
+#[test]
+fn a_pinned_page_stays_without_its_latch() {
+    check(4, &[World::take_for_new, World::pin_old]);
+    check(3, &[World::take_for_new, World::pin_old, World::pin_old]);
+    check(3, &[World::take_for_new, World::pin_old, World::look_for_new]);
 }
 
 #[test]

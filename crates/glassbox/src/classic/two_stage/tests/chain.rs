@@ -1,10 +1,11 @@
-//! The paper's Figure 1, on a database: the third waits for the second, which waits for the first, which reads the disk.
+//! The paper's Figure 1, on a database: the third waits for the second, which waits for the first, which reads the
+//! disk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Parcel, parcel};
-use crate::config::ClassicConfig;
+use crate::config::{ClassicConfig, ExecutionPolicy};
 use crate::io::{DiskModel, MemoryFiles, RealClock, SlowFiles};
 use crate::procedure::Transaction;
 use crate::stats::{SessionActivity, SessionState};
@@ -16,10 +17,14 @@ const ROWS: u64 = 2_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A database of which only the row of parcel 0, and what leads to it, are in memory; and its disk.
-fn database() -> (Database, SlowFiles) {
+fn database(policy: ExecutionPolicy) -> (Database, SlowFiles) {
     let disk = SlowFiles::new(Arc::new(MemoryFiles::new()), DISK, Arc::new(RealClock::new()), 1);
     disk.disk().set_slow(false);
-    let classic = ClassicConfig::default().with_page_bytes(4 << 10).with_pool_bytes(4 << 20).with_sessions(4);
+    let classic = ClassicConfig::default()
+        .with_page_bytes(4 << 10)
+        .with_pool_bytes(4 << 20)
+        .with_sessions(4)
+        .with_execution(policy);
     let config = Config::default().with_partitions(1).with_architecture(Architecture::Classic).with_classic(classic);
     let open = || {
         let (files, clock) = (Arc::new(disk.clone()), Box::new(RealClock::new()));
@@ -62,7 +67,7 @@ fn until(db: &Database, is: impl Fn(&SessionState) -> bool) -> SessionState {
 
 #[test]
 fn a_chain_of_waits_is_due_to_who_reads_at_its_end() {
-    let (db, disk) = database();
+    let (db, disk) = database(ExecutionPolicy::Conventional);
     let before = db.counts().classic.unwrap();
     assert!(db.sessions().unwrap().iter().all(|session| session.does == SessionActivity::Idle));
     std::thread::scope(|scope| {
@@ -81,7 +86,8 @@ fn a_chain_of_waits_is_due_to_who_reads_at_its_end() {
         let SessionActivity::Waits { behind, on, .. } = &second.does else { unreachable!("it waits") };
         assert!(*behind == Some(reader.session) && on.contains("of table `parcel`"), "{second}");
         scope.spawn(|| moved(&db, 1, None));
-        let is_third = |session: &SessionState| matches!(&session.does, SessionActivity::Waits { behind, .. } if *behind == Some(second.session));
+        let behind_second = Some(second.session);
+        let is_third = |session: &SessionState| matches!(session.does, SessionActivity::Waits { behind, .. } if behind == behind_second);
         until(&db, is_third);
     });
     disk.disk().set_slow(false);
@@ -97,4 +103,20 @@ fn a_chain_of_waits_is_due_to_who_reads_at_its_end() {
     assert_eq!(classic.lock_waits, 2);
     assert!(classic.lock_waited_for_disk_ns > classic.lock_waited_ns * 9 / 10, "{classic:?}");
     assert!(classic.lock_waited_ns > 2 * 200_000_000, "{classic:?}");
+}
+
+#[test]
+fn a_session_that_fetches_is_seen_to_read() {
+    for policy in [ExecutionPolicy::TwoStage, ExecutionPolicy::Optimistic] {
+        let (db, disk) = database(policy);
+        std::thread::scope(|scope| {
+            scope.spawn(|| moved(&db, 0, Some(ROWS - 1)));
+            until(&db, |session| matches!(session.does, SessionActivity::Reads { .. }));
+            // It holds no lock meanwhile.
+            disk.disk().set_slow(false);
+            moved(&db, 0, None);
+        });
+        let waits = db.explain_waits().unwrap();
+        assert!(waits.iter().all(|wait| wait.disk_ns == 0), "{policy:?}: {waits:?}");
+    }
 }

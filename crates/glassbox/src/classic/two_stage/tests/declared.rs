@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Parcel, ROWS, SESSIONS, parcel, traces_of_fetch};
-use crate::classic::transaction::FetchStage;
+use crate::classic::transaction::{DeclaredPart, FetchStage};
 use crate::config::{ClassicConfig, ExecutionPolicy, FetchMethod};
-use crate::io::tests::refused::without_io_uring;
-use crate::io::{BatchedReads, Clock, Dice, DiskModel, Files, ManualClock, MemoryFiles, RealFiles, SlowFiles};
+use crate::io::{Clock, Dice, DiskModel, Files, ManualClock, MemoryFiles, SlowFiles};
 use crate::procedure::{Declared, KeySet, Procedure, Stop, Transaction};
 use crate::{Architecture, Catalog, Config, Database};
 
@@ -115,13 +114,20 @@ fn a_declared_fetch_leaves_no_trace() {
     let engine = db.inner.engine.as_classic().unwrap();
     let mut dice = Dice(3);
     for _ in 0..100 {
-        let moves = Moves::random(&mut dice, 30, 0);
+        let moves = Moves::random(&mut dice, 6, 0);
         let mut is_complete = false;
         let left = traces_of_fetch(engine, |transaction| {
-            is_complete = FetchStage(transaction).declared(&|set: &mut _| moves.declare(set));
+            is_complete = FetchStage(transaction).declared(&|set: &mut _| moves.declare(set)) == DeclaredPart::All;
         });
         assert!(left.is_empty() && is_complete, "{moves:?} leaves {left:?}");
     }
+    // More than may be pinned.
+    let moves = Moves::random(&mut dice, 60, 0);
+    let mut part = DeclaredPart::All;
+    let left = traces_of_fetch(engine, |transaction| {
+        part = FetchStage(transaction).declared(&|set: &mut _| moves.declare(set));
+    });
+    assert!(left.is_empty() && part == DeclaredPart::TooMuch, "{part:?}, {left:?}");
 }
 
 #[test]
@@ -139,8 +145,12 @@ fn a_declaration_that_leaves_out_much_is_not_trusted() {
     }
 }
 
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
 #[test]
 fn threads_fetch_the_same_where_io_uring_is_refused() {
+    use crate::io::tests::refused::without_io_uring;
+    use crate::io::{BatchedReads, RealFiles};
+
     let root = std::env::temp_dir().join(format!("glassbox-fetch-refused-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&root);
     let run = |expected: Option<BatchedReads>| {

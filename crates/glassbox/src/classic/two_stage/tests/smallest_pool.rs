@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::declared::Moves;
 use super::{Ends, Work, catalog, parcel};
 use crate::config::{ClassicConfig, ExecutionPolicy, FetchMethod, HybridPolicy};
 use crate::io::{Dice, MemoryFiles, RealClock};
@@ -55,10 +56,16 @@ fn all_end(sessions: usize, policy: ExecutionPolicy, fetch: FetchMethod) {
         if seed >= transactions() {
             return;
         }
-        let is_large = seed % LARGE_EVERY == 7;
-        let accesses = if is_large { 3 * pool_pages as u32 } else { Dice(seed).below(40) as u32 };
-        db.call(&Work { seed, rows: rows(sessions), accesses, ends: Ends::Well })
-            .map_or_else(|error| panic!("{error}"), drop);
+        let (rows, is_large) = (rows(sessions), seed % LARGE_EVERY == 7);
+        let mut dice = Dice(seed);
+        let called = if dice.one_in(3) && !is_large {
+            let ids = (0..dice.below(40)).map(|_| dice.below(rows)).collect();
+            db.call(&Moves { ids, undeclared: 0 })
+        } else {
+            let accesses = if is_large { 3 * pool_pages as u32 } else { dice.below(40) as u32 };
+            db.call(&Work { seed, rows, accesses, ends: Ends::Well })
+        };
+        called.map_or_else(|error| panic!("{error}"), drop);
     };
     std::thread::scope(|scope| (0..sessions).for_each(|_| _ = scope.spawn(client)));
     assert_eq!(db.verify(), Vec::<String>::new());
