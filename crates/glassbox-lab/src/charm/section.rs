@@ -13,9 +13,9 @@ use crate::section::{Figure, Section, Table};
 
 /// The introduction of the section.
 const LEAD: &str = "A transaction that reads the disk while it holds locks makes all others that need them wait for \
-                    its disk. Charm measured in 2001 what it is worth to fetch its pages first, without locks. Here TPC-C \
-                    runs on Glassbox's classic engine, on disks of a stated latency: first with the paper's disks and \
-                    processor, modelled and five times as fast, then with those of today.";
+                    its disk. Charm measured in 2001 what it is worth to fetch its pages first, without locks. Here \
+                    TPC-C runs on Glassbox's classic engine, on disks of stated latencies: first with the paper's \
+                    disks and processor, modelled and five times as fast, then with those of today.";
 
 const COLOURS: [Colour; 5] = [
     Colour(0xe1, 0x57, 0x59),
