@@ -197,7 +197,7 @@ impl CharmPlan {
         let numbers: &[usize] = if self.is_quick { &[4, 16] } else { &[1, 4, 16, 64] };
         for (figure, granularity) in HERE {
             for &sessions in numbers {
-                for policy in Policy::ALL {
+                for policy in Policy::HERE {
                     let run = of_today(policy, sessions, granularity, DiskModel::CLOUD);
                     add(figure, policy.name(), sessions as f64, SHARES[0], run);
                 }
@@ -212,7 +212,7 @@ impl CharmPlan {
             }
         }
         for share in SHARES {
-            for policy in Policy::ALL {
+            for policy in Policy::HERE {
                 let run = of_today(policy, 16, Granularity::Page, DiskModel::CLOUD);
                 add(SHARE, policy.name(), share, share, run);
             }

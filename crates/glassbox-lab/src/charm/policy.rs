@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use glassbox::config::{ExecutionPolicy, HybridPolicy};
+use glassbox::config::{ClassRule, ExecutionPolicy, HybridPolicy};
 
 /// A policy of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,10 +13,15 @@ pub(super) enum Policy {
     Optimistic,
     /// In the paper's cells, with the classes that it says that it used (§4.1); here, with those that are found.
     Hybrid,
+    /// The same, with classes that follow from the formula for the cost.
+    ByCost,
 }
 
 impl Policy {
     pub(super) const ALL: [Self; 4] = [Self::TwoPhaseLocking, Self::TwoStage, Self::Optimistic, Self::Hybrid];
+    /// Those that are compared here.
+    pub(super) const HERE: [Self; 5] =
+        [Self::TwoPhaseLocking, Self::TwoStage, Self::Optimistic, Self::Hybrid, Self::ByCost];
 
     /// The paper's name, which is the row of its numbers.
     pub(super) const fn name(self) -> &'static str {
@@ -25,6 +30,7 @@ impl Policy {
             Self::TwoStage => "TSTE",
             Self::Optimistic => "OTSTE",
             Self::Hybrid => "HTSTE",
+            Self::ByCost => "HTSTE by cost",
         }
     }
 
@@ -34,6 +40,7 @@ impl Policy {
             Self::TwoStage => ExecutionPolicy::TwoStage,
             Self::Optimistic => ExecutionPolicy::Optimistic,
             Self::Hybrid => ExecutionPolicy::Hybrid(HybridPolicy::DEFAULT),
+            Self::ByCost => ExecutionPolicy::Hybrid(HybridPolicy { rule: ClassRule::Cost, ..HybridPolicy::DEFAULT }),
         }
     }
 }

@@ -17,11 +17,12 @@ const LEAD: &str = "A transaction that reads the disk while it holds locks makes
                     TPC-C runs on Glassbox's classic engine, on disks of stated latencies: first with the paper's \
                     disks and processor, modelled and five times as fast, then with those of today.";
 
-const COLOURS: [Colour; 5] = [
+const COLOURS: [Colour; 6] = [
     Colour(0xe1, 0x57, 0x59),
     Colour(0x4e, 0x79, 0xa7),
     Colour(0xf2, 0x8e, 0x2b),
     Colour(0x2f, 0x8f, 0x4e),
+    Colour(0x7a, 0x5a, 0xa7),
     Colour(0x9a, 0xa3, 0xae),
 ];
 
@@ -47,7 +48,7 @@ pub fn section(points: &Points) -> Section {
     for (figure, _) in HERE {
         let title = format!("Throughput {figure}, a disk of 1 ms");
         let what = (title.as_str(), "sessions", "transactions per second");
-        figures.extend(lines(points, figure, what, &Policy::ALL, (THROUGHPUT, 1.0)));
+        figures.extend(lines(points, figure, what, &Policy::HERE, (THROUGHPUT, 1.0)));
     }
     let what = ("Throughput here by the latency of the disk", "µs", "transactions per second");
     figures.extend(lines(points, LATENCY, what, &two, (THROUGHPUT, 1.0)));
@@ -105,7 +106,7 @@ fn times(points: &Points) -> Option<Figure> {
             bars.push(Bar { label: format!("{share} %\n{}", policy.name()), values, note });
         }
     }
-    let parts = [("lock wait", COLOURS[0]), ("reads", COLOURS[1]), ("the rest", COLOURS[4])];
+    let parts = [("lock wait", COLOURS[0]), ("reads", COLOURS[1]), ("the rest", COLOURS[5])];
     let svg = || {
         stacked(&Stacked {
             unit: "time of a New-Order, ms".to_owned(),
