@@ -147,7 +147,21 @@ fn stages_take_the_disk_out_of_waits_for_locks() {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("db");
     let run_with = |execution: &str| {
-        let more = ["-c", "8", "-i", "1", "--pool-mib", "2", "--locks", "page", "--disk", "cloud", "--seconds", "2"];
+        let more = [
+            "--fresh",
+            "-c",
+            "8",
+            "-i",
+            "1",
+            "--pool-mib",
+            "2",
+            "--locks",
+            "page",
+            "--disk",
+            "cloud",
+            "--seconds",
+            "2",
+        ];
         let staged = ["--execution", execution, "--explain-execution", "--explain-waits", "--json", "-"];
         let ran = run_well(&with(text(&database), &[&more[..], &staged[..]].concat()));
         let (values, configuration) = values(&ran.out);

@@ -7,8 +7,10 @@ use crate::classic::ids::PageId;
 use crate::classic::page::pages::{FixedPage, Pages};
 use crate::error::Error;
 
-/// Pages that are remembered as pinned already, by the end of their number.
-const RECENT: usize = 256;
+/// Places of the table of pinned pages.
+const PLACES: usize = 1024;
+/// Pages in it at most, so that a search is short. Further ones may be pinned more than once.
+const KNOWN: usize = PLACES / 2;
 /// Pages that are brought into memory at the same time.
 const BATCH: usize = 64;
 /// Pins that a transaction reserves at once.
@@ -62,8 +64,8 @@ impl PinBudget {
 #[derive(Debug)]
 pub(crate) struct Pins {
     pages: Vec<PageId>,
-    /// Some of these pages.
-    recent: [PageId; RECENT],
+    /// The first of these pages, by the end of their numbers, or in the next free place.
+    known: Box<[PageId; PLACES]>,
     reserved: usize,
     /// Whether the budget did not allow one.
     is_refused: bool,
@@ -71,15 +73,15 @@ pub(crate) struct Pins {
 
 impl Default for Pins {
     fn default() -> Self {
-        Self { pages: Vec::new(), recent: [PageId::NONE; RECENT], reserved: 0, is_refused: false }
+        Self { pages: Vec::new(), known: Box::new([PageId::NONE; PLACES]), reserved: 0, is_refused: false }
     }
 }
 
 impl Pins {
     /// Pins a fixed page, if the budget allows.
     fn keep(&mut self, id: PageId, page: &impl FixedPage, budget: &PinBudget) {
-        let recent = &mut self.recent[id.0 as usize % RECENT];
-        if *recent == id || *recent != PageId::NONE && self.pages.contains(&id) {
+        let place = self.place(id);
+        if self.known[place] == id {
             return;
         }
         if self.pages.len() == self.reserved {
@@ -91,9 +93,21 @@ impl Pins {
             self.reserved += more;
         }
         if page.pin() {
-            *recent = id;
+            if self.pages.len() < KNOWN {
+                self.known[place] = id;
+            }
             self.pages.push(id);
         }
+    }
+
+    /// Where a page is in the table, or would be.
+    #[inline]
+    fn place(&self, id: PageId) -> usize {
+        let mut place = id.0 as usize % PLACES;
+        while self.known[place] != id && self.known[place] != PageId::NONE {
+            place = (place + 1) % PLACES;
+        }
+        place
     }
 
     /// Pinned pages.
@@ -109,7 +123,12 @@ impl Pins {
     /// Releases all of them.
     pub(crate) fn release(&mut self, pages: &impl Pages, budget: &PinBudget) {
         for page in self.pages.drain(..) {
-            self.recent[page.0 as usize % RECENT] = PageId::NONE;
+            // With all that stand behind it, which leave as well.
+            let mut place = page.0 as usize % PLACES;
+            while self.known[place] != PageId::NONE {
+                self.known[place] = PageId::NONE;
+                place = (place + 1) % PLACES;
+            }
             pages.unpin(page);
         }
         budget.reserved.fetch_sub(std::mem::take(&mut self.reserved), Ordering::Relaxed);
@@ -131,7 +150,11 @@ impl<'p, P: Pages> Pinning<'p, P> {
 
     /// Pins a page.
     pub(crate) fn touch(&self, page: PageId) -> Result<(), Error> {
-        if self.pins.borrow().recent[page.0 as usize % RECENT] == page {
+        let is_pinned = {
+            let pins = self.pins.borrow();
+            pins.known[pins.place(page)] == page
+        };
+        if is_pinned {
             return Ok(());
         }
         self.fix_shared(page).map(drop)
