@@ -87,7 +87,6 @@ fn a_chain_of_waits_is_due_to_who_reads_at_its_end() {
         assert!(*behind == Some(reader.session) && on.contains("of table `parcel`"), "{second}");
         scope.spawn(|| moved(&db, 1, None));
         let behind_second = Some(second.session);
-        let behind_second = Some(second.session);
         let is_third = |session: &SessionState| match session.does {
             SessionActivity::Waits { behind, .. } => behind == behind_second,
             _ => false,
