@@ -45,7 +45,8 @@ pub fn measure(plan: &CharmPlan, watch: &dyn Progress, points: &mut Points) -> a
     let dir = tempfile::Builder::new().prefix("glassbox-charm-").tempdir_in(&plan.dir);
     let dir = dir.with_context(|| format!("cannot create a directory in {}", plan.dir.display()))?;
     let mut pools = BTreeMap::new();
-    for warehouses in [1, 5] {
+    let used = |warehouses: &u16| cells.iter().any(|cell| cell.warehouses == *warehouses);
+    for warehouses in [1, 5].into_iter().filter(used) {
         watch.step(0, 1, "loading");
         let bench_dir = dir.path().join(format!("{warehouses}.db"));
         let bench = Bench { dir: &bench_dir, scale: plan.scale(warehouses), seed: plan.seed };
