@@ -259,21 +259,8 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
             if let Some(claimed) = self.claim_chosen() {
                 return Ok(claimed);
             }
-            let (mut dirty, mut claimed) = (Vec::new(), None);
-            let uses = |frame: usize| self.frames.headers()[frame].uses_if_unfixed();
-            self.clock.victim(uses, |number| {
-                let frame = &self.frames.headers()[number];
-                if frame.needed_from().is_some() {
-                    dirty.push((frame.page(), number));
-                    return if dirty.len() >= self.enough_dirty() { ClaimResult::Stop } else { ClaimResult::Refused };
-                }
-                claimed = self.claim_frame(number);
-                if claimed.is_some() { ClaimResult::Taken } else { ClaimResult::Refused }
-            });
-            if !dirty.is_empty() {
-                self.signal.nudge();
-            }
-            if let Some(claimed) = claimed {
+            let mut dirty = Vec::new();
+            if let Some(claimed) = self.claim_ahead(&mut dirty) {
                 return Ok(claimed);
             }
             if !dirty.is_empty() {
@@ -294,20 +281,23 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
 
     /// An empty frame, if that needs no page to be written.
     fn claim_clean(&self) -> Option<Claimed<'_, L>> {
-        if let Some(claimed) = self.claim_chosen() {
-            return Some(claimed);
-        }
-        let (mut dirty, mut claimed) = (0, None);
+        self.claim_chosen().or_else(|| self.claim_ahead(&mut Vec::new()))
+    }
+
+    /// Claims the next frame of the clock that is clean; gives those before it that are dirty, up to a batch.
+    fn claim_ahead(&self, dirty: &mut Vec<(PageId, usize)>) -> Option<Claimed<'_, L>> {
+        let mut claimed = None;
         let uses = |frame: usize| self.frames.headers()[frame].uses_if_unfixed();
         self.clock.victim(uses, |number| {
-            if self.frames.headers()[number].needed_from().is_some() {
-                dirty += 1;
-                return if dirty >= self.enough_dirty() { ClaimResult::Stop } else { ClaimResult::Refused };
+            let frame = &self.frames.headers()[number];
+            if frame.needed_from().is_some() {
+                dirty.push((frame.page(), number));
+                return if dirty.len() >= self.enough_dirty() { ClaimResult::Stop } else { ClaimResult::Refused };
             }
             claimed = self.claim_frame(number);
             if claimed.is_some() { ClaimResult::Taken } else { ClaimResult::Refused }
         });
-        if dirty > 0 {
+        if !dirty.is_empty() {
             self.signal.nudge();
         }
         claimed
