@@ -3,6 +3,8 @@
 //! Where the paper's own number lies outside of the bounds, or the result differs from it, `why` says what the
 //! simulator shows of the reason.
 
+use crate::points::Points;
+
 /// A claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
@@ -62,6 +64,18 @@ pub(crate) fn claim(
     unit: &'static str,
 ) -> Option<Claim> {
     here.map(|here| Claim { figure, claim: name, paper, here, bounds, unit, why: None })
+}
+
+/// In results, the figure of the claims.
+pub const CHECKS: &str = "checks";
+
+/// Adds claims to the results.
+pub(crate) fn put(claims: &[Claim], points: &mut Points) {
+    for claim in claims {
+        let row = format!("{}: {}", claim.figure, claim.claim);
+        points.put(CHECKS, &row, 0.0, "here", claim.here, claim.unit);
+        points.put(CHECKS, &row, 0.0, "holds", f64::from(u8::from(claim.holds())), "0 or 1");
+    }
 }
 
 fn number(value: f64) -> String {

@@ -10,11 +10,8 @@ use super::measure::{
 use super::plan::{COMPUTATION, DETECTION, FETCH, HERE, MISSED, PINNED, POOLS, SESSIONS, SHARE};
 use super::policy::Policy;
 use super::pools::SHARES;
-use crate::claim::{Claim, claim};
+use crate::claim::{Claim, claim, put};
 use crate::points::Points;
-
-/// In results, the figure of the claims.
-pub(super) const CHECKS: &str = "checks";
 
 const LOCKING: &str = Policy::TwoPhaseLocking.name();
 const HYBRID: &str = Policy::Hybrid.name();
@@ -29,11 +26,7 @@ pub fn claims(points: &Points) -> Vec<Claim> {
 
 /// Adds them to the results.
 pub fn put_claims(points: &mut Points) {
-    for claim in claims(points) {
-        let row = format!("{}: {}", claim.figure, claim.claim);
-        points.put(CHECKS, &row, 0.0, "here", claim.here, claim.unit);
-        points.put(CHECKS, &row, 0.0, "holds", f64::from(u8::from(claim.holds())), "0 or 1");
-    }
+    put(&claims(points), points);
 }
 
 /// A number of a cell.
@@ -59,7 +52,6 @@ pub(super) fn places(points: &Points, figure: &str) -> Vec<f64> {
 fn of_sessions(points: &Points) -> Vec<Option<Claim>> {
     let gain = |sessions| ratio(points, SESSIONS, [HYBRID, LOCKING], sessions, NEW_ORDERS);
     let less_wait = |sessions| ratio(points, SESSIONS, [LOCKING, HYBRID], sessions, LOCK_WAIT);
-    let most = |values: Vec<f64>| values.into_iter().reduce(f64::max);
     let between = |from: f64, to: f64| places(points, SESSIONS).into_iter().filter(move |x| (from..=to).contains(x));
     let more_reads = between(1.0, 12.0).filter_map(|x| ratio(points, SESSIONS, [HYBRID, LOCKING], x, READS));
     let victims = |row| between(2.0, 8.0).filter_map(|x| value(points, SESSIONS, row, x, VICTIMS)).sum::<f64>();
@@ -88,9 +80,12 @@ fn of_sessions(points: &Points) -> Vec<Option<Claim>> {
                  part if they wait for a search.",
             )
         }),
-        claim(("Figure 2a", "New-Orders, HTSTE / 2PL, 1 session"), "1", gain(1.0), (0.0, 1.05), "×"),
+        claim(("Figure 2a", "New-Orders, HTSTE / 2PL, 1 session"), "1", gain(1.0), (0.0, 1.02), "×"),
         claim(("Figure 2a", "the same, 4 sessions"), "2.64", gain(4.0), (1.5, 3.5), "×").map(|claim| {
-            claim.because("Two disks limit the gain to about 2 where a read is not also waited for by others.")
+            claim.because(
+                "The gain is at most that of Little's law: the processor runs each transaction twice, and a \
+                 transaction reads less here than the paper's.",
+            )
         }),
         claim(("Figure 2a", "the least for 2 to 8 sessions"), "above 1", least_gain, (1.0, 10.0), "×"),
         claim(
@@ -103,8 +98,8 @@ fn of_sessions(points: &Points) -> Vec<Option<Claim>> {
         claim(
             ("Table 2", "reads of a transaction, HTSTE / 2PL, the most"),
             "1",
-            most(more_reads.collect()),
-            (0.8, 1.15),
+            more_reads.reduce(f64::max),
+            (0.9, 1.1),
             "×",
         ),
         claim(
@@ -196,10 +191,10 @@ fn of_missed(points: &Points) -> Vec<Option<Claim>> {
             ("Table 8", "pairs out of the order Stock-Level, Delivery, New-Order, Order-Status, Payment"),
             "0",
             order,
-            (0.0, 1.0),
+            (0.0, 0.0),
             "pairs",
         )
-        .map(|claim| claim.because("Order-Status and New-Order pin nearly as much as each other.")),
+        .map(|claim| claim.because("Payment and Order-Status pin nearly as much as each other.")),
         claim(
             ("Table 8", "memory pinned by a New-Order, 5 warehouses / 1"),
             "2.0",
@@ -219,13 +214,14 @@ fn of_computation(points: &Points) -> Vec<Option<Claim>> {
     let same = ratio(points, COMPUTATION, [TWO_STAGE, HYBRID], 1.0, NEW_ORDERS);
     let least = [TWO_STAGE, HYBRID, OPTIMISTIC].into_iter().filter_map(|policy| gain(policy, 1.0)).reduce(f64::min);
     let falls = Some(()).and_then(|()| Some(gain(TWO_STAGE, 8.0)? / gain(TWO_STAGE, 1.0)?));
-    let apart =
-        [(TWO_STAGE, PREDICTED[1]), (OPTIMISTIC, PREDICTED[2])].into_iter().filter_map(|(policy, predicted)| {
-            let of = |metric| value(points, COMPUTATION, policy, 1.0, metric);
-            Some((of(predicted)? / of(EXECUTION)? - 1.0).abs() * 100.0)
-        });
+    // From the run of the other policy: from its own, the formula only adds up what was measured.
+    let crossed = [(TWO_STAGE, OPTIMISTIC, PREDICTED[1]), (OPTIMISTIC, TWO_STAGE, PREDICTED[2])];
+    let apart = crossed.into_iter().filter_map(|(policy, from, predicted)| {
+        let of = |row, metric| value(points, COMPUTATION, row, 1.0, metric);
+        Some((of(from, predicted)? / of(policy, EXECUTION)? - 1.0).abs() * 100.0)
+    });
     vec![
-        claim(("Table 7", "New-Orders, TSTE / HTSTE, the paper's computation"), "1.0", same, (0.85, 1.15), "×"),
+        claim(("Table 7", "New-Orders, TSTE / HTSTE, the paper's computation"), "1.0", same, (0.95, 1.05), "×"),
         claim(("Table 7", "New-Orders, the worst of TSTE, HTSTE, OTSTE / 2PL"), "1.88", least, (1.0, 3.5), "×"),
         claim(
             ("Table 7", "gain of TSTE at 8 times the computation / at the paper's"),
@@ -235,7 +231,7 @@ fn of_computation(points: &Points) -> Vec<Option<Claim>> {
             "×",
         ),
         claim(
-            ("Formula", "predicted / measured time of an execution, TSTE and OTSTE, at most apart"),
+            ("Formula", "time of an execution, TSTE and OTSTE, each predicted from a run of the other, at most apart"),
             "not checked",
             apart.reduce(f64::max),
             (0.0, 15.0),
@@ -257,8 +253,7 @@ fn of_today(points: &Points) -> Vec<Option<Claim>> {
             }
         }
     }
-    let cold = |row| value(points, FETCH, row, SHARES[3], RESPONSE);
-    let batches = Some(()).and_then(|()| Some(cold("one by one")? / cold("batches")?));
+    let batches = ratio(points, FETCH, ["one by one", "batches"], SHARES[3], RESPONSE);
     let of_locking = |policy, mix| ratio(points, INSTRUCTIONS, [policy, LOCKING], 0.0, mix);
     let [(full, _), (declared, _)] = MIXES;
     let fetch = of_locking(TWO_STAGE, declared).map(|whole| whole - 1.0);

@@ -1,12 +1,9 @@
 //! All claims of the paper, checked, for the terminal, the page and the results.
 
 use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2};
-use crate::claim::Claim;
+use crate::claim::{self, Claim};
 use crate::points::Points;
 use crate::section::Table;
-
-/// In results, the figure of the claims.
-pub const CHECKS: &str = "checks";
 
 /// All claims that were simulated.
 pub fn claims(points: &Points) -> Vec<Claim> {
@@ -29,11 +26,7 @@ pub fn claims(points: &Points) -> Vec<Claim> {
 
 /// Adds the claims to the results.
 pub fn put(points: &mut Points) {
-    for claim in claims(points) {
-        let row = format!("{}: {}", claim.figure, claim.claim);
-        points.put(CHECKS, &row, 0.0, "here", claim.here, claim.unit);
-        points.put(CHECKS, &row, 0.0, "holds", f64::from(u8::from(claim.holds())), "0 or 1");
-    }
+    claim::put(&claims(points), points);
 }
 
 /// The claims, for the terminal and the page.

@@ -36,8 +36,8 @@ mod table1;
 mod table2;
 pub(crate) mod tpcc;
 
-pub use crate::claim::Claim;
-pub use checks::{CHECKS, claims, put as put_claims, sentences};
+pub use crate::claim::{CHECKS, Claim};
+pub use checks::{claims, put as put_claims, sentences};
 pub use plan::{SimulationPlan, TpccPlan};
 pub use section::{other_tables, section, throughput_tables, tpcc_tables};
 pub use simulate::simulate;
