@@ -63,12 +63,14 @@ fn two_stages_take_disk_time_out_of_lock_time() {
     assert!(gains[0] > 1.1 && gains[0] > gains[1] && gains[1] > gains[2], "gains by computation: {gains:?}");
 }
 
-/// Figure 2a on a disk of today, with the real processor.
+/// Figure 2a on a disk of today, with the real processor. How much it gains is asserted with `GLASSBOX_LONG=1`, on an
+/// idle machine: it is a ratio of times, which the tests beside it change.
 #[test]
-#[ignore = "a ratio of times, which other programs change: to be run on an idle machine"]
 fn a_disk_of_today_is_worth_more() {
     let (here, _) = HERE[0];
     let points = measure(&[(here, LOCKING, 4.0), (here, HYBRID, 4.0)]);
+    let read = [LOCKING, HYBRID].map(|row| checks::value(&points, here, row, 4.0, "reads").unwrap());
+    assert!(read.iter().all(|reads| *reads > 0.0), "nothing was read: {read:?}");
     let today = checks::ratio(&points, here, [HYBRID, LOCKING], 4.0, "throughput").unwrap();
-    assert!(today > 1.8, "the gain on a disk of today: {today}");
+    assert!(today > 1.8 || std::env::var_os("GLASSBOX_LONG").is_none(), "the gain on a disk of today: {today}");
 }
