@@ -1,7 +1,7 @@
 //! What the sessions of the classic engine do now.
 //!
 //! ```text
-//! session 0  reads page 5121
+//! session 0  reads page 5121 of table `stock`
 //! session 1  waits for row 3.1 of table `stock`, behind session 0
 //! session 2  runs
 //! ```
@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::explain::in_words;
 use crate::classic;
+use crate::classic::ids::StoreId;
 
 /// A session, and what it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,11 +32,13 @@ pub enum SessionActivity {
     Idle,
     /// It runs a transaction.
     Runs,
-    /// It reads a page from disk, or waits for another session that reads it; of a batch, its first page. Which table's
-    /// page it is, only the page says.
+    /// It reads a page from disk, or waits for another session that reads it; of a batch, its first page.
     Reads {
         /// Its number.
         page: u32,
+        /// The table for which it is read, its indexes included: "table `stock`". `None` if the engine reads it for
+        /// itself, as when it rolls back.
+        of: Option<String>,
     },
     /// It waits for a lock.
     Waits {
@@ -56,8 +59,9 @@ impl SessionState {
         let of = |(session, is_idle): (u32, bool)| {
             let does = if is_idle {
                 SessionActivity::Idle
-            } else if let Some((_, page)) = reading.iter().find(|(reader, _)| *reader == session) {
-                SessionActivity::Reads { page: page.0 }
+            } else if let Some(read) = reading.iter().find(|read| read.session == session) {
+                let of = (read.table != StoreId::VOLUME).then(|| engine.store_in_words(read.table));
+                SessionActivity::Reads { page: read.page.0, of }
             } else if let Some(wait) = waiting.iter().find(|wait| wait.owner == session) {
                 let on = in_words(engine, wait.name);
                 SessionActivity::Waits { on, transaction: wait.txn.0, behind: wait.behind }
@@ -76,7 +80,8 @@ impl fmt::Display for SessionState {
         match &self.does {
             SessionActivity::Idle => f.write_str("is idle"),
             SessionActivity::Runs => f.write_str("runs"),
-            SessionActivity::Reads { page } => write!(f, "reads page {page}"),
+            SessionActivity::Reads { page, of: None } => write!(f, "reads page {page}"),
+            SessionActivity::Reads { page, of: Some(of) } => write!(f, "reads page {page} of {of}"),
             SessionActivity::Waits { on, behind: Some(behind), .. } => {
                 write!(f, "waits for {on}, behind session {behind}")
             }

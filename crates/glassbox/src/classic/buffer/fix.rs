@@ -20,7 +20,7 @@ use super::clock::ClaimResult;
 use super::frame::{Fix, NO_PAGE};
 use super::frames::{Claimed, Guard};
 use super::guard::{ExclusiveFrame, SharedFrame};
-use super::pool::BufferPool;
+use super::pool::{BufferPool, SessionRead};
 use super::simulate::Event;
 use super::write_ahead::WriteAhead;
 use crate::classic::ids::PageId;
@@ -74,6 +74,13 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
         let _reading = miss::reading();
         let left = pages.iter().filter(|page| !self.is_resident(**page));
         left.copied().try_for_each(|page| self.fix::<SharedFrame<'_, L>>(page, Bring::Read).map(drop))
+    }
+
+    #[inline]
+    fn pin(&self, page: PageId) -> bool {
+        // A trace is of fixes.
+        let frame = self.table.get(page).filter(|_| self.trace.is_none());
+        frame.is_some_and(|frame| self.frames.headers()[frame].pin_unfixed(page))
     }
 
     fn unpin(&self, page: PageId) {
@@ -240,7 +247,8 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     fn note_reading(&self, page: PageId) -> Option<NotedReading<'_>> {
         let session = miss::session()?;
         let all = &self.reading;
-        all.lock().unwrap_or_else(PoisonError::into_inner).push((session, page));
+        let read = SessionRead { session, page, table: miss::table() };
+        all.lock().unwrap_or_else(PoisonError::into_inner).push(read);
         Some(NotedReading { all, session })
     }
 
@@ -347,13 +355,13 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
 
 /// A note that a session reads a page.
 struct NotedReading<'a> {
-    all: &'a Mutex<Vec<(u32, PageId)>>,
+    all: &'a Mutex<Vec<SessionRead>>,
     session: u32,
 }
 
 impl Drop for NotedReading<'_> {
     fn drop(&mut self) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|(session, _)| *session != self.session);
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|read| read.session != self.session);
     }
 }
 

@@ -181,6 +181,21 @@ impl<L: Latch> Frame<L> {
         !is_claimed
     }
 
+    /// Keeps `page` in this frame until [`Frame::unpin`], although the caller has not fixed it; false if the frame does
+    /// not hold it, or is about to get it, and without latches.
+    pub fn pin_unfixed(&self, page: PageId) -> bool {
+        if !L::CONCURRENT || self.page() != page {
+            return false;
+        }
+        // As a waiter does. A page leaves a frame in which it was pinned only when it could not be read.
+        let is_claimed = self.word.fetch_add(PIN, Ordering::Acquire) & CLAIMED != 0;
+        let is_there = !is_claimed && self.page() == page && !self.is_arriving();
+        if !is_there {
+            self.unpin();
+        }
+        is_there
+    }
+
     /// Removes one pin.
     pub fn unpin(&self) {
         self.word.fetch_sub(PIN, Ordering::Release);

@@ -45,7 +45,7 @@ mod write_ahead;
 pub(crate) use background::BackgroundWriter;
 pub(crate) use double::{DOUBLE, repair};
 pub(crate) use pool::PoolStats;
-pub(crate) use pool::{BufferPool, PoolConfig};
+pub(crate) use pool::{BufferPool, PoolConfig, SessionRead};
 pub(crate) use resident::Resident;
 pub(crate) use simulate::Simulated;
 pub(crate) use volume::{PAGES, check_file};

@@ -13,7 +13,7 @@ use super::frames::PageTable;
 use super::simulate::{Event, Simulated, simulate};
 use super::volume::{PAGES, Volume};
 use super::write_ahead::WriteAhead;
-use crate::classic::ids::PageId;
+use crate::classic::ids::{PageId, StoreId};
 use crate::classic::latch::Latch;
 use crate::classic::page::is_page_size;
 use crate::error::Error;
@@ -84,6 +84,16 @@ impl WriterSignal {
     }
 }
 
+/// A session that reads a page from disk, or waits while another one reads it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionRead {
+    pub(crate) session: u32,
+    /// Of a batch, the first one.
+    pub(crate) page: PageId,
+    /// The table for which it reads, by its heap file; the volume if that is not known.
+    pub(crate) table: StoreId,
+}
+
 /// Pages of a file in frames of memory. Dropping it without [`BufferPool::flush_all`] is like a crash.
 pub(crate) struct BufferPool<L: Latch, W> {
     pub(super) frames: Frames<L>,
@@ -101,8 +111,7 @@ pub(crate) struct BufferPool<L: Latch, W> {
     pub(super) stopped: OnceLock<String>,
     pub(super) trace: Option<Mutex<Vec<Event>>>,
     pub(super) counts: PoolCounts,
-    /// Sessions that are reading a page, and its number.
-    pub(super) reading: Mutex<Vec<(u32, PageId)>>,
+    pub(super) reading: Mutex<Vec<SessionRead>>,
     /// By which reads are timed.
     pub(super) clock_of_reads: OnceLock<Arc<dyn Clock>>,
     pub(super) signal: Arc<WriterSignal>,
@@ -165,8 +174,8 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
         self.volume.set_recovering(recovering);
     }
 
-    /// The sessions that read a page from disk now, or wait while another thread reads it; and the page.
-    pub(crate) fn reading(&self) -> Vec<(u32, PageId)> {
+    /// The sessions that read a page from disk now, or wait while another thread reads it.
+    pub(crate) fn reading(&self) -> Vec<SessionRead> {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

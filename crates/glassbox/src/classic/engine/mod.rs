@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::buffer::BackgroundWriter;
+use super::buffer::{BackgroundWriter, SessionRead};
 use super::change::{Change, PageLog};
 use super::directory::{self, Directory, StoreEntry, create_volume};
 use super::heap::HeapFile;
@@ -483,7 +483,7 @@ impl Engine<Standard> {
     }
 
     /// Waits for locks under way; and sessions that read a page now.
-    pub(crate) fn waits_and_reads(&self) -> (Vec<WaitUnderWay>, Vec<(u32, PageId)>) {
+    pub(crate) fn waits_and_reads(&self) -> (Vec<WaitUnderWay>, Vec<SessionRead>) {
         (self.locks.waiting(), self.pages.reading())
     }
 

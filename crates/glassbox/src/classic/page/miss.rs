@@ -34,6 +34,8 @@ thread_local! {
     static RUN: RefCell<Vec<DiskRead>> = const { RefCell::new(Vec::new()) };
     /// The session of that run.
     static SESSION: Cell<u32> = const { Cell::new(u32::MAX) };
+    /// The table of the access under way, by its heap file; the volume if none is known.
+    static TABLE: Cell<StoreId> = const { Cell::new(StoreId::VOLUME) };
     static RUNS: Cell<bool> = const { Cell::new(false) };
     static ON_MISS: Cell<OnMiss> = const { Cell::new(OnMiss::Read) };
     static READS: Cell<u64> = const { Cell::new(0) };
@@ -108,12 +110,24 @@ impl Drop for Executing {
 #[inline]
 pub(crate) fn begin_run(session: u32) {
     SESSION.set(session);
+    TABLE.set(StoreId::VOLUME);
     RUN.with_borrow_mut(Vec::clear);
 }
 
 /// The session of the execution under way.
 pub(crate) fn session() -> Option<u32> {
     RUNS.get().then(|| SESSION.get())
+}
+
+/// What this thread reads from now on is of this table, which is named by its heap file; the volume if it is of any.
+#[inline(always)]
+pub(crate) fn set_table(table: StoreId) {
+    TABLE.set(table);
+}
+
+/// The table that this thread reads.
+pub(crate) fn table() -> StoreId {
+    TABLE.get()
 }
 
 /// Whether the run has read.

@@ -46,7 +46,14 @@ pub(crate) trait Pages {
         pages.iter().try_for_each(|page| self.fix_shared(*page).map(drop))
     }
 
-    /// Removes a pin of [`FixedPage::pin`].
+    /// Keeps a page in memory without fixing it, until [`Pages::unpin`] is called once for it. Returns whether it does;
+    /// false if the page is missing, or may be, or these pages cannot be pinned.
+    #[inline(always)]
+    fn pin(&self, _page: PageId) -> bool {
+        false
+    }
+
+    /// Removes a pin of [`Pages::pin`] or [`FixedPage::pin`].
     fn unpin(&self, page: PageId) {
         panic!("page {page} was never pinned");
     }
@@ -111,6 +118,11 @@ impl<T: Pages> Pages for Arc<T> {
 
     fn bring(&self, pages: &[PageId]) -> Result<(), Error> {
         T::bring(self, pages)
+    }
+
+    #[inline(always)]
+    fn pin(&self, page: PageId) -> bool {
+        T::pin(self, page)
     }
 
     fn unpin(&self, page: PageId) {

@@ -116,7 +116,7 @@ impl<'e, S: Stack> DeclaredFetch<'_, 'e, S> {
     }
 
     fn table<R: Record>(&self) -> &'e TableStores<S> {
-        self.stage.0.engine.table::<R>()
+        self.stage.0.table_of::<R>()
     }
 }
 

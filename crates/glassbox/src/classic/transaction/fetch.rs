@@ -13,11 +13,11 @@ use smallvec::SmallVec;
 
 use super::{AGAIN, FetchStage};
 use crate::classic::engine::{Engine, IndexStore, TableStores};
-use crate::classic::ids::{PageId, Rid};
+use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::miss;
 use crate::classic::page::pages::Pages;
 use crate::classic::stack::Stack;
-use crate::classic::tree::{Cursor, Find, Step, Tree};
+use crate::classic::tree::{Cursor, Find, Guess, Step, Tree};
 use crate::classic::two_stage::Pinning;
 use crate::config::FetchMethod;
 use crate::error::Error;
@@ -27,8 +27,8 @@ use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
 /// Attempts of a read that meets missing pages, more than a tree has levels; the last one reads them as it meets them.
 const ROUNDS: usize = 16;
 
-/// Pages that keys were found to need.
-pub(in crate::classic) type MissingPages = SmallVec<[PageId; 32]>;
+/// Pages that keys were found to need, and their tables as [`miss::table`] names them.
+pub(in crate::classic) type MissingPages = SmallVec<[(PageId, StoreId); 32]>;
 
 impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
     /// Counts an access of the fetch stage. Fails after too many, and after a failure.
@@ -81,13 +81,18 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
         let engine = self.0.engine;
         let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
         let tree = Tree::new(&pages, &engine.space, &index.tree);
-        let found = key.for_bytes(index.key_width(), |key| tree.find(key, |_| true));
-        let touched = found.and_then(|found| match found {
-            Find::Found(rid) if and_row => pages.touch(rid.page).map(|()| Some(rid)),
-            Find::Found(rid) => Ok(Some(rid)),
-            _ => Ok(None),
+        let number = key.as_u64();
+        let guess = number.map_or(Guess::NONE, |number| tree.guess(number));
+        let found = key.for_bytes(index.key_width(), |bytes| {
+            let probe = tree.probe(bytes, number);
+            tree.find_at(guess, probe, |_| true).map_or_else(|| tree.find_from_root(probe, |_| true), Ok)
         });
-        note_missing(touched, missing)
+        match found {
+            Ok(Find::Found(rid)) if !and_row || pages.try_pin(rid.page) => Some(Some(rid)),
+            Ok(Find::Found(rid)) => note_missing(pages.touch(rid.page).map(|()| Some(rid)), missing),
+            Ok(_) => Some(None),
+            Err(error) => note_missing(Err(error), missing),
+        }
     }
 
     /// Fetches the page into which a row will probably go, if it is in memory; else notes it as missing.
@@ -103,9 +108,10 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
         missing.sort_unstable();
         missing.dedup();
         let engine = self.0.engine;
-        let brought = !missing.is_empty() && engine.pin_budget.bring(&engine.pages, missing).is_ok();
-        missing.clear();
-        brought
+        let Some(&(_, table)) = missing.first() else { return false };
+        miss::set_table(table);
+        let pages: SmallVec<[PageId; 32]> = missing.drain(..).map(|(page, _)| page).collect();
+        engine.pin_budget.bring(&engine.pages, &pages).is_ok()
     }
 
     /// The records of primary keys, and their pages: for each key, in its order.
@@ -114,7 +120,7 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
         &mut self,
         keys: impl Iterator<Item = (&'k R::Encoded, &'k mut Option<Rid>)>,
     ) -> Result<(), Stop> {
-        let table = self.0.engine.table::<R>();
+        let table = self.0.table_of::<R>();
         let mut left: SmallVec<[_; 16]> = keys.collect();
         let mut missing = MissingPages::new();
         for _ in &left {
@@ -141,7 +147,7 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
     #[inline(never)]
     pub(in crate::classic) fn find<R: Record>(&mut self, key: &R::Key) -> Result<Option<Rid>, Stop> {
         self.begin()?;
-        let table = self.0.engine.table::<R>();
+        let table = self.0.table_of::<R>();
         Ok(self.encoded(&table.primary, key.encode::<R::Encoded>()))
     }
 
@@ -177,7 +183,7 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
     #[inline(never)]
     pub(in crate::classic) fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         self.begin()?;
-        let table = self.0.engine.table::<R>();
+        let table = self.0.table_of::<R>();
         if let Some(page) = table.heap.next_page() {
             let _ = self.pinning(|_, pages| pages.touch(page));
         }
@@ -217,7 +223,7 @@ fn note_missing(found: Result<Option<Rid>, Error>, missing: &mut MissingPages) -
     match found {
         Ok(found) => Some(found),
         Err(Error::NotInMemory { page }) => {
-            missing.push(PageId(page));
+            missing.push((PageId(page), miss::table()));
             None
         }
         Err(_) => Some(None),

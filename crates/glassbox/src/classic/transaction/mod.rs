@@ -28,6 +28,7 @@ use super::engine::{Engine, IndexStore, TableStores, TreeOf};
 use super::heap::OnPage;
 use super::ids::{PageId, Rid, StoreId};
 use super::lock::{Duration, LockMode, LockName, Locks, Outcome};
+use super::page::miss;
 use super::page::pages::Pages;
 use super::stack::{Session, Stack};
 use super::tree::{Find, Guess, Neighbour, Next};
@@ -127,7 +128,9 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             }
         });
         self.stage = Stage::Fetch;
+        let table = miss::table();
         let undone = engine.abort(self.session);
+        miss::set_table(table);
         self.converted = Some(ThreadWaits::now(&*engine.clock));
         match undone {
             // Whatever is wrong with it, the operate stage meets it again.
@@ -144,10 +147,20 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         }
     }
 
-    /// The stores of a record's table.
+    /// The stores of a record's table, which is read from now on.
+    #[inline(always)]
+    fn table_of<R: Record>(&self) -> &'e TableStores<S> {
+        let table = self.engine.table::<R>();
+        if S::TWO_STAGE {
+            miss::set_table(table.heap.store());
+        }
+        table
+    }
+
+    /// The same, if the run goes on.
     #[inline(always)]
     pub(super) fn table<R: Record>(&self) -> Result<&'e TableStores<S>, Stop> {
-        if self.ended.is_some() { Err(AGAIN) } else { Ok(self.engine.table::<R>()) }
+        if self.ended.is_some() { Err(AGAIN) } else { Ok(self.table_of::<R>()) }
     }
 
     /// Locks without waiting, under a latch.

@@ -108,12 +108,12 @@ impl Stages {
             _ if self.may_convert(engine) => Stage::Optimistic,
             _ => Stage::Operate,
         };
-        self.begin_stage(engine, stage)
+        self.begin_stage(stage, ThreadWaits::now(&*engine.clock))
     }
 
-    fn begin_stage<S: Stack>(&mut self, engine: &Engine<S>, stage: Stage) -> Stage {
+    fn begin_stage(&mut self, stage: Stage, now: ThreadWaits) -> Stage {
         miss::set(if stage == Stage::Operate { OnMiss::Read } else { OnMiss::Refuse });
-        self.began = ThreadWaits::now(&*engine.clock);
+        self.began = now;
         stage
     }
 
@@ -165,7 +165,7 @@ impl Stages {
                 Stage::Optimistic if session.pins.is_refused() => Stage::Operate,
                 next => next,
             };
-            return Some(self.begin_stage(engine, next));
+            return Some(self.begin_stage(next, now));
         }
         miss::set(OnMiss::Read);
         if stage.ended != Stage::Fetch {

@@ -78,26 +78,29 @@ impl Default for Pins {
 }
 
 impl Pins {
-    /// Pins a fixed page, if the budget allows.
-    fn keep(&mut self, id: PageId, page: &impl FixedPage, budget: &PinBudget) {
+    /// Pins a page by `pin`, if the budget allows. Returns whether it is pinned.
+    #[inline]
+    fn keep(&mut self, id: PageId, pin: impl FnOnce() -> bool, budget: &PinBudget) -> bool {
         let place = self.place(id);
         if self.known[place] == id {
-            return;
+            return true;
         }
         if self.pages.len() == self.reserved {
             let more = RESERVED.min(budget.of_transaction.saturating_sub(self.reserved));
             if more == 0 || !budget.reserve(more) {
                 self.is_refused = true;
-                return;
+                return false;
             }
             self.reserved += more;
         }
-        if page.pin() {
+        let is_pinned = pin();
+        if is_pinned {
             if self.pages.len() < KNOWN {
                 self.known[place] = id;
             }
             self.pages.push(id);
         }
+        is_pinned
     }
 
     /// Where a page is in the table, or would be.
@@ -148,23 +151,22 @@ impl<'p, P: Pages> Pinning<'p, P> {
         Self { pages, pins: RefCell::new(pins), budget }
     }
 
+    /// Pins a page that is in memory, and need not be fixed for that; returns whether it is pinned.
+    #[inline]
+    pub(crate) fn try_pin(&self, page: PageId) -> bool {
+        self.pins.borrow_mut().keep(page, || self.pages.pin(page), self.budget)
+    }
+
     /// Pins a page.
     pub(crate) fn touch(&self, page: PageId) -> Result<(), Error> {
-        let is_pinned = {
-            let pins = self.pins.borrow();
-            pins.known[pins.place(page)] == page
-        };
-        if is_pinned {
-            return Ok(());
-        }
-        self.fix_shared(page).map(drop)
+        if self.try_pin(page) { Ok(()) } else { self.fix_shared(page).map(drop) }
     }
 
     fn keep<'a>(&self, id: PageId, page: P::Shared<'a>) -> P::Shared<'a>
     where
         P: 'a,
     {
-        self.pins.borrow_mut().keep(id, &page, self.budget);
+        self.pins.borrow_mut().keep(id, || page.pin(), self.budget);
         page
     }
 }

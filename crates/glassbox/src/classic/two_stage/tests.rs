@@ -3,6 +3,7 @@
 
 mod chain;
 mod declared;
+mod latches;
 mod smallest_pool;
 
 use std::ops::ControlFlow;

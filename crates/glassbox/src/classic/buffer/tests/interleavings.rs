@@ -49,6 +49,7 @@ impl World {
         self.frame.publish();
         // SAFETY: latched exclusively.
         self.memory.with_mut(|memory| unsafe { *memory = 10 * page.0 });
+        self.frame.arrived();
         self.frame.unfix_exclusive();
         true
     }
@@ -93,14 +94,34 @@ impl World {
             let is_pinned = self.frame.pin();
             self.frame.unfix_shared();
             if is_pinned {
-                assert!(matches!(self.frame.fix(OLD, false, true), Fix::Fixed { .. }), "a pinned page left");
-                // SAFETY: fixed to read.
-                let found = self.memory.with(|memory| unsafe { *memory });
-                assert_eq!(found / 10, OLD.0, "another page than was pinned");
-                self.frame.unfix_shared();
-                self.frame.unpin();
+                self.need_pinned(OLD);
             }
         }
+    }
+
+    /// Pins a page without its latch, and needs it.
+    fn pin_unfixed(&self, page: PageId) {
+        if self.frame.pin_unfixed(page) {
+            self.need_pinned(page);
+        }
+    }
+
+    fn pin_old_unfixed(&self) {
+        self.pin_unfixed(OLD);
+    }
+
+    fn pin_new_unfixed(&self) {
+        self.pin_unfixed(NEW);
+    }
+
+    /// Looks at a pinned page, and removes the pin.
+    fn need_pinned(&self, page: PageId) {
+        assert!(matches!(self.frame.fix(page, false, true), Fix::Fixed { .. }), "a pinned page left");
+        // SAFETY: fixed to read.
+        let found = self.memory.with(|memory| unsafe { *memory });
+        assert_eq!(found / 10, page.0, "another page than was pinned");
+        self.frame.unfix_shared();
+        self.frame.unpin();
     }
 
     fn change_old(&self) {
@@ -160,6 +181,15 @@ fn a_pinned_page_stays_without_its_latch() {
     check(4, &[World::take_for_new, World::pin_old]);
     check(3, &[World::take_for_new, World::pin_old, World::pin_old]);
     check(3, &[World::take_for_new, World::pin_old, World::look_for_new]);
+}
+
+#[test]
+fn a_page_that_is_pinned_without_its_latch_stays() {
+    check(4, &[World::take_for_new, World::pin_old_unfixed]);
+    check(4, &[World::take_for_new, World::pin_new_unfixed]);
+    check(4, &[World::take_in_vain, World::pin_new_unfixed]);
+    check(3, &[World::take_for_new, World::pin_old_unfixed, World::pin_new_unfixed]);
+    check(3, &[World::take_for_new, World::take_in_vain, World::pin_new_unfixed]);
 }
 
 #[test]

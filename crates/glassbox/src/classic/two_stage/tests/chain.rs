@@ -73,6 +73,7 @@ fn a_chain_of_waits_is_due_to_who_reads_at_its_end() {
     std::thread::scope(|scope| {
         scope.spawn(|| moved(&db, 0, Some(ROWS - 1)));
         let reader = until(&db, |session| matches!(session.does, SessionActivity::Reads { .. }));
+        assert!(reader.to_string().ends_with(" of table `parcel`"), "{reader}");
         // The second changes a row of its own, and the third waits for that.
         scope.spawn(|| {
             db.transaction(|tx| {
@@ -114,7 +115,8 @@ fn a_session_that_fetches_is_seen_to_read() {
         let (db, disk) = database(policy);
         std::thread::scope(|scope| {
             scope.spawn(|| moved(&db, 0, Some(ROWS - 1)));
-            until(&db, |session| matches!(session.does, SessionActivity::Reads { .. }));
+            let reader = until(&db, |session| matches!(session.does, SessionActivity::Reads { .. }));
+            assert!(reader.to_string().ends_with(" of table `parcel`"), "{reader}");
             // It holds no lock meanwhile.
             disk.disk().set_slow(false);
             moved(&db, 0, None);
