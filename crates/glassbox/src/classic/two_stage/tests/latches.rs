@@ -84,7 +84,7 @@ fn a_fetch_stage_passes_nodes_that_an_open_transaction_has_split() {
             assert!(root(engine) != before, "no leaf was split");
             // With locks of nodes that are held to the end, it would wait for that transaction here.
             assert_eq!(fetched(engine, 0..ROWS + MORE), (ROWS + MORE) as usize);
-            // So would an operate stage, although nobody else has locked this row.
+            // So would an operate stage, although no other transaction has locked this row.
             db.transaction(|tx| tx.get::<Parcel>(&0).map(drop)).unwrap();
             assert_eq!(db.counts().classic.unwrap().lock_waits, waits, "{granularity:?}");
             drop(end);
