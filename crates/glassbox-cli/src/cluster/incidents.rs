@@ -180,7 +180,10 @@ impl Incidents<'_> {
     fn bring_back(&mut self, replica: Address) -> anyhow::Result<()> {
         self.children.restart(replica, self.config)?;
         let began = Instant::now();
-        self.decide(|operator| operator.bring_back(replica))?;
+        self.decide(|operator| {
+            operator.wait_for(replica, PATIENCE);
+            operator.bring_back(replica)
+        })?;
         self.wait_for_rows(replica)?;
         self.pauses.returned.push(began.elapsed());
         Ok(())
@@ -226,7 +229,10 @@ impl Incidents<'_> {
         self.kill(coordinator)?;
         self.children.restart(coordinator, self.config)?;
         let began = Instant::now();
-        self.decide(|operator| operator.begin_coordinator(coordinator))?;
+        self.decide(|operator| {
+            operator.wait_for(coordinator, PATIENCE);
+            operator.begin_coordinator(coordinator)
+        })?;
         self.pauses.coordinator.push(self.watch.pause(partition, began)?);
         Ok(())
     }
