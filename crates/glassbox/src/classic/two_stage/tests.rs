@@ -20,7 +20,7 @@ use crate::classic::ids::{PageId, TxnId};
 use crate::classic::lock::{Duration, LockMode, LockName, Locks};
 use crate::classic::page::miss::{self, OnMiss};
 use crate::classic::page::pages::Pages;
-use crate::classic::stack::Standard;
+use crate::classic::stack::{Session, Standard};
 use crate::classic::transaction::StackTransaction;
 use crate::config::{ClassicConfig, ExecutionPolicy};
 use crate::io::{Dice, ManualClock, MemoryFiles};
@@ -154,25 +154,37 @@ fn traces(engine: &Engine) -> Traces {
     Traces { pages: used.into_iter().map(bytes).collect(), log_end: engine.log().appended().0 }
 }
 
-/// The traces that a fetch stage of `run` leaves.
-fn traces_of_fetch(engine: &Engine, run: impl FnOnce(&mut StackTransaction<'_, Standard>)) -> Vec<&'static str> {
-    let before = traces(engine);
-    let mut session = engine.sessions.take().unwrap();
+/// Runs a fetch stage of at most so many accesses.
+fn in_fetch_stage<T>(
+    engine: &Engine,
+    session: &mut Session<Standard>,
+    fetches_left: u64,
+    run: impl FnOnce(&mut StackTransaction<'_, Standard>) -> T,
+) -> T {
     miss::set(OnMiss::Refuse);
     let mut transaction = StackTransaction {
         engine,
-        session: &mut session,
+        session,
         now: None,
         random: 1,
         repeated: 0,
         ended: None,
         stage: Stage::Fetch,
         accesses: 0,
-        fetches_left: 1_000,
+        fetches_left,
         converted: None,
     };
-    let _ = catch_unwind(AssertUnwindSafe(|| run(&mut transaction)));
+    let out = run(&mut transaction);
     miss::set(OnMiss::Read);
+    out
+}
+
+/// The traces that a fetch stage of `run` leaves.
+fn traces_of_fetch(engine: &Engine, run: impl FnOnce(&mut StackTransaction<'_, Standard>)) -> Vec<&'static str> {
+    let before = traces(engine);
+    let mut session = engine.sessions.take().unwrap();
+    let _ =
+        in_fetch_stage(engine, &mut session, 1_000, |transaction| catch_unwind(AssertUnwindSafe(|| run(transaction))));
     let mut left = Vec::new();
     if session.owner.count() > 0 || engine.locks.names() > 0 {
         left.push("a lock");

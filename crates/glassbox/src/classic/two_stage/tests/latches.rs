@@ -5,13 +5,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-use super::{Parcel, ROWS, catalog, parcel};
+use super::{Parcel, ROWS, catalog, in_fetch_stage, parcel};
 use crate::classic::engine::Engine;
 use crate::classic::engine::sessions::Sessions;
-use crate::classic::page::miss::{self, OnMiss};
 use crate::classic::page::pages::Pages;
-use crate::classic::transaction::StackTransaction;
-use crate::classic::two_stage::Stage;
 use crate::config::{ClassicConfig, Granularity};
 use crate::io::{Dice, ManualClock, MemoryFiles};
 use crate::procedure::Transaction;
@@ -35,21 +32,9 @@ fn database(granularity: Granularity) -> Database {
 /// How many of these rows a fetch stage finds.
 fn fetched(engine: &Engine, ids: impl Iterator<Item = u64>) -> usize {
     let mut session = engine.sessions.take().unwrap();
-    miss::set(OnMiss::Refuse);
-    let mut transaction = StackTransaction {
-        engine,
-        session: &mut session,
-        now: None,
-        random: 1,
-        repeated: 0,
-        ended: None,
-        stage: Stage::Fetch,
-        accesses: 0,
-        fetches_left: u64::MAX,
-        converted: None,
-    };
-    let found = ids.filter(|id| transaction.get::<Parcel>(id).unwrap().is_some()).count();
-    miss::set(OnMiss::Read);
+    let found = in_fetch_stage(engine, &mut session, u64::MAX, |transaction| {
+        ids.filter(|id| transaction.get::<Parcel>(id).unwrap().is_some()).count()
+    });
     assert_eq!(session.owner.count(), 0, "a fetch stage has locked");
     session.pins.release(&engine.pages, &engine.pin_budget);
     found
