@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::answer::{Answer, run_in};
 use crate::classic::engine::sessions::Sessions;
 use crate::classic::engine::{Engine, TreeUndo};
-use crate::classic::ids::{StoreId, TxnId};
+use crate::classic::ids::TxnId;
 use crate::classic::lock::Locks;
 use crate::classic::page::miss;
 use crate::classic::stack::{Session, Stack, StackLocks};
@@ -368,8 +368,7 @@ impl<S: Stack> Engine<S> {
     #[cold]
     pub(crate) fn abort(&self, session: &mut Session<S>) -> Result<(), Error> {
         self.name_reader(session);
-        let _reading = miss::reading();
-        miss::set_table(StoreId::VOLUME);
+        let _reading = miss::reading_of_any();
         let rolled_back = session.journal.abort(&self.pages, &mut TreeUndo(self));
         self.release_all(session);
         rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
@@ -378,8 +377,7 @@ impl<S: Stack> Engine<S> {
     /// Rolls a transaction back to a savepoint; it goes on.
     #[cold]
     pub(crate) fn roll_back(&self, session: &mut Session<S>, to: Savepoint) -> Result<(), Error> {
-        let _reading = miss::reading();
-        miss::set_table(StoreId::VOLUME);
+        let _reading = miss::reading_of_any();
         let rolled_back = session.journal.roll_back(to, &self.pages, &mut TreeUndo(self));
         rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
     }

@@ -75,6 +75,7 @@ pub(crate) struct Executing(Option<OuterExecution>);
 struct OuterExecution {
     reads: Vec<DiskRead>,
     session: u32,
+    table: StoreId,
     on_miss: OnMiss,
 }
 
@@ -85,6 +86,7 @@ pub(crate) fn execute() -> Executing {
     Executing(RUNS.replace(true).then(|| OuterExecution {
         reads: RUN.take(),
         session: SESSION.get(),
+        table: TABLE.get(),
         on_miss: set(OnMiss::Read),
     }))
 }
@@ -97,9 +99,10 @@ impl Drop for Executing {
                 RUNS.set(false);
                 set(OnMiss::Read);
             }
-            Some(OuterExecution { reads, session, on_miss }) => {
+            Some(OuterExecution { reads, session, table, on_miss }) => {
                 RUN.set(reads);
                 SESSION.set(session);
+                TABLE.set(table);
                 set(on_miss);
             }
         }
@@ -156,16 +159,28 @@ pub(crate) fn check(page: PageId) -> Result<(), Error> {
 }
 
 /// Reads whatever is missing, until it is dropped: for changes of structures that are not begun twice.
-pub(crate) struct Reading(OnMiss);
+pub(crate) struct Reading {
+    on_miss: OnMiss,
+    table: StoreId,
+}
 
 /// Lets this thread read missing pages until the result is dropped.
 #[must_use]
 pub(crate) fn reading() -> Reading {
-    Reading(set(OnMiss::Read))
+    Reading { on_miss: set(OnMiss::Read), table: TABLE.get() }
+}
+
+/// The same, for pages of whatever tables.
+#[must_use]
+pub(crate) fn reading_of_any() -> Reading {
+    let reading = reading();
+    TABLE.set(StoreId::VOLUME);
+    reading
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        set(self.0);
+        set(self.on_miss);
+        TABLE.set(self.table);
     }
 }

@@ -128,9 +128,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             }
         });
         self.stage = Stage::Fetch;
-        let table = miss::table();
         let undone = engine.abort(self.session);
-        miss::set_table(table);
         self.converted = Some(ThreadWaits::now(&*engine.clock));
         match undone {
             // Whatever is wrong with it, the operate stage meets it again.
