@@ -17,7 +17,7 @@ use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::miss;
 use crate::classic::page::pages::Pages;
 use crate::classic::stack::Stack;
-use crate::classic::tree::{Cursor, Find, Guess, Step, Tree};
+use crate::classic::tree::{Cursor, Find, Step, Tree};
 use crate::classic::two_stage::Pinning;
 use crate::config::FetchMethod;
 use crate::error::Error;
@@ -82,11 +82,7 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
         let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
         let tree = Tree::new(&pages, &engine.space, &index.tree);
         let number = key.as_u64();
-        let guess = number.map_or(Guess::NONE, |number| tree.guess(number));
-        let found = key.for_bytes(index.key_width(), |bytes| {
-            let probe = tree.probe(bytes, number);
-            tree.find_at(guess, probe, |_| true).map_or_else(|| tree.find_from_root(probe, |_| true), Ok)
-        });
+        let found = key.for_bytes(index.key_width(), |key| tree.find_probe(tree.probe(key, number), number, |_| true));
         match found {
             Ok(Find::Found(rid)) if !and_row || pages.try_pin(rid.page) => Some(Some(rid)),
             Ok(Find::Found(rid)) => note_missing(pages.touch(rid.page).map(|()| Some(rid)), missing),

@@ -258,9 +258,23 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// # Panics
     /// When the key does not have the tree's width; so do all that take a key.
     #[inline]
-    pub(crate) fn find(&self, key: &[u8], mut ask: impl FnMut(Neighbour) -> bool) -> Result<Find, Error> {
+    pub(crate) fn find(&self, key: &[u8], ask: impl FnMut(Neighbour) -> bool) -> Result<Find, Error> {
         let probe = self.keys().probe(key);
-        let guess = self.keys().number(probe).map_or(Guess::NONE, |number| self.guess(number));
+        self.find_probe(probe, self.keys().number(probe), ask)
+    }
+
+    /// As [`Tree::find`], for a key that was made ready, with the number that it is.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline(always)]
+    pub(crate) fn find_probe(
+        &self,
+        probe: K::Probe<'_>,
+        number: Option<u64>,
+        mut ask: impl FnMut(Neighbour) -> bool,
+    ) -> Result<Find, Error> {
+        let guess = number.map_or(Guess::NONE, |number| self.guess(number));
         match self.find_at(guess, probe, |rid| ask(Neighbour::Here(rid))) {
             Some(found) => Ok(found),
             None => self.find_from_root(probe, ask),
