@@ -77,16 +77,22 @@ impl<L: Latch, W: WriteAhead> Pages for BufferPool<L, W> {
     }
 
     #[inline]
-    fn pin(&self, page: PageId) -> bool {
+    fn pin(&self, page: PageId) -> Option<u32> {
         // A trace is of fixes.
-        let frame = self.table.get(page).filter(|_| self.trace.is_none());
-        frame.is_some_and(|frame| self.frames.headers()[frame].pin_unfixed(page))
+        let frame = self.table.get(page).filter(|_| self.trace.is_none())?;
+        self.frames.headers()[frame].pin_unfixed(page).then_some(frame as u32)
     }
 
-    fn unpin(&self, page: PageId) {
-        // A pinned page stays in its frame, and so in the table.
-        let frame = self.table.get(page).expect("a pinned page is in memory");
-        self.frames.headers()[frame].unpin();
+    #[inline]
+    fn pin_fixed(&self, page: &SharedFrame<'_, L>) -> Option<u32> {
+        page.frame().pin().then(|| self.frames.number_of(page.frame()))
+    }
+
+    #[inline]
+    fn unpin(&self, page: PageId, frame: u32) {
+        let frame = &self.frames.headers()[frame as usize];
+        debug_assert_eq!(frame.page(), page, "a pinned page stays in its frame");
+        frame.unpin();
     }
 
     #[inline]

@@ -113,6 +113,13 @@ impl<L: Latch> Frames<L> {
         &self.headers
     }
 
+    /// The number of one of these frames.
+    #[inline(always)]
+    pub fn number_of(&self, frame: &Frame<L>) -> u32 {
+        let offset = std::ptr::from_ref(frame).addr() - self.headers.as_ptr().addr();
+        (offset / size_of::<Frame<L>>()) as u32
+    }
+
     /// Fixes the page in this frame to copy it, which does not count as a use.
     pub fn fix_to_copy(&self, number: usize, page: PageId, wait: bool) -> (Fix, Option<SharedFrame<'_, L>>) {
         let frame = &self.headers[number];

@@ -24,6 +24,12 @@ pub(crate) struct ExclusiveFrame<'a, L: Latch> {
 }
 
 impl<'a, L: Latch> SharedFrame<'a, L> {
+    /// The frame.
+    #[inline(always)]
+    pub(super) fn frame(&self) -> &'a Frame<L> {
+        self.frame
+    }
+
     /// # Safety
     /// The caller has fixed `frame` shared and transfers this fix, and `bytes` is the frame's memory, initialised and
     /// valid for `'a`.
@@ -86,10 +92,6 @@ impl<L: Latch> FixedPage for SharedFrame<'_, L> {
 
     fn note_sound(&self, is_sound: bool) {
         self.frame.note_sound(is_sound);
-    }
-
-    fn pin(&self) -> bool {
-        self.frame.pin()
     }
 }
 

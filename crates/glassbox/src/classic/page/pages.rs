@@ -46,15 +46,21 @@ pub(crate) trait Pages {
         pages.iter().try_for_each(|page| self.fix_shared(*page).map(drop))
     }
 
-    /// Keeps a page in memory without fixing it, until [`Pages::unpin`] is called once for it. Returns whether it does;
-    /// false if the page is missing, or may be, or these pages cannot be pinned.
+    /// Keeps a page in memory without fixing it, until [`Pages::unpin`] is called once for it. Returns the frame in
+    /// which it stays; `None` if the page is missing, or may be, or these pages cannot be pinned.
     #[inline(always)]
-    fn pin(&self, _page: PageId) -> bool {
-        false
+    fn pin(&self, _page: PageId) -> Option<u32> {
+        None
     }
 
-    /// Removes a pin of [`Pages::pin`] or [`FixedPage::pin`].
-    fn unpin(&self, page: PageId) {
+    /// As [`Pages::pin`], for a page that is fixed.
+    #[inline(always)]
+    fn pin_fixed(&self, _page: &Self::Shared<'_>) -> Option<u32> {
+        None
+    }
+
+    /// Removes a pin of a page in this frame.
+    fn unpin(&self, page: PageId, _frame: u32) {
         panic!("page {page} was never pinned");
     }
 
@@ -121,12 +127,18 @@ impl<T: Pages> Pages for Arc<T> {
     }
 
     #[inline(always)]
-    fn pin(&self, page: PageId) -> bool {
+    fn pin(&self, page: PageId) -> Option<u32> {
         T::pin(self, page)
     }
 
-    fn unpin(&self, page: PageId) {
-        T::unpin(self, page);
+    #[inline(always)]
+    fn pin_fixed(&self, page: &Self::Shared<'_>) -> Option<u32> {
+        T::pin_fixed(self, page)
+    }
+
+    #[inline(always)]
+    fn unpin(&self, page: PageId, frame: u32) {
+        T::unpin(self, page, frame);
     }
 
     #[inline(always)]
@@ -168,12 +180,6 @@ pub(crate) trait FixedPage: Deref<Target = [u8]> {
     /// too.
     #[inline(always)]
     fn note_sound(&self, _is_sound: bool) {}
-
-    /// Keeps the page in memory, also when it is not fixed, until [`Pages::unpin`] is called once for it. Returns
-    /// whether it does; false if these pages cannot be pinned.
-    fn pin(&self) -> bool {
-        false
-    }
 }
 
 /// A page fixed to be changed.

@@ -1,9 +1,9 @@
 //! The fetch stage by declaration: what the keys that a procedure declares need, without running it.
 //!
 //! A declaration names the same keys each time. So it runs once for each level of the trees: each key goes as far as
-//! pages are in memory, what is missing then is read in one batch, and keys that came to their row are passed over. If
-//! all is in memory, it runs once. Of ranges only the ends are fetched: how much a run will read of them, it alone
-//! finds out.
+//! pages are in memory, what is missing then is read in one batch, and only the keys that met a missing page are looked
+//! for again. If all is in memory, it runs once. Of ranges only the ends are fetched: how much a run will read of them,
+//! it alone finds out.
 
 use std::ops::Range;
 
@@ -22,14 +22,20 @@ const PASSES: usize = 16;
 /// Fetches what is declared into it.
 pub(in crate::classic) struct DeclaredFetch<'t, 'e, S: Stack> {
     stage: FetchStage<'t, 'e, S>,
-    /// Of the keys, in their order: whether it needs no page any more.
-    done: SmallVec<[bool; 64]>,
     /// The next key.
-    at: usize,
+    at: u32,
+    is_first_pass: bool,
+    /// The keys that met a missing page in the last pass, the next one last.
+    left: Positions,
+    /// Those of this pass, in their order.
+    unfinished: Positions,
     missing: MissingPages,
     /// Whether only keys are declared, and ranges into which rows are inserted.
     is_exact: bool,
 }
+
+/// Keys by their positions in a declaration.
+type Positions = SmallVec<[u32; 32]>;
 
 /// The part of a run's pages that was fetched by declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,15 +61,23 @@ impl<S: Stack> FetchStage<'_, '_, S> {
         self,
         declare: &impl Fn(&mut DeclaredFetch<'_, '_, S>) -> Declared,
     ) -> DeclaredPart {
-        let (done, missing) = (SmallVec::new(), MissingPages::new());
-        let mut set = DeclaredFetch { stage: self, done, at: 0, missing, is_exact: true };
+        let mut set = DeclaredFetch {
+            stage: self,
+            at: 0,
+            is_first_pass: true,
+            left: Positions::new(),
+            unfinished: Positions::new(),
+            missing: MissingPages::new(),
+            is_exact: true,
+        };
         for _ in 0..PASSES {
             set.at = 0;
             let declared = declare(&mut set);
-            if set.missing.is_empty() {
-                let is_all = declared == Declared::Complete && set.is_exact && !set.done.is_empty();
+            if set.unfinished.is_empty() {
+                let is_all = declared == Declared::Complete && set.is_exact && set.at > 0;
                 return if is_all { DeclaredPart::All } else { DeclaredPart::Some };
             }
+            set.begin_next_pass();
             let brought = set.stage.bring(&mut set.missing);
             if set.stage.0.session.pins.is_refused() {
                 return DeclaredPart::TooMuch;
@@ -77,25 +91,30 @@ impl<S: Stack> FetchStage<'_, '_, S> {
 }
 
 impl<'e, S: Stack> DeclaredFetch<'_, 'e, S> {
-    /// Whether the next key was fetched in an earlier pass.
+    /// Fetches the next key's pages, unless an earlier pass has; `fetch` says whether it has come to the end.
     #[inline(always)]
-    fn passes_over(&mut self) -> bool {
+    fn each_once(&mut self, fetch: impl FnOnce(&mut FetchStage<'_, 'e, S>, &mut MissingPages) -> bool) {
         let at = self.at;
         self.at += 1;
-        if at == self.done.len() {
-            let is_too_many = self.stage.begin().is_err();
-            self.is_exact &= !is_too_many;
-            self.done.push(is_too_many);
+        if self.is_first_pass {
+            if self.stage.begin().is_err() {
+                self.is_exact = false;
+                return;
+            }
+        } else if self.left.last() == Some(&at) {
+            self.left.pop();
+        } else {
+            return;
         }
-        self.done[at]
+        if !fetch(&mut self.stage, &mut self.missing) {
+            self.unfinished.push(at);
+        }
     }
 
-    /// Fetches the leaf of a key.
-    fn leaf(&mut self, index: &IndexStore<S>, key: impl EncodedKey) {
-        if !self.passes_over() {
-            let found = self.stage.try_key(index, key, false, &mut self.missing);
-            self.done[self.at - 1] = found.is_some();
-        }
+    fn begin_next_pass(&mut self) {
+        self.is_first_pass = false;
+        self.left = std::mem::take(&mut self.unfinished);
+        self.left.reverse();
     }
 
     /// Fetches the leaves of both ends of a range; and the page for a row that is added there.
@@ -106,12 +125,11 @@ impl<'e, S: Stack> DeclaredFetch<'_, 'e, S> {
         mode: Mode,
     ) {
         self.is_exact &= mode == Mode::Insert;
-        if mode == Mode::Insert && !self.passes_over() {
-            self.done[self.at - 1] = self.stage.try_insertion(table, &mut self.missing);
+        if mode == Mode::Insert {
+            self.each_once(|stage, missing| stage.try_insertion(table, missing));
         }
         if let Some(range) = bounds.encode::<E>() {
-            self.leaf(index, range.low);
-            self.leaf(index, range.high);
+            self.each_once(|stage, missing| stage.try_ends(index, &range, missing));
         }
     }
 
@@ -123,13 +141,11 @@ impl<'e, S: Stack> DeclaredFetch<'_, 'e, S> {
 impl<S: Stack> KeySet for DeclaredFetch<'_, '_, S> {
     #[inline]
     fn part<R: Record>(&mut self, key: &R::Key, mode: Mode, _bytes: Range<usize>) {
-        if self.passes_over() {
-            return;
-        }
         let table = self.table::<R>();
-        let has_room = mode != Mode::Insert || self.stage.try_insertion(table, &mut self.missing);
-        let found = self.stage.try_key(&table.primary, key.encode::<R::Encoded>(), true, &mut self.missing);
-        self.done[self.at - 1] = has_room && found.is_some();
+        self.each_once(|stage, missing| {
+            let has_room = mode != Mode::Insert || stage.try_insertion(table, missing);
+            stage.try_key(&table.primary, key.encode::<R::Encoded>(), true, missing).is_some() && has_room
+        });
     }
 
     fn range<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode) {

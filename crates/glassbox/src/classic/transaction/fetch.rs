@@ -22,7 +22,7 @@ use crate::classic::two_stage::Pinning;
 use crate::config::FetchMethod;
 use crate::error::Error;
 use crate::procedure::Stop;
-use crate::record::{EncodedKey, Index, IndexVisitor, Key, Record};
+use crate::record::{Encoded, EncodedKey, Index, IndexVisitor, Key, Record};
 
 /// Attempts of a read that meets missing pages, more than a tree has levels; the last one reads them as it meets them.
 const ROUNDS: usize = 16;
@@ -82,13 +82,38 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
         let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
         let tree = Tree::new(&pages, &engine.space, &index.tree);
         let number = key.as_u64();
-        let found = key.for_bytes(index.key_width(), |key| tree.find_probe(tree.probe(key, number), number, |_| true));
-        match found {
-            Ok(Find::Found(rid)) if !and_row || pages.try_pin(rid.page) => Some(Some(rid)),
-            Ok(Find::Found(rid)) => note_missing(pages.touch(rid.page).map(|()| Some(rid)), missing),
-            Ok(_) => Some(None),
-            Err(error) => note_missing(Err(error), missing),
-        }
+        key.for_bytes(index.key_width(), |key| {
+            let probe = tree.probe(key, number);
+            if let Some(Find::Found(rid)) = tree.find_guessed(probe, number, |_| true)
+                && (!and_row || pages.try_pin(rid.page))
+            {
+                return Some(Some(rid));
+            }
+            let row_page = |rid: Rid| if and_row { pages.touch(rid.page) } else { Ok(()) };
+            let found = match tree.find_probe(probe, number, |_| true) {
+                Ok(Find::Found(rid)) => row_page(rid).map(|()| Some(rid)),
+                Ok(_) => Ok(None),
+                Err(error) => Err(error),
+            };
+            note_missing(found, missing)
+        })
+    }
+
+    /// Fetches the leaves of both ends of a range, as far as pages are in memory; else notes a page as missing.
+    pub(super) fn try_ends<E: EncodedKey>(
+        &mut self,
+        index: &IndexStore<S>,
+        range: &Encoded<E>,
+        missing: &mut MissingPages,
+    ) -> bool {
+        let engine = self.0.engine;
+        let pages = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
+        let tree = Tree::new(&pages, &engine.space, &index.tree);
+        let width = index.key_width();
+        let found = range.low.for_bytes(width, |low| {
+            range.high.for_bytes(width, |high| tree.visit_ends(tree.probe(low, None), tree.probe(high, None)))
+        });
+        note_missing(found.map(|()| None), missing).is_some()
     }
 
     /// Fetches the page into which a row will probably go, if it is in memory; else notes it as missing.

@@ -274,11 +274,35 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         number: Option<u64>,
         mut ask: impl FnMut(Neighbour) -> bool,
     ) -> Result<Find, Error> {
-        let guess = number.map_or(Guess::NONE, |number| self.guess(number));
-        match self.find_at(guess, probe, |rid| ask(Neighbour::Here(rid))) {
+        match self.find_guessed(probe, number, |rid| ask(Neighbour::Here(rid))) {
             Some(found) => Ok(found),
             None => self.find_from_root(probe, ask),
         }
+    }
+
+    /// As [`Tree::find_at`], where the key should be.
+    #[inline(always)]
+    pub(crate) fn find_guessed(
+        &self,
+        probe: K::Probe<'_>,
+        number: Option<u64>,
+        ask: impl FnOnce(Rid) -> bool,
+    ) -> Option<Find> {
+        self.find_at(number.map_or(Guess::NONE, |number| self.guess(number)), probe, ask)
+    }
+
+    /// Visits the leaves where the ends of a range belong: mostly one.
+    ///
+    /// # Errors
+    /// As for [`Tree::find`].
+    pub(crate) fn visit_ends(&self, low: K::Probe<'_>, high: K::Probe<'_>) -> Result<(), Error> {
+        let leaf = self.leaf(|node| self.child_at(node, low))?;
+        let is_here = {
+            let node = leaf.header.on(&leaf.page);
+            self.keys().smaller(node.entries(), high) < node.count
+        };
+        drop(leaf);
+        if is_here { Ok(()) } else { self.leaf(|node| self.child_at(node, high)).map(drop) }
     }
 
     /// A key, with the number that it is if it has at most 8 bytes, made ready for being looked for.

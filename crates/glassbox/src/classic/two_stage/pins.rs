@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::classic::ids::PageId;
-use crate::classic::page::pages::{FixedPage, Pages};
+use crate::classic::page::pages::Pages;
 use crate::error::Error;
 
 /// Places of the table of pinned pages.
@@ -63,7 +63,8 @@ impl PinBudget {
 /// The pages that a transaction has pinned.
 #[derive(Debug)]
 pub(crate) struct Pins {
-    pages: Vec<PageId>,
+    /// With their frames.
+    pages: Vec<(PageId, u32)>,
     /// The first of these pages, by the end of their numbers, or in the next free place.
     known: Box<[PageId; PLACES]>,
     reserved: usize,
@@ -80,7 +81,7 @@ impl Default for Pins {
 impl Pins {
     /// Pins a page by `pin`, if the budget allows. Returns whether it is pinned.
     #[inline]
-    fn keep(&mut self, id: PageId, pin: impl FnOnce() -> bool, budget: &PinBudget) -> bool {
+    fn keep(&mut self, id: PageId, pin: impl FnOnce() -> Option<u32>, budget: &PinBudget) -> bool {
         let place = self.place(id);
         if self.known[place] == id {
             return true;
@@ -93,14 +94,12 @@ impl Pins {
             }
             self.reserved += more;
         }
-        let is_pinned = pin();
-        if is_pinned {
-            if self.pages.len() < KNOWN {
-                self.known[place] = id;
-            }
-            self.pages.push(id);
+        let Some(frame) = pin() else { return false };
+        if self.pages.len() < KNOWN {
+            self.known[place] = id;
         }
-        is_pinned
+        self.pages.push((id, frame));
+        true
     }
 
     /// Where a page is in the table, or would be.
@@ -125,14 +124,14 @@ impl Pins {
 
     /// Releases all of them.
     pub(crate) fn release(&mut self, pages: &impl Pages, budget: &PinBudget) {
-        for page in self.pages.drain(..) {
+        for (page, frame) in self.pages.drain(..) {
             // With all that stand behind it, which leave as well.
             let mut place = page.0 as usize % PLACES;
             while self.known[place] != PageId::NONE {
                 self.known[place] = PageId::NONE;
                 place = (place + 1) % PLACES;
             }
-            pages.unpin(page);
+            pages.unpin(page, frame);
         }
         budget.reserved.fetch_sub(std::mem::take(&mut self.reserved), Ordering::Relaxed);
         self.is_refused = false;
@@ -166,7 +165,7 @@ impl<'p, P: Pages> Pinning<'p, P> {
     where
         P: 'a,
     {
-        self.pins.borrow_mut().keep(id, || page.pin(), self.budget);
+        self.pins.borrow_mut().keep(id, || self.pages.pin_fixed(&page), self.budget);
         page
     }
 }
