@@ -14,6 +14,9 @@
 //! The place in the leaf is that of the group's first key if no key of the group is missing. It is right as long as
 //! keys are dense and nothing before them comes or goes; and it can be asked for before the leaf is looked at.
 //!
+//! A leaf may end within a group. Then both of its places are the group's, for two leaves: in the second leaf, the
+//! group's first key would stand before the first entry, and so would each key that is in the first leaf.
+//!
 //! Rejected: guesses for keys that are not there, for insertions. What may go into a leaf is bounded by separators
 //! above it, which the leaf does not have.
 
@@ -86,10 +89,16 @@ impl Hints {
         let Some(places) = self.places.get() else { return Guess::NONE };
         let (pair, tag) = pair_and_tag(number);
         let [recent, other] = &places[pair];
-        let recent = recent.load(Ordering::Relaxed);
-        let found = if recent >> 48 == tag { recent } else { other.load(Ordering::Relaxed) };
-        let leaf = if found >> 48 == tag { found as u32 } else { 0 };
-        Guess { leaf: PageId(leaf), at: ((found >> 32) as u16).wrapping_add((number & IN_GROUP) as u16) }
+        let in_group = (number & IN_GROUP) as u16;
+        let guess = |place: &AtomicU64| {
+            let found = place.load(Ordering::Relaxed);
+            let leaf = if found >> 48 == tag { found as u32 } else { 0 };
+            Guess { leaf: PageId(leaf), at: ((found >> 32) as u16).wrapping_add(in_group) }
+        };
+        let (recent, other) = (guess(recent), guess(other));
+        // A position before the first entry is greater than all others.
+        let is_other = other.leaf != PageId::NONE && (recent.leaf == PageId::NONE || other.at < recent.at);
+        if is_other { other } else { recent }
     }
 
     /// Says where a key was found, among keys from `first` to `last` that are there too: so what is said of one key
@@ -114,16 +123,17 @@ impl Hints {
         let [recent, other] = &self.places.get_or_init(new)[pair];
         let first = u64::from(at.wrapping_sub((number & IN_GROUP) as u16));
         let hint = tag << 48 | first << 32 | u64::from(leaf.0);
-        let is_there = |place: &AtomicU64| place.load(Ordering::Relaxed) >> 48 == tag;
-        // In this order, as `guess` looks: an empty place has a tag too.
-        let place = if is_there(recent) {
-            recent
-        } else if is_there(other) {
-            other
-        } else {
+        let is_of_group = |place: &AtomicU64| place.load(Ordering::Relaxed) >> 48 == tag;
+        let is_of_leaf = |place: &AtomicU64| is_of_group(place) && place.load(Ordering::Relaxed) as u32 == leaf.0;
+        let known = [(recent, other), (other, recent)].into_iter().find(|(place, _)| is_of_leaf(place));
+        let Some((place, beside)) = known else {
             other.store(recent.load(Ordering::Relaxed), Ordering::Relaxed);
-            recent
+            return recent.store(hint, Ordering::Relaxed);
         };
+        if is_of_group(beside) {
+            // It was guessed, and does not have the key.
+            beside.store(0, Ordering::Relaxed);
+        }
         place.store(hint, Ordering::Relaxed);
     }
 }
@@ -163,6 +173,26 @@ mod tests {
         }
         found(numbers[2], 12, 400);
         let left = [0, 1, 2].map(|at| known(numbers[at]));
-        assert_eq!(left, [None, Some((11, 205)), Some((12, 405))]);
+        assert_eq!(left, [Some((20, 305)), None, Some((12, 405))]);
+    }
+
+    /// Keys 0 to 19 of a group are the last ones of a leaf, and the others the first ones of the next.
+    #[test]
+    fn both_leaves_of_a_group_that_a_leaf_ends_in_are_known() {
+        let hints = Hints::default();
+        let guess = |number| {
+            let Guess { leaf, at } = hints.guess(number);
+            (leaf.0, at)
+        };
+        let first = Guess { leaf: PageId(10), at: 505 };
+        let second = Guess { leaf: PageId(11), at: 20 };
+        for [one, then] in [[(5, first), (40, second)], [(40, second), (5, first)]] {
+            hints.set(one.0, one.1);
+            hints.set(then.0, then.1);
+            assert_eq!([0, 19, 20, 63].map(guess), [(10, 500), (10, 519), (11, 0), (11, 43)]);
+        }
+        // The second leaf was merged into another one: it is guessed once more.
+        hints.set(40, Guess { leaf: PageId(12), at: 100 });
+        assert_eq!(guess(40).0, 12);
     }
 }
