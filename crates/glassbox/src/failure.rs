@@ -92,9 +92,9 @@ impl fmt::Display for Panicked {
 }
 
 impl Failure {
-    /// A message that violates the protocol.
+    /// A failure because of a message that violates the protocol: the problem.
     #[cold]
-    pub(crate) fn protocol(problem: impl Into<String>) -> Box<Self> {
+    pub fn protocol(problem: impl Into<String>) -> Box<Self> {
         Box::new(Self::Protocol { problem: problem.into() })
     }
 }

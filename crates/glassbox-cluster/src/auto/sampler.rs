@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use glassbox::research::shard::{Touch, Watch};
+use glassbox::research::shard::{Touch, Watch, WatchedKey};
 use smallvec::SmallVec;
 
 /// One run in this many is sampled until there are enough.
@@ -17,7 +17,7 @@ const ENOUGH: u64 = 32;
 const FULL: u64 = 8 * ENOUGH;
 
 /// A space and a key in it.
-pub(crate) type RowKey = (u32, u128);
+pub(crate) type RowKey = (u32, WatchedKey);
 
 /// Samples runs.
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ impl Sampler {
             self.one_in = self.one_in.saturating_mul(2).max(ONE_IN);
         }
         for key in written {
-            *self.written.entry(*key).or_default() += 1;
+            *self.written.entry(key.clone()).or_default() += 1;
         }
     }
 
@@ -103,9 +103,9 @@ impl<'a, 'w> Sampling<'a, 'w> {
 }
 
 impl Watch for Sampling<'_, '_> {
-    fn point(&mut self, space: u32, key: u128, touch: Touch) -> bool {
-        if touch == Touch::Write && !self.written.contains(&(space, key)) {
-            self.written.push((space, key));
+    fn point(&mut self, space: u32, key: WatchedKey, touch: Touch) -> bool {
+        if touch == Touch::Write && !self.written.iter().any(|written| written.0 == space && written.1 == key) {
+            self.written.push((space, key.clone()));
         }
         match &mut self.watch {
             Some(watch) => (**watch).point(space, key, touch),
@@ -113,7 +113,7 @@ impl Watch for Sampling<'_, '_> {
         }
     }
 
-    fn range(&mut self, space: u32, low: u128, high: u128) -> bool {
+    fn range(&mut self, space: u32, low: WatchedKey, high: WatchedKey) -> bool {
         match &mut self.watch {
             Some(watch) => (**watch).range(space, low, high),
             None => true,
@@ -125,6 +125,10 @@ impl Watch for Sampling<'_, '_> {
 mod tests {
     use super::*;
 
+    fn key(number: u128) -> WatchedKey {
+        WatchedKey::Short(number)
+    }
+
     #[test]
     fn the_hottest_row_is_found_and_forgotten() {
         let mut sampler = Sampler::default();
@@ -134,11 +138,11 @@ mod tests {
         assert_eq!(due, 400, "none is noted yet");
         for run in 0..400_u128 {
             let mut watch = Sampling::beside(None);
-            assert!(watch.point(1, run, Touch::Write) && watch.range(1, 0, 9));
+            assert!(watch.point(1, key(run), Touch::Write) && watch.range(1, key(0), key(9)));
             if run % 4 == 0 {
-                assert!(watch.point(1, 1 << 20, Touch::Write) && watch.point(1, 1 << 20, Touch::Write));
+                assert!((0..2).all(|_| watch.point(1, key(1 << 20), Touch::Write)));
             }
-            watch.point(1, 1 << 21, Touch::Read);
+            watch.point(1, key(1 << 21), Touch::Read);
             sampler.note(&watch.written);
         }
         assert!((sampler.hottest().unwrap() - 0.25).abs() < 0.01, "{sampler:?}");
@@ -147,7 +151,7 @@ mod tests {
         sampler.turn(true);
         assert_eq!((0..1_638_400).filter(|_| sampler.is_due()).count(), 100);
         for run in 0..4000_u128 {
-            sampler.note(&[(2, run)]);
+            sampler.note(&[(2, key(run))]);
         }
         assert!(sampler.hottest().unwrap() < 0.02, "{sampler:?}");
     }

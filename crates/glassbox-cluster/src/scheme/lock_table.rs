@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::FixedState;
-use glassbox::research::shard::{Touch, Watch};
+use glassbox::research::shard::{Touch, Watch, WatchedKey};
 use smallvec::{SmallVec, smallvec};
 
 /// An owner of locks, numbered by the scheme in the order of arrival.
@@ -22,25 +22,25 @@ pub(crate) type Owner = u64;
 pub(crate) type Owners = SmallVec<[Owner; 4]>;
 
 /// A space, and a key in it.
-type LockKey = (u32, u128);
+type LockKey = (u32, WatchedKey);
 
 /// A range of keys of one space, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     space: u32,
-    low: u128,
-    high: u128,
+    low: WatchedKey,
+    high: WatchedKey,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Request {
     span: Span,
     touch: Touch,
 }
 
 impl Span {
-    fn has(&self, (space, key): LockKey) -> bool {
-        self.space == space && self.low <= key && key <= self.high
+    fn has(&self, (space, key): &LockKey) -> bool {
+        self.space == *space && self.low <= *key && *key <= self.high
     }
 
     fn meets(&self, other: &Self) -> bool {
@@ -111,12 +111,12 @@ impl LockTable {
         let mut add = |other: Owner| add_other(&mut blockers, owner, other);
         if request.touch == Touch::Write {
             let over = self.ranges.iter().filter(|(span, _)| span.meets(&request.span));
-            over.for_each(|&(_, other)| add(other));
+            over.for_each(|(_, other)| add(*other));
         }
         // An owner that holds locks never queues behind waiting requests: one of them may wait for a lock that it
         // already holds (self-deadlock).
-        if !holds_some && !self.ranges.iter().any(|&(_, other)| other == owner) {
-            let conflicts = |it: &&Waiting| it.request.is_some_and(|other| other.conflicts(request));
+        if !holds_some && !self.ranges.iter().any(|(_, other)| *other == owner) {
+            let conflicts = |it: &&Waiting| it.request.as_ref().is_some_and(|other| other.conflicts(request));
             // A request that waits for this owner is younger.
             let older = self.waiting.iter().filter(conflicts).filter(|it| !it.blockers.contains(&owner));
             older.for_each(|waiting| add(waiting.owner));
@@ -133,7 +133,7 @@ impl LockTable {
                 lock.remove();
             }
         }
-        self.ranges.retain(|&(_, other)| other != owner);
+        self.ranges.retain(|(_, other)| *other != owner);
         self.waiting.retain(|waiting| waiting.owner != owner);
         let free = self.waiting.iter_mut().filter_map(|waiting| {
             let waited = !waiting.blockers.is_empty();
@@ -205,11 +205,11 @@ impl Locks<'_> {
 }
 
 impl Watch for Locks<'_> {
-    fn point(&mut self, space: u32, key: u128, touch: Touch) -> bool {
+    fn point(&mut self, space: u32, key: WatchedKey, touch: Touch) -> bool {
         let owner = self.owner;
-        let request = Request { span: Span { space, low: key, high: key }, touch };
+        let request = Request { span: Span { space, low: key.clone(), high: key.clone() }, touch };
         let mut blockers = self.table.before(owner, !self.keys.is_empty(), &request);
-        match self.table.points.entry((space, key)) {
+        match self.table.points.entry((space, key.clone())) {
             Entry::Vacant(entry) if blockers.is_empty() => {
                 entry.insert(Lock { touch, owners: smallvec![owner] });
                 self.keys.push((space, key));
@@ -234,24 +234,25 @@ impl Watch for Locks<'_> {
         true
     }
 
-    fn range(&mut self, space: u32, low: u128, high: u128) -> bool {
+    fn range(&mut self, space: u32, low: WatchedKey, high: WatchedKey) -> bool {
         // A range from outside may be invalid; it is empty then.
         if low > high {
             return true;
         }
         let span = Span { space, low, high };
-        let request = Request { span, touch: Touch::Read };
+        let request = Request { span: span.clone(), touch: Touch::Read };
         let mut blockers = self.table.before(self.owner, !self.keys.is_empty(), &request);
         for (&other, keys) in &self.table.held {
-            if keys.iter().any(|key| request.span.has(*key) && self.table.points[key].touch == Touch::Write) {
+            if keys.iter().any(|key| request.span.has(key) && self.table.points[key].touch == Touch::Write) {
                 add_other(&mut blockers, self.owner, other);
             }
         }
         if !blockers.is_empty() {
             return self.refuse(request, blockers);
         }
-        if !self.table.ranges.contains(&(span, self.owner)) {
-            self.table.ranges.push((span, self.owner));
+        let range = (span, self.owner);
+        if !self.table.ranges.contains(&range) {
+            self.table.ranges.push(range);
         }
         true
     }

@@ -31,6 +31,7 @@ impl Scheme {
             SchemeKind::Locking => Self::Locking(locking::Locking::new(false)),
             SchemeKind::ForcedLocking => Self::Locking(locking::Locking::new(true)),
             SchemeKind::Occ => Self::Occ(occ::Occ::default()),
+            SchemeKind::Deterministic(_) => unreachable!("an executor runs it, and no partition changes to it"),
         }
     }
 

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::research::shard::{Kept, Ran, Touch, Watch};
+use glassbox::research::shard::{Kept, Ran, Touch, Watch, WatchedKey};
 
 use super::restart_backoff::RestartBackoff;
 use crate::participant::store::Store;
@@ -27,9 +27,9 @@ use crate::protocol::outbox::Outbox;
 #[derive(Debug, Default)]
 struct Footprint {
     /// By space and key; whether it was written.
-    points: BTreeMap<(u32, u128), bool>,
+    points: BTreeMap<(u32, WatchedKey), bool>,
     /// Ranges that were read: the space, the first and the last key.
-    ranges: Vec<(u32, u128, u128)>,
+    ranges: Vec<(u32, WatchedKey, WatchedKey)>,
 }
 
 impl Footprint {
@@ -39,7 +39,9 @@ impl Footprint {
     }
 
     fn reads_over(&self, other: &Self) -> bool {
-        let written = |&(space, low, high): &_| other.points.range((space, low)..=(space, high)).any(|(_, it)| *it);
+        let written = |(space, low, high): &(u32, WatchedKey, WatchedKey)| {
+            other.points.range((*space, low.clone())..=(*space, high.clone())).any(|(_, it)| *it)
+        };
         self.ranges.iter().any(written)
     }
 
@@ -50,12 +52,12 @@ impl Footprint {
 }
 
 impl Watch for Footprint {
-    fn point(&mut self, space: u32, key: u128, touch: Touch) -> bool {
+    fn point(&mut self, space: u32, key: WatchedKey, touch: Touch) -> bool {
         *self.points.entry((space, key)).or_default() |= touch == Touch::Write;
         true
     }
 
-    fn range(&mut self, space: u32, low: u128, high: u128) -> bool {
+    fn range(&mut self, space: u32, low: WatchedKey, high: WatchedKey) -> bool {
         // A range from outside may be invalid; it is empty then.
         if low <= high {
             self.ranges.push((space, low, high));
@@ -258,8 +260,9 @@ mod tests {
 
     fn footprint(points: &[(u128, Touch)], ranges: &[(u128, u128)]) -> Footprint {
         let mut it = Footprint::default();
-        assert!(points.iter().all(|&(key, touch)| it.point(1, key, touch)));
-        assert!(ranges.iter().all(|&(low, high)| it.range(1, low, high)));
+        let key = WatchedKey::Short;
+        assert!(points.iter().all(|&(number, touch)| it.point(1, key(number), touch)));
+        assert!(ranges.iter().all(|&(low, high)| it.range(1, key(low), key(high))));
         it
     }
 

@@ -36,7 +36,7 @@ impl Procedure for Delivery {
     fn declare(&self, set: &mut impl KeySet) -> Declared {
         // Which orders, only the run finds out; this says where.
         set.range::<Undelivered>(Prefix(self.w_id), Mode::Write);
-        Declared::Complete
+        Declared::Partitions
     }
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<DeliveryReceipt, Stop> {

@@ -110,6 +110,10 @@ impl Procedure for NewOrder {
         set.parts::<StockInfo>(self.stock(), Mode::Read, StockInfo::place_of_dist(self.d_id));
         set.write::<District>(&(self.w_id, self.d_id));
         set.write_each::<Stock>(self.stock());
+        // The order's number is found by the run.
+        set.cover::<Order>(Prefix((self.w_id, self.d_id)), Mode::Insert);
+        set.cover::<Undelivered>(Prefix((self.w_id, self.d_id)), Mode::Insert);
+        set.cover::<OrderLine>(Prefix((self.w_id, self.d_id)), Mode::Insert);
         Declared::Complete
     }
 

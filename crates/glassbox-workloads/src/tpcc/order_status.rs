@@ -7,7 +7,7 @@ use glassbox::record::{Direction, Prefix, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::find_customer::Customers;
-use super::schema::{Customer, Money, OrderByCustomer, OrderLine};
+use super::schema::{Customer, Money, Order, OrderByCustomer, OrderLine};
 use crate::UpTo;
 
 /// Asks for a customer's last order.
@@ -63,7 +63,15 @@ impl Procedure for OrderStatus {
 
     fn declare(&self, set: &mut impl KeySet) -> Declared {
         self.customer.declare(self.w_id, self.d_id, Mode::Read, set);
-        Declared::Complete
+        match self.customer {
+            Customers::Id(c_id) => {
+                set.cover_index::<OrderByCustomer>(Prefix((self.w_id, self.d_id, c_id)), Mode::Read);
+                set.cover::<Order>(Prefix((self.w_id, self.d_id)), Mode::Read);
+                set.cover::<OrderLine>(Prefix((self.w_id, self.d_id)), Mode::Read);
+                Declared::Complete
+            }
+            Customers::Last(_) => Declared::Partitions,
+        }
     }
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Option<OrderStatusAnswer>, Stop> {

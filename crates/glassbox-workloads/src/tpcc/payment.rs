@@ -13,7 +13,7 @@
 //! where it would otherwise answer `None`.
 
 use glassbox::procedure::{Aborts, Declared, KeySet, Mode, Place, Procedure, Stop, Transaction, run_in_place};
-use glassbox::record::{Decimal, Text, Timestamp};
+use glassbox::record::{Decimal, Prefix, Text, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::find_customer::Customers;
@@ -92,7 +92,14 @@ impl Procedure for Payment {
         self.customer.declare(self.c_w_id, self.c_d_id, Mode::Write, set);
         set.write::<Warehouse>(&self.w_id);
         set.write::<District>(&(self.w_id, self.d_id));
-        Declared::Complete
+        set.cover::<PlaceName>((self.w_id, self.d_id)..=(self.w_id, self.d_id), Mode::Read);
+        match self.customer {
+            Customers::Id(c_id) => {
+                set.cover::<History>(Prefix((self.c_w_id, self.c_d_id, c_id)), Mode::Insert);
+                Declared::Complete
+            }
+            Customers::Last(_) => Declared::Partitions,
+        }
     }
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Option<PaymentReceipt>, Stop> {

@@ -34,7 +34,7 @@ impl Procedure for StockLevel {
 
     fn declare(&self, set: &mut impl KeySet) -> Declared {
         set.read::<District>(&(self.w_id, self.d_id));
-        Declared::Complete
+        Declared::Partitions
     }
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Option<u32>, Stop> {

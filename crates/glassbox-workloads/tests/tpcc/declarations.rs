@@ -1,11 +1,12 @@
-//! What procedures declare is what they touch, in that order.
+//! What procedures declare is what they touch, in that order; and of independent ones, every key.
 
 use std::ops::ControlFlow;
 
 use crate::common::loaded;
 use glassbox::procedure::{Declared, Entry, EntryKey, Mode, PartitionSet, Procedure, ReadWriteSet, Stop, Transaction};
 use glassbox::record::{Bounds, Direction, EncodedKey, Index, Key, OrderedRecord, Record, Timestamp};
-use glassbox_workloads::tpcc::{Customers, Input, Inputs, Kind, Remote, Scale, Settings};
+use glassbox::research::shard::{self, DeclaredKeys, Kept, Ran, Shard, Stamp, Task, TouchedKeys};
+use glassbox_workloads::tpcc::{Call, Customers, Input, Inputs, Kind, Remote, Scale, Settings, catalog, fill};
 
 /// Keys of existing rows that a run looked up, and partitions of all that it touched, of so many partitions.
 struct Trace<'a, T> {
@@ -93,7 +94,7 @@ fn keys(entries: &[Entry]) -> Vec<(Mode, u64)> {
 fn compare<P: Procedure>(tx: &mut impl Transaction, procedure: &P, whole: bool) -> Result<(), Stop> {
     let of = 3;
     let mut set = ReadWriteSet::new(of as usize);
-    assert_eq!(procedure.declare(&mut set), Declared::Complete);
+    assert_ne!(procedure.declare(&mut set), Declared::Unknown);
     let mut trace = Trace { inner: tx, touched: Vec::new(), partitions: PartitionSet::EMPTY, of };
     let committed = procedure.run(&mut trace).is_ok();
     if whole && committed {
@@ -127,4 +128,106 @@ fn keys_are_declared_in_the_order_in_which_they_are_touched() {
         compared.unwrap();
     }
     assert!(Kind::ALL.into_iter().all(|kind| seen[kind as usize] > 0));
+}
+
+/// Runs calls on two partitions, each under a watch of the keys that it declares there.
+struct Watched {
+    shards: [Shard; 2],
+    number: u64,
+    /// Of each kind, calls that declare all keys, and others.
+    declared: [(u64, u64); 5],
+    /// Which of the declared keys of each call is left out, if any.
+    left_out: Option<usize>,
+    refused: u64,
+}
+
+impl Call for Watched {
+    type Answer = ();
+
+    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
+        self.number += 1;
+        let catalog = catalog();
+        let (number, now) = (catalog.number_of::<P>().unwrap(), Timestamp::from_micros(self.number as i64));
+        let call = shard::Call::new(procedure, Stamp { procedure: number, now, seed: 0 });
+        let route = catalog.route(&call, 2).unwrap();
+        let mut runs = Vec::new();
+        for partition in route.partitions.iter() {
+            let shard = &mut self.shards[partition];
+            let declared = shard.declared(&call).unwrap();
+            assert_eq!(declared.is_complete(), route.is_complete);
+            let (complete, dependent) = &mut self.declared[kind as usize];
+            if !declared.is_complete() {
+                *dependent += 1;
+                // The keys that it finds are enough for the same run.
+                let (mut touched, mut kept) = (TouchedKeys::default(), Kept::default());
+                let task = Task { participants: route.partitions, given: &[] };
+                if let Ran::Done(_) = shard.run(&call, task, Some(&mut kept), Some(&mut touched)) {
+                    shard.undo(kept);
+                }
+                let keys = DeclaredKeys::found(touched.requests);
+                let mut kept = Kept::default();
+                let ran = shard.run(&call, task, Some(&mut kept), Some(&mut keys.watch()));
+                assert_ne!(ran, Ran::Refused, "{}", P::NAME);
+                runs.push((partition, ran, kept));
+                continue;
+            }
+            *complete += 1;
+            let mut requests = declared.requests().to_vec();
+            if let Some(nth) = self.left_out {
+                requests.remove(nth % requests.len());
+            }
+            let keys = DeclaredKeys::new(requests, Declared::Complete);
+            let (mut watch, mut kept) = (keys.watch(), Kept::default());
+            let task = Task { participants: route.partitions, given: &[] };
+            let ran = shard.run(&call, task, Some(&mut kept), Some(&mut watch));
+            assert_eq!(ran == Ran::Refused, watch.undeclared.is_some());
+            assert!(self.left_out.is_some() || ran != Ran::Refused, "{} touches {:?}", P::NAME, watch.undeclared);
+            self.refused += u64::from(ran == Ran::Refused);
+            runs.push((partition, ran, kept));
+        }
+        let is_done = runs.iter().all(|(_, ran, _)| matches!(ran, Ran::Done(_)));
+        for (partition, ran, kept) in runs {
+            match ran {
+                Ran::Done(_) if is_done => self.shards[partition].commit(kept),
+                Ran::Done(_) => self.shards[partition].undo(kept),
+                Ran::Aborted(_) | Ran::Refused => {}
+                other => panic!("{}: {other:?}", P::NAME),
+            }
+        }
+    }
+}
+
+fn watched(left_out: Option<usize>, calls: usize) -> Watched {
+    let scale = Scale::small(4);
+    let shards = [0, 1].map(|index| {
+        let mut shard = Shard::new(&catalog(), index, 2, 1 << 28).unwrap();
+        fill(&scale, 1, &mut shard).unwrap();
+        shard
+    });
+    let mut watched = Watched { shards, number: 0, declared: [(0, 0); 5], left_out, refused: 0 };
+    let remote = Remote { order_lines: 20.0, payments: 50.0 };
+    let mut inputs = Inputs::new(&Settings { remote, load_seed: 1, ..Settings::new(scale) }, 0);
+    (0..calls).for_each(|_| inputs.next().give(&mut watched));
+    watched
+}
+
+/// The dependent transactions are Delivery, Stock-Level, and those that name a customer.
+#[test]
+fn independent_transactions_touch_only_keys_that_they_declare() {
+    let Watched { declared, refused, .. } = watched(None, 3_000);
+    assert_eq!(refused, 0);
+    for (kind, (complete, dependent)) in Kind::ALL.into_iter().zip(declared) {
+        let [is_complete, is_dependent] = match kind {
+            Kind::NewOrder => [true, false],
+            Kind::Payment | Kind::OrderStatus => [true, true],
+            Kind::Delivery | Kind::StockLevel => [false, true],
+        };
+        assert_eq!([complete > 0, dependent > 0], [is_complete, is_dependent], "{kind:?}");
+    }
+}
+
+#[test]
+fn a_run_that_touches_a_key_that_was_left_out_is_refused() {
+    let all: u64 = (0..40).map(|left_out| watched(Some(left_out), 60).refused).sum();
+    assert!(all > 1_000, "{all} of 2,400 calls");
 }

@@ -10,7 +10,7 @@ use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
 use crate::partitioned::log_records::command::CommandHead;
 use crate::partitioned::recovery::replay_error::ReplayError;
-use crate::procedure::{AbortReason, Declared, PartitionSet, Partitions, Procedure, Stop};
+use crate::procedure::{AbortReason, PartitionSet, Partitions, Procedure, Stop};
 
 /// Which partitions a call needs, of so many; `None`: any may be needed.
 type PartitionsOfCall = fn(&[u8], usize) -> Result<Option<PartitionSet>, ReplayError>;
@@ -37,7 +37,7 @@ impl ProcedureKind {
             route: |arguments, partitions| {
                 let mut needed = Partitions::none(partitions);
                 let declared = decode::<P>(arguments)?.declare(&mut needed);
-                Ok((declared == Declared::Complete).then(|| needed.set.or_if_empty(0)))
+                Ok(declared.names_partitions().then(|| needed.set.or_if_empty(0)))
             },
             run: run::<P>,
             shard: ShardProcedure::of::<P>(),

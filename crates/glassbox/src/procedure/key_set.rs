@@ -64,6 +64,21 @@ pub trait KeySet {
     /// The run may access any row that this index finds within these bounds, or add one at their end.
     fn index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode);
 
+    /// For deterministic schemes: the run may access any row within these bounds, of a partition of which it declares
+    /// another key. They lock the range; nothing is fetched ahead of the run. So a procedure names the keys that its
+    /// other accesses lead to, or that it adds at an end, and pays nothing for it on other engines.
+    #[inline(always)]
+    fn cover<R: Record>(&mut self, bounds: impl Bounds<R::Key>, mode: Mode) {
+        let _ = (bounds, mode);
+    }
+
+    /// As [`KeySet::cover`], for the entries of a secondary index within these bounds: those that a scan of the index
+    /// reads, or that a change of rows adds and removes. The rows themselves are declared as well.
+    #[inline(always)]
+    fn cover_index<I: Index>(&mut self, bounds: impl Bounds<I::Key>, mode: Mode) {
+        let _ = (bounds, mode);
+    }
+
     /// The run may access any row of the table.
     fn whole<R: Record>(&mut self, mode: Mode) {
         self.range::<R>(.., mode);

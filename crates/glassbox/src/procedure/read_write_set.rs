@@ -1,24 +1,38 @@
 //! The keys a run reads and writes as a list: discovered by a dry run, or declared from the arguments.
 //!
-//! For callers that inspect a set or pass it on (later: the locks of deterministic schemes). So it keeps keys encoded
-//! and untyped: table, encoded key, mode. Sets of the usual size allocate nothing.
+//! For callers that inspect a set or pass it on. So it keeps keys encoded and untyped: table, encoded key, mode. Sets
+//! of the usual size allocate nothing.
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::key_set::{KeySet, Partitions};
 use super::partition_set::PartitionSet;
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
-/// Whether a declaration is complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How complete a declaration is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Declared {
-    /// The set contains every key that the run can access. If the run accesses another partition nevertheless, the
-    /// engine counts this, and restarts the run with that partition.
+    /// The set contains every key that the run can access, the entries of secondary indexes included. A deterministic
+    /// scheme locks these keys in the order of its log, and restarts a run that accesses another key. All other engines
+    /// need less: they take it as [`Declared::Partitions`].
     Complete,
-    /// There may be more keys; a dry run discovers them.
+    /// The set names every partition that the run can access, but not every key: which keys, only the run finds out. If
+    /// the run accesses another partition nevertheless, the engine counts this, and restarts the run with that
+    /// partition.
+    Partitions,
+    /// There may be more keys, and more partitions; a dry run discovers them.
     Unknown,
+}
+
+impl Declared {
+    /// Whether all partitions are known.
+    #[inline(always)]
+    pub fn names_partitions(self) -> bool {
+        self != Self::Unknown
+    }
 }
 
 /// The mode in which a run accesses a key.

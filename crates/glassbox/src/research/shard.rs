@@ -3,7 +3,8 @@
 
 pub use crate::partitioned::ProcedureNumbers;
 pub use crate::partitioned::shard::{
-    Arguments, Call, Kept, Lookup, Output, Ran, RemoteRead, RemoteReadResult, Route, Shard, Stamp, Task, Touch, Watch,
+    Arguments, Call, DeclaredKeys, DeclaredWatch, Kept, KeyRequest, Lookup, Output, Ran, RemoteRead, RemoteReadResult,
+    Route, Shard, Stamp, Task, Touch, TouchedKeys, Watch, WatchedKey,
 };
 pub use crate::procedure::PartitionSet;
 
@@ -50,6 +51,11 @@ impl Catalog {
         let kind = self.procedures.get(usize::from(call.procedure));
         let kind = kind.ok_or_else(|| format!("there is no procedure with the number {}", call.procedure))?;
         (kind.shard.route)(&call.arguments, partitions, &numbers)
+    }
+
+    /// The version of a procedure, by its number.
+    pub fn version_of(&self, procedure: u16) -> Option<u32> {
+        self.procedures.get(usize::from(procedure)).map(|kind| kind.version)
     }
 
     /// The same, of a procedure that is here.

@@ -22,6 +22,7 @@ const SHORT_FILES: [(&str, &str); 21] = [
     ("crates/glassbox/src/classic/latch/none.rs", "one of the two latches that a stack chooses from"),
     ("crates/glassbox/src/classic/lock/config.rs", "the settings, on which the other files of the lock manager depend"),
     ("crates/glassbox/src/classic/lock/sync.rs", "a shim: the standard library's latches, or those of shuttle"),
+    ("crates/glassbox-cluster/src/scheduler/serial.rs", "one of the schedulers, a file each"),
     ("crates/glassbox/src/io/error.rs", "the error of every operation on files"),
     ("crates/glassbox/src/io/memory/dice.rs", "the generator that every random test draws from"),
     ("crates/glassbox/src/log/lsn.rs", "a type with a biography, known to everything that is logged"),
@@ -38,10 +39,6 @@ const SHORT_FILES: [(&str, &str); 21] = [
     ),
     ("crates/glassbox-sim/src/dice.rs", "what every random test depends on: generator, seed, length"),
     ("crates/glassbox-sim/src/cluster/workload.rs", "the interface between a simulated cluster and its workloads"),
-    (
-        "crates/glassbox-sim/src/cluster/checks/tpcc.rs",
-        "the checks of TPC-C; those of the other workload stand beside it",
-    ),
     (
         "crates/glassbox-workloads/src/tpcc/catalog.rs",
         "the list of tables and procedures that a program with TPC-C declares",

@@ -2,8 +2,12 @@
 
 use super::*;
 
+fn key(number: u128) -> WatchedKey {
+    WatchedKey::Short(number)
+}
+
 fn wants(table: &mut LockTable, owner: Owner) -> bool {
-    table.watch(owner).point(0, 7, Touch::Write)
+    table.watch(owner).point(0, key(7), Touch::Write)
 }
 
 #[test]
@@ -22,13 +26,13 @@ fn an_older_request_and_a_younger_one_behind_it_form_no_deadlock() {
 #[test]
 fn readers_share_a_lock_and_a_writer_excludes_them() {
     let mut table = LockTable::default();
-    assert!(table.watch(0).point(0, 7, Touch::Read) && table.watch(1).point(0, 7, Touch::Read));
+    assert!(table.watch(0).point(0, key(7), Touch::Read) && table.watch(1).point(0, key(7), Touch::Read));
     assert!(!wants(&mut table, 1), "another reads it");
     assert_eq!(table.release(0), [1]);
-    assert!(wants(&mut table, 1) && table.watch(1).point(0, 7, Touch::Read));
-    assert!(!table.watch(2).point(0, 7, Touch::Read), "another read released nothing");
+    assert!(wants(&mut table, 1) && table.watch(1).point(0, key(7), Touch::Read));
+    assert!(!table.watch(2).point(0, key(7), Touch::Read), "another read released nothing");
     assert_eq!(table.release(1), [2]);
-    assert!(table.watch(2).point(0, 7, Touch::Read));
+    assert!(table.watch(2).point(0, key(7), Touch::Read));
     assert!(table.release(2).is_empty());
     assert!(table.is_empty());
 }
@@ -36,17 +40,17 @@ fn readers_share_a_lock_and_a_writer_excludes_them() {
 #[test]
 fn a_range_lock_conflicts_with_writes_in_the_range() {
     let mut table = LockTable::default();
-    let scans = |table: &mut LockTable, owner, low, high| table.watch(owner).range(0, low, high);
-    assert!(scans(&mut table, 0, 3, 7) && table.watch(0).point(0, 5, Touch::Write), "its own range");
+    let scans = |table: &mut LockTable, owner, low, high| table.watch(owner).range(0, key(low), key(high));
+    assert!(scans(&mut table, 0, 3, 7) && table.watch(0).point(0, key(5), Touch::Write), "its own range");
     assert!(!wants(&mut table, 1), "it is read");
-    assert!(table.watch(2).point(0, 8, Touch::Write) && table.watch(3).point(1, 5, Touch::Write));
+    assert!(table.watch(2).point(0, key(8), Touch::Write) && table.watch(3).point(1, key(5), Touch::Write));
     assert!(!scans(&mut table, 4, 6, 8), "an older request waits to write there");
     assert_eq!(table.release(0), [1]);
     assert!(wants(&mut table, 1));
     assert_eq!(table.deadlock(4), None);
     assert!(table.release(1).is_empty(), "the scan waits for another owner too");
     assert_eq!(table.release(2), [4]);
-    assert!(table.watch(5).point(0, 9, Touch::Read) && scans(&mut table, 4, 6, 9), "both read");
+    assert!(table.watch(5).point(0, key(9), Touch::Read) && scans(&mut table, 4, 6, 9), "both read");
     assert!((3..=5).all(|owner| table.release(owner).is_empty()));
     assert!(table.is_empty());
 }

@@ -7,9 +7,10 @@ use super::super::transaction::watch::{Unwatched, Watch, Watched, Watching};
 use super::super::transaction::{Keep, PartitionedTransaction};
 use super::call::{Call, Ran, Stamp};
 use super::carried::{Arguments, Output};
+use super::declared_keys::{DeclaredKeys, KeyCollector};
 use super::remote::{Missing, Participation, SentRows};
 use super::remote_read::RemoteReadResult;
-use super::route::{Route, Routing};
+use super::route::{Route, Routing, TableNumbers};
 use crate::answer::{OutputSlot, run_in};
 use crate::failure::{BrokenPromise, Failure, Panicked, Promise, event_of};
 use crate::io::Clock;
@@ -27,13 +28,15 @@ pub(super) struct ShardRun<'a, 'w> {
     pub(super) watch: Option<&'w mut dyn Watch>,
 }
 
-/// Gives a record's table number, if the catalog has it.
-type TableNumbers<'a> = &'a dyn Fn(usize) -> Option<u16>;
+/// The keys of one partition of so many that a call declares.
+type KeysOfCall = fn(&Arguments, (u8, u8), TableNumbers<'_>) -> Result<DeclaredKeys, String>;
 
 /// What a catalog keeps of a procedure, for shards.
 #[derive(Clone, Copy)]
 pub(crate) struct ShardProcedure {
     pub(crate) route: fn(&Arguments, usize, TableNumbers<'_>) -> Result<Route, String>,
+    pub(super) keys: KeysOfCall,
+    pub(super) aborts: Aborts,
     pub(super) run: fn(ShardRun<'_, '_>) -> Ran,
 }
 
@@ -41,6 +44,8 @@ impl ShardProcedure {
     pub(crate) fn of<P: Procedure>() -> Self {
         Self {
             route: |arguments, count, numbers| Ok(Routing::of(&*arguments.read::<P>()?, count, numbers)),
+            keys: |arguments, place, numbers| Ok(KeyCollector::of(&*arguments.read::<P>()?, place, numbers)),
+            aborts: P::ABORTS,
             run: run::<P>,
         }
     }

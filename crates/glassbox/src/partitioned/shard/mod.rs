@@ -11,6 +11,7 @@
 
 mod call;
 mod carried;
+mod declared_keys;
 mod kind;
 #[path = "shard.rs"]
 mod one;
@@ -20,9 +21,10 @@ mod route;
 #[cfg(test)]
 mod tests;
 
-pub use super::transaction::watch::{Touch, Watch};
+pub use super::transaction::watch::{Touch, Watch, WatchedKey};
 pub use call::{Call, Ran, Stamp, Task};
 pub use carried::{Arguments, Output};
+pub use declared_keys::{DeclaredKeys, DeclaredWatch, KeyRequest, TouchedKeys};
 pub(crate) use kind::ShardProcedure;
 pub use one::{Kept, Shard};
 pub use remote_read::{Lookup, RemoteRead, RemoteReadResult};

@@ -16,7 +16,12 @@ pub struct Route {
     pub home: u8,
     /// Rows that runs elsewhere are going to read, and which partition has them: to be brought before any run.
     pub shared: Vec<RemoteRead>,
+    /// Whether the procedure declares every key.
+    pub is_complete: bool,
 }
+
+/// Gives a record's table number, if the catalog has it.
+pub(super) type TableNumbers<'a> = &'a dyn Fn(usize) -> Option<u16>;
 
 /// Collects a [`Route`]; `number` gives a record's table number.
 pub(crate) struct Routing<'a> {
@@ -32,21 +37,23 @@ impl<'a> Routing<'a> {
     #[inline]
     pub(crate) fn of(procedure: &impl Procedure, count: usize, numbers: &'a dyn Fn(usize) -> Option<u16>) -> Route {
         if count == 1 {
-            return Route { partitions: PartitionSet::of(0), home: 0, shared: Vec::new() };
+            let is_complete = false;
+            return Route { partitions: PartitionSet::of(0), home: 0, shared: Vec::new(), is_complete };
         }
         let partitions = Partitions::none(count);
         let mut routing = Self { count: count as u64, partitions, home: None, shared: Vec::new(), numbers };
         let declared = procedure.declare(&mut routing);
-        routing.route(declared == Declared::Complete)
+        routing.route(declared)
     }
 
-    /// The route; `complete`: the declaration says everything.
-    fn route(self, complete: bool) -> Route {
-        let partitions = if complete { self.partitions.set } else { PartitionSet::all(self.count as usize) };
+    fn route(self, declared: Declared) -> Route {
+        let partitions =
+            if declared.names_partitions() { self.partitions.set } else { PartitionSet::all(self.count as usize) };
         let home = self.home.unwrap_or(partitions.or_if_empty(0).lowest() as u8);
         // The rows of a single partition need not be sent.
         let shared = if partitions.is_single() { Vec::new() } else { self.shared };
-        Route { partitions: partitions.or_if_empty(home.into()), home, shared }
+        let is_complete = declared == Declared::Complete;
+        Route { partitions: partitions.or_if_empty(home.into()), home, shared, is_complete }
     }
 
     fn add<R: Record>(&mut self, placement: Option<u64>, mode: Mode) {

@@ -5,18 +5,20 @@ use std::any::TypeId;
 use super::super::held::{Cell, Hold};
 use super::super::procedure_kind::ProcedureKind;
 use super::super::transaction::undo::UndoBuffer;
-use super::super::transaction::watch::{Touch, Unwatched, Watch, name_of_bytes, space};
+use super::super::transaction::watch::{Touch, Unwatched, Watch, WatchedKey, space};
 use super::call::{Call, Ran, Stamp, Task};
+use super::declared_keys::DeclaredKeys;
 use crate::partitioned::recovery::whole::new_cells;
 use crate::partitioned::storage::any_table::TableKind;
 
 use super::kind::{ShardRun, Typed};
 use super::remote::Participation;
 use super::remote_read::{Lookup, RemoteRead, RemoteReadResult};
+use super::route::Route;
 use crate::config::Config;
 use crate::error::Error;
 use crate::failure::{Failure, note_places_of_panics};
-use crate::procedure::{PartitionSet, Procedure, partition_of};
+use crate::procedure::{Aborts, PartitionSet, Procedure, partition_of};
 use crate::record::{Key, Record};
 
 /// The old rows of a run, so that it can be rolled back for as long as its end is not decided.
@@ -67,6 +69,57 @@ impl Shard {
     fn procedure(&self, call: &Call) -> Result<&ProcedureKind, String> {
         let known = self.procedures.get(usize::from(call.procedure));
         known.ok_or_else(|| format!("there is no procedure with the number {}", call.procedure))
+    }
+
+    /// The keys of this partition that a call declares.
+    ///
+    /// # Errors
+    /// When there is no such procedure, or its arguments cannot be read.
+    pub fn declared(&self, call: &Call) -> Result<DeclaredKeys, String> {
+        let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
+        (self.procedure(call)?.shard.keys)(&call.arguments, (self.index, self.count), &numbers)
+    }
+
+    /// All keys of this partition.
+    pub fn all_keys(&self) -> DeclaredKeys {
+        let spaces = |(number, kind): (u16, &TableKind)| {
+            let indexes = (0..kind.schema.indexes.len()).map(Some);
+            std::iter::once(None).chain(indexes).map(move |index| space(number, index))
+        };
+        DeclaredKeys::whole((0..).zip(&self.tables).flat_map(spaces))
+    }
+
+    /// Where a call goes.
+    ///
+    /// # Errors
+    /// As for [`Shard::declared`].
+    pub fn route(&self, call: &Call) -> Result<Route, String> {
+        let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
+        (self.procedure(call)?.shard.route)(&call.arguments, self.count.into(), &numbers)
+    }
+
+    /// The name of a call's procedure.
+    ///
+    /// # Errors
+    /// When there is no such procedure.
+    pub fn procedure_name(&self, call: &Call) -> Result<&'static str, String> {
+        Ok(self.procedure(call)?.name)
+    }
+
+    /// The version of a call's procedure here.
+    ///
+    /// # Errors
+    /// When there is no such procedure.
+    pub fn version(&self, call: &Call) -> Result<u32, String> {
+        Ok(self.procedure(call)?.version)
+    }
+
+    /// When a call may abort.
+    ///
+    /// # Errors
+    /// When there is no such procedure.
+    pub fn aborts(&self, call: &Call) -> Result<Aborts, String> {
+        Ok(self.procedure(call)?.shard.aborts)
     }
 
     /// Runs a call. With `kept`, what it overwrites goes there, and [`Shard::commit`] or [`Shard::undo`] has to follow
@@ -147,10 +200,10 @@ impl Shard {
         if let Some(watch) = watch {
             let touch = if wanted.writes { Touch::Write } else { Touch::Read };
             let allowed = match &wanted.lookup {
-                Lookup::Key(key) => watch.point(space(wanted.table, None), name_of_bytes(key), touch),
+                Lookup::Key(key) => watch.point(space(wanted.table, None), WatchedKey::of(key), touch),
                 Lookup::Range { index, low, high } => {
                     let space = space(wanted.table, index.map(usize::from));
-                    watch.range(space, name_of_bytes(low), name_of_bytes(high))
+                    watch.range(space, WatchedKey::of(low), WatchedKey::of(high))
                 }
             };
             if !allowed {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use glassbox_derive::Record;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Kept, Output, Ran, RemoteReadResult, Shard, Task, Touch, Watch};
+use super::{Call, Kept, Output, Ran, RemoteReadResult, Shard, Task, Touch, Watch, WatchedKey};
 use crate::Catalog;
 use crate::error::Error;
 use crate::procedure::{AbortReason, Declared, KeySet, Mode, PartitionSet, Procedure, Stop, TableFull, Transaction};
@@ -222,13 +222,19 @@ fn transactions_without_common_rows_are_rolled_back_in_any_order() {
 fn a_watch_hears_of_every_key_and_may_refuse() {
     #[derive(Default)]
     struct Listener(Vec<String>, usize);
+    fn number(key: &WatchedKey) -> u128 {
+        match key {
+            WatchedKey::Short(bytes) => bytes >> 96,
+            _ => panic!("{key:?} has more than 4 bytes"),
+        }
+    }
     impl Watch for Listener {
-        fn point(&mut self, space: u32, key: u128, touch: Touch) -> bool {
-            self.0.push(format!("{touch:?} {space} {}", key >> 96));
+        fn point(&mut self, space: u32, key: WatchedKey, touch: Touch) -> bool {
+            self.0.push(format!("{touch:?} {space} {}", number(&key)));
             self.0.len() != self.1
         }
-        fn range(&mut self, space: u32, low: u128, high: u128) -> bool {
-            self.0.push(format!("Range {space} {} {}", low >> 96, high >> 96));
+        fn range(&mut self, space: u32, low: WatchedKey, high: WatchedKey) -> bool {
+            self.0.push(format!("Range {space} {} {}", number(&low), number(&high)));
             self.0.len() != self.1
         }
     }

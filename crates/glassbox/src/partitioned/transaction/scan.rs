@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::PartitionedTransaction;
 use super::remote::RemoteRows;
-use super::watch::{Touch, Watching, names, space};
+use super::watch::{Touch, Watching, space, watched_range};
 use crate::partitioned::storage::memory::BTree;
 use crate::partitioned::storage::table::Table;
 use crate::procedure::Stop;
@@ -112,7 +112,7 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
     ) -> Result<(), Stop> {
         let number = if W::WATCHES { self.number::<P::Record>() } else { 0 };
         if W::WATCHES {
-            let (low, high) = names(range, P::WIDTH);
+            let (low, high) = watched_range(range, P::WIDTH);
             self.watch.range(space(number, P::POSITION), low, high)?;
         }
         let (watch, mut allowed) = (&mut self.watch, Ok(()));

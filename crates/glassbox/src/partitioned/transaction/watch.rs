@@ -1,13 +1,13 @@
-//! Reports the keys that a run touches: to locks, or to the sets of optimistic validation.
-//!
-//! Keys are given as their first 16 bytes, in order: longer keys that agree in these are one to a watch. That can only
-//! make it more careful than it had to be.
+//! Reports the keys that a run touches: to locks, to the sets of optimistic validation, or to a comparison with what
+//! was declared.
+
+use serde::{Deserialize, Serialize};
 
 use crate::procedure::{PartitionSet, Retry, Stop};
 use crate::record::{Encoded, EncodedKey, Index, IndexVisitor, Key, Record};
 
 /// How a key is touched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Touch {
     /// It is read, or found absent.
     Read,
@@ -15,14 +15,38 @@ pub enum Touch {
     Write,
 }
 
+/// A key as locks and validation know it: its whole encoded form. The keys of a space are in the order of keys.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum WatchedKey {
+    /// A key of at most 16 bytes, followed by zeros, as a number.
+    Short(u128),
+    /// A longer key.
+    Long(Box<[u8]>),
+    /// The end of every space: no key.
+    End,
+}
+
+impl WatchedKey {
+    /// The key with this encoded form.
+    #[inline(always)]
+    pub fn of(bytes: &[u8]) -> Self {
+        if bytes.len() > 16 {
+            return Self::Long(bytes.into());
+        }
+        let mut word = [0; 16];
+        word[..bytes.len()].copy_from_slice(bytes);
+        Self::Short(u128::from_be_bytes(word))
+    }
+}
+
 /// Is notified of every key before it is touched, and may refuse.
 ///
 /// A *space* is one index of one table: its keys are compared with each other only.
 pub trait Watch {
     /// A key is about to be touched. `false`: not now; the run stops, is undone, and is to be repeated.
-    fn point(&mut self, space: u32, key: u128, touch: Touch) -> bool;
+    fn point(&mut self, space: u32, key: WatchedKey, touch: Touch) -> bool;
     /// All keys from `low` to `high`, inclusive, are about to be read, and with them that there are no others.
-    fn range(&mut self, space: u32, low: u128, high: u128) -> bool;
+    fn range(&mut self, space: u32, low: WatchedKey, high: WatchedKey) -> bool;
 }
 
 /// The stop of a run that lacked a remote row, or that the watch refused. The run itself keeps the reason.
@@ -34,10 +58,10 @@ pub(crate) trait Watching {
     const WATCHES: bool;
 
     /// A key of a space is about to be touched.
-    fn point(&mut self, space: u32, key: u128, touch: Touch) -> Result<(), Stop>;
+    fn point(&mut self, space: u32, key: WatchedKey, touch: Touch) -> Result<(), Stop>;
 
     /// The keys of a range are about to be read.
-    fn range(&mut self, space: u32, low: u128, high: u128) -> Result<(), Stop>;
+    fn range(&mut self, space: u32, low: WatchedKey, high: WatchedKey) -> Result<(), Stop>;
 
     /// Whether the watch refused something.
     fn has_refused(&self) -> bool;
@@ -48,7 +72,7 @@ pub(crate) trait Watching {
         if !Self::WATCHES {
             return Ok(());
         }
-        self.point(space(table, None), name(&key.encode::<R::Encoded>(), R::Key::WIDTH), touch)
+        self.point(space(table, None), watched(&key.encode::<R::Encoded>(), R::Key::WIDTH), touch)
     }
 
     /// A row is about to be written at its keys of all secondary indexes; with an `other` version of it, of those only
@@ -82,7 +106,7 @@ impl<R: Record, W: Watching> IndexVisitor<R> for IndexKeys<'_, R, W> {
         let other: Option<I::Encoded> = self.other.map(|row| I::key(row).encode());
         if self.allowed.is_ok() && other != Some(key) {
             let space = space(self.table, Some(I::POSITION));
-            self.allowed = self.watch.point(space, name(&key, I::Key::WIDTH), Touch::Write);
+            self.allowed = self.watch.point(space, watched(&key, I::Key::WIDTH), Touch::Write);
         }
     }
 }
@@ -94,12 +118,12 @@ impl Watching for Unwatched {
     const WATCHES: bool = false;
 
     #[inline(always)]
-    fn point(&mut self, _space: u32, _key: u128, _touch: Touch) -> Result<(), Stop> {
+    fn point(&mut self, _space: u32, _key: WatchedKey, _touch: Touch) -> Result<(), Stop> {
         Ok(())
     }
 
     #[inline(always)]
-    fn range(&mut self, _space: u32, _low: u128, _high: u128) -> Result<(), Stop> {
+    fn range(&mut self, _space: u32, _low: WatchedKey, _high: WatchedKey) -> Result<(), Stop> {
         Ok(())
     }
 
@@ -129,12 +153,12 @@ impl<'w> Watched<'w> {
 impl Watching for Watched<'_> {
     const WATCHES: bool = true;
 
-    fn point(&mut self, space: u32, key: u128, touch: Touch) -> Result<(), Stop> {
+    fn point(&mut self, space: u32, key: WatchedKey, touch: Touch) -> Result<(), Stop> {
         let allowed = self.watch.point(space, key, touch);
         self.allowed(allowed)
     }
 
-    fn range(&mut self, space: u32, low: u128, high: u128) -> Result<(), Stop> {
+    fn range(&mut self, space: u32, low: WatchedKey, high: WatchedKey) -> Result<(), Stop> {
         let allowed = self.watch.range(space, low, high);
         self.allowed(allowed)
     }
@@ -150,21 +174,13 @@ pub(in super::super) fn space(table: u16, index: Option<usize>) -> u32 {
     u32::from(table) << 8 | index.map_or(0, |position| position as u32 + 1)
 }
 
-/// The first 16 bytes of an encoded key of so many.
+/// An encoded key of this width.
 #[inline(always)]
-pub(super) fn name<E: EncodedKey>(key: &E, width: usize) -> u128 {
-    key.for_bytes(width, name_of_bytes)
+pub(in super::super) fn watched<E: EncodedKey>(key: &E, width: usize) -> WatchedKey {
+    key.for_bytes(width, WatchedKey::of)
 }
 
 #[inline(always)]
-pub(in super::super) fn name_of_bytes(bytes: &[u8]) -> u128 {
-    let mut word = [0; 16];
-    let shared = bytes.len().min(16);
-    word[..shared].copy_from_slice(&bytes[..shared]);
-    u128::from_be_bytes(word)
-}
-
-#[inline(always)]
-pub(super) fn names<E: EncodedKey>(range: &Encoded<E>, width: usize) -> (u128, u128) {
-    (name(&range.low, width), name(&range.high, width))
+pub(in super::super) fn watched_range<E: EncodedKey>(range: &Encoded<E>, width: usize) -> (WatchedKey, WatchedKey) {
+    (watched(&range.low, width), watched(&range.high, width))
 }

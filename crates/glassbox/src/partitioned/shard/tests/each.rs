@@ -3,7 +3,7 @@
 use glassbox_derive::Record;
 use serde::{Deserialize, Serialize};
 
-use super::super::{Call, Kept, Ran, Shard, Task, Touch, Watch};
+use super::super::{Call, Kept, Ran, Shard, Task, Touch, Watch, WatchedKey};
 use super::run_everywhere;
 use crate::Catalog;
 use crate::procedure::{Declared, KeySet, Mode, PartitionSet, Procedure, Stop, Transaction};
@@ -176,15 +176,15 @@ fn together_comes_to_what_alone_does() {
 
 /// Notes what it hears, and refuses so many-th.
 #[derive(Default)]
-struct Listener(Vec<(u32, u128, Touch)>, usize);
+struct Listener(Vec<(u32, WatchedKey, Touch)>, usize);
 
 impl Watch for Listener {
-    fn point(&mut self, space: u32, key: u128, touch: Touch) -> bool {
+    fn point(&mut self, space: u32, key: WatchedKey, touch: Touch) -> bool {
         self.0.push((space, key, touch));
         self.0.len() != self.1
     }
 
-    fn range(&mut self, _: u32, _: u128, _: u128) -> bool {
+    fn range(&mut self, _: u32, _: WatchedKey, _: WatchedKey) -> bool {
         unreachable!("nothing is scanned")
     }
 }
