@@ -8,6 +8,8 @@
 //! - [`Backup`]: applies the primary's replication stream;
 //! - [`Coordinator`]: orders and decides distributed transactions by two-phase commit;
 //! - [`Router`]: a client's state machine, which routes its calls;
+//! - [`Sequencer`] and [`Executor`]: deterministic execution (*An Evaluation of the Advantages and Disadvantages of
+//!   Deterministic Database Systems*, Ren, Thomson, Abadi, VLDB 2014);
 //! - [`journal`]: a replica's log on disk;
 //! - [`run`]: transports messages, between threads or over sockets;
 //! - [`wire`]: the frames on a socket.
@@ -15,10 +17,12 @@
 pub mod auto;
 mod client;
 mod coordinator;
+mod deterministic;
 mod node;
 mod participant;
 mod protocol;
 pub mod run;
+mod scheduler;
 mod scheme;
 mod sequencer;
 pub mod wire;
@@ -31,13 +35,16 @@ pub mod journal {
 
 pub use client::router::{Answered, EndedCalls, Router};
 pub use coordinator::commit::{Coordinator, Ended};
+pub use deterministic::executor::Executor;
+pub use deterministic::sequencer::Sequencer;
 pub use node::member::Member;
 pub use node::role::{MakeShard, Role};
 pub use participant::backup::Backup;
 pub use participant::partition::Partition;
 pub use protocol::address::{Address, Session, TxnId};
-pub use protocol::configuration::{Configuration, Replicas, SchemeKind};
+pub use protocol::configuration::{Configuration, Replicas, SchedulerKind, SchemeKind};
 pub use protocol::entry::{Entry, Part};
+pub use protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
 pub use protocol::message::{
     Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Packet, Parts, Recovered, Submission, Turn,
     Undecided,

@@ -173,7 +173,8 @@ fn breaks(scheme: SchemeKind) {
             scope.spawn(move || serve(me, shape, listener, &calls, ends));
         }
         let cutter = scope.spawn(|| {
-            let (mut dice, mut cuts) = (Dice(scheme as u64), 0);
+            let (mut dice, mut cuts) =
+                (Dice(SchemeKind::ALL.iter().position(|other| *other == scheme).expect("it is one of all") as u64), 0);
             while !broken.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(dice.below(15)));
                 cuts += u32::from(relay.cut(|of| dice.below(of)));

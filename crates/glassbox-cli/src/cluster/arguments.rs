@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 use clap::{Args, Subcommand, ValueEnum};
-use glassbox_cluster::SchemeKind;
+use glassbox_cluster::{SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::Load;
 
 use super::config::{Config, Workload};
@@ -20,9 +20,9 @@ pub struct Arguments {
     /// Partitions
     #[arg(long, short, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub partitions: u8,
-    /// Replicas of each partition, the primary included
-    #[arg(long, short, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(1..=8))]
-    pub replicas: u8,
+    /// Replicas of each partition, the primary included [default: 2; 1 under a deterministic scheme]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub replicas: Option<u8>,
     /// Coordinators of transactions on several partitions; they take turns
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub coordinators: u8,
@@ -75,6 +75,12 @@ pub enum SchemeOption {
     ForcedLocking,
     /// Transactions are validated afterwards
     Occ,
+    /// Deterministic: inputs are ordered first, and each partition runs one at a time in that order
+    Serial,
+    /// Deterministic: transactions lock their rows in the order of the log, in a lock table
+    DeterministicLocks,
+    /// Deterministic: the same with two counters for each row
+    Vll,
     /// Blocking, speculation or locking, as the load suggests; changed while the cluster runs
     Auto,
 }
@@ -132,6 +138,9 @@ impl SchemeOption {
             Self::Locking => Some(SchemeKind::Locking),
             Self::ForcedLocking => Some(SchemeKind::ForcedLocking),
             Self::Occ => Some(SchemeKind::Occ),
+            Self::Serial => Some(SchemeKind::Deterministic(SchedulerKind::Serial)),
+            Self::DeterministicLocks => Some(SchemeKind::Deterministic(SchedulerKind::OrderedLocks)),
+            Self::Vll => Some(SchemeKind::Deterministic(SchedulerKind::Vll)),
             Self::Auto => None,
         }
     }
@@ -145,6 +154,9 @@ impl SchemeOption {
             Self::Locking => "locking",
             Self::ForcedLocking => "forced-locking",
             Self::Occ => "occ",
+            Self::Serial => "serial",
+            Self::DeterministicLocks => "deterministic-locks",
+            Self::Vll => "vll",
             Self::Auto => "auto",
         }
     }
@@ -175,6 +187,12 @@ impl WorkloadOption {
 }
 
 impl Arguments {
+    /// Replicas of each partition.
+    pub fn replicas(&self) -> u8 {
+        let is_deterministic = self.scheme.kind().is_some_and(SchemeKind::is_deterministic);
+        self.replicas.unwrap_or(if is_deterministic { 1 } else { 2 })
+    }
+
     /// The cluster's file, for commands that operate it.
     pub fn file(&self) -> Option<PathBuf> {
         self.dir.as_ref().map(|dir| dir.join("cluster.json")).or_else(|| self.save.clone())
@@ -202,7 +220,7 @@ impl Arguments {
             cluster: number ^ u64::from(std::process::id()) << 32,
             scheme: self.scheme.kind().unwrap_or(SchemeKind::Speculation),
             partitions: self.partitions,
-            replicas: self.replicas,
+            replicas: self.replicas(),
             coordinators: self.coordinators,
             round_trip_us: self.rtt_us,
             workload: workload.workload(),

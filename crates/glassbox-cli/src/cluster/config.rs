@@ -89,6 +89,14 @@ impl Config {
             self.partitions,
             self.replicas
         );
+        ensure!(
+            !self.scheme.is_deterministic() || (self.replicas, self.coordinators) == (1, 1),
+            "`replicas` is {} and `coordinators` is {}: under scheme `{}` a partition has one replica, and the cluster \
+             one coordinator, its sequencer; give --replicas 1 --coordinators 1",
+            self.replicas,
+            self.coordinators,
+            self.scheme
+        );
         if let Workload::Tpcc { scale, .. } = &self.workload {
             scale.check()?;
         }
@@ -166,7 +174,7 @@ impl Config {
             (Address::Client(_), _) | (Address::Coordinator(_), Address::Replica { .. }) => true,
             (Address::Coordinator(me), Address::Coordinator(other)) => other < me,
             (Address::Replica { partition: p, replica: r }, Address::Replica { partition, replica }) => {
-                p == partition && replica < r
+                p == partition && replica < r || self.scheme.is_deterministic() && partition < p
             }
             _ => false,
         };

@@ -88,14 +88,32 @@ pub struct Incidents<'a> {
     pub pauses: Pauses,
 }
 
+/// An incident of a round, at a partition.
+type Incident = fn(&mut Incidents<'_>, u32, u8) -> anyhow::Result<()>;
+
 impl Incidents<'_> {
-    /// Runs this many rounds: each kills a backup, a primary and a coordinator, one after the other.
+    /// Runs this many rounds: each kills a backup, a primary and a coordinator, one after the other; under a
+    /// deterministic scheme the sequencer, a partition and all.
     pub fn run(&mut self, rounds: u32) -> anyhow::Result<()> {
         for round in 0..rounds {
             let partition = (round % u32::from(self.config.partitions)) as u8;
-            let all = [Self::lose_backup, Self::lose_primary, Self::lose_coordinator, Self::lose_all];
-            let first = if self.config.replicas > 1 { 0 } else { 2 };
-            for incident in &all[first..if self.has_journals { 4 } else { 3 }] {
+            let all: &[Incident] = if self.config.scheme.is_deterministic() {
+                &[
+                    |it, round, at| it.lose_coordinator(round, at),
+                    |it, _, at| it.lose_partition(at),
+                    |it, _, at| it.lose_all(at),
+                ]
+            } else {
+                let all: &[Incident] = &[
+                    |it, round, at| it.lose_backup(round, at),
+                    |it, _, at| it.lose_primary(at),
+                    |it, round, at| it.lose_coordinator(round, at),
+                    |it, _, at| it.lose_all(at),
+                ];
+                let first = if self.config.replicas > 1 { 0 } else { 2 };
+                &all[first..if self.has_journals { 4 } else { 3 }]
+            };
+            for incident in all {
                 std::thread::sleep(REST);
                 if exit::interrupted() {
                     return Ok(());
@@ -168,7 +186,7 @@ impl Incidents<'_> {
         self.bring_back(backup)
     }
 
-    fn lose_primary(&mut self, _round: u32, partition: u8) -> anyhow::Result<()> {
+    fn lose_primary(&mut self, partition: u8) -> anyhow::Result<()> {
         let primary = self.newest()?.partitions[usize::from(partition)].primary;
         self.kill(primary)?;
         let began = Instant::now();
@@ -205,7 +223,7 @@ impl Incidents<'_> {
     }
 
     /// As a power failure does.
-    fn lose_all(&mut self, _round: u32, partition: u8) -> anyhow::Result<()> {
+    fn lose_all(&mut self, partition: u8) -> anyhow::Result<()> {
         let machines = self.config.shape().machines();
         {
             let _alone = self.decides.lock().map_err(|_| anyhow!("an operator of the cluster has panicked"))?;
@@ -222,6 +240,20 @@ impl Incidents<'_> {
             self.wait_for_rows(machine)?;
         }
         Ok(())
+    }
+
+    /// A partition with one replica, which continues from its journal.
+    fn lose_partition(&mut self, partition: u8) -> anyhow::Result<()> {
+        let primary = self.newest()?.partitions[usize::from(partition)].primary;
+        self.kill(primary)?;
+        self.children.restart(primary, self.config)?;
+        let began = Instant::now();
+        self.decide(|operator| {
+            operator.wait_for(primary, PATIENCE);
+            operator.resume()
+        })?;
+        self.pauses.resumed.push(self.watch.pause(partition, began)?);
+        self.wait_for_rows(primary)
     }
 
     fn lose_coordinator(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {

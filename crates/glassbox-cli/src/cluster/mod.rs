@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
 fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
     ensure!(
-        arguments.incidents == 0 || arguments.replicas > 1 || arguments.dir.is_some(),
+        arguments.incidents == 0 || arguments.replicas() > 1 || arguments.dir.is_some(),
         "--incidents needs backups or journals: give at least --replicas 2, or --dir"
     );
     let mut out = report_to(workload.json());

@@ -29,7 +29,7 @@ pub struct NodeArguments {
     /// The cluster, as JSON; -: one line of standard input, whose end then ends the process
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Keep a replica's rows on disk too: its journal is in this directory, under its name
+    /// Keep a replica's rows, and a sequencer's log, on disk: the journal is in this directory, under the member's name
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -54,9 +54,15 @@ pub fn run(arguments: &NodeArguments) -> anyhow::Result<Verdict> {
     let told = |line: &str| eprintln!("{line}");
     let mut sockets = Sockets::new(config.identity(me), Some(listener), shape.round_trip, told)?;
     let mut node = node(me, &config);
-    if let (Some(dir), Address::Replica { partition, replica }) = (&arguments.dir, me) {
-        let directory = dir.join(format!("partition-{partition}-replica-{replica}"));
-        let (empty, wake) = (config.empty_shard(partition)?, sockets.waker()?);
+    let name = match me {
+        Address::Replica { partition, replica } => Some(format!("partition-{partition}-replica-{replica}")),
+        // The input log.
+        Address::Coordinator(number) if config.scheme.is_deterministic() => Some(format!("sequencer-{number}")),
+        _ => None,
+    };
+    if let (Some(dir), Some(name)) = (&arguments.dir, name) {
+        let directory = dir.join(name);
+        let (empty, wake) = (config.empty_shard(me.partition().unwrap_or(0))?, sockets.waker()?);
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
         let keeper = JournalWriter::open(&directory, (me, config.cluster), &config.catalog(), empty, wake);
         node = node.with_journal(keeper.with_context(|| format!("cannot use {}", directory.display()))?);

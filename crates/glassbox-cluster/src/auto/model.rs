@@ -143,6 +143,7 @@ impl Load {
             SchemeKind::Speculation | SchemeKind::LocalSpeculation => self.speculation(scheme, per_second),
             // Recording accesses costs about as much as locks; the validation is left out.
             SchemeKind::Locking | SchemeKind::ForcedLocking | SchemeKind::Occ => self.locking(scheme, per_second),
+            SchemeKind::Deterministic(_) => unreachable!("no cluster changes to it: {scheme}"),
         };
         let us: f64 = terms.iter().map(|term| term.us).sum();
         let mut limits = vec![limit("the partitions", self.partitions() * 1e6 / us.max(1e-3))];

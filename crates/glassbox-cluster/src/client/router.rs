@@ -13,9 +13,11 @@ use glassbox::{Catalog, Error, Procedure};
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 use smallvec::{SmallVec, smallvec};
 
+use crate::client::ordered_call::OrderedCall;
 use crate::coordinator::commit::{Coordinator, Ended};
 use crate::protocol::address::{Address, Session};
 use crate::protocol::configuration::{Configuration, Replicas};
+use crate::protocol::input::InputKeys;
 use crate::protocol::message::{FragmentResult, MAX_EARLY_PACKETS, Message, Outcome, Packet, Submission};
 use crate::protocol::outbox::Outbox;
 
@@ -61,6 +63,7 @@ impl Answered {
             }
             Outcome::Aborted(reason) => Err(reason.into()),
             Outcome::Elsewhere(_) => Err(bad("a call ended on too few partitions".to_owned())),
+            Outcome::Undeclared => Err(bad("a call ended with too few keys".to_owned())),
             Outcome::Failed(failure) => Err((*failure).into()),
             Outcome::Unknown => Err(Error::OutcomeUnknown { reason: UNKNOWN.to_owned() }),
         }
@@ -70,11 +73,11 @@ impl Answered {
 /// A client's state machine.
 #[derive(Debug)]
 pub struct Router {
-    catalog: Arc<Catalog>,
+    pub(crate) catalog: Arc<Catalog>,
     numbers: ProcedureNumbers,
     configuration: Configuration,
     pub(crate) primaries: Vec<Address>,
-    central: Address,
+    pub(crate) central: Address,
     /// The client's own coordinator: active under locking and OCC, otherwise it only finishes what it has begun.
     pub(crate) own: Coordinator,
     me: Address,
@@ -85,6 +88,10 @@ pub struct Router {
     pub(crate) waiting: usize,
     /// Packets of later configurations.
     early: Vec<(Address, Packet)>,
+    /// Whether all calls go to the sequencer.
+    pub(crate) is_ordered: bool,
+    /// Restarts because of a key outside of a call's set.
+    pub(crate) undeclared: u64,
     /// Members that have not announced their configuration on their present connection.
     unannounced: BTreeSet<Address>,
 }
@@ -94,10 +101,19 @@ pub type EndedCalls = SmallVec<[u64; 2]>;
 
 #[derive(Debug)]
 pub(crate) struct Called {
-    home: u8,
+    pub(crate) home: u8,
     pub(crate) state: CallState,
     /// Whether the client's present session has coordinated an attempt of it.
     pub(crate) tried: bool,
+    /// Under a deterministic scheme.
+    pub(crate) ordered: Option<Box<OrderedCall>>,
+}
+
+impl Called {
+    /// Whether an answer of this partition is still to come.
+    pub(crate) fn awaits(&self, partition: usize) -> bool {
+        self.ordered.as_ref().is_some_and(|ordered| ordered.participants.contains(partition))
+    }
 }
 
 #[derive(Debug)]
@@ -119,6 +135,7 @@ impl Router {
     /// A client of a cluster with this configuration. `session` is a number that no predecessor with this address had.
     pub fn new(me: Address, catalog: Arc<Catalog>, configuration: Configuration, session: u64) -> Self {
         let (primaries, central) = (configuration.primaries(), configuration.coordinator_of(me));
+        let is_ordered = configuration.scheme.is_deterministic();
         let mut own = Coordinator::new(Session::new(me, session), primaries.clone());
         own.set_active(configuration.scheme.clients_coordinate(), &mut Outbox::default());
         Self {
@@ -133,6 +150,8 @@ impl Router {
             first: session,
             waiting: 0,
             early: Vec::new(),
+            is_ordered,
+            undeclared: 0,
             unannounced: BTreeSet::new(),
         }
     }
@@ -154,10 +173,11 @@ impl Router {
     #[cold]
     fn needs_unannounced(&self, route: &Route) -> bool {
         let mut primaries = route.partitions.iter().filter_map(|partition| self.primaries.get(partition));
+        let is_unannounced = |party: &Address| self.unannounced.contains(party);
         if self.primary_of(route).is_some() || self.coordinates() {
-            return primaries.any(|primary| self.unannounced.contains(primary));
+            return primaries.any(is_unannounced);
         }
-        self.unannounced.contains(&self.central)
+        is_unannounced(&self.central) || self.is_ordered && primaries.any(is_unannounced)
     }
 
     /// Sends the held calls whose members have announced their configurations since.
@@ -174,7 +194,7 @@ impl Router {
     }
 
     /// The slot of a call with this number.
-    fn key(&self, id: u64) -> DefaultKey {
+    pub(crate) fn key(&self, id: u64) -> DefaultKey {
         KeyData::from_ffi(id.wrapping_sub(self.first)).into()
     }
 
@@ -208,7 +228,8 @@ impl Router {
     /// Sends a call along a route; its number.
     pub(crate) fn call_on<P: Procedure>(&mut self, procedure: P, stamp: Stamp, route: Route, out: &mut Outbox) -> u64 {
         let (call, at) = (Call::new(procedure, stamp), self.primary_of(&route).filter(|_| !self.is_held(&route)));
-        let called = Called { home: route.home, state: CallState::Waiting { call: call.clone(), at }, tried: false };
+        let state = CallState::Waiting { call: call.clone(), at };
+        let called = Called { home: route.home, state, tried: false, ordered: None };
         let id = self.calls.insert(called).data().as_ffi().wrapping_add(self.first);
         self.waiting += 1;
         match at {
@@ -218,9 +239,10 @@ impl Router {
         id
     }
 
-    /// The primary of a single-partition route.
+    /// The primary of a single-partition route, if calls go there.
     pub(crate) fn primary_of(&self, route: &Route) -> Option<Address> {
-        route.partitions.is_single().then(|| self.primaries[route.partitions.lowest()])
+        let goes = route.partitions.is_single() && !self.is_ordered;
+        goes.then(|| self.primaries[route.partitions.lowest()])
     }
 
     fn send(&mut self, id: u64, call: Call, route: Route, now_us: u64, out: &mut Outbox) {
@@ -239,9 +261,14 @@ impl Router {
         if let Some(primary) = primary {
             return out.send(primary, Message::Call { id, call });
         }
+        if self.is_ordered {
+            return self.send_ordered(id, call, &route, out);
+        }
         let before = called.tried.then(|| self.own.session());
         called.tried |= alone;
-        let submission = Submission { id, call, participants: route.partitions, shared: route.shared, before };
+        let Route { partitions: participants, shared, .. } = route;
+        let (attempt, version, keys) = (0, 0, InputKeys::Declared);
+        let submission = Submission { id, call, participants, shared, before, attempt, version, keys };
         if alone {
             self.own.submit(self.me, submission, now_us, out);
         } else {
@@ -270,6 +297,13 @@ impl Router {
             Message::Answer { id, outcome } => {
                 self.answered(id, outcome, now_us, out).map_or_else(EndedCalls::new, |id| smallvec![id])
             }
+            Message::PartialAnswer { id, attempt, outcome } => {
+                self.partially_answered(id, attempt, outcome, now_us, out).into_iter().collect()
+            }
+            Message::Reconnoitred { id, partition, keys } => {
+                self.reconnoitred(id, partition, keys.map(|keys| *keys), out);
+                EndedCalls::new()
+            }
             // A member that has lost its role can only answer calls.
             _ if !self.configuration.admits(from, packet.epoch) => EndedCalls::new(),
             Message::Result(result) => self.on_result(*result, now_us, out),
@@ -293,7 +327,9 @@ impl Router {
         let since = |configuration: &Configuration| configuration.coordinator_since(self.central);
         let (before, replaced) = (self.configuration.partitions.clone(), next.replaced(&self.configuration));
         let new_coordinator = since(&next) != since(&self.configuration);
-        let mut answered = self.end_unknown(|at, _| match at {
+        let has_lost = |called: &Called| replaced.iter().any(|partition| called.awaits(partition));
+        let mut answered = self.end_unknown(|at, called| match at {
+            _ if has_lost(called) => true,
             None => false,
             Some(Address::Coordinator(_)) => new_coordinator,
             Some(primary) => {
@@ -369,7 +405,7 @@ impl Router {
     }
 
     /// Receives the outcome of a call; its number if that ends it.
-    fn answered(&mut self, id: u64, outcome: Outcome, now_us: u64, out: &mut Outbox) -> Option<u64> {
+    pub(crate) fn answered(&mut self, id: u64, outcome: Outcome, now_us: u64, out: &mut Outbox) -> Option<u64> {
         let called = self.calls.get_mut(self.key(id))?;
         let CallState::Waiting { call, .. } = &called.state else { return None };
         if let Outcome::Elsewhere(partitions) = outcome {
@@ -378,7 +414,8 @@ impl Router {
             let route = self.catalog.route(&call, self.primaries.len()).ok();
             let (declared, shared) = route.map_or_else(Default::default, |route| (route.partitions, route.shared));
             let partitions = partitions.union(declared).with(home.into()).intersection(all);
-            self.send(id, call, Route { partitions, home, shared }, now_us, out);
+            let is_complete = false;
+            self.send(id, call, Route { partitions, home, shared, is_complete }, now_us, out);
             return None;
         }
         called.state = CallState::Ended(outcome);
@@ -394,8 +431,9 @@ impl Router {
         debug_assert!(answered.is_empty(), "a timeout restarts transactions");
     }
 
-    /// The number of restarts of transactions that this client coordinates.
+    /// The number of restarts: of transactions that this client coordinates, or of calls that touched a key outside of
+    /// their set.
     pub fn retries(&self) -> u64 {
-        self.own.retries()
+        self.own.retries() + self.undeclared
     }
 }

@@ -2,7 +2,7 @@
 
 use slotmap::Key;
 
-use crate::client::router::{CallState, EndedCalls, Router};
+use crate::client::router::{CallState, Called, EndedCalls, Router};
 use crate::coordinator::commit::Coordinator;
 use crate::protocol::address::Address;
 use crate::protocol::message::{Message, Outcome};
@@ -11,12 +11,14 @@ use crate::protocol::outbox::Outbox;
 impl Router {
     /// A party disconnected: calls that were sent to it have an unknown outcome.
     pub fn on_disconnected(&mut self, party: Address) -> EndedCalls {
-        self.end_unknown(|at, _| at == Some(party))
+        let partition = party.partition().filter(|at| self.primaries[usize::from(*at)] == party);
+        self.end_unknown(|at, called| {
+            at == Some(party) || partition.is_some_and(|partition| called.awaits(partition.into()))
+        })
     }
 
-    /// Ends calls with an unknown outcome, selected by their destination and by whether the present session has
-    /// coordinated them.
-    pub(crate) fn end_unknown(&mut self, is_lost: impl Fn(Option<Address>, bool) -> bool) -> EndedCalls {
+    /// Ends calls with an unknown outcome, selected by their destination and their state.
+    pub(crate) fn end_unknown(&mut self, is_lost: impl Fn(Option<Address>, &Called) -> bool) -> EndedCalls {
         let first = self.first;
         let lost = self.calls.iter_mut().filter_map(|(key, called)| {
             let at = match called.state {
@@ -25,7 +27,7 @@ impl Router {
                 CallState::Held { .. } => None,
                 CallState::Ended(_) => return None,
             };
-            is_lost(at, called.tried).then(|| {
+            is_lost(at, called).then(|| {
                 called.state = CallState::Ended(Outcome::Unknown);
                 key.data().as_ffi().wrapping_add(first)
             })
@@ -37,6 +39,9 @@ impl Router {
 
     /// The same member is connected again: messages sent in the meantime are lost.
     pub fn on_reconnected(&mut self, party: Address, out: &mut Outbox) -> EndedCalls {
+        if self.is_ordered {
+            return self.on_disconnected(party);
+        }
         if self.primaries.contains(&party) { self.end_session(out) } else { EndedCalls::new() }
     }
 
@@ -51,7 +56,7 @@ impl Router {
         (own.begins, own.retries) = (self.own.begins, self.own.retries);
         self.own = own;
         self.primaries.iter().for_each(|&primary| out.send(primary, Message::SessionOver(session.number)));
-        self.end_unknown(|_, tried| tried)
+        self.end_unknown(|_, called| called.tried)
     }
 
     /// A primary reports that a session of this client is over.

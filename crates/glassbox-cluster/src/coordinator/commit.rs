@@ -87,7 +87,7 @@ impl Coordinator {
         if let (true, Some(recovery)) = (self.begins, &mut self.recovery) {
             return recovery.waiting.push((client, submission));
         }
-        let Submission { id, call, participants, shared, before } = submission;
+        let Submission { id, call, participants, shared, before, .. } = submission;
         let all = PartitionSet::all(self.primaries.len());
         if participants.is_empty() || !participants.difference(all).is_empty() {
             let problem = format!("unknown partitions: {participants:?} of {all:?}");

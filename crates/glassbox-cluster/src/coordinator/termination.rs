@@ -174,6 +174,7 @@ mod tests {
 
     use super::*;
     use crate::protocol::configuration::SchemeKind;
+    use crate::protocol::input::InputKeys;
     use crate::protocol::message::FragmentResult;
     use crate::protocol::outbox::Action;
 
@@ -190,8 +191,16 @@ mod tests {
         let arguments = Arguments::of(ReadWrite { keys, stamp: 1, aborts_at: None, two_rounds: false });
         for id in 0..transactions {
             let call = Call { procedure: 0, arguments: arguments.clone(), now: Timestamp::default(), seed: 0 };
-            let submission =
-                Submission { id, call, participants: PartitionSet::all(2), shared: Vec::new(), before: None };
+            let submission = Submission {
+                id,
+                call,
+                participants: PartitionSet::all(2),
+                shared: Vec::new(),
+                before: None,
+                attempt: 0,
+                version: 1,
+                keys: InputKeys::Declared,
+            };
             it.submit(Address::Client(1), submission, 0, &mut Outbox::default());
         }
         it

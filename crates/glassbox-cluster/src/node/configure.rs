@@ -22,6 +22,7 @@ impl Member {
                 match &mut self.role {
                     // The coordinator was replaced.
                     role if since(&self.configuration) != since(&before) => *role = Role::Idle,
+                    Role::Sequencer(it) => it.configure(&self.configuration, &before),
                     Role::Coordinator(it) => {
                         it.set_active(!self.configuration.scheme.clients_coordinate(), out);
                         let restarts_order = self.order_since != before.order_since();
@@ -68,6 +69,10 @@ impl Member {
                 let journal = self.journals.then_some(me);
                 partition.keep_backups(&now.backups().into_iter().chain(journal).collect::<Vec<_>>(), out);
                 Role::Primary(partition)
+            }
+            Role::Executor(mut executor) if now.primary == me && now.since == was.since => {
+                executor.configure(&self.configuration, before, out);
+                Role::Executor(executor)
             }
             Role::Backup(backup) if now.primary == me => {
                 let mut partition = Partition::promoted(*backup, out);

@@ -9,13 +9,16 @@
 
 use glassbox::research::shard::Shard;
 
+use crate::deterministic::executor::Executor;
+use crate::deterministic::sequencer::{RecoveredLog, Sequencer};
 use crate::node::member::Member;
 use crate::node::role::{MakeShard, Role};
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
-use crate::protocol::configuration::Configuration;
-use crate::protocol::entry::Record;
+use crate::protocol::configuration::{Configuration, SchemeKind};
+use crate::protocol::entry::{Entry, Record};
+use crate::protocol::input::Exchange;
 use crate::protocol::outbox::Outbox;
 
 /// A replica that replays its journal.
@@ -24,7 +27,17 @@ pub struct JournalReplay {
     me: Address,
     shard: Option<Shard>,
     configuration: Option<Configuration>,
-    backup: Option<(u64, Backup)>,
+    recovered: Option<(u64, RecoveredState)>,
+}
+
+/// The state of a party, as its journal has it.
+#[derive(Debug)]
+pub(crate) enum RecoveredState {
+    Backup(Box<Backup>),
+    /// The rows of an executor, the epoch after which they were so, and what it had sent to which partition.
+    Executor(Box<Shard>, u64, Vec<(u8, Exchange)>),
+    /// The log of a sequencer.
+    Sequencer(RecoveredLog),
 }
 
 /// The result of a replay.
@@ -34,13 +47,13 @@ pub struct RecoveredReplica {
     pub configuration: Configuration,
     /// The epoch since which the replica had its role when the base was written.
     pub since: u64,
-    pub(crate) backup: Backup,
+    pub(crate) state: RecoveredState,
 }
 
 impl JournalReplay {
     /// Begins with the rows of the base, if there is one.
     pub fn new(me: Address, rows: Option<Shard>) -> Self {
-        Self { me, shard: rows, configuration: None, backup: None }
+        Self { me, shard: rows, configuration: None, recovered: None }
     }
 
     /// Replays the next record.
@@ -56,19 +69,35 @@ impl JournalReplay {
     /// # Errors
     /// When it does not fit its predecessors.
     pub fn take(&mut self, record: Record) -> Result<(), String> {
-        match (record, &mut self.backup) {
+        match (record, self.recovered.as_mut().map(|(_, state)| state)) {
             (Record::Base { since, held, scheme }, None) => {
                 let shard = self.shard.take().ok_or("the journal has a base without rows")?;
-                let backup = Backup::at(shard, self.me, held, scheme).with_journal(self.me);
-                self.backup = Some((since, backup));
+                let state = match self.me {
+                    Address::Coordinator(_) => RecoveredState::Sequencer(RecoveredLog::at(held)),
+                    _ if scheme.is_deterministic() => RecoveredState::Executor(Box::new(shard), held, Vec::new()),
+                    me => RecoveredState::Backup(Box::new(Backup::at(shard, me, held, scheme).with_journal(me))),
+                };
+                self.recovered = Some((since, state));
                 Ok(())
             }
             (Record::Configuration(configuration), _) => {
                 self.configuration = Some(*configuration);
                 Ok(())
             }
-            (Record::Remembered(entry), Some((_, backup))) => backup.apply(entry, &mut Outbox::default()),
-            (Record::Entry { sequence, entry }, Some((_, backup))) => backup.repeat(sequence, entry),
+            (Record::Remembered(entry), Some(state)) => match (state, entry) {
+                (RecoveredState::Backup(backup), entry) => backup.apply(entry, &mut Outbox::default()),
+                (RecoveredState::Sequencer(log), entry) => log.remember(entry),
+                (RecoveredState::Executor(_, _, sent), Entry::Sent(to, exchange)) => {
+                    sent.push((to, *exchange));
+                    Ok(())
+                }
+                (RecoveredState::Executor(..), entry) => Err(format!("an executor's base has {entry:?}")),
+            },
+            (Record::Entry { sequence, entry }, Some(state)) => match state {
+                RecoveredState::Backup(backup) => backup.repeat(sequence, entry),
+                RecoveredState::Sequencer(log) => log.append(sequence, entry),
+                RecoveredState::Executor(..) => Err("an executor's journal has an entry".to_owned()),
+            },
             (Record::Base { .. }, Some(_)) => Err("the journal has a second base".to_owned()),
             (_, None) => Err("the journal has no base".to_owned()),
         }
@@ -76,13 +105,16 @@ impl JournalReplay {
 
     /// The result; `None`: the journal has no base.
     pub fn end(self) -> Option<RecoveredReplica> {
-        let (configuration, (since, backup)) = (self.configuration?, self.backup?);
-        Some(RecoveredReplica { configuration, since, backup })
+        let (configuration, (since, state)) = (self.configuration?, self.recovered?);
+        Some(RecoveredReplica { configuration, since, state })
     }
 }
 
 impl Member {
-    /// A primary that continues from a journal.
+    /// A primary or sequencer that continues from a journal.
+    ///
+    /// # Panics
+    /// When the journal is of another kind of party than the configuration has: they were checked when it was opened.
     pub fn recovered(
         me: Address,
         configuration: Configuration,
@@ -90,11 +122,25 @@ impl Member {
         recovered: RecoveredReplica,
         out: &mut Outbox,
     ) -> Self {
-        let mut partition = Partition::promoted(recovered.backup, out);
-        if partition.scheme() != configuration.scheme {
-            partition.switch(configuration.scheme, out);
-        }
-        Self { journals: true, ..Self::new(me, configuration, make, Role::Primary(Box::new(partition))) }
+        let role = match (recovered.state, configuration.scheme) {
+            (RecoveredState::Executor(shard, epoch, sent), SchemeKind::Deterministic(kind)) => {
+                Role::Executor(Box::new(Executor::recovered(*shard, kind, &configuration, (epoch, sent), out)))
+            }
+            (RecoveredState::Sequencer(log), _) => {
+                Role::Sequencer(Box::new(Sequencer::recovered(&configuration, log, me, out)))
+            }
+            (RecoveredState::Backup(backup), scheme) => {
+                let mut partition = Partition::promoted(*backup, out);
+                if partition.scheme() != scheme {
+                    partition.switch(scheme, out);
+                }
+                Role::Primary(Box::new(partition))
+            }
+            (RecoveredState::Executor(..), scheme) => {
+                unreachable!("a cluster never changes from an input log to {scheme}")
+            }
+        };
+        Self { journals: true, ..Self::new(me, configuration, make, role) }
     }
 
     /// Begins a journal of the present state.
@@ -102,6 +148,8 @@ impl Member {
         self.journals = true;
         match &mut self.role {
             Role::Primary(partition) => partition.begin_journal(self.me, out),
+            Role::Executor(executor) => executor.begin_journal(out),
+            Role::Sequencer(sequencer) => sequencer.begin_journal(self.me, self.configuration.scheme, out),
             Role::Backup(_) => {
                 self.take_journal();
                 self.renew_base(out);
@@ -123,7 +171,24 @@ impl Member {
         match &mut self.role {
             Role::Primary(partition) => partition.renew_base(out),
             Role::Backup(backup) => backup.base(out),
+            Role::Executor(executor) => executor.renew_base(out),
+            Role::Sequencer(sequencer) => sequencer.renew_base(self.configuration.scheme, out),
             _ => {}
+        }
+    }
+
+    /// Inputs since the last base of an executor, if another one may begin.
+    pub fn inputs_since_base(&self) -> u32 {
+        match &self.role {
+            Role::Executor(executor) => executor.inputs_since_base(),
+            _ => 0,
+        }
+    }
+
+    /// The last base that was begun is durable.
+    pub fn based(&mut self, out: &mut Outbox) {
+        if let Role::Executor(executor) = &mut self.role {
+            executor.based(out);
         }
     }
 }

@@ -9,11 +9,13 @@ use glassbox::research::shard::{Shard, Stamp};
 use glassbox::{Error, Procedure};
 
 use crate::coordinator::commit::{Coordinator, Ended};
+use crate::deterministic::executor::Executor;
+use crate::deterministic::sequencer::Sequencer;
 use crate::node::role::{MakeShard, Role};
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::{Address, Session};
-use crate::protocol::configuration::Configuration;
+use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::Base;
 use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
 use crate::protocol::outbox::{Action, Outbox};
@@ -42,7 +44,9 @@ impl Member {
     pub fn replica(me: Address, configuration: Configuration, shard: Shard, make: MakeShard) -> Self {
         let Address::Replica { partition, .. } = me else { panic!("{me} is no replica") };
         let (replicas, scheme) = (&configuration.partitions[usize::from(partition)], configuration.scheme);
-        let role = if replicas.primary == me {
+        let role = if let SchemeKind::Deterministic(scheduler) = scheme {
+            Role::Executor(Box::new(Executor::new(shard, scheduler, &configuration)))
+        } else if replicas.primary == me {
             Role::Primary(Box::new(Partition::new(shard, scheme, &replicas.backups())))
         } else {
             Role::Backup(Box::new(Backup::new(shard, replicas.primary, scheme)))
@@ -71,6 +75,11 @@ impl Member {
 
     /// A coordinator; one with a predecessor first recovers the predecessor's transactions.
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
+        let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
+        if configuration.scheme.is_deterministic() {
+            let role = Role::Sequencer(Box::new(Sequencer::new(&configuration)));
+            return Self::new(me, configuration, make, role);
+        }
         let since = configuration.coordinator_since(me).unwrap_or_default();
         // Its sequence numbers are higher than its predecessor's.
         let session = Session::new(me, since.saturating_sub(1));
@@ -80,7 +89,6 @@ impl Member {
         if since > 1 {
             coordinator.recover(out);
         }
-        let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
         let role = Role::Coordinator(Box::new(coordinator));
         Self::new(me, configuration, make, role)
     }
@@ -108,6 +116,14 @@ impl Member {
             Role::Coordinator(coordinator) => {
                 let pending = coordinator.pending();
                 (pending > 0).then(|| format!("{pending} transactions are undecided"))
+            }
+            Role::Executor(executor) => match executor.broken() {
+                Some(why) => Some(format!("it has stopped: {why}")),
+                None => (!executor.is_idle()).then(|| "transactions are active".to_owned()),
+            },
+            Role::Sequencer(sequencer) => {
+                let pending = sequencer.pending();
+                (pending > 0).then(|| format!("{pending} inputs are not durable"))
             }
             Role::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
             Role::Idle => None,
@@ -138,6 +154,7 @@ impl Member {
         match &mut self.role {
             Role::Primary(partition) => Some(partition.shard()),
             Role::Backup(backup) => Some(backup.shard()),
+            Role::Executor(executor) => Some(executor.shard()),
             _ => None,
         }
     }
@@ -175,6 +192,8 @@ impl Member {
             (Role::Primary(_), Message::Fragment(fragment)) if is_old && fragment.place > 0 => {}
             (Role::Coordinator(_), Message::AskTurn { .. } | Message::Turn(_)) if is_old => {}
             (Role::Primary(partition), message) => partition.handle(from, message, out),
+            (Role::Executor(executor), message) => executor.handle(from, message, out),
+            (Role::Sequencer(it), message) => it.handle(from, message, now_us, out),
             (Role::Backup(backup), message) => backup.handle(from, message, out),
             (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, *submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
@@ -262,7 +281,7 @@ impl Member {
 
 /// Whether it is a client's call, which any holder of the role may handle.
 fn begins(message: &Message) -> bool {
-    matches!(message, Message::Call { .. } | Message::Submit(_))
+    matches!(message, Message::Call { .. } | Message::Submit(_) | Message::Reconnoitre { .. })
 }
 
 pub(crate) fn answer(ended: Vec<Ended>, out: &mut Outbox) {

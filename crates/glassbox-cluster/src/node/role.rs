@@ -5,6 +5,8 @@ use std::sync::Arc;
 use glassbox::research::shard::Shard;
 
 use crate::coordinator::commit::Coordinator;
+use crate::deterministic::executor::Executor;
+use crate::deterministic::sequencer::Sequencer;
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
@@ -40,6 +42,10 @@ pub enum Role {
     Unfit(String),
     /// Orders and decides distributed transactions.
     Coordinator(Box<Coordinator>),
+    /// Runs transactions in the order of the input log.
+    Executor(Box<Executor>),
+    /// Orders all transactions.
+    Sequencer(Box<Sequencer>),
     /// The configuration gives it no role.
     Idle,
 }
@@ -62,10 +68,10 @@ impl Role {
     /// The epoch since which the member has this role.
     pub(crate) fn begun(&self, me: Address, configuration: &Configuration) -> u64 {
         match (self, me) {
-            (Self::Primary(_), Address::Replica { partition, .. }) => {
+            (Self::Primary(_) | Self::Executor(_), Address::Replica { partition, .. }) => {
                 configuration.partitions[usize::from(partition)].since
             }
-            (Self::Coordinator(_), _) => configuration.coordinator_since(me).unwrap_or_default(),
+            (Self::Coordinator(_) | Self::Sequencer(_), _) => configuration.coordinator_since(me).unwrap_or_default(),
             _ => 0,
         }
     }

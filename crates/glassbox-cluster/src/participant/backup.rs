@@ -191,6 +191,7 @@ impl Backup {
                 self.committed.add(txn);
                 Ok(())
             }
+            Entry::Inputs(..) | Entry::Sent(..) => Err("the stream of a partition has inputs of the log".to_owned()),
         }
     }
 

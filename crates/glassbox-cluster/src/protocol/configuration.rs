@@ -280,16 +280,40 @@ pub enum SchemeKind {
     ForcedLocking,
     /// Transactions record what they touch and are validated afterwards. Section 5.7.
     Occ,
+    /// Inputs are ordered first, and every partition executes them in that order. *An Evaluation of the Advantages and
+    /// Disadvantages of Deterministic Database Systems*, VLDB 2014. A cluster has it from its beginning to its end.
+    Deterministic(SchedulerKind),
+}
+
+/// Which transactions a partition may run before earlier ones of the input log have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum SchedulerKind {
+    /// None.
+    Serial,
+    /// Those that get all locks of a lock table in which transactions queue in the order of the log.
+    OrderedLocks,
+    /// The same by counters: very lightweight locking.
+    Vll,
+}
+
+impl SchedulerKind {
+    /// All schedulers.
+    pub const ALL: [Self; 3] = [Self::Serial, Self::OrderedLocks, Self::Vll];
 }
 
 impl SchemeKind {
-    /// All schemes.
+    /// All schemes whose partitions do not need an input log; a running cluster changes between them.
     pub const ALL: [Self; 6] =
         [Self::Blocking, Self::Speculation, Self::LocalSpeculation, Self::Locking, Self::ForcedLocking, Self::Occ];
 
     /// Whether transactions take locks.
     pub fn is_locking(self) -> bool {
         matches!(self, Self::Locking | Self::ForcedLocking)
+    }
+
+    /// Whether inputs are ordered before they are executed.
+    pub fn is_deterministic(self) -> bool {
+        matches!(self, Self::Deterministic(_))
     }
 
     /// Whether clients coordinate their own transactions, because no global order is needed.
@@ -312,6 +336,9 @@ impl fmt::Display for SchemeKind {
             Self::Locking => "locking",
             Self::ForcedLocking => "forced locking",
             Self::Occ => "occ",
+            Self::Deterministic(SchedulerKind::Serial) => "serial",
+            Self::Deterministic(SchedulerKind::OrderedLocks) => "deterministic locks",
+            Self::Deterministic(SchedulerKind::Vll) => "vll",
         })
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::configuration::SchemeKind;
+use crate::protocol::input::{Exchange, Input};
 
 /// An entry of a partition's replication stream, which backups apply in order. A backup decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +45,10 @@ pub enum Entry {
     SessionForgotten(Session),
     /// This transaction committed earlier.
     Committed(TxnId),
+    /// The inputs of an epoch of the input log; only a sequencer's stream has them.
+    Inputs(u64, Vec<Input>),
+    /// A message to the executor of this partition, which may need it again; only the base of an executor has them.
+    Sent(u8, Box<Exchange>),
 }
 
 /// A run as a backup repeats it.

@@ -5,13 +5,14 @@
 //! Messages are moved between owners, so large and rare contents are boxed: most messages fit into a cache line.
 
 use glassbox::procedure::AbortReason;
-use glassbox::research::shard::{Call, Failure, Output, PartitionSet, RemoteRead, RemoteReadResult};
+use glassbox::research::shard::{Call, DeclaredKeys, Failure, Output, PartitionSet, RemoteRead, RemoteReadResult};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{Base, Entry};
+use crate::protocol::input::{Exchange, InputBatch, InputKeys};
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +117,43 @@ pub enum Message {
     SessionOrphaned(Session),
     /// Coordinator to primary: all participants know the outcome of every transaction of this session.
     SessionForgotten(Session),
+    /// Sequencer to partition: the next inputs.
+    Inputs(Box<InputBatch>),
+    /// Partition to sequencer or to another partition: I have executed the inputs up to this epoch. Send me again what
+    /// you have for later ones. From a restarted sequencer: say what you need.
+    ResumeAfter(u64),
+    /// Partition to sequencer or to another partition: my disk has the rows as they were after this epoch. I need
+    /// nothing up to there any more.
+    Checkpointed(u64),
+    /// Participant to participant.
+    Exchange(Box<Exchange>),
+    /// Participant to client, under a deterministic scheme: its part of the outcome.
+    PartialAnswer {
+        /// The client's number for the call.
+        id: u64,
+        /// The submission that it answers.
+        attempt: u32,
+        /// [`Outcome::Done`] with its own output, or why the transaction has not committed.
+        outcome: Outcome,
+    },
+    /// Client to partition: find the keys that this call would lock.
+    Reconnoitre {
+        /// The client's number for the call.
+        id: u64,
+        /// The call.
+        call: Call,
+        /// The participants.
+        participants: PartitionSet,
+    },
+    /// Partition to client: the keys found; `None`: they cannot be found by this partition alone.
+    Reconnoitred {
+        /// The client's number for the call.
+        id: u64,
+        /// The partition.
+        partition: u8,
+        /// The keys.
+        keys: Option<Box<DeclaredKeys>>,
+    },
 }
 
 /// The token whose holder dispatches transactions.
@@ -164,6 +202,12 @@ pub struct Submission {
     pub shared: Vec<RemoteRead>,
     /// The client's session in which the client coordinated it before and aborted that attempt.
     pub before: Option<Session>,
+    /// Counts the submissions of the call, from 0.
+    pub attempt: u32,
+    /// Under a deterministic scheme, the version of the procedure.
+    pub version: u32,
+    /// Under a deterministic scheme, the keys that it locks.
+    pub keys: InputKeys,
 }
 
 /// One partition's part of one round of a transaction.
@@ -254,6 +298,8 @@ pub enum Outcome {
     Failed(Box<Failure>),
     /// The outcome is unknown: the party that would have answered has failed.
     Unknown,
+    /// To be submitted again: a run touched a key outside of its set.
+    Undeclared,
 }
 
 impl Fragment {

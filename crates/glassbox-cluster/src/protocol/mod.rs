@@ -5,5 +5,6 @@
 pub(crate) mod address;
 pub(crate) mod configuration;
 pub(crate) mod entry;
+pub(crate) mod input;
 pub(crate) mod message;
 pub(crate) mod outbox;

@@ -34,6 +34,8 @@ pub struct JournalWriter {
     /// The epoch of the last journaled configuration.
     epoch: u64,
     base_at: Instant,
+    /// Whether a base has become durable that the member does not know of.
+    based: bool,
     failed: Option<String>,
 }
 
@@ -77,6 +79,7 @@ impl JournalWriter {
             asked,
             epoch: 0,
             base_at: Instant::now(),
+            based: false,
             failed: None,
         })
     }
@@ -147,12 +150,20 @@ impl JournalWriter {
             return false;
         }
         match self.journal.copy(shard) {
-            Ok(done) => !done && !self.journal.waits_for_base(),
+            Ok(done) => {
+                self.based |= done;
+                !done && !self.journal.waits_for_base()
+            }
             Err(error) => {
                 self.put_off(&error);
                 false
             }
         }
+    }
+
+    /// Whether a base has become durable since the last call.
+    pub(super) fn take_based(&mut self) -> bool {
+        std::mem::take(&mut self.based)
     }
 
     /// Whether a base is being written.
@@ -169,8 +180,9 @@ impl JournalWriter {
     pub(super) fn secure(&mut self, shard: &mut Shard) {
         while self.failed.is_none() && !self.journal.is_based() {
             if self.journal.makes_base() {
-                if let Err(error) = self.journal.copy(shard) {
-                    self.failed = Some(error.to_string());
+                match self.journal.copy(shard) {
+                    Ok(done) => self.based |= done,
+                    Err(error) => self.failed = Some(error.to_string()),
                 }
                 std::thread::yield_now();
             } else {

@@ -42,7 +42,12 @@ pub struct Node {
     untimed: u32,
     /// Its journal.
     pub(super) journal: Option<JournalWriter>,
+    /// A sequencer's journal has bases without rows: their source.
+    no_rows: Option<Shard>,
 }
+
+/// Inputs of an executor after which its journal begins another base.
+const INPUTS_OF_BASE: u32 = 1 << 18;
 
 /// One step in so many is timed: reading the clock costs as much as some steps.
 const TIMED: u32 = 13;
@@ -61,6 +66,7 @@ impl Node {
             tally: None,
             untimed: 0,
             journal: None,
+            no_rows: None,
         }
     }
 
@@ -82,7 +88,7 @@ impl Node {
         self.check(&configuration)?;
         let mut member = match self.me {
             Address::Replica { partition, .. } => self.replica(usize::from(partition), configuration, out)?,
-            _ => Member::coordinator(self.me, configuration, out),
+            _ => self.coordinator(configuration, out)?,
         };
         if self.journal.is_some() && !member.has_journal() {
             member.begin_journal(out);
@@ -91,6 +97,30 @@ impl Node {
         let early = self.early.drain(..).filter(|(_, packet)| packet.epoch >= epoch);
         self.asked.drain(..).chain(early).for_each(|(from, packet)| member.handle(from, packet, now_us, out));
         Ok(())
+    }
+
+    /// A coordinator, or a sequencer, which continues the log in its journal.
+    fn coordinator(&mut self, configuration: Configuration, out: &mut Outbox) -> Result<Member, String> {
+        let Some(journal) = &mut self.journal else {
+            if configuration.scheme.is_deterministic() && configuration.epoch > 1 {
+                return Err("the input log was in memory and is lost; begin another cluster, with --dir".to_owned());
+            }
+            return Ok(Member::coordinator(self.me, configuration, out));
+        };
+        self.no_rows = Some((self.empty)()?);
+        match journal.take() {
+            Some(_) if configuration.epoch == 1 => {
+                Err(format!("journal of {} has a log; resume the cluster, or use an empty directory", self.me))
+            }
+            Some(recovered) => {
+                let (me, empty) = (self.me, Arc::clone(&self.empty));
+                Ok(Member::recovered(me, configuration, empty, recovered, out))
+            }
+            None if configuration.epoch > 1 => {
+                Err(format!("journal of {} has no log; resume with the directory that has it", self.me))
+            }
+            None => Ok(Member::coordinator(self.me, configuration, out)),
+        }
     }
 
     fn replica(&mut self, partition: usize, configuration: Configuration, out: &mut Outbox) -> Result<Member, String> {
@@ -191,7 +221,11 @@ impl Node {
                 member.handle(self.me, packet, 0, out);
                 did = true;
             }
-            did |= member.shard().is_some_and(|shard| journal.copy(shard));
+            let rows = member.shard().or(self.no_rows.as_mut());
+            did |= rows.is_some_and(|rows| journal.copy(rows));
+            if journal.take_based() {
+                member.based(out);
+            }
         }
         member.proceed(out) || did
     }
@@ -265,7 +299,7 @@ impl Node {
         };
         let configuration = member.configuration().clone();
         match member.role() {
-            Role::Primary(_) => Standing::Primary(configuration),
+            Role::Primary(_) | Role::Executor(_) => Standing::Primary(configuration),
             Role::Backup(backup) => match (backup.lost(), &self.journal) {
                 (Some(why), _) => Standing::Lost(configuration, why.to_owned()),
                 // Without a base it could not be resumed as a primary; the present primary can.
@@ -274,7 +308,7 @@ impl Node {
             },
             Role::Joining { .. } => Standing::Joining(configuration),
             Role::Unfit(why) => Standing::Lost(configuration, why.clone()),
-            Role::Coordinator(_) => Standing::Coordinator(configuration),
+            Role::Coordinator(_) | Role::Sequencer(_) => Standing::Coordinator(configuration),
             Role::Idle => Standing::Idle(configuration),
         }
     }
@@ -312,12 +346,15 @@ impl Node {
     pub(super) fn force(&mut self, out: &mut Outbox) {
         let (Some(journal), Some(member)) = (&mut self.journal, &mut self.member) else { return };
         journal.force(member.configuration());
-        if journal.is_base_due() {
+        if journal.is_base_due() || member.inputs_since_base() > INPUTS_OF_BASE {
             member.renew_base(out);
         }
-        // A primary may be the only replica with the rows.
-        if let Role::Primary(partition) = member.role_mut() {
-            journal.secure(partition.shard());
+        // It may be the only replica with the rows.
+        match member.role_mut() {
+            Role::Primary(partition) => journal.secure(partition.shard()),
+            Role::Executor(executor) => journal.secure(executor.shard()),
+            Role::Sequencer(_) => journal.secure(self.no_rows.as_mut().expect("made with its journal")),
+            _ => {}
         }
     }
 

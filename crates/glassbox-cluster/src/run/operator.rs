@@ -226,9 +226,13 @@ impl<L: Link> Operator<L> {
     /// Changes the scheme; each partition finishes its active transactions first.
     ///
     /// # Errors
-    /// When no coordinator runs.
+    /// When no coordinator runs, or one of the two schemes has an input log.
     pub fn change_scheme(&mut self, scheme: SchemeKind) -> Result<(), String> {
         let standings = self.standings();
+        let now = self.newest()?.scheme;
+        if let Some(fixed) = [now, scheme].into_iter().find(|it| it.is_deterministic()) {
+            return Err(format!("a cluster has scheme `{fixed}` from its beginning to its end; begin another cluster"));
+        }
         let next = self.newest()?.with_scheme(scheme);
         let coordinates = |(who, it): (&Address, _)| matches!(it, &Ok(Standing::Coordinator(_))).then_some(*who);
         let first = standings.iter().find_map(coordinates).ok_or("no coordinator runs; begin another first")?;
@@ -241,7 +245,9 @@ impl<L: Link> Operator<L> {
     /// When it does not run, or has its place.
     pub fn begin_coordinator(&mut self, coordinator: Address) -> Result<(), String> {
         match self.standings().remove(&coordinator).unwrap_or_else(|| Err(format!("{coordinator} is unknown")))? {
-            Standing::None => self.begin_member(self.newest()?.with_new_coordinator(coordinator)?, coordinator),
+            Standing::None | Standing::Kept(..) => {
+                self.begin_member(self.newest()?.with_new_coordinator(coordinator)?, coordinator)
+            }
             _ => Err(format!("{coordinator} has its place: only a restarted process needs one")),
         }
     }

@@ -5,7 +5,9 @@
 use glassbox::error::{BrokenPromise, Panicked, Promise};
 use glassbox::procedure::{Abort, AbortReason, DuplicateKey, TableFull};
 use glassbox::record::Timestamp;
-use glassbox::research::shard::{Call, Failure, PartitionSet};
+use glassbox::research::shard::{
+    Call, DeclaredKeys, Failure, KeyRequest, Lookup, PartitionSet, RemoteRead, Touch, WatchedKey,
+};
 
 use super::body::{Answer, Counts, Hello, Question, Received, Standing, Welcome};
 use super::frame::{Expected, HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, decode, encode};
@@ -13,6 +15,7 @@ use crate::auto::{Counters, Tally};
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
+use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
 use crate::protocol::message::{Message, Outcome, Packet, Recovered, Turn};
 
 const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, payload_bytes_max: MAX_PAYLOAD_BYTES };
@@ -82,6 +85,38 @@ fn failures() -> [Outcome; 8] {
     ]
 }
 
+/// The messages of deterministic schemes.
+fn deterministic(call: &Call) -> [Message; 8] {
+    let key = |number| WatchedKey::Short(number);
+    let request = KeyRequest { space: 300, low: key(1), high: key(u128::MAX), touch: Touch::Write };
+    let long = KeyRequest { low: WatchedKey::of(&[7; 20]), high: WatchedKey::End, ..request.clone() };
+    let keys = DeclaredKeys::found(vec![request, long]);
+    let input = Input {
+        index: 300,
+        client: Address::Client(1),
+        call_id: 300,
+        attempt: 2,
+        call: call.clone(),
+        version: 300,
+        participants: PartitionSet::all(2),
+        keys: InputKeys::Found(vec![(1, keys.clone())]),
+    };
+    let batch = InputBatch { before: 1, epoch: 300, sealed_in: 2, inputs: vec![input] };
+    let exchange = |content| Exchange { input: InputId { epoch: 300, index: 1 }, from: 1, content };
+    let lookup = Lookup::Range { index: Some(1), low: vec![0; 4], high: vec![255; 4] };
+    let wanted = RemoteRead { partitions: PartitionSet::of(1), table: 300, lookup, writes: false };
+    [
+        Message::Inputs(Box::new(batch)),
+        Message::ResumeAfter(300),
+        Message::Checkpointed(u64::MAX),
+        Message::Exchange(Box::new(exchange(ExchangeContent::Rows(Vec::new())))),
+        Message::Exchange(Box::new(exchange(ExchangeContent::Wants(vec![wanted])))),
+        Message::Exchange(Box::new(exchange(ExchangeContent::Vote(false)))),
+        Message::Reconnoitred { id: 300, partition: 1, keys: Some(Box::new(keys)) },
+        Message::PartialAnswer { id: 7, attempt: 300, outcome: Outcome::Undeclared },
+    ]
+}
+
 /// Valid inputs, for mutation.
 pub fn seeds() -> Vec<Vec<u8>> {
     let call = Call { procedure: 0, arguments: vec![1, 2, 3].into(), now: Timestamp::from_micros(4), seed: 5 };
@@ -94,7 +129,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     };
     let answer = |outcome| Message::Answer { id: 7, outcome };
     let messages = [
-        Message::Call { id: 1, call },
+        Message::Call { id: 1, call: call.clone() },
         Message::Decide { txn, commit: true },
         answer(Outcome::Done(smallvec::smallvec![(0, vec![1, 2].into()), (1, Vec::new().into())])),
         Message::Replicate { sequence: 9, entry: Box::new(Entry::Prepare { txn, round: 0, part, settled: 300 }) },
@@ -116,7 +151,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
         Message::Turn(Box::new(Turn { served: vec![1, 300], queue: vec![1], places: vec![7, u64::MAX] })),
     ];
     let mut seeds = vec![Vec::new()];
-    for (sequence, message) in (0..).zip(messages.into_iter().chain(failures().map(answer))) {
+    for (sequence, message) in (0..).zip(messages.into_iter().chain(deterministic(&call)).chain(failures().map(answer)))
+    {
         let packet = Packet { epoch: 300, message };
         let bytes = postcard::to_allocvec(&packet).expect("packets can be written");
         for (place, sequence) in [(0, sequence), (usize::MAX, 0)] {

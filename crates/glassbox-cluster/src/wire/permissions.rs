@@ -32,6 +32,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
             own && result.txn.coordinator == to
         }
         Message::Answer { .. } => !matches!(from, Address::Client(_)) && matches!(to, Address::Client(_)),
+        Message::PartialAnswer { .. } => matches!((from, to), (Address::Replica { .. }, Address::Client(_))),
         Message::Replicate { .. } | Message::Ack { .. } => peers(from, to),
         Message::QueryAcks => is_replica && coordinates,
         Message::DecisionAcks { .. } => matches!(from, Address::Replica { .. }) && !is_replica,
@@ -46,6 +47,18 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         }
         Message::Recovered(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
         Message::SessionOrphaned(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
+        Message::Inputs(_) => is_replica && matches!(from, Address::Coordinator(_)),
+        Message::ResumeAfter(_) => from.is_member() && to.is_member(),
+        Message::Checkpointed(_) => matches!(from, Address::Replica { .. }) && to.is_member(),
+        // Under a deterministic scheme the participants of a transaction communicate; the receiver knows whether that
+        // is so.
+        Message::Exchange(exchange) => {
+            is_replica && matches!(from, Address::Replica { partition, .. } if partition == exchange.from)
+        }
+        Message::Reconnoitre { .. } => is_replica && matches!(from, Address::Client(_)),
+        Message::Reconnoitred { partition: at, .. } => {
+            matches!(from, Address::Replica { partition, .. } if partition == *at) && matches!(to, Address::Client(_))
+        }
         Message::SessionOver(_) => matches!(
             (from, to),
             (Address::Client(_), Address::Replica { .. }) | (Address::Replica { .. }, Address::Client(_))
@@ -61,7 +74,7 @@ fn name(message: &Message) -> &'static str {
         Message::Fragment(_) => "a fragment, of a transaction that it does not coordinate",
         Message::Result(_) => "a result, of another partition",
         Message::Decide { .. } => "a decision, about a transaction that it does not coordinate",
-        Message::Answer { .. } => "an answer",
+        Message::Answer { .. } | Message::PartialAnswer { .. } => "an answer",
         Message::Replicate { .. } => "an entry of a stream",
         Message::Ack { .. } => "an acknowledgement of entries",
         Message::QueryAcks => "a request for acknowledgements",
@@ -79,6 +92,12 @@ fn name(message: &Message) -> &'static str {
         Message::Withdrawn(_) => "a withdrawal of results, of transactions that are not coordinated here",
         Message::AskTurn { .. } => "a request for the turn",
         Message::Turn(_) => "the turn",
+        Message::Inputs(_) => "inputs of the log",
+        Message::ResumeAfter(_) => "a request for inputs and rows",
+        Message::Checkpointed(_) => "a report of its checkpoint",
+        Message::Exchange(_) => "rows or a vote, of another partition",
+        Message::Reconnoitre { .. } => "a request for a reconnaissance",
+        Message::Reconnoitred { .. } => "a reconnaissance, of another partition",
     }
 }
 

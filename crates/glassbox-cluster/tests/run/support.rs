@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use glassbox_cluster::{Address, Member, SchemeKind};
+use glassbox_cluster::{Address, Member, SchedulerKind, SchemeKind};
 
 pub const SCHEMES: [SchemeKind; 6] = SchemeKind::ALL;
+
+/// All schemes, those with an input log too.
+pub fn every_scheme() -> impl Iterator<Item = SchemeKind> {
+    SCHEMES.into_iter().chain(SchedulerKind::ALL.map(SchemeKind::Deterministic))
+}
 
 /// No transaction is active, replicas agree, and indexes agree with their tables.
 pub fn assert_settled(machines: &mut [(Address, Member)]) {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use glassbox::research::shard::{Output, PartitionSet};
 use glassbox_cluster::run::{Cluster, Shape};
 use glassbox_cluster::{
-    Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outbox,
-    Packet, Partition, Router, SchemeKind, Session, Submission, TxnId,
+    Action, Address, Configuration, Coordinator, Fragment, FragmentEnd, FragmentResult, FragmentWork, InputKeys,
+    Message, Outbox, Packet, Partition, Router, SchemeKind, Session, Submission, TxnId,
 };
 use glassbox_sim::cluster::{ALL, Load, Micro};
 use glassbox_workloads::micro::{ReadWrite, Seen, catalog};
@@ -238,6 +238,9 @@ fn coordinator(batches: usize) -> anyhow::Result<f64> {
                 participants: PartitionSet::all(2),
                 shared: Vec::new(),
                 before: None,
+                attempt: 0,
+                version: 0,
+                keys: InputKeys::Declared,
             })
             .collect();
         let began = Instant::now();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use glassbox::research::shard::RemoteReadResult;
-use glassbox_cluster::{Address, Entry, Fragment, FragmentWork, Message};
+use glassbox_cluster::{Address, Entry, ExchangeContent, Fragment, FragmentWork, Message};
 
 use super::settings::Bug;
 use crate::dice::Dice;
@@ -54,16 +54,34 @@ impl Canary {
                 if let FragmentWork::Run(given) = &mut fragment.work
                     && !given.is_empty()
                 {
-                    let before = self.given.insert(to, given.clone()).unwrap_or_default();
-                    for found in given {
-                        if let Some(older) = before.iter().find(|older| older.lookup == found.lookup) {
-                            found.rows.clone_from(&older.rows);
-                        }
-                    }
+                    self.make_stale(to, given);
                 }
                 (Some(Message::Fragment(fragment)), None)
             }
+            (Bug::InputsReordered, Message::Inputs(mut batch)) if dice.one_in(2) => {
+                batch.inputs.reverse();
+                (Some(Message::Inputs(batch)), None)
+            }
+            (Bug::FalseVote | Bug::LostVote | Bug::StaleExchange, Message::Exchange(mut exchange)) => {
+                match (bug, &mut exchange.content) {
+                    (Bug::FalseVote, ExchangeContent::Vote(vote)) if !*vote && dice.one_in(ONE_IN) => *vote = true,
+                    (Bug::LostVote, ExchangeContent::Vote(_)) if dice.one_in(ONE_IN) => return (None, None),
+                    (Bug::StaleExchange, ExchangeContent::Rows(rows)) => self.make_stale(to, rows),
+                    _ => {}
+                }
+                (Some(Message::Exchange(exchange)), None)
+            }
             (_, message) => (Some(message), None),
+        }
+    }
+
+    /// Replaces rows by those that the party was sent before.
+    fn make_stale(&mut self, to: Address, rows: &mut [RemoteReadResult]) {
+        let before = self.given.insert(to, rows.to_vec()).unwrap_or_default();
+        for found in rows {
+            if let Some(older) = before.iter().find(|older| older.lookup == found.lookup) {
+                found.rows.clone_from(&older.rows);
+            }
         }
     }
 }

@@ -27,6 +27,8 @@ const BASE_AFTER: usize = 150;
 struct DiskBase {
     rows: Vec<(u16, Vec<u8>)>,
     at: usize,
+    /// The number of its records.
+    count: usize,
 }
 
 /// A replica's disk; it outlives its process.
@@ -53,8 +55,9 @@ impl Disk {
     }
 
     fn begin_base(&mut self, rows: Vec<(u16, Vec<u8>)>, records: impl Iterator<Item = Record>) {
-        self.making = Some(DiskBase { rows, at: self.records.len() });
+        let at = self.records.len();
         self.records.extend(records);
+        self.making = Some(DiskBase { rows, at, count: self.records.len() - at });
     }
 
     /// Makes the base that is being written valid: everything so far was forced for it.
@@ -96,6 +99,16 @@ impl<W: Workload> World<W> {
         true
     }
 
+    /// Begins another base of an executor after enough inputs.
+    pub(super) fn begin_due_base(&mut self, me: Address) {
+        let Some(Machine::Member(member)) = self.nodes.get_mut(&me).map(|node| &mut node.machine) else { return };
+        if member.inputs_since_base() as usize > BASE_AFTER {
+            let mut out = Outbox::default();
+            member.renew_base(&mut out);
+            self.carry_out(me, self.now_ns, out);
+        }
+    }
+
     /// Acknowledges entries to the replica on behalf of its journal.
     fn hold(&mut self, me: Address, sequence: u64) {
         let Some(node) = self.nodes.get_mut(&me) else { return };
@@ -107,20 +120,23 @@ impl<W: Workload> World<W> {
     fn begin_base(&mut self, me: Address, at_ns: u64, base: Base) {
         let Some(Machine::Member(member)) = self.nodes.get_mut(&me).map(|node| &mut node.machine) else { return };
         let (since, configuration) = (member.since().unwrap_or_default(), member.configuration().clone());
-        let shard = member.shard().expect("who has a base made has rows");
         let (mut rows, mut piece) = (Vec::new(), Vec::new());
-        while let Some((table, _)) = shard.fixed(1 << 12, &mut piece) {
-            rows.push((table, std::mem::take(&mut piece)));
+        // A sequencer has none.
+        if let Some(shard) = member.shard() {
+            while let Some((table, _)) = shard.fixed(1 << 12, &mut piece) {
+                rows.push((table, std::mem::take(&mut piece)));
+            }
         }
-        let is_primary = matches!(member.role(), Role::Primary(_));
+        let is_primary = matches!(member.role(), Role::Primary(_) | Role::Executor(_) | Role::Sequencer(_));
+        let life = self.nodes[&me].life;
         let disk = self.disks.entry(me).or_default();
         disk.epoch = configuration.epoch;
         disk.begin_base(rows, base.records(since, &configuration));
         if is_primary && disk.base.is_none() {
             // It may be the only replica with the rows.
             disk.end_base();
+            self.schedule(at_ns, Event::Based { at: me, life });
         } else {
-            let life = self.nodes[&me].life;
             let ends_ns = at_ns + self.dice.below(MAX_BASE_NS);
             self.schedule(ends_ns, Event::Based { at: me, life });
         }
@@ -172,8 +188,13 @@ impl<W: Workload> World<W> {
     }
 
     pub(super) fn based(&mut self, me: Address, life: u64) {
-        if self.nodes.get(&me).is_some_and(|node| node.life == life) {
+        if let Some(node) = self.nodes.get_mut(&me).filter(|node| node.life == life) {
             self.disks.entry(me).or_default().end_base();
+            let mut out = Outbox::default();
+            if let Machine::Member(member) = &mut node.machine {
+                member.based(&mut out);
+            }
+            self.carry_out(me, self.now_ns, out);
         }
     }
 
@@ -249,7 +270,8 @@ impl<W: Workload> World<W> {
         }
     }
 
-    fn add_recovered(&mut self, me: Address) {
+    /// Adds a member that continues from its disk.
+    pub(super) fn add_recovered(&mut self, me: Address) {
         let (make, mut out) = (self.empty_shard(me), Outbox::default());
         let mut shard = make().expect("a small shard");
         let disk = &self.disks[&me];
@@ -280,7 +302,8 @@ impl<W: Workload> World<W> {
 
 impl Disk {
     fn is_long(&self) -> bool {
-        self.making.is_none() && self.base.as_ref().is_none_or(|base| self.records.len() - base.at > BASE_AFTER)
+        self.making.is_none()
+            && self.base.as_ref().is_none_or(|base| self.records.len() - base.at - base.count > BASE_AFTER)
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) enum Fault {
     Break(u32, Address),
     /// It is made again.
     Mend(u32, Address),
+    /// A member of a cluster with journals stops.
+    Kill(Address),
     /// All members stop at once.
     Power,
     /// The operator restarts all stopped members from their journals.
@@ -48,7 +50,11 @@ pub(super) enum Fault {
 impl<W: Workload> World<W> {
     /// Plans this many failures before `until_us`, and their repair.
     pub fn plan_incidents(&mut self, until_us: u64) {
-        for _ in 0..self.settings.incidents {
+        if self.settings.scheme.is_deterministic() {
+            self.plan_kills(until_us);
+        }
+        let incidents = if self.settings.scheme.is_deterministic() { 0 } else { self.settings.incidents };
+        for _ in 0..incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let (noticed, back) = (at + self.dice.below(until_us / 8), until_us + self.dice.below(until_us));
             let partition = self.dice.below(u64::from(self.settings.partitions)) as u8;
@@ -90,6 +96,33 @@ impl<W: Workload> World<W> {
         for number in 0..self.settings.coordinators {
             self.schedule_fault(2 * until_us + 1, Fault::RestartCoordinator(number));
         }
+    }
+
+    /// Plans failures of single members of a deterministic cluster, which continue from their disks.
+    fn plan_kills(&mut self, until_us: u64) {
+        for _ in 0..self.settings.incidents {
+            let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
+            let back = at + 1 + self.dice.below(until_us / 4);
+            match self.dice.below(4) {
+                0 => {
+                    let (from, to) = (self.any_member(), self.any_member());
+                    let us = self.dice.below(until_us / 2);
+                    self.schedule_fault(at, Fault::Cut(from, to, us));
+                }
+                1 => {
+                    let (slow, times) = (self.any_member(), 2 + self.dice.below(20));
+                    self.schedule_fault(at, Fault::Slow(slow, times));
+                    self.schedule_fault(back, Fault::Slow(slow, 1));
+                }
+                _ => {
+                    let members = self.settings.members();
+                    let member = *self.dice.pick(&members).expect("a cluster has members");
+                    self.schedule_fault(at, Fault::Kill(member));
+                    self.schedule_fault(back, Fault::Resume);
+                }
+            }
+        }
+        self.schedule_fault(2 * until_us + 3, Fault::Resume);
     }
 
     fn any_coordinator(&mut self) -> u16 {
@@ -140,6 +173,10 @@ impl<W: Workload> World<W> {
             Fault::StartClient(number) => self.start_client(number),
             Fault::Break(number, member) => self.break_between(number, member),
             Fault::Mend(number, member) => self.mend_between(number, member),
+            Fault::Kill(member) => {
+                self.nodes.remove(&member);
+                self.stop_disk(member);
+            }
             Fault::Power => self.lose_power(),
             Fault::Resume => self.resume(),
             Fault::RestartCoordinator(number) => {
@@ -292,6 +329,11 @@ impl<W: Workload> World<W> {
     pub(super) fn start_client(&mut self, number: u32) {
         if !self.is_away(Address::Client(number)) {
             return;
+        }
+        // It waits until each member has announced its configuration, on a new connection.
+        let is_known = |(at, to): &(Address, Address)| at.is_member() && *to == Address::Client(number);
+        if self.settings.scheme.is_deterministic() && self.broken.iter().any(is_known) {
+            return self.schedule_fault(self.now_ns / 1_000 + 1, Fault::StartClient(number));
         }
         let (now_ns, mut out) = (self.now_ns, Default::default());
         let router = self.router(number);

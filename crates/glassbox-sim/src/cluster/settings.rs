@@ -76,6 +76,14 @@ pub enum Bug {
     UnforcedAck,
     /// A partition is resumed from rows that a backup had before its present role.
     OldHeir,
+    /// An executor receives the inputs of an epoch in another order.
+    InputsReordered,
+    /// A participant's vote against a transaction arrives as one for it.
+    FalseVote,
+    /// A participant's vote is lost.
+    LostVote,
+    /// The rows of another participant that arrive are those of an earlier transaction.
+    StaleExchange,
 }
 
 /// The microbenchmark's load; shares are of one million.

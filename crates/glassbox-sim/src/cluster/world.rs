@@ -7,7 +7,9 @@ use std::sync::Arc;
 use glassbox::Catalog;
 use glassbox::research::shard::Shard;
 use glassbox_cluster::auto::Advisor;
-use glassbox_cluster::{Action, Address, Configuration, MakeShard, Member, Outbox, Packet, Role, Router};
+use glassbox_cluster::{
+    Action, Address, Configuration, Input, InputId, MakeShard, Member, Message, Outbox, Packet, Role, Router,
+};
 
 use super::canary::Canary;
 use super::client::{Client, Finished};
@@ -91,6 +93,8 @@ pub struct World<W: Workload = Load> {
     pub(super) advisor: Option<Advisor>,
     pub(super) switches_made: u64,
     trace: Option<Vec<String>>,
+    /// Inputs that a sequencer has sent.
+    pub(super) log: BTreeMap<InputId, Input>,
     pub(super) disks: BTreeMap<Address, Disk>,
 }
 
@@ -115,6 +119,7 @@ impl<W: Workload> World<W> {
             advisor: (settings.advice_us > 0).then(|| Advisor::new(settings.scheme)),
             switches_made: 0,
             trace: None,
+            log: BTreeMap::new(),
             disks: BTreeMap::new(),
         };
         for partition in 0..settings.partitions {
@@ -171,6 +176,10 @@ impl<W: Workload> World<W> {
             let node = &self.nodes[&from];
             let Action::Send(to, message) = action else { continue };
             let epoch = node.epoch();
+            if let Message::Inputs(batch) = &message {
+                let id = |index| InputId { epoch: batch.epoch, index };
+                self.log.extend(batch.inputs.iter().map(|input| (id(input.index), input.clone())));
+            }
             let (message, back) = match self.settings.bug {
                 Some(bug) => self.canary.change(bug, to, message, &mut self.dice),
                 None => (Some(message), None),
@@ -313,9 +322,9 @@ impl<W: Workload> World<W> {
         self.carry_out(address, self.now_ns, out);
     }
 
-    /// Makes shards without rows, of a replica's partition.
-    pub(super) fn empty_shard(&self, replica: Address) -> MakeShard {
-        let partition = usize::from(replica.partition().expect("only replicas have rows"));
+    /// Makes shards without rows, of a replica's partition; a sequencer's has none ever.
+    pub(super) fn empty_shard(&self, member: Address) -> MakeShard {
+        let partition = usize::from(member.partition().unwrap_or_default());
         let (catalog, count) = (Arc::clone(&self.catalog), usize::from(self.settings.partitions));
         Arc::new(move || Ok(Shard::new(&catalog, partition, count, W::TABLE_BYTES).expect("a small shard")))
     }
@@ -323,7 +332,14 @@ impl<W: Workload> World<W> {
     /// Adds one of the configuration's coordinators.
     pub(super) fn add_coordinator(&mut self, me: Address) {
         let mut out = Outbox::default();
-        let member = Member::coordinator(me, self.configuration.clone(), &mut out);
+        let has_log = self.settings.journals && self.settings.scheme.is_deterministic();
+        if has_log && self.disks.get(&me).is_some_and(|disk| disk.kept_since().is_some()) {
+            return self.add_recovered(me);
+        }
+        let mut member = Member::coordinator(me, self.configuration.clone(), &mut out);
+        if has_log {
+            member.begin_journal(&mut out);
+        }
         self.add(me, Machine::Member(Box::new(member)));
         self.carry_out(me, self.now_ns, out);
     }
@@ -377,6 +393,7 @@ impl<W: Workload> World<W> {
         node.busy = true;
         let life = node.life;
         let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
+        self.begin_due_base(address);
         let worked_ns = done_ns - self.now_ns;
         self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += worked_ns;
         self.schedule(done_ns, Event::Ready { at: address, life });
@@ -460,7 +477,7 @@ impl<W: Workload> World<W> {
     pub fn shards(&mut self) -> Vec<(Address, bool, &mut Shard)> {
         let shard = |(&address, node): (&Address, _)| match node {
             &mut Node { machine: Machine::Member(ref mut member), .. } => {
-                let primary = matches!(member.role(), Role::Primary(_));
+                let primary = matches!(member.role(), Role::Primary(_) | Role::Executor(_));
                 member.shard().map(|shard| (address, primary, shard))
             }
             _ => None,
@@ -478,6 +495,7 @@ impl<W: Workload> World<W> {
                 Role::Backup(backup) => backup.lost().map(|why| format!("{address}: {why}")),
                 Role::Joining { .. } => Some(format!("{address}: it waits for the rows")),
                 Role::Coordinator(it) if it.pending() > 0 => Some(format!("{address}: undecided: {it:?}")),
+                Role::Executor(_) | Role::Sequencer(_) => member.unfinished().map(|why| format!("{address}: {why}")),
                 _ => None,
             }
         };

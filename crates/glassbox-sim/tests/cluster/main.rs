@@ -1,5 +1,7 @@
 //! Simulated clusters: every scheme, random loads and links, and the properties that always hold.
 
+mod dependent;
+mod deterministic;
 mod tpcc;
 
 use glassbox_cluster::SchemeKind;

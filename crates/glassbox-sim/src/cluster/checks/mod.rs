@@ -1,5 +1,6 @@
 //! Checks of what a simulated cluster did. Each finds nothing, or reports a violation.
 
+mod log;
 mod micro;
 mod serializability;
 mod tpcc;
@@ -8,6 +9,7 @@ use std::collections::BTreeMap;
 
 use glassbox_cluster::Address;
 
+pub use log::log;
 pub use micro::{atomicity, durability, progress};
 pub use serializability::serializability;
 pub use tpcc::tpcc;
@@ -25,6 +27,9 @@ pub fn all(world: &mut World) -> Result<(), String> {
     atomicity(world, &history)?;
     serializability(&history)?;
     durability(world, &history)?;
+    if world.settings.scheme.is_deterministic() {
+        log(world)?;
+    }
     replicas(world)
 }
 

@@ -2,7 +2,7 @@
 
 use glassbox_workloads::tpcc::{ABORT_UNUSED_ITEM, Input, Kind, Together};
 
-use super::replicas;
+use super::{log, replicas};
 use crate::cluster::client::{Done, Finished};
 use crate::cluster::tpcc::Tpcc;
 use crate::cluster::workload::Workload;
@@ -45,6 +45,9 @@ pub fn tpcc(world: &mut World<Tpcc>) -> Result<(), String> {
         if !(least..=most).contains(&rows) {
             return Err(format!("durability: {rows} of {kind:?}, and {least} to {most} were answered"));
         }
+    }
+    if world.settings.scheme.is_deterministic() {
+        log(world)?;
     }
     replicas(world)
 }

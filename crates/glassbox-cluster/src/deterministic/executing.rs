@@ -1,0 +1,91 @@
+//! A transaction of an executor, from its request of locks to its end: what it has, and what it lacks.
+
+use glassbox::procedure::Aborts;
+use glassbox::research::shard::{
+    DeclaredKeys, Kept, Lookup, Output, PartitionSet, RemoteRead, RemoteReadResult, Shard,
+};
+
+use crate::protocol::input::{Input, InputId, InputKeys};
+
+/// A transaction that has requested its locks and has not ended.
+#[derive(Debug)]
+pub(crate) struct ExecutingTxn {
+    pub(super) id: InputId,
+    pub(super) input: Input,
+    pub(super) keys: DeclaredKeys,
+    /// Whether the participants vote: it may abort, or touch a key that it does not declare.
+    pub(super) has_votes: bool,
+    /// Why it cannot run anywhere.
+    pub(super) problem: Option<String>,
+    /// Whether its client waits for an answer.
+    pub(super) is_answered: bool,
+    /// Whether it has its locks.
+    pub(super) has_begun: bool,
+    /// Rows of other partitions.
+    pub(super) given: Vec<RemoteReadResult>,
+    /// Rows of other partitions that it needs before its next run.
+    missing: Vec<(u8, u16, Lookup)>,
+    /// Rows that other participants want, until it has its locks.
+    pub(super) wanted: Vec<(u8, Vec<RemoteRead>)>,
+    /// The participants that can commit.
+    pub(super) votes: PartitionSet,
+    /// Whether another participant cannot commit.
+    pub(super) is_aborted: bool,
+    /// The undo buffer and output of its run, while votes are missing.
+    pub(super) done: Option<(Kept, Output)>,
+}
+
+impl ExecutingTxn {
+    pub(super) fn new(id: InputId, input: Input, keys: DeclaredKeys, shard: &Shard) -> Self {
+        let never_aborts = shard.aborts(&input.call) == Ok(Aborts::Never);
+        let is_certain = never_aborts && input.keys == InputKeys::Declared && keys.is_complete();
+        Self {
+            has_votes: !input.participants.is_single() && !is_certain,
+            id,
+            input,
+            keys,
+            problem: None,
+            is_answered: true,
+            has_begun: false,
+            given: Vec::new(),
+            missing: Vec::new(),
+            wanted: Vec::new(),
+            votes: PartitionSet::EMPTY,
+            is_aborted: false,
+            done: None,
+        }
+    }
+
+    pub(super) fn receive_rows(&mut self, rows: Vec<RemoteReadResult>) {
+        self.missing.retain(|(partition, table, lookup)| {
+            !rows.iter().any(|row| (row.partition, row.table) == (*partition, *table) && row.lookup == *lookup)
+        });
+        self.given.extend(rows);
+    }
+
+    /// Whether nothing is missing for its next run.
+    pub(super) fn can_run_on(&self) -> bool {
+        self.has_begun && self.done.is_none() && self.missing.is_empty()
+    }
+
+    /// Notes rows of other partitions that it needs and does not have; those of them that it did not need before.
+    pub(super) fn miss(&mut self, reads: Vec<RemoteRead>) -> Vec<RemoteRead> {
+        let mut new = Vec::new();
+        for read in reads {
+            let (given, missing) = (&self.given, &mut self.missing);
+            let is_new = |partition: &usize| {
+                let is = |at: u8, table: u16, lookup: &Lookup| {
+                    usize::from(at) == *partition && table == read.table && *lookup == read.lookup
+                };
+                !given.iter().any(|row| is(row.partition, row.table, &row.lookup))
+                    && !missing.iter().any(|(at, table, lookup)| is(*at, *table, lookup))
+            };
+            let partitions: PartitionSet = read.partitions.iter().filter(is_new).collect();
+            missing.extend(partitions.iter().map(|partition| (partition as u8, read.table, read.lookup.clone())));
+            if !partitions.is_empty() {
+                new.push(RemoteRead { partitions, ..read });
+            }
+        }
+        new
+    }
+}

@@ -1,0 +1,399 @@
+//! A partition's executor: receives the inputs of the log, and runs them when its scheduler allows.
+//!
+//! Calvin's lock thread and workers (VLDB 2014, section 2) in one thread: a run that lacks a remote row stops, and is
+//! run again when the row has arrived; meanwhile other transactions run. Invariants:
+//!
+//! - transactions request their locks in the order of the log;
+//! - a participant sends rows of a transaction while it has the transaction's locks and before it changes them, so the
+//!   rows are as all earlier transactions left them;
+//! - changes of a transaction that may abort keep their locks and undo buffer until every participant has voted.
+//!
+//! A journal has no entries, only bases: the rows as they are after an epoch. After a restart the executor asks the
+//! sequencer for the inputs after it, and other partitions for what they had sent about these inputs. So a base also
+//! has what this partition sent and another one may ask for.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use glassbox::research::shard::{Call, DeclaredKeys, Failure, PartitionSet, Ran, Shard, Task, TouchedKeys};
+
+use super::executing::ExecutingTxn;
+use crate::protocol::address::Address;
+use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
+use crate::protocol::entry::{Base, Entry};
+use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
+use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Outcome};
+use crate::protocol::outbox::{Action, Outbox, Work};
+use crate::scheduler::{LogPlace, Scheduler};
+
+/// The maximum number of transactions that have requested their locks: a scheduler may look at all of them.
+const MAX_ACTIVE: usize = 128;
+
+/// The executor of a partition.
+#[derive(Debug)]
+pub struct Executor {
+    pub(super) shard: Shard,
+    pub(super) scheduler: Scheduler,
+    kind: SchedulerKind,
+    /// The configuration since which it has its role: inputs that were sealed before are not answered.
+    since: u64,
+    /// The primary of each partition.
+    pub(super) partitions: Vec<Address>,
+    /// Transactions that have requested their locks and have not ended.
+    pub(super) active: BTreeMap<LogPlace, ExecutingTxn>,
+    pub(super) places: BTreeMap<InputId, LogPlace>,
+    next: LogPlace,
+    /// The last epoch that was received.
+    epoch: u64,
+    /// Inputs that have not requested their locks; whether each is answered.
+    backlog: VecDeque<(InputId, Input, bool)>,
+    /// The last input that has requested its locks.
+    admitted: InputId,
+    /// Messages about inputs that have not arrived.
+    early: BTreeMap<InputId, Vec<Exchange>>,
+    /// Why the partition has stopped.
+    pub(super) broken: Option<String>,
+    pub(super) bases: Bases,
+}
+
+/// The bases of an executor's journal.
+#[derive(Debug, Default)]
+pub(super) struct Bases {
+    /// Whether there is a journal.
+    has_journal: bool,
+    /// Whether a base begins as soon as no transaction is active.
+    is_due: bool,
+    /// Inputs that wait for that.
+    waiting: VecDeque<(Address, InputBatch)>,
+    /// The epoch of the base that is being written.
+    making: Option<u64>,
+    /// Inputs since the last base.
+    inputs: u32,
+    /// Messages to other partitions, which may need them again.
+    sent: BTreeMap<(InputId, u8), Vec<Exchange>>,
+}
+
+impl Executor {
+    /// An executor with the initial rows.
+    pub(crate) fn new(shard: Shard, kind: SchedulerKind, configuration: &Configuration) -> Self {
+        let since = configuration.partitions[shard.index()].since;
+        Self {
+            shard,
+            scheduler: Scheduler::new(kind),
+            kind,
+            since,
+            partitions: configuration.primaries(),
+            active: BTreeMap::new(),
+            places: BTreeMap::new(),
+            next: 0,
+            epoch: 0,
+            backlog: VecDeque::new(),
+            admitted: InputId { epoch: 0, index: 0 },
+            early: BTreeMap::new(),
+            broken: None,
+            bases: Bases::default(),
+        }
+    }
+
+    /// An executor that continues from a base, made after this epoch, with what it had sent.
+    pub(crate) fn recovered(
+        shard: Shard,
+        kind: SchedulerKind,
+        configuration: &Configuration,
+        (epoch, sent): (u64, Vec<(u8, Exchange)>),
+        out: &mut Outbox,
+    ) -> Self {
+        let mut executor = Self::new(shard, kind, configuration);
+        (executor.epoch, executor.bases.has_journal) = (epoch, true);
+        executor.admitted = InputId { epoch, index: u32::MAX };
+        let me = executor.index();
+        for (partition, primary) in (0..).zip(&executor.partitions) {
+            if partition != me {
+                out.send(*primary, Message::ResumeAfter(epoch));
+            }
+        }
+        out.send(Address::Coordinator(0), Message::ResumeAfter(epoch));
+        for (to, exchange) in sent {
+            executor.send(to, exchange, out);
+        }
+        executor
+    }
+
+    /// Begins a journal with a base of the present rows.
+    pub(crate) fn begin_journal(&mut self, out: &mut Outbox) {
+        self.bases.has_journal = true;
+        self.renew_base(out);
+    }
+
+    /// Begins another base once no transaction is active.
+    pub(crate) fn renew_base(&mut self, out: &mut Outbox) {
+        self.bases.is_due = true;
+        self.go_on(out);
+    }
+
+    /// Inputs since the last base, if another one may begin.
+    pub(crate) fn inputs_since_base(&self) -> u32 {
+        let is_idle = self.bases.has_journal && !self.bases.is_due && self.bases.making.is_none();
+        if is_idle { self.bases.inputs } else { 0 }
+    }
+
+    /// The base is durable.
+    pub(crate) fn based(&mut self, out: &mut Outbox) {
+        let Some(epoch) = self.bases.making.take() else { return };
+        let me = self.index();
+        for (partition, primary) in (0..).zip(&self.partitions) {
+            if partition != me {
+                out.send(*primary, Message::Checkpointed(epoch));
+            }
+        }
+        out.send(Address::Coordinator(0), Message::Checkpointed(epoch));
+    }
+
+    /// Another configuration; this partition is still its own.
+    pub(crate) fn configure(&mut self, configuration: &Configuration, before: &Configuration, out: &mut Outbox) {
+        self.partitions = configuration.primaries();
+        if configuration.coordinators[0] != before.coordinators[0] {
+            // Inputs may have been lost with the sequencer.
+            out.send(Address::Coordinator(0), Message::ResumeAfter(self.last_received()));
+        }
+    }
+
+    /// The rows.
+    pub fn shard(&mut self) -> &mut Shard {
+        &mut self.shard
+    }
+
+    /// Whether no transaction is active.
+    pub fn is_idle(&self) -> bool {
+        self.is_at_epoch_s_end() && self.scheduler.is_idle() && self.bases.waiting.is_empty()
+    }
+
+    /// Whether all received inputs have ended.
+    fn is_at_epoch_s_end(&self) -> bool {
+        self.active.is_empty() && self.backlog.is_empty()
+    }
+
+    /// Why the partition has stopped, if it has.
+    pub fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    pub(super) fn index(&self) -> u8 {
+        self.shard.index() as u8
+    }
+
+    /// Receives a message. Messages that no executor handles are ignored.
+    pub(crate) fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
+        match message {
+            Message::Inputs(batch) if self.bases.is_due => self.bases.waiting.push_back((from, *batch)),
+            Message::Inputs(batch) => self.receive(from, *batch, out),
+            // A restarted sequencer asks from where on.
+            Message::ResumeAfter(_) if matches!(from, Address::Coordinator(_)) => {
+                out.send(from, Message::ResumeAfter(self.last_received()));
+            }
+            Message::ResumeAfter(epoch) => self.send_again(from, epoch, out),
+            Message::Checkpointed(epoch) => self.forget_sent(from, epoch),
+            Message::Exchange(exchange) => self.exchanged(*exchange, out),
+            Message::Reconnoitre { id, call, participants } => {
+                let keys = self.reconnoitre(&call, participants, out).map(Box::new);
+                out.send(from, Message::Reconnoitred { id, partition: self.index(), keys });
+            }
+            _ => {}
+        }
+        self.go_on(out);
+    }
+
+    /// Begins all transactions that can begin, and the base that is due if none is active.
+    fn go_on(&mut self, out: &mut Outbox) {
+        loop {
+            while let Some(place) = self.scheduler.next_ready() {
+                self.begin(place, out);
+            }
+            if self.active.len() < MAX_ACTIVE
+                && let Some((id, input, is_answered)) = self.backlog.pop_front()
+            {
+                self.admit(id, input, is_answered, out);
+                continue;
+            }
+            if !self.bases.is_due || !self.is_at_epoch_s_end() {
+                return;
+            }
+            self.begin_base(out);
+            for (from, batch) in std::mem::take(&mut self.bases.waiting) {
+                self.receive(from, batch, out);
+            }
+        }
+    }
+
+    fn begin_base(&mut self, out: &mut Outbox) {
+        (self.bases.is_due, self.bases.inputs) = (false, 0);
+        if self.broken.is_some() {
+            return;
+        }
+        self.bases.making = Some(self.epoch);
+        self.shard.fix();
+        let sent = self.bases.sent.iter().flat_map(|((_, to), sent)| sent.iter().map(|it| (*to, it.clone())));
+        let remembered = sent.map(|(to, exchange)| Entry::Sent(to, Box::new(exchange))).collect();
+        let scheme = SchemeKind::Deterministic(self.kind);
+        out.actions.push(Action::Base(Box::new(Base { held: self.epoch, scheme, remembered })));
+    }
+
+    /// The last epoch that was received, whether or not it waits for a base.
+    fn last_received(&self) -> u64 {
+        self.bases.waiting.back().map_or(self.epoch, |(_, batch)| batch.epoch)
+    }
+
+    /// Sends a message about an input to another participant, and keeps it while that one may need it again.
+    pub(super) fn send(&mut self, to: u8, exchange: Exchange, out: &mut Outbox) {
+        if self.bases.has_journal {
+            self.bases.sent.entry((exchange.input, to)).or_default().push(exchange.clone());
+        }
+        out.send(self.partitions[usize::from(to)], Message::Exchange(Box::new(exchange)));
+    }
+
+    fn partition_of(&self, primary: Address) -> Option<u8> {
+        self.partitions.iter().position(|known| *known == primary).map(|partition| partition as u8)
+    }
+
+    /// Another partition was restarted from its rows as of an epoch.
+    fn send_again(&mut self, from: Address, after: u64, out: &mut Outbox) {
+        let Some(to) = self.partition_of(from) else { return };
+        let sent = self.bases.sent.iter().filter(|((input, at), _)| *at == to && input.epoch > after);
+        for exchange in sent.flat_map(|(_, sent)| sent) {
+            out.send(from, Message::Exchange(Box::new(exchange.clone())));
+        }
+    }
+
+    /// Another partition needs nothing up to an epoch any more.
+    fn forget_sent(&mut self, from: Address, epoch: u64) {
+        let Some(to) = self.partition_of(from) else { return };
+        self.bases.sent.retain(|(input, at), _| *at != to || input.epoch > epoch);
+    }
+
+    fn receive(&mut self, sequencer: Address, batch: InputBatch, out: &mut Outbox) {
+        if batch.epoch <= self.epoch {
+            return;
+        }
+        if batch.before != self.epoch {
+            // Inputs before it were lost with their sender.
+            return out.send(sequencer, Message::ResumeAfter(self.epoch));
+        }
+        self.epoch = batch.epoch;
+        self.bases.inputs += batch.inputs.len() as u32;
+        let InputBatch { epoch, sealed_in, inputs, .. } = batch;
+        let id = |input: &Input| InputId { epoch, index: input.index };
+        let is_answered = sealed_in >= self.since;
+        self.backlog.extend(inputs.into_iter().map(|input| (id(&input), input, is_answered)));
+    }
+
+    /// Requests the locks of the next transaction.
+    fn admit(&mut self, id: InputId, input: Input, is_answered: bool, out: &mut Outbox) {
+        let place = self.next;
+        (self.next, self.admitted) = (place + 1, id);
+        let (keys, problem) = match self.keys_of(&input) {
+            Ok(keys) => (keys, None),
+            // Every participant finds the same.
+            Err(problem) => (DeclaredKeys::none(), Some(problem)),
+        };
+        self.scheduler.request(place, &keys);
+        let mut txn = ExecutingTxn::new(id, input, keys, &self.shard);
+        (txn.problem, txn.is_answered) = (problem, is_answered);
+        self.active.insert(place, txn);
+        self.places.insert(id, place);
+        for exchange in self.early.remove(&id).unwrap_or_default() {
+            self.exchanged(exchange, out);
+        }
+    }
+
+    fn keys_of(&self, input: &Input) -> Result<DeclaredKeys, String> {
+        let declared = self.shard.declared(&input.call)?;
+        let known = self.shard.version(&input.call)?;
+        if known != input.version {
+            let name = self.shard.procedure_name(&input.call)?;
+            let why = format!("procedure `{name}` has version {known}, and its call has version {}", input.version);
+            return Err(why);
+        }
+        Ok(match &input.keys {
+            InputKeys::Declared if declared.is_complete() => declared,
+            InputKeys::Found(found) => {
+                let own = found.iter().find(|(partition, _)| *partition == self.index());
+                own.map_or_else(|| self.shard.all_keys(), |(_, keys)| keys.clone())
+            }
+            InputKeys::Declared | InputKeys::All => self.shard.all_keys(),
+        })
+    }
+
+    fn exchanged(&mut self, exchange: Exchange, out: &mut Outbox) {
+        let Some(&place) = self.places.get(&exchange.input) else {
+            // A well-behaved cluster never sends more than this.
+            if exchange.input > self.admitted && self.early.len() < MAX_EARLY_PACKETS {
+                self.early.entry(exchange.input).or_default().push(exchange);
+            }
+            return;
+        };
+        let (from, txn) = (exchange.from, self.active.get_mut(&place).expect("an active transaction has a place"));
+        if !txn.input.participants.contains(from.into()) {
+            return;
+        }
+        match exchange.content {
+            ExchangeContent::Rows(mut rows) => {
+                rows.retain(|row| row.partition == from);
+                txn.receive_rows(rows);
+                if txn.can_run_on() {
+                    self.run(place, out);
+                }
+            }
+            ExchangeContent::Wants(reads) => {
+                txn.wanted.push((from, reads));
+                if txn.has_begun {
+                    self.send_wanted(place, out);
+                }
+            }
+            ExchangeContent::Vote(true) => {
+                txn.votes.insert(from.into());
+                self.commit_if_decided(place, out);
+            }
+            ExchangeContent::Vote(false) => {
+                txn.is_aborted = true;
+                if txn.has_begun {
+                    self.end(place, None, out);
+                }
+            }
+        }
+    }
+
+    /// Dry run without isolation: the keys of this partition that a call touches now; `None`: they depend on rows of
+    /// other partitions.
+    fn reconnoitre(&mut self, call: &Call, participants: PartitionSet, out: &mut Outbox) -> Option<DeclaredKeys> {
+        if self.broken.is_some() {
+            return None;
+        }
+        let (mut kept, mut touched) = (Default::default(), TouchedKeys::default());
+        let task = Task { participants, given: &[] };
+        let ran = self.shard.run(call, task, Some(&mut kept), Some(&mut touched));
+        out.did(Work::Fragment { watched: true });
+        match ran {
+            Ran::Done(_) => self.shard.undo(kept),
+            Ran::Aborted(_) => {}
+            Ran::Broken(broken) => {
+                self.broken = Some(format!("partition {}: {broken}", self.index()));
+                return None;
+            }
+            _ => return None,
+        }
+        Some(DeclaredKeys::found(touched.requests))
+    }
+
+    /// Answers the client with this partition's part of the outcome.
+    pub(super) fn answer(&self, txn: &ExecutingTxn, outcome: Outcome, out: &mut Outbox) {
+        if txn.is_answered {
+            let &Input { client, call_id, attempt, .. } = &txn.input;
+            out.send(client, Message::PartialAnswer { id: call_id, attempt, outcome });
+        }
+    }
+
+    /// The outcome of a transaction of a partition that has stopped.
+    pub(super) fn stopped(&self) -> Option<Outcome> {
+        let reason = self.broken.clone()?;
+        Some(Outcome::Failed(Box::new(Failure::Stopped { reason })))
+    }
+}

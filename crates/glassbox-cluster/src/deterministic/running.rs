@@ -1,0 +1,193 @@
+//! A transaction from the grant of its locks to its end: rows for other participants, runs, votes.
+
+use glassbox::research::shard::{Failure, Kept, PartitionSet, Ran, RemoteRead, Task};
+use smallvec::smallvec;
+
+use super::executing::ExecutingTxn;
+use super::executor::Executor;
+use crate::protocol::input::{Exchange, ExchangeContent, InputId};
+use crate::protocol::message::Outcome;
+use crate::protocol::outbox::{Outbox, Work};
+use crate::scheduler::LogPlace;
+
+impl Executor {
+    /// Begins a transaction that has its locks.
+    pub(super) fn begin(&mut self, place: LogPlace, out: &mut Outbox) {
+        let me = self.shard.index();
+        let txn = self.active.get_mut(&place).expect("a ready transaction is active");
+        txn.has_begun = true;
+        if txn.is_aborted {
+            return self.end(place, None, out);
+        }
+        if let Some(problem) = txn.problem.clone().map(Failure::protocol) {
+            return self.end(place, Some(Outcome::Failed(problem)), out);
+        }
+        if !txn.input.participants.is_single() {
+            let shared = self.shard.route(&txn.input.call).map(|route| route.shared).unwrap_or_default();
+            let (own, others): (Vec<_>, Vec<_>) = shared.into_iter().partition(|read| read.partitions.contains(me));
+            txn.miss(others);
+            if !own.is_empty() {
+                let others = txn.input.participants.difference(PartitionSet::of(me));
+                txn.wanted.extend(others.iter().map(|other| (other as u8, own.clone())));
+            }
+            self.send_wanted(place, out);
+        }
+        if self.active.get(&place).is_some_and(ExecutingTxn::can_run_on) {
+            self.run(place, out);
+        }
+    }
+
+    /// Sends rows that other participants want, as they are before this transaction.
+    pub(super) fn send_wanted(&mut self, place: LogPlace, out: &mut Outbox) {
+        let txn = self.active.get_mut(&place).expect("it is active");
+        let wanted = std::mem::take(&mut txn.wanted);
+        if wanted.is_empty() {
+            return;
+        }
+        // A run that waits for votes has changed rows.
+        let done = txn.done.take();
+        let (input, output) = (
+            txn.id,
+            done.map(|(kept, output)| {
+                self.shard.undo(kept);
+                output
+            }),
+        );
+        let mut bad = None;
+        for (to, reads) in wanted {
+            let found = reads.iter().map(|read| self.shard.find(read, None)).collect::<Result<Vec<_>, _>>();
+            match found {
+                Ok(found) => {
+                    let rows = found.into_iter().map(|found| found.expect("no watch refuses")).collect();
+                    self.send_exchange(to, input, ExchangeContent::Rows(rows), out);
+                }
+                Err(problem) => bad = Some(problem),
+            }
+        }
+        if let Some(problem) = bad {
+            return self.end(place, Some(Outcome::Failed(Failure::protocol(problem))), out);
+        }
+        if output.is_some() {
+            self.run(place, out);
+        }
+    }
+
+    fn send_exchange(&mut self, to: u8, input: InputId, content: ExchangeContent, out: &mut Outbox) {
+        self.send(to, Exchange { input, from: self.index(), content }, out);
+    }
+
+    fn send_to_others(&mut self, place: LogPlace, content: &ExchangeContent, out: &mut Outbox) {
+        let ExecutingTxn { id, ref input, .. } = self.active[&place];
+        for other in input.participants.difference(PartitionSet::of(self.shard.index())).iter() {
+            self.send_exchange(other as u8, id, content.clone(), out);
+        }
+    }
+
+    /// Runs a transaction that has its locks and, as far as is known, all remote rows.
+    pub(super) fn run(&mut self, place: LogPlace, out: &mut Outbox) {
+        if let Some(stopped) = self.stopped() {
+            return self.end(place, Some(stopped), out);
+        }
+        let txn = self.active.get_mut(&place).expect("it is active");
+        let (is_single, has_votes) = (txn.input.participants.is_single(), txn.has_votes);
+        let task = Task { participants: txn.input.participants, given: &txn.given };
+        let (mut kept, mut watch) = (Kept::default(), txn.keys.watch());
+        let ran = self.shard.run(&txn.input.call, task, Some(&mut kept), Some(&mut watch));
+        out.did(match (&ran, is_single) {
+            (Ran::Done(_), true) => Work::Single { undo: true, watched: true },
+            (Ran::Done(_), false) => Work::Fragment { watched: true },
+            _ => Work::Stopped,
+        });
+        if !is_single && !has_votes && !matches!(ran, Ran::Done(_) | Ran::Wants(_)) {
+            return self.break_promise(place, &format!("ended with {ran:?}"), out);
+        }
+        match ran {
+            Ran::Done(output) => {
+                txn.done = Some((kept, output));
+                if has_votes {
+                    self.send_to_others(place, &ExchangeContent::Vote(true), out);
+                }
+                self.commit_if_decided(place, out);
+            }
+            Ran::Wants(reads) => {
+                let new = txn.miss(reads);
+                if !has_votes && !new.is_empty() {
+                    return self.break_promise(place, "reads a row of another partition that it does not share", out);
+                }
+                self.ask(place, new, out);
+            }
+            Ran::Aborted(reason) => self.end(place, Some(Outcome::Aborted(reason)), out),
+            Ran::Elsewhere(partitions) => self.end(place, Some(Outcome::Elsewhere(partitions)), out),
+            Ran::Refused => self.end(place, Some(Outcome::Undeclared), out),
+            Ran::Failed(failure) => self.end(place, Some(Outcome::Failed(failure)), out),
+            Ran::Broken(broken) => {
+                self.broken = Some(format!("partition {}: {broken}", self.index()));
+                self.end(place, Some(Outcome::Failed(Box::new(Failure::BrokenPromise(*broken)))), out);
+            }
+        }
+    }
+
+    /// Asks other participants for rows.
+    fn ask(&mut self, place: LogPlace, reads: Vec<RemoteRead>, out: &mut Outbox) {
+        let ExecutingTxn { id, ref input, .. } = self.active[&place];
+        for other in input.participants.difference(PartitionSet::of(self.shard.index())).iter() {
+            let of_it = reads.iter().filter(|read| read.partitions.contains(other));
+            let of_it: Vec<_> =
+                of_it.map(|read| RemoteRead { partitions: PartitionSet::of(other), ..read.clone() }).collect();
+            if !of_it.is_empty() {
+                self.send_exchange(other as u8, id, ExchangeContent::Wants(of_it), out);
+            }
+        }
+    }
+
+    /// A transaction of several partitions whose participants do not vote could not be run: the others may have
+    /// committed it.
+    #[cold]
+    fn break_promise(&mut self, place: LogPlace, what: &str, out: &mut Outbox) {
+        let txn = &self.active[&place];
+        let name = self.shard.procedure_name(&txn.input.call).unwrap_or("?");
+        self.broken = Some(format!(
+            "partition {}: procedure `{name}` declares all keys and never to abort, but its call in epoch {} {what}; \
+             the other participants may have committed it",
+            self.shard.index(),
+            txn.id.epoch
+        ));
+        let stopped = self.stopped();
+        self.end(place, stopped, out);
+    }
+
+    /// Commits a transaction that has run, if all participants can.
+    pub(super) fn commit_if_decided(&mut self, place: LogPlace, out: &mut Outbox) {
+        let me = self.shard.index();
+        let txn = self.active.get_mut(&place).expect("it is active");
+        let is_decided = !txn.has_votes || txn.input.participants.difference(txn.votes.with(me)).is_empty();
+        let Some((kept, output)) = txn.done.take_if(|_| is_decided) else { return };
+        self.shard.commit(kept);
+        out.did(Work::Decide);
+        self.answer(&self.active[&place], Outcome::Done(smallvec![(me as u8, output)]), out);
+        self.remove(place);
+    }
+
+    /// Ends a transaction without a change. `outcome`: why; `None`: another participant says why.
+    pub(super) fn end(&mut self, place: LogPlace, outcome: Option<Outcome>, out: &mut Outbox) {
+        let txn = self.active.get_mut(&place).expect("it is active");
+        if let Some((kept, _)) = txn.done.take() {
+            out.did(Work::Undo);
+            self.shard.undo(kept);
+        }
+        let has_votes = txn.has_votes;
+        if let Some(outcome) = outcome {
+            if has_votes {
+                self.send_to_others(place, &ExchangeContent::Vote(false), out);
+            }
+            self.answer(&self.active[&place], outcome, out);
+        }
+        self.remove(place);
+    }
+
+    fn remove(&mut self, place: LogPlace) {
+        let txn = self.active.remove(&place).expect("it is active");
+        self.places.remove(&txn.id);
+        self.scheduler.release(place);
+    }
+}

@@ -1,0 +1,276 @@
+//! The sequencer: makes one order of all transactions, and a log of it.
+//!
+//! Epochs seal themselves: as soon as an epoch is durable, the next one takes all inputs that have arrived. So under a
+//! light load an input waits for one force, and under a heavy one epochs grow. (The paper's epochs take 10 ms.)
+//!
+//! The log is the stream of a journal. It is kept until the disks of all partitions have the rows as of its epochs: a
+//! partition that fails begins with those rows, and asks for the inputs after them.
+
+use std::collections::VecDeque;
+
+use glassbox::record::Timestamp;
+use glassbox::research::shard::{Failure, PartitionSet};
+
+use crate::participant::replication::ReplicationStream;
+use crate::protocol::address::Address;
+use crate::protocol::configuration::{Configuration, SchemeKind};
+use crate::protocol::entry::{Base, Entry};
+use crate::protocol::input::{Input, InputBatch};
+use crate::protocol::message::{Message, Outcome, Submission};
+use crate::protocol::outbox::{Action, Outbox};
+
+/// The maximum number of inputs of an epoch.
+const MAX_INPUTS: usize = 4_096;
+/// Bytes of arguments after which an epoch takes no further input: it is one record of the journal, and one frame.
+const INPUT_BYTES: usize = 1 << 20;
+
+/// The sequencer's view of a partition.
+#[derive(Debug)]
+struct Follower {
+    primary: Address,
+    /// The last epoch with inputs for it that it was sent; `None`: it has not said yet what it has.
+    sent: Option<u64>,
+    /// The epoch of its checkpoint.
+    checkpoint: u64,
+}
+
+/// A sealed epoch.
+#[derive(Debug)]
+struct SealedEpoch {
+    epoch: u64,
+    /// As in [`InputBatch`].
+    sealed_in: u64,
+    inputs: Vec<Input>,
+}
+
+impl SealedEpoch {
+    /// The inputs of a partition, which was sent those of `before` last; `None`: there are none.
+    fn batch(&self, partition: usize, before: u64) -> Option<Box<InputBatch>> {
+        let of_it = self.inputs.iter().filter(|input| input.participants.contains(partition));
+        let inputs: Vec<_> = of_it.cloned().collect();
+        let &Self { epoch, sealed_in, .. } = self;
+        (!inputs.is_empty()).then(|| Box::new(InputBatch { before, epoch, sealed_in, inputs }))
+    }
+}
+
+/// Orders inputs.
+#[derive(Debug)]
+pub struct Sequencer {
+    /// The present configuration.
+    configuration: u64,
+    followers: Vec<Follower>,
+    /// The last sealed epoch.
+    epoch: u64,
+    /// Inputs of the next epoch.
+    open: Vec<Input>,
+    /// Sealed epochs that a partition may ask for again.
+    log: VecDeque<SealedEpoch>,
+    stream: ReplicationStream,
+    /// The assigned time of the last input, in microseconds: it never goes back.
+    now_us: u64,
+}
+
+impl Sequencer {
+    /// A sequencer of these partitions, with an empty log.
+    pub(crate) fn new(configuration: &Configuration) -> Self {
+        let begin = |primary| Follower { primary, sent: Some(0), checkpoint: 0 };
+        Self {
+            configuration: configuration.epoch,
+            followers: configuration.primaries().into_iter().map(begin).collect(),
+            epoch: 0,
+            open: Vec::new(),
+            log: VecDeque::new(),
+            stream: ReplicationStream::default(),
+            now_us: 0,
+        }
+    }
+
+    /// A sequencer that continues a log: the entries of its journal, and the sequence number of the last one.
+    pub(crate) fn recovered(
+        configuration: &Configuration,
+        recovered: RecoveredLog,
+        journal: Address,
+        out: &mut Outbox,
+    ) -> Self {
+        let RecoveredLog { epochs, last } = recovered;
+        let mut sequencer = Self::new(configuration);
+        sequencer.followers.iter_mut().for_each(|follower| follower.sent = None);
+        sequencer.epoch = epochs.back().map_or(0, |last| last.epoch);
+        let times = epochs.iter().flat_map(|it| &it.inputs).map(|input| input.call.now.micros() as u64);
+        sequencer.now_us = times.max().unwrap_or_default();
+        (sequencer.log, sequencer.stream) = (epochs, ReplicationStream::new(&[journal], last));
+        for follower in &sequencer.followers {
+            out.send(follower.primary, Message::ResumeAfter(sequencer.epoch));
+        }
+        sequencer
+    }
+
+    /// Inputs that are not durable yet.
+    pub fn pending(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Begins a journal, which makes epochs durable.
+    pub(crate) fn begin_journal(&mut self, me: Address, scheme: SchemeKind, out: &mut Outbox) {
+        self.stream.add(me);
+        self.renew_base(scheme, out);
+    }
+
+    /// Begins another base of the journal: the part of the log that is still needed.
+    pub(crate) fn renew_base(&mut self, scheme: SchemeKind, out: &mut Outbox) {
+        let entry = |it: &SealedEpoch| Entry::Inputs(it.epoch, it.inputs.clone());
+        let mut remembered: Vec<_> = self.log.iter().map(entry).collect();
+        if self.log.is_empty() {
+            // Epochs count on.
+            remembered.push(Entry::Inputs(self.epoch, Vec::new()));
+        }
+        out.actions.push(Action::Base(Box::new(Base { held: self.stream.last(), scheme, remembered })));
+    }
+
+    /// Another configuration of the same sequencer.
+    pub(crate) fn configure(&mut self, configuration: &Configuration, before: &Configuration) {
+        self.configuration = configuration.epoch;
+        let replaced = configuration.replaced(before);
+        for (partition, follower) in self.followers.iter_mut().enumerate() {
+            follower.primary = configuration.partitions[partition].primary;
+            if replaced.contains(partition) {
+                follower.sent = None;
+            }
+        }
+    }
+
+    /// Receives a message.
+    pub(crate) fn handle(&mut self, from: Address, message: Message, now_us: u64, out: &mut Outbox) {
+        match message {
+            Message::Submit(submission) => self.submit(from, *submission, now_us, out),
+            Message::Ack { sequence } => {
+                self.stream.on_ack(from, sequence, out);
+                self.seal(out);
+            }
+            Message::ResumeAfter(epoch) => self.resume(from, epoch, out),
+            Message::Checkpointed(epoch) => self.truncate(from, epoch),
+            _ => {}
+        }
+    }
+
+    /// Appends a transaction to the log.
+    fn submit(&mut self, client: Address, submission: Submission, now_us: u64, out: &mut Outbox) {
+        let Submission { id, attempt, mut call, version, participants, keys, .. } = submission;
+        let all = PartitionSet::all(self.followers.len());
+        if participants.is_empty() || !participants.difference(all).is_empty() {
+            let problem = format!("unknown partitions: {participants:?} of {all:?}");
+            let outcome = Outcome::Failed(Failure::protocol(problem));
+            return out.send(client, Message::Answer { id, outcome });
+        }
+        self.now_us = self.now_us.max(now_us);
+        call.now = Timestamp::from_micros(self.now_us as i64);
+        // Its index follows when the epoch is sealed.
+        self.open.push(Input { index: 0, client, call_id: id, attempt, call, version, participants, keys });
+        self.seal(out);
+    }
+
+    /// Seals the open epoch, if the one before is durable, and sends it when it is.
+    fn seal(&mut self, out: &mut Outbox) {
+        if self.open.is_empty() || !self.stream.is_acked() {
+            return;
+        }
+        self.epoch += 1;
+        let (epoch, inputs) = (self.epoch, self.take_open());
+        self.stream.append(|| Entry::Inputs(epoch, inputs.clone()), out);
+        let sealed = SealedEpoch { epoch, sealed_in: self.configuration, inputs };
+        for (partition, follower) in self.followers.iter_mut().enumerate() {
+            if let Some(batch) = follower.sent.and_then(|before| sealed.batch(partition, before)) {
+                follower.sent = Some(epoch);
+                self.stream.send_when_acked(follower.primary, Message::Inputs(batch), out);
+            }
+        }
+        if self.stream.is_replicated() {
+            self.log.push_back(sealed);
+        }
+    }
+
+    /// The inputs of the next epoch.
+    fn take_open(&mut self) -> Vec<Input> {
+        let mut bytes = 0;
+        let fits = |input: &&Input| {
+            let is_first = bytes == 0;
+            bytes += input.call.arguments.bytes().len() + size_of::<Input>();
+            is_first || bytes <= INPUT_BYTES
+        };
+        let count = self.open.iter().take(MAX_INPUTS).take_while(fits).count();
+        let mut inputs: Vec<_> = self.open.drain(..count).collect();
+        (0..).zip(&mut inputs).for_each(|(index, input)| input.index = index);
+        inputs
+    }
+
+    fn follower(&self, primary: Address) -> Option<usize> {
+        self.followers.iter().position(|follower| follower.primary == primary)
+    }
+
+    /// A partition asks for the inputs after an epoch.
+    fn resume(&mut self, from: Address, after: u64, out: &mut Outbox) {
+        let Some(partition) = self.follower(from) else { return };
+        let mut before = after;
+        for sealed in self.log.iter().filter(|it| it.epoch > after) {
+            if let Some(batch) = sealed.batch(partition, before) {
+                before = sealed.epoch;
+                self.stream.send_when_acked(from, Message::Inputs(batch), out);
+            }
+        }
+        self.followers[partition].sent = Some(before);
+    }
+
+    /// A partition needs no inputs up to an epoch any more.
+    fn truncate(&mut self, from: Address, epoch: u64) {
+        let Some(partition) = self.follower(from) else { return };
+        self.followers[partition].checkpoint = epoch;
+        let followers = &self.followers;
+        let needs = |epoch: u64, input: &Input| input.participants.iter().any(|at| followers[at].checkpoint < epoch);
+        self.log.retain(|it| it.inputs.iter().any(|input| needs(it.epoch, input)));
+    }
+}
+
+/// The log of a sequencer, as its journal has it.
+#[derive(Debug, Default)]
+pub(crate) struct RecoveredLog {
+    epochs: VecDeque<SealedEpoch>,
+    /// The sequence number of the last entry of the stream.
+    last: u64,
+}
+
+impl RecoveredLog {
+    /// The log of a base after which this entry of the stream was the last one.
+    pub(crate) fn at(last: u64) -> Self {
+        Self { last, ..Self::default() }
+    }
+
+    /// Reads an entry that the base has.
+    ///
+    /// # Errors
+    /// When it is none of an input log.
+    pub(crate) fn remember(&mut self, entry: Entry) -> Result<(), String> {
+        match entry {
+            Entry::Inputs(epoch, inputs) => {
+                if self.epochs.back().is_some_and(|last| last.epoch >= epoch) {
+                    return Err(format!("epoch {epoch} of the input log follows a later one"));
+                }
+                self.epochs.push_back(SealedEpoch { epoch, sealed_in: 0, inputs });
+                Ok(())
+            }
+            Entry::NoOp => Ok(()),
+            other => Err(format!("the input log has another entry: {other:?}")),
+        }
+    }
+
+    /// Reads the next entry of the stream.
+    ///
+    /// # Errors
+    /// As [`Self::remember`]; when an entry before it is missing.
+    pub(crate) fn append(&mut self, sequence: u64, entry: Entry) -> Result<(), String> {
+        if sequence != self.last + 1 {
+            return Err(format!("entry {sequence} follows entry {}: entries are missing", self.last));
+        }
+        self.last = sequence;
+        self.remember(entry)
+    }
+}

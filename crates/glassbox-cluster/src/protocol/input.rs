@@ -1,0 +1,87 @@
+//! The input log: transactions in the order in which every replica executes them, and what participants tell each other
+//! while they do.
+//!
+//! An entry holds all that the execution depends on besides the rows: the procedure and its version, the arguments, the
+//! assigned time and seed (VLDB 2014, section 2.1: inputs are ordered, not effects).
+
+use glassbox::research::shard::{Call, DeclaredKeys, PartitionSet, RemoteRead, RemoteReadResult};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::address::Address;
+
+/// A transaction's place in the input log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct InputId {
+    /// The epoch, from 1: a batch of inputs that became durable together.
+    pub epoch: u64,
+    /// Its position within the epoch, from 0.
+    pub index: u32,
+}
+
+/// An ordered transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// Its position within its epoch.
+    pub index: u32,
+    /// The client that waits for the answers.
+    pub client: Address,
+    /// The client's number for the call.
+    pub call_id: u64,
+    /// Counts the client's submissions of the call.
+    pub attempt: u32,
+    /// The procedure, its arguments, and the assigned time and seed.
+    pub call: Call,
+    /// The version of the procedure. A replica with another version refuses the entry.
+    pub version: u32,
+    /// The participants.
+    pub participants: PartitionSet,
+    /// The keys that it locks.
+    pub keys: InputKeys,
+}
+
+/// The keys that an input locks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum InputKeys {
+    /// Those that the procedure declares, if it declares all; otherwise the whole partition.
+    Declared,
+    /// Those that a reconnaissance found, for each participant.
+    Found(Vec<(u8, DeclaredKeys)>),
+    /// The whole partition: reconnaissance was in vain.
+    All,
+}
+
+/// The inputs of an epoch in which one partition participates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputBatch {
+    /// The last epoch before this one with inputs for the partition; 0: there was none.
+    pub before: u64,
+    /// The epoch.
+    pub epoch: u64,
+    /// The sequencer's configuration when it sealed the epoch; 0: a predecessor sealed it. Clients have given up inputs
+    /// from before a restart of the sequencer or of a participant.
+    pub sealed_in: u64,
+    /// In order.
+    pub inputs: Vec<Input>,
+}
+
+/// What a participant sends another one about an input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// The input.
+    pub input: InputId,
+    /// The sender.
+    pub from: u8,
+    /// The content.
+    pub content: ExchangeContent,
+}
+
+/// The content of an [`Exchange`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExchangeContent {
+    /// Rows of the sender as they were before the transaction.
+    Rows(Vec<RemoteReadResult>),
+    /// The sender's run needs these rows of the receiver.
+    Wants(Vec<RemoteRead>),
+    /// The sender can commit its part, or cannot, so that the transaction aborts.
+    Vote(bool),
+}

@@ -1,0 +1,80 @@
+//! Schedulers of deterministic execution: which transactions of a partition may run, one file for each.
+//!
+//! Problem: all replicas of a partition execute the same transactions, and must end with the same rows without asking
+//! each other. Naive: one transaction at a time, in the order of the input log; then a transaction that waits for a
+//! remote row holds up all others ([`serial`]). So transactions that do not conflict may overtake each other, and only
+//! the order of conflicting ones is kept: each requests all of its locks before the next transaction requests any
+//! ([`ordered_locks`], [`vll`]). *An Evaluation of the Advantages and Disadvantages of Deterministic Database Systems*,
+//! VLDB 2014, section 2; Thomson et al., *Calvin*, SIGMOD 2012, section 3.2. Invariants of each scheduler:
+//!
+//! - of two transactions that conflict, the later one in the log is not ready before the earlier one has ended;
+//! - the first unfinished transaction of the log is always ready, so there is no deadlock and no victim.
+//!
+//! A scheduler knows keys and places, no rows and no messages.
+
+mod ordered_locks;
+mod serial;
+#[cfg(test)]
+mod tests;
+mod vll;
+
+use glassbox::research::shard::DeclaredKeys;
+
+use crate::protocol::configuration::SchedulerKind;
+
+/// A transaction's place in the input log, as a partition counts the transactions in which it participates.
+pub(crate) type LogPlace = u64;
+
+/// Decides which transactions may run.
+#[derive(Debug)]
+pub(crate) enum Scheduler {
+    Serial(serial::Serial),
+    OrderedLocks(ordered_locks::OrderedLocks),
+    Vll(vll::Vll),
+}
+
+impl Scheduler {
+    pub(crate) fn new(kind: SchedulerKind) -> Self {
+        match kind {
+            SchedulerKind::Serial => Self::Serial(serial::Serial::default()),
+            SchedulerKind::OrderedLocks => Self::OrderedLocks(ordered_locks::OrderedLocks::default()),
+            SchedulerKind::Vll => Self::Vll(vll::Vll::default()),
+        }
+    }
+
+    /// Requests all locks of the next transaction of the log.
+    pub(crate) fn request(&mut self, place: LogPlace, keys: &DeclaredKeys) {
+        match self {
+            Self::Serial(scheduler) => scheduler.request(place),
+            Self::OrderedLocks(scheduler) => scheduler.request(place, keys),
+            Self::Vll(scheduler) => scheduler.request(place, keys),
+        }
+    }
+
+    /// A transaction that may run now; each is given once.
+    pub(crate) fn next_ready(&mut self) -> Option<LogPlace> {
+        match self {
+            Self::Serial(scheduler) => scheduler.next_ready(),
+            Self::OrderedLocks(scheduler) => scheduler.next_ready(),
+            Self::Vll(scheduler) => scheduler.next_ready(),
+        }
+    }
+
+    /// Releases the locks of a transaction that has ended.
+    pub(crate) fn release(&mut self, place: LogPlace) {
+        match self {
+            Self::Serial(scheduler) => scheduler.release(place),
+            Self::OrderedLocks(scheduler) => scheduler.release(place),
+            Self::Vll(scheduler) => scheduler.release(place),
+        }
+    }
+
+    /// Whether no transaction has locks.
+    pub(crate) fn is_idle(&self) -> bool {
+        match self {
+            Self::Serial(scheduler) => scheduler.is_idle(),
+            Self::OrderedLocks(scheduler) => scheduler.is_idle(),
+            Self::Vll(scheduler) => scheduler.is_idle(),
+        }
+    }
+}

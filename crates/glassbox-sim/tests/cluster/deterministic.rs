@@ -1,0 +1,163 @@
+//! Deterministic clusters: every scheduler, random loads, and the properties that always hold.
+
+use glassbox_cluster::{SchedulerKind, SchemeKind};
+use glassbox_sim::cluster::{ALL, Bug, Costs, Link, Load, Settings, Tpcc, World, checks};
+use glassbox_sim::dice::{Dice, long, seed};
+use glassbox_workloads::tpcc::{Mix, Remote, Scale};
+
+fn scheme(seed: u64) -> SchemeKind {
+    SchemeKind::Deterministic(SchedulerKind::ALL[seed as usize % SchedulerKind::ALL.len()])
+}
+
+/// A random load and cluster.
+fn any(seed: u64) -> Settings {
+    let mut dice = Dice(seed);
+    let mut share = || [0, 20_000, 200_000, 1_000_000][dice.place(4)];
+    let load = Load { several: share(), conflicts: share(), aborts: share() / 4, two_rounds: share() };
+    Settings {
+        partitions: 2 + dice.below(3) as u8,
+        clients: 2 + dice.below(12) as u32,
+        link: Link { tail_ns: dice.below(50_000), ..Link::of(1_000 + dice.below(100_000)) },
+        ..Settings::of_the_paper(scheme(seed), load, seed)
+    }
+}
+
+#[test]
+fn every_property_holds_under_every_scheduler_and_load() {
+    let first = seed(1);
+    for seed in first..first + if long() { 100_000 } else { 1_500 } {
+        let settings = any(seed);
+        let mut world = World::new(settings);
+        let measured = world.run_us(5_000);
+        let right = world.finish().and_then(|()| checks::all(&mut world));
+        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        assert!(measured.finished > 0, "seed {seed}, {settings:?}");
+    }
+}
+
+/// Members that fail alone or all at once, connections that are cut, clients that stop.
+#[test]
+fn nothing_is_lost_and_nothing_is_executed_twice() {
+    let first = seed(1);
+    for seed in first..first + if long() { 300_000 } else { 3_000 } {
+        let mut dice = Dice(seed ^ 5);
+        let settings = Settings {
+            journals: true,
+            incidents: dice.below(4) as u32,
+            outages: [0, 1, 2][dice.place(3)],
+            partings: [0, 0, 2][dice.place(3)],
+            ..any(seed)
+        };
+        let mut world = World::new(settings);
+        world.plan_incidents(4_000);
+        world.run_us(4_000);
+        let right = world.finish().and_then(|()| checks::all(&mut world));
+        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+    }
+}
+
+/// Many distributed transactions, and a small population, which is loaded sooner.
+const LOAD: Tpcc = Tpcc {
+    scale: Scale { warehouses: 4, items: 100, customers: 10, orders: 10 },
+    mix: Mix::Full,
+    remote: Remote { order_lines: 5.0, payments: 30.0 },
+};
+
+#[test]
+fn the_conditions_of_tpcc_hold() {
+    let first = seed(1);
+    for seed in first..first + if long() { 10_000 } else { 90 } {
+        let mut dice = Dice(seed);
+        let journals = dice.one_in(2);
+        let settings = Settings {
+            partitions: 2 + dice.below(2) as u8,
+            clients: 2 + dice.below(12) as u32,
+            link: Link { tail_ns: dice.below(50_000), ..Link::of(1_000 + dice.below(100_000)) },
+            journals,
+            incidents: if journals { dice.below(3) as u32 } else { 0 },
+            ..Settings::of_the_paper_s_tpcc(scheme(seed), LOAD, seed)
+        };
+        let mut world = World::new(settings);
+        world.plan_incidents(6_000);
+        let measured = world.run_us(6_000);
+        let right = world.finish().and_then(|()| checks::tpcc(&mut world));
+        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        assert!(measured.finished > 0, "seed {seed}, {settings:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for seed in 0..3 {
+        let run = || {
+            let load = Load { several: 200_000, conflicts: 100_000, aborts: 50_000, two_rounds: 100_000 };
+            let mut world = World::new(Settings { load, ..any(seed) });
+            world.trace();
+            world.run_us(3_000);
+            world.finish().unwrap();
+            world.traced()
+        };
+        let trace = run();
+        assert!(trace.lines().count() > 100, "{} lines", trace.lines().count());
+        assert_eq!(trace, run());
+    }
+}
+
+/// A checker's finding about a run.
+fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
+    let mut world = World::new(settings);
+    world.plan_incidents(5_000);
+    world.run_us(5_000);
+    world.finish()?;
+    checker(&mut world)
+}
+
+type Checker = fn(&mut World) -> Result<(), String>;
+
+#[test]
+fn every_checker_detects_its_bug() {
+    let load = Load { several: ALL / 2, conflicts: ALL / 2, ..Load::default() };
+    let aborts = Load { aborts: ALL / 4, ..load };
+    let two_rounds = Load { several: ALL, two_rounds: ALL, ..load };
+    let single = Load { several: 0, ..load };
+    let serializability: Checker = |world| checks::serializability(&world.history());
+    let [atomicity, durability, progress]: [Checker; 3] = [
+        |world| {
+            let history = world.history();
+            checks::atomicity(world, &history)
+        },
+        |world| {
+            let history = world.history();
+            checks::durability(world, &history)
+        },
+        |world| {
+            let history = world.history();
+            checks::progress(world, &history)
+        },
+    ];
+    for scheduler in SchedulerKind::ALL {
+        let of = |bug, load| Settings {
+            clients: 12,
+            bug: Some(bug),
+            ..Settings::of_the_paper(SchemeKind::Deterministic(scheduler), load, 3)
+        };
+        // An answer is there before the force that it did not wait for has ended.
+        let costs = Costs { single_undo_ns: 1_000, coordinator_message_ns: 1_000, ..Costs::of_the_paper() };
+        let quick = Settings { costs, link: Link::of(1_000), ..of(Bug::UnforcedAck, single) };
+        let killed = Settings { journals: true, outages: 6, ..quick };
+        // Epochs have several inputs only while a force goes on.
+        let reordered = Settings { journals: true, ..of(Bug::InputsReordered, load) };
+        for (settings, checker) in [
+            (of(Bug::StaleExchange, two_rounds), serializability),
+            (reordered, checks::all as Checker),
+            (of(Bug::FalseVote, aborts), atomicity),
+            (of(Bug::LostVote, load), progress),
+            (killed, durability),
+        ] {
+            let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());
+            assert!(notices, "{scheduler:?}: {:?} goes unnoticed", settings.bug);
+            let right = judge(Settings { bug: None, ..settings }, checks::all);
+            right.unwrap_or_else(|why| panic!("without {:?}: {why}", settings.bug));
+        }
+    }
+}
